@@ -1,0 +1,86 @@
+/* What the author of a kernel may see.
+ *
+ * A kernel is one function per operator. It receives every argument of the operator's out-variant schema in schema order, then the outs
+ * again (one out: the same value twice; several: a FL_TENSOR_LIST of them), which is the calling convention of the .pte format.
+ * A kernel may not allocate, except from the scratch memory that its own `scratch` function asked for; may not keep state; must check what
+ * depends on shapes and dtypes before it writes; and reports failures with FL_FAIL, whose text is what the user reads.
+ */
+#ifndef FLAMBEAU_KERNEL_H
+#define FLAMBEAU_KERNEL_H
+
+#include "flambeau/status.h"
+#include "flambeau/value.h"
+
+/* Passed to each call. Owned by the executor. */
+typedef struct fl_context {
+  void *scratch;         /* `scratch` bytes, 64-byte aligned; NULL when the kernel asked for none */
+  size_t scratch_size;
+  const char *message;   /* static text of the first failure */
+} fl_context;
+
+typedef fl_status (*fl_kernel_fn)(fl_context *context, fl_value *const *args, size_t count);
+
+/* Bytes of scratch memory that a call with these arguments (data pointers not yet set) needs. Called once, at load. Must use the upper bounds
+ * (the tensors' sizes as loaded). */
+typedef size_t (*fl_scratch_fn)(fl_value *const *args, size_t count);
+
+typedef struct fl_kernel {
+  const char *name;      /* "aten::add.out" */
+  fl_kernel_fn run;
+  fl_scratch_fn scratch; /* NULL: none */
+  uint8_t arguments;     /* how many arguments a call passes, returns included; 0: the kernel checks itself */
+} fl_kernel;
+
+/* A table of kernels sorted by name (strcmp order). Several may be given to a method; the first that has the name wins. */
+typedef struct fl_kernel_table {
+  const fl_kernel *kernels;
+  size_t count;
+} fl_kernel_table;
+
+/* Every kernel that this library was built with. */
+const fl_kernel_table *fl_builtin_kernels(void);
+
+#define FL_FAIL(context, status, text) ((context)->message = (text), (status))
+#define FL_CHECK(context, condition, text)                        \
+  do {                                                            \
+    if (!(condition)) {                                           \
+      return FL_FAIL((context), FL_INVALID_ARGUMENT, (text));     \
+    }                                                             \
+  } while (0)
+
+/* Number of elements; sizes were checked at load to keep this within size_t. */
+static inline size_t fl_numel(const fl_tensor *t) {
+  size_t n = 1;
+  for (uint8_t i = 0; i < t->rank; ++i) {
+    n *= (size_t)t->sizes[i];
+  }
+  return n;
+}
+
+/* Bytes of one element; 0 for a dtype this runtime does not know. */
+static inline size_t fl_dtype_size(int8_t dtype) {
+  switch (dtype) {
+    case FL_UINT8: case FL_INT8: case FL_BOOL: return 1;
+    case FL_INT16: case FL_FLOAT16: case FL_BFLOAT16: case FL_UINT16: return 2;
+    case FL_INT32: case FL_FLOAT32: case FL_UINT32: return 4;
+    case FL_INT64: case FL_FLOAT64: case FL_UINT64: return 8;
+    default: return 0;
+  }
+}
+
+/* True when the memory order is the logical order (size-1 dimensions may stand anywhere). */
+int fl_is_contiguous(const fl_tensor *t);
+/* True when two tensors of one rank lay their elements out in the same order (size-1 dimensions ignored). */
+int fl_same_order(const fl_tensor *a, const fl_tensor *b);
+int fl_same_sizes(const fl_tensor *a, const fl_tensor *b);
+/* Gives `t` new sizes and recomputes its strides. A fixed tensor admits only its own sizes; a dynamic one, the same rank and no dimension over its bound. */
+fl_status fl_resize(fl_context *context, fl_tensor *t, const int32_t *sizes, uint8_t rank);
+
+/* Arguments. Each returns nonzero and leaves `out` alone when the value is of another kind. */
+int fl_get_int(const fl_value *v, int64_t *out);      /* FL_INT, FL_BOOLEAN */
+int fl_get_real(const fl_value *v, double *out);      /* a Scalar as a number: FL_DOUBLE, FL_INT, FL_BOOLEAN */
+int fl_get_ints(const fl_value *v, int64_t *out, uint32_t capacity, uint32_t *count); /* FL_INT_LIST */
+static inline fl_tensor *fl_get_tensor(const fl_value *v) { return v->tag == FL_TENSOR ? v->as.tensor : NULL; }
+static inline int fl_is_none(const fl_value *v) { return v->tag == FL_NONE; }
+
+#endif

@@ -1,0 +1,83 @@
+/* Values: what a program computes with. Shared by the executor, kernels, backends and applications. */
+#ifndef FLAMBEAU_VALUE_H
+#define FLAMBEAU_VALUE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Element types. The numbers are those of the .pte format (ExecuTorch's scalar_type.fbs). */
+typedef enum fl_dtype {
+  FL_UINT8 = 0,
+  FL_INT8 = 1,
+  FL_INT16 = 2,
+  FL_INT32 = 3,
+  FL_INT64 = 4,
+  FL_FLOAT16 = 5,
+  FL_FLOAT32 = 6,
+  FL_FLOAT64 = 7,
+  FL_BOOL = 11,
+  FL_BFLOAT16 = 15,
+  FL_UINT16 = 27,
+  FL_UINT32 = 28,
+  FL_UINT64 = 29
+} fl_dtype;
+
+/* Highest rank of a tensor that the format admits. */
+#define FL_MAX_RANK 16
+
+/* A dense tensor. Sizes, strides and dim_order are indexed by logical dimension; strides are in elements and follow
+ * from sizes and dim_order (dim_order[0] is the outermost dimension in memory). */
+typedef struct fl_tensor {
+  void *data;
+  int32_t *sizes;
+  int32_t *strides;
+  const uint8_t *dim_order;
+  size_t capacity;   /* bytes that `data` may hold: the upper bound of a dynamic shape */
+  uint8_t rank;
+  int8_t dtype;      /* fl_dtype */
+  uint8_t dynamic;   /* 0: the sizes are fixed; 1: they may change up to the bounds in the program */
+  uint8_t reserved;
+} fl_tensor;
+
+typedef enum fl_tag {
+  FL_NONE = 0,
+  FL_TENSOR,
+  FL_STRING,
+  FL_DOUBLE,
+  FL_INT,
+  FL_BOOLEAN,
+  FL_BOOL_LIST,
+  FL_DOUBLE_LIST,
+  FL_INT_LIST,
+  FL_TENSOR_LIST,
+  FL_OPTIONAL_TENSOR_LIST
+} fl_tag;
+
+struct fl_value;
+
+/* A list. Items are: uint8_t (FL_BOOL_LIST), double (FL_DOUBLE_LIST; possibly unaligned, read by memcpy), or pointers to other values (the
+ * remaining kinds: ints are boxed because an earlier instruction may write them; NULL in an optional list is None). */
+typedef struct fl_list {
+  const void *items;
+  uint32_t count;
+} fl_list;
+
+typedef struct fl_string {
+  const char *data;  /* zero-terminated */
+  uint32_t length;
+} fl_string;
+
+/* A tagged value: 24 bytes or fewer. */
+typedef struct fl_value {
+  union {
+    fl_tensor *tensor;
+    fl_string string;
+    double real;
+    int64_t integer;
+    uint8_t boolean;
+    fl_list list;
+  } as;
+  uint8_t tag; /* fl_tag */
+} fl_value;
+
+#endif
