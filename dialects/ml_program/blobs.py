@@ -1,0 +1,258 @@
+"""Weights outside the text: a store of named bytes, and the attribute that names one of them.
+
+The text of a module holds `#ml_program.blob<"key", "digest">`; the bytes live in a `BlobStore` that belongs to the context and are saved
+beside `model.mlir` as `model.safetensors`. A file is memory-mapped and its bytes are compared with the digest when they are first used, so
+opening a module costs nothing that grows with its weights, and weights that do not belong to the text are an error, not a wrong answer.
+"""
+
+import hashlib
+import json
+import mmap
+import os
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Self, cast
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import ParametrizedAttribute
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+DATA_ALIGNMENT = 64
+"""The bytes of a file that we write begin at a multiple of this; each entry then begins at a multiple of its element size."""
+
+ELEMENT_SIZES = {
+    "BOOL": 1, "U8": 1, "I8": 1, "F8_E4M3": 1, "F8_E5M2": 1,
+    "U16": 2, "I16": 2, "F16": 2, "BF16": 2,
+    "U32": 4, "I32": 4, "F32": 4,
+    "U64": 8, "I64": 8, "F64": 8,
+}  # fmt: skip
+"""The dtype names of the safetensors format that we write, with bytes per element."""
+
+MAXIMUM_HEADER = 100_000_000
+"""The limit that the safetensors format puts on its header, in bytes."""
+
+
+class BlobError(ValueError):
+    """Bytes that are missing, different from what the text says, or stored in a damaged file. One line, for people."""
+
+
+def digest_of(data: "Buffer") -> str:
+    """The name of some bytes: 64 bits of BLAKE2b as 16 hexadecimal digits."""
+    return hashlib.blake2b(data, digest_size=8).hexdigest()
+
+
+@irdl_attr_definition
+class BlobAttr(ParametrizedAttribute):
+    """`#ml_program.blob<"key", "digest">`: bytes that the context's `BlobStore` holds under `key` and whose `digest_of` is `digest`."""
+
+    name = "ml_program.blob"
+    key: StringAttr
+    digest: StringAttr
+
+    @classmethod
+    def get(cls, key: str, digest: str) -> Self:
+        """The attribute for a key and a digest."""
+        return cls(StringAttr(key), StringAttr(digest))
+
+    def verify(self) -> None:
+        """A key is not empty; a digest is 16 lower-case hexadecimal digits."""
+        if not self.key.data:
+            raise VerifyException("the key of a blob must not be empty")
+        if len(self.digest.data) != 16 or not set(self.digest.data) <= set("0123456789abcdef"):
+            raise VerifyException(
+                f"the digest of blob {self.key.data!r} must be 16 lower-case hexadecimal digits, not {self.digest.data!r}"
+            )
+
+    def print_parameters(self, printer: Printer) -> None:
+        """Prints `<"key", "digest">`."""
+        with printer.in_angle_brackets():
+            printer.print_string_literal(self.key.data)
+            printer.print_string(", ")
+            printer.print_string_literal(self.digest.data)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[StringAttr]:
+        """Parses `<"key", "digest">`."""
+        with parser.in_angle_brackets():
+            key = parser.parse_str_literal()
+            parser.parse_punctuation(",")
+            digest = parser.parse_str_literal()
+        return StringAttr(key), StringAttr(digest)
+
+
+@dataclass
+class _Entry:
+    """Bytes under a key. The digest of a mapped file's bytes is computed when first asked for."""
+
+    data: memoryview
+    origin: str
+    known_digest: str | None = None
+
+    def digest(self) -> str:
+        if self.known_digest is None:
+            self.known_digest = digest_of(self.data)
+        return self.known_digest
+
+
+@dataclass
+class BlobStore:
+    """The bytes that the `BlobAttr`s of a context's modules name: views, which whoever added them leaves unchanged from then on."""
+
+    _entries: dict[str, list[_Entry]] = field(default_factory=dict[str, list[_Entry]])
+    _missing: list[Path] = field(default_factory=list[Path])
+
+    def add(self, key: str, data: "Buffer") -> BlobAttr:
+        """Keeps a view of `data` (any C-contiguous buffer) under `key`.
+
+        The same key may hold several contents, as when two models meet in one context; adding the same content again changes nothing.
+        """
+        view = _flat(data)
+        digest = digest_of(view)
+        entries = self._entries.setdefault(key, [])
+        if all(entry.digest() != digest for entry in entries):
+            entries.append(_Entry(view, "memory", digest))
+        return BlobAttr.get(key, digest)
+
+    def get(self, blob: BlobAttr) -> memoryview:
+        """The bytes of `blob`: a flat read-only view of unsigned bytes.
+
+        Raises:
+            BlobError: nothing, or something else, is stored under the key.
+        """
+        key, digest = blob.key.data, blob.digest.data
+        entries = self._entries.get(key, [])
+        for entry in entries:
+            if entry.digest() == digest:
+                return entry.data
+        if not entries:
+            beside = "".join(f"; {path} does not exist" for path in self._missing)
+            raise BlobError(
+                f"no weights are stored under {key!r}: the .safetensors file that belongs to this module was not opened{beside}"
+            )
+        raise BlobError(
+            f"the weights under {key!r} in {entries[-1].origin} have digest {entries[-1].digest()}, but the module was written with {digest}: "
+            "use the file that was saved with this module"
+        )
+
+    def open(self, path: str | os.PathLike[str]) -> None:
+        """Maps a safetensors file and adds all of its entries without reading their bytes.
+
+        Raises:
+            BlobError: the file cannot be read or is not a well-formed safetensors file.
+        """
+        for key, view in read_safetensors(path).items():
+            self._entries.setdefault(key, []).append(_Entry(view, str(path)))
+
+    def open_beside(self, module_path: str | os.PathLike[str]) -> None:
+        """Opens `model.safetensors` beside `model.mlir` if there is one. Its absence is an error only once a weight is asked for."""
+        path = Path(module_path).with_suffix(".safetensors")
+        if path.exists():
+            self.open(path)
+        else:
+            self._missing.append(path)
+
+    def save(self, path: str | os.PathLike[str], entries: Iterable[tuple[BlobAttr, str, Sequence[int]]]) -> None:
+        """Writes the named blobs as one safetensors file, in order of their keys.
+
+        Args:
+            path: replaced atomically; it may be the very file that the bytes are mapped from.
+            entries: blob, safetensors dtype name (a key of `ELEMENT_SIZES`), shape.
+
+        Raises:
+            BlobError: a blob is absent, or one key stands for two contents, or the file cannot be written.
+        """
+        chosen: dict[str, tuple[BlobAttr, str, Sequence[int]]] = {}
+        for blob, dtype, shape in entries:
+            known = chosen.setdefault(blob.key.data, (blob, dtype, shape))
+            if known[0] != blob:
+                raise BlobError(f"two different weights are both called {blob.key.data!r}: one file cannot hold both; give one another key")
+        write_safetensors(path, [(key, dtype, shape, self.get(blob)) for key, (blob, dtype, shape) in sorted(chosen.items())])
+
+
+def _flat(data: "Buffer") -> memoryview:
+    view = memoryview(data)
+    if not view.c_contiguous:
+        raise BlobError("bytes to be stored must be contiguous")
+    # An empty view of more than one dimension cannot be cast.
+    return (view.cast("B") if view.nbytes else memoryview(b"")).toreadonly()
+
+
+def read_safetensors(path: str | os.PathLike[str]) -> dict[str, memoryview]:
+    """The entries of a safetensors file as views of its mapping.
+
+    Raises:
+        BlobError: the file cannot be read or is not well formed.
+    """
+    try:
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) if size else memoryview(b"")
+    except OSError as error:
+        raise BlobError(f"cannot open weights {path}: {error.strerror}") from None
+    length = int.from_bytes(mapped[:8], "little")
+    if size < 8 or length > min(size - 8, MAXIMUM_HEADER):
+        raise BlobError(f"{path} is not a safetensors file: its header is cut off")
+    try:
+        header = json.loads(bytes(mapped[8 : 8 + length]))
+    except (ValueError, RecursionError):
+        raise BlobError(f"{path} is not a safetensors file: its header is not JSON") from None
+    if not isinstance(header, dict):
+        raise BlobError(f"{path} is not a safetensors file: its header is not an object")
+    data = mapped[8 + length :]
+    views: dict[str, memoryview] = {}
+    for key, entry in cast(dict[str, object], header).items():
+        if key == "__metadata__":
+            continue
+        offsets = cast(dict[str, object], entry).get("data_offsets") if isinstance(entry, dict) else None
+        match offsets:
+            case [int(start), int(end)] if 0 <= start <= end <= len(data):
+                views[key] = data[start:end]
+            case _:
+                raise BlobError(f"{path} is damaged: entry {key!r} has no bytes within the file")
+    return views
+
+
+def write_safetensors(path: str | os.PathLike[str], entries: Sequence[tuple[str, str, Sequence[int], memoryview]]) -> None:
+    """Writes (key, dtype name, shape, bytes) entries, back to back as the format demands, with the first at a multiple of `DATA_ALIGNMENT`.
+
+    Raises:
+        BlobError: the bytes do not fill the shape, or the file cannot be written.
+    """
+    header: dict[str, object] = {}
+    offset = 0
+    # Entries of wider elements first: each then starts at a multiple of its element size without gaps, which the format does not admit.
+    ordered = sorted(entries, key=lambda entry: -ELEMENT_SIZES[entry[1]])
+    for key, dtype, shape, data in ordered:
+        expected = ELEMENT_SIZES[dtype]
+        for extent in shape:
+            expected *= extent
+        if expected != len(data):
+            raise BlobError(f"the weights under {key!r} have {len(data)} bytes, but {dtype} of shape {list(shape)} takes {expected}")
+        header[key] = {"dtype": dtype, "shape": list(shape), "data_offsets": [offset, offset + len(data)]}
+        offset += len(data)
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-(8 + len(text)) % DATA_ALIGNMENT)
+    target = Path(path)
+    try:
+        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=target.name, delete=False) as file:
+            try:
+                file.write(len(text).to_bytes(8, "little"))
+                file.write(text)
+                for _, _, _, data in ordered:
+                    file.write(data)
+                file.close()
+                os.chmod(file.name, 0o644)
+                os.replace(file.name, target)
+            except BaseException:
+                os.unlink(file.name)
+                raise
+    except OSError as error:
+        raise BlobError(f"cannot write weights {path}: {error.strerror}") from None

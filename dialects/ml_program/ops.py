@@ -1,0 +1,242 @@
+"""The operations: a global, and loading and storing its value."""
+
+from abc import ABC
+from typing import Self
+
+from xdsl.dialects import ml_program as upstream
+from xdsl.dialects.builtin import StringAttr, SymbolNameConstraint, SymbolRefAttr, UnitAttr
+from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
+from xdsl.irdl import AnyAttr, IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import ConstantLike, MemoryReadEffect, MemoryWriteEffect, Pure, SymbolOpInterface, SymbolTable
+from xdsl.utils.exceptions import VerifyException
+
+from flambeau.dialects.ml_program.blobs import BlobAttr
+
+
+@irdl_op_definition
+class GlobalOp(upstream.GlobalOp):
+    """`ml_program.global private @w(#ml_program.blob<"w", "…">) : tensor<4xf32>`: a named value of the module.
+
+    Without `mutable` it is a constant. With it, it is state that lasts from call to call and starts as the given value.
+    """
+
+    name = "ml_program.global"
+
+    sym_name = prop_def(SymbolNameConstraint())
+    type = prop_def(TypeAttribute)
+    is_mutable = opt_prop_def(UnitAttr)
+    value = opt_prop_def(AnyAttr())
+    sym_visibility = prop_def(StringAttr)
+
+    traits = traits_def(SymbolOpInterface())
+
+    def __init__(
+        self,
+        sym_name: str | StringAttr,
+        type: Attribute,
+        value: Attribute | None = None,
+        *,
+        is_mutable: bool = False,
+        sym_visibility: str = "private",
+    ):
+        IRDLOperation.__init__(
+            self,
+            properties={
+                "sym_name": StringAttr(sym_name) if isinstance(sym_name, str) else sym_name,
+                "type": type,
+                "is_mutable": UnitAttr() if is_mutable else None,
+                "value": value,
+                "sym_visibility": StringAttr(sym_visibility),
+            },
+        )
+
+    @property
+    def blob(self) -> BlobAttr:
+        """The value, where it is a blob. Raises TypeError otherwise."""
+        if not isinstance(self.value, BlobAttr):
+            raise TypeError(f"the value of global @{self.sym_name.data} is not a blob")
+        return self.value
+
+    def verify_(self) -> None:
+        """A constant has a value."""
+        if self.is_mutable is None and self.value is None:
+            raise VerifyException(f"global @{self.sym_name.data} is neither mutable nor has a value: a constant needs one")
+
+    def print(self, printer: Printer) -> None:
+        """Prints `private mutable @name(value) : type {attributes}`."""
+        printer.print_string(f" {self.sym_visibility.data} ")
+        if self.is_mutable is not None:
+            printer.print_string("mutable ")
+        printer.print_symbol_name(self.sym_name.data)
+        if self.value is not None:
+            printer.print_string("(")
+            printer.print_attribute(self.value)
+            printer.print_string(")")
+        printer.print_string(" : ")
+        printer.print_attribute(self.type)
+        printer.print_op_attributes(self.attributes)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parses what `print` prints."""
+        visibility = parser.parse_optional_visibility_keyword()
+        is_mutable = parser.parse_optional_keyword("mutable") is not None
+        sym_name = parser.parse_symbol_name()
+        value = None
+        if parser.parse_optional_punctuation("(") is not None:
+            value = parser.parse_attribute()
+            parser.parse_punctuation(")")
+        parser.parse_punctuation(":")
+        type = parser.parse_type()
+        op = cls(sym_name, type, value, is_mutable=is_mutable, sym_visibility=visibility.data if visibility else "private")
+        op.attributes = parser.parse_optional_attr_dict()
+        return op
+
+
+def lookup(op: Operation, reference: SymbolRefAttr) -> GlobalOp:
+    """The global that `reference` names, seen from `op`.
+
+    Raises:
+        VerifyException: there is none.
+    """
+    found = SymbolTable.lookup_symbol(op, reference)
+    if not isinstance(found, GlobalOp):
+        raise VerifyException(f"@{reference.string_value()} names no ml_program.global of the module")
+    return found
+
+
+def check_type(found: GlobalOp, type: Attribute, what: str) -> None:
+    """The type of an access must be the type of its global.
+
+    Raises:
+        VerifyException: it is not.
+    """
+    if found.type != type:
+        raise VerifyException(f"{what} {type}, but global @{found.sym_name.data} is {found.type}")
+
+
+class _ReferenceOp(IRDLOperation, ABC):
+    """An operation that names a global."""
+
+    global_attr = prop_def(SymbolRefAttr)
+
+    def lookup(self) -> GlobalOp:
+        """The global that is named. Raises VerifyException when the module has none of that name."""
+        return lookup(self, self.global_attr)
+
+    def _lookup_if_attached(self) -> GlobalOp | None:
+        """None while the op is not yet inside a module, where nothing can be looked up."""
+        parent = self.parent_op()
+        while parent is not None and not parent.has_trait(SymbolTable):
+            parent = parent.parent_op()
+        return None if parent is None else self.lookup()
+
+
+class _LoadOp(_ReferenceOp, ABC):
+    result = result_def(TypeAttribute)
+
+    def __init__(self, global_attr: str | Attribute, result_type: Attribute):
+        IRDLOperation.__init__(
+            self,
+            properties={"global_attr": SymbolRefAttr(global_attr) if isinstance(global_attr, str) else global_attr},
+            result_types=[result_type],
+        )
+
+    def print(self, printer: Printer) -> None:
+        """Prints `@name {attributes} : type`."""
+        printer.print_string(" ")
+        printer.print_attribute(self.global_attr)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parses what `print` prints."""
+        reference = parser.parse_attribute()
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        op = cls(reference, parser.parse_type())
+        op.attributes = attributes
+        return op
+
+
+@irdl_op_definition
+class GlobalLoadConstantOp(_LoadOp, upstream.GlobalLoadConstantOp):
+    """`%w = ml_program.global_load_const @w : tensor<4xf32>`: the value of a constant global."""
+
+    name = "ml_program.global_load_const"
+
+    traits = traits_def(Pure(), ConstantLike())
+
+    def verify_(self) -> None:
+        """The global exists, is a constant and has the type that is loaded."""
+        if (found := self._lookup_if_attached()) is None:
+            return
+        check_type(found, self.result.type, "loads")
+        if found.is_mutable is not None:
+            raise VerifyException(f"global @{found.sym_name.data} is mutable: load it with ml_program.global_load")
+
+
+@irdl_op_definition
+class GlobalLoadOp(_LoadOp):
+    """`%c = ml_program.global_load @cache : tensor<4xf32>`: the present value of a global."""
+
+    name = "ml_program.global_load"
+
+    traits = traits_def(MemoryReadEffect())
+
+    def verify_(self) -> None:
+        """The global exists and has the type that is loaded."""
+        if (found := self._lookup_if_attached()) is not None:
+            check_type(found, self.result.type, "loads")
+
+
+@irdl_op_definition
+class GlobalStoreOp(_ReferenceOp):
+    """`ml_program.global_store @cache = %v : tensor<4xf32>`: gives a mutable global a new value, which the next call finds."""
+
+    name = "ml_program.global_store"
+
+    value = operand_def(TypeAttribute)
+
+    traits = traits_def(MemoryWriteEffect())
+
+    def __init__(self, global_attr: str | Attribute, value: SSAValue | Operation):
+        super().__init__(
+            operands=[value],
+            properties={"global_attr": SymbolRefAttr(global_attr) if isinstance(global_attr, str) else global_attr},
+        )
+
+    def verify_(self) -> None:
+        """The global exists, is mutable and has the type that is stored."""
+        if (found := self._lookup_if_attached()) is None:
+            return
+        check_type(found, self.value.type, "stores")
+        if found.is_mutable is None:
+            raise VerifyException(f"global @{found.sym_name.data} is a constant: only a mutable global can be stored to")
+
+    def print(self, printer: Printer) -> None:
+        """Prints `@name = %value {attributes} : type`."""
+        printer.print_string(" ")
+        printer.print_attribute(self.global_attr)
+        printer.print_string(" = ")
+        printer.print_ssa_value(self.value)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.value.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parses what `print` prints."""
+        reference = parser.parse_attribute()
+        parser.parse_punctuation("=")
+        operand = parser.parse_unresolved_operand()
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        type = parser.parse_type()
+        op = cls(reference, parser.resolve_operand(operand, type))
+        op.attributes = attributes
+        return op
