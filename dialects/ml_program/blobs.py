@@ -137,9 +137,9 @@ class BlobStore:
             raise BlobError(
                 f"no weights are stored under {key!r}: the .safetensors file that belongs to this module was not opened{beside}"
             )
+        origin, other = entries[-1].origin, entries[-1].digest()
         raise BlobError(
-            f"the weights under {key!r} in {entries[-1].origin} have digest {entries[-1].digest()}, but the module was written with {digest}: "
-            "use the file that was saved with this module"
+            f"the weights under {key!r} in {origin} have digest {other}, but the module was written with {digest}: use the file saved with it"
         )
 
     def open(self, path: str | os.PathLike[str]) -> None:
