@@ -38,7 +38,7 @@ typedef struct fl_kernel_table {
 } fl_kernel_table;
 
 /* Every kernel that this library was built with. */
-const fl_kernel_table *fl_builtin_kernels(void);
+FL_API const fl_kernel_table *fl_builtin_kernels(void);
 
 #define FL_FAIL(context, status, text) ((context)->message = (text), (status))
 #define FL_CHECK(context, condition, text)                        \
@@ -69,17 +69,17 @@ static inline size_t fl_dtype_size(int8_t dtype) {
 }
 
 /* True when the memory order is the logical order (size-1 dimensions may stand anywhere). */
-int fl_is_contiguous(const fl_tensor *t);
+FL_API int fl_is_contiguous(const fl_tensor *t);
 /* True when two tensors of one rank lay their elements out in the same order (size-1 dimensions ignored). */
-int fl_same_order(const fl_tensor *a, const fl_tensor *b);
-int fl_same_sizes(const fl_tensor *a, const fl_tensor *b);
+FL_API int fl_same_order(const fl_tensor *a, const fl_tensor *b);
+FL_API int fl_same_sizes(const fl_tensor *a, const fl_tensor *b);
 /* Gives `t` new sizes and recomputes its strides. A fixed tensor admits only its own sizes; a dynamic one, the same rank and no dimension over its bound. */
-fl_status fl_resize(fl_context *context, fl_tensor *t, const int32_t *sizes, uint8_t rank);
+FL_API fl_status fl_resize(fl_context *context, fl_tensor *t, const int32_t *sizes, uint8_t rank);
 
 /* Arguments. Each returns nonzero and leaves `out` alone when the value is of another kind. */
-int fl_get_int(const fl_value *v, int64_t *out);      /* FL_INT, FL_BOOLEAN */
-int fl_get_real(const fl_value *v, double *out);      /* a Scalar as a number: FL_DOUBLE, FL_INT, FL_BOOLEAN */
-int fl_get_ints(const fl_value *v, int64_t *out, uint32_t capacity, uint32_t *count); /* FL_INT_LIST */
+FL_API int fl_get_int(const fl_value *v, int64_t *out);      /* FL_INT, FL_BOOLEAN */
+FL_API int fl_get_real(const fl_value *v, double *out);      /* a Scalar as a number: FL_DOUBLE, FL_INT, FL_BOOLEAN */
+FL_API int fl_get_ints(const fl_value *v, int64_t *out, uint32_t capacity, uint32_t *count); /* FL_INT_LIST */
 static inline fl_tensor *fl_get_tensor(const fl_value *v) { return v->tag == FL_TENSOR ? v->as.tensor : NULL; }
 static inline int fl_is_none(const fl_value *v) { return v->tag == FL_NONE; }
 

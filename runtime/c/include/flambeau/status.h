@@ -2,6 +2,13 @@
 #ifndef FLAMBEAU_STATUS_H
 #define FLAMBEAU_STATUS_H
 
+/* What a shared library shows; the rest is built with hidden visibility. */
+#if defined(__GNUC__)
+#define FL_API __attribute__((visibility("default")))
+#else
+#define FL_API
+#endif
+
 typedef enum fl_status {
   FL_OK = 0x00,
   FL_INTERNAL = 0x01,

@@ -5,6 +5,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#if defined(__GNUC__)
+#define FL_ALIGN_8 __attribute__((aligned(8)))
+#else
+#define FL_ALIGN_8
+#endif
+
 /* Element types. The numbers are those of the .pte format (ExecuTorch's scalar_type.fbs). */
 typedef enum fl_dtype {
   FL_UINT8 = 0,
@@ -32,7 +38,8 @@ typedef struct fl_tensor {
   int32_t *sizes;
   int32_t *strides;
   const uint8_t *dim_order;
-  size_t capacity;   /* bytes that `data` may hold: the upper bound of a dynamic shape */
+  const int32_t *bounds; /* upper bound of each size of a dynamic tensor; NULL: only the capacity bounds it */
+  size_t capacity;       /* bytes that `data` may hold */
   uint8_t rank;
   int8_t dtype;      /* fl_dtype */
   uint8_t dynamic;   /* 0: the sizes are fixed; 1: they may change up to the bounds in the program */
@@ -67,7 +74,7 @@ typedef struct fl_string {
   uint32_t length;
 } fl_string;
 
-/* A tagged value: 24 bytes or fewer. */
+/* A tagged value: 24 bytes, 16 where pointers have 4. (Aligned alike on every 32-bit machine, so that memory can be computed elsewhere.) */
 typedef struct fl_value {
   union {
     fl_tensor *tensor;
@@ -76,8 +83,9 @@ typedef struct fl_value {
     int64_t integer;
     uint8_t boolean;
     fl_list list;
-  } as;
-  uint8_t tag; /* fl_tag */
+  } as FL_ALIGN_8;
+  uint8_t tag;   /* fl_tag */
+  uint8_t flags; /* the executor's own */
 } fl_value;
 
 #endif

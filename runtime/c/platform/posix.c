@@ -1,0 +1,1 @@
+typedef int fl_platform_is_empty;
