@@ -1,0 +1,7 @@
+"""The `edge` dialect: Core ATen with memory layout on the types, dtypes explicit, and views as copies."""
+
+from xdsl.ir import Dialect
+
+from flambeau.dialects.edge.layout import LayoutAttr
+
+DIALECT = Dialect("edge", [], [LayoutAttr])

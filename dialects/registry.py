@@ -1,0 +1,130 @@
+"""The context of Flambeau's tools: every dialect of ours and of xDSL, each loaded when its name first occurs.
+
+A folder under `dialects/` is a dialect: its package exports `DIALECT`. `aten`, `core` and `edge` hold thousands of operators, so their classes are
+found (or made, for operators without a row) by name.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from importlib import resources
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects import get_all_dialects
+from xdsl.ir import Dialect, Operation
+
+import flambeau.dialects
+from flambeau.dialects.ml_program.blobs import BlobStore
+from flambeau.dialects.row import ROWS, SchemaOp, table_op
+from flambeau.dialects.schema import Schema, parse_schema
+
+LEVELS = ("aten", "core", "edge")
+"""The dialects whose operators come from ATen's schemas."""
+
+
+@cache
+def dialect_names() -> tuple[str, ...]:
+    """The names of our dialects: the folders of this package."""
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(flambeau.dialects.__path__) if module.ispkg))
+
+
+@cache
+def load_rows() -> dict[str, dict[str, type[SchemaOp]]]:
+    """Every row of every dialect: dialect -> operator name -> class."""
+    for dialect in dialect_names():
+        package = importlib.import_module(f"flambeau.dialects.{dialect}")
+        if dialect not in ("core", "edge"):
+            for module in pkgutil.iter_modules(package.__path__):
+                importlib.import_module(f"flambeau.dialects.{dialect}.{module.name}")
+    return ROWS
+
+
+@cache
+def schema_table() -> dict[str, tuple[str, ...]]:
+    """The schema strings of all ATen overloads of the pinned torch, by base name."""
+    text = resources.files("flambeau.dialects.aten").joinpath("schemas.txt").read_text()
+    table: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        table.setdefault(line[: line.index("(")].partition(".")[0], []).append(line)
+    return {name: tuple(lines) for name, lines in table.items()}
+
+
+def find_schema(name: str) -> Schema | None:
+    """The ATen schema with this name (`add.Tensor`), from the table."""
+    base, _, _ = name.partition(".")
+    for line in schema_table().get(base, ()):
+        if line[: line.index("(")] == name:
+            return parse_schema(line)
+    return None
+
+
+@cache
+def find_op(name: str) -> type[SchemaOp] | None:
+    """The class of a schema operation by its full name (`aten.add.Tensor`, `edge.view_copy`, `fused.linear`); None when there is none."""
+    dialect, _, short = name.partition(".")
+    rows = load_rows()
+    if dialect not in LEVELS:
+        return rows.get(dialect, {}).get(short)
+    found = rows["aten"].get(short)
+    if dialect == "aten":
+        if found is None and (schema := find_schema(short)) is not None:
+            return table_op(dialect, schema)
+        return found
+    if dialect == "edge" and (found is None or found.schema.is_view):
+        base, dot, overload = short.partition(".")
+        found = rows["aten"].get(base.removesuffix("_copy") + dot + overload) if base.endswith("_copy") else None
+    return found.at(dialect) if found is not None and (found.core or found.keep) else None
+
+
+def level_ops(level: str) -> Iterator[type[SchemaOp]]:
+    """The classes with a row in a dialect, in name order."""
+    rows = load_rows()
+    if level not in ("core", "edge"):
+        yield from (rows[level][name] for name in sorted(rows.get(level, {})))
+        return
+    for name in sorted(rows["aten"]):
+        found = rows["aten"][name]
+        if found.core or found.keep:
+            yield found.at(level)
+
+
+class FlambeauContext(Context):
+    """A context that knows all dialects and owns the weights of the modules parsed in it."""
+
+    def __init__(self, *, allow_unregistered: bool = False, blobs: BlobStore | None = None):
+        super().__init__(allow_unregistered)
+        self.blobs = BlobStore() if blobs is None else blobs
+        ours = dialect_names()
+        for name, factory in get_all_dialects().items():
+            if name not in ours:
+                self.register_dialect(name, factory)
+        for name in ours:
+            self.register_dialect(name, _loader(name))
+        for name in ("builtin", "func"):
+            self.load_registered_dialect(name)
+
+    def get_optional_op(self, name: str, *, dialect_stack: Sequence[str] = ()) -> type[Operation] | None:
+        """As xDSL's, with the operators of schema dialects found by name."""
+        for candidate in (name, *(f"{dialect}.{name}" for dialect in reversed(dialect_stack))):
+            if candidate.partition(".")[0] in dialect_names() and (found := find_op(candidate)) is not None:
+                return found
+        return super().get_optional_op(name, dialect_stack=dialect_stack)
+
+    def clone(self) -> FlambeauContext:
+        """A context with the same dialects and the same weights."""
+        copy = FlambeauContext(allow_unregistered=self.allow_unregistered, blobs=self.blobs)
+        for name in self._loaded_dialects:
+            if name in copy._registered_dialects and name not in copy._loaded_dialects:
+                copy.load_registered_dialect(name)
+        return copy
+
+
+def _loader(name: str) -> Callable[[], Dialect]:
+    def load() -> Dialect:
+        return cast(Dialect, importlib.import_module(f"flambeau.dialects.{name}").DIALECT)
+
+    return load
