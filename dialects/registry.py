@@ -1,7 +1,7 @@
 """The context of Flambeau's tools: every dialect of ours and of xDSL, each loaded when its name first occurs.
 
-A folder under `dialects/` is a dialect: its package exports `DIALECT`. `aten`, `core` and `edge` hold thousands of operators, so their classes are
-found (or made, for operators without a row) by name.
+A folder under `dialects/` is a dialect: its package exports `DIALECT`. `aten`, `core` and `edge` hold thousands of
+operators, so their classes are found (or made, for operators without a row) by name.
 """
 
 from __future__ import annotations

@@ -4,9 +4,10 @@ A row is a class with an upstream schema, a docstring and static functions over 
 
 * `infer(types and attribute values) -> result types`
 * `numpy(arrays and attribute values) -> arrays`: the meaning
-* `decompose(SSA values and attribute values) -> values`: the same in terms of other operators (built detached; `detached_ops` collects them)
+* `decompose(SSA values and attribute values) -> values`: the same in terms of other operators, built detached
 
-From the schema follow operands and attributes, the constructor, the shared syntax, verification, and the siblings in the `core` and `edge` dialects.
+From the schema follow operands and attributes, the constructor, the shared syntax, verification, and the siblings in the
+`core` and `edge` dialects.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class SchemaOp(IRDLOperation):
     keep: ClassVar[bool] = False
     """Not core, but a target that has a kernel may keep it whole: it exists in `core` and `edge` too."""
     inplace: ClassVar[tuple[int, ...]] = ()
-    """Positions of operands whose storage the first result may take over: the kernel reads element i of them before or as it writes element i."""
+    """Operands whose storage the first result may take over: the kernel reads their element i before or as it writes element i."""
     traits = _PURE
 
     siblings: ClassVar[dict[str, type[SchemaOp]]]
@@ -143,7 +144,7 @@ class SchemaOp(IRDLOperation):
 
     @staticmethod
     def infer(*args: Any, **kwargs: Any) -> Any:
-        """Result types from operand types and attribute values. Raises ValueError or TypeError with a sentence that says what does not fit."""
+        """Result types from operand types and attribute values. Raises ValueError or TypeError that says what does not fit."""
         raise NotImplementedError
 
     @staticmethod

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import TypeAlias
 
-Value: TypeAlias = "None | bool | int | float | str | tuple[Value, ...]"
+Value: TypeAlias = "bool | int | float | str | tuple[Value, ...] | None"
 
 
 class SchemaError(ValueError):
@@ -22,7 +22,7 @@ class SchemaType:
     """The type of an argument or a return: `base`, perhaps in a list, perhaps optional, perhaps an alias."""
 
     base: str
-    """`Tensor`, `int` (SymInt included), `float`, `bool`, `Scalar`, `str`, `ScalarType`, `MemoryFormat`, `Layout`, `Device`, `Generator`, …"""
+    """`Tensor`, `int` (also for SymInt), `float`, `bool`, `Scalar`, `str`, `ScalarType`, `MemoryFormat`, `Layout`, `Device`, …"""
     is_list: bool = False
     list_size: int | None = None
     """N of `int[N]`: a single number stands for N equal ones."""
