@@ -63,25 +63,20 @@ FL_INLINE fl_vec fl_load(const float *p) {
 
 FL_INLINE void fl_store(float *p, fl_vec v) { memcpy(p, &v, sizeof v); }
 
-FL_INLINE fl_vec fl_set(float x) {
-  fl_vec v;
-  FL_UNROLL
-  for (int i = 0; i < FL_LANES; ++i) {
-    v[i] = x;
-  }
-  return v;
-}
+/* A list of equal elements is what compilers turn into one broadcast. */
+#if FL_LANES == 16
+#define FL_ALL(x) {(x), (x), (x), (x), (x), (x), (x), (x), (x), (x), (x), (x), (x), (x), (x), (x)}
+#elif FL_LANES == 8
+#define FL_ALL(x) {(x), (x), (x), (x), (x), (x), (x), (x)}
+#elif FL_LANES == 4
+#define FL_ALL(x) {(x), (x), (x), (x)}
+#else
+#define FL_ALL(x) {(x)}
+#endif
 
-FL_INLINE fl_vec fl_zero(void) { return fl_set(0.0f); }
-
-FL_INLINE fl_ivec fl_iset(int32_t x) {
-  fl_ivec v;
-  FL_UNROLL
-  for (int i = 0; i < FL_LANES; ++i) {
-    v[i] = x;
-  }
-  return v;
-}
+FL_INLINE fl_vec fl_set(float x) { return (fl_vec)FL_ALL(x); }
+FL_INLINE fl_vec fl_zero(void) { return (fl_vec)FL_ALL(0.0f); }
+FL_INLINE fl_ivec fl_iset(int32_t x) { return (fl_ivec)FL_ALL(x); }
 
 #if defined(FL_SIMD_AVX)
 FL_INLINE __m256i fl_tail_mask(size_t n) {
