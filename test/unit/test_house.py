@@ -169,13 +169,14 @@ def run_python(code: str) -> str:
 def test_flambeau_opt_imports_neither_torch_nor_numpy(tmp_path: Path):
     source = tmp_path / "empty.mlir"
     source.write_text("builtin.module {}\n")
-    loaded = run_python(
+    output = run_python(
         "import sys\nfrom flambeau.tools.opt import main\n"
         f"assert main([{str(source)!r}]) == 0\n"
-        "print('loaded:', *sorted({'torch', 'numpy', 'rich', 'typer'} & {name for name, module in sys.modules.items() if '__name__' in vars(module)}))"
+        # A package that stands in sys.modules for later loading has no submodules yet.
+        "print('loaded:', *sorted({name.partition('.')[0] for name in sys.modules if '.' in name}))"
     )
-    assert "builtin.module" in loaded
-    assert loaded.splitlines()[-1].split() == ["loaded:"]
+    assert "builtin.module" in output
+    assert set(output.splitlines()[-1].split()) & {"torch", "numpy", "ml_dtypes", "safetensors", "flatbuffers", "rich", "typer"} == set()
 
 
 @pytest.mark.parametrize(
@@ -185,10 +186,9 @@ def test_torch_is_not_imported_with(module: str):
     assert run_python(f"import sys, {module}\nprint('torch' in sys.modules)").strip() == "False"
 
 
-def test_a_folder_refuses_to_be_imported_under_its_own_name():
-    for name in FOLDERS:
-        result = subprocess.run([sys.executable, "-c", f"import {name}"], cwd=ROOT, capture_output=True, text=True, check=False)
-        assert f"flambeau.{name}" in result.stderr
+def test_dialects_refuse_to_be_imported_twice():
+    result = subprocess.run([sys.executable, "-c", "import dialects"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "import flambeau.dialects" in result.stderr
 
 
 def test_readme_shows_the_two_commands():
