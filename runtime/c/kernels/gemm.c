@@ -1,0 +1,339 @@
+#include "gemm.h"
+
+/* A tile is at most TILE_ROWS x TILE_VECTORS vectors of C, held in registers: what the register file holds besides the TILE_VECTORS
+ * of B and a broadcast element of A, and enough independent chains to hide the latency of an FMA. */
+#if FL_LANES == 16
+#define TILE_ROWS 8
+#define TILE_VECTORS 4
+#elif FL_LANES == 8
+#define TILE_ROWS 6
+#define TILE_VECTORS 2
+#elif defined(FL_SIMD_NEON)
+#define TILE_ROWS 6
+#define TILE_VECTORS 4
+#elif FL_LANES == 4
+#define TILE_ROWS 6
+#define TILE_VECTORS 2
+#else
+#define TILE_ROWS 4
+#define TILE_VECTORS 2
+#endif
+
+/* Floats of k for which a tile's part of B stays in the first-level cache. */
+#define DEPTH_BLOCK 384
+
+#define TILE_ACCUMULATORS (TILE_ROWS * TILE_VECTORS)
+
+typedef struct tile {
+  const float *const *rows; /* of this tile, in the first segment */
+  size_t rows_stride;       /* to the next segment's */
+  size_t segments;
+  size_t offset;            /* within each segment */
+  size_t depth;
+  const float *b;
+  size_t panel_stride;
+  size_t segment_stride;    /* of B, from one segment to the next */
+  float *c;
+  size_t c_stride;
+  size_t columns;           /* valid ones from `c` on */
+  const float *bias;
+  const float *addend;
+  size_t addend_stride;
+  float low, high;
+  int accumulate;
+  int clamp;
+} tile;
+
+/* Vector j of a tile lies in panel j * FL_LANES / 16. */
+#define B_VECTOR(b, stride, j) fl_load((b) + (size_t)((j) * FL_LANES / FL_PANEL) * (stride) + (size_t)((j) * FL_LANES % FL_PANEL))
+
+/* Adds what belongs to row `row` of C besides the product, and stores the first `columns` values. */
+FL_INLINE fl_vec finish(const tile *t, fl_vec v, const float *c, size_t row, size_t column) {
+  if (t->accumulate) {
+    v += fl_load(c);
+  }
+  if (t->bias) {
+    v += fl_load(t->bias + column);
+  }
+  if (t->addend) {
+    v += fl_load(t->addend + row * t->addend_stride + column);
+  }
+  if (t->clamp) {
+    v = fl_min_b(fl_set(t->high), fl_max_b(fl_set(t->low), v));
+  }
+  return v;
+}
+
+/* The same for a tile that reaches beyond the last column, from memory: seldom, and so not worth code in every tile. */
+static __attribute__((noinline)) void finish_part(const tile *t, const float *product, size_t rows, size_t width) {
+  for (size_t i = 0; i < rows; ++i) {
+    for (size_t j = 0; j < t->columns; ++j) {
+      float *c = t->c + i * t->c_stride + j;
+      float v = product[i * width + j];
+      v += t->accumulate ? *c : 0.0f;
+      v += t->bias ? t->bias[j] : 0.0f;
+      v += t->addend ? t->addend[i * t->addend_stride + j] : 0.0f;
+      if (t->clamp) {
+        v = v < t->low ? t->low : v > t->high ? t->high : v;
+      }
+      *c = v;
+    }
+  }
+}
+
+/* One tile. `mr`, `nv` and `ku` are constants at each place of use; `ku` is how many steps of k have accumulators of their own, for tiles
+ * with too few rows to hide the latency otherwise. */
+FL_INLINE void compute_tile(const tile *t, const int mr, const int nv, const int ku) {
+  /* Element x is vector x % nv of row x / nv % mr in step x / nv / mr. One level of loops: compilers unroll it before they decide what lives
+   * in registers, which they do not for nested ones. */
+  fl_vec acc[TILE_ACCUMULATORS];
+  FL_UNROLL
+  for (int x = 0; x < mr * nv * ku; ++x) {
+    acc[x] = fl_zero();
+  }
+  const size_t stride = t->panel_stride;
+  for (size_t s = 0; s < t->segments; ++s) {
+    const float *a[TILE_ROWS];
+    FL_UNROLL
+    for (int i = 0; i < mr; ++i) {
+      a[i] = t->rows[s * t->rows_stride + (size_t)i] + t->offset;
+    }
+    const float *b = t->b + s * t->segment_stride;
+    size_t k = 0;
+    for (; k + (size_t)ku <= t->depth; k += (size_t)ku) {
+      FL_UNROLL
+      for (int x = 0; x < mr * nv * ku; ++x) {
+        const int step = x / nv / mr;
+        acc[x] = fl_fma(fl_set(a[x / nv % mr][k + (size_t)step]), B_VECTOR(b + step * FL_PANEL, stride, x % nv), acc[x]);
+      }
+      b += ku * FL_PANEL;
+    }
+    for (; ku > 1 && k < t->depth; ++k) {
+      FL_UNROLL
+      for (int x = 0; x < mr * nv; ++x) {
+        acc[x] = fl_fma(fl_set(a[x / nv][k]), B_VECTOR(b, stride, x % nv), acc[x]);
+      }
+      b += FL_PANEL;
+    }
+  }
+  FL_UNROLL
+  for (int x = mr * nv; x < mr * nv * ku; ++x) {
+    acc[x % (mr * nv)] += acc[x];
+  }
+
+  if (t->columns >= (size_t)(nv * FL_LANES)) {
+    FL_UNROLL
+    for (int x = 0; x < mr * nv; ++x) {
+      const size_t row = (size_t)(x / nv);
+      const size_t column = (size_t)(x % nv * FL_LANES);
+      float *c = t->c + row * t->c_stride + column;
+      fl_store(c, finish(t, acc[x], c, row, column));
+    }
+  } else {
+    float product[TILE_ROWS * TILE_VECTORS * FL_LANES];
+    FL_UNROLL
+    for (int x = 0; x < mr * nv; ++x) {
+      fl_store(product + x * FL_LANES, acc[x]);
+    }
+    finish_part(t, product, (size_t)mr, (size_t)(nv * FL_LANES));
+  }
+}
+
+#define STEPS(mr, nv) ((mr) * (nv) <= 2 ? 4 : (mr) * (nv) <= 6 ? 2 : 1)
+#define TILE(mr, nv) \
+  static __attribute__((noinline)) void tile_##mr##_##nv(const tile *t) { compute_tile(t, mr, nv, STEPS(mr, nv)); }
+
+#if FL_LANES == 16
+#define TILES(nv) TILE(1, nv) TILE(2, nv) TILE(3, nv) TILE(4, nv) TILE(5, nv) TILE(6, nv) TILE(7, nv) TILE(8, nv)
+TILES(1)
+TILES(2)
+TILES(3)
+TILE(1, 4) TILE(2, 4) TILE(3, 4) TILE(4, 4) TILE(5, 4) TILE(6, 4)
+#define NAMES(nv) {tile_1_##nv, tile_2_##nv, tile_3_##nv, tile_4_##nv, tile_5_##nv, tile_6_##nv, tile_7_##nv, tile_8_##nv}
+static void (*const tiles[TILE_VECTORS][TILE_ROWS])(const tile *) = {
+    NAMES(1), NAMES(2), NAMES(3), {tile_1_4, tile_2_4, tile_3_4, tile_4_4, tile_5_4, tile_6_4, 0, 0}};
+#elif FL_LANES == 1
+TILE(1, 2) TILE(2, 2) TILE(3, 2) TILE(4, 2)
+static void (*const tiles[TILE_ROWS])(const tile *) = {tile_1_2, tile_2_2, tile_3_2, tile_4_2};
+#elif TILE_VECTORS == 4
+TILE(1, 4) TILE(2, 4) TILE(3, 4) TILE(4, 4) TILE(5, 4) TILE(6, 4)
+static void (*const tiles[TILE_ROWS])(const tile *) = {tile_1_4, tile_2_4, tile_3_4, tile_4_4, tile_5_4, tile_6_4};
+#else
+TILE(1, 2) TILE(2, 2) TILE(3, 2) TILE(4, 2) TILE(5, 2) TILE(6, 2)
+static void (*const tiles[TILE_ROWS])(const tile *) = {tile_1_2, tile_2_2, tile_3_2, tile_4_2, tile_5_2, tile_6_2};
+#endif
+
+/* How many of `left` columns the next tile takes. */
+static size_t tile_columns(size_t left) {
+#if FL_LANES == 16
+  /* Three panels (8 rows high) or four (6 rows) keep the FMA units busy best; no remainder of one panel if it can be helped. */
+  size_t panels = (left + FL_PANEL - 1) / FL_PANEL;
+  if (panels > 4) {
+    panels = panels % 3 == 1 || (panels % 3 == 2 && panels >= 8) ? 4 : 3;
+  }
+  return panels * FL_PANEL;
+#else
+  (void)left;
+  return TILE_VECTORS * FL_LANES;
+#endif
+}
+
+/* All rows against one tile's width of B. `t` describes the first row; `m` rows are shared out evenly. */
+static void run_columns(tile t, size_t m, size_t columns, fl_activation activation) {
+#if FL_LANES == 16
+  const size_t nv = columns / FL_LANES;
+  const size_t most = nv == 4 ? 6 : TILE_ROWS;
+#else
+  const size_t most = TILE_ROWS;
+#endif
+  const size_t count = (m + most - 1) / most;
+  for (size_t q = 0; q < count; ++q) {
+    const size_t rows = m / count + (q < m % count);
+#if FL_LANES == 16
+    tiles[nv - 1][rows - 1](&t);
+#else
+    tiles[rows - 1](&t);
+#endif
+    if (activation != FL_ACTIVATION_NONE) {
+      const size_t valid = t.columns < columns ? t.columns : columns;
+      for (size_t i = 0; i < rows; ++i) {
+        fl_activate(activation, t.c + i * t.c_stride, valid);
+      }
+    }
+    t.rows += rows;
+    t.c += rows * t.c_stride;
+    if (t.addend) {
+      t.addend += rows * t.addend_stride;
+    }
+  }
+}
+
+void fl_gemm_rows(const fl_gemm *g, const float *const *rows, size_t m, float *c, size_t c_stride, const float *addend,
+                  size_t addend_stride) {
+  if (m == 0 || g->n == 0) {
+    return;
+  }
+  const size_t k = g->segments * g->depth;
+  /* k is cut into blocks of some whole segments, or of a part of one. An addend that is C itself would be overwritten by the first block. */
+  size_t segment_block = g->segments;
+  size_t parts = 1;
+  if (k > DEPTH_BLOCK + DEPTH_BLOCK / 2 && addend != c) {
+    if (g->depth >= DEPTH_BLOCK) {
+      segment_block = 1;
+      parts = (g->depth + DEPTH_BLOCK - 1) / DEPTH_BLOCK;
+    } else {
+      segment_block = DEPTH_BLOCK / g->depth;
+    }
+  }
+  const int in_registers = g->activation == FL_ACTIVATION_RELU || g->activation == FL_ACTIVATION_RELU6;
+  size_t segment = 0;
+  do {
+    const size_t segments = g->segments - segment < segment_block ? g->segments - segment : segment_block;
+    size_t offset = 0;
+    for (size_t part = 0; part < parts; ++part) {
+      const size_t depth = g->depth / parts + (part < g->depth % parts);
+      const int first = segment == 0 && part == 0;
+      const int last = segment + segments == g->segments && part + 1 == parts;
+      for (size_t column = 0; column < g->n;) {
+        const size_t columns = tile_columns(g->n - column);
+        tile t = {0};
+        t.rows = rows + segment * m;
+        t.rows_stride = m;
+        t.segments = segments;
+        t.offset = offset;
+        t.depth = depth;
+        t.b = g->b + (column / FL_PANEL * k + segment * g->depth + offset) * FL_PANEL + column % FL_PANEL;
+        t.panel_stride = k * FL_PANEL;
+        t.segment_stride = g->depth * FL_PANEL;
+        t.c = c + column;
+        t.c_stride = c_stride;
+        t.columns = g->n - column;
+        t.accumulate = g->accumulate || !first;
+        if (last) {
+          t.bias = g->bias ? g->bias + column : NULL;
+          t.addend = addend ? addend + column : NULL;
+          t.addend_stride = addend_stride;
+          t.clamp = in_registers;
+          t.low = 0.0f;
+          t.high = g->activation == FL_ACTIVATION_RELU6 ? 6.0f : INFINITY;
+        }
+        run_columns(t, m, columns, last && !in_registers ? g->activation : FL_ACTIVATION_NONE);
+        column += columns;
+      }
+      offset += depth;
+    }
+    segment += segments;
+  } while (segment < g->segments);
+}
+
+void fl_gemm_dense(const fl_gemm *g, const float *a, size_t a_stride, size_t m, float *c, size_t c_stride, const float *addend,
+                   size_t addend_stride) {
+  const float *rows[FL_GEMM_ROWS];
+  const size_t blocks = (m + FL_GEMM_ROWS - 1) / FL_GEMM_ROWS;
+  for (size_t block = 0, i = 0; block < blocks; ++block) {
+    const size_t count = m / blocks + (block < m % blocks);
+    for (size_t r = 0; r < count; ++r) {
+      rows[r] = a + (i + r) * a_stride;
+    }
+    fl_gemm_rows(g, rows, count, c + i * c_stride, c_stride, addend ? addend + i * addend_stride : NULL, addend_stride);
+    i += count;
+  }
+}
+
+void fl_pack_b(const float *b, size_t k, size_t n, size_t stride_k, size_t stride_n, float *packed) {
+  for (size_t column = 0; column < n; column += FL_PANEL) {
+    const size_t width = n - column < FL_PANEL ? n - column : FL_PANEL;
+    const float *from = b + column * stride_n;
+    if (width == FL_PANEL && stride_n == 1) {
+      for (size_t i = 0; i < k; ++i) {
+        memcpy(packed + i * FL_PANEL, from + i * stride_k, FL_PANEL * sizeof(float));
+      }
+    } else {
+      for (size_t i = 0; i < k; ++i) {
+        for (size_t j = 0; j < FL_PANEL; ++j) {
+          packed[i * FL_PANEL + j] = j < width ? from[i * stride_k + j * stride_n] : 0.0f;
+        }
+      }
+    }
+    packed += k * FL_PANEL;
+  }
+}
+
+int fl_activation_from_name(const char *name, size_t length, fl_activation *out) {
+  static const char *const names[] = {"none", "relu", "relu6", "gelu", "gelu_tanh", "silu", "hardswish", "hardsigmoid", "sigmoid", "tanh"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+    if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0) {
+      *out = (fl_activation)i;
+      return 1;
+    }
+  }
+  return 0;
+}
+
+#define MAP(expression)                                              \
+  do {                                                               \
+    size_t i = 0;                                                    \
+    for (; i + FL_LANES <= n; i += FL_LANES) {                       \
+      const fl_vec v = fl_load(x + i);                               \
+      fl_store(x + i, (expression));                                 \
+    }                                                                \
+    if (i < n) {                                                     \
+      const fl_vec v = fl_load_part(x + i, n - i);                   \
+      fl_store_part(x + i, (expression), n - i);                     \
+    }                                                                \
+  } while (0)
+
+void fl_activate(fl_activation activation, float *x, size_t n) {
+  switch (activation) {
+    case FL_ACTIVATION_NONE: break;
+    case FL_ACTIVATION_RELU: MAP(fl_max_b(fl_zero(), v)); break;
+    case FL_ACTIVATION_RELU6: MAP(fl_clamp(v, 0.0f, 6.0f)); break;
+    case FL_ACTIVATION_GELU: MAP(fl_gelu(v)); break;
+    case FL_ACTIVATION_GELU_TANH: MAP(fl_gelu_tanh(v)); break;
+    case FL_ACTIVATION_SILU: MAP(v * fl_sigmoid(v)); break;
+    case FL_ACTIVATION_HARDSWISH: MAP(v * fl_clamp(v + fl_set(3.0f), 0.0f, 6.0f) * fl_set(1.0f / 6.0f)); break;
+    case FL_ACTIVATION_HARDSIGMOID: MAP(fl_clamp(v + fl_set(3.0f), 0.0f, 6.0f) * fl_set(1.0f / 6.0f)); break;
+    case FL_ACTIVATION_SIGMOID: MAP(fl_sigmoid(v)); break;
+    case FL_ACTIVATION_TANH: MAP(fl_tanh(v)); break;
+  }
+}
