@@ -101,10 +101,16 @@ FL_INLINE void compute_tile(const tile *t, const int mr, const int nv, const int
     const float *b = t->b + s * t->segment_stride;
     size_t k = 0;
     for (; k + (size_t)ku <= t->depth; k += (size_t)ku) {
+      fl_vec bv[TILE_VECTORS * 4];
+      FL_UNROLL
+      for (int x = 0; x < nv * ku; ++x) {
+        bv[x] = B_VECTOR(b + x / nv * FL_PANEL, stride, x % nv);
+        FL_HOLD(bv[x]);
+      }
       FL_UNROLL
       for (int x = 0; x < mr * nv * ku; ++x) {
         const int step = x / nv / mr;
-        acc[x] = fl_fma(fl_set(a[x / nv % mr][k + (size_t)step]), B_VECTOR(b + step * FL_PANEL, stride, x % nv), acc[x]);
+        acc[x] = fl_fma(fl_set(a[x / nv % mr][k + (size_t)step]), bv[step * nv + x % nv], acc[x]);
       }
       b += ku * FL_PANEL;
     }
@@ -178,8 +184,9 @@ static size_t tile_columns(size_t left) {
 #endif
 }
 
-/* All rows against one tile's width of B. `t` describes the first row; `m` rows are shared out evenly. */
-static void run_columns(tile t, size_t m, size_t columns, fl_activation activation) {
+/* All rows against one tile's width of B. `t` describes the first row; `m` rows are shared out evenly. Meanwhile the part of B that is needed
+ * `next` is brought nearer. */
+static void run_columns(tile t, size_t m, size_t columns, const float *next, fl_activation activation) {
 #if FL_LANES == 16
   const size_t nv = columns / FL_LANES;
   const size_t most = nv == 4 ? 6 : TILE_ROWS;
@@ -187,7 +194,11 @@ static void run_columns(tile t, size_t m, size_t columns, fl_activation activati
   const size_t most = TILE_ROWS;
 #endif
   const size_t count = (m + most - 1) / most;
+  const size_t slice = next ? t.segments * t.depth / count + 1 : 0;
   for (size_t q = 0; q < count; ++q) {
+    for (size_t i = 0; i < slice; ++i) {
+      __builtin_prefetch(next + (q * slice + i) * FL_PANEL, 0, 2);
+    }
     const size_t rows = m / count + (q < m % count);
 #if FL_LANES == 16
     tiles[nv - 1][rows - 1](&t);
@@ -257,7 +268,8 @@ void fl_gemm_rows(const fl_gemm *g, const float *const *rows, size_t m, float *c
           t.low = 0.0f;
           t.high = g->activation == FL_ACTIVATION_RELU6 ? 6.0f : INFINITY;
         }
-        run_columns(t, m, columns, last && !in_registers ? g->activation : FL_ACTIVATION_NONE);
+        const float *next = column + columns < g->n ? t.b + columns * k : NULL;
+        run_columns(t, m, columns, next, last && !in_registers ? g->activation : FL_ACTIVATION_NONE);
         column += columns;
       }
       offset += depth;

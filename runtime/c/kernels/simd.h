@@ -55,6 +55,17 @@ typedef uint32_t fl_uvec __attribute__((vector_size(4 * FL_LANES)));
 #define FL_UNROLL _Pragma("GCC unroll 32")
 #endif
 
+/* Makes the compiler hold `v` in a register here, instead of reading it again from memory at each use. */
+#if defined(FL_SIMD_AVX512)
+#define FL_HOLD(v) __asm__("" : "+v"(v))
+#elif defined(FL_SIMD_AVX) || defined(FL_SIMD_SSE)
+#define FL_HOLD(v) __asm__("" : "+x"(v))
+#elif defined(FL_SIMD_NEON)
+#define FL_HOLD(v) __asm__("" : "+w"(v))
+#else
+#define FL_HOLD(v) ((void)(v))
+#endif
+
 FL_INLINE fl_vec fl_load(const float *p) {
   fl_vec v;
   memcpy(&v, p, sizeof v);
