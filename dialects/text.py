@@ -1,0 +1,135 @@
+"""Modules as text: parsing with source positions, printing, weights beside the text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from io import StringIO
+from os import PathLike
+from pathlib import Path
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import ParseError, VerifyException
+
+from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.types import dtype_of, element_of, shape_of
+from flambeau.dialects.verify import VerificationError, verify_module
+
+
+class IRError(ValueError):
+    """Text that is not a valid module. One line: file, position, what is wrong."""
+
+
+@dataclass(frozen=True)
+class Position:
+    """A place in a source text, counted from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+class PositionParser(Parser):
+    """xDSL's parser, noting where each operation begins."""
+
+    def __init__(self, context: Context, text: str, name: str):
+        super().__init__(context, text, name)
+        self._file = name
+        self.offsets: dict[Operation, int] = {}
+
+    def parse_optional_operation(self) -> Operation | None:
+        """Parses one operation and notes its position."""
+        start = self.pos
+        op = super().parse_optional_operation()
+        if op is not None:
+            self.offsets[op] = start
+        return op
+
+
+@dataclass(frozen=True)
+class ParsedModule:
+    """A module with the positions of its operations in the text."""
+
+    module: ModuleOp
+    text: str
+    file: str
+    offsets: dict[Operation, int]
+
+    def position(self, op: Operation) -> Position | None:
+        """Where `op` begins in the text; None for operations made since."""
+        offset = self.offsets.get(op)
+        return None if offset is None else position_at(self.text, offset, self.file)
+
+
+def position_at(text: str, offset: int, file: str) -> Position:
+    """The line and column of an offset."""
+    while offset < len(text) and text[offset].isspace():
+        offset += 1
+    return Position(file, text.count("\n", 0, offset) + 1, offset - (text.rfind("\n", 0, offset) + 1) + 1)
+
+
+def parse_module(text: str, context: Context, file: str = "<string>") -> ParsedModule:
+    """Parses a module without verifying it. Raises IRError with the position."""
+    parser = PositionParser(context, text, file)
+    try:
+        module = parser.parse_module()
+    except ParseError as error:
+        place = position_at(text, error.span.start, file)
+        message = " ".join(error.msg.split())
+        raise IRError(f"{place}: error: {message}") from error
+    except (VerifyException, ValueError, TypeError, IndexError) as error:
+        place = position_at(text, min(parser.pos, len(text)), file)
+        raise IRError(f"{place}: error: {' '.join(str(error).split())}") from error
+    except RecursionError:
+        raise IRError(f"{file}: error: the text is nested too deeply") from None
+    return ParsedModule(module, text, file, parser.offsets)
+
+
+def read_module(path: str | PathLike[str], context: FlambeauContext) -> ParsedModule:
+    """Reads and verifies `model.mlir`, with the weights beside it as `model.safetensors`. Raises IRError or OSError."""
+    text = Path(path).read_text()
+    context.blobs.open_beside(path)
+    parsed = parse_module(text, context, str(path))
+    verify_parsed(parsed)
+    return parsed
+
+
+def verify_parsed(parsed: ParsedModule) -> None:
+    """Verifies a parsed module. Raises IRError that names the position in the text."""
+    try:
+        verify_module(parsed.module)
+    except VerificationError as error:
+        place = parsed.position(error.op)
+        raise IRError(f"{place or parsed.file}: error: {error}") from error
+
+
+def print_module(module: ModuleOp, *, generic: bool = False, locations: bool = False) -> str:
+    """The text of a module, which parses back to an equal one (weights aside)."""
+    stream = StringIO()
+    printer = Printer(stream, print_generic_format=generic, print_debuginfo=locations)
+    printer.print_op(module)
+    stream.write("\n")
+    return stream.getvalue()
+
+
+_SAFETENSORS = {"bool": "BOOL", "uint8": "U8", "bfloat16": "BF16"}
+
+
+def save_weights(module: ModuleOp, blobs: BlobStore, path: str | PathLike[str]) -> bool:
+    """Saves the weights that `module` names as a safetensors file; returns whether there were any. Raises BlobError."""
+    entries: list[tuple[BlobAttr, str, tuple[int, ...]]] = []
+    for op in module.body.block.ops:
+        if isinstance(op, GlobalOp) and isinstance(op.value, BlobAttr):
+            row = dtype_of(element_of(op.type))
+            letter = {0: "", 1: "I", 2: "F"}[row.category] if not row.torch.startswith("u") else "U"
+            entries.append((op.value, _SAFETENSORS.get(row.torch, f"{letter}{row.size * 8}"), shape_of(op.type)))
+    if entries:
+        blobs.save(path, entries)
+    return bool(entries)

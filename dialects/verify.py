@@ -1,0 +1,65 @@
+"""The verifier of a whole module: each operation by its own rules, and dominance, which xDSL's verifier does not look at."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.irdl.dominance import DominanceInfo
+from xdsl.utils.exceptions import VerifyException
+
+
+class VerificationError(ValueError):
+    """An operation that breaks its rules, and what they are."""
+
+    def __init__(self, op: Operation, message: str):
+        super().__init__(message)
+        self.op = op
+
+
+def verify_module(module: ModuleOp) -> None:
+    """Checks every operation by its own rules, and that definitions dominate uses. Raises VerificationError for the first that fails."""
+    for op in module.walk():
+        try:
+            op.verify(verify_nested_ops=False)
+        except (VerifyException, ValueError, TypeError) as error:
+            raise VerificationError(op, " ".join(str(error).split())) from error
+    _verify_dominance(module)
+
+
+class _Checker:
+    def __init__(self, root: Operation):
+        self.order = {op: index for index, op in enumerate(root.walk())}
+        self.information: dict[Region, DominanceInfo] = {}
+
+    def block_dominates(self, definition: Block, use: Block) -> bool:
+        region = definition.parent
+        if region is None or region is not use.parent:
+            return False
+        if region.first_block is region.last_block:
+            return True
+        if region not in self.information:
+            self.information[region] = DominanceInfo(region)
+        return self.information[region].dominates(definition, use)
+
+    def check(self, user: Operation, index: int, value: SSAValue) -> None:
+        definition = value.op if isinstance(value, OpResult) else None
+        block = value.block if isinstance(value, BlockArgument) else definition.parent if definition is not None else None
+        if block is None or (definition is not None and definition not in self.order):
+            raise VerificationError(user, f"{user.name}: operand {index} is not defined within the module")
+        ancestor: Operation | None = user
+        while ancestor is not None and (ancestor.parent is None or ancestor.parent.parent is not block.parent):
+            ancestor = ancestor.parent_op()
+        if ancestor is None or ancestor.parent is None:
+            raise VerificationError(user, f"{user.name}: operand {index} is defined in a region that does not enclose the use")
+        if ancestor.parent is block:
+            if definition is not None and self.order[definition] >= self.order[ancestor]:
+                raise VerificationError(user, f"{user.name}: operand {index} is used before {definition.name} defines it")
+        elif not self.block_dominates(block, ancestor.parent):
+            raise VerificationError(user, f"{user.name}: operand {index} is defined in a block that does not dominate the use")
+
+
+def _verify_dominance(root: Operation) -> None:
+    checker = _Checker(root)
+    for user in checker.order:
+        for index, value in enumerate(user.operands):
+            checker.check(user, index, value)
