@@ -139,7 +139,7 @@ class BlobStore:
             )
         origin, other = entries[-1].origin, entries[-1].digest()
         raise BlobError(
-            f"the weights under {key!r} in {origin} have digest {other}, but the module was written with {digest}: use the file saved with it"
+            f"the weights under {key!r} in {origin} have digest {other}, but the module needs {digest}: use the file that was saved with it"
         )
 
     def open(self, path: str | os.PathLike[str]) -> None:

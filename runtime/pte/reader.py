@@ -1,0 +1,321 @@
+"""From the bytes of a `.pte` to its records. Nothing is read outside of the given bytes, whatever they are, and no weight is copied."""
+
+import struct
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, cast
+
+from flambeau.runtime.pte import schema
+from flambeau.runtime.pte.check import MAXIMUM_RANK, check_program
+from flambeau.runtime.pte.records import (
+    EMPTY,
+    BackendDelegate,
+    ExecutionPlan,
+    NamedData,
+    Program,
+    PteError,
+    Tensor,
+    TensorDataLocation,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+IDENTIFIER = b"ET12"
+HEADER_MAGIC = b"eh00"
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendedHeader:
+    """The header that says where the flatbuffer ends and the segments begin, all in bytes.
+
+    Attributes:
+        program_size: from the start of the file to the end of the flatbuffer.
+        segment_base_offset: from the start of the file to the first segment; 0: there are none.
+        segment_data_size: all segments; 0 in files of before that field.
+    """
+
+    program_size: int
+    segment_base_offset: int
+    segment_data_size: int
+
+
+def read_header(data: memoryview) -> ExtendedHeader | None:
+    """The extended header, or None if the file is a flatbuffer and nothing else.
+
+    Raises:
+        PteError: the file is cut off, or its sizes contradict each other.
+    """
+    if len(data) < 8:
+        raise PteError(f"not a .pte program: it has {len(data)} bytes, fewer than its first fields take")
+    if bytes(data[4:8]) != IDENTIFIER:
+        raise PteError(f"not a .pte program: bytes 4 to 7 are {bytes(data[4:8])!r}, not {IDENTIFIER!r}")
+    if bytes(data[8:12]) != HEADER_MAGIC:
+        return None
+    if len(data) < 32:
+        raise PteError("the program is cut off inside its header")
+    (length,) = struct.unpack_from("<I", data, 12)
+    if length < 24 or length + 8 > len(data):
+        raise PteError(f"the program's header says that it takes {length} bytes, of a file of {len(data)}")
+    program_size, base = struct.unpack_from("<QQ", data, 16)
+    (size,) = struct.unpack_from("<Q", data, 32) if length >= 32 else (0,)
+    if not 8 + length <= program_size <= len(data):
+        raise PteError(f"the program is cut off: its header says {program_size} bytes, the file has {len(data)}")
+    if base and not program_size <= base <= len(data):
+        raise PteError(f"the program is cut off: its segments should start at byte {base} of a file of {len(data)}")
+    if base + size > len(data):
+        raise PteError(f"the program is cut off: its segments should end at byte {base + size}, the file has {len(data)}")
+    return ExtendedHeader(program_size, base, size)
+
+
+def read_program(data: "Buffer") -> Program:
+    """The records of a program, every index and size in them checked.
+
+    Args:
+        data: the whole file: bytes, a memory map, or any other contiguous buffer. The records hold views of it.
+
+    Raises:
+        PteError: the bytes are no program, or a damaged one.
+    """
+    file = memoryview(data).toreadonly()
+    file = file.cast("B") if file.nbytes else EMPTY
+    header = read_header(file)
+    flatbuffer = file if header is None else file[: header.program_size]
+    program = _resolve(_Decoder(flatbuffer).root(), file, header)
+    check_program(program)
+    return program
+
+
+class _Decoder:
+    """Decodes the tables of one flatbuffer.
+
+    Each table and vector is decoded once, however often it is referred to, and the work is limited by the number of bytes: tables that
+    overlap in order to look larger than the file are refused instead of expanded.
+    """
+
+    def __init__(self, data: memoryview):
+        self.data = data
+        self.size = len(data)
+        self.budget = len(data)
+        self.memo: dict[tuple[int, object], object] = {}
+
+    def root(self) -> schema.ProgramRecord:
+        """The root table."""
+        return cast(schema.ProgramRecord, self._table(self._follow(0, "the root"), schema.PROGRAM))
+
+    def _spend(self, amount: int) -> None:
+        self.budget -= amount
+        if self.budget < 0:
+            raise PteError("the program is damaged: its tables overlap")
+
+    def _unpack(self, code: str, position: int, what: str) -> int:
+        width = struct.calcsize(code)
+        if position % width or position + width > self.size:
+            raise PteError(f"the program is damaged: {what} is at byte {position} of {self.size}")
+        return struct.unpack_from("<" + code, self.data, position)[0]
+
+    def _follow(self, position: int, what: str) -> int:
+        return position + self._unpack("I", position, what)
+
+    def _table(self, position: int, table: schema.Table) -> object:
+        key = (position, table)
+        if (known := self.memo.get(key)) is not None:
+            return known
+        name = table.record.__name__
+        places = self._places(position, name, len(table.fields))
+        values: dict[str, object] = {}
+        for (field, kind), place in zip(table.fields.items(), places, strict=True):
+            what = f"{name}.{field}"
+            if place:
+                values[field] = self._field(place, kind, what)
+            elif isinstance(kind, schema.Scalar):
+                values[field] = kind.reads(kind.default)
+            elif isinstance(kind, schema.Scalars) or (isinstance(kind, schema.Refs) and not kind.optional):
+                values[field] = ()
+            elif isinstance(kind, schema.Text) and kind.required:
+                raise PteError(f"the program is damaged: a {name} lacks its {field}")
+        record = table.record(**values)
+        self.memo[key] = record
+        return record
+
+    def _union(self, position: int, union: schema.Union) -> object:
+        number_at, member_at = self._places(position, union.name, 2)
+        number = self._unpack("B", number_at, union.name) if number_at else 0
+        if not 1 <= number <= len(union.members) or not member_at:
+            raise PteError(f"the program is damaged: {number} is not a kind of {union.name} (byte {position})")
+        return self._table(self._follow(member_at, union.name), union.members[number - 1])
+
+    def _places(self, position: int, name: str, count: int) -> list[int]:
+        """Where the fields of a table are; 0: absent."""
+        vtable = position - self._unpack("i", position, name)
+        if vtable < 0:
+            raise PteError(f"the program is damaged: {name} at byte {position} has no field table")
+        width = self._unpack("H", vtable, name)
+        extent = self._unpack("H", vtable + 2, name)
+        if width < 4 or width % 2 or vtable + width > self.size or extent < 4 or position + extent > self.size:
+            raise PteError(f"the program is damaged: {name} at byte {position} does not fit in the file")
+        present = min(count, (width - 4) // 2)
+        offsets = struct.unpack_from(f"<{present}H", self.data, vtable + 4)
+        self._spend(1)
+        if any(offset >= extent for offset in offsets):
+            raise PteError(f"the program is damaged: a field of {name} at byte {position} lies outside of it")
+        return [position + offset if offset else 0 for offset in offsets] + [0] * (count - present)
+
+    def _field(self, place: int, kind: schema.Kind, what: str) -> object:
+        match kind:
+            case schema.Scalar():
+                value = self._unpack(kind.code, place, what)
+                try:
+                    return kind.reads(value)
+                except ValueError:
+                    raise PteError(f"the program is damaged: {value} is no {kind.reads.__name__} ({what}, byte {place})") from None
+            case schema.Text():
+                return self._text(self._follow(place, what), what)
+            case schema.Ref():
+                return self._table(self._follow(place, what), kind.table)
+            case schema.Scalars():
+                return self._scalars(self._follow(place, what), kind, what)
+            case schema.Data():
+                start, length = self._vector(self._follow(place, what), 1, what)
+                return self.data[start : start + length]
+            case schema.Refs():
+                return self._refs(self._follow(place, what), kind.table, what)
+
+    def _vector(self, position: int, width: int, what: str) -> tuple[int, int]:
+        """The start of a vector's elements, and their number."""
+        length = self._unpack("I", position, what)
+        start = position + 4
+        if start + length * width > self.size or (length and start % width):
+            raise PteError(f"the program is damaged: {what} of {length} elements at byte {position} does not fit in the file")
+        return start, length
+
+    def _text(self, position: int, what: str) -> str:
+        key = (position, str)
+        if (known := self.memo.get(key)) is None:
+            start, length = self._vector(position, 1, what)
+            self._spend(length)
+            if start + length >= self.size or self.data[start + length]:
+                raise PteError(f"the program is damaged: the text {what} at byte {position} does not end with a zero byte")
+            try:
+                known = str(self.data[start : start + length], "utf-8")
+            except UnicodeDecodeError:
+                raise PteError(f"the program is damaged: the text {what} at byte {position} is not UTF-8") from None
+            if "\0" in known:
+                raise PteError(f"the program is damaged: the text {what} at byte {position} has a zero byte in it")
+            self.memo[key] = known
+        return cast(str, known)
+
+    def _scalars(self, position: int, kind: schema.Scalars, what: str) -> object:
+        key = (position, kind.code)
+        if (known := self.memo.get(key)) is None:
+            start, length = self._vector(position, struct.calcsize(kind.code), what)
+            self._spend(length)
+            known = self.memo[key] = struct.unpack_from(f"<{length}{kind.code}", self.data, start)
+        return known
+
+    def _refs(self, position: int, table: schema.Table | schema.Union, what: str) -> object:
+        key = (position, (schema.Refs, table))
+        if (known := self.memo.get(key)) is None:
+            start, length = self._vector(position, 4, what)
+            self._spend(length)
+            decode = partial(self._union, union=table) if isinstance(table, schema.Union) else partial(self._table, table=table)
+            offsets = struct.unpack_from(f"<{length}I", self.data, start)
+            known = self.memo[key] = tuple(decode(start + 4 * index + offset) for index, offset in enumerate(offsets))
+        return known
+
+
+def _resolve(record: schema.ProgramRecord, file: memoryview, header: ExtendedHeader | None) -> Program:
+    """Puts the bytes in the places that refer to them."""
+    segments = _segments(record.segments or (), file, header)
+    inline = record.backend_delegate_data or ()
+
+    def segment(index: int, what: str) -> memoryview:
+        if not 0 <= index < len(segments):
+            raise PteError(f"the program is damaged: {what} is in segment {index} of {len(segments)}")
+        return segments[index]
+
+    def delegate(given: schema.DelegateRecord) -> BackendDelegate:
+        reference = given.processed
+        if reference is None:
+            raise PteError(f"the program is damaged: delegate {given.id} has no data")
+        if reference.location == 1:
+            return BackendDelegate(given.id, segment(reference.index, f"delegate {given.id}"), given.compile_specs)
+        if reference.location != 0 or reference.index >= len(inline):
+            raise PteError(f"the program is damaged: delegate {given.id} refers to inline data {reference.index} of {len(inline)}")
+        return BackendDelegate(given.id, inline[reference.index].data, given.compile_specs)
+
+    plans = [
+        ExecutionPlan(
+            name=plan.name,
+            container_meta_type=plan.container_meta_type,
+            values=plan.values,
+            inputs=plan.inputs,
+            outputs=plan.outputs,
+            chains=plan.chains,
+            operators=plan.operators,
+            delegates=tuple(map(delegate, plan.delegates)),
+            non_const_buffer_sizes=plan.non_const_buffer_sizes,
+            non_const_buffer_device=plan.non_const_buffer_device,
+        )
+        for plan in record.execution_plan
+    ]
+
+    if record.constant_segment is not None and record.constant_segment.offsets:
+        if record.constant_buffer:
+            raise PteError("the program is damaged: it has constants both in a segment and inline")
+        constants = _entries(record.constant_segment, segment, _uses(plans, mutable=False), "constant")
+    else:
+        constants = tuple(buffer.data for buffer in record.constant_buffer or ()) or (EMPTY,)
+    uses = _uses(plans, mutable=True)
+    mutable = tuple(_entries(offsets, segment, uses, "initial value") for offsets in record.mutable_data_segments or ())
+    named = tuple(NamedData(item.key, segment(item.segment_index, f"named data {item.key!r}")) for item in record.named_data or ())
+    return Program(tuple(plans), constants, mutable, named, record.version)
+
+
+def _segments(table: tuple[schema.DataSegment, ...], file: memoryview, header: ExtendedHeader | None) -> list[memoryview]:
+    base = header.segment_base_offset if header else 0
+    # ExecuTorch writes one empty segment, and no header, for a program that has no data at all.
+    if not base and any(entry.size for entry in table):
+        raise PteError(f"the program is damaged: it names {len(table)} segments but its header has none")
+    end = base + header.segment_data_size if header and header.segment_data_size else len(file)
+    for index, entry in enumerate(table):
+        if base + entry.offset + entry.size > end:
+            raise PteError(f"the program is cut off: segment {index} should end at byte {base + entry.offset + entry.size} of {end}")
+    return [file[base + entry.offset : base + entry.offset + entry.size] for entry in table]
+
+
+def _uses(plans: list[ExecutionPlan], mutable: bool) -> dict[int, int]:
+    """How many bytes of each entry the tensors use: the file gives only where entries start."""
+    uses: dict[int, int] = {}
+    for plan in plans:
+        for value in plan.values:
+            if isinstance(value, Tensor) and value.data_buffer_idx and (value.allocation_info is not None) == mutable:
+                extra = value.extra_tensor_info
+                if extra is None or extra.location is not TensorDataLocation.EXTERNAL:
+                    if len(value.sizes) > MAXIMUM_RANK:
+                        raise PteError(f"method {plan.name!r}: a tensor has rank {len(value.sizes)}, over the limit of {MAXIMUM_RANK}")
+                    uses[value.data_buffer_idx] = max(uses.get(value.data_buffer_idx, 0), value.nbytes)
+    return uses
+
+
+def _entries(offsets: schema.SubsegmentOffsets, segment: "_Segment", uses: dict[int, int], what: str) -> tuple[memoryview, ...]:
+    if len(offsets.offsets) <= 1:
+        return (EMPTY,)
+    data = segment(offsets.segment_index, f"the {what}s")
+    # An entry that no tensor uses ends where the next one starts.
+    starts = sorted({*offsets.offsets, len(data)})
+    following = dict(pairwise(starts))
+    views = [EMPTY]
+    for index, start in enumerate(offsets.offsets[1:], 1):
+        end = start + uses[index] if index in uses else following.get(start, start)
+        if start > len(data) or end > len(data):
+            raise PteError(f"the program is damaged: {what} {index} takes bytes {start} to {end} of a segment of {len(data)}")
+        views.append(data[start:end])
+    return tuple(views)
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    _Segment = Callable[[int, str], memoryview]

@@ -1,0 +1,261 @@
+"""The tables of `schema/program.fbs`, field by field in the order of the format, for the reader and the writer alike."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from flambeau.runtime.pte import records
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A number in the table itself: `code` is its `struct` format, `reads` what it is read as."""
+
+    code: str
+    reads: type[int] | type[float] | type[bool] = int
+    default: int | float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A string."""
+
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """Another table."""
+
+    table: "Table"
+
+
+@dataclass(frozen=True, slots=True)
+class Scalars:
+    """A vector of numbers."""
+
+    code: str
+    reads: type[int] | type[float] | type[bool] = int
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """A vector of bytes, which is read as a view; `alignment`: of its first byte."""
+
+    alignment: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Refs:
+    """A vector of tables; `optional`: its absence is None, not the empty tuple."""
+
+    table: "Table | Union"
+    optional: bool = False
+
+
+Kind: TypeAlias = Scalar | Text | Ref | Scalars | Data | Refs
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table of the format: the record that it is read as, and its fields by name, in order."""
+
+    record: type
+    fields: Mapping[str, Kind]
+
+
+@dataclass(frozen=True, eq=False)
+class Union:
+    """A table that holds nothing but a union: field 0 is the number of the member, field 1 the member."""
+
+    name: str
+    members: tuple[Table, ...]
+
+
+# Records of the file that the public records resolve away.
+
+
+@dataclass(frozen=True, slots=True)
+class DelegateReference:
+    """Where a delegate's bytes are: `location` 0, `Program.backend_delegate_data[index]`; 1, segment `index`."""
+
+    location: int = 0
+    index: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DelegateRecord:
+    """A delegate, with a reference in place of its bytes."""
+
+    id: str
+    processed: DelegateReference | None = None
+    compile_specs: tuple[records.CompileSpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRecord:
+    """`records.ExecutionPlan`, its delegates unresolved."""
+
+    name: str
+    container_meta_type: records.ContainerMetadata | None = None
+    values: tuple[records.Value, ...] = ()
+    inputs: tuple[int, ...] = ()
+    outputs: tuple[int, ...] = ()
+    chains: tuple[records.Chain, ...] = ()
+    operators: tuple[records.Operator, ...] = ()
+    delegates: tuple[DelegateRecord, ...] = ()
+    non_const_buffer_sizes: tuple[int, ...] = ()
+    non_const_buffer_device: tuple[records.NonConstBufferDevice, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InlineBytes:
+    """Bytes inside the flatbuffer."""
+
+    data: memoryview = records.EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class DataSegment:
+    """Bytes after the flatbuffer; `offset` counts from the segment base."""
+
+    offset: int = 0
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SubsegmentOffsets:
+    """Where the entries of a segment start."""
+
+    segment_index: int = 0
+    offsets: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NameRecord:
+    """A name for a segment."""
+
+    key: str
+    segment_index: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramRecord:
+    """The root table."""
+
+    version: int = 0
+    execution_plan: tuple[PlanRecord, ...] = ()
+    constant_buffer: tuple[InlineBytes, ...] | None = None
+    backend_delegate_data: tuple[InlineBytes, ...] | None = None
+    segments: tuple[DataSegment, ...] | None = None
+    constant_segment: SubsegmentOffsets | None = None
+    mutable_data_segments: tuple[SubsegmentOffsets, ...] | None = None
+    named_data: tuple[NameRecord, ...] | None = None
+
+
+ALLOCATION_DETAILS = Table(
+    records.AllocationDetails, {"memory_id": Scalar("I"), "memory_offset_low": Scalar("I"), "memory_offset_high": Scalar("I")}
+)
+EXTRA_TENSOR_INFO = Table(
+    records.ExtraTensorInfo,
+    {
+        "mutable_data_segments_idx": Scalar("Q"),
+        "fully_qualified_name": Text(),
+        "location": Scalar("b", records.TensorDataLocation),
+        "device_type": Scalar("b", records.DeviceType),
+        "device_index": Scalar("b"),
+    },
+)
+TENSOR = Table(
+    records.Tensor,
+    {
+        "scalar_type": Scalar("b", records.ScalarType),
+        "storage_offset": Scalar("i"),
+        "sizes": Scalars("i"),
+        "dim_order": Scalars("B"),
+        "requires_grad": Scalar("?", bool),
+        "data_buffer_idx": Scalar("I"),
+        "allocation_info": Ref(ALLOCATION_DETAILS),
+        "layout": Scalar("b"),
+        "shape_dynamism": Scalar("b", records.TensorShapeDynamism),
+        "extra_tensor_info": Ref(EXTRA_TENSOR_INFO),
+    },
+)
+VALUE = Union(
+    "EValue",
+    (
+        Table(records.Null, {}),
+        Table(records.Int, {"int_val": Scalar("q")}),
+        Table(records.Bool, {"bool_val": Scalar("?", bool)}),
+        Table(records.Double, {"double_val": Scalar("d", float)}),
+        TENSOR,
+        Table(records.String, {"string_val": Text(required=True)}),
+        Table(records.IntList, {"items": Scalars("q")}),
+        Table(records.DoubleList, {"items": Scalars("d", float)}),
+        Table(records.BoolList, {"items": Scalars("?", bool)}),
+        Table(records.TensorList, {"items": Scalars("i")}),
+        Table(records.OptionalTensorList, {"items": Scalars("i")}),
+    ),
+)
+INSTRUCTION = Union(
+    "Instruction",
+    (
+        Table(records.KernelCall, {"op_index": Scalar("i"), "args": Scalars("i")}),
+        Table(records.DelegateCall, {"delegate_index": Scalar("i"), "args": Scalars("i")}),
+        Table(records.MoveCall, {"move_from": Scalar("i"), "move_to": Scalar("i")}),
+        Table(records.JumpFalseCall, {"cond_value_index": Scalar("i"), "destination_instruction": Scalar("i")}),
+        Table(records.FreeCall, {"value_index": Scalar("i")}),
+    ),
+)
+FRAME = Table(records.Frame, {"filename": Text(), "lineno": Scalar("i"), "name": Text(), "context": Text()})
+FRAME_LIST = Table(records.FrameList, {"items": Refs(FRAME)})
+CHAIN = Table(
+    records.Chain,
+    {
+        "inputs": Scalars("i"),
+        "outputs": Scalars("i"),
+        "instructions": Refs(INSTRUCTION),
+        "stacktrace": Refs(FRAME_LIST, optional=True),
+    },
+)
+OPERATOR = Table(records.Operator, {"name": Text(required=True), "overload": Text(required=True)})
+DELEGATE_REFERENCE = Table(DelegateReference, {"location": Scalar("b"), "index": Scalar("I")})
+COMPILE_SPEC = Table(records.CompileSpec, {"key": Text(required=True), "value": Data()})
+DELEGATE = Table(DelegateRecord, {"id": Text(required=True), "processed": Ref(DELEGATE_REFERENCE), "compile_specs": Refs(COMPILE_SPEC)})
+CONTAINER_METADATA = Table(records.ContainerMetadata, {"encoded_inp_str": Text(), "encoded_out_str": Text()})
+BUFFER_DEVICE = Table(
+    records.NonConstBufferDevice,
+    {"buffer_idx": Scalar("i"), "device_type": Scalar("b", records.DeviceType), "device_index": Scalar("b")},
+)
+PLAN = Table(
+    PlanRecord,
+    {
+        "name": Text(required=True),
+        "container_meta_type": Ref(CONTAINER_METADATA),
+        "values": Refs(VALUE),
+        "inputs": Scalars("i"),
+        "outputs": Scalars("i"),
+        "chains": Refs(CHAIN),
+        "operators": Refs(OPERATOR),
+        "delegates": Refs(DELEGATE),
+        "non_const_buffer_sizes": Scalars("q"),
+        "non_const_buffer_device": Refs(BUFFER_DEVICE, optional=True),
+    },
+)
+BUFFER = Table(InlineBytes, {"data": Data(16)})
+DATA_SEGMENT = Table(DataSegment, {"offset": Scalar("Q"), "size": Scalar("Q")})
+SUBSEGMENT_OFFSETS = Table(SubsegmentOffsets, {"segment_index": Scalar("I"), "offsets": Scalars("Q")})
+NAMED_DATA = Table(NameRecord, {"key": Text(required=True), "segment_index": Scalar("I")})
+PROGRAM = Table(
+    ProgramRecord,
+    {
+        "version": Scalar("I"),
+        "execution_plan": Refs(PLAN),
+        "constant_buffer": Refs(BUFFER, optional=True),
+        "backend_delegate_data": Refs(BUFFER, optional=True),
+        "segments": Refs(DATA_SEGMENT, optional=True),
+        "constant_segment": Ref(SUBSEGMENT_OFFSETS),
+        "mutable_data_segments": Refs(SUBSEGMENT_OFFSETS, optional=True),
+        "named_data": Refs(NAMED_DATA, optional=True),
+    },
+)
