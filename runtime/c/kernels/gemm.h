@@ -42,7 +42,7 @@ typedef struct fl_gemm {
   const float *b;           /* packed */
   const float *bias;        /* n floats, or NULL */
   fl_activation activation;
-  int accumulate;           /* C += A B; no bias, addend or activation then */
+  int accumulate;           /* C = activation(C + A B + bias + addend) */
 } fl_gemm;
 
 /* Floats that packed B takes. */

@@ -1,0 +1,330 @@
+/* aten::mm, aten::bmm, aten::addmm and aten::baddbmm. */
+#include "matmul.h"
+
+#include "element.h"
+#include "loops.h"
+
+/* Fewer rows than this do not repay packing B. */
+#define DIRECT_ROWS 4
+/* B is packed in pieces of at most PACK_DEPTH rows and about PACK_FLOATS floats: scratch memory counts, and a piece stays in cache. */
+#define PACK_DEPTH 1024
+#define PACK_FLOATS 65536
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+static size_t most(size_t a, size_t b) { return a > b ? a : b; }
+
+static size_t pack_columns(size_t n, size_t depth) {
+  const size_t panels = most(4, PACK_FLOATS / (depth * FL_PANEL));
+  return least((n + FL_PANEL - 1) / FL_PANEL, panels) * FL_PANEL;
+}
+
+size_t fl_matmul_scratch(size_t m, size_t n, size_t k) {
+  if (m == 0 || n == 0 || k == 0) {
+    return 0;
+  }
+  /* Either operand may turn out to be the one that is packed, and either may need its rows made contiguous. Grows with each size. */
+  const size_t depth = least(k, PACK_DEPTH);
+  const size_t panels = (most(m, n) + FL_PANEL - 1) / FL_PANEL;
+  return least(panels * FL_PANEL * depth, most(4 * FL_PANEL * depth, PACK_FLOATS)) + least(most(m, n), FL_GEMM_ROWS) * depth;
+}
+
+/* One to three rows of c, B row by row: c stays in the first-level cache and B streams by once. */
+static void rows_direct(fl_matrix c, fl_matrix a, fl_matrix b) {
+  for (size_t i = 0; i < c.rows; ++i) {
+    memset(c.data + i * c.row_stride, 0, c.columns * sizeof(float));
+  }
+  for (size_t k = 0; k < b.rows; k += 4) {
+    const size_t steps = least(4, b.rows - k);
+    const float *b0 = b.data + k * b.row_stride;
+    const float *b1 = steps > 1 ? b0 + b.row_stride : b0;
+    const float *b2 = steps > 2 ? b0 + 2 * b.row_stride : b0;
+    const float *b3 = steps > 3 ? b0 + 3 * b.row_stride : b0;
+    for (size_t i = 0; i < c.rows; ++i) {
+      const float *from = a.data + i * a.row_stride + k * a.column_stride;
+      float *to = c.data + i * c.row_stride;
+      if (steps < 4) {
+        for (size_t s = 0; s < steps; ++s) {
+          const float x = from[s * a.column_stride];
+          const float *row = b0 + s * b.row_stride;
+          for (size_t j = 0; j < c.columns; ++j) {
+            to[j] += x * row[j];
+          }
+        }
+        continue;
+      }
+      const float x0 = from[0], x1 = from[a.column_stride], x2 = from[2 * a.column_stride], x3 = from[3 * a.column_stride];
+      size_t j = 0;
+      for (; j + FL_LANES <= c.columns; j += FL_LANES) {
+        fl_vec v = fl_fma(fl_set(x1), fl_load(b1 + j), fl_fma(fl_set(x0), fl_load(b0 + j), fl_load(to + j)));
+        v = fl_fma(fl_set(x3), fl_load(b3 + j), fl_fma(fl_set(x2), fl_load(b2 + j), v));
+        fl_store(to + j, v);
+      }
+      for (; j < c.columns; ++j) {
+        to[j] += x0 * b0[j] + x1 * b1[j] + x2 * b2[j] + x3 * b3[j];
+      }
+    }
+  }
+}
+
+static float dot(const float *a, const float *b, size_t n) {
+  fl_vec sum[4] = {fl_zero(), fl_zero(), fl_zero(), fl_zero()};
+  size_t k = 0;
+  for (; k + 4 * FL_LANES <= n; k += 4 * FL_LANES) {
+    FL_UNROLL
+    for (int u = 0; u < 4; ++u) {
+      const size_t at = k + (size_t)(u * FL_LANES);
+      sum[u] = fl_fma(fl_load(a + at), fl_load(b + at), sum[u]);
+    }
+  }
+  for (; k < n; k += FL_LANES) {
+    const size_t left = least(FL_LANES, n - k);
+    sum[0] = fl_fma(fl_load_part(a + k, left), fl_load_part(b + k, left), sum[0]);
+  }
+  return fl_sum((sum[0] + sum[1]) + (sum[2] + sum[3]));
+}
+
+/* A few rows of c against a B whose columns are contiguous. */
+static void columns_direct(fl_matrix c, fl_matrix a, fl_matrix b) {
+  for (size_t j = 0; j < c.columns; ++j) {
+    for (size_t i = 0; i < c.rows; ++i) {
+      c.data[i * c.row_stride + j] = dot(a.data + i * a.row_stride, b.data + j * b.column_stride, b.rows);
+    }
+  }
+}
+
+static void add_bias(fl_matrix c, const float *bias) {
+  for (size_t i = 0; i < c.rows && bias; ++i) {
+    for (size_t j = 0; j < c.columns; ++j) {
+      c.data[i * c.row_stride + j * c.column_stride] += bias[j];
+    }
+  }
+}
+
+/* c (rows contiguous) = a b, piece by piece of b. */
+static void packed(fl_matrix c, fl_matrix a, fl_matrix b, const float *bias, float *scratch) {
+  const size_t step = pack_columns(c.columns, least(b.rows, PACK_DEPTH));
+  float *const a_copy = scratch + step * least(b.rows, PACK_DEPTH);
+  for (size_t column = 0; column < c.columns; column += step) {
+    const size_t columns = least(step, c.columns - column);
+    for (size_t k = 0; k < b.rows; k += PACK_DEPTH) {
+      const size_t depth = least(PACK_DEPTH, b.rows - k);
+      fl_pack_b(b.data + k * b.row_stride + column * b.column_stride, depth, columns, b.row_stride, b.column_stride, scratch);
+      const int last = k + depth == b.rows;
+      const fl_gemm g = {columns, 1, depth, scratch, last && bias ? bias + column : NULL, FL_ACTIVATION_NONE, k > 0};
+      if (a.column_stride == 1 || depth == 1) {
+        fl_gemm_dense(&g, a.data + k * a.column_stride, a.row_stride, c.rows, c.data + column, c.row_stride, NULL, 0);
+        continue;
+      }
+      for (size_t i = 0; i < c.rows; i += FL_GEMM_ROWS) {
+        const size_t rows = least(FL_GEMM_ROWS, c.rows - i);
+        for (size_t x = 0; x < depth; ++x) {
+          const float *from = a.data + i * a.row_stride + (k + x) * a.column_stride;
+          for (size_t r = 0; r < rows; ++r) {
+            a_copy[r * depth + x] = from[r * a.row_stride];
+          }
+        }
+        fl_gemm_dense(&g, a_copy, depth, rows, c.data + i * c.row_stride + column, c.row_stride, NULL, 0);
+      }
+    }
+  }
+}
+
+void fl_matmul(fl_matrix c, fl_matrix a, fl_matrix b, const float *bias, float *scratch) {
+  if (c.rows == 0 || c.columns == 0) {
+    return;
+  }
+  if (b.rows == 0) {
+    for (size_t i = 0; i < c.rows; ++i) {
+      for (size_t j = 0; j < c.columns; ++j) {
+        c.data[i * c.row_stride + j * c.column_stride] = 0.0f;
+      }
+    }
+    add_bias(c, bias);
+    return;
+  }
+  if (c.column_stride != 1 && c.columns > 1) {
+    /* Columns are contiguous: the transposed product has contiguous rows. */
+    fl_matmul(fl_transposed(c), fl_transposed(b), fl_transposed(a), NULL, scratch);
+    add_bias(c, bias);
+  } else if (c.rows < DIRECT_ROWS && (b.column_stride == 1 || c.columns == 1) && c.columns >= FL_LANES) {
+    rows_direct(c, a, b);
+    add_bias(c, bias);
+  } else if (c.rows < DIRECT_ROWS && b.row_stride == 1 && a.column_stride == 1) {
+    columns_direct(c, a, b);
+    add_bias(c, bias);
+  } else {
+    packed(c, a, b, bias, scratch);
+  }
+}
+
+void fl_matmul_any(fl_any_matrix c, fl_any_matrix a, fl_any_matrix b) {
+  for (size_t i = 0; i < c.rows; ++i) {
+    for (size_t j = 0; j < c.columns; ++j) {
+      const size_t to = c.offset + i * c.row_stride + j * c.column_stride;
+      double real = 0;
+      uint64_t integer = 0;
+      for (size_t k = 0; k < a.columns; ++k) {
+        const size_t at = a.offset + i * a.row_stride + k * a.column_stride;
+        const size_t bt = b.offset + k * b.row_stride + j * b.column_stride;
+        if (fl_is_float(c.dtype)) {
+          real += fl_read_real(a.dtype, a.data, at) * fl_read_real(b.dtype, b.data, bt);
+        } else {
+          integer += fl_read_integer(a.dtype, a.data, at) * fl_read_integer(b.dtype, b.data, bt);
+        }
+      }
+      if (fl_is_float(c.dtype)) {
+        fl_write_real(c.dtype, c.data, to, real);
+      } else {
+        fl_write_integer(c.dtype, c.data, to, integer);
+      }
+    }
+  }
+}
+
+static fl_any_matrix matrix_of(const fl_tensor *t, size_t batch) {
+  const uint8_t row = (uint8_t)(t->rank - 2);
+  return (fl_any_matrix){t->data,
+                         t->rank == 3 ? batch * (size_t)t->strides[0] : 0,
+                         (size_t)t->sizes[row],
+                         (size_t)t->sizes[row + 1],
+                         (size_t)t->strides[row],
+                         (size_t)t->strides[row + 1],
+                         t->dtype};
+}
+
+static fl_matrix float_matrix(fl_any_matrix m) {
+  return (fl_matrix){(float *)m.data + m.offset, m.rows, m.columns, m.row_stride, m.column_stride};
+}
+
+/* out = a b for matrices (rank 2) or batches of them (rank 3), shapes checked. */
+static fl_status multiply(fl_context *context, fl_tensor *out, const fl_tensor *a, const fl_tensor *b, uint8_t rank) {
+  FL_CHECK(context, a->rank == rank && b->rank == rank, rank == 2 ? "both operands must be matrices" : "both operands must have 3 dimensions");
+  FL_CHECK(context, a->dtype == b->dtype && a->dtype == out->dtype, "the operands and the result must have one dtype");
+  FL_CHECK(context, a->sizes[rank - 1] == b->sizes[rank - 2], "the columns of the first operand must be as many as the rows of the second");
+  FL_CHECK(context, rank == 2 || a->sizes[0] == b->sizes[0], "both operands must have the same batch size");
+  int32_t sizes[3] = {a->sizes[0], a->sizes[rank - 2], b->sizes[rank - 1]};
+  FL_TRY(fl_resize(context, out, rank == 2 ? sizes + 1 : sizes, rank));
+  const size_t batches = rank == 3 ? (size_t)a->sizes[0] : 1;
+  for (size_t i = 0; i < batches; ++i) {
+    const fl_any_matrix c = matrix_of(out, i);
+    const int strided = c.row_stride != 1 && c.column_stride != 1 && c.rows > 1 && c.columns > 1;
+    if (out->dtype == FL_FLOAT32 && !strided) {
+      fl_matmul(float_matrix(c), float_matrix(matrix_of(a, i)), float_matrix(matrix_of(b, i)), NULL, context->scratch);
+    } else {
+      fl_matmul_any(c, matrix_of(a, i), matrix_of(b, i));
+    }
+  }
+  return FL_OK;
+}
+
+static size_t product_scratch(const fl_value *a_value, const fl_value *b_value) {
+  const fl_tensor *a = fl_get_tensor(a_value);
+  const fl_tensor *b = fl_get_tensor(b_value);
+  if (!a || !b || a->rank < 2 || b->rank < 2 || a->dtype != FL_FLOAT32) {
+    return 0;
+  }
+  return sizeof(float) *
+         fl_matmul_scratch((size_t)a->sizes[a->rank - 2], (size_t)b->sizes[b->rank - 1], (size_t)a->sizes[a->rank - 1]);
+}
+
+size_t fl_mm_scratch(fl_value *const *args, size_t count) {
+  (void)count;
+  return product_scratch(args[0], args[1]);
+}
+
+size_t fl_addmm_scratch(fl_value *const *args, size_t count) {
+  (void)count;
+  return product_scratch(args[1], args[2]);
+}
+
+fl_status fl_mm_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  FL_TENSOR_ARGUMENT(a, 0);
+  FL_TENSOR_ARGUMENT(b, 1);
+  FL_TENSOR_ARGUMENT(out, 2);
+  return multiply(context, out, a, b, 2);
+}
+
+fl_status fl_bmm_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  FL_TENSOR_ARGUMENT(a, 0);
+  FL_TENSOR_ARGUMENT(b, 1);
+  FL_TENSOR_ARGUMENT(out, 2);
+  return multiply(context, out, a, b, 3);
+}
+
+/* out = alpha out + beta self, self broadcast. */
+static void scale_and_add(fl_tensor *out, const fl_tensor *self, const fl_value *beta, const fl_value *alpha) {
+  double real_beta = 1, real_alpha = 1;
+  int64_t beta_integer = 1, alpha_integer = 1;
+  (void)fl_get_real(beta, &real_beta);
+  (void)fl_get_real(alpha, &real_alpha);
+  (void)fl_get_int(beta, &beta_integer);
+  (void)fl_get_int(alpha, &alpha_integer);
+  const uint8_t offset = (uint8_t)(out->rank - self->rank);
+  const size_t count = fl_numel(out);
+  size_t index[3] = {0};
+  for (size_t i = 0; i < count; ++i) {
+    size_t to = 0, from = 0;
+    for (uint8_t d = 0; d < out->rank; ++d) {
+      to += index[d] * (size_t)out->strides[d];
+      if (d >= offset && self->sizes[d - offset] != 1) {
+        from += index[d] * (size_t)self->strides[d - offset];
+      }
+    }
+    if (fl_is_float(out->dtype)) {
+      double x = real_alpha * fl_read_real(out->dtype, out->data, to);
+      x += real_beta != 0 ? real_beta * fl_read_real(self->dtype, self->data, from) : 0.0;
+      fl_write_real(out->dtype, out->data, to, x);
+    } else {
+      uint64_t x = (uint64_t)alpha_integer * fl_read_integer(out->dtype, out->data, to);
+      x += (uint64_t)beta_integer * fl_read_integer(self->dtype, self->data, from);
+      fl_write_integer(out->dtype, out->data, to, x);
+    }
+    for (uint8_t d = out->rank; d-- > 0;) {
+      if (++index[d] < (size_t)out->sizes[d]) {
+        break;
+      }
+      index[d] = 0;
+    }
+  }
+}
+
+static fl_status add_product(fl_context *context, fl_value *const *args, uint8_t rank) {
+  FL_TENSOR_ARGUMENT(self, 0);
+  FL_TENSOR_ARGUMENT(a, 1);
+  FL_TENSOR_ARGUMENT(b, 2);
+  FL_REAL_ARGUMENT(beta, 3);
+  FL_REAL_ARGUMENT(alpha, 4);
+  FL_TENSOR_ARGUMENT(out, 5);
+  FL_CHECK(context, a->rank == rank && b->rank == rank && self->rank <= rank, "an operand has the wrong number of dimensions");
+  FL_CHECK(context, self->dtype == out->dtype, "the operands and the result must have one dtype");
+  FL_CHECK(context, fl_is_float(out->dtype) || (args[3]->tag != FL_DOUBLE && args[4]->tag != FL_DOUBLE),
+           "beta and alpha must be integers for an integer result");
+  const int32_t sizes[3] = {a->sizes[0], a->sizes[rank - 2], b->sizes[rank - 1]};
+  for (uint8_t d = 0; d < self->rank; ++d) {
+    const int32_t size = self->sizes[self->rank - 1 - d];
+    FL_CHECK(context, size == 1 || size == sizes[2 - d], "the first argument does not broadcast to the product's shape");
+  }
+  /* The usual linear layer: a bias for each column. */
+  const int is_bias = rank == 2 && out->dtype == FL_FLOAT32 && self->rank >= 1 && beta == 1 && alpha == 1 &&
+                      fl_numel(self) == (size_t)sizes[2] && self->sizes[self->rank - 1] == sizes[2];
+  if (is_bias && a->dtype == FL_FLOAT32 && b->dtype == FL_FLOAT32 && a->sizes[1] == b->sizes[0]) {
+    FL_TRY(fl_resize(context, out, sizes + 1, 2));
+    fl_matmul(float_matrix(matrix_of(out, 0)), float_matrix(matrix_of(a, 0)), float_matrix(matrix_of(b, 0)), self->data, context->scratch);
+    return FL_OK;
+  }
+  FL_TRY(multiply(context, out, a, b, rank));
+  scale_and_add(out, self, args[3], args[4]);
+  return FL_OK;
+}
+
+fl_status fl_addmm_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  return add_product(context, args, 2);
+}
+
+fl_status fl_baddbmm_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  return add_product(context, args, 3);
+}
