@@ -1,0 +1,180 @@
+"""Operators that cut a tensor into a list of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from flambeau.dialects.aten.view import SelectIntOp, SliceTensorOp
+from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.row import SchemaOp, aten
+from flambeau.dialects.types import Tensor, element_of, normalize_dim, shape_of, tensor
+
+
+def split_dim(shape: Sequence[int], dim: int) -> int:
+    """The dimension to split, counted from the front. Raises IndexError, also for a 0-d tensor, and ValueError for a dynamic one."""
+    if not shape:
+        raise IndexError("a 0-d tensor has no dimension to split")
+    dim = normalize_dim(dim, len(shape))
+    if shape[dim] < 0:
+        raise ValueError(f"dimension {dim} is dynamic, so the number of parts is unknown")
+    return dim
+
+
+def chunk_sizes(extent: int, size: int) -> list[int]:
+    """The sizes of parts of `size` entries, the last one smaller when they do not divide `extent`. Raises ValueError."""
+    if size < 0 or (size == 0 and extent):
+        raise ValueError(f"parts of {size} entries do not make up {extent}")
+    if extent == 0 or size == 0:
+        return [extent]
+    return [min(size, extent - start) for start in range(0, extent, size)]
+
+
+def split_points(x: SSAValue, bounds: Sequence[tuple[int, int]], dim: int) -> list[SSAValue]:
+    """One slice of dimension `dim` per (start, end)."""
+    return [SliceTensorOp(x, dim, start, end).result for start, end in bounds]
+
+
+@aten("split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]", core=True)
+class SplitWithSizesOp(SchemaOp):
+    """Consecutive parts of the given sizes along `dim`."""
+
+    @staticmethod
+    def infer(x: Tensor, split_sizes: tuple[int, ...], dim: int) -> list[Tensor]:
+        shape = shape_of(x)
+        dim = split_dim(shape, dim)
+        if sum(split_sizes) != shape[dim] or any(size < 0 for size in split_sizes):
+            raise ValueError(f"split sizes {list(split_sizes)} must add up to {shape[dim]}, the size of dimension {dim}")
+        return [tensor(element_of(x), (*shape[:dim], size, *shape[dim + 1 :])) for size in split_sizes]
+
+    @staticmethod
+    def numpy(x: Array, split_sizes: tuple[int, ...], dim: int) -> list[Array]:
+        ends = np.cumsum(split_sizes, dtype=np.int64)
+        return np.split(x, ends[:-1], axis=dim) if split_sizes else []
+
+
+class SplitFamilyOp(SchemaOp):
+    """Splits that are `split_with_sizes` with sizes that follow from the shape."""
+
+    @staticmethod
+    def sizes(extent: int, count: int) -> list[int]:
+        """The sizes of the parts."""
+        raise NotImplementedError
+
+    @classmethod
+    def infer(cls, x: Tensor, count: int, dim: int) -> list[Tensor]:
+        shape = shape_of(x)
+        return SplitWithSizesOp.infer(x, tuple(cls.sizes(shape[split_dim(shape, dim)], count)), dim)
+
+    @classmethod
+    def numpy(cls, x: Array, count: int, dim: int) -> list[Array]:
+        return SplitWithSizesOp.numpy(x, tuple(cls.sizes(x.shape[dim], count)), dim)
+
+    @classmethod
+    def decompose(cls, x: SSAValue, count: int, dim: int) -> list[SSAValue]:
+        shape = shape_of(x)
+        return list(SplitWithSizesOp(x, tuple(cls.sizes(shape[split_dim(shape, dim)], count)), dim).results)
+
+
+@aten("split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]")
+class SplitTensorOp(SplitFamilyOp):
+    """Parts of `split_size` entries along `dim`; the last may be smaller."""
+
+    @staticmethod
+    def sizes(extent: int, count: int) -> list[int]:
+        """Parts of `count` entries."""
+        return chunk_sizes(extent, count)
+
+
+@aten("unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]")
+class UnsafeSplitTensorOp(SplitTensorOp):
+    """As `split.Tensor`, not a view."""
+
+
+@aten("chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]")
+class ChunkOp(SplitFamilyOp):
+    """At most `chunks` equal parts along `dim`; the last may be smaller."""
+
+    @staticmethod
+    def sizes(extent: int, count: int) -> list[int]:
+        """`count` parts of the size that suffices; empty dimensions give `count` empty parts."""
+        if count < 1:
+            raise ValueError(f"chunks must be at least 1, got {count}")
+        return chunk_sizes(extent, -(-extent // count)) if extent else [0] * count
+
+
+@aten("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]")
+class UnsafeChunkOp(ChunkOp):
+    """As `chunk`, not a view."""
+
+
+@aten("tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]")
+class TensorSplitSectionsOp(SplitFamilyOp):
+    """Exactly `sections` parts along `dim`; the first ones are one larger when they cannot be equal."""
+
+    @staticmethod
+    def sizes(extent: int, count: int) -> list[int]:
+        """`count` parts whose sizes differ by at most one."""
+        if count < 1:
+            raise ValueError(f"sections must be at least 1, got {count}")
+        return [extent // count + (part < extent % count) for part in range(count)]
+
+
+class SameAsSplitWithSizesOp(SchemaOp):
+    """Other spellings of `split_with_sizes`."""
+
+    infer = SplitWithSizesOp.infer
+    numpy = SplitWithSizesOp.numpy
+
+    @staticmethod
+    def decompose(x: SSAValue, split_sizes: tuple[int, ...], dim: int) -> list[SSAValue]:
+        return list(SplitWithSizesOp(x, split_sizes, dim).results)
+
+
+@aten("split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]")
+class SplitSizesOp(SameAsSplitWithSizesOp):
+    """Consecutive parts of the given sizes along `dim`."""
+
+
+@aten("unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]")
+class UnsafeSplitWithSizesOp(SameAsSplitWithSizesOp):
+    """As `split_with_sizes`, not a view."""
+
+
+@aten("tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]")
+class TensorSplitIndicesOp(SchemaOp):
+    """The parts between consecutive `indices` of dimension `dim`."""
+
+    @staticmethod
+    def infer(x: Tensor, indices: tuple[int, ...], dim: int) -> list[Tensor]:
+        split_dim(shape_of(x), dim)
+        return [SliceTensorOp.infer(x, dim, start, end, 1) for start, end in zip((0, *indices), (*indices, None), strict=True)]
+
+    @staticmethod
+    def numpy(x: Array, indices: tuple[int, ...], dim: int) -> list[Array]:
+        return [SliceTensorOp.numpy(x, dim, start, end, 1) for start, end in zip((0, *indices), (*indices, None), strict=True)]
+
+    @staticmethod
+    def decompose(x: SSAValue, indices: tuple[int, ...], dim: int) -> list[SSAValue]:
+        return [SliceTensorOp(x, dim, start, end).result for start, end in zip((0, *indices), (*indices, None), strict=True)]
+
+
+@aten("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]")
+class UnbindIntOp(SchemaOp):
+    """The entries of dimension `dim`, which disappears."""
+
+    @staticmethod
+    def infer(x: Tensor, dim: int) -> list[Tensor]:
+        shape = shape_of(x)
+        dim = split_dim(shape, dim)
+        return [tensor(element_of(x), (*shape[:dim], *shape[dim + 1 :]))] * shape[dim]
+
+    @staticmethod
+    def numpy(x: Array, dim: int) -> list[Array]:
+        return list(np.moveaxis(x, dim, 0))
+
+    @staticmethod
+    def decompose(x: SSAValue, dim: int) -> list[SSAValue]:
+        shape = shape_of(x)
+        return [SelectIntOp(x, dim, index).result for index in range(shape[split_dim(shape, dim)])]
