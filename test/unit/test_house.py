@@ -13,6 +13,7 @@ import pytest
 
 from flambeau.passes.pipelines import PIPELINES
 from flambeau.passes.registry import own_pass_names
+from flambeau.tools.docs import PAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("backends", "dialects", "frontends", "passes", "runtime", "tools")
@@ -218,6 +219,11 @@ def test_links_in_documents_lead_somewhere():
                 if not (path.parent / target).exists():
                     broken.append(f"{path.relative_to(ROOT)}: {target}")
     assert not broken
+
+
+def test_generated_pages_are_fresh():
+    for name, page in PAGES.items():
+        assert (ROOT / "docs" / name).read_text() == page(), f"docs/{name} is out of date: make docs"
 
 
 def test_commands_in_the_makefile_that_documents_name_exist():

@@ -1,0 +1,86 @@
+"""`python -m flambeau.tools.docs`: writes docs/operators.md and docs/passes.md from what the folders hold."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from flambeau.dialects.registry import load_rows
+from flambeau.dialects.row import SchemaOp
+from flambeau.passes.pipelines import PIPELINES, PipelineOptions
+from flambeau.passes.registry import own_pass, own_pass_names
+
+WRITTEN_BY = "<!-- Written by `make docs`. -->"
+
+
+def _summary(thing: object) -> str:
+    """The first paragraph of a docstring, on one line, fit for a table."""
+    return " ".join((inspect.getdoc(thing) or "").partition("\n\n")[0].split()).replace("|", "\\|")
+
+
+def operators_page() -> str:
+    """The table of every operator that has a row: where it exists, how it is lowered, what it means."""
+    rows = load_rows()
+    lines = [WRITTEN_BY, "# Operators", ""]
+    lines += [
+        "Every operator with a row. `core`: in Core ATen, so in the `core` and `edge` dialects. `kept`: not core, kept whole for a target",
+        "that has a kernel. Neither: decomposed on the way to core. Every other overload of PyTorch parses and prints from its schema alone.",
+    ]
+    for dialect in sorted(rows):
+        families: dict[str, list[type[SchemaOp]]] = {}
+        for name in sorted(rows[dialect]):
+            families.setdefault(rows[dialect][name].__module__.rpartition(".")[2], []).append(rows[dialect][name])
+        for family in sorted(families):
+            title = dialect if family == dialect else f"{dialect}: {family}"
+            lines += ["", f"## {title}", "", "| operator | level | |", "|---|---|---|"]
+            for operator in families[family]:
+                level = ", ".join(word for word, holds in (("core", operator.core), ("kept", operator.keep)) if holds)
+                lines.append(f"| `{operator.name}` | {level} | {_summary(operator)} |")
+    return "\n".join(lines) + "\n"
+
+
+def passes_page() -> str:
+    """What each pipeline runs, and what each pass of ours does, needs, leaves and takes."""
+    lines = [
+        WRITTEN_BY,
+        "# Pipelines and passes",
+        "",
+        "Each name is a word for `flambeau-opt -p`; xDSL's own passes work there too.",
+        "",
+        "## Pipelines",
+        "",
+    ]
+    for name in sorted(PIPELINES):
+        steps = ", ".join(f"`{step.name}`" for step in PIPELINES[name](PipelineOptions()))
+        lines += [f"**`{name}`**: {_summary(PIPELINES[name])} Runs {steps}.", ""]
+    lines += ["## Passes"]
+    for name in own_pass_names():
+        cls = own_pass(name)
+        lines += ["", f"### `{name}`", "", inspect.getdoc(cls) or ""]
+        options = [field for field in dataclasses.fields(cls) if field.name != "name"]
+        if options:
+            lines += [
+                "",
+                "Options: " + ", ".join(f"`{field.name.replace('_', '-')}: {field.type} = {field.default!r}`" for field in options) + ".",
+            ]
+    return "\n".join(lines) + "\n"
+
+
+PAGES = {"operators.md": operators_page, "passes.md": passes_page}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Writes the pages into the folder that `argv` names (`docs` by default)."""
+    arguments = sys.argv[1:] if argv is None else argv
+    folder = Path(arguments[0] if arguments else "docs")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, page in PAGES.items():
+        (folder / name).write_text(page())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
