@@ -27,7 +27,7 @@ def operators_page() -> str:
     lines = [WRITTEN_BY, "# Operators", ""]
     lines += [
         "Every operator with a row. `core`: in Core ATen, so in the `core` and `edge` dialects. `kept`: not core, kept whole for a target",
-        "that has a kernel. Neither: decomposed on the way to core. Every other overload of PyTorch parses and prints from its schema alone.",
+        "that has a kernel. Neither: decomposed on the way to core. Every other overload parses and prints from its schema alone.",
     ]
     for dialect in sorted(rows):
         families: dict[str, list[type[SchemaOp]]] = {}
