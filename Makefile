@@ -8,6 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 RUNTIME := $(VENV)/.runtime
+FOLDERS := backends dialects frontends passes runtime tools
 C_SOURCES := $(shell find runtime/c -type f)
 CMAKE := $(BIN)/cmake -S runtime/c -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja
 
@@ -36,6 +37,8 @@ $(INSTALLED): pyproject.toml examples/minilm/requirements.txt | $(BIN)/python
 
 $(RUNTIME): $(C_SOURCES) $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable .
+	@# Bytecode now: where writing it is turned off, every start would compile the package again.
+	@$(BIN)/python -m compileall -q $(FOLDERS)
 	@touch $@
 
 demo: $(RUNTIME) ## compile MiniLM and search a small corpus: make demo QUERY="…"
@@ -52,7 +55,7 @@ types: $(RUNTIME) ## strict type checking
 	$(BIN)/pyright
 
 filecheck: $(RUNTIME) ## the FileCheck tests, in process
-	$(BIN)/lit --quiet -j $(JOBS) test/filecheck
+	$(BIN)/lit --succinct -j $(JOBS) test/filecheck
 
 ctest: $(RUNTIME) ## the C tests of the runtime
 	$(CMAKE) -B build/c
