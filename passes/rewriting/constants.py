@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.ir import OpResult, SSAValue
 
-from flambeau.dialects.edge.layout import dim_order
-from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.lazy import Array
 from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalLoadConstantOp, GlobalOp
 from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.types import Tensor, numpy_dtype, tensor_type
+from flambeau.dialects.types import Tensor, tensor_type
+from flambeau.dialects.weights import logical_array, stored_array
 
 
 def blob_store(context: Context) -> BlobStore:
@@ -20,19 +18,6 @@ def blob_store(context: Context) -> BlobStore:
     if not isinstance(context, FlambeauContext):
         raise TypeError("this pass reads weights, which only a FlambeauContext holds")
     return context.blobs
-
-
-def logical_array(data: memoryview, kind: Tensor) -> Array:
-    """The bytes of a tensor as an array of its logical shape (a view: dim orders become strides)."""
-    order = dim_order(kind)
-    shape = kind.get_shape()
-    stored = np.frombuffer(data, numpy_dtype(kind.element_type)).reshape([shape[d] for d in order])
-    return cast(Array, stored.transpose([order.index(d) for d in range(len(order))]))
-
-
-def stored_array(array: Array, kind: Tensor) -> Array:
-    """The array in the memory order of its type, contiguous."""
-    return np.ascontiguousarray(array.transpose(dim_order(kind)))
 
 
 class ModuleConstants:

@@ -1,0 +1,106 @@
+"""`convert-core-to-edge`: Core ATen with types, scalars and memory made explicit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
+
+from flambeau.dialects.aten.families import BinaryOp, CompareOp, FloatBinaryOp, FloatUnaryOp
+from flambeau.dialects.registry import find_op
+from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.schema import Value
+from flambeau.dialects.syntax import normalized_attribute
+from flambeau.dialects.types import ElementType, dtype_of, element_of, promote_operands, tensor_type
+from flambeau.passes.rewriting.conversion import convert
+from flambeau.passes.rewriting.driver import Pattern, rename_values
+
+_UNIFORM = ("where.self", "cat", "stack")
+"""Operators whose operands promote although they are no BinaryOp."""
+
+
+def compute_element(op: SchemaOp) -> ElementType | None:
+    """The element type that an operator's tensor operands have to have; None where the row does not promote."""
+    if isinstance(op, FloatUnaryOp):
+        return element_of(op.result_types[0])
+    if isinstance(op, CompareOp):
+        first, second, *_ = op.bind([tensor_type(value) for value in op.operands], op.properties)
+        return promote_operands(first, second)
+    if isinstance(op, BinaryOp | FloatBinaryOp) or op.schema.name in _UNIFORM:
+        return element_of(op.result_types[0])
+    return None
+
+
+@dataclass(frozen=True)
+class ToEdgePattern(Pattern):
+    """Replaces a `core` operator by its `edge` sibling: operands cast to the type it computes in, numbers written in that type."""
+
+    roots = (SchemaOp,)
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrites `op` when it belongs to `core`."""
+        assert isinstance(op, SchemaOp)
+        if op.level() != "core":
+            return
+        operands: Sequence[SSAValue] = op.operands
+        properties = dict(op.properties)
+        element = compute_element(op)
+        if element is not None:
+            condition = 1 if op.schema.name == "where.self" else 0
+            operands = [
+                operand if index < condition else self._cast(op, operand, element, rewriter) for index, operand in enumerate(operands)
+            ]
+            _write_scalars(op, properties, element)
+        new = op.at("edge").from_attributes(operands, op.result_types, properties, dict(op.attributes))
+        rename_values(op, new)
+        rewriter.replace(op, new)
+
+    @staticmethod
+    def _cast(op: Operation, operand: SSAValue, element: Attribute, rewriter: PatternRewriter) -> SSAValue:
+        if element_of(operand) == element:
+            return operand
+        kind = find_op("edge._to_copy")
+        assert kind is not None
+        return rewriter.insert(kind(operand, dtype=element), InsertPoint.before(op)).result
+
+
+def _write_scalars(op: SchemaOp, properties: dict[str, Attribute], element: ElementType) -> None:
+    category = dtype_of(element).category
+    for argument in op.schema.arguments:
+        if argument.type.base != "Scalar" or argument.name not in properties:
+            continue
+        value: Any = op.argument(argument.name)
+        written: Value = float(value) if category == 2 else int(value) if category == 1 and not isinstance(value, float) else value
+        attribute = normalized_attribute(argument, written)
+        if attribute is not None:
+            properties[argument.name] = attribute
+
+
+def _why_illegal(op: Operation) -> str | None:
+    if not isinstance(op, SchemaOp) or op.level() not in ("aten", "core"):
+        return None
+    return "it does not belong to the edge level; run aten-to-core first"
+
+
+@dataclass(frozen=True)
+class ConvertCoreToEdgePass(ModulePass):
+    """Replaces `core` operators by `edge` ones.
+
+    Type promotion becomes `edge._to_copy` of the operands, numbers are written in the type that is computed in, and views become copies
+    (`core.view` -> `edge.view_copy`): which of them cost nothing is decided where storage is known.
+
+    Needs: only `core` operators. Leaves: only `edge` operators, whose tensors are row-major until a layout pass says otherwise.
+    """
+
+    name = "convert-core-to-edge"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrites `op` in place."""
+        convert(op, "the edge level", [ToEdgePattern()], _why_illegal)

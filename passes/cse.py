@@ -1,0 +1,57 @@
+"""`cse`: equal operations on equal operands are computed once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
+from xdsl.traits import is_side_effect_free
+
+Items: TypeAlias = frozenset[tuple[str, Attribute]]
+Key: TypeAlias = tuple[type[Operation], tuple[SSAValue, ...], Items, Items, tuple[Attribute, ...]]
+
+
+def _key(op: Operation) -> Key:
+    return type(op), tuple(op.operands), frozenset(op.properties.items()), frozenset(op.attributes.items()), tuple(op.result_types)
+
+
+@dataclass(frozen=True)
+class CsePass(ModulePass):
+    """Replaces an operation without side effects by an equal earlier one of its block or of an enclosing block.
+
+    Needs nothing. Leaves no two equal pure operations where the first dominates the second within nested blocks. Operations with
+    regions stay. The first one's location stays.
+    """
+
+    name = "cse"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrites `op` in place, in one sweep."""
+        rewriter = PatternRewriter(InsertPoint.at_end(op.body.block))
+        for region in op.regions:
+            for block in region.blocks:
+                self._visit(block, [], rewriter)
+
+    def _visit(self, block: Block, enclosing: list[dict[Key, Operation]], rewriter: PatternRewriter) -> None:
+        known: dict[Key, Operation] = {}
+        scopes = [*enclosing, known]
+        for op in list(block.ops):
+            if op.regions:
+                for region in op.regions:
+                    for inner in region.blocks:
+                        self._visit(inner, scopes, rewriter)
+                continue
+            if not op.results or not is_side_effect_free(op):
+                continue
+            key = _key(op)
+            earlier = next((scope[key] for scope in scopes if key in scope), None)
+            if earlier is None:
+                known[key] = op
+            else:
+                rewriter.replace(op, [], list(earlier.results))

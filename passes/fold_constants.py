@@ -1,0 +1,105 @@
+"""`fold-constants`: what depends on weights only is computed now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
+from xdsl.traits import is_side_effect_free
+
+from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.types import nbytes, tensor_type
+from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.passes.rewriting.driver import rename_values
+
+_RANDOM = frozenset({"rand", "randn", "randint", "randperm", "native_dropout", "bernoulli", "empty.memory_format", "empty_strided"})
+"""Operators whose results no compiler may fix."""
+
+
+@dataclass(frozen=True)
+class FoldConstantsPass(ModulePass):
+    """Evaluates, by its row's numpy meaning, every operation whose operands are all constant.
+
+    A chain is evaluated whole and only its end is stored, so intermediate sizes do not count. A result is stored when it takes at most
+    `limit` bytes or no more than the constants that it stems from and that nothing else uses.
+
+    Needs: `core`, `edge` or `fused` operators. Leaves: constants that were worth it as globals; `remove-dead-code` drops what they replace.
+    """
+
+    name = "fold-constants"
+    limit: int = 65536
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrites `op` in place."""
+        constants = ModuleConstants(ctx, op)
+        rewriter = PatternRewriter(InsertPoint.at_end(op.body.block))
+        for function in op.body.block.ops:
+            if isinstance(function, FuncOp):
+                self._fold(function, constants, rewriter)
+
+    def _fold(self, function: FuncOp, constants: ModuleConstants, rewriter: PatternRewriter) -> None:
+        values: dict[SSAValue, Array] = {}
+        folded: list[SchemaOp] = []
+        for op in function.walk():
+            if not isinstance(op, SchemaOp) or not op.results or not _foldable(op):
+                continue
+            arrays = [self._value(operand, values, constants) for operand in op.operands]
+            if any(array is None for array in arrays):
+                continue
+            computed: Any = op.numpy(*op.bind(arrays, op.properties))
+            results = cast("list[Any]", computed if isinstance(computed, tuple | list) else [computed])
+            values.update(zip(op.results, (np.asarray(item) for item in results), strict=True))
+            folded.append(op)
+        inside = set(folded)
+        for op in reversed(folded):
+            for result in op.results:
+                outside = any(use.operation not in inside for use in result.uses)
+                if outside and self._worth_it(op, result, constants, inside):
+                    self._store(op, result, values[result], constants, rewriter)
+
+    @staticmethod
+    def _value(operand: SSAValue, values: dict[SSAValue, Array], constants: ModuleConstants) -> Array | None:
+        return values[operand] if operand in values else constants.array(operand)
+
+    def _worth_it(self, op: SchemaOp, result: SSAValue, constants: ModuleConstants, inside: set[SchemaOp]) -> bool:
+        size = nbytes(result.type)
+        if size <= self.limit:
+            return True
+        sources: set[SSAValue] = set()
+        work: list[Operation] = [op]
+        seen: set[Operation] = set()
+        while work:
+            item = work.pop()
+            if item in seen:
+                continue
+            seen.add(item)
+            for operand in item.operands:
+                if constants.is_constant(operand):
+                    sources.add(operand)
+                elif operand.owner in inside:
+                    work.append(cast(Operation, operand.owner))
+        freed = sum(nbytes(source.type) for source in sources if all(use.operation in seen for use in source.uses))
+        return size <= freed
+
+    @staticmethod
+    def _store(op: SchemaOp, result: SSAValue, array: Array, constants: ModuleConstants, rewriter: PatternRewriter) -> None:
+        stem = next((constants.name(operand) for operand in op.operands if constants.is_constant(operand)), "constant")
+        name = f"{stem}.{op.schema.base}"
+        load = constants.add(name, array, tensor_type(result))
+        load.location = op.location
+        rewriter.insert(load, InsertPoint.before(op))
+        if len(op.results) == 1:
+            rename_values(op, load)
+        rewriter.replace_all_uses_with(result, load.results[0])
+
+
+def _foldable(op: SchemaOp) -> bool:
+    return type(op).has("numpy") and op.schema.name not in _RANDOM and is_side_effect_free(op)

@@ -1,0 +1,187 @@
+"""Running functions of schema operators (`aten`, `core`, `edge`, `quant`, `fused`) with numpy.
+
+A function is compiled once to a flat list of steps over numbered slots; a slot is emptied after its last use, so memory follows liveness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation, SSAValue
+
+from flambeau.dialects.interface import Constant, inputs_of, outputs_of
+from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.ml_program import BlobAttr, GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.types import numpy_dtype, tensor_type
+from flambeau.dialects.weights import logical_array
+
+Leaf = Array | Constant
+Observer = Callable[[Operation, Sequence[Array]], None]
+"""Called after each operation with its results."""
+
+
+class InterpreterError(ValueError):
+    """A module that cannot run, or inputs that do not fit it. One line, for people."""
+
+
+@dataclass(frozen=True)
+class _Step:
+    op: Operation
+    run: Callable[[list[Any]], Sequence[Array]]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    last_uses: tuple[int, ...]
+
+
+class FunctionProgram:
+    """The functions of a module, ready to run. State (mutable globals) lasts from call to call."""
+
+    def __init__(self, module: ModuleOp, context: FlambeauContext):
+        self._context = context
+        self._globals = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, GlobalOp)}
+        self._functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
+        self._state: dict[str, Array] = {}
+        self._compiled: dict[str, tuple[list[_Step], list[int], list[int]]] = {}
+
+    @property
+    def method_names(self) -> tuple[str, ...]:
+        """The names of the functions."""
+        return tuple(self._functions)
+
+    def run(self, method: str, inputs: Sequence[Leaf], observer: Observer | None = None) -> list[Leaf]:
+        """Runs a function on the leaves of its inputs, and gives the leaves of its outputs.
+
+        Raises:
+            InterpreterError: no such method; wrong number, dtype or shape of inputs; an operation without a meaning.
+        """
+        function = self._functions.get(method)
+        if function is None:
+            raise InterpreterError(f"there is no method {method!r}; there are {', '.join(self._functions) or 'none'}")
+        if method not in self._compiled:
+            self._compiled[method] = self._compile(function)
+        steps, arguments, results = self._compiled[method]
+        slots: list[Any] = [None] * (len(arguments) + sum(len(step.outputs) for step in steps))
+        for slot, array in zip(arguments, check_inputs(function, inputs), strict=True):
+            slots[slot] = array
+        for step in steps:
+            outputs = step.run([slots[index] for index in step.inputs])
+            if observer is not None:
+                observer(step.op, outputs)
+            for slot, array in zip(step.outputs, outputs, strict=True):
+                slots[slot] = array
+            for slot in step.last_uses:
+                slots[slot] = None
+        tensors = iter(results)
+        return [slots[next(tensors)] if leaf.is_tensor else leaf.value for leaf in outputs_of(function)]
+
+    def _compile(self, function: FuncOp) -> tuple[list[_Step], list[int], list[int]]:
+        numbers: dict[SSAValue, int] = {argument: index for index, argument in enumerate(function.body.block.args)}
+        arguments = list(numbers.values())
+        last: dict[int, int] = {}
+        pending: list[tuple[Operation, Callable[[list[Any]], Sequence[Array]]]] = []
+        results: list[int] = []
+        for op in function.body.block.ops:
+            if isinstance(op, ReturnOp):
+                results = [numbers[value] for value in op.operands]
+                break
+            for value in op.operands:
+                last[numbers[value]] = len(pending)
+            for value in op.results:
+                numbers[value] = len(numbers)
+            pending.append((op, self._kernel(op)))
+        for result in results:
+            last.pop(result, None)
+        by_step: dict[int, list[int]] = {}
+        for slot, index in last.items():
+            by_step.setdefault(index, []).append(slot)
+        steps = [
+            _Step(
+                op,
+                run,
+                tuple(numbers[value] for value in op.operands),
+                tuple(numbers[value] for value in op.results),
+                tuple(by_step.get(index, ())),
+            )
+            for index, (op, run) in enumerate(pending)
+        ]
+        return steps, arguments, results
+
+    def _kernel(self, op: Operation) -> Callable[[list[Any]], Sequence[Array]]:
+        match op:
+            case SchemaOp():
+                return schema_kernel(op)
+            case GlobalLoadConstantOp():
+                array = self._initial(op.global_attr.string_value())
+                return lambda _: (array,)
+            case GlobalLoadOp():
+                name = op.global_attr.string_value()
+                return lambda _: (self._load(name),)
+            case GlobalStoreOp():
+                name = op.global_attr.string_value()
+                return lambda values: self._store(name, values[0])
+            case _:
+                raise InterpreterError(f"{op.name} has no meaning to the interpreter")
+
+    def _initial(self, name: str) -> Array:
+        found = self._globals.get(name)
+        if found is None or not isinstance(found.value, BlobAttr):
+            raise InterpreterError(f"global @{name} has no value")
+        return logical_array(self._context.blobs.get(found.value), tensor_type(found.type))
+
+    def _load(self, name: str) -> Array:
+        if name not in self._state:
+            self._state[name] = self._initial(name)
+        return self._state[name]
+
+    def _store(self, name: str, value: Array) -> Sequence[Array]:
+        self._state[name] = value
+        return ()
+
+
+def schema_kernel(op: SchemaOp) -> Callable[[list[Any]], Sequence[Array]]:
+    """A function from operand arrays to result arrays: the row's meaning with this operation's attributes. Raises InterpreterError."""
+    if not type(op).has("numpy"):
+        raise InterpreterError(f"{op.name} has no meaning to the interpreter: its row has no `numpy`")
+    expected = [(tensor_type(kind).get_shape(), numpy_dtype(tensor_type(kind).element_type)) for kind in op.result_types]
+
+    def run(values: list[Any]) -> Sequence[Array]:
+        computed: Any = op.numpy(*op.bind(values, op.properties))
+        results = cast("Sequence[Array]", computed if isinstance(computed, tuple | list) else (computed,))
+        arrays = [np.asarray(item) for item in results]
+        for array, (shape, dtype) in zip(arrays, expected, strict=True):
+            if array.dtype != dtype or any(a != b for a, b in zip(array.shape, shape, strict=True) if b >= 0):
+                raise InterpreterError(f"{op.name} gave {array.dtype} {array.shape}, but its type says {dtype} {shape}")
+        return arrays
+
+    return run
+
+
+def check_inputs(function: FuncOp, inputs: Sequence[Leaf]) -> list[Array]:
+    """The tensors among the leaves of a call, checked against the function. Raises InterpreterError."""
+    leaves = inputs_of(function)
+    if len(inputs) != len(leaves):
+        raise InterpreterError(f"{function.sym_name.data} takes {len(leaves)} inputs, got {len(inputs)}")
+    kinds = iter(function.function_type.inputs)
+    arrays: list[Array] = []
+    for leaf, value in zip(leaves, inputs, strict=True):
+        if not leaf.is_tensor:
+            if isinstance(value, np.ndarray) and value.ndim == 0:
+                value = cast(Constant, value.item())
+            if value != leaf.value:
+                raise InterpreterError(f"input {leaf.name!r} is fixed to {leaf.value!r} in this program, got {value!r}")
+            continue
+        kind = tensor_type(next(kinds))
+        array = np.asarray(value)
+        if array.dtype != numpy_dtype(kind.element_type):
+            raise InterpreterError(f"input {leaf.name!r} must be {numpy_dtype(kind.element_type)}, got {array.dtype}")
+        shape = kind.get_shape()
+        if array.ndim != len(shape) or any(b >= 0 and a != b for a, b in zip(array.shape, shape, strict=True)):
+            raise InterpreterError(f"input {leaf.name!r} must have the shape {list(shape)}, got {list(array.shape)}")
+        arrays.append(array)
+    return arrays
