@@ -1,0 +1,165 @@
+/* Activation functions. */
+#include "spans.h"
+
+#define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
+#include "activation.def"
+#undef FL_KERNEL
+
+/* e^x - 1 without cancellation near 0: tanh(x / 2) (e^x + 1). */
+FL_INLINE fl_vec expm1_vector(fl_vec x) { return fl_tanh(x * fl_set(0.5f)) * (fl_exp(x) + fl_set(1.0f)); }
+
+/* log(1 + e^x) for x <= 0, where the exponential lies in (0, 1]; without cancellation: 2 atanh(e / (2 + e)). */
+FL_INLINE fl_vec log1p_exp(fl_vec x) {
+  fl_vec e = fl_exp(x);
+  fl_vec s = e / (e + fl_set(2.0f));
+  fl_vec z = s * s; /* at most 1 / 9 */
+  fl_vec p = fl_set(1.0f / 13.0f);
+  p = fl_fma(p, z, fl_set(1.0f / 11.0f));
+  p = fl_fma(p, z, fl_set(1.0f / 9.0f));
+  p = fl_fma(p, z, fl_set(1.0f / 7.0f));
+  p = fl_fma(p, z, fl_set(1.0f / 5.0f));
+  p = fl_fma(p, z, fl_set(1.0f / 3.0f));
+  p = fl_fma(p * z, s, s);
+  return p + p;
+}
+
+FL_INLINE fl_vec softplus_vector(fl_vec x) {
+  return fl_max_b(fl_zero(), x) + log1p_exp((fl_vec)((fl_ivec)x | fl_iset(INT32_MIN)));
+}
+
+static double softplus(double x) { return (x > 0.0 ? x : 0.0) + log1p(exp(-fabs(x))) + 0.0 * x; }
+
+static inline double hold(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
+
+#define ACTIVATION(name, vector_expression, expression)                                        \
+  FL_VECTOR_SPAN1(name##_f32, , vector_expression)                                             \
+  FL_SPAN1(name##_f64, double, double, expression)                                             \
+  fl_status fl_##name##_out(fl_context *context, fl_value *const *args, size_t count) {        \
+    static const fl_pointwise operation = {name##_f32, name##_f64, NULL, 0};                   \
+    (void)count;                                                                               \
+    return fl_pointwise_run(context, &operation, args, 1, args[1], NULL);                      \
+  }
+
+ACTIVATION(hardsigmoid, fl_clamp(x + fl_set(3.0f), 0.0f, 6.0f) * fl_set(1.0f / 6.0f), hold(x + 3.0, 0.0, 6.0) / 6.0)
+ACTIVATION(hardswish, x *fl_clamp(x + fl_set(3.0f), 0.0f, 6.0f) * fl_set(1.0f / 6.0f), x *hold(x + 3.0, 0.0, 6.0) / 6.0)
+ACTIVATION(log_sigmoid, -softplus_vector(-x), -softplus(-x))
+ACTIVATION(mish, x *fl_tanh(softplus_vector(x)), x *tanh(softplus(x)))
+ACTIVATION(silu, x *fl_sigmoid(x), x / (1.0 + exp(-x)))
+
+FL_VECTOR_SPAN1(relu_f32, , fl_max_b(fl_zero(), x))
+FL_SPAN1(relu_f64, double, double, x < 0.0 ? 0.0 : x)
+FL_SPAN1(relu_i64, int64_t, int64_t, x < 0 ? 0 : x)
+
+fl_status fl_relu_out(fl_context *context, fl_value *const *args, size_t count) {
+  static const fl_pointwise operation = {relu_f32, relu_f64, relu_i64, 0};
+  (void)count;
+  return fl_pointwise_run(context, &operation, args, 1, args[1], NULL);
+}
+
+#define SQRT_HALF 0.70710678118654752440
+#define SQRT_TWO_OVER_PI 0.79788456080286535588
+
+FL_VECTOR_SPAN1(gelu_f32, , x *fl_set(0.5f) * (fl_set(1.0f) + fl_erf(x * fl_set((float)SQRT_HALF))))
+FL_SPAN1(gelu_f64, double, double, 0.5 * x * (1.0 + erf(x * SQRT_HALF)))
+FL_VECTOR_SPAN1(gelu_tanh_f32, ,
+                x *fl_set(0.5f) * (fl_set(1.0f) + fl_tanh(x * fl_fma(x * x, fl_set((float)(SQRT_TWO_OVER_PI * 0.044715)), fl_set((float)SQRT_TWO_OVER_PI)))))
+FL_SPAN1(gelu_tanh_f64, double, double, 0.5 * x * (1.0 + tanh(SQRT_TWO_OVER_PI * (x + 0.044715 * x * x * x))))
+
+fl_status fl_gelu_out(fl_context *context, fl_value *const *args, size_t count) {
+  static const fl_pointwise exact = {gelu_f32, gelu_f64, NULL, 0};
+  static const fl_pointwise by_tanh = {gelu_tanh_f32, gelu_tanh_f64, NULL, 0};
+  (void)count;
+  FL_CHECK(context, args[1]->tag == FL_STRING, "gelu's approximate must be a string");
+  const int is_tanh = strcmp(args[1]->as.string.data, "tanh") == 0;
+  FL_CHECK(context, is_tanh || strcmp(args[1]->as.string.data, "none") == 0, "gelu's approximate must be none or tanh");
+  return fl_pointwise_run(context, is_tanh ? &by_tanh : &exact, args, 1, args[2], NULL);
+}
+
+/* Reads `number` Scalars from args[1 …] as parameters. */
+static fl_status read_parameters(fl_context *context, fl_value *const *args, size_t number, fl_parameter *parameters) {
+  for (size_t i = 0; i < number; ++i) {
+    FL_CHECK(context, fl_get_real(args[i + 1], &parameters[i].real), "the parameters of an activation must be numbers");
+    parameters[i].integer = fl_i64_of_real(parameters[i].real);
+  }
+  return FL_OK;
+}
+
+/* An activation with Scalar parameters p[0], p[1], …; in the vector expression, a, b and c. */
+#define PARAMETERS                                                     \
+  const fl_vec a = fl_set((float)p[0].real);                           \
+  const fl_vec b = fl_set((float)p[1].real);                           \
+  const fl_vec c = fl_set((float)p[2].real);                           \
+  (void)a;                                                             \
+  (void)b;                                                             \
+  (void)c
+#define PARAMETRIC(name, number, vector_expression, expression)                                \
+  FL_VECTOR_SPAN1(name##_f32, PARAMETERS, vector_expression)                                   \
+  FL_SPAN1(name##_f64, double, double, expression)                                             \
+  fl_status fl_##name##_out(fl_context *context, fl_value *const *args, size_t count) {        \
+    static const fl_pointwise operation = {name##_f32, name##_f64, NULL, 0};                   \
+    fl_parameter parameters[3] = {{0.0, 0}};                                                   \
+    (void)count;                                                                               \
+    FL_TRY(read_parameters(context, args, number, parameters));                                \
+    return fl_pointwise_run(context, &operation, args, 1, args[number + 1], parameters);       \
+  }
+
+/* alpha, scale, input_scale */
+PARAMETRIC(elu, 3, fl_select((fl_ivec)(x <= fl_zero()), expm1_vector(x * c) * (a * b), x * b),
+           x <= 0.0 ? expm1(x * p[2].real) * p[0].real * p[1].real : x * p[1].real)
+PARAMETRIC(celu, 1, fl_select((fl_ivec)(x <= fl_zero()), expm1_vector(x / a) * a, x), x <= 0.0 ? expm1(x / p[0].real) * p[0].real : x)
+PARAMETRIC(leaky_relu, 1, fl_select((fl_ivec)(x > fl_zero()), x, x *a), x > 0.0 ? x : x * p[0].real)
+/* beta, threshold */
+PARAMETRIC(softplus, 2, fl_select((fl_ivec)(x * a > b), x, softplus_vector(x * a) / a),
+           x *p[0].real > p[1].real ? x : softplus(x * p[0].real) / p[0].real)
+PARAMETRIC(hardshrink, 1, fl_select((fl_ivec)(x >= -a) & (fl_ivec)(x <= a), fl_zero(), x), x >= -p[0].real && x <= p[0].real ? 0.0 : x)
+PARAMETRIC(softshrink, 1, fl_select((fl_ivec)(x > a), x - a, fl_select((fl_ivec)(x < -a), x + a, x *fl_zero())),
+           x > p[0].real ? x - p[0].real : x < -p[0].real ? x + p[0].real : x * 0.0)
+
+FL_VECTOR_SPAN1(hardtanh_f32, const float low = (float)p[0].real; const float high = (float)p[1].real, fl_clamp(x, low, high))
+FL_SPAN1(hardtanh_f64, double, double, hold(x, p[0].real, p[1].real))
+FL_SPAN1(hardtanh_i64, int64_t, int64_t, x < p[0].integer ? p[0].integer : x > p[1].integer ? p[1].integer : x)
+
+fl_status fl_hardtanh_out(fl_context *context, fl_value *const *args, size_t count) {
+  static const fl_pointwise operation = {hardtanh_f32, hardtanh_f64, hardtanh_i64, 0};
+  fl_parameter parameters[2];
+  (void)count;
+  FL_TRY(read_parameters(context, args, 2, parameters));
+  return fl_pointwise_run(context, &operation, args, 1, args[3], parameters);
+}
+
+FL_SPAN1(threshold_f32, float, float, x <= (float)p[0].real ? (float)p[1].real : x)
+FL_SPAN1(threshold_f64, double, double, x <= p[0].real ? p[1].real : x)
+FL_SPAN1(threshold_i64, int64_t, int64_t, x <= p[0].integer ? p[1].integer : x)
+
+fl_status fl_threshold_out(fl_context *context, fl_value *const *args, size_t count) {
+  static const fl_pointwise operation = {threshold_f32, threshold_f64, threshold_i64, 0};
+  fl_parameter parameters[2];
+  (void)count;
+  FL_TRY(read_parameters(context, args, 2, parameters));
+  return fl_pointwise_run(context, &operation, args, 1, args[3], parameters);
+}
+
+FL_VECTOR_SPAN2(glu_f32, , x *fl_sigmoid(y))
+FL_SPAN2(glu_f64, double, double, x / (1.0 + exp(-y)))
+
+fl_status fl_glu_out(fl_context *context, fl_value *const *args, size_t count) {
+  static const fl_pointwise operation = {glu_f32, glu_f64, NULL, 0};
+  FL_TENSOR_ARGUMENT(self, 0);
+  FL_INT_ARGUMENT(dim, 1);
+  uint8_t at;
+  int32_t sizes[FL_MAX_RANK];
+  (void)count;
+  FL_TRY(fl_wrap_dim(context, dim, self->rank, &at));
+  FL_CHECK(context, self->rank > 0 && self->sizes[at] % 2 == 0, "glu needs an even number of elements along its dimension");
+  memcpy(sizes, self->sizes, self->rank * sizeof *sizes);
+  sizes[at] /= 2;
+  fl_tensor halves[2] = {*self, *self};
+  halves[0].sizes = sizes;
+  halves[1].sizes = sizes;
+  if (fl_numel(self) > 0) {
+    halves[1].data = (char *)self->data + (int64_t)sizes[at] * self->strides[at] * (int64_t)fl_dtype_size(self->dtype);
+  }
+  fl_value values[2] = {{.as = {.tensor = &halves[0]}, .tag = FL_TENSOR}, {.as = {.tensor = &halves[1]}, .tag = FL_TENSOR}};
+  fl_value *const operands[2] = {&values[0], &values[1]};
+  return fl_pointwise_run(context, &operation, operands, 2, args[2], NULL);
+}

@@ -1,0 +1,285 @@
+/* Loop nests, and elementwise work over them. */
+#include "loops.h"
+
+void fl_nest_push(fl_nest *nest, size_t size, const int64_t *strides) {
+  nest->sizes[nest->rank] = size;
+  for (uint8_t k = 0; k < nest->operands; ++k) {
+    nest->strides[k][nest->rank] = strides[k];
+  }
+  ++nest->rank;
+}
+
+static void move_dim(fl_nest *nest, uint8_t to, uint8_t from) {
+  nest->sizes[to] = nest->sizes[from];
+  for (uint8_t k = 0; k < nest->operands; ++k) {
+    nest->strides[k][to] = nest->strides[k][from];
+  }
+}
+
+static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
+
+static int is_one_run(const fl_nest *nest, uint8_t outer, uint8_t inner) {
+  for (uint8_t k = 0; k < nest->operands; ++k) {
+    if (nest->strides[k][outer] != nest->strides[k][inner] * (int64_t)nest->sizes[inner]) {
+      return 0;
+    }
+  }
+  return 1;
+}
+
+void fl_nest_simplify(fl_nest *nest, uint8_t key) {
+  uint8_t rank = 0;
+  for (uint8_t d = 0; d < nest->rank; ++d) {
+    if (nest->sizes[d] != 1) {
+      move_dim(nest, rank++, d);
+    }
+  }
+  for (uint8_t d = 1; d < rank; ++d) { /* insertion sort: ranks are small and mostly in order */
+    for (uint8_t e = d; e > 0 && magnitude(nest->strides[key][e - 1]) < magnitude(nest->strides[key][e]); --e) {
+      uint8_t f = (uint8_t)(e - 1);
+      size_t size = nest->sizes[e];
+      nest->sizes[e] = nest->sizes[f];
+      nest->sizes[f] = size;
+      for (uint8_t k = 0; k < nest->operands; ++k) {
+        int64_t stride = nest->strides[k][e];
+        nest->strides[k][e] = nest->strides[k][f];
+        nest->strides[k][f] = stride;
+      }
+    }
+  }
+  uint8_t merged = 0;
+  for (uint8_t d = 0; d < rank; ++d) {
+    if (merged > 0 && is_one_run(nest, (uint8_t)(merged - 1), d)) {
+      size_t size = nest->sizes[merged - 1];
+      move_dim(nest, (uint8_t)(merged - 1), d);
+      nest->sizes[merged - 1] *= size;
+    } else {
+      move_dim(nest, merged++, d);
+    }
+  }
+  nest->rank = merged;
+}
+
+int fl_nest_next(const fl_nest *nest, uint8_t inner, size_t *index, char **at) {
+  for (int d = (int)nest->rank - (int)inner - 1; d >= 0; --d) {
+    if (++index[d] < nest->sizes[d]) {
+      for (uint8_t k = 0; k < nest->operands; ++k) {
+        at[k] += nest->strides[k][d];
+      }
+      return 1;
+    }
+    index[d] = 0;
+    for (uint8_t k = 0; k < nest->operands; ++k) {
+      at[k] -= nest->strides[k][d] * (int64_t)(nest->sizes[d] - 1);
+    }
+  }
+  return 0;
+}
+
+const fl_tensor *fl_operand(const fl_value *value, fl_scalar_tensor *storage) {
+  if (value->tag == FL_TENSOR) {
+    return fl_dtype_size(value->as.tensor->dtype) > 0 ? value->as.tensor : NULL;
+  }
+  memset(storage, 0, sizeof *storage);
+  storage->tensor.data = &storage->value;
+  storage->tensor.capacity = sizeof storage->value;
+  switch (value->tag) {
+    case FL_DOUBLE:
+      storage->value.real = value->as.real;
+      storage->tensor.dtype = FL_FLOAT64;
+      return &storage->tensor;
+    case FL_INT:
+      storage->value.integer = value->as.integer;
+      storage->tensor.dtype = FL_INT64;
+      return &storage->tensor;
+    case FL_BOOLEAN:
+      storage->value.boolean = value->as.boolean;
+      storage->tensor.dtype = FL_BOOL;
+      return &storage->tensor;
+    default:
+      return NULL;
+  }
+}
+
+void fl_promotion_operand(fl_promotion *promotion, const fl_value *value, const fl_tensor *tensor) {
+  if (value->tag == FL_TENSOR) {
+    fl_promotion_tensor(promotion, tensor);
+  } else {
+    fl_promotion_scalar(promotion, tensor->dtype);
+  }
+}
+
+fl_status fl_broadcast_out(fl_context *context, fl_tensor *out, const fl_tensor *const *in, size_t count) {
+  int32_t sizes[FL_MAX_RANK];
+  uint8_t rank = 0;
+  for (size_t k = 0; k < count; ++k) {
+    rank = in[k]->rank > rank ? in[k]->rank : rank;
+  }
+  for (uint8_t d = 0; d < rank; ++d) {
+    sizes[d] = 1;
+    for (size_t k = 0; k < count; ++k) {
+      int i = (int)d - (int)(rank - in[k]->rank);
+      int32_t size = i >= 0 ? in[k]->sizes[i] : 1;
+      FL_CHECK(context, size == 1 || sizes[d] == 1 || size == sizes[d], "the inputs' shapes do not broadcast to one");
+      sizes[d] = size == 1 ? sizes[d] : size;
+    }
+  }
+  return fl_resize(context, out, sizes, rank);
+}
+
+/* How one operand's elements reach the span, or the span's results the out. */
+typedef struct channel {
+  _Alignas(64) unsigned char raw[FL_BLOCK * 8];
+  _Alignas(64) unsigned char computed[FL_BLOCK * FL_COMPUTE_BYTES];
+  fl_convert_fn convert; /* NULL: the element type is the computing type */
+  int64_t stride;        /* along the innermost dimension */
+  size_t element;        /* bytes of an element */
+  size_t width;          /* bytes of a computing element */
+  const char *splat;     /* the element that `computed` is full of */
+} channel;
+
+/* The n elements at `from` as n computing elements side by side; `whole` is the length of the row they belong to. */
+static const void *read_span(channel *c, size_t n, size_t whole, const char *from) {
+  if (c->stride == 0 && whole > 1) {
+    if (c->splat != from) {
+      unsigned char element[FL_COMPUTE_BYTES];
+      if (c->convert != NULL) {
+        c->convert(1, element, from);
+      } else {
+        memcpy(element, from, c->width);
+      }
+      fl_splat(FL_BLOCK, c->width, c->computed, element);
+      c->splat = from;
+    }
+    return c->computed;
+  }
+  if (n > 1 && c->stride != (int64_t)c->element) {
+    fl_copy_strided(n, c->element, (char *)c->raw, (int64_t)c->element, from, c->stride);
+    from = (const char *)c->raw;
+  }
+  if (c->convert == NULL) {
+    return from;
+  }
+  c->convert(n, c->computed, from);
+  return c->computed;
+}
+
+static void write_span(channel *c, size_t n, char *to) {
+  const unsigned char *computed = c->computed;
+  if (n == 1 || c->stride == (int64_t)c->element) {
+    c->convert != NULL ? c->convert(n, to, computed) : (void)memcpy(to, computed, n * c->element);
+    return;
+  }
+  if (c->convert != NULL) {
+    c->convert(n, c->raw, computed);
+    computed = c->raw;
+  }
+  fl_copy_strided(n, c->element, to, c->stride, (const char *)computed, (int64_t)c->element);
+}
+
+static int is_direct(const channel *c, size_t n) { return c->convert == NULL && (n == 1 || c->stride == (int64_t)c->element); }
+
+static fl_status build_nest(fl_context *context, fl_nest *nest, const fl_tensor *out, const fl_tensor *const *in, size_t count) {
+  nest->rank = 0;
+  nest->operands = (uint8_t)(count + 1);
+  for (size_t k = 0; k < count; ++k) {
+    FL_CHECK(context, in[k]->rank <= out->rank, "an input has more dimensions than the output");
+  }
+  for (uint8_t d = 0; d < out->rank; ++d) {
+    int64_t strides[FL_MAX_OPERANDS];
+    strides[0] = (int64_t)out->strides[d] * (int64_t)fl_dtype_size(out->dtype);
+    for (size_t k = 0; k < count; ++k) {
+      int i = (int)d - (int)(out->rank - in[k]->rank);
+      int32_t size = i >= 0 ? in[k]->sizes[i] : 1;
+      FL_CHECK(context, size == 1 || size == out->sizes[d], "an input's shape does not broadcast to the output's");
+      strides[k + 1] = size == 1 ? 0 : (int64_t)in[k]->strides[i] * (int64_t)fl_dtype_size(in[k]->dtype);
+    }
+    fl_nest_push(nest, (size_t)out->sizes[d], strides);
+  }
+  fl_nest_simplify(nest, 0);
+  return FL_OK;
+}
+
+static void run_row(const fl_map *map, channel *channels, size_t count, size_t n, size_t step, char *const *at, fl_convert_fn wrap, fl_convert_fn unwrap) {
+  const int direct_out = is_direct(&channels[0], n) && wrap == NULL;
+  for (size_t i = 0; i < n; i += step) {
+    const size_t m = n - i < step ? n - i : step;
+    const void *in[FL_MAX_OPERANDS - 1];
+    for (size_t k = 1; k <= count; ++k) {
+      in[k - 1] = read_span(&channels[k], m, n, at[k] + (int64_t)i * channels[k].stride);
+    }
+    char *to = at[0] + (int64_t)i * channels[0].stride;
+    map->span(m, direct_out ? to : (char *)channels[0].computed, in, map->parameters);
+    if (wrap != NULL) {
+      wrap(m, channels[0].raw, channels[0].computed);
+      unwrap(m, channels[0].computed, channels[0].raw);
+    }
+    if (!direct_out) {
+      write_span(&channels[0], m, to);
+    }
+  }
+}
+
+fl_status fl_map_run(fl_context *context, fl_tensor *out, const fl_tensor *const *in, size_t count, const fl_map *map) {
+  fl_nest nest;
+  channel channels[FL_MAX_OPERANDS];
+  char *at[FL_MAX_OPERANDS];
+  size_t index[FL_MAX_DIMS] = {0};
+  FL_TRY(build_nest(context, &nest, out, in, count));
+  if (fl_numel(out) == 0) {
+    return FL_OK;
+  }
+  const size_t n = nest.rank > 0 ? nest.sizes[nest.rank - 1] : 1;
+  int in_blocks = 0;
+  for (size_t k = 0; k <= count; ++k) {
+    const fl_tensor *tensor = k == 0 ? out : in[k - 1];
+    const fl_compute type = k == 0 ? map->result : map->in[k - 1];
+    channel *c = &channels[k];
+    c->convert = k == 0 ? fl_narrow(type, tensor->dtype) : fl_widen(tensor->dtype, type);
+    c->element = fl_dtype_size(tensor->dtype);
+    c->width = fl_compute_size(type);
+    c->stride = nest.rank > 0 ? nest.strides[k][nest.rank - 1] : 0;
+    c->splat = NULL;
+    at[k] = tensor->data;
+    in_blocks |= !is_direct(c, n);
+  }
+  /* Integers computed in a type narrower than out wrap to that type first. */
+  const int wraps = map->result == FL_COMPUTE_I64 && map->common >= 0 && map->common != out->dtype && map->common != FL_INT64;
+  fl_convert_fn wrap = wraps ? fl_narrow(FL_COMPUTE_I64, map->common) : NULL;
+  fl_convert_fn unwrap = wraps ? fl_widen(map->common, FL_COMPUTE_I64) : NULL;
+  const size_t step = in_blocks || wraps ? FL_BLOCK : n;
+  do {
+    run_row(map, channels, count, n, step, at, wrap, unwrap);
+  } while (fl_nest_next(&nest, 1, index, at));
+  return FL_OK;
+}
+
+#define COPY_SPAN(name, T)                                                                                          \
+  static void name(size_t n, void *out, const void *const *in, const fl_parameter *parameters) {                    \
+    (void)parameters;                                                                                               \
+    if (out != in[0]) {                                                                                             \
+      memcpy(out, in[0], n * sizeof(T));                                                                            \
+    }                                                                                                               \
+  }
+COPY_SPAN(copy_f32, float)
+COPY_SPAN(copy_wide, int64_t)
+COPY_SPAN(copy_bool, uint8_t)
+
+fl_status fl_map_copy(fl_context *context, fl_tensor *out, const fl_tensor *in) {
+  /* The type that holds the input exactly, or the output's when an integer becomes a real number: one rounding. */
+  fl_compute type = in->dtype == FL_BOOL ? FL_COMPUTE_BOOL : fl_compute_of(fl_is_float(in->dtype) ? in->dtype : out->dtype);
+  if (type == FL_COMPUTE_I64 && out->dtype == FL_BOOL) {
+    type = FL_COMPUTE_BOOL;
+  }
+  fl_map map = {.span = type == FL_COMPUTE_F32 ? copy_f32 : type == FL_COMPUTE_BOOL ? copy_bool : copy_wide,
+                .in = {type}, .result = type, .common = -1};
+  return fl_map_run(context, out, &in, 1, &map);
+}
+
+fl_status fl_fill_scalar(fl_context *context, fl_tensor *out, const fl_value *scalar) {
+  _Alignas(8) unsigned char element[8];
+  FL_CHECK(context, fl_scalar_element(scalar, out->dtype, element), "the value must be a number");
+  fl_view view = fl_view_of(out);
+  fl_view_fill(&view, element);
+  return FL_OK;
+}

@@ -1,0 +1,158 @@
+/* Iteration over tensors: loop nests with strides, element-by-element computing with broadcasting and conversion, strided copies.
+ *
+ * In-place use: an elementwise kernel may be given an out whose storage is exactly that of an input of the same type, sizes and dim order.
+ */
+#ifndef FLAMBEAU_KERNELS_LOOPS_H
+#define FLAMBEAU_KERNELS_LOOPS_H
+
+#include "dtype.h"
+
+/* Views such as repeat's have two dimensions for each of a tensor's. */
+#define FL_MAX_DIMS (2 * FL_MAX_RANK)
+#define FL_MAX_OPERANDS 4
+/* Elements that are converted at a time. */
+#define FL_BLOCK 256
+
+/* Loops of one body do not depend on each other: an out may be the very storage of an input. */
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wpass-failed" /* a loop that calls the C library stays scalar; that is no mistake */
+#define FL_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define FL_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+#define FL_TENSOR_ARGUMENT(name, i)                                                 \
+  fl_tensor *name = fl_get_tensor(args[i]);                                         \
+  FL_CHECK(context, name != NULL && fl_dtype_size(name->dtype) > 0, "argument " #i " must be a tensor of a known type")
+#define FL_INT_ARGUMENT(name, i) \
+  int64_t name = 0;              \
+  FL_CHECK(context, fl_get_int(args[i], &name), "argument " #i " must be an integer")
+#define FL_REAL_ARGUMENT(name, i) \
+  double name = 0;                \
+  FL_CHECK(context, fl_get_real(args[i], &name), "argument " #i " must be a number")
+#define FL_INTS_ARGUMENT(name, number, i)   \
+  int64_t name[FL_MAX_RANK];                \
+  uint32_t number = 0;                      \
+  FL_CHECK(context, fl_get_ints(args[i], name, FL_MAX_RANK, &number), "argument " #i " must be a list of at most 16 integers")
+#define FL_TRY(expression)           \
+  do {                               \
+    fl_status try_ = (expression);   \
+    if (try_ != FL_OK) {             \
+      return try_;                   \
+    }                                \
+  } while (0)
+
+/* Wraps a possibly negative dimension; fails outside [-rank, rank), where rank 0 counts as 1. */
+static inline fl_status fl_wrap_dim(fl_context *context, int64_t dim, uint8_t rank, uint8_t *wrapped) {
+  int64_t count = rank > 0 ? rank : 1;
+  FL_CHECK(context, dim >= -count && dim < count, "the dimension is out of range");
+  *wrapped = (uint8_t)(dim < 0 ? dim + count : dim);
+  return FL_OK;
+}
+
+/* ---- loop nests ---- */
+
+/* Loops over several operands at once. Strides are in bytes; operand 0 is the one written. */
+typedef struct fl_nest {
+  size_t sizes[FL_MAX_DIMS];
+  int64_t strides[FL_MAX_OPERANDS][FL_MAX_DIMS];
+  uint8_t rank;
+  uint8_t operands;
+} fl_nest;
+
+/* Adds an innermost dimension. Strides: one per operand. */
+void fl_nest_push(fl_nest *nest, size_t size, const int64_t *strides);
+/* Drops dimensions of size 1, orders the rest by the strides of operand `key` (largest outermost), merges those that make one run. */
+void fl_nest_simplify(fl_nest *nest, uint8_t key);
+/* Steps the outer `rank - inner` dimensions; `index` starts as zeros. Returns 0 after the last position. */
+int fl_nest_next(const fl_nest *nest, uint8_t inner, size_t *index, char **at);
+
+/* ---- elementwise ---- */
+
+/* A Scalar parameter, exact in either reading. */
+typedef struct fl_parameter {
+  double real;
+  int64_t integer;
+} fl_parameter;
+
+/* The work on n elements that stand side by side: inputs of the computing types, out of the result type. */
+typedef void (*fl_span_fn)(size_t n, void *out, const void *const *in, const fl_parameter *parameters);
+
+typedef struct fl_map {
+  fl_span_fn span;
+  fl_compute in[FL_MAX_OPERANDS - 1]; /* type of each input */
+  fl_compute result;
+  int8_t common; /* the type ATen computes integers in, to wrap to when out is wider; -1: none */
+  const fl_parameter *parameters;
+} fl_map;
+
+/* The value as a tensor: itself, or a Scalar as a zero-dimensional one held in `storage`; NULL for other kinds. */
+typedef struct fl_scalar_tensor {
+  fl_tensor tensor;
+  union {
+    double real;
+    int64_t integer;
+    uint8_t boolean;
+  } value;
+} fl_scalar_tensor;
+const fl_tensor *fl_operand(const fl_value *value, fl_scalar_tensor *storage);
+/* Adds an operand (tensor or Scalar) to a promotion. */
+void fl_promotion_operand(fl_promotion *promotion, const fl_value *value, const fl_tensor *tensor);
+
+/* Resizes out to the shape that the inputs broadcast to. */
+fl_status fl_broadcast_out(fl_context *context, fl_tensor *out, const fl_tensor *const *in, size_t count);
+/* out[i] = span(in[0][i], …), the inputs broadcast to out's sizes (checked) and converted. At most three inputs. */
+fl_status fl_map_run(fl_context *context, fl_tensor *out, const fl_tensor *const *in, size_t count, const fl_map *map);
+/* out = input, broadcast and converted. */
+fl_status fl_map_copy(fl_context *context, fl_tensor *out, const fl_tensor *in);
+/* out[i] = a Scalar. */
+fl_status fl_fill_scalar(fl_context *context, fl_tensor *out, const fl_value *scalar);
+
+/* ---- strided copies ---- */
+
+/* A part of a tensor's storage, or the same elements in another arrangement. Strides in bytes, possibly 0 or negative. */
+typedef struct fl_view {
+  char *data;
+  int64_t sizes[FL_MAX_DIMS];
+  int64_t strides[FL_MAX_DIMS];
+  uint8_t rank;
+  uint8_t element; /* bytes */
+} fl_view;
+
+fl_view fl_view_of(const fl_tensor *tensor);
+/* Copies element by element; both have the same sizes and element size and do not overlap (unless they are the same view). */
+void fl_view_copy(const fl_view *to, const fl_view *from);
+/* Copies in logical (row-major) order between views of the same number of elements and possibly other shapes. */
+void fl_view_reshape(const fl_view *to, const fl_view *from);
+/* Repeats one element of `element` bytes. */
+void fl_view_fill(const fl_view *to, const void *element);
+/* Fills n elements of `element` bytes with the one at `from`. */
+void fl_splat(size_t n, size_t element, void *to, const void *from);
+/* n elements of `element` bytes between strided places. */
+void fl_copy_strided(size_t n, size_t element, char *to, int64_t to_stride, const char *from, int64_t from_stride);
+/* Writes the Scalar as one element of the type; returns 0 when it is no Scalar. */
+int fl_scalar_element(const fl_value *scalar, int8_t dtype, void *element);
+/* Resizes out to the view's sizes and copies; both must have one type. */
+fl_status fl_copy_out(fl_context *context, fl_tensor *out, const fl_view *from, int8_t dtype);
+
+static inline size_t fl_view_numel(const fl_view *view) {
+  size_t n = 1;
+  for (uint8_t i = 0; i < view->rank; ++i) {
+    n *= (size_t)view->sizes[i];
+  }
+  return n;
+}
+
+/* Reads an index element; the dtype must be int64 or int32. */
+static inline int64_t fl_index_at(const void *data, int8_t dtype) {
+  if (dtype == FL_INT64) {
+    int64_t x;
+    memcpy(&x, data, sizeof x);
+    return x;
+  }
+  int32_t x;
+  memcpy(&x, data, sizeof x);
+  return x;
+}
+
+#endif

@@ -1,0 +1,60 @@
+/* What elementwise kernels share: promotion, broadcasting and the choice of a computing type. */
+#include "spans.h"
+
+fl_status fl_common_type(fl_context *context, fl_value *const *operands, size_t count, int8_t *common) {
+  fl_promotion promotion = fl_promotion_start();
+  for (size_t k = 0; k < count; ++k) {
+    fl_scalar_tensor storage;
+    const fl_tensor *tensor = fl_operand(operands[k], &storage);
+    FL_CHECK(context, tensor != NULL, "each operand must be a tensor of a known type, or a number");
+    fl_promotion_operand(&promotion, operands[k], tensor);
+  }
+  *common = fl_promotion_result(&promotion);
+  if (*common < 0 || *common == FL_UINT64) {
+    return FL_FAIL(context, FL_INVALID_TYPE, "arithmetic is not defined on these types");
+  }
+  return FL_OK;
+}
+
+fl_status fl_pointwise_run(fl_context *context, const fl_pointwise *operation, fl_value *const *operands, size_t count, const fl_value *out,
+                           const fl_parameter *parameters) {
+  fl_scalar_tensor storage[FL_MAX_OPERANDS - 1];
+  const fl_tensor *in[FL_MAX_OPERANDS - 1];
+  int8_t common;
+  fl_tensor *result = fl_get_tensor(out);
+  FL_CHECK(context, result != NULL && fl_dtype_size(result->dtype) > 0, "the output must be a tensor of a known type");
+  FL_TRY(fl_common_type(context, operands, count, &common));
+  for (size_t k = 0; k < count; ++k) {
+    in[k] = fl_operand(operands[k], &storage[k]);
+  }
+  if (!fl_is_float(common) && operation->i64 == NULL) {
+    common = FL_FLOAT32;
+  }
+  if (!operation->gives_bool && !fl_can_cast(common, result->dtype)) {
+    return FL_FAIL(context, FL_INVALID_TYPE, "the result's type does not convert to the output's");
+  }
+  FL_TRY(fl_broadcast_out(context, result, in, count));
+  const fl_compute type = fl_compute_of(common);
+  const fl_map map = {
+      .span = type == FL_COMPUTE_F32 ? operation->f32 : type == FL_COMPUTE_F64 ? operation->f64 : operation->i64,
+      .in = {type, type, type},
+      .result = operation->gives_bool ? FL_COMPUTE_BOOL : type,
+      .common = common,
+      .parameters = parameters,
+  };
+  return fl_map_run(context, result, in, count, &map);
+}
+
+fl_status fl_logical_run(fl_context *context, fl_span_fn span, fl_value *const *operands, size_t count, const fl_value *out) {
+  fl_scalar_tensor storage[FL_MAX_OPERANDS - 1];
+  const fl_tensor *in[FL_MAX_OPERANDS - 1];
+  fl_tensor *result = fl_get_tensor(out);
+  FL_CHECK(context, result != NULL && fl_dtype_size(result->dtype) > 0, "the output must be a tensor of a known type");
+  for (size_t k = 0; k < count; ++k) {
+    in[k] = fl_operand(operands[k], &storage[k]);
+    FL_CHECK(context, in[k] != NULL, "each operand must be a tensor of a known type, or a number");
+  }
+  FL_TRY(fl_broadcast_out(context, result, in, count));
+  const fl_map map = {.span = span, .in = {FL_COMPUTE_BOOL, FL_COMPUTE_BOOL, FL_COMPUTE_BOOL}, .result = FL_COMPUTE_BOOL, .common = -1};
+  return fl_map_run(context, result, in, count, &map);
+}

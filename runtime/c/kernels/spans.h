@@ -1,0 +1,70 @@
+/* Writing spans: the loops of elementwise kernels. x, y and z name the elements of the inputs. */
+#ifndef FLAMBEAU_KERNELS_SPANS_H
+#define FLAMBEAU_KERNELS_SPANS_H
+
+#include <math.h>
+
+#include "loops.h"
+#include "simd.h"
+
+#define FL_SPAN(name, T, R, declare, expression)                                                     \
+  static void name(size_t n, void *out, const void *const *in, const fl_parameter *p) {              \
+    R *result = out;                                                                                 \
+    (void)p;                                                                                         \
+    FL_INDEPENDENT                                                                                   \
+    for (size_t i = 0; i < n; ++i) {                                                                 \
+      declare result[i] = (R)(expression);                                                           \
+    }                                                                                                \
+  }
+
+#define FL_SPAN1(name, T, R, expression) FL_SPAN(name, T, R, const T x = ((const T *)in[0])[i];, expression)
+#define FL_SPAN2(name, T, R, expression) \
+  FL_SPAN(name, T, R, const T x = ((const T *)in[0])[i]; const T y = ((const T *)in[1])[i];, expression)
+#define FL_SPAN3(name, T, R, expression) \
+  FL_SPAN(name, T, R, const T x = ((const T *)in[0])[i]; const T y = ((const T *)in[1])[i]; const T z = ((const T *)in[2])[i];, expression)
+
+/* The same on vectors of float: `expression` is of x (and y), vectors; `setup` runs once before the loop. */
+#define FL_VECTOR_SPAN(name, setup, load, load_part, expression)                                     \
+  static void name(size_t n, void *out, const void *const *in, const fl_parameter *p) {              \
+    float *result = out;                                                                             \
+    size_t i = 0;                                                                                    \
+    (void)p;                                                                                         \
+    setup;                                                                                           \
+    for (; i + FL_LANES <= n; i += FL_LANES) {                                                       \
+      load fl_store(result + i, (expression));                                                       \
+    }                                                                                                \
+    if (i < n) {                                                                                     \
+      const size_t rest = n - i;                                                                     \
+      load_part fl_store_part(result + i, (expression), rest);                                       \
+    }                                                                                                \
+  }
+
+#define FL_FLOATS(k) ((const float *)in[k])
+#define FL_VECTOR_SPAN1(name, setup, expression)                                                     \
+  FL_VECTOR_SPAN(name, setup, fl_vec x = fl_load(FL_FLOATS(0) + i);, fl_vec x = fl_load_part(FL_FLOATS(0) + i, rest);, expression)
+#define FL_VECTOR_SPAN2(name, setup, expression)                                                     \
+  FL_VECTOR_SPAN(name, setup, fl_vec x = fl_load(FL_FLOATS(0) + i); fl_vec y = fl_load(FL_FLOATS(1) + i);,                                \
+                 fl_vec x = fl_load_part(FL_FLOATS(0) + i, rest); fl_vec y = fl_load_part(FL_FLOATS(1) + i, rest);, expression)
+
+/* An operation in each type it is computed in. */
+typedef struct fl_pointwise {
+  fl_span_fn f32;
+  fl_span_fn f64;
+  fl_span_fn i64;     /* NULL: integers become float */
+  uint8_t gives_bool; /* the spans give uint8_t truth values */
+} fl_pointwise;
+
+/* Promotes the operands (tensors or Scalars) args[0 .. count - 1], broadcasts, computes, converts to out's type. */
+fl_status fl_pointwise_run(fl_context *context, const fl_pointwise *operation, fl_value *const *operands, size_t count, const fl_value *out,
+                           const fl_parameter *parameters);
+/* Truth values in, truth values out, whatever the operands' types. */
+fl_status fl_logical_run(fl_context *context, fl_span_fn span, fl_value *const *operands, size_t count, const fl_value *out);
+/* ATen's result type of the operands; fails when there is none or when arithmetic is not defined on it. */
+fl_status fl_common_type(fl_context *context, fl_value *const *operands, size_t count, int8_t *common);
+
+/* Integers wrap: arithmetic on them is unsigned. */
+static inline int64_t fl_wrap_add(int64_t x, int64_t y) { return (int64_t)((uint64_t)x + (uint64_t)y); }
+static inline int64_t fl_wrap_sub(int64_t x, int64_t y) { return (int64_t)((uint64_t)x - (uint64_t)y); }
+static inline int64_t fl_wrap_mul(int64_t x, int64_t y) { return (int64_t)((uint64_t)x * (uint64_t)y); }
+
+#endif

@@ -1,0 +1,245 @@
+/* Copies between arrangements of the same elements. */
+#include "loops.h"
+
+/* Side of the square blocks in which two dimensions are exchanged: 16 rows of one cache line. */
+#define TILE 16
+
+fl_view fl_view_of(const fl_tensor *tensor) {
+  fl_view view;
+  view.data = tensor->data;
+  view.rank = tensor->rank;
+  view.element = (uint8_t)fl_dtype_size(tensor->dtype);
+  for (uint8_t d = 0; d < tensor->rank; ++d) {
+    view.sizes[d] = tensor->sizes[d];
+    view.strides[d] = (int64_t)tensor->strides[d] * (int64_t)view.element;
+  }
+  return view;
+}
+
+#define STRIDED_LOOP(T)                                        \
+  for (size_t i = 0; i < n; ++i) {                             \
+    T x;                                                       \
+    memcpy(&x, from, sizeof x);                                \
+    memcpy(to, &x, sizeof x);                                  \
+    to += to_stride;                                           \
+    from += from_stride;                                       \
+  }                                                            \
+  return
+
+#define SPLAT_LOOP(T)                                          \
+  {                                                            \
+    T x;                                                       \
+    memcpy(&x, from, sizeof x);                                \
+    for (size_t i = 0; i < n; ++i) {                           \
+      memcpy((char *)to + i * sizeof x, &x, sizeof x);         \
+    }                                                          \
+  }                                                            \
+  return
+
+void fl_splat(size_t n, size_t element, void *to, const void *from) {
+  switch (element) {
+    case 1: memset(to, *(const unsigned char *)from, n); return;
+    case 2: SPLAT_LOOP(uint16_t);
+    case 4: SPLAT_LOOP(uint32_t);
+    default: SPLAT_LOOP(uint64_t);
+  }
+}
+
+void fl_copy_strided(size_t n, size_t element, char *to, int64_t to_stride, const char *from, int64_t from_stride) {
+  if (to_stride == (int64_t)element && from_stride == (int64_t)element) {
+    if (to != from) {
+      memcpy(to, from, n * element);
+    }
+    return;
+  }
+  if (to_stride == (int64_t)element && from_stride == 0) {
+    fl_splat(n, element, to, from);
+    return;
+  }
+  switch (element) {
+    case 1: STRIDED_LOOP(uint8_t);
+    case 2: STRIDED_LOOP(uint16_t);
+    case 4: STRIDED_LOOP(uint32_t);
+    default: STRIDED_LOOP(uint64_t);
+  }
+}
+
+/* to[i][j] = from[j][i] by blocks; in `to` the columns stand side by side, in `from` the rows. */
+#define EXCHANGE(T)                                                                             \
+  for (size_t r = 0; r < rows; r += TILE) {                                                     \
+    const size_t rows_here = rows - r < TILE ? rows - r : TILE;                                 \
+    for (size_t c = 0; c < columns; c += TILE) {                                                \
+      const size_t columns_here = columns - c < TILE ? columns - c : TILE;                      \
+      for (size_t i = r; i < r + rows_here; ++i) {                                              \
+        T *y = (T *)(void *)(to + (int64_t)i * to_stride);                                      \
+        const char *x = from + (int64_t)i * (int64_t)sizeof(T) + (int64_t)c * from_stride;      \
+        for (size_t j = 0; j < columns_here; ++j) {                                             \
+          memcpy(&y[c + j], x + (int64_t)j * from_stride, sizeof(T));                           \
+        }                                                                                       \
+      }                                                                                         \
+    }                                                                                           \
+  }                                                                                             \
+  return
+
+static void exchange(size_t rows, size_t columns, size_t element, char *to, int64_t to_stride, const char *from, int64_t from_stride) {
+  switch (element) {
+    case 1: EXCHANGE(uint8_t);
+    case 2: EXCHANGE(uint16_t);
+    case 4: EXCHANGE(uint32_t);
+    default: EXCHANGE(uint64_t);
+  }
+}
+
+/* Makes dimension d the last but one. */
+static void move_to_second_last(fl_nest *nest, uint8_t d) {
+  for (uint8_t e = d; e + 2 < nest->rank; ++e) {
+    size_t size = nest->sizes[e];
+    nest->sizes[e] = nest->sizes[e + 1];
+    nest->sizes[e + 1] = size;
+    for (uint8_t k = 0; k < nest->operands; ++k) {
+      int64_t stride = nest->strides[k][e];
+      nest->strides[k][e] = nest->strides[k][e + 1];
+      nest->strides[k][e + 1] = stride;
+    }
+  }
+}
+
+void fl_view_copy(const fl_view *to, const fl_view *from) {
+  fl_nest nest = {.rank = 0, .operands = 2};
+  size_t index[FL_MAX_DIMS] = {0};
+  char *at[2] = {to->data, from->data};
+  if (fl_view_numel(to) == 0) {
+    return;
+  }
+  for (uint8_t d = 0; d < to->rank; ++d) {
+    const int64_t strides[2] = {to->strides[d], from->strides[d]};
+    fl_nest_push(&nest, (size_t)to->sizes[d], strides);
+  }
+  fl_nest_simplify(&nest, 0);
+  if (nest.rank == 0) {
+    fl_copy_strided(1, to->element, at[0], 0, at[1], 0);
+    return;
+  }
+  const uint8_t last = (uint8_t)(nest.rank - 1);
+  if (nest.strides[0][last] == to->element && nest.strides[1][last] != to->element) {
+    for (uint8_t d = 0; d < last; ++d) {
+      if (nest.strides[1][d] == to->element) {
+        move_to_second_last(&nest, d);
+        do {
+          exchange(nest.sizes[last - 1], nest.sizes[last], to->element, at[0], nest.strides[0][last - 1], at[1], nest.strides[1][last]);
+        } while (fl_nest_next(&nest, 2, index, at));
+        return;
+      }
+    }
+  }
+  do {
+    fl_copy_strided(nest.sizes[last], to->element, at[0], nest.strides[0][last], at[1], nest.strides[1][last]);
+  } while (fl_nest_next(&nest, 1, index, at));
+}
+
+/* Steps one view through its elements in logical order. */
+static void step(const fl_view *view, size_t *index, char **at) {
+  for (int d = (int)view->rank - 1; d >= 0; --d) {
+    if (++index[d] < (size_t)view->sizes[d]) {
+      *at += view->strides[d];
+      return;
+    }
+    index[d] = 0;
+    *at -= view->strides[d] * (view->sizes[d] - 1);
+  }
+}
+
+static int is_row_major(const fl_view *view) {
+  int64_t stride = view->element;
+  for (int d = (int)view->rank - 1; d >= 0; --d) {
+    if (view->sizes[d] != 1 && view->strides[d] != stride) {
+      return 0;
+    }
+    stride *= view->sizes[d];
+  }
+  return 1;
+}
+
+void fl_view_reshape(const fl_view *to, const fl_view *from) {
+  const size_t n = fl_view_numel(to);
+  if (n == 0) {
+    return;
+  }
+  int same = to->rank == from->rank;
+  for (uint8_t d = 0; same && d < to->rank; ++d) {
+    same = to->sizes[d] == from->sizes[d];
+  }
+  /* When one side is row-major it may take the other's shape. */
+  if (same || is_row_major(to) || is_row_major(from)) {
+    const fl_view *shape = same || is_row_major(to) ? from : to;
+    fl_view other = *shape;
+    const fl_view *flat = shape == from ? to : from;
+    if (!same) {
+      int64_t stride = to->element;
+      for (int d = (int)other.rank - 1; d >= 0; --d) {
+        other.strides[d] = stride;
+        stride *= other.sizes[d];
+      }
+      other.data = flat->data;
+      flat = &other;
+    }
+    if (shape == from) {
+      fl_view_copy(flat, from);
+    } else {
+      fl_view_copy(to, flat);
+    }
+    return;
+  }
+  size_t to_index[FL_MAX_DIMS] = {0};
+  size_t from_index[FL_MAX_DIMS] = {0};
+  char *to_at = to->data;
+  char *from_at = from->data;
+  for (size_t i = 0; i < n; ++i) {
+    memcpy(to_at, from_at, to->element);
+    step(to, to_index, &to_at);
+    step(from, from_index, &from_at);
+  }
+}
+
+void fl_view_fill(const fl_view *to, const void *element) {
+  fl_view from = *to;
+  union {
+    unsigned char bytes[8];
+    uint64_t aligned;
+  } copy = {{0}};
+  memcpy(copy.bytes, element, to->element);
+  from.data = (char *)copy.bytes;
+  for (uint8_t d = 0; d < from.rank; ++d) {
+    from.strides[d] = 0;
+  }
+  fl_view_copy(to, &from);
+}
+
+int fl_scalar_element(const fl_value *scalar, int8_t dtype, void *element) {
+  fl_scalar_tensor storage;
+  if (scalar->tag == FL_TENSOR || fl_operand(scalar, &storage) == NULL || fl_dtype_size(dtype) == 0) {
+    return 0;
+  }
+  fl_compute type = scalar->tag == FL_DOUBLE ? FL_COMPUTE_F64 : scalar->tag == FL_INT ? FL_COMPUTE_I64 : FL_COMPUTE_BOOL;
+  fl_convert_fn convert = fl_narrow(type, dtype);
+  if (convert != NULL) {
+    convert(1, element, &storage.value);
+  } else {
+    memcpy(element, &storage.value, fl_dtype_size(dtype));
+  }
+  return 1;
+}
+
+fl_status fl_copy_out(fl_context *context, fl_tensor *out, const fl_view *from, int8_t dtype) {
+  int32_t sizes[FL_MAX_RANK];
+  FL_CHECK(context, out->dtype == dtype, "the output must have the input's type");
+  FL_CHECK(context, from->rank <= FL_MAX_RANK, "the result would have more than 16 dimensions");
+  for (uint8_t d = 0; d < from->rank; ++d) {
+    FL_CHECK(context, from->sizes[d] >= 0 && from->sizes[d] <= INT32_MAX, "the result would have a dimension out of range");
+    sizes[d] = (int32_t)from->sizes[d];
+  }
+  FL_TRY(fl_resize(context, out, sizes, from->rank));
+  fl_view to = fl_view_of(out);
+  fl_view_copy(&to, from);
+  return FL_OK;
+}

@@ -1,0 +1,135 @@
+/* Mathematical functions of one tensor. Those used in networks' inner loops are on vectors; the rest call the C library. */
+#include "spans.h"
+
+#define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
+#include "unary.def"
+#undef FL_KERNEL
+
+#define KERNEL(name, F32, F64, I64, BOOL)                                                      \
+  fl_status fl_##name##_out(fl_context *context, fl_value *const *args, size_t count) {        \
+    static const fl_pointwise operation = {F32, F64, I64, BOOL};                               \
+    (void)count;                                                                               \
+    return fl_pointwise_run(context, &operation, args, 1, args[1], NULL);                      \
+  }
+
+/* Real functions from vector arithmetic and a double version. */
+#define REAL_VECTOR(name, vector_expression, expression)      \
+  FL_VECTOR_SPAN1(name##_f32, , vector_expression)            \
+  FL_SPAN1(name##_f64, double, double, expression)            \
+  KERNEL(name, name##_f32, name##_f64, NULL, 0)
+
+#define REAL_LIBRARY(name, function)                          \
+  FL_SPAN1(name##_f32, float, float, function##f(x))          \
+  FL_SPAN1(name##_f64, double, double, function(x))           \
+  KERNEL(name, name##_f32, name##_f64, NULL, 0)
+
+/* Functions that keep integers integers. */
+#define ANY_NUMBER(name, f32_expression, f64_expression, i64_expression) \
+  FL_SPAN1(name##_f32, float, float, f32_expression)          \
+  FL_SPAN1(name##_f64, double, double, f64_expression)        \
+  FL_SPAN1(name##_i64, int64_t, int64_t, i64_expression)      \
+  KERNEL(name, name##_f32, name##_f64, name##_i64, 0)
+
+#define PREDICATE(name, real_expression, integer_expression)  \
+  FL_SPAN1(name##_f32, float, uint8_t, real_expression)       \
+  FL_SPAN1(name##_f64, double, uint8_t, real_expression)      \
+  FL_SPAN1(name##_i64, int64_t, uint8_t, integer_expression)  \
+  KERNEL(name, name##_f32, name##_f64, name##_i64, 1)
+
+REAL_VECTOR(erf, fl_erf(x), erf(x))
+REAL_VECTOR(exp, fl_exp(x), exp(x))
+REAL_VECTOR(log, fl_log(x), log(x))
+REAL_VECTOR(reciprocal, fl_set(1.0f) / x, 1.0 / x)
+REAL_VECTOR(rsqrt, fl_set(1.0f) / fl_sqrt(x), 1.0 / sqrt(x))
+REAL_VECTOR(sigmoid, fl_sigmoid(x), 1.0 / (1.0 + exp(-x)))
+REAL_VECTOR(sqrt, fl_sqrt(x), sqrt(x))
+REAL_VECTOR(tanh, fl_tanh(x), tanh(x))
+
+REAL_LIBRARY(acos, acos)
+REAL_LIBRARY(acosh, acosh)
+REAL_LIBRARY(asin, asin)
+REAL_LIBRARY(asinh, asinh)
+REAL_LIBRARY(atan, atan)
+REAL_LIBRARY(atanh, atanh)
+REAL_LIBRARY(cos, cos)
+REAL_LIBRARY(cosh, cosh)
+REAL_LIBRARY(erfc, erfc)
+REAL_LIBRARY(exp2, exp2)
+REAL_LIBRARY(expm1, expm1)
+REAL_LIBRARY(log10, log10)
+REAL_LIBRARY(log1p, log1p)
+REAL_LIBRARY(log2, log2)
+REAL_LIBRARY(sin, sin)
+REAL_LIBRARY(sinh, sinh)
+REAL_LIBRARY(tan, tan)
+
+ANY_NUMBER(abs, fabsf(x), fabs(x), x < 0 ? fl_wrap_sub(0, x) : x)
+ANY_NUMBER(ceil, ceilf(x), ceil(x), x)
+ANY_NUMBER(floor, floorf(x), floor(x), x)
+ANY_NUMBER(frac, x - truncf(x), x - trunc(x), 0 * x)
+ANY_NUMBER(neg, -x, -x, fl_wrap_sub(0, x))
+ANY_NUMBER(round, rintf(x), rint(x), x)
+ANY_NUMBER(sign, (x > 0.0f) - (x < 0.0f), (x > 0.0) - (x < 0.0), (x > 0) - (x < 0))
+ANY_NUMBER(square, x * x, x * x, fl_wrap_mul(x, x))
+ANY_NUMBER(trunc, truncf(x), trunc(x), x)
+
+PREDICATE(isnan, x != x, x != x)
+PREDICATE(isinf, isinf(x) != 0, 0 * x)
+PREDICATE(isposinf, isinf(x) && x > 0, 0 * x)
+PREDICATE(isneginf, isinf(x) && x < 0, 0 * x)
+PREDICATE(signbit, signbit(x) != 0, x < 0)
+
+FL_SPAN1(logical_not_span, uint8_t, uint8_t, x == 0)
+FL_SPAN1(bitwise_not_span, int64_t, int64_t, ~x)
+
+fl_status fl_logical_not_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  return fl_logical_run(context, logical_not_span, args, 1, args[1]);
+}
+
+fl_status fl_bitwise_not_out(fl_context *context, fl_value *const *args, size_t count) {
+  static const fl_pointwise operation = {NULL, NULL, bitwise_not_span, 0};
+  FL_TENSOR_ARGUMENT(self, 0);
+  FL_CHECK(context, !fl_is_float(self->dtype), "bitwise_not takes integers");
+  return self->dtype == FL_BOOL ? fl_logical_not_out(context, args, count) : fl_pointwise_run(context, &operation, args, 1, args[1], NULL);
+}
+
+/* p[0] and p[1] are the bounds that x is held within. */
+FL_VECTOR_SPAN1(logit_f32, const float low = (float)p[0].real; const float high = (float)p[1].real,
+                fl_log(fl_clamp(x, low, high) / (fl_set(1.0f) - fl_clamp(x, low, high))))
+static double logit(double x, double low, double high) {
+  x = x < low ? low : x > high ? high : x;
+  return log(x / (1.0 - x));
+}
+FL_SPAN1(logit_f64, double, double, logit(x, p[0].real, p[1].real))
+
+fl_status fl_logit_out(fl_context *context, fl_value *const *args, size_t count) {
+  static const fl_pointwise operation = {logit_f32, logit_f64, NULL, 0};
+  double eps = 0.0;
+  (void)count;
+  FL_CHECK(context, fl_is_none(args[1]) || fl_get_real(args[1], &eps), "logit's eps must be a number or none");
+  const int bounded = !fl_is_none(args[1]);
+  const fl_parameter bounds[2] = {{bounded ? eps : -INFINITY, 0}, {bounded ? 1.0 - eps : INFINITY, 0}};
+  return fl_pointwise_run(context, &operation, args, 1, args[2], bounds);
+}
+
+/* p: what stands for NaN, infinity and minus infinity. */
+#define NAN_TO_NUM(T) (x != x ? (T)p[0].real : x == (T)INFINITY ? (T)p[1].real : x == (T)-INFINITY ? (T)p[2].real : x)
+FL_SPAN1(nan_to_num_f32, float, float, NAN_TO_NUM(float))
+FL_SPAN1(nan_to_num_f64, double, double, NAN_TO_NUM(double))
+FL_SPAN1(nan_to_num_i64, int64_t, int64_t, x)
+
+fl_status fl_nan_to_num_out(fl_context *context, fl_value *const *args, size_t count) {
+  static const fl_pointwise operation = {nan_to_num_f32, nan_to_num_f64, nan_to_num_i64, 0};
+  FL_TENSOR_ARGUMENT(self, 0);
+  const double largest = self->dtype == FL_FLOAT64   ? 0x1.fffffffffffffp1023
+                         : self->dtype == FL_FLOAT16 ? 65504.0
+                         : self->dtype == FL_BFLOAT16 ? 0x1.fep127
+                                                      : 0x1.fffffep127;
+  fl_parameter stands_for[3] = {{0.0, 0}, {largest, 0}, {-largest, 0}};
+  (void)count;
+  for (size_t i = 0; i < 3; ++i) {
+    FL_CHECK(context, fl_is_none(args[i + 1]) || fl_get_real(args[i + 1], &stands_for[i].real), "replacements must be numbers or none");
+  }
+  return fl_pointwise_run(context, &operation, args, 1, args[4], stands_for);
+}

@@ -1,0 +1,349 @@
+"""Calls the C kernels one at a time, as the executor would, and compares them with torch.
+
+    check("aten::add.out", torch.add(x, y), x, y)          # trailing arguments take the schema's defaults
+    values, indices = run("aten::max.dim_max", x, 0, outs=[Out((3,), torch.float32), Out((3,), torch.int64)])
+
+Tensors are copied into storage of exactly their size; outs stand between guard bytes that are checked after the call. The library is
+$FLAMBEAU_LIBRARY, or the newest libflambeau.so under build/.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+NONE, TENSOR, STRING, DOUBLE, INT, BOOLEAN, BOOL_LIST, DOUBLE_LIST, INT_LIST, TENSOR_LIST, OPTIONAL_TENSOR_LIST = range(11)
+
+DTYPES = {
+    torch.uint8: 0,
+    torch.int8: 1,
+    torch.int16: 2,
+    torch.int32: 3,
+    torch.int64: 4,
+    torch.float16: 5,
+    torch.float32: 6,
+    torch.float64: 7,
+    torch.bool: 11,
+    torch.bfloat16: 15,
+    torch.uint16: 27,
+    torch.uint32: 28,
+    torch.uint64: 29,
+}
+TOLERANCES = {torch.float32: 2e-6, torch.float64: 1e-12, torch.float16: 1e-3, torch.bfloat16: 8e-3}
+GUARD = 64
+GUARD_BYTE = 0xA5
+
+
+class CTensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("sizes", ctypes.POINTER(ctypes.c_int32)),
+        ("strides", ctypes.POINTER(ctypes.c_int32)),
+        ("dim_order", ctypes.POINTER(ctypes.c_uint8)),
+        ("bounds", ctypes.POINTER(ctypes.c_int32)),
+        ("capacity", ctypes.c_size_t),
+        ("rank", ctypes.c_uint8),
+        ("dtype", ctypes.c_int8),
+        ("dynamic", ctypes.c_uint8),
+        ("reserved", ctypes.c_uint8),
+    ]
+
+
+class CList(ctypes.Structure):
+    _fields_ = [("items", ctypes.c_void_p), ("count", ctypes.c_uint32)]
+
+
+class CString(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_char_p), ("length", ctypes.c_uint32)]
+
+
+class CPayload(ctypes.Union):
+    _fields_ = [
+        ("tensor", ctypes.POINTER(CTensor)),
+        ("string", CString),
+        ("real", ctypes.c_double),
+        ("integer", ctypes.c_int64),
+        ("boolean", ctypes.c_uint8),
+        ("list", CList),
+    ]
+
+
+class CValue(ctypes.Structure):
+    _fields_ = [("payload", CPayload), ("tag", ctypes.c_uint8)]
+
+
+class CContext(ctypes.Structure):
+    _fields_ = [("scratch", ctypes.c_void_p), ("scratch_size", ctypes.c_size_t), ("message", ctypes.c_char_p)]
+
+
+Arguments = ctypes.POINTER(ctypes.POINTER(CValue))
+RunFunction = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(CContext), Arguments, ctypes.c_size_t)
+ScratchFunction = ctypes.CFUNCTYPE(ctypes.c_size_t, Arguments, ctypes.c_size_t)
+
+
+class CKernel(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("run", RunFunction), ("scratch", ScratchFunction), ("arguments", ctypes.c_uint8)]
+
+
+class CKernelTable(ctypes.Structure):
+    _fields_ = [("kernels", ctypes.POINTER(CKernel)), ("count", ctypes.c_size_t)]
+
+
+@functools.cache
+def kernels() -> dict[str, CKernel]:
+    path = os.environ.get("FLAMBEAU_LIBRARY")
+    if path is None:
+        root = Path(__file__).parents[2]
+        built = sorted((root / "build").glob("**/libflambeau.so"), key=lambda file: file.stat().st_mtime)
+        if not built:
+            raise FileNotFoundError("libflambeau.so is not built: `make build`, or set FLAMBEAU_LIBRARY")
+        path = str(built[-1])
+    library = ctypes.CDLL(path)
+    library.fl_builtin_kernels.restype = ctypes.POINTER(CKernelTable)
+    table = library.fl_builtin_kernels().contents
+    return {table.kernels[i].name.decode(): table.kernels[i] for i in range(table.count)}
+
+
+class KernelError(Exception):
+    """A kernel's status and message."""
+
+    def __init__(self, status: int, message: str):
+        super().__init__(f"{status:#x}: {message}")
+        self.status = status
+        self.message = message
+
+
+@dataclass
+class Out:
+    """Storage for a result: `shape` is the bound when `dynamic`; `order` is the dim order (None: contiguous)."""
+
+    shape: Sequence[int]
+    dtype: torch.dtype
+    order: Sequence[int] | None = None
+    dynamic: bool = False
+    initial: torch.Tensor | None = None
+
+
+def dim_order(x: torch.Tensor) -> list[int]:
+    """The dimensions from the outermost to the innermost in memory."""
+    return sorted(range(x.dim()), key=lambda d: (-x.stride(d), d))
+
+
+def dense(x: torch.Tensor) -> torch.Tensor:
+    """The tensor itself, or a contiguous copy when its strides are not those of a dim order."""
+    order = dim_order(x)
+    return x if x.permute(order).is_contiguous() else x.contiguous()
+
+
+@dataclass
+class Frame:
+    """Keeps the C objects of one call alive."""
+
+    alive: list[Any] = field(default_factory=list[Any])
+
+    def keep(self, item: Any) -> Any:
+        self.alive.append(item)
+        return item
+
+    def value(self, tag: int, **payload: Any) -> CValue:
+        return self.keep(CValue(CPayload(**payload), tag))
+
+    def storage(self, data: bytes) -> tuple[Any, int]:
+        """64-byte aligned memory of exactly these bytes between guards: the buffer and the address of the bytes."""
+        buffer = self.keep(ctypes.create_string_buffer(bytes([GUARD_BYTE]) * (len(data) + 3 * GUARD), len(data) + 3 * GUARD))
+        base = ctypes.addressof(buffer)
+        start = (base + GUARD + 63) // 64 * 64
+        ctypes.memmove(start, data, len(data))
+        return buffer, start
+
+    def tensor(self, data: int, shape: Sequence[int], order: Sequence[int], dtype: torch.dtype, capacity: int, dynamic: bool) -> CValue:
+        rank = len(shape)
+        strides = [0] * rank
+        stride = 1
+        for d in reversed(order):
+            strides[d] = stride
+            stride *= max(shape[d], 1)
+        c_tensor = CTensor(
+            data,
+            self.keep((ctypes.c_int32 * max(rank, 1))(*shape)),
+            self.keep((ctypes.c_int32 * max(rank, 1))(*strides)),
+            self.keep((ctypes.c_uint8 * max(rank, 1))(*order)),
+            self.keep((ctypes.c_int32 * max(rank, 1))(*shape)),
+            capacity,
+            rank,
+            DTYPES[dtype],
+            int(dynamic),
+        )
+        return self.value(TENSOR, tensor=ctypes.pointer(self.keep(c_tensor)))
+
+    def list_of(self, tag: int, items: Sequence[CValue | None]) -> CValue:
+        array = (ctypes.POINTER(CValue) * max(len(items), 1))(*[ctypes.pointer(item) if item is not None else None for item in items])
+        return self.value(tag, list=CList(ctypes.cast(self.keep(array), ctypes.c_void_p), len(items)))
+
+    def argument(self, value: Any, type_text: str = "") -> CValue:
+        """One argument as the format stores it; `type_text` is its schema type."""
+        if value is None:
+            return self.value(NONE)
+        if isinstance(value, torch.Tensor):
+            tensor = dense(value.detach())
+            order = dim_order(tensor)
+            raw = bytes_of(tensor.permute(order))
+            _, start = self.storage(raw)
+            return self.tensor(start, tensor.shape, order, tensor.dtype, len(raw), False)
+        if isinstance(value, torch.dtype):
+            return self.value(INT, integer=DTYPES[value])
+        if isinstance(value, bool):
+            return self.value(BOOLEAN, boolean=value)
+        if isinstance(value, int):
+            return self.value(DOUBLE, real=float(value)) if type_text.startswith("float") else self.value(INT, integer=value)
+        if isinstance(value, float):
+            return self.value(DOUBLE, real=value)
+        if isinstance(value, str):
+            text = value.encode()
+            return self.value(STRING, string=CString(text, len(text)))
+        if "Tensor?" in type_text and "[" in type_text:
+            return self.list_of(OPTIONAL_TENSOR_LIST, [None if item is None else self.argument(item) for item in value])
+        if "Tensor" in type_text:
+            return self.list_of(TENSOR_LIST, [self.argument(item) for item in value])
+        if "float" in type_text:
+            array = self.keep((ctypes.c_double * max(len(value), 1))(*value))
+            return self.value(DOUBLE_LIST, list=CList(ctypes.cast(array, ctypes.c_void_p), len(value)))
+        if "bool" in type_text:
+            array = self.keep((ctypes.c_uint8 * max(len(value), 1))(*value))
+            return self.value(BOOL_LIST, list=CList(ctypes.cast(array, ctypes.c_void_p), len(value)))
+        return self.list_of(INT_LIST, [self.argument(item) for item in value])
+
+
+def bytes_of(x: torch.Tensor) -> bytes:
+    return x.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if x.numel() else b""
+
+
+@functools.cache
+def schema_of(name: str) -> Any:
+    """torch's schema of an operator name such as aten::add.out; None for those that torch does not know."""
+    namespace, _, rest = name.partition("::")
+    operator, _, overload = rest.partition(".")
+    packet = getattr(getattr(torch.ops, namespace), operator, None)
+    if packet is None or (overload or "default") not in packet.overloads():
+        return None
+    return getattr(packet, overload or "default")._schema
+
+
+def type_of(argument: Any) -> str:
+    """The schema's type of an argument: Tensor, Tensor?, Tensor?[], int[], float, Scalar, …"""
+    text = str(argument.type)
+    for long, short in (("Optional[Tensor]", "Tensor?"), ("List[", "["), ("Optional[", "?["), ("number", "Scalar")):
+        text = text.replace(long, short)
+    return text
+
+
+def run(name: str, *args: Any, outs: Sequence[Out], schema: Any = None) -> list[torch.Tensor]:
+    """Calls a kernel with the schema's arguments and returns what it wrote; KernelError when it refuses.
+
+    In-place operators (aten::copy_) take their own first argument as `outs[0].initial`, and so do scratch outs that must hold a value.
+    """
+    frame = Frame()
+    schema = schema or schema_of(name)
+    kernel = kernels()[name]
+    values: list[CValue] = []
+    written: list[tuple[Out, CValue, Any, int, int]] = []
+    in_place = schema is not None and not any(a.is_out for a in schema.arguments)
+    out_list = False
+
+    def make_out(out: Out) -> CValue:
+        order = list(out.order) if out.order is not None else list(range(len(out.shape)))
+        size = torch.empty(0, dtype=out.dtype).element_size()
+        for extent in out.shape:
+            size *= extent
+        raw = bytes_of(out.initial.permute(order)) if out.initial is not None else b"\xcd" * size
+        buffer, start = frame.storage(raw)
+        value = frame.tensor(start, out.shape, order, out.dtype, size, out.dynamic)
+        written.append((out, value, buffer, start, size))
+        return value
+
+    if schema is None:
+        values = [frame.argument(arg) for arg in args] + [make_out(out) for out in outs]
+    else:
+        arguments = list(schema.arguments)
+        remaining = list(outs)
+        if in_place:
+            values.append(make_out(remaining[0]))
+            arguments = arguments[1:]
+        given = list(args)
+        for argument in arguments:
+            if argument.is_out:
+                if type_of(argument).startswith("["):
+                    out_list = True
+                    values.append(frame.list_of(TENSOR_LIST, [make_out(out) for out in remaining]))
+                else:
+                    values.append(make_out(remaining[len(written)]))
+                continue
+            if given:
+                value = given.pop(0)
+            elif argument.has_default_value():
+                value = argument.default_value
+            else:
+                raise TypeError(f"{name}: no value for {argument.name}")
+            values.append(frame.argument(value, type_of(argument)))
+        out_values = [value for _, value, *_ in written]
+        if out_list:
+            values.append(values[-1])
+        else:
+            values.append(out_values[0] if len(out_values) == 1 else frame.list_of(TENSOR_LIST, out_values))
+
+    array = (ctypes.POINTER(CValue) * len(values))(*[ctypes.pointer(value) for value in values])
+    assert kernel.arguments in (0, len(values)), f"{name} is registered with {kernel.arguments} arguments, the schema has {len(values)}"
+    context = CContext(None, 0, None)
+    if kernel.scratch:
+        needed = kernel.scratch(array, len(values))
+        if needed:
+            _, start = frame.storage(b"\xee" * needed)
+            context.scratch, context.scratch_size = start, needed
+    status = kernel.run(ctypes.pointer(context), array, len(values))
+    for _, _, buffer, start, size in written:
+        inside = start - ctypes.addressof(buffer)
+        guards = buffer.raw[:inside] + buffer.raw[inside + size :]
+        assert guards.count(GUARD_BYTE) == len(guards), f"{name} wrote outside its output"
+    if status:
+        raise KernelError(status, (context.message or b"").decode())
+    return [read(out, value, buffer, start) for out, value, buffer, start, _ in written]
+
+
+def read(out: Out, value: CValue, buffer: Any, start: int) -> torch.Tensor:
+    """The tensor that a kernel left, with its sizes then and in its dim order."""
+    c_tensor = value.payload.tensor.contents
+    shape = list(c_tensor.sizes[: c_tensor.rank])
+    order = list(out.order) if out.order is not None else list(range(len(shape)))
+    count = 1
+    for extent in shape:
+        count *= extent
+    if count == 0:
+        return torch.empty(shape, dtype=out.dtype)
+    inside = start - ctypes.addressof(buffer)
+    size = count * torch.empty(0, dtype=out.dtype).element_size()
+    flat = torch.frombuffer(bytearray(buffer.raw[inside : inside + size]), dtype=torch.uint8).view(out.dtype)
+    return flat.reshape([shape[d] for d in order]).permute([order.index(d) for d in range(len(order))])
+
+
+def check(
+    name: str,
+    expected: torch.Tensor | Sequence[torch.Tensor],
+    *args: Any,
+    order: Sequence[int] | None = None,
+    dynamic: bool = False,
+    tolerance: float | None = None,
+) -> None:
+    """Runs a kernel into outs shaped and typed as the expected tensors and compares: bit for bit unless floating, NaN equal to NaN."""
+    wanted = [expected] if isinstance(expected, torch.Tensor) else list(expected)
+    outs = [Out(tuple(x.shape), x.dtype, order if order is not None and len(order) == x.dim() else dim_order(x), dynamic) for x in wanted]
+    results = run(name, *args, outs=outs)
+    for result, x in zip(results, wanted, strict=True):
+        limit = TOLERANCES.get(x.dtype, 0.0) if tolerance is None else tolerance
+        torch.testing.assert_close(result, x, rtol=limit, atol=limit, equal_nan=True, check_stride=False)
