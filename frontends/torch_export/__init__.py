@@ -1,0 +1,56 @@
+"""The torch.export front end: an ExportedProgram, a `.pt2` file or an `nn.Module` in, a module of the `aten` dialect out."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from xdsl.dialects.builtin import ModuleOp
+
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.frontends.torch_export.errors import Unsupported, UnsupportedProgramError
+from flambeau.frontends.torch_export.importer import import_program
+
+__all__ = ["Unsupported", "UnsupportedProgramError", "export_module", "import_program", "load"]
+
+
+def load(path: str | Path) -> ExportedProgram:
+    """The program in a `.pt2` file.
+
+    Raises:
+        ValueError: there is no such file, or it holds no exported program.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise ValueError(f"no such file: {path}")
+    if not zipfile.is_zipfile(path):
+        raise ValueError(f"{path} is not a .pt2 file: write it with torch.export.save")
+    try:
+        return torch.export.load(path)
+    except Exception as error:
+        # Readers within PyTorch raise what they happen to raise.
+        reason = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise ValueError(f"{path} holds no exported program of this version of PyTorch ({torch.__version__}): {reason}") from None
+
+
+def export_module(
+    module: torch.nn.Module,
+    example_inputs: tuple[Any, ...],
+    context: FlambeauContext,
+    *,
+    kwargs: Mapping[str, Any] | None = None,
+    name: str = "forward",
+) -> ModuleOp:
+    """Exports a module with example inputs, in inference mode, and imports the program.
+
+    Raises:
+        UnsupportedProgramError: lists everything that cannot be imported.
+        torch.export's own errors: the module cannot be captured.
+    """
+    with torch.no_grad():
+        program = torch.export.export(module, example_inputs, dict(kwargs or {}), strict=False)
+    return import_program(program, context, name=name)

@@ -1,0 +1,39 @@
+"""The report of everything in a program that cannot be imported."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+LISTED_PLACES = 3
+"""Places in the model that are printed for one construct; further ones are counted."""
+
+
+@dataclass(frozen=True)
+class Unsupported:
+    """One construct that the front end cannot express."""
+
+    construct: str
+    """The operator, or another part of the program (`input 'x'`)."""
+    reason: str
+    place: str
+    """Module path and source line: `layers.0.attention, model.py:12`."""
+
+
+class UnsupportedProgramError(ValueError):
+    """A program that holds constructs which cannot be imported; the message lists all of them."""
+
+    def __init__(self, problems: Sequence[Unsupported]):
+        self.problems = tuple(problems)
+        grouped: dict[tuple[str, str], list[str]] = {}
+        for problem in self.problems:
+            grouped.setdefault((problem.construct, problem.reason), []).append(problem.place)
+        lines = [f"the program has {len(grouped)} unsupported construct{'s' if len(grouped) != 1 else ''}:"]
+        for (construct, reason), places in grouped.items():
+            distinct = list(dict.fromkeys(place for place in places if place))
+            shown = "; ".join(distinct[:LISTED_PLACES])
+            if len(distinct) > LISTED_PLACES:
+                shown += f"; and {len(distinct) - LISTED_PLACES} more places"
+            times = f" (×{len(places)})" if len(places) > 1 else ""
+            lines.append(f"  {construct}{times}{f' at {shown}' if shown else ''}: {reason}")
+        super().__init__("\n".join(lines))

@@ -1,0 +1,424 @@
+"""An ExportedProgram as a module: weights as globals, one function per method, one operation per operator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeGuard, cast
+
+import torch
+from torch import fx
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind, OutputKind, OutputSpec
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from flambeau.dialects.interface import INPUTS, OUTPUTS, Leaf, leaves_attribute
+from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
+from flambeau.dialects.registry import FlambeauContext, find_op
+from flambeau.dialects.types import Tensor, element_of
+from flambeau.frontends.torch_export.errors import Unsupported, UnsupportedProgramError
+from flambeau.frontends.torch_export.locations import location, place
+from flambeau.frontends.torch_export.mutation import (
+    Variable,
+    argument,
+    meta_copy,
+    mutated_arguments,
+    only_metadata,
+    run_on_meta,
+    variables_of,
+)
+from flambeau.frontends.torch_export.operators import (
+    UnsupportedError,
+    build,
+    functional_class,
+    functional_overload,
+    operator_class,
+)
+from flambeau.frontends.torch_export.program import FlatProgram, Step, flatten, schema_of
+from flambeau.frontends.torch_export.signature import TreeSpecs, constant_leaf, is_constant, leaf_names
+from flambeau.frontends.torch_export.values import Weights, element_type, tensor_type_of
+
+_STATE = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
+_STORED = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
+
+
+class _Poison:
+    """The value of a node that could not be imported: its uses say nothing more."""
+
+
+POISON = _Poison()
+
+
+def import_program(source: ExportedProgram | Mapping[str, ExportedProgram], context: FlambeauContext, *, name: str = "forward") -> ModuleOp:
+    """The `aten` module of an exported program, or of several that become the methods of one module.
+
+    Weights are not copied: the context's blob store keeps views of the program's tensors, which must stay unchanged while the module is
+    used. Methods share a global when it is the same tensor in both programs.
+
+    Args:
+        source: a program, or programs by method name.
+        context: receives the weights.
+        name: the method's name, for a single program.
+
+    Raises:
+        UnsupportedProgramError: lists everything that cannot be imported.
+    """
+    programs = {name: source} if isinstance(source, ExportedProgram) else dict(source)
+    globals_ = _Globals(Weights(context.blobs), reserved=set(programs))
+    problems: list[Unsupported] = []
+    methods = [_Method(method, program, globals_, problems) for method, program in programs.items()]
+    functions = [method.emit() for method in methods]
+    if problems:
+        raise UnsupportedProgramError(problems)
+    return ModuleOp([*globals_.ops(), *functions])
+
+
+@dataclass
+class _State:
+    """A parameter, a buffer or a constant of the program."""
+
+    symbol: str
+    key: str
+    tensor: torch.Tensor
+    type: Tensor
+    is_mutable: bool = False
+    is_used: bool = False
+
+
+@dataclass
+class _Globals:
+    """The globals of the module, by the tensors they hold."""
+
+    weights: Weights
+    reserved: set[str]
+    _states: dict[tuple[Any, ...], _State] = field(default_factory=dict[tuple[Any, ...], _State])
+
+    def find(self, key: str, value: torch.Tensor) -> _State:
+        """The global for a tensor under its name in the model. Raises TypeError for tensors without a type here."""
+        identity = (key, *Weights.identity(value))
+        state = self._states.get(identity)
+        if state is None:
+            symbol, count = key, 0
+            while symbol in self.reserved:
+                count += 1
+                symbol = f"{key}_{count}"
+            self.reserved.add(symbol)
+            state = self._states[identity] = _State(symbol, symbol, value, tensor_type_of(value))
+        return state
+
+    def ops(self) -> list[Operation]:
+        """The globals that some method uses."""
+        return [
+            GlobalOp(state.symbol, state.type, self.weights.add(state.key, state.tensor), is_mutable=state.is_mutable)
+            for state in self._states.values()
+            if state.is_used
+        ]
+
+
+class _Method:
+    """One program on its way to one function."""
+
+    def __init__(self, name: str, program: ExportedProgram, globals_: _Globals, problems: list[Unsupported]):
+        self.name = name
+        self.globals = globals_
+        self.problems = problems
+        self.block = Block()
+        self.flat = flatten(program.graph_module)
+        variables = variables_of(self.flat)
+        if variables is None:
+            program = cast(Any, program).run_decompositions({})
+            self.flat = flatten(program.graph_module)
+            variables = variables_of(self.flat)
+        if variables is None:
+            self._report_writes(self.flat)
+            variables = {node: Variable() for node in (*self.flat.placeholders, *(step.node for step in self.flat.steps))}
+        self.program = program
+        self.variables = variables
+        self.signature = program.graph_signature
+        self.states: dict[fx.Node, _State] = {}
+        self._find_states()
+
+    # Everything is looked at before anything is made: whether a global is mutable depends on all methods.
+
+    def _report_writes(self, flat: FlatProgram) -> None:
+        reason = "writes to its operand through a view or an operator without a functional form; write out of place"
+        for step in flat.steps:
+            if step.overload is not None and mutated_arguments(step.overload):
+                self.problems.append(Unsupported(step.name, reason, place(step.node)))
+
+    def _find_states(self) -> None:
+        used = {node for step in self.flat.steps for node in step.inputs()}
+        used.update(node for node in self.flat.outputs if isinstance(node, fx.Node))
+        written = {self.variables[node] for node in self._written_nodes()}
+        stored = {
+            spec.target for spec in self.signature.output_specs if spec.kind in (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
+        }
+        for node, spec in zip(self.flat.placeholders, self.signature.input_specs, strict=True):
+            if spec.kind not in _STATE or spec.target is None:
+                continue
+            is_stored = self.variables[node] in written or spec.target in stored
+            if node not in used and not is_stored:
+                continue
+            try:
+                state = self.globals.find(spec.target, self._tensor(spec.target, spec.kind))
+            except TypeError as error:
+                self.problems.append(Unsupported(f"{spec.kind.name.lower().replace('_', ' ')} {spec.target!r}", str(error), ""))
+                self.variables[node].value = POISON
+                continue
+            state.is_used = True
+            state.is_mutable |= is_stored
+            self.states[node] = state
+
+    def _written_nodes(self) -> list[fx.Node]:
+        return [
+            target
+            for step in self.flat.steps
+            if step.overload is not None and not only_metadata(step.overload)
+            for index in mutated_arguments(step.overload)
+            if isinstance(target := argument(step, index), fx.Node)
+        ]
+
+    def _tensor(self, target: str, kind: InputKind) -> torch.Tensor:
+        values = self.program.state_dict
+        found = values[target] if kind is not InputKind.CONSTANT_TENSOR and target in values else self.program.constants[target]
+        return cast(torch.Tensor, found)
+
+    # Emission
+
+    def emit(self) -> FuncOp:
+        """The function; problems are collected."""
+        inputs = self._emit_inputs()
+        for step in self.flat.steps:
+            self._emit_step(step)
+        outputs, results = self._emit_outputs()
+        self._emit(ReturnOp(*results))
+        types = ([item.type for item in self.block.args], [item.type for item in results])
+        function = FuncOp(self.name, types, Region(self.block))
+        function.attributes[INPUTS] = leaves_attribute(inputs)
+        function.attributes[OUTPUTS] = leaves_attribute(outputs)
+        function.attributes.update(TreeSpecs(self.program.call_spec.in_spec, self.program.call_spec.out_spec).attributes())
+        return function
+
+    def _emit(self, op: Operation) -> None:
+        self.block.add_op(op)
+
+    def _problem(self, construct: str, reason: str, node: fx.Node | None = None) -> None:
+        self.problems.append(Unsupported(construct, reason, place(node) if node is not None else ""))
+
+    def _emit_inputs(self) -> list[Leaf]:
+        leaves: list[Leaf] = []
+        loads: list[tuple[fx.Node, _State]] = []
+        for node, spec in zip(self.flat.placeholders, self.signature.input_specs, strict=True):
+            if spec.kind is InputKind.USER_INPUT:
+                leaves.append(self._user_input(node, getattr(spec.arg, "name", node.name)))
+            elif node in self.states:
+                loads.append((node, self.states[node]))
+            elif spec.kind not in _STATE:
+                self._problem(f"input {node.name!r}", f"{spec.kind.name} inputs are not supported")
+                self.variables[node].value = POISON
+        for node, state in loads:
+            op = (GlobalLoadOp if state.is_mutable else GlobalLoadConstantOp)(state.symbol, state.type)
+            op.results[0].name_hint = _hint(state.symbol)
+            self._emit(op)
+            self.variables[node].value = op.results[0]
+        return leaves
+
+    def _user_input(self, node: fx.Node, name: str) -> Leaf:
+        value = node.meta.get("val")
+        if isinstance(value, torch.Tensor):
+            try:
+                kind = tensor_type_of(value, layout=True)
+            except TypeError as error:
+                self._problem(f"input {name!r}", str(error))
+                self.variables[node].value = POISON
+            else:
+                item = self.block.insert_arg(kind, len(self.block.args))
+                item.name_hint = _hint(name)
+                self.variables[node].value = item
+            return Leaf(name)
+        if is_constant(value):
+            self.variables[node].value = value
+            return constant_leaf(name, value)
+        self._problem(f"input {name!r}", f"a {type(value).__name__} input is known only when the program runs; give a constant or a tensor")
+        self.variables[node].value = POISON
+        return Leaf(name)
+
+    def _emit_step(self, step: Step) -> None:
+        variable = self.variables[step.node]
+        if step.is_getitem:
+            source = self._resolve(step.args[0])
+            variable.value = source if source is POISON else source[step.args[1]]
+            return
+        try:
+            cls = self._class(step)
+            given = self._arguments(step)
+            if given is None:
+                variable.value = POISON
+            else:
+                variable.value = self._call(step, cls, given)
+        except (UnsupportedError, TypeError, ValueError) as error:
+            self._problem(step.name, str(error), step.node)
+            variable.value = POISON
+
+    def _class(self, step: Step) -> Any:
+        overload = step.overload
+        if overload is None:
+            raise UnsupportedError(_reason_without_schema(step))
+        cls = functional_class(overload) if mutated_arguments(overload) else operator_class(overload)
+        if cls is None:
+            raise UnsupportedError("the operator is unknown: it has no schema in the table and no row in a dialect")
+        return cls
+
+    def _arguments(self, step: Step) -> dict[str, Any] | None:
+        """The arguments by schema name; None when one of them could not be imported."""
+        overload = step.overload
+        schema = schema_of(overload) if overload is not None else None
+        names = [item.name for item in schema.arguments] if schema is not None else []
+        given = {name: self._resolve(value) for name, value in zip(names, step.args, strict=False)}
+        given.update((name, self._resolve(value)) for name, value in step.kwargs.items())
+        return None if any(_poisoned(value) for value in given.values()) else given
+
+    def _resolve(self, value: Any) -> Any:
+        if isinstance(value, fx.Node):
+            return self.variables[value].value
+        if isinstance(value, torch.Tensor):
+            return self._constant(value)
+        if isinstance(value, tuple | list):
+            return [self._resolve(item) for item in cast("Sequence[Any]", value)]
+        return value
+
+    def _constant(self, value: torch.Tensor) -> SSAValue:
+        state = self.globals.find("constant", value)
+        state.is_used = True
+        op = GlobalLoadConstantOp(state.symbol, state.type)
+        self._emit(op)
+        return op.results[0]
+
+    def _call(self, step: Step, cls: Any, given: dict[str, Any]) -> Any:
+        value = step.node.meta.get("val")
+        here = location(step.node, self.name)
+        types: list[Tensor] = []
+        shape = _collect_types(value, types)
+        in_place = step.overload is not None and bool(mutated_arguments(step.overload))
+        kept = list(types)
+        if in_place and not only_metadata(cast(Any, step.overload)):
+            types = [_functional_type(step, cls, types[0])]
+
+        def insert(op: Operation) -> None:
+            op.location = here
+            self._emit(op)
+
+        op = build(cls, given, types, insert)
+        insert(op)
+        if in_place and types != kept:
+            convert = find_op("aten._to_copy")
+            if convert is None:
+                raise UnsupportedError("the schema table lacks aten._to_copy")
+            op = convert(op.results[0], dtype=element_of(kept[0]), result_types=kept)
+            insert(op)
+        for result in op.results:
+            result.name_hint = _hint(step.node.name)
+        return _restore(shape, list(op.results))
+
+    def _emit_outputs(self) -> tuple[list[Leaf], list[SSAValue]]:
+        spec = self.program.call_spec.out_spec
+        users = [item for item in self.signature.output_specs if item.kind is OutputKind.USER_OUTPUT]
+        names = leaf_names(spec, "output") if spec is not None else []
+        if len(names) != len(users):
+            names = [f"output_{index}" for index in range(len(users))]
+        leaves: list[Leaf] = []
+        results: list[SSAValue] = []
+        stores: list[tuple[str, SSAValue]] = []
+        for item, output in zip(self.signature.output_specs, self.flat.outputs, strict=True):
+            value = self._resolve(output)
+            if item.kind is OutputKind.USER_OUTPUT:
+                name = names[len(leaves)]
+                if _is_value(value):
+                    leaves.append(Leaf(name))
+                    results.append(value)
+                elif is_constant(value):
+                    leaves.append(constant_leaf(name, value))
+                else:
+                    leaves.append(Leaf(name))
+                    if value is not POISON:
+                        self._problem(f"output {name!r}", f"a {type(value).__name__} output is not supported")
+            elif item.kind in _STORED:
+                if _is_value(value):
+                    stores.append((self._stored_state(item), value))
+            else:
+                self._problem(f"output {getattr(item.arg, 'name', '')!r}", f"{item.kind.name} outputs are not supported; {_ADVICE}")
+        stores += self._in_place_stores()
+        for symbol, value in stores:
+            self._emit(GlobalStoreOp(symbol, value))
+        return leaves, results
+
+    def _stored_state(self, spec: OutputSpec) -> str:
+        for node, given in zip(self.flat.placeholders, self.signature.input_specs, strict=True):
+            if given.target == spec.target and node in self.states:
+                return self.states[node].symbol
+        raise ValueError(f"the graph signature names no input for {spec.target!r}")
+
+    def _in_place_stores(self) -> list[tuple[str, SSAValue]]:
+        written = {self.variables[node] for node in self._written_nodes()}
+        stores: list[tuple[str, SSAValue]] = []
+        for node, spec in zip(self.flat.placeholders, self.signature.input_specs, strict=True):
+            if self.variables[node] not in written:
+                continue
+            value = self.variables[node].value
+            if spec.kind is InputKind.USER_INPUT:
+                self._problem(f"input {node.name!r}", f"the program writes to it; {_ADVICE}")
+            elif _is_value(value) and node in self.states:
+                stores.append((self.states[node].symbol, value))
+        return stores
+
+
+_ADVICE = "return the new value instead, or keep it in a buffer"
+
+
+def _hint(name: str) -> str | None:
+    name = name.replace(".", "_")
+    return name if SSAValue.is_valid_name(name) else None
+
+
+def _reason_without_schema(step: Step) -> str:
+    if step.name.startswith("higher_order."):
+        return "control flow and other higher-order operators are not supported"
+    return "arithmetic on sizes: the program has dynamic shapes; export without dynamic_shapes"
+
+
+def _is_value(value: object) -> TypeGuard[SSAValue]:
+    return isinstance(value, SSAValue)
+
+
+def _poisoned(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(_poisoned(item) for item in cast("list[Any]", value))
+    return value is POISON
+
+
+def _functional_type(step: Step, cls: Any, kept: Tensor) -> Tensor:
+    """The result type of the functional sibling, which promotes types where the in-place operator keeps its operand's."""
+    overload = step.overload
+    arguments = schema_of(overload).arguments if overload is not None else ()
+    given = {item.name: meta_copy(value) for item, value in zip(arguments, step.args, strict=False)}
+    given.update((name, meta_copy(value)) for name, value in step.kwargs.items())
+    result = run_on_meta(functional_overload(cls), (), given)
+    return type(kept)(element_type(result.dtype), kept.shape, kept.encoding) if isinstance(result, torch.Tensor) else kept
+
+
+def _collect_types(value: Any, types: list[Tensor]) -> Any:
+    """Appends the types of a result to `types` and gives its nesting: None for a tensor, lists for tuples."""
+    if isinstance(value, torch.Tensor):
+        types.append(tensor_type_of(value))
+        return None
+    if isinstance(value, tuple | list):
+        return [_collect_types(item, types) for item in cast("Sequence[Any]", value)]
+    if value is None:
+        raise UnsupportedError("one of its results is None")
+    raise UnsupportedError("it gives a number that depends on data; keep it a tensor")
+
+
+def _restore(shape: Any, results: list[Any]) -> Any:
+    return results.pop(0) if shape is None else [_restore(item, results) for item in shape]

@@ -1,0 +1,172 @@
+"""In-place operators as functional ones: which value each node stands for, and when that cannot be told without PyTorch's help.
+
+`torch.export` keeps in-place operators and mutable buffers. PyTorch's own functionalisation retraces the program, which costs more than the
+rest of the import, so the common case is done here: an in-place operator whose operand no other live value aliases is its functional
+sibling, and the operand's name stands for the result from then on. Writes through views, and writes that live aliases would see, need
+`run_decompositions({})` first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import torch
+from torch import fx
+
+from flambeau.frontends.torch_export.program import FlatProgram, Overload, Step, nodes_in, schema_of
+
+
+class Variable:
+    """What a Python variable of the model holds: in-place operators give it a new value. Compared by identity."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value: Any = None
+
+
+def mutated_arguments(overload: Overload) -> list[int]:
+    """The positions of the arguments that an operator writes."""
+    arguments = schema_of(overload).arguments
+    return [index for index, argument in enumerate(arguments) if argument.alias_info is not None and argument.alias_info.is_write]
+
+
+def argument(step: Step, index: int) -> Any:
+    """The argument at a position of the schema, given by position or by name; None when it is not given."""
+    if index < len(step.args):
+        return step.args[index]
+    overload = cast(Overload, step.overload)
+    return step.kwargs.get(schema_of(overload).arguments[index].name)
+
+
+def only_metadata(overload: Overload) -> bool:
+    """Changes what its operand is a view of, and no elements: `detach_`, `unsqueeze_`."""
+    return torch.Tag.inplace_view in overload.tags
+
+
+def is_in_place(overload: Overload) -> bool:
+    """Writes its first argument, gives it back, and writes nothing else."""
+    schema = schema_of(overload)
+    return schema.name.endswith("_") and not schema.name.endswith("__") and mutated_arguments(overload) == [0]
+
+
+def in_place_dunder(overload: Overload) -> bool:
+    """`__iand__` and its like."""
+    base = schema_of(overload).name.partition("::")[2]
+    return base.startswith("__i") and base.endswith("__") and mutated_arguments(overload) == [0]
+
+
+def meta_copy(value: Any) -> Any:
+    """The node's value as a tensor without data; other arguments as they are."""
+    if isinstance(value, fx.Node):
+        return meta_copy(value.meta.get("val"))
+    if isinstance(value, torch.Tensor):
+        return torch.empty_strided(tuple(value.shape), value.stride(), dtype=value.dtype, device="meta")
+    if isinstance(value, tuple | list):
+        return [meta_copy(item) for item in cast("Sequence[Any]", value)]
+    return "meta" if isinstance(value, torch.device) else value
+
+
+def run_on_meta(overload: Overload, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """The results of an operator on tensors without data; None when it does not run there."""
+    try:
+        with torch.no_grad():
+            return overload(*args, **kwargs)
+    except (RuntimeError, NotImplementedError, TypeError, ValueError):
+        return None
+
+
+def updates_statistics(step: Step) -> bool:
+    """A normalisation in training mode, which writes its running statistics without saying so in its schema."""
+    overload = step.overload
+    if overload is None:
+        return False
+    names = {item.name: index for index, item in enumerate(schema_of(overload).arguments)}
+    flags = [names[name] for name in ("training", "train", "use_input_stats") if name in names]
+    return "running_mean" in names and argument(step, names["running_mean"]) is not None and any(argument(step, flag) for flag in flags)
+
+
+class Aliases:
+    """Which nodes may share memory: every node has a root, and a root's nodes are its family."""
+
+    def __init__(self, program: FlatProgram):
+        self.variables: dict[fx.Node, Variable] = {}
+        """The variable behind each node."""
+        self._roots: dict[fx.Node, set[object]] = {}
+        self._families: dict[object, set[fx.Node]] = {}
+        for node in program.placeholders:
+            self._start(node, {node})
+
+    def _start(self, node: fx.Node, roots: set[object], variable: Variable | None = None) -> None:
+        self.variables[node] = variable or Variable()
+        self._roots[node] = roots
+        for root in roots:
+            self._families.setdefault(root, set()).add(node)
+
+    def family(self, node: fx.Node) -> set[fx.Node]:
+        """The nodes that may share memory with `node`, itself included."""
+        return {other for root in self._roots[node] for other in self._families[root]}
+
+    def add(self, step: Step) -> None:
+        """Places a step's result in its family."""
+        overload = step.overload
+        if overload is not None and (is_in_place(overload) or in_place_dunder(overload)) and isinstance(step.args[0], fx.Node):
+            self._start(step.node, self._roots[step.args[0]], self.variables[step.args[0]])
+        else:
+            self._start(step.node, self._shared(step) or {step.node})
+
+    def _shared(self, step: Step) -> set[object]:
+        """The roots of the operands whose memory the result may share."""
+        if step.overload is None:
+            return {root for node in step.inputs() for root in self._roots[node]}
+        schema = schema_of(step.overload)
+        annotated = any(item.alias_info is not None for item in schema.returns)
+        if not annotated and not torch._C._dispatch_has_kernel_for_dispatch_key(step.overload.name(), "CompositeImplicitAutograd"):  # pyright: ignore
+            return set()
+        # A composite operator may give its operand back (`dropout`, `contiguous`): whether this one does shows without data.
+        roots: set[object] = set()
+        args, kwargs = meta_copy(step.args), {key: meta_copy(item) for key, item in step.kwargs.items()}
+        results = _tensors(run_on_meta(step.overload, args, kwargs))
+        memory = {_memory(item) for item in results}
+        for given, copied in zip((*step.args, *step.kwargs.values()), (*args, *kwargs.values()), strict=True):
+            if not results or memory & {_memory(item) for item in _tensors(copied)}:
+                roots |= {root for node in nodes_in(given) for root in self._roots[node]}
+        return roots
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    return [found for item in cast("Sequence[Any]", value) for found in _tensors(item)] if isinstance(value, tuple | list) else []
+
+
+def _memory(value: torch.Tensor) -> int:
+    return value.untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage] # the identity of memory that has no address
+
+
+def variables_of(program: FlatProgram) -> dict[fx.Node, Variable] | None:
+    """The variable behind each node of the program; None when in-place operators cannot simply be renamed."""
+    if not any(step.overload is not None and _writes(step) for step in program.steps):
+        return {node: Variable() for node in (*program.placeholders, *(step.node for step in program.steps))}
+    last_use = {node: index for index, step in enumerate(program.steps) for node in step.inputs()}
+    last_use.update((node, len(program.steps)) for node in nodes_in(program.outputs))
+    persistent = set(program.placeholders)
+    aliases = Aliases(program)
+    for index, step in enumerate(program.steps):
+        if _writes(step):
+            overload = step.overload
+            if overload is None or not (is_in_place(overload) or in_place_dunder(overload)) or not isinstance(step.args[0], fx.Node):
+                return None
+            target = step.args[0]
+            variable = aliases.variables[target]
+            for other in () if only_metadata(overload) else aliases.family(target):
+                if aliases.variables[other] is not variable and (last_use.get(other, -1) > index or other in persistent):
+                    return None
+        aliases.add(step)
+    return aliases.variables
+
+
+def _writes(step: Step) -> bool:
+    overload = step.overload
+    return overload is not None and (bool(mutated_arguments(overload)) or updates_statistics(step))

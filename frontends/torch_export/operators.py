@@ -1,0 +1,159 @@
+"""One call of a PyTorch operator as an operation: found and bound by its schema alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any, cast
+
+import torch
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from flambeau.dialects.registry import find_op, load_rows, schema_table
+from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.schema import Schema, SchemaArgument, parse_schema
+from flambeau.dialects.types import ElementType, Tensor, dtype_of, element_of, scalar_element, tensor, tensor_type
+from flambeau.frontends.torch_export.program import Overload, qualified, schema_of
+from flambeau.frontends.torch_export.values import MEMORY_FORMATS, element_type
+
+DROPPED = frozenset({"Device", "pin_memory"})
+"""Arguments that choose where PyTorch computes: programs have one memory."""
+
+Insert = Callable[[Operation], None]
+
+
+class UnsupportedError(Exception):
+    """A construct that cannot be expressed; the text is the reason."""
+
+
+@cache
+def operator_class(overload: Overload) -> type[SchemaOp] | None:
+    """The class of an operator: `aten.*` for ATen, else the row of any dialect whose operators have this namespace."""
+    namespace, base = qualified(overload)
+    suffix = schema_of(overload).overload_name
+    name = f"{base}.{suffix}" if suffix else base
+    if namespace == "aten":
+        return find_op(f"aten.{name}")
+    for rows in load_rows().values():
+        found = rows.get(name)
+        if found is not None and found.schema.namespace == namespace:
+            return found
+    return None
+
+
+@cache
+def functional_class(overload: Overload) -> type[SchemaOp] | None:
+    """The class of an in-place operator's functional sibling: `relu` for `relu_`, `__and__` for `__iand__`."""
+    base = qualified(overload)[1]
+    base = f"__{base[3:]}" if base.startswith("__i") else base.removesuffix("_")
+    suffix = schema_of(overload).overload_name
+    return find_op(f"aten.{base}.{suffix}" if suffix else f"aten.{base}")
+
+
+def functional_overload(cls: type[SchemaOp]) -> Overload:
+    """The PyTorch operator of a class."""
+    packet = getattr(getattr(torch.ops, cls.schema.namespace), cls.schema.base)
+    return getattr(packet, cls.schema.overload or "default")
+
+
+@cache
+def _overloads(base: str) -> tuple[Schema, ...]:
+    return tuple(parse_schema(line) for line in schema_table().get(base, ()))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, bool | int | float)
+
+
+def scalar_sibling(cls: type[SchemaOp], numbers: frozenset[str]) -> type[SchemaOp] | None:
+    """The overload whose arguments are the same but for `numbers`, which are Scalars there: `add.Scalar` for `add.Tensor`."""
+    wanted = {
+        argument.name: replace(argument.type, base="Scalar") if argument.name in numbers else argument.type
+        for argument in cls.schema.arguments
+    }
+    for schema in _overloads(cls.schema.base):
+        if {argument.name: argument.type for argument in schema.arguments} == wanted:
+            return find_op(f"aten.{schema.name}")
+    return None
+
+
+def build(cls: type[SchemaOp], given: Mapping[str, Any], result_types: Sequence[Tensor], insert: Insert) -> SchemaOp:
+    """The operation of class `cls` for arguments by schema name: SSA values, numbers, dtypes and so on.
+
+    A number where the schema wants a tensor selects the operator's Scalar overload, or becomes a 0-d `aten.full`, which is given to
+    `insert`.
+
+    Raises:
+        UnsupportedError: an argument has no form in the IR.
+    """
+    numbers = frozenset(argument.name for argument in cls.schema.operands if _is_number(given.get(argument.name)))
+    sibling = scalar_sibling(cls, numbers) if numbers else None
+    if sibling is not None:
+        cls = sibling
+    values: list[Any] = []
+    for argument in cls.schema.arguments:
+        value = given.get(argument.name)
+        if argument.type.is_tensor:
+            values.append(_operand(value, result_types, given.values(), insert))
+        else:
+            values.append(_attribute(argument, value))
+    return cls(*values, result_types=result_types)
+
+
+def _operand(value: Any, result_types: Sequence[Tensor], given: Iterable[Any], insert: Insert) -> Any:
+    if _is_number(value):
+        op = _full(value, _number_element(value, result_types, given))
+        insert(op)
+        return op.result
+    if isinstance(value, tuple | list):
+        return [_operand(item, result_types, given, insert) for item in cast("Sequence[Any]", value)]
+    if value is None or isinstance(value, SSAValue):
+        return cast("SSAValue | None", value)
+    raise UnsupportedError(f"{value!r} cannot stand for a tensor")
+
+
+def _number_element(value: bool | int | float, result_types: Sequence[Tensor], given: Iterable[Any]) -> ElementType:
+    """The type in which a number joins an operator: that of a tensor beside it when it can hold it, as in type promotion."""
+    natural = scalar_element(value)
+    beside = [*result_types, *(tensor_type(cast(SSAValue, item)) for item in given if isinstance(item, SSAValue))]
+    wide = [element_of(kind) for kind in beside if dtype_of(element_of(kind)).category >= dtype_of(natural).category]
+    return next((element for element in wide if dtype_of(element).category == dtype_of(natural).category), natural)
+
+
+def _full(value: bool | int | float, element: ElementType) -> SchemaOp:
+    cls = find_op("aten.full")
+    if cls is None:
+        raise UnsupportedError("the schema table lacks aten.full")
+    return cls((), value, element, result_types=[tensor(element, ())])
+
+
+def _attribute(argument: SchemaArgument, value: Any) -> Any:
+    """The value of a non-tensor argument as the constructor takes it."""
+    if value is None or argument.type.base in DROPPED or argument.name in DROPPED:
+        return None
+    if isinstance(value, torch.dtype):
+        try:
+            return element_type(value)
+        except TypeError as error:
+            raise UnsupportedError(str(error)) from None
+    if isinstance(value, torch.memory_format):
+        return MEMORY_FORMATS[value]
+    if isinstance(value, torch.layout):
+        if value is not torch.strided:
+            raise UnsupportedError(f"{value} tensors are not supported: use dense ones")
+        return None
+    if isinstance(value, tuple | list):
+        return tuple(_attribute(argument, item) for item in cast("Sequence[Any]", value))
+    if isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, SSAValue):
+        raise UnsupportedError(f"argument {argument.name!r} is a tensor's value, which is known only when the program runs")
+    if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool):
+        raise UnsupportedError(f"argument {argument.name!r} is a dynamic size: export without dynamic_shapes")
+    raise UnsupportedError(f"argument {argument.name!r} is {type(value).__name__}, which has no form in the IR")
+
+
+def attribute_element(attribute: Attribute) -> torch.dtype:
+    """The dtype of an element type."""
+    return cast(torch.dtype, getattr(torch, dtype_of(attribute).torch))

@@ -1,0 +1,83 @@
+"""PyTorch's dtypes, tensors and weights as element types, tensor types and blobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+from xdsl.ir import Attribute
+
+from flambeau.dialects.edge.layout import LayoutAttr
+from flambeau.dialects.ml_program import BlobAttr
+from flambeau.dialects.types import ElementType, Tensor, from_torch_name, tensor
+
+if TYPE_CHECKING:
+    from flambeau.dialects.ml_program import BlobStore
+
+MEMORY_FORMATS = {
+    torch.contiguous_format: "contiguous",
+    torch.channels_last: "channels_last",
+    torch.channels_last_3d: "channels_last_3d",
+    torch.preserve_format: "preserve",
+}
+
+
+def element_type(dtype: torch.dtype) -> ElementType:
+    """The element type of a dtype. Raises TypeError for complex, quantized and other dtypes that programs cannot hold."""
+    row = from_torch_name(str(dtype))
+    if row is None:
+        raise TypeError(f"tensors of {dtype} are not supported")
+    return row.element
+
+
+def tensor_type_of(value: torch.Tensor, *, layout: bool = False) -> Tensor:
+    """The type of a (fake) tensor.
+
+    Args:
+        value: the tensor; only its shape, dtype and strides matter.
+        layout: write the dim order of a dense permuted tensor (channels last) on the type.
+
+    Raises:
+        TypeError: sparse, complex, quantized or of dynamic shape.
+    """
+    if value.layout is not torch.strided:
+        raise TypeError(f"{value.layout} tensors are not supported: use dense ones")
+    shape: list[int] = []
+    for extent in value.shape:
+        if isinstance(extent, torch.SymInt):
+            raise TypeError(f"the shape [{', '.join(map(str, value.shape))}] is dynamic: export without dynamic_shapes")
+        shape.append(extent)
+    encoding: Attribute | None = None
+    if layout and not value.is_contiguous():
+        order = sorted(range(value.dim()), key=lambda dim: (-value.stride(dim), dim))
+        if value.permute(order).is_contiguous():
+            encoding = LayoutAttr.of(order)
+    return tensor(element_type(value.dtype), shape, encoding)
+
+
+class Weights:
+    """Adds tensors to a blob store without copying them; a storage that several names share is hashed and kept once."""
+
+    def __init__(self, blobs: BlobStore):
+        self._blobs = blobs
+        self._known: dict[tuple[Any, ...], BlobAttr] = {}
+        # Addresses stay meaningful only while the tensors live.
+        self._kept: list[torch.Tensor] = []
+
+    def add(self, key: str, value: torch.Tensor) -> BlobAttr:
+        """The blob of a tensor's elements in row-major order. The store keeps a view: the tensor must not change from now on."""
+        identity = self.identity(value)
+        blob = self._known.get(identity)
+        if blob is None:
+            dense = value.detach().cpu().contiguous()
+            blob = self._blobs.add(key, memoryview(cast(Any, dense.reshape(-1).view(torch.uint8).numpy())))
+            self._known[identity] = blob
+            self._kept.append(value)
+        return blob
+
+    @staticmethod
+    def identity(value: torch.Tensor) -> tuple[Any, ...]:
+        """Equal for two tensors that are the same view of the same memory."""
+        if not value.numel():
+            return (value.dtype, tuple(value.shape))
+        return (value.data_ptr(), value.dtype, tuple(value.shape), value.stride())
