@@ -1,0 +1,152 @@
+"""`canonicalize`: one form for each of the many ways to say the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
+
+from flambeau.dialects.aten.families import BinaryOp
+from flambeau.dialects.aten.view import ExpandOp, PermuteOp, SliceTensorOp, SqueezeDimOp, SqueezeDimsOp, UnsqueezeOp, ViewOp
+from flambeau.dialects.edge.layout import layout_of
+from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.types import DYNAMIC_INDEX, shape_of, tensor_type
+from flambeau.passes.rewriting.driver import Pattern, apply_patterns, replace_with_values
+
+
+def _producer(value: SSAValue, kind: type[SchemaOp]) -> SchemaOp | None:
+    owner = value.owner
+    return owner if isinstance(owner, kind) else None
+
+
+def _static(*values: SSAValue) -> bool:
+    return all(layout_of(value) is None and DYNAMIC_INDEX not in shape_of(value) for value in values)
+
+
+class IdentityPattern(Pattern):
+    """Operators that give back their operand: same type out, same elements."""
+
+    roots = (SchemaOp,)
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Replaces `op` by its first operand when nothing changes."""
+        assert isinstance(op, SchemaOp)
+        if not op.operands or len(op.results) != 1 or op.operands[0].type != op.result_types[0]:
+            return
+        name = op.schema.name
+        plain = isinstance(op, ViewOp | ExpandOp | SliceTensorOp | SqueezeDimOp | SqueezeDimsOp) or name in ("view_copy", "expand_copy")
+        copy = name in ("_to_copy", "clone", "alias", "alias_copy") and op.properties.get("memory_format") is None
+        single = name == "cat" and len(op.operands) == 1
+        order = isinstance(op, PermuteOp) and list(op.argument("dims")) == list(range(len(op.argument("dims"))))
+        one = name in ("mul.Scalar", "div.Scalar") and op.argument("other") == 1
+        if plain or copy or single or order or one:
+            rewriter.replace(op, [], [op.operands[0]])
+
+
+class ReshapePattern(Pattern):
+    """squeeze and unsqueeze as view; a view of a view as one; a permutation of dimensions of size 1 as a view."""
+
+    roots = (ViewOp, SqueezeDimOp, SqueezeDimsOp, UnsqueezeOp, PermuteOp)
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrites static, row-major reshapes."""
+        assert isinstance(op, SchemaOp)
+        source, result = op.operands[0], op.result
+        if not _static(source, result):
+            return
+        if isinstance(op, PermuteOp):
+            shape = shape_of(source)
+            moved = [d for d in op.argument("dims") if shape[d] != 1]
+            if moved != sorted(d % max(len(shape), 1) for d in moved):
+                return
+        elif isinstance(op, ViewOp):
+            inner = _producer(source, ViewOp)
+            if inner is None and tuple(op.argument("size")) == shape_of(result):
+                return
+            source = inner.operands[0] if inner is not None and _static(inner.operands[0]) else source
+        size = shape_of(result)
+        if isinstance(op, ViewOp) and source is op.operands[0] and tuple(op.argument("size")) == size:
+            return
+        replace_with_values(op, [ViewOp.at(op.level())(source, size).result], rewriter)
+
+
+class PermutePattern(Pattern):
+    """A permutation of a permutation as one."""
+
+    roots = (PermuteOp,)
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrites `op` when its operand is a permutation too."""
+        assert isinstance(op, PermuteOp)
+        inner = _producer(op.operands[0], PermuteOp)
+        if inner is None or not _static(inner.operands[0], op.operands[0], op.result):
+            return
+        first, second = list(inner.argument("dims")), list(op.argument("dims"))
+        replace_with_values(op, [PermuteOp.at(op.level())(inner.operands[0], tuple(first[d] for d in second)).result], rewriter)
+
+
+class BroadcastPattern(Pattern):
+    """An expansion before an operator that broadcasts anyway."""
+
+    roots = (BinaryOp,)
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Takes the expansion's operand when the result's shape stays."""
+        assert isinstance(op, BinaryOp)
+        operands = list(op.operands)
+        changed = False
+        for index, operand in enumerate(operands):
+            expansion = _producer(operand, ExpandOp)
+            if expansion is None or len(operands) < 2:
+                continue
+            shorter = [*operands[:index], expansion.operands[0], *operands[index + 1 :]]
+            if op.infer_types(shorter, op.properties) == [tensor_type(op.result)]:
+                operands, changed = shorter, True
+        if changed:
+            op.operands = operands
+            rewriter.notify_op_modified(op)
+
+
+class EmptyConcatPattern(Pattern):
+    """Operands without elements contribute nothing to a concatenation."""
+
+    roots = (SchemaOp,)
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Drops empty operands as long as one is left."""
+        assert isinstance(op, SchemaOp)
+        if op.schema.name != "cat" or not _static(*op.operands, op.result):
+            return
+        tensors = cast("list[SSAValue]", op.argument("tensors"))
+        full = [value for value in tensors if 0 not in shape_of(value)]
+        if not full or len(full) == len(tensors):
+            return
+        kind = type(op).at(op.level())
+        new = kind(full, op.argument("dim"), result_types=op.result_types)
+        new.location = op.location
+        rewriter.insert(new, InsertPoint.before(op))
+        rewriter.replace(op, [], [new.result])
+
+
+PATTERNS: tuple[Pattern, ...] = (IdentityPattern(), ReshapePattern(), PermutePattern(), BroadcastPattern(), EmptyConcatPattern())
+
+
+@dataclass(frozen=True)
+class CanonicalizePass(ModulePass):
+    """Removes operators that change nothing and writes reshapes, permutations and broadcasts in one form.
+
+    Needs nothing; works on every level that has rows. Leaves: no copy, view, expansion or slice whose result is its operand; static
+    squeezes and unsqueezes as views; no view of a view, no permutation of a permutation, no expansion that its user broadcasts anyway.
+    """
+
+    name = "canonicalize"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrites `op` in place."""
+        apply_patterns(op, PATTERNS)
