@@ -2,7 +2,7 @@
 #ifndef FLAMBEAU_CORE_INTERNAL_H
 #define FLAMBEAU_CORE_INTERNAL_H
 
-#include "flambeau/kernel.h"
+#include "flambeau/runtime.h"
 
 /* a * b; nonzero when it does not fit. */
 static inline int fl_multiply(size_t a, size_t b, size_t *product) {
@@ -24,5 +24,167 @@ static inline int fl_add(size_t a, size_t b, size_t *sum) {
 
 /* Strides from sizes and dim_order. */
 void fl_set_strides(fl_tensor *t);
+
+/* ---- Errors (message.c) ---- */
+
+/* What stands for a `%` of a message. */
+typedef struct fl_item {
+  const char *text; /* NULL: the number */
+  int64_t number;
+} fl_item;
+
+#define FL_TEXT(value) ((fl_item){(value), 0})
+#define FL_NUMBER(value) ((fl_item){NULL, (int64_t)(value)})
+#define FL_ERROR(error, status, format, ...) fl_report((error), (status), (format), (const fl_item[]){__VA_ARGS__})
+
+/* Writes `format`, each `%` replaced by the next item, into `error`, and returns `status`. */
+fl_status fl_report(fl_error *error, fl_status status, const char *format, const fl_item *items);
+/* Appends `format` to what `error` says. */
+void fl_append(fl_error *error, const char *format, const fl_item *items);
+
+const char *fl_tag_name(uint8_t tag);
+const char *fl_dtype_name(int8_t dtype);
+
+/* ---- The file (verify.c, program.c) ---- */
+
+/* A vector of the file: position of its first element. */
+typedef struct fl_vector {
+  uint32_t at;
+  uint32_t count;
+} fl_vector;
+
+/* Checks that everything the schema names lies within the flatbuffer. */
+fl_status fl_verify(const fl_program *program, fl_error *error);
+
+/* One method of the file. */
+typedef struct fl_plan {
+  const fl_program *program;
+  const uint8_t *file;
+  const char *name;
+  uint32_t table;
+  fl_vector values;
+  fl_vector inputs;
+  fl_vector outputs;
+  fl_vector chains;
+  fl_vector operators;
+  fl_vector delegates;
+  fl_vector buffers;
+} fl_plan;
+
+/* Nonzero when there is such a method. */
+int fl_plan_open(const fl_program *program, uint32_t method, fl_plan *plan);
+
+/* The union tag of value `index` and the position of its table. */
+uint8_t fl_plan_value(const fl_plan *plan, uint32_t index, uint32_t *table);
+/* The union tag of instruction `index` of a chain's vector and the position of its table. */
+uint8_t fl_plan_instruction(const fl_plan *plan, fl_vector instructions, uint32_t index, uint32_t *table);
+fl_vector fl_plan_chain(const fl_plan *plan, uint32_t chain);
+
+/* A segment by index; nonzero on success. */
+int fl_segment(const fl_program *program, uint32_t index, const uint8_t **data, size_t *size);
+/* `bytes` bytes of constant (or of the initial value of state) `buffer`; NULL when the file does not have as much. */
+const uint8_t *fl_constant(const fl_program *program, uint32_t buffer, size_t bytes, int is_state);
+
+/* A tensor as the file has it. */
+typedef struct fl_tensor_record {
+  const int32_t *sizes;
+  const uint8_t *dim_order;
+  size_t bytes;
+  uint64_t offset;  /* in its arena */
+  uint32_t arena;   /* from 1; 0: none */
+  uint32_t buffer;  /* constant or initial value; 0: none */
+  uint8_t rank;
+  int8_t dtype;
+  uint8_t dynamic;
+} fl_tensor_record;
+
+/* Reads a checked tensor table. */
+void fl_read_tensor(const uint8_t *file, uint32_t table, fl_tensor_record *record);
+static inline int fl_is_constant(const fl_tensor_record *r) { return r->buffer != 0 && r->arena == 0; }
+
+/* Checks what a method says about itself (check.c). */
+fl_status fl_check_plan(const fl_plan *plan, fl_error *error);
+/* Names one operator, "ns::op.overload". */
+size_t fl_operator_name(const fl_plan *plan, uint32_t index, char *name, size_t capacity);
+
+/* ---- Methods (build.c, method.c, execute.c) ---- */
+
+#define FL_VALUE_READ 1 /* flags of fl_value: an instruction reads it */
+
+typedef struct fl_delegate {
+  const fl_backend *backend;
+  void *handle;
+} fl_delegate;
+
+typedef struct fl_instruction {
+  union {
+    const fl_kernel *kernel;
+    fl_delegate *delegate;
+    fl_value *source; /* of a move; the condition of a jump */
+  } on;
+  union {
+    fl_value **args;
+    fl_value *destination;
+  } to;
+  uint32_t count; /* arguments, or where a jump goes */
+  uint8_t kind;   /* union tag of the file */
+} fl_instruction;
+
+typedef struct fl_port {
+  fl_value *value;
+  fl_tensor *tensor; /* the slot's own, whatever was moved into the slot */
+  uint8_t planned;
+  uint8_t is_set;
+  uint8_t constant;
+  uint8_t is_read;   /* a scalar that some instruction reads */
+} fl_port;
+
+/* What a method consists of, in numbers. Its memory is (pointer size P: 8 | 4)
+ *   values * (24 | 16) + tensors * (56 | 28) + instructions * (24 | 16) + delegates * 2P + (inputs + outputs) * (24 | 12)
+ *   + pointers * P + dims * 4
+ * rounded up to a multiple of 16, then the persistent memory of each delegate at the next multiple of 64. */
+typedef struct fl_counts {
+  size_t values;
+  size_t tensors;
+  size_t instructions;
+  size_t delegates;
+  size_t ports;
+  size_t pointers; /* items of boxed lists, arguments of calls */
+  size_t dims;     /* strides of each tensor, sizes of each dynamic one */
+} fl_counts;
+
+void fl_count(const fl_plan *plan, fl_counts *counts);
+/* Nonzero when it does not fit in size_t. */
+int fl_method_bytes(const fl_counts *counts, size_t *bytes);
+
+/* Where the parts of values are put. In a method, `slots` are all its values; while measuring, the values that a list boxes are made afresh. */
+typedef struct fl_pool {
+  fl_value *slots;
+  fl_value *values;
+  fl_tensor *tensors;
+  fl_value **pointers;
+  int32_t *dims;
+  size_t value_count;
+  size_t tensor_count;
+  size_t pointer_count;
+  size_t dim_count;
+  void *const *arenas; /* NULL: leave data pointers NULL */
+} fl_pool;
+
+/* Makes value `index` of a checked plan. Nonzero when the pool is too small. */
+int fl_make_value(const fl_plan *plan, uint32_t index, fl_pool *pool, fl_value *value);
+
+/* The kernel of an operator, NULL when no table has it. */
+const fl_kernel *fl_find_operator(const fl_registry *registry, const char *name, const char *overload);
+const fl_backend *fl_find_backend(const fl_registry *registry, const char *id);
+void fl_resolve_registry(const fl_registry **registry, fl_registry *storage, const fl_kernel_table **table);
+void fl_payload_open(const fl_plan *plan, uint32_t index, fl_payload *payload, const char **id);
+/* Everything of fl_method_measure; `bytes` of the method without the delegates' memories in `own`. */
+fl_status fl_measure_plan(const fl_plan *plan, const fl_registry *registry, fl_requirements *need, size_t *own, fl_error *error);
+
+/* Puts scalars, lists and the tensors that slots hold back to what the program says, and asks for all inputs again. */
+void fl_restore_values(fl_method *method);
+
+static inline size_t fl_align(size_t bytes, size_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
 
 #endif

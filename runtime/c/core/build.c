@@ -1,0 +1,280 @@
+/* From the plan in the file to values in memory: how much memory that takes, and the values themselves. */
+#include "core/schema.h"
+
+/* ---- Registries ---- */
+
+/* strcmp(name + "." + overload, kernel); without the dot when there is no overload. */
+static int fl_compare_operator(const char *name, const char *overload, const char *kernel) {
+  while (*name != 0 && *name == *kernel) {
+    ++name;
+    ++kernel;
+  }
+  if (*name == 0 && *overload != 0 && *kernel == '.') {
+    return strcmp(overload, kernel + 1);
+  }
+  const char left = *name == 0 && *overload != 0 ? '.' : *name;
+  return (int)(unsigned char)left - (int)(unsigned char)*kernel;
+}
+
+const fl_kernel *fl_find_operator(const fl_registry *registry, const char *name, const char *overload) {
+  for (size_t t = 0; t < registry->table_count; ++t) {
+    const fl_kernel_table *table = registry->tables[t];
+    size_t low = 0;
+    size_t high = table->count;
+    while (low < high) {
+      const size_t middle = low + (high - low) / 2;
+      const int order = fl_compare_operator(name, overload, table->kernels[middle].name);
+      if (order == 0) {
+        return &table->kernels[middle];
+      }
+      if (order < 0) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+  }
+  return NULL;
+}
+
+const fl_backend *fl_find_backend(const fl_registry *registry, const char *id) {
+  for (size_t i = 0; i < registry->backend_count; ++i) {
+    if (strcmp(registry->backends[i]->name, id) == 0) {
+      return registry->backends[i];
+    }
+  }
+  return NULL;
+}
+
+void fl_resolve_registry(const fl_registry **registry, fl_registry *storage, const fl_kernel_table **table) {
+  if (*registry == NULL) {
+    *table = fl_builtin_kernels();
+    *storage = (fl_registry){.tables = table, .table_count = 1};
+    storage->backends = fl_builtin_backends(&storage->backend_count);
+    *registry = storage;
+  }
+}
+
+const fl_kernel *fl_find_kernel(const fl_registry *registry, const char *name) {
+  fl_registry storage;
+  const fl_kernel_table *table = NULL;
+  fl_resolve_registry(&registry, &storage, &table);
+  return fl_find_operator(registry, name, "");
+}
+
+void fl_payload_open(const fl_plan *plan, uint32_t index, fl_payload *payload, const char **id) {
+  const uint8_t *file = plan->file;
+  const uint32_t table = fl_element(file, plan->delegates, index);
+  const uint32_t reference = fl_child(file, table, DELEGATE_PROCESSED);
+  const uint32_t at = fl_field_u32(file, reference, REFERENCE_INDEX);
+  const uint8_t *data = NULL;
+  size_t size = 0;
+  if (fl_field_u8(file, reference, REFERENCE_LOCATION) == 0) {
+    const fl_vector inlined = fl_child_vector(file, plan->program->root, PROGRAM_BACKEND_DELEGATE_DATA);
+    const fl_vector bytes = fl_child_vector(file, fl_element(file, inlined, at), BUFFER_STORAGE);
+    data = file + bytes.at;
+    size = bytes.count;
+  } else {
+    fl_segment(plan->program, at, &data, &size);
+  }
+  *payload = (fl_payload){.data = data,
+                          .size = size,
+                          .compile_spec_count = fl_child_vector(file, table, DELEGATE_SPECS).count,
+                          .method = plan->name,
+                          .program = plan->program,
+                          .reserved = table};
+  *id = fl_child_string(file, table, DELEGATE_ID);
+}
+
+fl_compile_spec fl_payload_compile_spec(const fl_payload *payload, uint32_t index) {
+  const uint8_t *file = payload->program->data;
+  const uint32_t table = fl_element(file, fl_child_vector(file, payload->reserved, DELEGATE_SPECS), index);
+  const fl_vector value = fl_child_vector(file, table, SPEC_VALUE);
+  return (fl_compile_spec){fl_child_string(file, table, SPEC_KEY), file + value.at, value.count};
+}
+
+/* ---- Counting ---- */
+
+void fl_count(const fl_plan *plan, fl_counts *counts) {
+  *counts = (fl_counts){.values = plan->values.count,
+                        .delegates = plan->delegates.count,
+                        .ports = (size_t)plan->inputs.count + plan->outputs.count};
+  for (uint32_t i = 0; i < plan->values.count; ++i) {
+    uint32_t table = 0;
+    const uint8_t kind = fl_plan_value(plan, i, &table);
+    if (kind == VALUE_TENSOR) {
+      fl_tensor_record record;
+      fl_read_tensor(plan->file, table, &record);
+      ++counts->tensors;
+      counts->dims += record.dynamic ? 2u * record.rank : record.rank;
+    } else if (kind == VALUE_INT_LIST || kind == VALUE_TENSOR_LIST || kind == VALUE_OPTIONAL_TENSOR_LIST) {
+      counts->pointers += fl_child_vector(plan->file, table, LIST_ITEMS).count;
+    }
+  }
+  for (uint32_t chain = 0; chain < plan->chains.count; ++chain) {
+    const fl_vector instructions = fl_plan_chain(plan, chain);
+    counts->instructions += instructions.count;
+    for (uint32_t i = 0; i < instructions.count; ++i) {
+      uint32_t table = 0;
+      const uint8_t kind = fl_plan_instruction(plan, instructions, i, &table);
+      if (kind == INSTRUCTION_KERNEL || kind == INSTRUCTION_DELEGATE) {
+        counts->pointers += fl_child_vector(plan->file, table, CALL_ARGS).count;
+      }
+    }
+  }
+}
+
+int fl_method_bytes(const fl_counts *counts, size_t *bytes) {
+  const size_t parts[][2] = {
+      {counts->values, sizeof(fl_value)},       {counts->tensors, sizeof(fl_tensor)}, {counts->instructions, sizeof(fl_instruction)},
+      {counts->delegates, sizeof(fl_delegate)}, {counts->ports, sizeof(fl_port)},     {counts->pointers, sizeof(void *)},
+      {counts->dims, sizeof(int32_t)},
+  };
+  size_t total = 0;
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i) {
+    size_t part = 0;
+    if (fl_multiply(parts[i][0], parts[i][1], &part) || fl_add(total, part, &total)) {
+      return 1;
+    }
+  }
+  if (total > SIZE_MAX / 2) {
+    return 1;
+  }
+  *bytes = fl_align(total, 16);
+  return 0;
+}
+
+/* ---- Making values ---- */
+
+static int fl_make_tensor(const fl_plan *plan, uint32_t table, fl_pool *pool, fl_value *value) {
+  fl_tensor_record record;
+  fl_read_tensor(plan->file, table, &record);
+  const size_t dims = record.dynamic ? 2u * record.rank : record.rank;
+  if (pool->tensor_count == 0 || pool->dim_count < dims) {
+    return 1;
+  }
+  fl_tensor *tensor = pool->tensors++;
+  --pool->tensor_count;
+  pool->dim_count -= dims;
+  *tensor = (fl_tensor){.strides = pool->dims, .dim_order = record.dim_order, .capacity = record.bytes, .rank = record.rank, .dtype = record.dtype,
+                        .dynamic = record.dynamic};
+  pool->dims += record.rank;
+  if (record.dynamic) {
+    tensor->bounds = record.sizes;
+    tensor->sizes = pool->dims;
+    pool->dims += record.rank;
+    if (record.rank > 0) {
+      memcpy(tensor->sizes, record.sizes, record.rank * sizeof(int32_t));
+    }
+  } else {
+    /* A fixed tensor's sizes stay in the file: fl_resize never writes them. */
+    union {
+      const int32_t *read;
+      int32_t *write;
+    } sizes = {record.sizes};
+    tensor->sizes = sizes.write;
+  }
+  fl_set_strides(tensor);
+  if (pool->arenas != NULL) {
+    if (record.arena != 0) {
+      uint8_t *arena = (uint8_t *)pool->arenas[record.arena - 1];
+      tensor->data = arena == NULL ? NULL : arena + record.offset;
+    } else if (record.buffer != 0) {
+      union {
+        const uint8_t *read;
+        void *write;
+      } data = {fl_constant(plan->program, record.buffer, record.bytes, 0)};
+      tensor->data = data.write;
+    }
+  }
+  value->tag = FL_TENSOR;
+  value->as.tensor = tensor;
+  return 0;
+}
+
+static int fl_make_scalar(const fl_plan *plan, uint8_t kind, uint32_t table, fl_value *value) {
+  switch (kind) {
+    case VALUE_INT:
+      value->tag = FL_INT;
+      value->as.integer = fl_field_i64(plan->file, table, SCALAR_VALUE);
+      return 0;
+    case VALUE_BOOL:
+      value->tag = FL_BOOLEAN;
+      value->as.boolean = fl_field_u8(plan->file, table, SCALAR_VALUE) != 0;
+      return 0;
+    case VALUE_DOUBLE: {
+      const uint64_t bits = fl_field_u64(plan->file, table, SCALAR_VALUE);
+      value->tag = FL_DOUBLE;
+      memcpy(&value->as.real, &bits, sizeof bits);
+      return 0;
+    }
+    default:
+      value->tag = FL_NONE;
+      return 0;
+  }
+}
+
+/* A tensor or scalar that a list holds. */
+static int fl_make_item(const fl_plan *plan, int64_t index, fl_pool *pool, fl_value **item) {
+  if (index < 0) {
+    *item = NULL;
+    return 0;
+  }
+  if (pool->slots != NULL) {
+    *item = &pool->slots[index];
+    return 0;
+  }
+  if (pool->value_count == 0) {
+    return 1;
+  }
+  uint32_t table = 0;
+  const uint8_t kind = fl_plan_value(plan, (uint32_t)index, &table);
+  *item = pool->values++;
+  --pool->value_count;
+  return kind == VALUE_TENSOR ? fl_make_tensor(plan, table, pool, *item) : fl_make_scalar(plan, kind, table, *item);
+}
+
+static int fl_make_list(const fl_plan *plan, uint8_t kind, uint32_t table, fl_pool *pool, fl_value *value) {
+  const fl_vector items = fl_child_vector(plan->file, table, LIST_ITEMS);
+  value->as.list.count = items.count;
+  if (kind == VALUE_BOOL_LIST || kind == VALUE_DOUBLE_LIST) {
+    value->tag = kind == VALUE_BOOL_LIST ? FL_BOOL_LIST : FL_DOUBLE_LIST;
+    value->as.list.items = plan->file + items.at;
+    return 0;
+  }
+  if (pool->pointer_count < items.count) {
+    return 1;
+  }
+  fl_value **pointers = pool->pointers;
+  pool->pointers += items.count;
+  pool->pointer_count -= items.count;
+  value->tag = kind == VALUE_INT_LIST ? FL_INT_LIST : kind == VALUE_TENSOR_LIST ? FL_TENSOR_LIST : FL_OPTIONAL_TENSOR_LIST;
+  value->as.list.items = (const void *)pointers;
+  for (uint32_t i = 0; i < items.count; ++i) {
+    const int64_t item = kind == VALUE_INT_LIST ? fl_read_i64(plan->file + items.at + (size_t)8 * i) : fl_element_i32(plan->file, items, i);
+    if (fl_make_item(plan, item, pool, &pointers[i])) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+int fl_make_value(const fl_plan *plan, uint32_t index, fl_pool *pool, fl_value *value) {
+  uint32_t table = 0;
+  const uint8_t kind = fl_plan_value(plan, index, &table);
+  value->flags = 0;
+  switch (kind) {
+    case VALUE_TENSOR: return fl_make_tensor(plan, table, pool, value);
+    case VALUE_STRING: {
+      const char *text = fl_child_string(plan->file, table, SCALAR_VALUE);
+      value->tag = FL_STRING;
+      value->as.string = (fl_string){text, fl_read_u32((const uint8_t *)text - 4)};
+      return 0;
+    }
+    case VALUE_NULL:
+    case VALUE_INT:
+    case VALUE_BOOL:
+    case VALUE_DOUBLE: return fl_make_scalar(plan, kind, table, value);
+    default: return fl_make_list(plan, kind, table, pool, value);
+  }
+}

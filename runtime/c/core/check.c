@@ -1,0 +1,370 @@
+/* What a method says about itself: indices, shapes, memory, jumps. After this, the other files use what they read without looking again.
+ *
+ * A method that is malformed is FL_INVALID_PROGRAM. One that is well formed but asks for what this runtime does not do is FL_NOT_SUPPORTED, found
+ * only when nothing is malformed. */
+#include "core/schema.h"
+
+static fl_status fl_bad_index(const fl_plan *plan, const char *what, uint32_t at, int64_t index, fl_error *error) {
+  return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%': % % refers to value %, of %", FL_TEXT(plan->name), FL_TEXT(what), FL_NUMBER(at),
+                  FL_NUMBER(index), FL_NUMBER(plan->values.count));
+}
+
+static int fl_is_value(const fl_plan *plan, int64_t index) { return index >= 0 && index < (int64_t)plan->values.count; }
+
+static uint8_t fl_kind(const fl_plan *plan, uint32_t index) {
+  uint32_t table = 0;
+  return fl_plan_value(plan, index, &table);
+}
+
+static int fl_is_constant_value(const fl_plan *plan, uint32_t index) {
+  uint32_t table = 0;
+  if (fl_plan_value(plan, index, &table) != VALUE_TENSOR) {
+    return 0;
+  }
+  return fl_field_u32(plan->file, table, TENSOR_DATA_BUFFER) != 0 && fl_child(plan->file, table, TENSOR_ALLOCATION) == 0;
+}
+
+/* ---- Tensors ---- */
+
+static fl_status fl_bad_tensor(const fl_plan *plan, uint32_t index, fl_status status, const char *what, fl_error *error) {
+  return FL_ERROR(error, status, "method '%': value % is a tensor %", FL_TEXT(plan->name), FL_NUMBER(index), FL_TEXT(what));
+}
+
+static fl_status fl_check_shape(const fl_plan *plan, uint32_t index, uint32_t table, fl_error *error) {
+  const fl_vector sizes = fl_child_vector(plan->file, table, TENSOR_SIZES);
+  const fl_vector order = fl_child_vector(plan->file, table, TENSOR_DIM_ORDER);
+  if (sizes.count > FL_MAX_RANK || order.count != sizes.count) {
+    return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%': value % is a tensor with % sizes and a dim order of %", FL_TEXT(plan->name),
+                    FL_NUMBER(index), FL_NUMBER(sizes.count), FL_NUMBER(order.count));
+  }
+  if (fl_field_u8(plan->file, table, TENSOR_DYNAMISM) > 2) {
+    return fl_bad_tensor(plan, index, FL_INVALID_PROGRAM, "of an unknown kind of shape", error);
+  }
+  uint32_t seen = 0;
+  for (uint32_t i = 0; i < sizes.count; ++i) {
+    const uint8_t d = plan->file[order.at + i];
+    if (d >= sizes.count || (seen >> d & 1u) != 0) {
+      return fl_bad_tensor(plan, index, FL_INVALID_PROGRAM, "whose dim order is not a permutation", error);
+    }
+    seen |= 1u << d;
+    if (fl_element_i32(plan->file, sizes, i) < 0) {
+      return fl_bad_tensor(plan, index, FL_INVALID_PROGRAM, "with a negative size", error);
+    }
+  }
+  return FL_OK;
+}
+
+/* The tensor's features: dtype, kind of shape, kind of storage. */
+static fl_status fl_check_features(const fl_plan *plan, uint32_t index, uint32_t table, fl_error *error) {
+  const uint8_t *file = plan->file;
+  const int8_t dtype = (int8_t)fl_field_u8(file, table, TENSOR_SCALAR_TYPE);
+  const uint8_t dynamism = fl_field_u8(file, table, TENSOR_DYNAMISM);
+  const uint32_t extra = fl_child(file, table, TENSOR_EXTRA);
+  const size_t element = fl_dtype_size(dtype);
+  if (element == 0) {
+    return FL_ERROR(error, FL_NOT_SUPPORTED, "method '%': value % is a tensor of scalar type %, which this runtime does not have",
+                    FL_TEXT(plan->name), FL_NUMBER(index), FL_NUMBER(dtype));
+  }
+  if (dynamism == 2) {
+    return fl_bad_tensor(plan, index, FL_NOT_SUPPORTED, "whose shape has no upper bound", error);
+  }
+  if (fl_field_u32(file, table, TENSOR_STORAGE_OFFSET) != 0) {
+    return fl_bad_tensor(plan, index, FL_NOT_SUPPORTED, "with a storage offset", error);
+  }
+  if (fl_field_u8(file, extra, EXTRA_LOCATION) != 0) {
+    return FL_ERROR(error, FL_NOT_SUPPORTED, "method '%': the data of value % ('%') lie in another file", FL_TEXT(plan->name), FL_NUMBER(index),
+                    FL_TEXT(fl_child_string(file, extra, EXTRA_NAME)));
+  }
+  if (fl_field_u8(file, extra, EXTRA_DEVICE) != 0) {
+    return fl_bad_tensor(plan, index, FL_NOT_SUPPORTED, "on another device than the CPU", error);
+  }
+  const fl_vector sizes = fl_child_vector(file, table, TENSOR_SIZES);
+  uint64_t elements = 1;
+  for (uint32_t i = 0; i < sizes.count; ++i) {
+    /* Strides count empty dimensions as one, so they have to fit too. */
+    const int32_t size = fl_element_i32(file, sizes, i);
+    elements *= size > 0 ? (uint64_t)size : 1;
+    if (elements > INT32_MAX || elements > SIZE_MAX / 2 / element) {
+      return fl_bad_tensor(plan, index, FL_NOT_SUPPORTED, "with too many elements", error);
+    }
+  }
+  return FL_OK;
+}
+
+static fl_status fl_check_storage(const fl_plan *plan, uint32_t index, uint32_t table, fl_error *error) {
+  fl_tensor_record record;
+  fl_read_tensor(plan->file, table, &record);
+  const size_t element = fl_dtype_size(record.dtype);
+  if (fl_child(plan->file, table, TENSOR_ALLOCATION) != 0) {
+    if (record.arena == 0 || record.arena >= plan->buffers.count) {
+      return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%': value % lies in memory %, of %", FL_TEXT(plan->name), FL_NUMBER(index),
+                      FL_NUMBER(record.arena), FL_NUMBER(plan->buffers.count));
+    }
+    const size_t arena = (size_t)fl_read_i64(plan->file + plan->buffers.at + (size_t)8 * record.arena);
+    if (record.offset > arena || record.bytes > arena - record.offset) {
+      return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%': value % (% bytes at %) exceeds memory % of % bytes", FL_TEXT(plan->name),
+                      FL_NUMBER(index), FL_NUMBER(record.bytes), FL_NUMBER(record.offset), FL_NUMBER(record.arena), FL_NUMBER(arena));
+    }
+    if (record.offset % element != 0) {
+      return fl_bad_tensor(plan, index, FL_INVALID_PROGRAM, "whose offset in its memory is not a multiple of its element size", error);
+    }
+  }
+  if (record.buffer != 0) {
+    const uint8_t *data = fl_constant(plan->program, record.buffer, record.bytes, record.arena != 0);
+    if (data == NULL) {
+      return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%': the % bytes of value % (constant %) are not all in the file", FL_TEXT(plan->name),
+                      FL_NUMBER(record.bytes), FL_NUMBER(index), FL_NUMBER(record.buffer));
+    }
+    if (record.arena == 0 && (uintptr_t)data % element != 0) {
+      return fl_bad_tensor(plan, index, FL_INVALID_PROGRAM, "whose data are not aligned in the file", error);
+    }
+  }
+  return FL_OK;
+}
+
+/* ---- Values ---- */
+
+static int fl_may_hold(uint8_t list, uint8_t item) {
+  switch (list) {
+    case VALUE_INT_LIST: return item == VALUE_INT;
+    case VALUE_TENSOR_LIST: return item == VALUE_TENSOR;
+    default: return item == VALUE_TENSOR || item == VALUE_NULL;
+  }
+}
+
+/* Lists of values hold no lists, so there are no cycles. */
+static fl_status fl_check_list(const fl_plan *plan, uint32_t index, uint8_t kind, uint32_t table, fl_error *error) {
+  const fl_vector items = fl_child_vector(plan->file, table, LIST_ITEMS);
+  for (uint32_t i = 0; i < items.count; ++i) {
+    const int64_t item = kind == VALUE_INT_LIST ? fl_read_i64(plan->file + items.at + (size_t)8 * i) : fl_element_i32(plan->file, items, i);
+    if (kind == VALUE_OPTIONAL_TENSOR_LIST && item == -1) {
+      continue;
+    }
+    if (!fl_is_value(plan, item)) {
+      return fl_bad_index(plan, "list", index, item, error);
+    }
+    if (!fl_may_hold(kind, fl_kind(plan, (uint32_t)item))) {
+      return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%': list % holds value %, which is of another kind", FL_TEXT(plan->name),
+                      FL_NUMBER(index), FL_NUMBER(item));
+    }
+  }
+  return FL_OK;
+}
+
+static fl_status fl_check_values(const fl_plan *plan, fl_error *error) {
+  fl_status unsupported = FL_OK;
+  for (uint32_t i = 0; i < plan->values.count; ++i) {
+    uint32_t table = 0;
+    const uint8_t kind = fl_plan_value(plan, i, &table);
+    fl_status status = FL_OK;
+    if (kind == VALUE_TENSOR) {
+      status = fl_check_shape(plan, i, table, error);
+      if (status == FL_OK) {
+        /* A finding of a lesser kind must not overwrite the text of the first one. */
+        status = fl_check_features(plan, i, table, unsupported == FL_OK ? error : NULL);
+      }
+      if (status == FL_OK) {
+        status = fl_check_storage(plan, i, table, error);
+      }
+    } else if (kind == VALUE_INT_LIST || kind == VALUE_TENSOR_LIST || kind == VALUE_OPTIONAL_TENSOR_LIST) {
+      status = fl_check_list(plan, i, kind, table, error);
+    }
+    if (status == FL_NOT_SUPPORTED) {
+      unsupported = status;
+    } else if (status != FL_OK) {
+      return status;
+    }
+  }
+  return unsupported;
+}
+
+/* ---- Instructions ---- */
+
+static fl_status fl_bad_instruction(const fl_plan *plan, uint32_t at, const char *what, fl_error *error) {
+  return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%', instruction %: %", FL_TEXT(plan->name), FL_NUMBER(at), FL_TEXT(what));
+}
+
+/* Whether the outs of a call are the values that it returns. They are what the kernel writes, so they must not be constants, which may lie in
+ * read-only memory. */
+static fl_status fl_check_outs(const fl_plan *plan, uint32_t at, uint32_t op, fl_vector args, fl_error *error) {
+  const char *constant = "it writes to a constant";
+  const uint32_t table = fl_element(plan->file, plan->operators, op);
+  const char *name = fl_child_string(plan->file, table, OPERATOR_NAME);
+  const int has_out = strstr(fl_child_string(plan->file, table, OPERATOR_OVERLOAD), "out") != NULL;
+  const size_t length = strlen(name);
+  if (args.count == 0) {
+    return FL_OK;
+  }
+  const uint32_t first = (uint32_t)fl_element_i32(plan->file, args, 0);
+  const uint32_t last = (uint32_t)fl_element_i32(plan->file, args, args.count - 1);
+  uint32_t list = 0;
+  const uint8_t kind = fl_plan_value(plan, last, &list);
+  if (kind == VALUE_TENSOR_LIST) {
+    const fl_vector items = fl_child_vector(plan->file, list, LIST_ITEMS);
+    const uint32_t outs = args.count - 1 - items.count; /* where they start, unless there are too many */
+    for (uint32_t i = 0; i < items.count; ++i) {
+      const uint32_t item = (uint32_t)fl_element_i32(plan->file, items, i);
+      if (items.count >= args.count || (uint32_t)fl_element_i32(plan->file, args, outs + i) != item) {
+        return fl_bad_instruction(plan, at, "its outs are not the values that it returns", error);
+      }
+      if (fl_is_constant_value(plan, item)) {
+        return fl_bad_instruction(plan, at, constant, error);
+      }
+    }
+    return FL_OK;
+  }
+  if (fl_is_constant_value(plan, last)) {
+    return fl_bad_instruction(plan, at, constant, error);
+  }
+  if (has_out && kind == VALUE_TENSOR && (args.count < 2 || (uint32_t)fl_element_i32(plan->file, args, args.count - 2) != last)) {
+    return fl_bad_instruction(plan, at, "its out is not the value that it returns", error);
+  }
+  if (length > 1 && name[length - 1] == '_' && kind == VALUE_TENSOR && first != last) {
+    return fl_bad_instruction(plan, at, "it works in place and returns another value", error);
+  }
+  if (strcmp(name, "executorch_prim::et_copy_index") == 0 && fl_is_constant_value(plan, first)) {
+    return fl_bad_instruction(plan, at, constant, error);
+  }
+  return FL_OK;
+}
+
+static fl_status fl_check_call(const fl_plan *plan, uint32_t at, uint8_t kind, uint32_t table, fl_error *error) {
+  const int64_t target = fl_field_i32(plan->file, table, CALL_TARGET);
+  const fl_vector targets = kind == INSTRUCTION_KERNEL ? plan->operators : plan->delegates;
+  const fl_vector args = fl_child_vector(plan->file, table, CALL_ARGS);
+  if (target < 0 || target >= (int64_t)targets.count) {
+    return fl_bad_instruction(plan, at, kind == INSTRUCTION_KERNEL ? "it calls an operator that is not there" : "it calls a delegate that is not there",
+                              error);
+  }
+  for (uint32_t i = 0; i < args.count; ++i) {
+    const int32_t index = fl_element_i32(plan->file, args, i);
+    if (!fl_is_value(plan, index)) {
+      return fl_bad_index(plan, "instruction", at, index, error);
+    }
+  }
+  return kind == INSTRUCTION_KERNEL ? fl_check_outs(plan, at, (uint32_t)target, args, error) : FL_OK;
+}
+
+/* Slots keep their kind whatever is moved into them: what was checked for one holds for the other. */
+static fl_status fl_check_move(const fl_plan *plan, uint32_t at, uint32_t table, fl_error *error) {
+  const int32_t slots[] = {fl_field_i32(plan->file, table, MOVE_FROM), fl_field_i32(plan->file, table, MOVE_TO)};
+  uint8_t kinds[2];
+  uint32_t tables[2];
+  for (int i = 0; i < 2; ++i) {
+    if (!fl_is_value(plan, slots[i])) {
+      return fl_bad_index(plan, "instruction", at, slots[i], error);
+    }
+    kinds[i] = fl_plan_value(plan, (uint32_t)slots[i], &tables[i]);
+  }
+  if (kinds[0] != kinds[1]) {
+    return fl_bad_instruction(plan, at, "it moves a value into one of another kind", error);
+  }
+  if (kinds[0] == VALUE_TENSOR && (fl_field_u8(plan->file, tables[0], TENSOR_SCALAR_TYPE) != fl_field_u8(plan->file, tables[1], TENSOR_SCALAR_TYPE) ||
+                                   fl_child_vector(plan->file, tables[0], TENSOR_SIZES).count !=
+                                       fl_child_vector(plan->file, tables[1], TENSOR_SIZES).count)) {
+    return fl_bad_instruction(plan, at, "it moves a tensor into one of another dtype or rank", error);
+  }
+  return FL_OK;
+}
+
+static fl_status fl_check_jump(const fl_plan *plan, uint32_t at, uint32_t table, uint32_t count, fl_error *error) {
+  const int32_t condition = fl_field_i32(plan->file, table, JUMP_CONDITION);
+  const int64_t destination = fl_field_i32(plan->file, table, JUMP_DESTINATION);
+  uint32_t value = 0;
+  if (!fl_is_value(plan, condition)) {
+    return fl_bad_index(plan, "instruction", at, condition, error);
+  }
+  const uint8_t kind = fl_plan_value(plan, (uint32_t)condition, &value);
+  if (kind != VALUE_BOOL && !(kind == VALUE_TENSOR && fl_field_u8(plan->file, value, TENSOR_SCALAR_TYPE) == FL_BOOL)) {
+    return fl_bad_instruction(plan, at, "its condition is neither a bool nor a tensor of bools", error);
+  }
+  if (destination < 0 || destination > (int64_t)count) {
+    return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%', instruction %: it jumps to instruction %, of %", FL_TEXT(plan->name), FL_NUMBER(at),
+                    FL_NUMBER(destination), FL_NUMBER(count));
+  }
+  return FL_OK;
+}
+
+static fl_status fl_check_instructions(const fl_plan *plan, fl_error *error) {
+  uint32_t at = 0;
+  for (uint32_t chain = 0; chain < plan->chains.count; ++chain) {
+    const fl_vector instructions = fl_plan_chain(plan, chain);
+    for (uint32_t i = 0; i < instructions.count; ++i, ++at) {
+      uint32_t table = 0;
+      const uint8_t kind = fl_plan_instruction(plan, instructions, i, &table);
+      fl_status status = FL_OK;
+      switch (kind) {
+        case INSTRUCTION_KERNEL:
+        case INSTRUCTION_DELEGATE: status = fl_check_call(plan, at, kind, table, error); break;
+        case INSTRUCTION_MOVE: status = fl_check_move(plan, at, table, error); break;
+        case INSTRUCTION_JUMP_FALSE: status = fl_check_jump(plan, at, table, instructions.count, error); break;
+        default: {
+          const int32_t freed = fl_field_i32(plan->file, table, FREE_VALUE);
+          if (!fl_is_value(plan, freed) || fl_kind(plan, (uint32_t)freed) != VALUE_TENSOR) {
+            status = fl_bad_instruction(plan, at, "it frees what is not a tensor", error);
+          }
+        }
+      }
+      if (status != FL_OK) {
+        return status;
+      }
+    }
+  }
+  return FL_OK;
+}
+
+/* ---- The method ---- */
+
+static fl_status fl_check_ports(const fl_plan *plan, fl_error *error) {
+  for (int output = 0; output < 2; ++output) {
+    const fl_vector slots = output ? plan->outputs : plan->inputs;
+    for (uint32_t i = 0; i < slots.count; ++i) {
+      const int32_t index = fl_element_i32(plan->file, slots, i);
+      if (!fl_is_value(plan, index)) {
+        return fl_bad_index(plan, output ? "output" : "input", i, index, error);
+      }
+      if (!output && fl_is_constant_value(plan, (uint32_t)index)) {
+        return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%': input % is a constant", FL_TEXT(plan->name), FL_NUMBER(i));
+      }
+    }
+  }
+  return FL_OK;
+}
+
+static fl_status fl_check_buffers(const fl_plan *plan, fl_error *error) {
+  size_t total = 0;
+  for (uint32_t i = 0; i < plan->buffers.count; ++i) {
+    const int64_t size = fl_read_i64(plan->file + plan->buffers.at + (size_t)8 * i);
+    if (size < 0 || (uint64_t)size > SIZE_MAX / 2 || fl_add(total, (size_t)size, &total)) {
+      return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%': memory % has % bytes", FL_TEXT(plan->name), FL_NUMBER(i), FL_NUMBER(size));
+    }
+  }
+  return FL_OK;
+}
+
+static fl_status fl_check_delegates(const fl_plan *plan, fl_error *error) {
+  const uint8_t *file = plan->file;
+  for (uint32_t i = 0; i < plan->delegates.count; ++i) {
+    const uint32_t reference = fl_child(file, fl_element(file, plan->delegates, i), DELEGATE_PROCESSED);
+    const uint8_t location = fl_field_u8(file, reference, REFERENCE_LOCATION);
+    const uint32_t field = location == 0 ? PROGRAM_BACKEND_DELEGATE_DATA : PROGRAM_SEGMENTS;
+    if (location > 1 || fl_field_u32(file, reference, REFERENCE_INDEX) >= fl_child_vector(file, plan->program->root, field).count) {
+      return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%': the data of delegate % are not in the file", FL_TEXT(plan->name), FL_NUMBER(i));
+    }
+  }
+  return FL_OK;
+}
+
+fl_status fl_check_plan(const fl_plan *plan, fl_error *error) {
+  fl_status status = fl_check_buffers(plan, error);
+  if (status == FL_OK) {
+    status = fl_check_ports(plan, error);
+  }
+  if (status == FL_OK) {
+    status = fl_check_delegates(plan, error);
+  }
+  if (status == FL_OK) {
+    status = fl_check_instructions(plan, error);
+  }
+  return status == FL_OK ? fl_check_values(plan, error) : status;
+}

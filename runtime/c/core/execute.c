@@ -1,0 +1,335 @@
+/* Inputs in, instructions one after the other, outputs out. */
+#include "core/schema.h"
+
+static const char *fl_method_name(const fl_method *method) {
+  const char *name = fl_program_method_name(method->program, method->index);
+  return name == NULL ? "" : name;
+}
+
+static fl_status fl_not_ready(fl_error *error) {
+  return FL_ERROR(error, FL_INVALID_STATE, "the method is not initialised", FL_NUMBER(0));
+}
+
+static fl_status fl_bad_input(const fl_method *method, uint32_t index, fl_status status, const char *what, fl_error *error) {
+  return FL_ERROR(error, status, "method '%', input %: %", FL_TEXT(fl_method_name(method)), FL_NUMBER(index), FL_TEXT(what));
+}
+
+/* ---- Inputs ---- */
+
+/* Copies `source` into `target`, which has the same sizes and its own layout. */
+static void fl_copy_strided(const fl_tensor *target, const uint8_t *source, const int32_t *strides) {
+  const size_t element = fl_dtype_size(target->dtype);
+  const uint8_t rank = target->rank;
+  const uint8_t *order = target->dim_order;
+  int32_t at[FL_MAX_RANK] = {0};
+  uint8_t *write = (uint8_t *)target->data;
+  uint8_t outer = rank;
+  size_t run = element;
+  /* The innermost dimensions that both lay out densely are copied as one piece. */
+  while (outer > 0 && (target->sizes[order[outer - 1]] == 1 || (size_t)strides[order[outer - 1]] * element == run)) {
+    run *= (size_t)target->sizes[order[outer - 1]];
+    --outer;
+  }
+  for (size_t left = fl_numel(target) * element; left > 0; left -= run) {
+    ptrdiff_t offset = 0;
+    for (uint8_t i = 0; i < outer; ++i) {
+      offset += (ptrdiff_t)at[i] * strides[order[i]];
+    }
+    memmove(write, source + offset * (ptrdiff_t)element, run);
+    write += run;
+    for (uint8_t i = outer; i-- > 0;) {
+      if (++at[i] < target->sizes[order[i]]) {
+        break;
+      }
+      at[i] = 0;
+    }
+  }
+}
+
+/* The strides that the caller's tensor states, or 0 when its dim order is none. */
+static int fl_source_strides(const fl_tensor *source, int32_t *strides) {
+  static const uint8_t identity[FL_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  if (source->strides != NULL) {
+    for (uint8_t i = 0; i < source->rank; ++i) {
+      strides[i] = source->strides[i];
+    }
+    return 1;
+  }
+  uint32_t seen = 0;
+  fl_tensor layout = *source;
+  layout.strides = strides;
+  layout.dim_order = source->dim_order != NULL ? source->dim_order : identity;
+  for (uint8_t i = 0; i < source->rank; ++i) {
+    const uint8_t d = layout.dim_order[i];
+    if (d >= source->rank || (seen >> d & 1u) != 0) {
+      return 0;
+    }
+    seen |= 1u << d;
+  }
+  fl_set_strides(&layout);
+  return 1;
+}
+
+static fl_status fl_check_sizes(const fl_method *method, uint32_t index, const fl_tensor *own, const fl_tensor *source, fl_error *error) {
+  if (source->dtype != own->dtype) {
+    return FL_ERROR(error, FL_INVALID_ARGUMENT, "method '%', input %: expected %, got %", FL_TEXT(fl_method_name(method)), FL_NUMBER(index),
+                    FL_TEXT(fl_dtype_name(own->dtype)), FL_TEXT(fl_dtype_name(source->dtype)));
+  }
+  if (source->rank != own->rank) {
+    return FL_ERROR(error, FL_INVALID_ARGUMENT, "method '%', input %: expected % dimensions, got %", FL_TEXT(fl_method_name(method)),
+                    FL_NUMBER(index), FL_NUMBER(own->rank), FL_NUMBER(source->rank));
+  }
+  for (uint8_t i = 0; i < own->rank; ++i) {
+    const int32_t bound = own->dynamic ? own->bounds[i] : own->sizes[i];
+    if (source->sizes[i] < 0 || source->sizes[i] > bound || (!own->dynamic && source->sizes[i] != bound)) {
+      return FL_ERROR(error, FL_INVALID_ARGUMENT, "method '%', input %: size % of dimension %, where the program takes % %",
+                      FL_TEXT(fl_method_name(method)), FL_NUMBER(index), FL_NUMBER(source->sizes[i]), FL_NUMBER(i),
+                      FL_TEXT(own->dynamic ? "at most" : "exactly"), FL_NUMBER(bound));
+    }
+  }
+  return FL_OK;
+}
+
+static fl_status fl_set_tensor(fl_method *method, uint32_t index, fl_port *port, const fl_tensor *source, fl_error *error) {
+  fl_tensor *own = port->tensor;
+  int32_t strides[FL_MAX_RANK];
+  fl_status status = fl_check_sizes(method, index, own, source, error);
+  if (status != FL_OK) {
+    return status;
+  }
+  if (!fl_source_strides(source, strides)) {
+    return fl_bad_input(method, index, FL_INVALID_ARGUMENT, "its dim order is not a permutation", error);
+  }
+  const size_t elements = fl_numel(source);
+  if (source->data == NULL && elements > 0) {
+    return fl_bad_input(method, index, FL_INVALID_ARGUMENT, "it has no data", error);
+  }
+  if (own->dynamic) {
+    for (uint8_t i = 0; i < own->rank; ++i) {
+      own->sizes[i] = source->sizes[i];
+    }
+    fl_set_strides(own);
+  }
+  int same = 1;
+  for (uint8_t i = 0; i < own->rank; ++i) {
+    same = same && (own->sizes[i] == 1 || own->strides[i] == strides[i]);
+  }
+  if (port->planned) {
+    if (elements > 0) {
+      fl_copy_strided(own, (const uint8_t *)source->data, strides);
+    }
+  } else if (!same && elements > 0) {
+    return fl_bad_input(method, index, FL_INVALID_ARGUMENT, "its memory layout is not the program's, and it is used where it lies; make it so first",
+                        error);
+  } else {
+    own->data = source->data;
+  }
+  port->value->tag = FL_TENSOR;
+  port->value->as.tensor = own;
+  return FL_OK;
+}
+
+static int fl_same_scalar(const fl_value *a, const fl_value *b) {
+  switch (a->tag) {
+    case FL_INT: return a->as.integer == b->as.integer;
+    case FL_BOOLEAN: return (a->as.boolean != 0) == (b->as.boolean != 0);
+    case FL_DOUBLE: return memcmp(&a->as.real, &b->as.real, sizeof a->as.real) == 0;
+    case FL_STRING: return a->as.string.length == b->as.string.length && memcmp(a->as.string.data, b->as.string.data, a->as.string.length) == 0;
+    default: return 1;
+  }
+}
+
+fl_status fl_method_set_input(fl_method *method, uint32_t index, const fl_value *value, fl_error *error) {
+  if (method->program == NULL) {
+    return fl_not_ready(error);
+  }
+  if (index >= method->input_count) {
+    return FL_ERROR(error, FL_INVALID_ARGUMENT, "method '%' has % inputs, so none with index %", FL_TEXT(fl_method_name(method)),
+                    FL_NUMBER(method->input_count), FL_NUMBER(index));
+  }
+  fl_port *port = &method->inputs[index];
+  const uint8_t tag = port->tensor != NULL ? FL_TENSOR : port->value->tag;
+  if (value->tag != tag) {
+    return FL_ERROR(error, FL_INVALID_ARGUMENT, "method '%', input %: expected %, got %", FL_TEXT(fl_method_name(method)), FL_NUMBER(index),
+                    FL_TEXT(fl_tag_name(tag)), FL_TEXT(fl_tag_name(value->tag)));
+  }
+  if (tag == FL_TENSOR) {
+    const fl_status status = fl_set_tensor(method, index, port, value->as.tensor, error);
+    port->is_set = status == FL_OK;
+    return status;
+  }
+  if (tag > FL_BOOLEAN) {
+    return fl_bad_input(method, index, FL_NOT_SUPPORTED, "lists cannot be given", error);
+  }
+  if (!port->is_read && !fl_same_scalar(value, port->value)) {
+    return fl_bad_input(method, index, FL_INVALID_ARGUMENT, "the program was made for one value of it, and this is another", error);
+  }
+  const uint8_t flags = port->value->flags;
+  *port->value = *value;
+  port->value->flags = flags;
+  port->is_set = 1;
+  return FL_OK;
+}
+
+/* ---- Outputs ---- */
+
+fl_status fl_method_set_output(fl_method *method, uint32_t index, void *data, size_t size, fl_error *error) {
+  if (method->program == NULL) {
+    return fl_not_ready(error);
+  }
+  const char *name = fl_method_name(method);
+  if (index >= method->output_count) {
+    return FL_ERROR(error, FL_INVALID_ARGUMENT, "method '%' has % outputs, so none with index %", FL_TEXT(name), FL_NUMBER(method->output_count),
+                    FL_NUMBER(index));
+  }
+  const fl_port *port = &method->outputs[index];
+  const char *reason = port->tensor == NULL ? "it is not a tensor" : port->planned ? "the program keeps it in an arena" : "it is a constant";
+  if (port->tensor == NULL || port->planned || port->constant) {
+    return FL_ERROR(error, FL_INVALID_ARGUMENT, "method '%', output %: its memory cannot be chosen: %", FL_TEXT(name), FL_NUMBER(index),
+                    FL_TEXT(reason));
+  }
+  if (size < port->tensor->capacity || (data == NULL && port->tensor->capacity > 0) || (uintptr_t)data % 16 != 0) {
+    return FL_ERROR(error, FL_INVALID_ARGUMENT, "method '%', output %: it needs % bytes, aligned to 16; it was given %", FL_TEXT(name),
+                    FL_NUMBER(index), FL_NUMBER(port->tensor->capacity), FL_NUMBER(data == NULL ? 0 : size));
+  }
+  for (uint32_t i = 0; i < method->input_count; ++i) {
+    if (method->inputs[i].tensor == port->tensor) {
+      return FL_ERROR(error, FL_INVALID_ARGUMENT, "method '%', output %: it is input % itself", FL_TEXT(name), FL_NUMBER(index), FL_NUMBER(i));
+    }
+  }
+  port->tensor->data = data;
+  return FL_OK;
+}
+
+const fl_value *fl_method_output(const fl_method *method, uint32_t index) {
+  return index < method->output_count ? method->outputs[index].value : NULL;
+}
+
+/* ---- Instructions ---- */
+
+/* True when memory is missing where a kernel would look for some. */
+static int fl_lacks_data(const fl_value *value) {
+  if (value->tag == FL_TENSOR) {
+    return value->as.tensor->data == NULL && fl_numel(value->as.tensor) > 0;
+  }
+  if (value->tag == FL_TENSOR_LIST || value->tag == FL_OPTIONAL_TENSOR_LIST) {
+    const fl_value *const *items = (const fl_value *const *)value->as.list.items;
+    for (uint32_t i = 0; i < value->as.list.count; ++i) {
+      if (items[i] != NULL && items[i]->tag == FL_TENSOR && items[i]->as.tensor->data == NULL && fl_numel(items[i]->as.tensor) > 0) {
+        return 1;
+      }
+    }
+  }
+  return 0;
+}
+
+static fl_status fl_call(fl_method *method, uint32_t at, const fl_instruction *instruction, fl_error *error) {
+  const int is_kernel = instruction->kind == INSTRUCTION_KERNEL;
+  const char *name = is_kernel ? instruction->on.kernel->name : instruction->on.delegate->backend->name;
+  fl_context *context = &method->context;
+  context->message = "no reason given";
+  for (uint32_t i = 0; i < instruction->count; ++i) {
+    /* A view gets its memory from the call itself. */
+    if (fl_lacks_data(instruction->to.args[i]) && !(i >= 2 && is_kernel && strcmp(name, "executorch_prim::et_view.default") == 0)) {
+      return FL_ERROR(error, FL_INVALID_STATE, "method '%', instruction %, %: argument % has no memory; if it is an output, fl_method_set_output gives it some",
+                      FL_TEXT(fl_method_name(method)), FL_NUMBER(at), FL_TEXT(name), FL_NUMBER(i));
+    }
+  }
+  fl_status status = FL_OK;
+  if (is_kernel) {
+    status = instruction->on.kernel->run(context, instruction->to.args, instruction->count);
+  } else {
+    const fl_delegate *delegate = instruction->on.delegate;
+    status = delegate->backend->execute(delegate->backend->user, delegate->handle, context, instruction->to.args, instruction->count);
+  }
+  if (status != FL_OK) {
+    return FL_ERROR(error, status, "method '%', instruction %, %: %", FL_TEXT(fl_method_name(method)), FL_NUMBER(at), FL_TEXT(name),
+                    FL_TEXT(context->message));
+  }
+  return FL_OK;
+}
+
+/* 1 or 0; -1 when the value is no condition. A tensor is true when all its elements are. */
+static int fl_condition(const fl_value *value) {
+  if (value->tag == FL_BOOLEAN) {
+    return value->as.boolean != 0;
+  }
+  if (value->tag != FL_TENSOR || value->as.tensor->dtype != FL_BOOL) {
+    return -1;
+  }
+  const uint8_t *data = (const uint8_t *)value->as.tensor->data;
+  const size_t count = fl_numel(value->as.tensor);
+  if (data == NULL && count > 0) {
+    return -1;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (data[i] == 0) {
+      return 0;
+    }
+  }
+  return 1;
+}
+
+static fl_status fl_run(fl_method *method, fl_error *error) {
+  uint32_t left = method->instruction_limit;
+  uint32_t at = 0;
+  while (at < method->instruction_count) {
+    const fl_instruction *instruction = &method->instructions[at];
+    if (left-- == 0) {
+      return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%' did not end within % instructions", FL_TEXT(fl_method_name(method)),
+                      FL_NUMBER(method->instruction_limit));
+    }
+    uint32_t next = at + 1;
+    switch (instruction->kind) {
+      case INSTRUCTION_KERNEL:
+      case INSTRUCTION_DELEGATE: {
+        const fl_status status = fl_call(method, at, instruction, error);
+        if (status != FL_OK) {
+          return status;
+        }
+        break;
+      }
+      case INSTRUCTION_MOVE: {
+        const uint8_t flags = instruction->to.destination->flags;
+        *instruction->to.destination = *instruction->on.source;
+        instruction->to.destination->flags = flags;
+        break;
+      }
+      case INSTRUCTION_JUMP_FALSE: {
+        const int condition = fl_condition(instruction->on.source);
+        if (condition < 0) {
+          return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%', instruction %: its condition is not a bool", FL_TEXT(fl_method_name(method)),
+                          FL_NUMBER(at));
+        }
+        next = condition ? next : instruction->count;
+        break;
+      }
+      default: break;
+    }
+    at = next;
+  }
+  return FL_OK;
+}
+
+fl_status fl_method_execute(fl_method *method, fl_error *error) {
+  if (method->program == NULL) {
+    return fl_not_ready(error);
+  }
+  for (uint32_t i = 0; i < method->input_count; ++i) {
+    if (!method->inputs[i].is_set && method->inputs[i].value->tag <= FL_BOOLEAN) {
+      return fl_bad_input(method, i, FL_INVALID_STATE, "it has not been set since the last execute", error);
+    }
+  }
+  const fl_status status = fl_run(method, error);
+  if (status != FL_OK) {
+    /* Counters of loops may be in any state. */
+    fl_restore_values(method);
+    return status;
+  }
+  for (uint32_t i = 0; i < method->input_count; ++i) {
+    if (method->inputs[i].tensor != NULL) {
+      method->inputs[i].is_set = 0;
+    }
+  }
+  return FL_OK;
+}

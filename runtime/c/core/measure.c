@@ -1,0 +1,152 @@
+/* Everything that decides whether a method can be loaded, and in how much memory. */
+#include "core/schema.h"
+
+/* What the arguments of one call may consist of while its scratch memory is asked for. */
+#define MAX_ARGS 32
+#define MAX_VALUES 128
+#define MAX_TENSORS 32
+
+static fl_status fl_check_operators(const fl_plan *plan, const fl_registry *registry, fl_error *error) {
+  uint32_t missing = 0;
+  for (uint32_t i = 0; i < plan->operators.count; ++i) {
+    const uint32_t table = fl_element(plan->file, plan->operators, i);
+    const char *name = fl_child_string(plan->file, table, OPERATOR_NAME);
+    const char *overload = fl_child_string(plan->file, table, OPERATOR_OVERLOAD);
+    if (fl_find_operator(registry, name, overload) == NULL) {
+      if (missing++ == 0) {
+        FL_ERROR(error, FL_OPERATOR_MISSING, "method '%' calls operators that this runtime does not have: ", FL_TEXT(plan->name));
+      }
+      fl_append(error, missing > 1 ? ", %%%" : "%%%",
+                (const fl_item[]){FL_TEXT(name), FL_TEXT(overload[0] != 0 ? "." : ""), FL_TEXT(overload)});
+    }
+  }
+  return missing > 0 ? FL_OPERATOR_MISSING : FL_OK;
+}
+
+static fl_status fl_measure_delegates(const fl_plan *plan, const fl_registry *registry, fl_requirements *need, fl_error *error) {
+  for (uint32_t i = 0; i < plan->delegates.count; ++i) {
+    fl_payload payload;
+    const char *id = NULL;
+    const char *message = "no reason given";
+    fl_backend_memory memory = {0, 0};
+    fl_payload_open(plan, i, &payload, &id);
+    const fl_backend *backend = fl_find_backend(registry, id);
+    if (backend == NULL || (backend->is_available != NULL && !backend->is_available(backend->user))) {
+      return FL_ERROR(error, FL_NOT_FOUND, "method '%' needs backend '%', which %", FL_TEXT(plan->name), FL_TEXT(id),
+                      FL_TEXT(backend == NULL ? "this runtime does not have" : "cannot run on this machine now"));
+    }
+    if (backend->measure != NULL) {
+      const fl_status status = backend->measure(backend->user, &payload, &memory, &message);
+      if (status != FL_OK) {
+        return FL_ERROR(error, status, "method '%', delegate %: backend '%' refuses it: %", FL_TEXT(plan->name), FL_NUMBER(i), FL_TEXT(id),
+                        FL_TEXT(message));
+      }
+    }
+    if (need->method > SIZE_MAX / 2 || memory.persistent > SIZE_MAX / 4 || memory.scratch > SIZE_MAX / 2) {
+      return FL_ERROR(error, FL_OUT_OF_MEMORY, "method '%', delegate %: backend '%' wants too much memory", FL_TEXT(plan->name), FL_NUMBER(i),
+                      FL_TEXT(id));
+    }
+    if (memory.persistent > 0) {
+      need->method = fl_align(need->method, 64) + memory.persistent;
+    }
+    if (memory.scratch > need->scratch) {
+      need->scratch = memory.scratch;
+    }
+  }
+  return FL_OK;
+}
+
+/* Scratch bytes of one call. The arguments live on the stack, so that nothing has to be allocated to know what to allocate. */
+static fl_status fl_measure_scratch(const fl_plan *plan, uint32_t at, const fl_kernel *kernel, fl_vector args, size_t *bytes, fl_error *error) {
+  fl_value values[MAX_ARGS + MAX_VALUES];
+  fl_tensor tensors[MAX_TENSORS];
+  fl_value *pointers[MAX_VALUES];
+  int32_t dims[2 * MAX_TENSORS * 8];
+  fl_value *arguments[MAX_ARGS];
+  fl_pool pool = {.values = values + MAX_ARGS,
+                  .tensors = tensors,
+                  .pointers = pointers,
+                  .dims = dims,
+                  .value_count = MAX_VALUES,
+                  .tensor_count = MAX_TENSORS,
+                  .pointer_count = MAX_VALUES,
+                  .dim_count = sizeof dims / sizeof *dims};
+  int is_full = args.count > MAX_ARGS;
+  for (uint32_t i = 0; !is_full && i < args.count; ++i) {
+    arguments[i] = &values[i];
+    is_full = fl_make_value(plan, (uint32_t)fl_element_i32(plan->file, args, i), &pool, &values[i]);
+  }
+  if (is_full) {
+    return FL_ERROR(error, FL_OUT_OF_RESOURCES, "method '%', instruction %: % has too many arguments to compute its scratch memory",
+                    FL_TEXT(plan->name), FL_NUMBER(at), FL_TEXT(kernel->name));
+  }
+  const size_t scratch = kernel->scratch(arguments, args.count);
+  if (scratch > SIZE_MAX / 2) {
+    return FL_ERROR(error, FL_OUT_OF_MEMORY, "method '%', instruction %: % wants too much scratch memory", FL_TEXT(plan->name), FL_NUMBER(at),
+                    FL_TEXT(kernel->name));
+  }
+  if (scratch > *bytes) {
+    *bytes = scratch;
+  }
+  return FL_OK;
+}
+
+static fl_status fl_measure_call(const fl_plan *plan, uint32_t at, uint32_t table, const fl_registry *registry, size_t *scratch, fl_error *error) {
+  const uint32_t target = fl_element(plan->file, plan->operators, (uint32_t)fl_field_i32(plan->file, table, CALL_TARGET));
+  const fl_kernel *kernel =
+      fl_find_operator(registry, fl_child_string(plan->file, target, OPERATOR_NAME), fl_child_string(plan->file, target, OPERATOR_OVERLOAD));
+  const fl_vector args = fl_child_vector(plan->file, table, CALL_ARGS);
+  if (kernel->arguments != 0 && kernel->arguments != args.count) {
+    return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%', instruction %: % takes % arguments, the program passes %", FL_TEXT(plan->name),
+                    FL_NUMBER(at), FL_TEXT(kernel->name), FL_NUMBER(kernel->arguments), FL_NUMBER(args.count));
+  }
+  return kernel->scratch == NULL ? FL_OK : fl_measure_scratch(plan, at, kernel, args, scratch, error);
+}
+
+fl_status fl_measure_plan(const fl_plan *plan, const fl_registry *registry, fl_requirements *need, size_t *own, fl_error *error) {
+  memset(need, 0, sizeof *need);
+  fl_status status = fl_check_plan(plan, error);
+  if (status == FL_OK) {
+    status = fl_check_operators(plan, registry, error);
+  }
+  if (status != FL_OK) {
+    return status;
+  }
+  fl_counts counts;
+  fl_count(plan, &counts);
+  if (counts.instructions > UINT32_MAX || fl_method_bytes(&counts, &need->method)) {
+    return FL_ERROR(error, FL_OUT_OF_MEMORY, "method '%' is too large for this machine", FL_TEXT(plan->name));
+  }
+  *own = need->method;
+  uint32_t at = 0;
+  for (uint32_t chain = 0; chain < plan->chains.count; ++chain) {
+    const fl_vector instructions = fl_plan_chain(plan, chain);
+    for (uint32_t i = 0; i < instructions.count; ++i, ++at) {
+      uint32_t table = 0;
+      if (fl_plan_instruction(plan, instructions, i, &table) == INSTRUCTION_KERNEL) {
+        status = fl_measure_call(plan, at, table, registry, &need->scratch, error);
+        if (status != FL_OK) {
+          return status;
+        }
+      }
+    }
+  }
+  for (uint32_t i = 1; i < plan->buffers.count; ++i) {
+    need->planned += (size_t)fl_read_i64(plan->file + plan->buffers.at + (size_t)8 * i);
+  }
+  need->arenas = plan->buffers.count > 0 ? plan->buffers.count - 1 : 0;
+  return fl_measure_delegates(plan, registry, need, error);
+}
+
+fl_status fl_method_measure(const fl_program *program, uint32_t method, const fl_registry *registry, fl_requirements *requirements, fl_error *error) {
+  fl_registry storage;
+  const fl_kernel_table *table = NULL;
+  fl_plan plan;
+  size_t own = 0;
+  memset(requirements, 0, sizeof *requirements);
+  fl_resolve_registry(&registry, &storage, &table);
+  if (!fl_plan_open(program, method, &plan)) {
+    return FL_ERROR(error, FL_NOT_FOUND, "the program has no method %", FL_NUMBER(method));
+  }
+  return fl_measure_plan(&plan, registry, requirements, &own, error);
+}

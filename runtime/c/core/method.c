@@ -1,0 +1,270 @@
+/* A method's life: built in the caller's memory, reset, destroyed. */
+#include "core/schema.h"
+
+static fl_status fl_check_memory(const fl_plan *plan, const fl_requirements *need, const fl_memory *memory, fl_error *error) {
+  const struct {
+    const char *name;
+    const void *data;
+    size_t size;
+    size_t need;
+  } parts[] = {{"method", memory->method, memory->method_size, need->method}, {"scratch", memory->scratch, memory->scratch_size, need->scratch}};
+  for (size_t i = 0; i < 2; ++i) {
+    if (parts[i].need > 0 && (parts[i].data == NULL || parts[i].size < parts[i].need || (uintptr_t)parts[i].data % 64 != 0)) {
+      return FL_ERROR(error, FL_OUT_OF_MEMORY, "method '%' needs % bytes of % memory, aligned to 64; it was given %", FL_TEXT(plan->name),
+                      FL_NUMBER(parts[i].need), FL_TEXT(parts[i].name), FL_NUMBER(parts[i].data == NULL ? 0 : parts[i].size));
+    }
+  }
+  if (memory->arena_count < need->arenas) {
+    return FL_ERROR(error, FL_OUT_OF_MEMORY, "method '%' needs % arenas; it was given %", FL_TEXT(plan->name), FL_NUMBER(need->arenas),
+                    FL_NUMBER(memory->arena_count));
+  }
+  for (uint32_t i = 0; i < need->arenas; ++i) {
+    const size_t size = (size_t)fl_read_i64(plan->file + plan->buffers.at + (size_t)8 * (i + 1));
+    if (size > 0 && (memory->arenas[i] == NULL || memory->arena_sizes[i] < size || (uintptr_t)memory->arenas[i] % 16 != 0)) {
+      return FL_ERROR(error, FL_OUT_OF_MEMORY, "method '%' needs % bytes for arena %, aligned to 16; it was given %", FL_TEXT(plan->name),
+                      FL_NUMBER(size), FL_NUMBER(i), FL_NUMBER(memory->arenas[i] == NULL ? 0 : memory->arena_sizes[i]));
+    }
+  }
+  return FL_OK;
+}
+
+/* The parts of the method's memory, in the order that fl_counts documents. */
+static void fl_carve(fl_method *method, const fl_counts *counts, void *memory, fl_pool *pool) {
+  uint8_t *at = (uint8_t *)memory;
+  method->values = (fl_value *)(void *)at;
+  at += counts->values * sizeof(fl_value);
+  method->tensors = (fl_tensor *)(void *)at;
+  at += counts->tensors * sizeof(fl_tensor);
+  method->instructions = (fl_instruction *)(void *)at;
+  at += counts->instructions * sizeof(fl_instruction);
+  method->delegates = (fl_delegate *)(void *)at;
+  at += counts->delegates * sizeof(fl_delegate);
+  method->inputs = (fl_port *)(void *)at;
+  method->outputs = method->inputs + method->input_count;
+  at += counts->ports * sizeof(fl_port);
+  method->pointers = (fl_value **)(void *)at;
+  at += counts->pointers * sizeof(void *);
+  *pool = (fl_pool){.slots = method->values,
+                    .tensors = method->tensors,
+                    .pointers = method->pointers,
+                    .dims = (int32_t *)(void *)at,
+                    .tensor_count = counts->tensors,
+                    .pointer_count = counts->pointers,
+                    .dim_count = counts->dims};
+}
+
+static void fl_make_instruction(fl_method *method, const fl_plan *plan, const fl_registry *registry, uint8_t kind, uint32_t table, uint32_t start,
+                                fl_pool *pool, fl_instruction *instruction) {
+  const uint8_t *file = plan->file;
+  memset(instruction, 0, sizeof *instruction);
+  instruction->kind = kind;
+  switch (kind) {
+    case INSTRUCTION_KERNEL:
+    case INSTRUCTION_DELEGATE: {
+      const uint32_t target = (uint32_t)fl_field_i32(file, table, CALL_TARGET);
+      const fl_vector args = fl_child_vector(file, table, CALL_ARGS);
+      if (kind == INSTRUCTION_KERNEL) {
+        const uint32_t op = fl_element(file, plan->operators, target);
+        instruction->on.kernel = fl_find_operator(registry, fl_child_string(file, op, OPERATOR_NAME), fl_child_string(file, op, OPERATOR_OVERLOAD));
+      } else {
+        instruction->on.delegate = &method->delegates[target];
+      }
+      instruction->to.args = pool->pointers;
+      instruction->count = args.count;
+      for (uint32_t i = 0; i < args.count; ++i) {
+        pool->pointers[i] = &method->values[fl_element_i32(file, args, i)];
+        pool->pointers[i]->flags = FL_VALUE_READ;
+      }
+      pool->pointers += args.count;
+      return;
+    }
+    case INSTRUCTION_MOVE:
+      instruction->on.source = &method->values[fl_field_i32(file, table, MOVE_FROM)];
+      instruction->to.destination = &method->values[fl_field_i32(file, table, MOVE_TO)];
+      instruction->on.source->flags = FL_VALUE_READ;
+      return;
+    case INSTRUCTION_JUMP_FALSE:
+      instruction->on.source = &method->values[fl_field_i32(file, table, JUMP_CONDITION)];
+      instruction->count = start + (uint32_t)fl_field_i32(file, table, JUMP_DESTINATION);
+      instruction->on.source->flags = FL_VALUE_READ;
+      return;
+    default:
+      /* The storage of a tensor with a bound is never released, so there is nothing to free. */
+      return;
+  }
+}
+
+static void fl_make_ports(fl_method *method, const fl_plan *plan) {
+  for (uint32_t i = 0; i < method->input_count + method->output_count; ++i) {
+    const int is_input = i < method->input_count;
+    const uint32_t index = (uint32_t)fl_element_i32(plan->file, is_input ? plan->inputs : plan->outputs, is_input ? i : i - method->input_count);
+    fl_port *port = &method->inputs[i];
+    uint32_t table = 0;
+    memset(port, 0, sizeof *port);
+    port->value = &method->values[index];
+    if (fl_plan_value(plan, index, &table) == VALUE_TENSOR) {
+      fl_tensor_record record;
+      fl_read_tensor(plan->file, table, &record);
+      port->tensor = port->value->as.tensor;
+      port->planned = record.arena != 0;
+      port->constant = fl_is_constant(&record) ? 1 : 0;
+    }
+  }
+  for (uint32_t i = 0; i < method->output_count; ++i) {
+    method->outputs[i].value->flags = FL_VALUE_READ;
+  }
+  for (uint32_t i = 0; i < method->input_count; ++i) {
+    fl_port *port = &method->inputs[i];
+    port->is_read = (port->value->flags & FL_VALUE_READ) != 0;
+    port->is_set = port->value->tag == FL_NONE;
+  }
+}
+
+/* Gives state tensors their first content. */
+static void fl_fill_state(fl_method *method, const fl_plan *plan) {
+  fl_tensor *tensor = method->tensors;
+  for (uint32_t i = 0; i < plan->values.count; ++i) {
+    uint32_t table = 0;
+    if (fl_plan_value(plan, i, &table) != VALUE_TENSOR) {
+      continue;
+    }
+    fl_tensor_record record;
+    fl_read_tensor(plan->file, table, &record);
+    if (record.arena != 0 && record.buffer != 0 && record.bytes > 0) {
+      memcpy(tensor->data, fl_constant(plan->program, record.buffer, record.bytes, 1), record.bytes);
+    }
+    ++tensor;
+  }
+}
+
+void fl_restore_values(fl_method *method) {
+  fl_plan plan;
+  if (!fl_plan_open(method->program, method->index, &plan)) {
+    return;
+  }
+  fl_tensor *tensor = method->tensors;
+  fl_value **pointers = method->pointers;
+  for (uint32_t i = 0; i < method->value_count; ++i) {
+    fl_value *value = &method->values[i];
+    const uint8_t flags = value->flags;
+    uint32_t table = 0;
+    const uint8_t kind = fl_plan_value(&plan, i, &table);
+    if (kind == VALUE_TENSOR) {
+      value->tag = FL_TENSOR;
+      value->as.tensor = tensor++;
+    } else {
+      /* Lists are made anew in the place where they are. */
+      fl_pool pool = {.slots = method->values, .pointers = pointers, .pointer_count = SIZE_MAX};
+      fl_make_value(&plan, i, &pool, value);
+      pointers = pool.pointers;
+    }
+    value->flags = flags;
+  }
+  for (uint32_t i = 0; i < method->input_count; ++i) {
+    method->inputs[i].is_set = method->inputs[i].value->tag == FL_NONE;
+  }
+}
+
+static fl_status fl_init_delegates(fl_method *method, const fl_plan *plan, const fl_registry *registry, uint8_t *memory, size_t at, fl_error *error) {
+  for (uint32_t i = 0; i < plan->delegates.count; ++i) {
+    fl_payload payload;
+    const char *id = NULL;
+    const char *message = "no reason given";
+    fl_backend_memory bytes = {0, 0};
+    fl_payload_open(plan, i, &payload, &id);
+    const fl_backend *backend = fl_find_backend(registry, id);
+    fl_status status = backend->measure == NULL ? FL_OK : backend->measure(backend->user, &payload, &bytes, &message);
+    if (status == FL_OK) {
+      at = bytes.persistent > 0 ? fl_align(at, 64) : at;
+      method->delegates[i] = (fl_delegate){backend, NULL};
+      status = backend->init(backend->user, &payload, bytes.persistent > 0 ? memory + at : NULL, &method->delegates[i].handle, &message);
+      at += bytes.persistent;
+    }
+    if (status != FL_OK) {
+      fl_method_destroy(method);
+      return FL_ERROR(error, status, "method '%', delegate %: backend '%' cannot load it: %", FL_TEXT(plan->name), FL_NUMBER(i), FL_TEXT(id),
+                      FL_TEXT(message));
+    }
+    method->delegate_count = i + 1;
+  }
+  return FL_OK;
+}
+
+fl_status fl_method_init(fl_method *method, const fl_program *program, uint32_t index, const fl_registry *registry, const fl_memory *memory,
+                         fl_error *error) {
+  fl_registry storage;
+  const fl_kernel_table *builtin = NULL;
+  fl_plan plan;
+  fl_requirements need;
+  fl_counts counts;
+  fl_pool pool;
+  size_t own = 0;
+  memset(method, 0, sizeof *method);
+  fl_resolve_registry(&registry, &storage, &builtin);
+  if (!fl_plan_open(program, index, &plan)) {
+    return FL_ERROR(error, FL_NOT_FOUND, "the program has no method %", FL_NUMBER(index));
+  }
+  fl_status status = fl_measure_plan(&plan, registry, &need, &own, error);
+  if (status == FL_OK) {
+    status = fl_check_memory(&plan, &need, memory, error);
+  }
+  if (status != FL_OK) {
+    return status;
+  }
+  fl_count(&plan, &counts);
+  method->program = program;
+  method->index = index;
+  method->value_count = plan.values.count;
+  method->instruction_count = (uint32_t)counts.instructions;
+  method->input_count = plan.inputs.count;
+  method->output_count = plan.outputs.count;
+  method->instruction_limit = FL_INSTRUCTION_LIMIT;
+  method->context.scratch = memory->scratch;
+  method->context.scratch_size = memory->scratch_size;
+  fl_carve(method, &counts, memory->method, &pool);
+  pool.arenas = memory->arenas;
+  for (uint32_t i = 0; i < plan.values.count; ++i) {
+    fl_make_value(&plan, i, &pool, &method->values[i]);
+  }
+  for (fl_value **item = method->pointers; item < pool.pointers; ++item) {
+    if (*item != NULL) {
+      (*item)->flags = FL_VALUE_READ;
+    }
+  }
+  uint32_t at = 0;
+  for (uint32_t chain = 0; chain < plan.chains.count; ++chain) {
+    const fl_vector instructions = fl_plan_chain(&plan, chain);
+    const uint32_t start = at;
+    for (uint32_t i = 0; i < instructions.count; ++i, ++at) {
+      uint32_t table = 0;
+      const uint8_t kind = fl_plan_instruction(&plan, instructions, i, &table);
+      fl_make_instruction(method, &plan, registry, kind, table, start, &pool, &method->instructions[at]);
+    }
+  }
+  fl_make_ports(method, &plan);
+  fl_fill_state(method, &plan);
+  status = fl_init_delegates(method, &plan, registry, (uint8_t *)memory->method, own, error);
+  if (status == FL_OK && error != NULL) {
+    error->status = FL_OK;
+    error->text[0] = 0;
+  }
+  return status;
+}
+
+void fl_method_reset(fl_method *method) {
+  fl_plan plan;
+  if (method->program != NULL && fl_plan_open(method->program, method->index, &plan)) {
+    fl_restore_values(method);
+    fl_fill_state(method, &plan);
+  }
+}
+
+void fl_method_destroy(fl_method *method) {
+  for (uint32_t i = 0; i < method->delegate_count; ++i) {
+    const fl_delegate *delegate = &method->delegates[i];
+    if (delegate->backend->destroy != NULL) {
+      delegate->backend->destroy(delegate->backend->user, delegate->handle);
+    }
+  }
+  memset(method, 0, sizeof *method);
+}

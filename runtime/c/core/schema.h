@@ -1,0 +1,183 @@
+/* The tables of a .pte file (program.fbs of ExecuTorch 1.5): field numbers, union tags, and reading from a file that fl_verify has accepted. */
+#ifndef FLAMBEAU_CORE_SCHEMA_H
+#define FLAMBEAU_CORE_SCHEMA_H
+
+#include <string.h>
+
+#include "core/internal.h"
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "the file format is little-endian and read in place"
+#endif
+
+enum { /* Program */
+  PROGRAM_VERSION = 0,
+  PROGRAM_EXECUTION_PLAN,
+  PROGRAM_CONSTANT_BUFFER,
+  PROGRAM_BACKEND_DELEGATE_DATA,
+  PROGRAM_SEGMENTS,
+  PROGRAM_CONSTANT_SEGMENT,
+  PROGRAM_MUTABLE_DATA_SEGMENTS,
+  PROGRAM_NAMED_DATA
+};
+enum { /* ExecutionPlan */
+  PLAN_NAME = 0,
+  PLAN_CONTAINER,
+  PLAN_VALUES,
+  PLAN_INPUTS,
+  PLAN_OUTPUTS,
+  PLAN_CHAINS,
+  PLAN_OPERATORS,
+  PLAN_DELEGATES,
+  PLAN_BUFFER_SIZES
+};
+enum { CONTAINER_INPUTS = 0, CONTAINER_OUTPUTS };
+enum { /* Tensor */
+  TENSOR_SCALAR_TYPE = 0,
+  TENSOR_STORAGE_OFFSET,
+  TENSOR_SIZES,
+  TENSOR_DIM_ORDER,
+  TENSOR_REQUIRES_GRAD,
+  TENSOR_DATA_BUFFER,
+  TENSOR_ALLOCATION,
+  TENSOR_LAYOUT,
+  TENSOR_DYNAMISM,
+  TENSOR_EXTRA
+};
+enum { ALLOCATION_ARENA = 0, ALLOCATION_LOW, ALLOCATION_HIGH };
+enum { EXTRA_SEGMENT = 0, EXTRA_NAME, EXTRA_LOCATION, EXTRA_DEVICE };
+enum { VALUE_TYPE = 0, VALUE_TABLE };
+enum { SCALAR_VALUE = 0, LIST_ITEMS = 0 };
+enum { OPERATOR_NAME = 0, OPERATOR_OVERLOAD };
+enum { INSTRUCTION_TYPE = 0, INSTRUCTION_TABLE };
+enum { CALL_TARGET = 0, CALL_ARGS };
+enum { MOVE_FROM = 0, MOVE_TO };
+enum { JUMP_CONDITION = 0, JUMP_DESTINATION };
+enum { FREE_VALUE = 0 };
+enum { CHAIN_INSTRUCTIONS = 2 };
+enum { DELEGATE_ID = 0, DELEGATE_PROCESSED, DELEGATE_SPECS };
+enum { REFERENCE_LOCATION = 0, REFERENCE_INDEX };
+enum { SPEC_KEY = 0, SPEC_VALUE };
+enum { BUFFER_STORAGE = 0 };
+enum { SEGMENT_OFFSET = 0, SEGMENT_SIZE };
+enum { SUBSEGMENT_INDEX = 0, SUBSEGMENT_OFFSETS };
+enum { NAMED_KEY = 0, NAMED_SEGMENT };
+
+enum { /* KernelTypes */
+  VALUE_NULL = 1,
+  VALUE_INT,
+  VALUE_BOOL,
+  VALUE_DOUBLE,
+  VALUE_TENSOR,
+  VALUE_STRING,
+  VALUE_INT_LIST,
+  VALUE_DOUBLE_LIST,
+  VALUE_BOOL_LIST,
+  VALUE_TENSOR_LIST,
+  VALUE_OPTIONAL_TENSOR_LIST
+};
+enum { /* InstructionArguments */
+  INSTRUCTION_KERNEL = 1,
+  INSTRUCTION_DELEGATE,
+  INSTRUCTION_MOVE,
+  INSTRUCTION_JUMP_FALSE,
+  INSTRUCTION_FREE
+};
+
+static inline uint16_t fl_read_u16(const uint8_t *p) {
+  uint16_t v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+
+static inline uint32_t fl_read_u32(const uint8_t *p) {
+  uint32_t v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+
+static inline int32_t fl_read_i32(const uint8_t *p) {
+  int32_t v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+
+static inline int64_t fl_read_i64(const uint8_t *p) {
+  int64_t v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+
+static inline uint64_t fl_read_u64(const uint8_t *p) {
+  uint64_t v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+
+/* Position of a field, 0 when the table leaves it at its default (or is 0 itself). */
+static inline uint32_t fl_field(const uint8_t *file, uint32_t table, uint32_t id) {
+  if (table == 0) {
+    return 0;
+  }
+  const uint32_t vtable = table - fl_read_u32(file + table);
+  const uint32_t entry = 4 + 2 * id;
+  if (entry >= fl_read_u16(file + vtable)) {
+    return 0;
+  }
+  const uint32_t offset = fl_read_u16(file + vtable + entry);
+  return offset == 0 ? 0 : table + offset;
+}
+
+static inline uint8_t fl_field_u8(const uint8_t *file, uint32_t table, uint32_t id) {
+  const uint32_t at = fl_field(file, table, id);
+  return at == 0 ? 0 : file[at];
+}
+
+static inline uint32_t fl_field_u32(const uint8_t *file, uint32_t table, uint32_t id) {
+  const uint32_t at = fl_field(file, table, id);
+  return at == 0 ? 0 : fl_read_u32(file + at);
+}
+
+static inline int32_t fl_field_i32(const uint8_t *file, uint32_t table, uint32_t id) {
+  const uint32_t at = fl_field(file, table, id);
+  return at == 0 ? 0 : fl_read_i32(file + at);
+}
+
+static inline int64_t fl_field_i64(const uint8_t *file, uint32_t table, uint32_t id) {
+  const uint32_t at = fl_field(file, table, id);
+  return at == 0 ? 0 : fl_read_i64(file + at);
+}
+
+static inline uint64_t fl_field_u64(const uint8_t *file, uint32_t table, uint32_t id) {
+  const uint32_t at = fl_field(file, table, id);
+  return at == 0 ? 0 : fl_read_u64(file + at);
+}
+
+/* What a field of offset type refers to: a table, string or vector; 0 when absent. */
+static inline uint32_t fl_child(const uint8_t *file, uint32_t table, uint32_t id) {
+  const uint32_t at = fl_field(file, table, id);
+  return at == 0 ? 0 : at + fl_read_u32(file + at);
+}
+
+static inline fl_vector fl_child_vector(const uint8_t *file, uint32_t table, uint32_t id) {
+  const uint32_t at = fl_child(file, table, id);
+  return at == 0 ? (fl_vector){0, 0} : (fl_vector){at + 4, fl_read_u32(file + at)};
+}
+
+/* "" when absent. */
+static inline const char *fl_child_string(const uint8_t *file, uint32_t table, uint32_t id) {
+  const uint32_t at = fl_child(file, table, id);
+  return at == 0 ? "" : (const char *)(file + at + 4);
+}
+
+/* Table `index` of a vector of tables. */
+static inline uint32_t fl_element(const uint8_t *file, fl_vector vector, uint32_t index) {
+  const uint32_t at = vector.at + 4 * index;
+  return at + fl_read_u32(file + at);
+}
+
+static inline int32_t fl_element_i32(const uint8_t *file, fl_vector vector, uint32_t index) {
+  return fl_read_i32(file + vector.at + (size_t)4 * index);
+}
+
+#endif

@@ -1,0 +1,56 @@
+/* What the author of a backend implements: a table of functions that runs the delegates of a program which name this backend.
+ *
+ * Life of a delegate: the program is asked how much memory it needs (`measure`), the caller provides it, `init` builds the delegate in it,
+ * `execute` runs it any number of times, `destroy` releases what the backend itself acquired. All calls for one method come from the thread
+ * that owns the method at that time; calls for different methods may come at once, so what a backend shares between delegates it must guard.
+ */
+#ifndef FLAMBEAU_BACKEND_H
+#define FLAMBEAU_BACKEND_H
+
+#include "flambeau/error.h"
+#include "flambeau/kernel.h"
+
+/* One delegate as the program stores it. Everything pointed to lies in the program and lives as long. */
+typedef struct fl_payload {
+  const void *data;              /* what the backend's compiler wrote ("processed"); aligned to at least 16 in files of the usual writers */
+  size_t size;
+  uint32_t compile_spec_count;
+  const char *method;            /* name of the method that the delegate belongs to */
+  const struct fl_program *program;
+  uint32_t reserved;             /* where the compile specs are */
+} fl_payload;
+
+typedef struct fl_compile_spec {
+  const char *key;
+  const void *value;
+  size_t size;
+} fl_compile_spec;
+
+/* Memory of one delegate, 64-byte aligned. */
+typedef struct fl_backend_memory {
+  size_t persistent; /* kept from init to destroy */
+  size_t scratch;    /* only during execute; shared with kernels and other delegates */
+} fl_backend_memory;
+
+typedef struct fl_backend {
+  const char *name; /* the id that programs use, "XnnpackBackend" */
+  void *user;       /* the backend's own, passed to every function */
+  /* Nonzero when delegates can run now (a device may be absent). NULL: always. */
+  int (*is_available)(void *user);
+  /* The memory that `init` and `execute` will get. NULL: none. On failure, the static text `*message` says why. */
+  fl_status (*measure)(void *user, const fl_payload *payload, fl_backend_memory *memory, const char **message);
+  /* Must check the payload: it comes from a file. `persistent` has the measured size. `*handle` is what the other functions get. */
+  fl_status (*init)(void *user, const fl_payload *payload, void *persistent, void **handle, const char **message);
+  /* `args`: the delegate's inputs, then its outputs; outputs are written in place, dynamic ones resized with fl_resize. */
+  fl_status (*execute)(void *user, void *handle, fl_context *context, fl_value *const *args, size_t count);
+  /* NULL: nothing to do. */
+  void (*destroy)(void *user, void *handle);
+} fl_backend;
+
+/* Compile spec `index` (below compile_spec_count) of a delegate. */
+FL_API fl_compile_spec fl_payload_compile_spec(const fl_payload *payload, uint32_t index);
+
+/* Backends that this library was built with. */
+FL_API const fl_backend *const *fl_builtin_backends(size_t *count);
+
+#endif
