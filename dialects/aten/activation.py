@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.families import FloatUnaryOp, UnaryOp
+from flambeau.dialects.aten.families import FloatOnlyUnaryOp, FloatUnaryOp, UnaryOp, require_category
+from flambeau.dialects.aten.numerics import cast_to, element_of_array, erf, in_float, sigmoid, softplus, widened
 from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import aten
+from flambeau.dialects.row import SchemaOp, aten
+from flambeau.dialects.types import Tensor, broadcast, element_of, normalize_dim, shape_of, tensor, tensor_type
 
 
 @aten("relu(Tensor self) -> Tensor", core=True)
@@ -24,23 +29,321 @@ class SigmoidOp(FloatUnaryOp):
 
     @staticmethod
     def numpy(x: Array) -> Array:
-        from flambeau.dialects.aten.numerics import to_float
+        return in_float(sigmoid, x)
 
-        x = to_float(x)
-        positive = np.exp(-np.abs(x))
-        return np.where(x >= 0, 1 / (1 + positive), positive / (1 + positive)).astype(x.dtype)
+
+@aten("tanh(Tensor self) -> Tensor", core=True)
+class TanhOp(FloatUnaryOp):
+    """The hyperbolic tangent."""
+
+    @staticmethod
+    def numpy(x: Array) -> Array:
+        return in_float(np.tanh, x)
+
+
+@aten('gelu(Tensor self, *, str approximate="none") -> Tensor', core=True)
+class GeluOp(FloatOnlyUnaryOp):
+    """x times the normal distribution function of x; `approximate = "tanh"` approximates it with a tanh."""
+
+    @staticmethod
+    def infer(x: Tensor, approximate: str = "none", *_: Any) -> Tensor:
+        if approximate not in ("none", "tanh"):
+            raise ValueError(f"approximate must be 'none' or 'tanh', got {approximate!r}")
+        return FloatOnlyUnaryOp.infer(x)
+
+    @staticmethod
+    def numpy(x: Array, approximate: str) -> Array:
+        wide = widened(x)
+        if approximate == "tanh":
+            half = 0.5 * (1 + np.tanh(math.sqrt(2 / math.pi) * (wide + 0.044715 * wide * wide * wide)))
+        else:
+            half = 0.5 * (1 + erf(wide * math.sqrt(0.5)))
+        return (wide * half).astype(x.dtype)
+
+
+@aten("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", core=True)
+class EluOp(FloatOnlyUnaryOp):
+    """scale * x above 0, scale * alpha * (exp(input_scale * x) - 1) elsewhere."""
+
+    @staticmethod
+    def numpy(x: Array, alpha: float, scale: float, input_scale: float) -> Array:
+        wide = widened(x)
+        below = alpha * scale * np.expm1(np.minimum(wide, 0) * input_scale)
+        return np.where(wide > 0, wide * scale, below).astype(x.dtype)
+
+
+@aten("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", core=True)
+class HardtanhOp(UnaryOp):
+    """x limited to [min_val, max_val]; NaN stays NaN."""
+
+    @staticmethod
+    def numpy(x: Array, min_val: float, max_val: float) -> Array:
+        element = element_of_array(x)
+        return np.minimum(np.maximum(x, cast_to(min_val, element)), cast_to(max_val, element))
+
+
+@aten("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", core=True)
+class LeakyReluOp(FloatOnlyUnaryOp):
+    """x above 0, negative_slope * x elsewhere."""
+
+    @staticmethod
+    def numpy(x: Array, negative_slope: float) -> Array:
+        wide = widened(x)
+        return np.where(wide > 0, wide, wide * negative_slope).astype(x.dtype)
 
 
 @aten("silu(Tensor self) -> Tensor", keep=True)
-class SiluOp(UnaryOp):
+class SiluOp(FloatOnlyUnaryOp):
     """The sigmoid-weighted unit: x * sigmoid(x)."""
 
     @staticmethod
     def numpy(x: Array) -> Array:
-        return (x * SigmoidOp.numpy(x)).astype(x.dtype)
+        return in_float(lambda wide: wide * sigmoid(wide), x)
 
     @staticmethod
     def decompose(x: SSAValue) -> SSAValue:
         from flambeau.dialects.aten.arithmetic import MulTensorOp
 
-        return MulTensorOp(x, SigmoidOp(x).result).result
+        return MulTensorOp(x, SigmoidOp(x)).result
+
+
+@aten("relu6(Tensor self) -> Tensor")
+class Relu6Op(UnaryOp):
+    """x limited to [0, 6]."""
+
+    @staticmethod
+    def numpy(x: Array) -> Array:
+        return HardtanhOp.numpy(x, 0, 6)
+
+    @staticmethod
+    def decompose(x: SSAValue) -> SSAValue:
+        return HardtanhOp(x, 0, 6).result
+
+
+@aten("hardsigmoid(Tensor self) -> Tensor", keep=True)
+class HardsigmoidOp(FloatOnlyUnaryOp):
+    """(x + 3) limited to [0, 6], over 6."""
+
+    @staticmethod
+    def numpy(x: Array) -> Array:
+        return in_float(lambda wide: np.minimum(np.maximum(wide + 3, 0), 6) / 6, x)
+
+    @staticmethod
+    def decompose(x: SSAValue) -> SSAValue:
+        from flambeau.dialects.aten.arithmetic import AddScalarOp, DivScalarOp
+
+        return DivScalarOp(HardtanhOp(AddScalarOp(x, 3), 0, 6), 6).result
+
+
+@aten("hardswish(Tensor self) -> Tensor", keep=True)
+class HardswishOp(FloatOnlyUnaryOp):
+    """x times (x + 3) limited to [0, 6], over 6."""
+
+    @staticmethod
+    def numpy(x: Array) -> Array:
+        return in_float(lambda wide: wide * np.minimum(np.maximum(wide + 3, 0), 6) / 6, x)
+
+    @staticmethod
+    def decompose(x: SSAValue) -> SSAValue:
+        from flambeau.dialects.aten.arithmetic import AddScalarOp, DivScalarOp, MulTensorOp
+
+        return DivScalarOp(MulTensorOp(x, HardtanhOp(AddScalarOp(x, 3), 0, 6)), 6).result
+
+
+@aten("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", keep=True)
+class SoftplusOp(FloatOnlyUnaryOp):
+    """log(1 + exp(beta * x)) / beta, and x itself where beta * x exceeds the threshold."""
+
+    @staticmethod
+    def numpy(x: Array, beta: float, threshold: float) -> Array:
+        wide = widened(x)
+        return np.where(wide * beta > threshold, wide, softplus(wide * beta) / beta).astype(x.dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, beta: float, threshold: float) -> SSAValue:
+        from flambeau.dialects.aten.arithmetic import DivScalarOp, MulScalarOp
+        from flambeau.dialects.aten.comparison import GtScalarOp, WhereSelfOp
+        from flambeau.dialects.aten.math import ExpOp, Log1pOp
+
+        scaled = x if beta == 1 else MulScalarOp(x, beta).result
+        smooth = Log1pOp(ExpOp(scaled)).result
+        return WhereSelfOp(GtScalarOp(scaled, threshold), x, smooth if beta == 1 else DivScalarOp(smooth, beta)).result
+
+
+@aten("mish(Tensor self) -> Tensor", keep=True)
+class MishOp(FloatOnlyUnaryOp):
+    """x * tanh(softplus(x))."""
+
+    @staticmethod
+    def numpy(x: Array) -> Array:
+        return in_float(lambda wide: wide * np.tanh(softplus(wide)), x)
+
+    @staticmethod
+    def decompose(x: SSAValue) -> SSAValue:
+        from flambeau.dialects.aten.arithmetic import MulTensorOp
+
+        return MulTensorOp(x, TanhOp(SoftplusOp(x))).result
+
+
+@aten("celu(Tensor self, Scalar alpha=1.) -> Tensor")
+class CeluOp(FloatOnlyUnaryOp):
+    """x above 0, alpha * (exp(x / alpha) - 1) elsewhere."""
+
+    @staticmethod
+    def numpy(x: Array, alpha: float) -> Array:
+        return EluOp.numpy(x, alpha, 1, 1 / alpha)
+
+    @staticmethod
+    def decompose(x: SSAValue, alpha: float) -> SSAValue:
+        return EluOp(x, alpha, 1.0, 1 / alpha).result
+
+
+SELU_ALPHA = 1.6732632423543772848170429916717
+SELU_SCALE = 1.0507009873554804934193349852946
+
+
+@aten("selu(Tensor self) -> Tensor")
+class SeluOp(FloatOnlyUnaryOp):
+    """The exponential linear unit whose two constants keep mean 0 and variance 1 (Klambauer et al., 2017)."""
+
+    @staticmethod
+    def numpy(x: Array) -> Array:
+        return EluOp.numpy(x, SELU_ALPHA, SELU_SCALE, 1)
+
+    @staticmethod
+    def decompose(x: SSAValue) -> SSAValue:
+        return EluOp(x, SELU_ALPHA, SELU_SCALE).result
+
+
+@aten("log_sigmoid(Tensor self) -> Tensor", keep=True)
+class LogSigmoidOp(FloatOnlyUnaryOp):
+    """log(sigmoid(x)) without overflow."""
+
+    @staticmethod
+    def numpy(x: Array) -> Array:
+        return in_float(lambda wide: -softplus(-wide), x)
+
+    @staticmethod
+    def decompose(x: SSAValue) -> SSAValue:
+        from flambeau.dialects.aten.arithmetic import SubTensorOp
+        from flambeau.dialects.aten.comparison import ClampOp
+        from flambeau.dialects.aten.math import AbsOp, ExpOp, Log1pOp, NegOp
+
+        return SubTensorOp(ClampOp(x, None, 0), Log1pOp(ExpOp(NegOp(AbsOp(x))))).result
+
+
+@aten("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor")
+class HardshrinkOp(FloatOnlyUnaryOp):
+    """0 within [-lambd, lambd], x elsewhere."""
+
+    @staticmethod
+    def numpy(x: Array, lambd: float) -> Array:
+        wide = widened(x)
+        return np.where((wide >= -lambd) & (wide <= lambd), np.zeros((), x.dtype), x)
+
+    @staticmethod
+    def decompose(x: SSAValue, lambd: float) -> SSAValue:
+        from flambeau.dialects.aten.comparison import LeScalarOp, WhereScalarSelfOp
+        from flambeau.dialects.aten.math import AbsOp
+
+        return WhereScalarSelfOp(LeScalarOp(AbsOp(x), lambd), 0, x).result
+
+
+@aten("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor")
+class SoftshrinkOp(FloatOnlyUnaryOp):
+    """x moved towards 0 by lambd, and 0 within [-lambd, lambd]; NaN stays NaN."""
+
+    @staticmethod
+    def numpy(x: Array, lambd: float) -> Array:
+        wide = widened(x)
+        return np.where(wide > lambd, wide - lambd, np.where(wide < -lambd, wide + lambd, wide * 0)).astype(x.dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, lambd: float) -> SSAValue:
+        from flambeau.dialects.aten.arithmetic import AddScalarOp, MulScalarOp, SubScalarOp
+        from flambeau.dialects.aten.comparison import GtScalarOp, LtScalarOp, WhereSelfOp
+
+        inner = WhereSelfOp(LtScalarOp(x, -lambd), AddScalarOp(x, lambd), MulScalarOp(x, 0))
+        return WhereSelfOp(GtScalarOp(x, lambd), SubScalarOp(x, lambd), inner).result
+
+
+@aten("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor")
+class ThresholdOp(UnaryOp):
+    """x above the threshold, `value` elsewhere; NaN stays NaN."""
+
+    @staticmethod
+    def numpy(x: Array, threshold: float, value: float) -> Array:
+        element = element_of_array(x)
+        return np.where(x <= cast_to(threshold, element), cast_to(value, element), x)
+
+    @staticmethod
+    def decompose(x: SSAValue, threshold: float, value: float) -> SSAValue:
+        from flambeau.dialects.aten.comparison import LeScalarOp, MaskedFillScalarOp
+
+        return MaskedFillScalarOp(x, LeScalarOp(x, threshold), value).result
+
+
+@aten("prelu(Tensor self, Tensor weight) -> Tensor")
+class PreluOp(SchemaOp):
+    """x above 0, weight * x elsewhere; the weight has one element, or one per channel (dimension 1)."""
+
+    inplace = (0,)
+
+    @staticmethod
+    def infer(x: Tensor, weight: Tensor) -> Tensor:
+        require_category("prelu", x, at_least=2)
+        if element_of(x) != element_of(weight):
+            raise TypeError(f"the weight must have the input's element type, got {element_of(weight)} and {element_of(x)}")
+        broadcast(shape_of(x), prelu_weight_shape(shape_of(x), shape_of(weight)))
+        return tensor(element_of(x), shape_of(x))
+
+    @staticmethod
+    def numpy(x: Array, weight: Array) -> Array:
+        wide = widened(x)
+        return np.where(wide > 0, wide, wide * weight.reshape(prelu_weight_shape(x.shape, weight.shape))).astype(x.dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, weight: SSAValue) -> SSAValue:
+        from flambeau.dialects.aten.arithmetic import MulTensorOp
+        from flambeau.dialects.aten.comparison import GtScalarOp, WhereSelfOp
+        from flambeau.dialects.aten.view import ViewOp
+
+        shape = prelu_weight_shape(shape_of(x), shape_of(weight))
+        spread = weight if shape == shape_of(weight) else ViewOp(weight, shape).result
+        return WhereSelfOp(GtScalarOp(x, 0), x, MulTensorOp(x, spread)).result
+
+
+def prelu_weight_shape(shape: tuple[int, ...], weight: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape in which a parametric ReLU's weight broadcasts with an input of `shape`."""
+    if len(weight) > 1:
+        raise ValueError(f"the weight must be a vector or a scalar, got shape {list(weight)}")
+    if not weight or (weight == (1,) and len(shape) < 2):
+        return ()
+    return (*weight, *(1,) * (len(shape) - 2))
+
+
+@aten("glu(Tensor self, int dim=-1) -> Tensor", keep=True)
+class GluOp(SchemaOp):
+    """The first half along `dim` times the sigmoid of the second half."""
+
+    @staticmethod
+    def infer(x: Tensor, dim: int = -1) -> Tensor:
+        shape = list(shape_of(x))
+        axis = normalize_dim(dim, len(shape))
+        if not shape or shape[axis] % 2:
+            raise ValueError(f"dimension {dim} must have an even size, got shape {shape}")
+        shape[axis] //= 2
+        return FloatOnlyUnaryOp.infer(tensor(element_of(x), shape))
+
+    @staticmethod
+    def numpy(x: Array, dim: int) -> Array:
+        first, second = np.split(widened(x), 2, axis=dim)
+        return (first * sigmoid(second)).astype(x.dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, dim: int) -> SSAValue:
+        from flambeau.dialects.aten.arithmetic import MulTensorOp
+        from flambeau.dialects.aten.view import SliceTensorOp
+
+        half = GluOp.infer(tensor_type(x), dim).get_shape()[dim]
+        return MulTensorOp(SliceTensorOp(x, dim, 0, half), SigmoidOp(SliceTensorOp(x, dim, half, 2 * half))).result

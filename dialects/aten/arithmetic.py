@@ -1,11 +1,26 @@
-"""Elementwise arithmetic on two operands."""
+"""Elementwise arithmetic on two or three operands."""
 
 from __future__ import annotations
 
-from flambeau.dialects.aten.families import BinaryOp
-from flambeau.dialects.aten.numerics import cast_operands
-from flambeau.dialects.lazy import Array
-from flambeau.dialects.row import aten
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from flambeau.dialects.aten.families import BinaryOp, FloatBinaryOp, float_element, operand_shape, promote_values, require_category
+from flambeau.dialects.aten.numerics import cast_operands, float_operands, widened
+from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.row import SchemaOp, aten
+from flambeau.dialects.types import Tensor, broadcast, promote_operands, tensor
+
+
+def scaled_sum(a: Any, b: Any, alpha: float, sign: int = 1) -> Array:
+    """Gives a + sign * alpha * b in the operands' common type."""
+    a, b = cast_operands(a, b)
+    if alpha != 1:
+        b = (widened(b) * widened(b).dtype.type(alpha)) if b.dtype.kind != "b" else b & bool(alpha)
+    if sign < 0:
+        return (widened(a) - b).astype(a.dtype)
+    return (widened(a) + b).astype(a.dtype)
 
 
 @aten("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", core=True)
@@ -14,8 +29,78 @@ class AddTensorOp(BinaryOp):
 
     @staticmethod
     def numpy(a: Array, b: Array, alpha: float) -> Array:
-        a, b = cast_operands(a, b)
-        return a + b if alpha == 1 else a + b.dtype.type(alpha) * b
+        return scaled_sum(a, b, alpha)
+
+
+@aten("add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", core=True)
+class AddScalarOp(BinaryOp):
+    """a + alpha * b for a number b."""
+
+    @staticmethod
+    def numpy(a: Array, b: float, alpha: float) -> Array:
+        return scaled_sum(a, b, alpha)
+
+
+class SubtractOp(BinaryOp):
+    """A difference; bools have none."""
+
+    @staticmethod
+    def infer(a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:
+        require_category("subtraction", a, b, at_least=1)
+        return BinaryOp.infer(a, b)
+
+
+@aten("sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", core=True)
+class SubTensorOp(SubtractOp):
+    """a - alpha * b."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array, alpha: float) -> Array:
+        return scaled_sum(a, b, alpha, -1)
+
+
+@aten("sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", core=True)
+class SubScalarOp(SubtractOp):
+    """a - alpha * b for a number b."""
+
+    @staticmethod
+    def numpy(a: Array, b: float, alpha: float) -> Array:
+        return scaled_sum(a, b, alpha, -1)
+
+
+@aten("rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", keep=True)
+class RsubScalarOp(SubtractOp):
+    """b - alpha * a for a number b."""
+
+    @staticmethod
+    def numpy(a: Array, b: float, alpha: float) -> Array:
+        a, b_cast = cast_operands(a, b)
+        return scaled_sum(b_cast, a, alpha, -1)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: float, alpha: float) -> SSAValue:
+        from flambeau.dialects.aten.math import NegOp
+
+        return AddScalarOp(NegOp(a if alpha == 1 else MulScalarOp(a, alpha)), b).result
+
+
+@aten("rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor")
+class RsubTensorOp(SubtractOp):
+    """b - alpha * a."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array, alpha: float) -> Array:
+        return scaled_sum(b, a, alpha, -1)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: SSAValue, alpha: float) -> SSAValue:
+        return SubTensorOp(b, a, alpha).result
+
+
+def product(a: Any, b: Any) -> Array:
+    """Gives a * b in the operands' common type."""
+    a, b = cast_operands(a, b)
+    return a * b
 
 
 @aten("mul.Tensor(Tensor self, Tensor other) -> Tensor", core=True)
@@ -24,5 +109,251 @@ class MulTensorOp(BinaryOp):
 
     @staticmethod
     def numpy(a: Array, b: Array) -> Array:
-        a, b = cast_operands(a, b)
-        return a * b
+        return product(a, b)
+
+
+@aten("mul.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
+class MulScalarOp(BinaryOp):
+    """a * b for a number b."""
+
+    @staticmethod
+    def numpy(a: Array, b: float) -> Array:
+        return product(a, b)
+
+
+def quotient(a: Any, b: Any, rounding_mode: str | None = None) -> Array:
+    """Gives a / b: of integers as a float, or rounded to an integer towards zero ("trunc") or down ("floor") in the common type."""
+    if rounding_mode is None:
+        a, b = float_operands(a, b)
+        return (widened(a) / widened(b)).astype(a.dtype)
+    a, b = cast_operands(a, b)
+    if rounding_mode == "floor":
+        return np.asarray(np.floor_divide(widened(a), widened(b))).astype(a.dtype)
+    if a.dtype.kind in "iub":
+        floor = np.floor_divide(a, b)
+        return floor + ((a != floor * b) & ((a < 0) != (b < 0))).astype(a.dtype)
+    return np.trunc(widened(a) / widened(b)).astype(a.dtype)
+
+
+@aten("div.Tensor(Tensor self, Tensor other) -> Tensor", core=True)
+class DivTensorOp(FloatBinaryOp):
+    """a / b; integers give a float."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        return quotient(a, b)
+
+
+@aten("div.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
+class DivScalarOp(FloatBinaryOp):
+    """a / b for a number b; integers give a float."""
+
+    @staticmethod
+    def numpy(a: Array, b: float) -> Array:
+        return quotient(a, b)
+
+
+class DivideModeOp(BinaryOp):
+    """A quotient with a rounding mode: None, "trunc" (towards zero) or "floor" (down)."""
+
+    @staticmethod
+    def infer(a: Tensor | float, b: Tensor | float, rounding_mode: str | None = None, *_: Any) -> Tensor:
+        if rounding_mode not in (None, "trunc", "floor"):
+            raise ValueError(f"rounding_mode must be None, 'trunc' or 'floor', got {rounding_mode!r}")
+        return FloatBinaryOp.infer(a, b) if rounding_mode is None else BinaryOp.infer(a, b)
+
+
+@aten("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", core=True)
+class DivTensorModeOp(DivideModeOp):
+    """a / b, rounded as `rounding_mode` says."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array, rounding_mode: str | None) -> Array:
+        return quotient(a, b, rounding_mode)
+
+
+@aten("div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor", core=True)
+class DivScalarModeOp(DivideModeOp):
+    """a / b for a number b, rounded as `rounding_mode` says."""
+
+    @staticmethod
+    def numpy(a: Array, b: float, rounding_mode: str | None) -> Array:
+        return quotient(a, b, rounding_mode)
+
+
+@aten("floor_divide(Tensor self, Tensor other) -> Tensor", keep=True)
+class FloorDivideOp(BinaryOp):
+    """a / b rounded down."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        return quotient(a, b, "floor")
+
+    @staticmethod
+    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
+        return DivTensorModeOp(a, b, "floor").result
+
+
+@aten("floor_divide.Scalar(Tensor self, Scalar other) -> Tensor")
+class FloorDivideScalarOp(BinaryOp):
+    """a / b for a number b, rounded down."""
+
+    @staticmethod
+    def numpy(a: Array, b: float) -> Array:
+        return quotient(a, b, "floor")
+
+    @staticmethod
+    def decompose(a: SSAValue, b: float) -> SSAValue:
+        return DivScalarModeOp(a, b, "floor").result
+
+
+def division_rest(function: Any, a: Any, b: Any) -> Array:
+    """`np.fmod` (sign of a) or `np.remainder` (sign of b) in the operands' common type."""
+    a, b = cast_operands(a, b)
+    return np.asarray(function(widened(a), widened(b))).astype(a.dtype)
+
+
+@aten("fmod.Tensor(Tensor self, Tensor other) -> Tensor", core=True)
+class FmodTensorOp(BinaryOp):
+    """The rest of the division rounded towards zero: it has the sign of a."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        return division_rest(np.fmod, a, b)
+
+
+@aten("fmod.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
+class FmodScalarOp(BinaryOp):
+    """The rest of the division by a number rounded towards zero: it has the sign of a."""
+
+    @staticmethod
+    def numpy(a: Array, b: float) -> Array:
+        return division_rest(np.fmod, a, b)
+
+
+@aten("remainder.Tensor(Tensor self, Tensor other) -> Tensor", core=True)
+class RemainderTensorOp(BinaryOp):
+    """The rest of the division rounded down: it has the sign of b."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        return division_rest(np.remainder, a, b)
+
+
+@aten("remainder.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
+class RemainderScalarOp(BinaryOp):
+    """The rest of the division by a number rounded down: it has the sign of b."""
+
+    @staticmethod
+    def numpy(a: Array, b: float) -> Array:
+        return division_rest(np.remainder, a, b)
+
+
+@aten("remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor")
+class RemainderScalarTensorOp(BinaryOp):
+    """The rest of a number's division by b rounded down: it has the sign of b."""
+
+    @staticmethod
+    def numpy(a: float, b: Array) -> Array:
+        return division_rest(np.remainder, a, b)
+
+    @staticmethod
+    def decompose(a: float, b: SSAValue) -> SSAValue:
+        from flambeau.dialects.aten.creation import number_for, to_element
+
+        element = promote_values(a, b)
+        return RemainderTensorOp(number_for(a, element), to_element(b, element)).result
+
+
+class TernaryOp(SchemaOp):
+    """Elementwise, three tensors, broadcast and promoted."""
+
+    inplace = (0, 1, 2)
+
+    @staticmethod
+    def infer(a: Tensor, b: Tensor, c: Tensor | float, *_: Any) -> Tensor:
+        return tensor(promote_operands(a, b, c), broadcast(*map(operand_shape, (a, b, c))))
+
+
+@aten("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor")
+class AddcmulOp(TernaryOp):
+    """a + value * b * c."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array, c: Array, value: float) -> Array:
+        a, b, c = cast_operands(a, b, c)
+        return (widened(a) + widened(a).dtype.type(value) * widened(b) * widened(c)).astype(a.dtype)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: SSAValue, c: SSAValue, value: float) -> SSAValue:
+        return AddTensorOp(a, MulTensorOp(b, c), value).result
+
+
+@aten("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor")
+class AddcdivOp(TernaryOp):
+    """a + value * b / c, of floats."""
+
+    @staticmethod
+    def infer(a: Tensor, b: Tensor, c: Tensor | float, *_: Any) -> Tensor:
+        require_category("addcdiv", a, b, c, at_least=2)
+        return TernaryOp.infer(a, b, c)
+
+    @staticmethod
+    def numpy(a: Array, b: Array, c: Array, value: float) -> Array:
+        a, b, c = cast_operands(a, b, c)
+        return (widened(a) + widened(a).dtype.type(value) * widened(b) / widened(c)).astype(a.dtype)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: SSAValue, c: SSAValue, value: float) -> SSAValue:
+        return AddTensorOp(a, DivTensorOp(b, c), value).result
+
+
+class InterpolateOp(TernaryOp):
+    """A point between two tensors, of floats; from whichever end is nearer, so that both ends are exact."""
+
+    inplace = (0, 1)
+
+    @staticmethod
+    def infer(a: Tensor, b: Tensor, c: Tensor | float, *_: Any) -> Tensor:
+        require_category("lerp", a, b, at_least=2)
+        return tensor(float_element(promote_operands(a, b)), broadcast(*map(operand_shape, (a, b, c))))
+
+
+def interpolated(a: Array, b: Array, number: Any) -> Array:
+    """Gives a + weight * (b - a)."""
+    wide, end = widened(a), widened(b)
+    weight: Array = np.asarray(number).astype(wide.dtype)
+    distance: Array = end - wide
+    return np.where(np.abs(weight) < 0.5, wide + weight * distance, end - distance * (1 - weight)).astype(a.dtype)
+
+
+@aten("lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor")
+class LerpScalarOp(InterpolateOp):
+    """a + weight * (b - a) for a number as weight."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array, weight: float) -> Array:
+        return interpolated(a, b, weight)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: SSAValue, weight: float) -> SSAValue:
+        distance = SubTensorOp(b, a)
+        return (AddTensorOp(a, distance, weight) if abs(weight) < 0.5 else SubTensorOp(b, distance, 1 - weight)).result
+
+
+@aten("lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor")
+class LerpTensorOp(InterpolateOp):
+    """a + weight * (b - a)."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array, weight: Array) -> Array:
+        return interpolated(a, b, weight)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: SSAValue, weight: SSAValue) -> SSAValue:
+        from flambeau.dialects.aten.comparison import LtScalarOp, WhereSelfOp
+        from flambeau.dialects.aten.math import AbsOp
+
+        distance = SubTensorOp(b, a)
+        from_end = SubTensorOp(b, MulTensorOp(distance, RsubScalarOp.decompose(weight, 1, 1)))
+        return WhereSelfOp(LtScalarOp(AbsOp(weight), 0.5), AddTensorOp(a, MulTensorOp(weight, distance)), from_end).result

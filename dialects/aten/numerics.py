@@ -1,7 +1,9 @@
-"""numpy with PyTorch's type promotion, for the meanings of rows."""
+"""numpy with PyTorch's types, for the meanings of rows."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 from xdsl.dialects.builtin import f32
@@ -18,15 +20,56 @@ def element_of_array(x: Array) -> Any:
     return row.element
 
 
+def operand_kind(operand: Array | bool | int | float) -> Any:
+    """An operand as type promotion sees it: a tensor type, or the Python number itself."""
+    return operand if isinstance(operand, bool | int | float) else tensor(element_of_array(operand), operand.shape)
+
+
+def cast_to(x: Any, element: Any) -> Any:
+    """An array or a Python number as an array of an element type."""
+    return np.asarray(x).astype(numpy_dtype(element), copy=False)
+
+
 def cast_operands(*operands: Any) -> tuple[Any, ...]:
     """The operands (arrays, or Python numbers) in the type that `torch.result_type` gives them."""
-    kinds = [
-        operand if isinstance(operand, bool | int | float) else tensor(element_of_array(operand), operand.shape) for operand in operands
-    ]
-    dtype = numpy_dtype(promote_operands(*kinds))
-    return tuple(np.asarray(operand).astype(dtype, copy=False) for operand in operands)
+    element = promote_operands(*map(operand_kind, operands))
+    return tuple(cast_to(operand, element) for operand in operands)
+
+
+def float_operands(*operands: Any) -> tuple[Any, ...]:
+    """As `cast_operands`; integers and bools become the default float."""
+    element = promote_operands(*map(operand_kind, operands))
+    element = element if dtype_of(element).category == 2 else f32
+    return tuple(cast_to(operand, element) for operand in operands)
 
 
 def to_float(x: Array) -> Array:
     """Integers and bools as the default float; floats as they are."""
     return x if dtype_of(element_of_array(x)).category == 2 else x.astype(numpy_dtype(f32))
+
+
+def widened(x: Array) -> Array:
+    """The half types as float32, in which PyTorch computes a step of several operations before it rounds; others as they are."""
+    return x.astype(numpy_dtype(f32)) if x.dtype.name in ("float16", "bfloat16") else x
+
+
+def in_float(function: Callable[[Any], Any], x: Array) -> Array:
+    """`function` of `x` as a float, computed widened, rounded once."""
+    x = to_float(x)
+    return np.asarray(function(widened(x))).astype(x.dtype, copy=False)
+
+
+def erf(x: Array) -> Array:
+    """The error function, correct to the last bits of float64."""
+    return np.asarray(np.frompyfunc(math.erf, 1, 1)(x)).astype(x.dtype)
+
+
+def sigmoid(x: Array) -> Array:
+    """1 / (1 + exp(-x)) without overflow, of floats."""
+    small = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1 / (1 + small), small / (1 + small)).astype(x.dtype, copy=False)
+
+
+def softplus(x: Array) -> Array:
+    """log(1 + exp(x)) without overflow, of floats."""
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))

@@ -1,0 +1,598 @@
+"""Tensors from nothing but numbers, and tensors with another's content in another type."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import f32, i64
+from xdsl.ir import Attribute, SSAValue
+
+from flambeau.dialects.aten.families import IdentityOp, chosen_element, operand_shape
+from flambeau.dialects.aten.numerics import cast_to, element_of_array
+from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.row import SchemaOp, aten
+from flambeau.dialects.types import Tensor, broadcast, dtype_of, element_of, numpy_dtype, scalar_element, shape_of, tensor
+
+
+def to_element(x: SSAValue, element: Attribute) -> SSAValue:
+    """Gives x in an element type: x itself when it has that type already."""
+    return x if element_of(x) == element else ToCopyOp(x, element).result
+
+
+def number_for(value: bool | int | float, element: Attribute) -> SSAValue:
+    """A number as a 0-d tensor of an element type."""
+    return ScalarTensorOp(value, element).result
+
+
+# Constant content
+
+
+@aten(
+    "scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    core=True,
+)
+class ScalarTensorOp(SchemaOp):
+    """A number as a 0-d tensor, of the default float when no type is given."""
+
+    @staticmethod
+    def infer(value: float, dtype: Attribute | None = None, *_: Any) -> Tensor:
+        return tensor(chosen_element(dtype, f32), ())
+
+    @staticmethod
+    def numpy(value: float, dtype: Attribute | None, *_: Any) -> Array:
+        return cast_to(value, chosen_element(dtype, f32))
+
+
+@aten(
+    "full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None) -> Tensor",
+    core=True,
+)
+class FullOp(SchemaOp):
+    """A tensor whose elements all are one number; its type is the number's when none is given."""
+
+    @staticmethod
+    def infer(size: Sequence[int], value: float, dtype: Attribute | None = None, *_: Any) -> Tensor:
+        return tensor(chosen_element(dtype, scalar_element(value)), size)
+
+    @staticmethod
+    def numpy(size: Sequence[int], value: float, dtype: Attribute | None, *_: Any) -> Array:
+        return np.full(size, value, numpy_dtype(chosen_element(dtype, scalar_element(value))))
+
+
+class FilledOp(SchemaOp):
+    """A tensor of a given size, of the default float when no type is given."""
+
+    @staticmethod
+    def infer(size: Sequence[int], dtype: Attribute | None = None, *_: Any) -> Tensor:
+        return tensor(chosen_element(dtype, f32), size)
+
+
+@aten(
+    "zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", keep=True
+)
+class ZerosOp(FilledOp):
+    """A tensor of zeros."""
+
+    @staticmethod
+    def numpy(size: Sequence[int], dtype: Attribute | None, *_: Any) -> Array:
+        return FullOp.numpy(size, 0, chosen_element(dtype, f32))
+
+    @staticmethod
+    def decompose(size: Sequence[int], dtype: Attribute | None, *_: Any) -> SSAValue:
+        return FullOp(size, 0, chosen_element(dtype, f32)).result
+
+
+@aten(
+    "ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", keep=True
+)
+class OnesOp(FilledOp):
+    """A tensor of ones."""
+
+    @staticmethod
+    def numpy(size: Sequence[int], dtype: Attribute | None, *_: Any) -> Array:
+        return FullOp.numpy(size, 1, chosen_element(dtype, f32))
+
+    @staticmethod
+    def decompose(size: Sequence[int], dtype: Attribute | None, *_: Any) -> SSAValue:
+        return FullOp(size, 1, chosen_element(dtype, f32)).result
+
+
+@aten(
+    "empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
+    "MemoryFormat? memory_format=None) -> Tensor",
+    core=True,
+)
+class EmptyMemoryFormatOp(FilledOp):
+    """A tensor of a given size whose content nobody may read; here zeros."""
+
+    @staticmethod
+    def numpy(size: Sequence[int], dtype: Attribute | None, *_: Any) -> Array:
+        return FullOp.numpy(size, 0, chosen_element(dtype, f32))
+
+
+@aten(
+    "empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None) -> Tensor",
+    core=True,
+)
+class EmptyStridedOp(SchemaOp):
+    """As `empty`, with strides, which are a matter of layout."""
+
+    @staticmethod
+    def infer(size: Sequence[int], stride: Sequence[int], dtype: Attribute | None = None, *_: Any) -> Tensor:
+        if len(size) != len(stride):
+            raise ValueError(f"size {list(size)} and stride {list(stride)} must have the same length")
+        return tensor(chosen_element(dtype, f32), size)
+
+    @staticmethod
+    def numpy(size: Sequence[int], stride: Sequence[int], dtype: Attribute | None, *_: Any) -> Array:
+        return FullOp.numpy(size, 0, chosen_element(dtype, f32))
+
+
+@aten(
+    "empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None) -> Tensor"
+)
+class EmptyPermutedOp(SchemaOp):
+    """As `empty`, with an order of dimensions, which is a matter of layout."""
+
+    @staticmethod
+    def infer(size: Sequence[int], physical_layout: Sequence[int], dtype: Attribute | None = None, *_: Any) -> Tensor:
+        if sorted(physical_layout) != list(range(len(size))):
+            raise ValueError(f"physical_layout must order the {len(size)} dimensions, got {list(physical_layout)}")
+        return tensor(chosen_element(dtype, f32), size)
+
+    @staticmethod
+    def numpy(size: Sequence[int], physical_layout: Sequence[int], dtype: Attribute | None, *_: Any) -> Array:
+        return FullOp.numpy(size, 0, chosen_element(dtype, f32))
+
+    @staticmethod
+    def decompose(size: Sequence[int], physical_layout: Sequence[int], dtype: Attribute | None, *_: Any) -> SSAValue:
+        return EmptyMemoryFormatOp(size, dtype).result
+
+
+class LikeOp(SchemaOp):
+    """A tensor with another's shape, and its type when none is given."""
+
+    @staticmethod
+    def infer(x: Tensor, dtype: Attribute | None = None, *_: Any) -> Tensor:
+        return tensor(chosen_element(dtype, element_of(x)), shape_of(x))
+
+
+@aten(
+    "full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    core=True,
+)
+class FullLikeOp(SchemaOp):
+    """A tensor of one number with another's shape, and its type when none is given."""
+
+    @staticmethod
+    def infer(x: Tensor, value: float, dtype: Attribute | None = None, *_: Any) -> Tensor:
+        return LikeOp.infer(x, dtype)
+
+    @staticmethod
+    def numpy(x: Array, value: float, dtype: Attribute | None, *_: Any) -> Array:
+        return FullOp.numpy(x.shape, value, chosen_element(dtype, element_of_array(x)))
+
+
+@aten(
+    "zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
+    "MemoryFormat? memory_format=None) -> Tensor"
+)
+class ZerosLikeOp(LikeOp):
+    """Zeros with another tensor's shape."""
+
+    @staticmethod
+    def numpy(x: Array, dtype: Attribute | None, *_: Any) -> Array:
+        return FullLikeOp.numpy(x, 0, dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, dtype: Attribute | None, *_: Any) -> SSAValue:
+        return FullLikeOp(x, 0, dtype).result
+
+
+@aten(
+    "ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
+    "MemoryFormat? memory_format=None) -> Tensor"
+)
+class OnesLikeOp(LikeOp):
+    """Ones with another tensor's shape."""
+
+    @staticmethod
+    def numpy(x: Array, dtype: Attribute | None, *_: Any) -> Array:
+        return FullLikeOp.numpy(x, 1, dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, dtype: Attribute | None, *_: Any) -> SSAValue:
+        return FullLikeOp(x, 1, dtype).result
+
+
+@aten(
+    "empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
+    "MemoryFormat? memory_format=None) -> Tensor"
+)
+class EmptyLikeOp(LikeOp):
+    """A tensor with another's shape whose content nobody may read; here zeros."""
+
+    @staticmethod
+    def numpy(x: Array, dtype: Attribute | None, *_: Any) -> Array:
+        return FullLikeOp.numpy(x, 0, dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, dtype: Attribute | None, *_: Any) -> SSAValue:
+        return FullLikeOp(x, 0, dtype).result
+
+
+class NewOp(SchemaOp):
+    """A tensor of a given size, of another's type when none is given."""
+
+    @staticmethod
+    def infer(x: Tensor, size: Sequence[int], dtype: Attribute | None = None, *_: Any) -> Tensor:
+        return tensor(chosen_element(dtype, element_of(x)), size)
+
+
+@aten(
+    "new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None) -> Tensor"
+)
+class NewZerosOp(NewOp):
+    """Zeros of a given size."""
+
+    @staticmethod
+    def numpy(x: Array, size: Sequence[int], dtype: Attribute | None, *_: Any) -> Array:
+        return FullOp.numpy(size, 0, chosen_element(dtype, element_of_array(x)))
+
+    @staticmethod
+    def decompose(x: SSAValue, size: Sequence[int], dtype: Attribute | None, *_: Any) -> SSAValue:
+        return FullOp(size, 0, chosen_element(dtype, element_of(x))).result
+
+
+@aten(
+    "new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None) -> Tensor"
+)
+class NewOnesOp(NewOp):
+    """Ones of a given size."""
+
+    @staticmethod
+    def numpy(x: Array, size: Sequence[int], dtype: Attribute | None, *_: Any) -> Array:
+        return FullOp.numpy(size, 1, chosen_element(dtype, element_of_array(x)))
+
+    @staticmethod
+    def decompose(x: SSAValue, size: Sequence[int], dtype: Attribute | None, *_: Any) -> SSAValue:
+        return FullOp(size, 1, chosen_element(dtype, element_of(x))).result
+
+
+@aten(
+    "new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None) -> Tensor"
+)
+class NewEmptyOp(NewOp):
+    """A tensor of a given size whose content nobody may read; here zeros."""
+
+    @staticmethod
+    def numpy(x: Array, size: Sequence[int], dtype: Attribute | None, *_: Any) -> Array:
+        return FullOp.numpy(size, 0, chosen_element(dtype, element_of_array(x)))
+
+    @staticmethod
+    def decompose(x: SSAValue, size: Sequence[int], dtype: Attribute | None, *_: Any) -> SSAValue:
+        return EmptyMemoryFormatOp(size, chosen_element(dtype, element_of(x))).result
+
+
+@aten(
+    "new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None) -> Tensor"
+)
+class NewFullOp(SchemaOp):
+    """A tensor of one number and a given size."""
+
+    @staticmethod
+    def infer(x: Tensor, size: Sequence[int], value: float, dtype: Attribute | None = None, *_: Any) -> Tensor:
+        return NewOp.infer(x, size, dtype)
+
+    @staticmethod
+    def numpy(x: Array, size: Sequence[int], value: float, dtype: Attribute | None, *_: Any) -> Array:
+        return FullOp.numpy(size, value, chosen_element(dtype, element_of_array(x)))
+
+    @staticmethod
+    def decompose(x: SSAValue, size: Sequence[int], value: float, dtype: Attribute | None, *_: Any) -> SSAValue:
+        return FullOp(size, value, chosen_element(dtype, element_of(x))).result
+
+
+@aten("fill.Scalar(Tensor self, Scalar value) -> Tensor", core=True)
+class FillScalarOp(SchemaOp):
+    """A number with another tensor's shape and type."""
+
+    @staticmethod
+    def infer(x: Tensor, *_: Any) -> Tensor:
+        return LikeOp.infer(x)
+
+    @staticmethod
+    def numpy(x: Array, value: float) -> Array:
+        return FullLikeOp.numpy(x, value, None)
+
+
+@aten("fill.Tensor(Tensor self, Tensor value) -> Tensor", keep=True)
+class FillTensorOp(SchemaOp):
+    """A 0-d tensor's number with another tensor's shape and type."""
+
+    @staticmethod
+    def infer(x: Tensor, value: Tensor, *_: Any) -> Tensor:
+        if shape_of(value):
+            raise ValueError(f"the value must be a 0-d tensor, got shape {list(shape_of(value))}")
+        return LikeOp.infer(x)
+
+    @staticmethod
+    def numpy(x: Array, value: Array) -> Array:
+        return CopyOp.numpy(x, value)
+
+    @staticmethod
+    def decompose(x: SSAValue, value: SSAValue) -> SSAValue:
+        return CopyOp(x, value).result
+
+
+@aten("zero(Tensor self) -> Tensor")
+class ZeroOp(LikeOp):
+    """Zeros with another tensor's shape and type."""
+
+    @staticmethod
+    def numpy(x: Array) -> Array:
+        return FullLikeOp.numpy(x, 0, None)
+
+    @staticmethod
+    def decompose(x: SSAValue) -> SSAValue:
+        return FullLikeOp(x, 0).result
+
+
+# Sequences
+
+
+@aten(
+    "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None) -> Tensor",
+    core=True,
+)
+class ArangeStartStepOp(SchemaOp):
+    """The numbers from `start` in steps up to but without `end`; int64 when all three are integers, else the default float."""
+
+    @staticmethod
+    def infer(start: float, end: float, step: float = 1, dtype: Attribute | None = None, *_: Any) -> Tensor:
+        if step == 0 or (end - start) * step < 0:
+            raise ValueError(f"no step of {step} leads from {start} to {end}")
+        element = f32 if any(isinstance(number, float) for number in (start, end, step)) else i64
+        return tensor(chosen_element(dtype, element), (math.ceil((end - start) / step),))
+
+    @staticmethod
+    def numpy(start: float, end: float, step: float, dtype: Attribute | None, *_: Any) -> Array:
+        found = ArangeStartStepOp.infer(start, end, step, dtype)
+        if dtype_of(element_of(found)).category == 1:
+            start, step = int(start), int(step)
+        return cast_to(start + np.arange(found.get_shape()[0]) * step, element_of(found))
+
+
+@aten(
+    "arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None) -> Tensor"
+)
+class ArangeStartOp(SchemaOp):
+    """The numbers from `start` in steps of 1 up to but without `end`."""
+
+    @staticmethod
+    def infer(start: float, end: float, dtype: Attribute | None = None, *_: Any) -> Tensor:
+        return ArangeStartStepOp.infer(start, end, 1, dtype)
+
+    @staticmethod
+    def numpy(start: float, end: float, dtype: Attribute | None, *_: Any) -> Array:
+        return ArangeStartStepOp.numpy(start, end, 1, dtype)
+
+    @staticmethod
+    def decompose(start: float, end: float, dtype: Attribute | None, *_: Any) -> SSAValue:
+        return ArangeStartStepOp(start, end, 1, dtype).result
+
+
+@aten("arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor")
+class ArangeOp(SchemaOp):
+    """The numbers from 0 in steps of 1 up to but without `end`."""
+
+    @staticmethod
+    def infer(end: float, dtype: Attribute | None = None, *_: Any) -> Tensor:
+        return ArangeStartStepOp.infer(0, end, 1, dtype)
+
+    @staticmethod
+    def numpy(end: float, dtype: Attribute | None, *_: Any) -> Array:
+        return ArangeStartStepOp.numpy(0, end, 1, dtype)
+
+    @staticmethod
+    def decompose(end: float, dtype: Attribute | None, *_: Any) -> SSAValue:
+        return ArangeStartStepOp(0, end, 1, dtype).result
+
+
+@aten(
+    "linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None) -> Tensor"
+)
+class LinspaceOp(SchemaOp):
+    """`steps` numbers at equal distances from `start` to `end`, both included."""
+
+    @staticmethod
+    def infer(start: float, end: float, steps: int, dtype: Attribute | None = None, *_: Any) -> Tensor:
+        if steps < 0:
+            raise ValueError(f"the number of steps must not be negative, got {steps}")
+        return tensor(chosen_element(dtype, f32), (steps,))
+
+    @staticmethod
+    def numpy(start: float, end: float, steps: int, dtype: Attribute | None, *_: Any) -> Array:
+        return np.linspace(start, end, steps).astype(numpy_dtype(chosen_element(dtype, f32)))
+
+    @staticmethod
+    def decompose(start: float, end: float, steps: int, dtype: Attribute | None, *_: Any) -> SSAValue:
+        from flambeau.dialects.aten.arithmetic import AddScalarOp, MulScalarOp
+        from flambeau.dialects.aten.comparison import LtScalarOp, WhereSelfOp
+        from flambeau.dialects.types import f64
+
+        element = chosen_element(dtype, f32)
+        if steps < 2:
+            return FullOp([steps], start, element).result
+        step = (end - start) / (steps - 1)
+        index = ArangeStartStepOp(0, steps, 1, f64)
+        from_start = AddScalarOp(MulScalarOp(index, step), float(start))
+        from_end = AddScalarOp(MulScalarOp(AddScalarOp(index, float(1 - steps)), step), float(end))
+        return to_element(WhereSelfOp(LtScalarOp(index, steps / 2), from_start, from_end).result, element)
+
+
+# Another's content
+
+
+@aten(
+    "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
+    "bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
+    core=True,
+)
+class ToCopyOp(LikeOp):
+    """A copy in another type; floats become integers by dropping the fraction, and bools by comparing with 0."""
+
+    @staticmethod
+    def numpy(x: Array, dtype: Attribute | None, *_: Any) -> Array:
+        return cast_to(x, chosen_element(dtype, element_of_array(x)))
+
+
+@aten("to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)")
+class ToDtypeOp(LikeOp):
+    """The content in another type."""
+
+    @staticmethod
+    def numpy(x: Array, dtype: Attribute, *_: Any) -> Array:
+        return ToCopyOp.numpy(x, dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, dtype: Attribute, *_: Any) -> SSAValue:
+        return to_element(x, chosen_element(dtype, element_of(x)))
+
+
+@aten(
+    "to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
+    "bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"
+)
+class ToDtypeLayoutOp(LikeOp):
+    """The content in another type."""
+
+    @staticmethod
+    def numpy(x: Array, dtype: Attribute | None, *_: Any) -> Array:
+        return ToCopyOp.numpy(x, dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, dtype: Attribute | None, *_: Any) -> SSAValue:
+        return to_element(x, chosen_element(dtype, element_of(x)))
+
+
+@aten(
+    "to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, "
+    "MemoryFormat? memory_format=None) -> Tensor(a)"
+)
+class ToDeviceOp(SchemaOp):
+    """The content in another type; the device is the program's."""
+
+    @staticmethod
+    def infer(x: Tensor, device: Any, dtype: Attribute, *_: Any) -> Tensor:
+        return LikeOp.infer(x, dtype)
+
+    @staticmethod
+    def numpy(x: Array, device: Any, dtype: Attribute, *_: Any) -> Array:
+        return ToCopyOp.numpy(x, dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, device: Any, dtype: Attribute, *_: Any) -> SSAValue:
+        return to_element(x, chosen_element(dtype, element_of(x)))
+
+
+class LikeAnotherOp(SchemaOp):
+    """The content of one tensor in the type of another."""
+
+    @staticmethod
+    def infer(x: Tensor, other: Tensor, *_: Any) -> Tensor:
+        return LikeOp.infer(x, element_of(other))
+
+    @staticmethod
+    def numpy(x: Array, other: Array, *_: Any) -> Array:
+        return cast_to(x, element_of_array(other))
+
+    @staticmethod
+    def decompose(x: SSAValue, other: SSAValue, *_: Any) -> SSAValue:
+        return to_element(x, element_of(other))
+
+
+@aten("type_as(Tensor self, Tensor other) -> Tensor")
+class TypeAsOp(LikeAnotherOp):
+    """The content in another tensor's type."""
+
+
+@aten("to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)")
+class ToOtherOp(LikeAnotherOp):
+    """The content in another tensor's type."""
+
+
+@aten("copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", core=True)
+class CopyOp(SchemaOp):
+    """The content of `src`, broadcast, with the shape and type of the first operand."""
+
+    @staticmethod
+    def infer(x: Tensor, source: Tensor, *_: Any) -> Tensor:
+        if broadcast(shape_of(x), operand_shape(source)) != shape_of(x):
+            raise ValueError(f"shape {list(shape_of(source))} does not broadcast to {list(shape_of(x))}")
+        return LikeOp.infer(x)
+
+    @staticmethod
+    def numpy(x: Array, source: Array, *_: Any) -> Array:
+        return np.broadcast_to(cast_to(source, element_of_array(x)), x.shape)
+
+
+@aten("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", core=True)
+class CloneOp(IdentityOp):
+    """A copy."""
+
+
+@aten("alias(Tensor(a) self) -> Tensor(a)", core=True)
+class AliasOp(IdentityOp):
+    """The same content."""
+
+
+class VanishingOp(IdentityOp):
+    """The same content, and nothing to compute."""
+
+    @staticmethod
+    def decompose(x: SSAValue, *_: Any) -> SSAValue:
+        return x
+
+
+@aten("contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)")
+class ContiguousOp(VanishingOp):
+    """The same content; where the elements lie is a matter of layout."""
+
+
+@aten("detach(Tensor(a) self) -> Tensor(a)")
+class DetachOp(VanishingOp):
+    """The same content without gradients."""
+
+
+@aten("lift_fresh_copy(Tensor self) -> Tensor", keep=True)
+class LiftFreshCopyOp(VanishingOp):
+    """A copy of a constant."""
+
+
+@aten("lift_fresh(Tensor(a) self) -> Tensor(a)")
+class LiftFreshOp(VanishingOp):
+    """A constant as it is."""
+
+
+@aten("resolve_conj(Tensor(a) self) -> Tensor(a)")
+class ResolveConjOp(VanishingOp):
+    """The same content: real tensors have no pending conjugation."""
+
+
+@aten("real(Tensor(a) self) -> Tensor(a)")
+class RealOp(VanishingOp):
+    """The real part, of a real tensor the tensor."""

@@ -1,0 +1,276 @@
+"""Logical and bitwise operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from flambeau.dialects.aten.families import CompareOp, IntegerBinaryOp, UnaryOp, UnaryPredicateOp, promote_values, require_category
+from flambeau.dialects.aten.numerics import cast_operands
+from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.row import aten
+from flambeau.dialects.types import Tensor
+
+
+@aten("logical_not(Tensor self) -> Tensor", core=True)
+class LogicalNotOp(UnaryPredicateOp):
+    """True where x is zero."""
+
+    @staticmethod
+    def numpy(x: Array) -> Array:
+        return np.asarray(x == 0)
+
+
+@aten("logical_and(Tensor self, Tensor other) -> Tensor", core=True)
+class LogicalAndOp(CompareOp):
+    """True where neither a nor b is zero."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        return (a != 0) & (b != 0)
+
+
+@aten("logical_or(Tensor self, Tensor other) -> Tensor", core=True)
+class LogicalOrOp(CompareOp):
+    """True where a or b is not zero."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        return (a != 0) | (b != 0)
+
+
+@aten("logical_xor(Tensor self, Tensor other) -> Tensor", core=True)
+class LogicalXorOp(CompareOp):
+    """True where just one of a and b is not zero."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        return (a != 0) ^ (b != 0)
+
+
+@aten("bitwise_not(Tensor self) -> Tensor", core=True)
+class BitwiseNotOp(UnaryOp):
+    """Each bit inverted; of bools the logical negation."""
+
+    @staticmethod
+    def infer(x: Tensor, *_: Any) -> Tensor:
+        require_category("bitwise_not", x, at_most=1)
+        return UnaryOp.infer(x)
+
+    @staticmethod
+    def numpy(x: Array) -> Array:
+        return np.invert(x)
+
+
+def bitwise(function: Callable[..., Any], a: Any, b: Any) -> Array:
+    """A bitwise function in the operands' common type."""
+    return np.asarray(function(*cast_operands(a, b)))
+
+
+@aten("bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor", core=True)
+class BitwiseAndTensorOp(IntegerBinaryOp):
+    """a & b; of bools the logical conjunction."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        return bitwise(np.bitwise_and, a, b)
+
+
+@aten("bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
+class BitwiseAndScalarOp(IntegerBinaryOp):
+    """a & b for a number b."""
+
+    @staticmethod
+    def numpy(a: Array, b: int) -> Array:
+        return bitwise(np.bitwise_and, a, b)
+
+
+@aten("bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor", core=True)
+class BitwiseOrTensorOp(IntegerBinaryOp):
+    """a | b; of bools the logical disjunction."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        return bitwise(np.bitwise_or, a, b)
+
+
+@aten("bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
+class BitwiseOrScalarOp(IntegerBinaryOp):
+    """a | b for a number b."""
+
+    @staticmethod
+    def numpy(a: Array, b: int) -> Array:
+        return bitwise(np.bitwise_or, a, b)
+
+
+@aten("bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor", core=True)
+class BitwiseXorTensorOp(IntegerBinaryOp):
+    """a ^ b; of bools the logical inequality."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        return bitwise(np.bitwise_xor, a, b)
+
+
+@aten("bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
+class BitwiseXorScalarOp(IntegerBinaryOp):
+    """a ^ b for a number b."""
+
+    @staticmethod
+    def numpy(a: Array, b: int) -> Array:
+        return bitwise(np.bitwise_xor, a, b)
+
+
+@aten("__and__.Tensor(Tensor self, Tensor other) -> Tensor")
+class AndTensorOp(IntegerBinaryOp):
+    """Python's a & b."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        return bitwise(np.bitwise_and, a, b)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
+        return BitwiseAndTensorOp(a, b).result
+
+
+@aten("__and__.Scalar(Tensor self, Scalar other) -> Tensor")
+class AndScalarOp(IntegerBinaryOp):
+    """Python's a & b for a number b."""
+
+    @staticmethod
+    def numpy(a: Array, b: int) -> Array:
+        return bitwise(np.bitwise_and, a, b)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: int) -> SSAValue:
+        return BitwiseAndScalarOp(a, b).result
+
+
+@aten("__or__.Tensor(Tensor self, Tensor other) -> Tensor")
+class OrTensorOp(IntegerBinaryOp):
+    """Python's a | b."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        return bitwise(np.bitwise_or, a, b)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
+        return BitwiseOrTensorOp(a, b).result
+
+
+@aten("__or__.Scalar(Tensor self, Scalar other) -> Tensor")
+class OrScalarOp(IntegerBinaryOp):
+    """Python's a | b for a number b."""
+
+    @staticmethod
+    def numpy(a: Array, b: int) -> Array:
+        return bitwise(np.bitwise_or, a, b)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: int) -> SSAValue:
+        return BitwiseOrScalarOp(a, b).result
+
+
+@aten("__xor__.Tensor(Tensor self, Tensor other) -> Tensor")
+class XorTensorOp(IntegerBinaryOp):
+    """Python's a ^ b."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        return bitwise(np.bitwise_xor, a, b)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
+        return BitwiseXorTensorOp(a, b).result
+
+
+@aten("__xor__.Scalar(Tensor self, Scalar other) -> Tensor")
+class XorScalarOp(IntegerBinaryOp):
+    """Python's a ^ b for a number b."""
+
+    @staticmethod
+    def numpy(a: Array, b: int) -> Array:
+        return bitwise(np.bitwise_xor, a, b)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: int) -> SSAValue:
+        return BitwiseXorScalarOp(a, b).result
+
+
+class ShiftOp(IntegerBinaryOp):
+    """A shift; bools have none."""
+
+    @staticmethod
+    def infer(a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:
+        require_category("a shift", a, b, at_least=1, at_most=1)
+        return IntegerBinaryOp.infer(a, b)
+
+
+@aten("bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor", keep=True)
+class BitwiseLeftShiftTensorOp(ShiftOp):
+    """a << b."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        return bitwise(np.left_shift, a, b)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
+        from flambeau.dialects.aten.arithmetic import MulTensorOp
+        from flambeau.dialects.aten.comparison import as_operand
+        from flambeau.dialects.aten.math import PowTensorTensorOp
+
+        element = promote_values(a, b)
+        return MulTensorOp(a, PowTensorTensorOp(as_operand(2, element), as_operand(b, element))).result
+
+
+@aten("bitwise_left_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor", keep=True)
+class BitwiseLeftShiftTensorScalarOp(ShiftOp):
+    """a << b for a number b."""
+
+    @staticmethod
+    def numpy(a: Array, b: int) -> Array:
+        return bitwise(np.left_shift, a, b)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: int) -> SSAValue:
+        from flambeau.dialects.aten.arithmetic import MulScalarOp
+
+        return MulScalarOp(a, 1 << b).result
+
+
+@aten("bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor", keep=True)
+class BitwiseRightShiftTensorOp(ShiftOp):
+    """a >> b: a / 2**b rounded down."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        return bitwise(np.right_shift, a, b)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
+        from flambeau.dialects.aten.arithmetic import DivTensorModeOp
+        from flambeau.dialects.aten.comparison import as_operand
+        from flambeau.dialects.aten.math import PowTensorTensorOp
+
+        element = promote_values(a, b)
+        return DivTensorModeOp(a, PowTensorTensorOp(as_operand(2, element), as_operand(b, element)), "floor").result
+
+
+@aten("bitwise_right_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor", keep=True)
+class BitwiseRightShiftTensorScalarOp(ShiftOp):
+    """a >> b for a number b: a / 2**b rounded down."""
+
+    @staticmethod
+    def numpy(a: Array, b: int) -> Array:
+        return bitwise(np.right_shift, a, b)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: int) -> SSAValue:
+        from flambeau.dialects.aten.arithmetic import DivScalarModeOp
+
+        return DivScalarModeOp(a, 1 << b, "floor").result

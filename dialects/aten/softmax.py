@@ -1,0 +1,122 @@
+"""Softmax and its logarithm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.dialects.builtin import f16, f32
+from xdsl.ir import Attribute, SSAValue
+
+from flambeau.dialects.aten.families import chosen_element, require_category
+from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
+from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.row import SchemaOp, aten
+from flambeau.dialects.types import Tensor, element_of, normalize_dim, shape_of, tensor
+
+
+def shifted(x: Array, dim: int) -> Array:
+    """Gives x less its largest value along `dim`, widened."""
+    wide = widened(x)
+    return wide - np.max(wide, axis=dim if x.ndim else None, keepdims=True, initial=-np.inf)
+
+
+def normalized(x: Array, dim: int) -> Array:
+    """Gives exp(x) over its sum along `dim`."""
+    powers = np.exp(shifted(x, dim))
+    return (powers / np.sum(powers, axis=dim if x.ndim else None, keepdims=True)).astype(x.dtype)
+
+
+def log_normalized(x: Array, dim: int) -> Array:
+    """Gives x less the logarithm of the sum of exp(x) along `dim`."""
+    distance = shifted(x, dim)
+    return (distance - np.log(np.sum(np.exp(distance), axis=dim if x.ndim else None, keepdims=True))).astype(x.dtype)
+
+
+class NormalizingOp(SchemaOp):
+    """A normalisation of floats along one dimension."""
+
+    @staticmethod
+    def infer(x: Tensor, dim: int, half_to_float: bool = False, *_: Any) -> Tensor:
+        require_category("softmax", x, at_least=2)
+        normalize_dim(dim, len(shape_of(x)))
+        if half_to_float and element_of(x) != f16:
+            raise TypeError(f"half_to_float needs an f16 tensor, got {element_of(x)}")
+        return tensor(f32 if half_to_float else element_of(x), shape_of(x))
+
+
+@aten("_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", core=True)
+class SoftmaxOp(NormalizingOp):
+    """exp(x) over its sum along `dim`."""
+
+    @staticmethod
+    def numpy(x: Array, dim: int, half_to_float: bool) -> Array:
+        return normalized(widened(x) if half_to_float else x, dim)
+
+
+@aten("_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", core=True)
+class LogSoftmaxOp(NormalizingOp):
+    """The logarithm of the softmax along `dim`."""
+
+    @staticmethod
+    def numpy(x: Array, dim: int, half_to_float: bool) -> Array:
+        return log_normalized(widened(x) if half_to_float else x, dim)
+
+
+class CastNormalizingOp(SchemaOp):
+    """A normalisation along one dimension, of the operand in a type of choice."""
+
+    @staticmethod
+    def infer(x: Tensor, dim: int, dtype: Attribute | None = None, *_: Any) -> Tensor:
+        return NormalizingOp.infer(tensor(chosen_element(dtype, element_of(x)), shape_of(x)), dim)
+
+
+@aten("softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor")
+class SoftmaxIntOp(CastNormalizingOp):
+    """exp(x) over its sum along `dim`, of x in the type `dtype`."""
+
+    @staticmethod
+    def numpy(x: Array, dim: int, dtype: Attribute | None) -> Array:
+        return normalized(cast_to(x, chosen_element(dtype, element_of_array(x))), dim)
+
+    @staticmethod
+    def decompose(x: SSAValue, dim: int, dtype: Attribute | None) -> SSAValue:
+        from flambeau.dialects.aten.creation import to_element
+
+        return SoftmaxOp(to_element(x, chosen_element(dtype, element_of(x))), dim, False).result
+
+
+@aten("log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor")
+class LogSoftmaxIntOp(CastNormalizingOp):
+    """The logarithm of the softmax along `dim`, of x in the type `dtype`."""
+
+    @staticmethod
+    def numpy(x: Array, dim: int, dtype: Attribute | None) -> Array:
+        return log_normalized(cast_to(x, chosen_element(dtype, element_of_array(x))), dim)
+
+    @staticmethod
+    def decompose(x: SSAValue, dim: int, dtype: Attribute | None) -> SSAValue:
+        from flambeau.dialects.aten.creation import to_element
+
+        return LogSoftmaxOp(to_element(x, chosen_element(dtype, element_of(x))), dim, False).result
+
+
+@aten("_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor")
+class SafeSoftmaxOp(CastNormalizingOp):
+    """As softmax, but 0 where all of x along `dim` is -inf."""
+
+    @staticmethod
+    def numpy(x: Array, dim: int, dtype: Attribute | None) -> Array:
+        x = cast_to(x, chosen_element(dtype, element_of_array(x)))
+        masked = np.all(x == -np.inf, axis=dim if x.ndim else None, keepdims=True)
+        return np.where(masked, np.zeros((), x.dtype), normalized(x, dim))
+
+    @staticmethod
+    def decompose(x: SSAValue, dim: int, dtype: Attribute | None) -> SSAValue:
+        from flambeau.dialects.aten.comparison import EqScalarOp, MaskedFillScalarOp
+        from flambeau.dialects.aten.creation import to_element
+        from flambeau.dialects.aten.logic import LogicalNotOp
+        from flambeau.dialects.aten.reduction import AnyDimOp
+
+        x = to_element(x, chosen_element(dtype, element_of(x)))
+        open_rows = AnyDimOp(LogicalNotOp(EqScalarOp(x, float("-inf"))), dim, True)
+        return MaskedFillScalarOp(SoftmaxOp(x, dim, False), LogicalNotOp(open_rows), 0).result
