@@ -9,8 +9,14 @@ from typing import ClassVar
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpecConvertible
 
+from flambeau.passes.canonicalize import CanonicalizePass
 from flambeau.passes.convert_aten_to_core import ConvertAtenToCorePass
+from flambeau.passes.convert_core_to_edge import ConvertCoreToEdgePass
+from flambeau.passes.cse import CsePass
 from flambeau.passes.decompose_aten import DecomposeAtenPass
+from flambeau.passes.fold_batch_norm import FoldBatchNormPass
+from flambeau.passes.fold_constants import FoldConstantsPass
+from flambeau.passes.remove_dead_code import RemoveDeadCodePass
 
 
 @dataclass(frozen=True)
@@ -20,13 +26,80 @@ class PipelineOptions(ArgSpecConvertible):
     name: ClassVar[str] = "pipeline"
     target: str = "executorch"
     """What the program may use: `executorch` or `flambeau`."""
+    preserve: tuple[str, ...] = ()
+    """Operators to keep whole although they are not Core ATen."""
+
+
+Pipeline = Callable[[PipelineOptions], Sequence[ModulePass]]
 
 
 def aten_to_core(options: PipelineOptions) -> Sequence[ModulePass]:
     """From any ATen operator to the closed set of Core ATen."""
-    return [DecomposeAtenPass(target=options.target), ConvertAtenToCorePass()]
+    return [
+        # Composite operators in terms of Core ATen, but for those that the target runs whole.
+        DecomposeAtenPass(target=options.target, preserve=options.preserve),
+        # From here on only the closed set exists; whatever is left outside it is reported, all at once.
+        ConvertAtenToCorePass(),
+    ]
 
 
-PIPELINES: dict[str, Callable[[PipelineOptions], Sequence[ModulePass]]] = {
+def optimize_core(options: PipelineOptions) -> Sequence[ModulePass]:
+    """What needs neither layout nor storage: one form, no repetition, weights folded."""
+    return [
+        CanonicalizePass(),
+        # Batch norms disappear before constants are folded: their statistics are then dead.
+        FoldBatchNormPass(),
+        FoldConstantsPass(),
+        CanonicalizePass(),
+        CsePass(),
+        RemoveDeadCodePass(),
+    ]
+
+
+def core_to_edge(options: PipelineOptions) -> Sequence[ModulePass]:
+    """Types, scalars and memory explicit."""
+    return [
+        ConvertCoreToEdgePass(),
+        # Casts of constants are constants.
+        FoldConstantsPass(),
+        CsePass(),
+        RemoveDeadCodePass(),
+    ]
+
+
+def optimize_edge(options: PipelineOptions) -> Sequence[ModulePass]:
+    """What depends on the target."""
+    return []
+
+
+def edge_to_exec(options: PipelineOptions) -> Sequence[ModulePass]:
+    """From values to storage: kernel calls that write into slots."""
+    return []
+
+
+def plan_memory(options: PipelineOptions) -> Sequence[ModulePass]:
+    """Every slot gets its place, and an independent check."""
+    return []
+
+
+def compile_pipeline(options: PipelineOptions) -> Sequence[ModulePass]:
+    """The whole road."""
+    return [
+        *aten_to_core(options),
+        *optimize_core(options),
+        *core_to_edge(options),
+        *optimize_edge(options),
+        *edge_to_exec(options),
+        *plan_memory(options),
+    ]
+
+
+PIPELINES: dict[str, Pipeline] = {
     "aten-to-core": aten_to_core,
+    "optimize-core": optimize_core,
+    "core-to-edge": core_to_edge,
+    "optimize-edge": optimize_edge,
+    "edge-to-exec": edge_to_exec,
+    "plan": plan_memory,
+    "compile": compile_pipeline,
 }

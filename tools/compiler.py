@@ -1,0 +1,130 @@
+"""The compiler as a library: from a program at any stage to a later stage, or to the bytes of a .pte."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
+
+from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.text import print_module, save_weights
+from flambeau.passes.pipelines import (
+    PipelineOptions,
+    aten_to_core,
+    core_to_edge,
+    edge_to_exec,
+    optimize_core,
+    optimize_edge,
+    plan_memory,
+)
+from flambeau.passes.runner import PassEvent, run_passes
+from flambeau.runtime.emit import emit_pte
+
+STAGES = ("aten", "core", "edge", "exec", "planned")
+"""The stages of a module, in order."""
+
+
+class StageError(ValueError):
+    """A stage that does not exist, or that a module has passed already."""
+
+
+@dataclass(frozen=True)
+class StageRecord:
+    """What one stage took and left."""
+
+    stage: str
+    operations: int
+    seconds: float
+
+
+@dataclass
+class Compilation:
+    """A module on its way, with a record of each stage."""
+
+    module: ModuleOp
+    context: FlambeauContext
+    options: PipelineOptions = field(default_factory=PipelineOptions)
+    dump_dir: Path | None = None
+    on_pass: Callable[[PassEvent], None] | None = None
+    records: list[StageRecord] = field(default_factory=list[StageRecord])
+
+    def __post_init__(self) -> None:
+        self.records.append(StageRecord(stage_of(self.module), count_operations(self.module), 0.0))
+        self._dump()
+
+    @property
+    def stage(self) -> str:
+        """The stage that the module is at."""
+        return self.records[-1].stage
+
+    def to(self, stage: str) -> None:
+        """Runs the passes up to `stage`. Raises StageError, and PassError when a pass cannot do its work."""
+        if stage not in STAGES:
+            raise StageError(f"there is no stage {stage!r}; there are {', '.join(STAGES)}")
+        here, there = STAGES.index(self.stage), STAGES.index(stage)
+        if there < here:
+            raise StageError(f"the program is at stage {self.stage!r} already, which comes after {stage!r}")
+        for following in STAGES[here + 1 : there + 1]:
+            start = time.perf_counter()
+            run_passes(passes_to(following, self.options), self.module, self.context, after_each=self.on_pass)
+            self.records.append(StageRecord(following, count_operations(self.module), time.perf_counter() - start))
+            self._dump()
+
+    def emit(self) -> bytes:
+        """The program as the bytes of a .pte file. Runs what passes are left."""
+        self.to("planned")
+        start = time.perf_counter()
+        data = bytes(emit_pte(self.module, self.context))
+        self.records.append(StageRecord("pte", count_operations(self.module), time.perf_counter() - start))
+        return data
+
+    def _dump(self) -> None:
+        if self.dump_dir is None:
+            return
+        self.dump_dir.mkdir(parents=True, exist_ok=True)
+        write_module(self.module, self.context, self.dump_dir / f"{self.stage}.mlir")
+
+
+def passes_to(stage: str, options: PipelineOptions) -> Sequence[ModulePass]:
+    """The passes that lead to `stage` from the one before it."""
+    match stage:
+        case "core":
+            return aten_to_core(options)
+        case "edge":
+            return [*optimize_core(options), *core_to_edge(options), *optimize_edge(options)]
+        case "exec":
+            return edge_to_exec(options)
+        case _:
+            return plan_memory(options)
+
+
+def stage_of(module: ModuleOp) -> str:
+    """The stage that a module is at, from what is in it. Raises StageError for a mixture."""
+    methods = [op for op in module.body.block.ops if isinstance(op, MethodOp)]
+    functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
+    if methods and functions:
+        raise StageError("the module holds both functions and planned methods; lower the functions first")
+    if methods:
+        return "planned" if all(method.is_planned for method in methods) else "exec"
+    levels = {op.level() for function in functions for op in function.walk() if isinstance(op, SchemaOp)} & {"aten", "core", "edge"}
+    if len(levels) > 1:
+        raise StageError(f"the module mixes the levels {' and '.join(sorted(levels))}; finish the conversion that was begun")
+    return next(iter(levels), "aten")
+
+
+def count_operations(module: ModuleOp) -> int:
+    """The operations within functions or methods."""
+    return sum(1 for item in module.body.block.ops if isinstance(item, FuncOp | MethodOp) for op in item.walk() if op is not item)
+
+
+def write_module(module: ModuleOp, context: FlambeauContext, path: Path) -> None:
+    """Writes `path` (with locations) and the weights beside it."""
+    path.write_text(print_module(module, locations=True))
+    save_weights(module, context.blobs, path.with_suffix(".safetensors"))
