@@ -1,0 +1,344 @@
+"""Convolutions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from xdsl.ir import SSAValue
+
+from flambeau.dialects.aten.matmul import common_element
+from flambeau.dialects.aten.numerics import widened
+from flambeau.dialects.aten.pad import ConstantPadNdOp
+from flambeau.dialects.aten.view import SqueezeDimOp, UnsqueezeOp
+from flambeau.dialects.aten.windows import spread, window_count, windows
+from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.row import SchemaOp, aten
+from flambeau.dialects.types import Tensor, shape_of, tensor
+
+
+def convolved_shape(
+    shape: Sequence[int],
+    weight: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> tuple[int, ...]:
+    """The result shape of a convolution of a batch. Raises ValueError."""
+    rank = len(weight) - 2
+    if rank < 1 or len(shape) != rank + 2:
+        raise ValueError(f"input {list(shape)} and weight {list(weight)} must have the same number of dimensions, at least 3")
+    stride, padding = spread(stride, rank, "stride"), spread(padding, rank, "padding")
+    dilation, extra = spread(dilation, rank, "dilation"), spread(output_padding, rank, "output_padding")
+    channels = weight[0] if transposed else weight[1] * groups
+    if groups < 1 or shape[1] != channels or weight[0] % groups:
+        raise ValueError(f"input {list(shape)} and weight {list(weight)} do not fit {groups} groups")
+    spatial: list[int] = []
+    for extent, kernel, step, pad, dilate, more in zip(shape[2:], weight[2:], stride, padding, dilation, extra, strict=True):
+        if not transposed:
+            spatial.append(window_count(extent, kernel, step, pad, dilate))
+            continue
+        if more >= max(step, dilate):
+            raise ValueError(f"output_padding {more} must be smaller than stride {step} or dilation {dilate}")
+        spatial.append(extent if extent < 0 else (extent - 1) * step - 2 * pad + dilate * (kernel - 1) + more + 1)
+        if extent >= 0 and spatial[-1] < 1:
+            raise ValueError(f"padding {pad} leaves nothing of {extent} entries")
+    return (shape[0], weight[1] * groups if transposed else weight[0], *spatial)
+
+
+def cross_correlate(x: Array, weight: Array, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int) -> Array:
+    """The convolution of a batch, as a product of each group's windows with its kernels."""
+    batch, rank = x.shape[0], weight.ndim - 2
+    kernel = weight.shape[2:]
+    counts = [window_count(*numbers) for numbers in zip(x.shape[2:], kernel, stride, padding, dilation, strict=True)]
+    views = windows(x, kernel, stride, padding, dilation, counts, 0)
+    apart = views.reshape(batch, groups, x.shape[1] // groups, *counts, *kernel)
+    order = (0, 1, 2, *range(3 + rank, 3 + 2 * rank), *range(3, 3 + rank))
+    columns = apart.transpose(order).reshape(batch, groups, -1, math.prod(counts))
+    kernels = weight.reshape(groups, weight.shape[0] // groups, -1)
+    return np.matmul(kernels, columns).reshape(batch, weight.shape[0], *counts)
+
+
+def transposed_convolve(
+    x: Array,
+    weight: Array,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    output_padding: Sequence[int],
+    groups: int,
+) -> Array:
+    """The transposed convolution of a batch: its input spread out by the stride, under mirrored kernels."""
+    channels, features, *kernel = weight.shape
+    spreaded = np.zeros((*x.shape[:2], *((extent - 1) * step + 1 for extent, step in zip(x.shape[2:], stride, strict=True))), x.dtype)
+    spreaded[(..., *(slice(None, None, step) for step in stride))] = x
+    margins = [
+        (d * (k - 1) - pad, d * (k - 1) - pad + more) for k, d, pad, more in zip(kernel, dilation, padding, output_padding, strict=True)
+    ]
+    widths = [(max(low, 0), max(high, 0)) for low, high in margins]
+    padded = np.pad(spreaded, [(0, 0), (0, 0), *widths])
+    cropped = padded[
+        (..., *(slice(max(-low, 0), extent - max(-high, 0)) for (low, high), extent in zip(margins, padded.shape[2:], strict=True)))
+    ]
+    mirrored = np.flip(weight, tuple(range(2, weight.ndim))).reshape(groups, channels // groups, features, *kernel)
+    kernels = mirrored.swapaxes(1, 2).reshape(groups * features, channels // groups, *kernel)
+    ones, zeros = (1,) * len(kernel), (0,) * len(kernel)
+    return cross_correlate(cropped, kernels, ones, zeros, dilation, groups)
+
+
+@aten(
+    "convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed,"
+    " SymInt[] output_padding, SymInt groups) -> Tensor",
+    core=True,
+)
+class ConvolutionOp(SchemaOp):
+    """The convolution of a batch [N, C, …] with weight [O, C / groups, …] ([C, O / groups, …] when transposed), plus bias [O]."""
+
+    @staticmethod
+    def infer(
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        stride: tuple[int, ...],
+        padding: tuple[int, ...],
+        dilation: tuple[int, ...],
+        transposed: bool,
+        output_padding: tuple[int, ...],
+        groups: int,
+    ) -> Tensor:
+        shape = convolved_shape(shape_of(x), shape_of(weight), stride, padding, dilation, transposed, output_padding, groups)
+        if bias is not None and shape_of(bias) != (shape[1],):
+            raise ValueError(f"bias must have shape [{shape[1]}], got {list(shape_of(bias))}")
+        return tensor(common_element(x, weight, *([] if bias is None else [bias])), shape)
+
+    @staticmethod
+    def numpy(
+        x: Array,
+        weight: Array,
+        bias: Array | None,
+        stride: tuple[int, ...],
+        padding: tuple[int, ...],
+        dilation: tuple[int, ...],
+        transposed: bool,
+        output_padding: tuple[int, ...],
+        groups: int,
+    ) -> Array:
+        rank = weight.ndim - 2
+        stride, padding, dilation = (spread(v, rank, "") for v in (stride, padding, dilation))
+        wide, kernels = widened(x), widened(weight)
+        if transposed:
+            result = transposed_convolve(wide, kernels, stride, padding, dilation, spread(output_padding, rank, ""), groups)
+        else:
+            result = cross_correlate(wide, kernels, stride, padding, dilation, groups)
+        if bias is not None:
+            result = result + bias.reshape(-1, *(1,) * rank)
+        return result.astype(x.dtype, copy=False)
+
+
+class ConvolutionFamilyOp(SchemaOp):
+    """Convolutions of a fixed number of spatial dimensions; the batch dimension may be missing."""
+
+    rank: ClassVar[int]
+    """The number of spatial dimensions."""
+
+    @classmethod
+    def convolution(cls, shape: Sequence[int], weight: Sequence[int], *args: Any) -> tuple[Any, ...]:
+        """The arguments of `convolution` after the bias. Raises ValueError."""
+        stride, padding, dilation, groups = args
+        return (stride, padding, dilation, False, (0,) * cls.rank, groups)
+
+    @classmethod
+    def batched(cls, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape with a batch dimension. Raises ValueError."""
+        if len(shape) not in (cls.rank + 1, cls.rank + 2):
+            raise ValueError(f"input must have {cls.rank + 1} or {cls.rank + 2} dimensions, got shape {list(shape)}")
+        return shape if len(shape) == cls.rank + 2 else (1, *shape)
+
+    @classmethod
+    def infer(cls, x: Tensor, weight: Tensor, bias: Tensor | None, *args: Any) -> Tensor:
+        shape = cls.batched(shape_of(x))
+        arguments = cls.convolution(shape, shape_of(weight), *args)
+        result = ConvolutionOp.infer(tensor(x.element_type, shape), weight, bias, *arguments)
+        return result if len(shape_of(x)) == len(shape) else tensor(result.element_type, shape_of(result)[1:])
+
+    @classmethod
+    def numpy(cls, x: Array, weight: Array, bias: Array | None, *args: Any) -> Array:
+        batch = x.reshape(cls.batched(x.shape))
+        result = ConvolutionOp.numpy(batch, weight, bias, *cls.convolution(batch.shape, weight.shape, *args))
+        return result if batch.ndim == x.ndim else result[0]
+
+    @classmethod
+    def decompose(cls, x: SSAValue, weight: SSAValue, bias: SSAValue | None, *args: Any) -> SSAValue:
+        shape = cls.batched(shape_of(x))
+        batch = x if shape_of(x) == shape else UnsqueezeOp(x, 0).result
+        result = ConvolutionOp(batch, weight, bias, *cls.convolution(shape, shape_of(weight), *args)).result
+        return result if batch is x else SqueezeDimOp(result, 0).result
+
+
+@aten(
+    "conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] dilation=[1], "
+    "SymInt groups=1) -> Tensor"
+)
+class Conv1dOp(ConvolutionFamilyOp):
+    """A convolution over one dimension."""
+
+    rank = 1
+
+
+@aten(
+    "conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] "
+    "dilation=[1, 1], SymInt groups=1) -> Tensor"
+)
+class Conv2dOp(ConvolutionFamilyOp):
+    """A convolution over two dimensions."""
+
+    rank = 2
+
+
+@aten(
+    "conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], SymInt[3] "
+    "dilation=[1, 1, 1], SymInt groups=1) -> Tensor"
+)
+class Conv3dOp(ConvolutionFamilyOp):
+    """A convolution over three dimensions."""
+
+    rank = 3
+
+
+class PaddedConvolutionOp(ConvolutionFamilyOp):
+    """Convolutions whose padding is a word: "valid" is none, "same" keeps the size (one more entry after than before when odd)."""
+
+    @classmethod
+    def margins(cls, weight: Sequence[int], stride: Sequence[int], padding: str, dilation: Sequence[int]) -> list[tuple[int, int]]:
+        """The entries to add before and after each spatial dimension. Raises ValueError."""
+        if padding not in ("same", "valid"):
+            raise ValueError(f'padding must be "same" or "valid", got "{padding}"')
+        if padding == "valid":
+            return [(0, 0)] * cls.rank
+        if any(step != 1 for step in stride):
+            raise ValueError(f'padding "same" needs stride 1, got {list(stride)}')
+        totals = [d * (k - 1) for k, d in zip(weight[2:], spread(dilation, cls.rank, "dilation"), strict=True)]
+        return [(total // 2, total - total // 2) for total in totals]
+
+    @classmethod
+    def convolution(cls, shape: Sequence[int], weight: Sequence[int], *args: Any) -> tuple[Any, ...]:
+        """As the base; what is more after than before is padded separately."""
+        stride, padding, dilation, groups = args
+        before = tuple(low for low, _ in cls.margins(weight, stride, padding, dilation))
+        return (stride, before, dilation, False, (0,) * cls.rank, groups)
+
+    @classmethod
+    def extra(cls, weight: Sequence[int], stride: Sequence[int], padding: str, dilation: Sequence[int]) -> tuple[int, ...]:
+        """What `constant_pad_nd` adds after each dimension so that the same padding on both sides is right; empty when nothing."""
+        uneven = [high - low for low, high in cls.margins(weight, stride, padding, dilation)]
+        return tuple(number for more in reversed(uneven) for number in (0, more)) if any(uneven) else ()
+
+    @classmethod
+    def infer(cls, x: Tensor, weight: Tensor, bias: Tensor | None, *args: Any) -> Tensor:
+        more = cls.extra(shape_of(weight), *args[:3])
+        return super().infer(ConstantPadNdOp.infer(x, more, 0) if more else x, weight, bias, *args)
+
+    @classmethod
+    def numpy(cls, x: Array, weight: Array, bias: Array | None, *args: Any) -> Array:
+        more = cls.extra(weight.shape, *args[:3])
+        return super().numpy(ConstantPadNdOp.numpy(x, more, 0) if more else x, weight, bias, *args)
+
+    @classmethod
+    def decompose(cls, x: SSAValue, weight: SSAValue, bias: SSAValue | None, *args: Any) -> SSAValue:
+        more = cls.extra(shape_of(weight), *args[:3])
+        return super().decompose(ConstantPadNdOp(x, more).result if more else x, weight, bias, *args)
+
+
+@aten(
+    'conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], str padding="valid", SymInt[1] '
+    "dilation=[1], SymInt groups=1) -> Tensor"
+)
+class Conv1dPaddingOp(PaddedConvolutionOp):
+    """A convolution over one dimension, padding by word."""
+
+    rank = 1
+
+
+@aten(
+    'conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], str padding="valid", SymInt[2] '
+    "dilation=[1, 1], SymInt groups=1) -> Tensor"
+)
+class Conv2dPaddingOp(PaddedConvolutionOp):
+    """A convolution over two dimensions, padding by word."""
+
+    rank = 2
+
+
+@aten(
+    'conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], str padding="valid", SymInt[3] '
+    "dilation=[1, 1, 1], SymInt groups=1) -> Tensor"
+)
+class Conv3dPaddingOp(PaddedConvolutionOp):
+    """A convolution over three dimensions, padding by word."""
+
+    rank = 3
+
+
+class TransposedConvolutionOp(ConvolutionFamilyOp):
+    """Transposed convolutions: the gradient of a convolution with respect to its input."""
+
+    @classmethod
+    def convolution(cls, shape: Sequence[int], weight: Sequence[int], *args: Any) -> tuple[Any, ...]:
+        """The arguments of `convolution` after the bias."""
+        stride, padding, output_padding, groups, dilation = args
+        return (stride, padding, dilation, True, output_padding, groups)
+
+
+@aten(
+    "conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] "
+    "output_padding=[0], SymInt groups=1, SymInt[1] dilation=[1]) -> Tensor"
+)
+class ConvTranspose1dOp(TransposedConvolutionOp):
+    """A transposed convolution over one dimension."""
+
+    rank = 1
+
+
+@aten(
+    "conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], "
+    "SymInt[2] output_padding=[0, 0], SymInt groups=1, SymInt[2] dilation=[1, 1]) -> Tensor"
+)
+class ConvTranspose2dInputOp(TransposedConvolutionOp):
+    """A transposed convolution over two dimensions."""
+
+    rank = 2
+
+
+@aten(
+    "conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, "
+    "0], SymInt[3] output_padding=[0, 0, 0], SymInt groups=1, SymInt[3] dilation=[1, 1, 1]) -> Tensor"
+)
+class ConvTranspose3dInputOp(TransposedConvolutionOp):
+    """A transposed convolution over three dimensions."""
+
+    rank = 3
+
+
+@aten(
+    "_convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool "
+    "transposed, SymInt[] output_padding, SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) "
+    "-> Tensor"
+)
+class ConvolutionWithBackendOp(SchemaOp):
+    """As `convolution`; the last four arguments choose an implementation."""
+
+    @staticmethod
+    def infer(*args: Any) -> Tensor:
+        return ConvolutionOp.infer(*args[:9])
+
+    @staticmethod
+    def numpy(*args: Any) -> Array:
+        return ConvolutionOp.numpy(*args[:9])
+
+    @staticmethod
+    def decompose(*args: Any) -> SSAValue:
+        return ConvolutionOp(*args[:9]).result

@@ -1,0 +1,497 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX
+from xdsl.ir import SSAValue
+
+from flambeau.dialects.aten.arithmetic import AddTensorOp, MulScalarOp, MulTensorOp
+from flambeau.dialects.aten.numerics import widened
+from flambeau.dialects.aten.shape import expand, permute, view
+from flambeau.dialects.aten.view import UnsqueezeOp, expanded_shape
+from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.row import SchemaOp, aten
+from flambeau.dialects.types import ElementType, Tensor, broadcast, dtype_of, element_of, normalize_dim, shape_of, tensor
+
+
+def common_element(*operands: Tensor) -> ElementType:
+    """The element type of all operands. Raises TypeError when they differ: matrix products do not promote."""
+    elements = {element_of(operand) for operand in operands}
+    if len(elements) > 1:
+        raise TypeError(f"operands must have one element type, got {' and '.join(sorted(dtype_of(e).torch for e in elements))}")
+    return element_of(operands[0])
+
+
+def require_rank(x: Tensor, rank: int, name: str) -> tuple[int, ...]:
+    """The shape. Raises ValueError when it has another rank."""
+    shape = shape_of(x)
+    if len(shape) != rank:
+        raise ValueError(f"{name} must have {rank} dimensions, got shape {list(shape)}")
+    return shape
+
+
+def require_inner(a: Sequence[int], b: Sequence[int], left: int, right: int) -> None:
+    """Raises ValueError when the inner dimensions `left` and `right` differ."""
+    if left != right and DYNAMIC_INDEX not in (left, right):
+        raise ValueError(f"shapes {list(a)} and {list(b)} do not multiply: {left} columns, {right} rows")
+
+
+def product(extents: Sequence[int]) -> int:
+    """The number of elements; dynamic when one extent is."""
+    return DYNAMIC_INDEX if DYNAMIC_INDEX in extents else math.prod(extents)
+
+
+def scaled(x: SSAValue, factor: float) -> SSAValue:
+    """`factor * x`, built detached; `x` itself for 1."""
+    return x if factor == 1 else MulScalarOp(x, factor).result
+
+
+def multiply(a: Array, b: Array) -> Array:
+    """The matrix product in the operands' type; half types accumulate in float32."""
+    return np.matmul(widened(a), widened(b)).astype(a.dtype, copy=False)
+
+
+def add_scaled(x: Array, products: Array, beta: float, alpha: float, dtype: np.dtype[np.generic]) -> Array:
+    """The value of beta * x + alpha * products in `dtype`; beta = 0 ignores even NaN."""
+    total = products if alpha == 1 else products * products.dtype.type(alpha)
+    if beta != 0:
+        total = total + (x if beta == 1 else x * x.dtype.type(beta))
+    return total.astype(dtype, copy=False)
+
+
+def add_products(x: SSAValue, products: SSAValue, beta: float, alpha: float) -> SSAValue:
+    """The value beta * x + alpha * products, built detached."""
+    total = scaled(products, alpha)
+    return total if beta == 0 else AddTensorOp(scaled(x, beta), total).result
+
+
+@aten("mm(Tensor self, Tensor mat2) -> Tensor", core=True)
+class MmOp(SchemaOp):
+    """The product of two matrices."""
+
+    @staticmethod
+    def infer(a: Tensor, b: Tensor) -> Tensor:
+        left, right = require_rank(a, 2, "self"), require_rank(b, 2, "mat2")
+        require_inner(left, right, left[1], right[0])
+        return tensor(common_element(a, b), (left[0], right[1]))
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        return multiply(a, b)
+
+
+@aten("bmm(Tensor self, Tensor mat2) -> Tensor", core=True)
+class BmmOp(SchemaOp):
+    """The products of two batches of matrices."""
+
+    @staticmethod
+    def infer(a: Tensor, b: Tensor) -> Tensor:
+        left, right = require_rank(a, 3, "self"), require_rank(b, 3, "mat2")
+        if left[0] != right[0] and DYNAMIC_INDEX not in (left[0], right[0]):
+            raise ValueError(f"batches {left[0]} and {right[0]} differ")
+        require_inner(left, right, left[2], right[1])
+        return tensor(common_element(a, b), (max(left[0], right[0]), left[1], right[2]))
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        return multiply(a, b)
+
+
+@aten("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", core=True)
+class AddmmOp(SchemaOp):
+    """beta * self + alpha * (mat1 @ mat2); self broadcasts."""
+
+    @staticmethod
+    def infer(x: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Tensor:
+        shape = shape_of(MmOp.infer(a, b))
+        expanded_shape(shape_of(x), shape)
+        return tensor(common_element(x, a, b), shape)
+
+    @staticmethod
+    def numpy(x: Array, a: Array, b: Array, beta: float, alpha: float) -> Array:
+        return add_scaled(widened(x), np.matmul(widened(a), widened(b)), beta, alpha, x.dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, a: SSAValue, b: SSAValue, beta: float, alpha: float) -> SSAValue:
+        return add_products(x, MmOp(a, b).result, beta, alpha)
+
+
+@aten("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
+class BaddbmmOp(SchemaOp):
+    """beta * self + alpha * bmm(batch1, batch2); self broadcasts."""
+
+    @staticmethod
+    def infer(x: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Tensor:
+        shape = shape_of(BmmOp.infer(a, b))
+        expanded_shape(shape_of(x), shape)
+        return tensor(common_element(x, a, b), shape)
+
+    @staticmethod
+    def numpy(x: Array, a: Array, b: Array, beta: float, alpha: float) -> Array:
+        return add_scaled(widened(x), np.matmul(widened(a), widened(b)), beta, alpha, x.dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, a: SSAValue, b: SSAValue, beta: float, alpha: float) -> SSAValue:
+        return add_products(x, BmmOp(a, b).result, beta, alpha)
+
+
+@aten("addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
+class AddbmmOp(SchemaOp):
+    """beta * self + alpha * the sum of bmm(batch1, batch2) over the batch; self broadcasts."""
+
+    @staticmethod
+    def infer(x: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Tensor:
+        shape = shape_of(BmmOp.infer(a, b))[1:]
+        expanded_shape(shape_of(x), shape)
+        return tensor(common_element(x, a, b), shape)
+
+    @staticmethod
+    def numpy(x: Array, a: Array, b: Array, beta: float, alpha: float) -> Array:
+        return add_scaled(widened(x), np.matmul(widened(a), widened(b)).sum(axis=0), beta, alpha, x.dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, a: SSAValue, b: SSAValue, beta: float, alpha: float) -> SSAValue:
+        # The batch joins the inner dimension: one product adds everything up.
+        batch, rows, inner = shape_of(a)
+        left = view(permute(a, (1, 0, 2)), (rows, product((batch, inner))))
+        right = view(b, (product((batch, inner)), shape_of(b)[2]))
+        return AddmmOp(x, left, right, beta, alpha).result
+
+
+def matmul_shape(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
+    """The shape of a `matmul` of operands of these shapes. Raises ValueError."""
+    if not a or not b:
+        raise ValueError(f"shapes {list(a)} and {list(b)} must have at least one dimension each")
+    require_inner(a, b, a[-1], b[-2] if len(b) > 1 else b[0])
+    rows = a[-2:-1]
+    columns = b[-1:] if len(b) > 1 else ()
+    return (*broadcast(a[:-2], b[:-2]), *rows, *columns)
+
+
+def batched_product(a: SSAValue, b: SSAValue) -> SSAValue:
+    """`matmul` of operands with at least two dimensions each, as mm or bmm, built detached."""
+    left, right = shape_of(a), shape_of(b)
+    if len(left) == len(right) == 2:
+        return MmOp(a, b).result
+    result = matmul_shape(left, right)
+    if all(extent == 1 for extent in right[:-2]) and len(right) <= len(left):
+        # One matrix on the right: the batch joins the rows.
+        flat = MmOp(view(a, (product(left[:-1]), left[-1])), view(b, right[-2:]))
+        return view(flat.result, result)
+    batch = result[:-2]
+    count = product(batch)
+    flat_left = view(expand(a, (*batch, *left[-2:])), (count, *left[-2:]))
+    flat_right = view(expand(b, (*batch, *right[-2:])), (count, *right[-2:]))
+    return view(BmmOp(flat_left, flat_right).result, result)
+
+
+@aten("matmul(Tensor self, Tensor other) -> Tensor")
+class MatmulOp(SchemaOp):
+    """The matrix product as in numpy: vectors stand for a row or a column, further dimensions are batches that broadcast."""
+
+    @staticmethod
+    def infer(a: Tensor, b: Tensor) -> Tensor:
+        return tensor(common_element(a, b), matmul_shape(shape_of(a), shape_of(b)))
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        return multiply(a, b)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
+        left, right = shape_of(a), shape_of(b)
+        if len(left) == 1:
+            a = view(a, (1, *left))
+        if len(right) == 1:
+            b = view(b, (*right, 1))
+        return view(batched_product(a, b), matmul_shape(left, right))
+
+
+@aten("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", keep=True)
+class LinearOp(SchemaOp):
+    """input @ weightᵀ + bias; weight is [out_features, in_features]."""
+
+    @staticmethod
+    def infer(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        shape, kernel = shape_of(x), shape_of(weight)
+        if not shape or len(kernel) not in (1, 2):
+            raise ValueError(f"input {list(shape)} and weight {list(kernel)} are not those of a linear layer")
+        require_inner(shape, kernel[::-1], shape[-1], kernel[-1])
+        result = (*shape[:-1], *kernel[:-1])
+        if bias is not None:
+            expanded_shape(shape_of(bias), result)
+        return tensor(common_element(x, weight, *([] if bias is None else [bias])), result)
+
+    @staticmethod
+    def numpy(x: Array, weight: Array, bias: Array | None) -> Array:
+        result = np.matmul(widened(x), widened(weight).T)
+        return (result if bias is None else result + bias).astype(x.dtype, copy=False)
+
+    @staticmethod
+    def decompose(x: SSAValue, weight: SSAValue, bias: SSAValue | None) -> SSAValue:
+        shape, kernel = shape_of(x), shape_of(weight)
+        if len(kernel) == 1:
+            result = MatmulOp.decompose(x, weight)
+            return result if bias is None else AddTensorOp(result, bias).result
+        rows = view(x, (product(shape[:-1]), shape[-1]))
+        columns = permute(weight, (1, 0))
+        flat = MmOp(rows, columns).result if bias is None else AddmmOp(bias, rows, columns).result
+        return view(flat, (*shape[:-1], kernel[0]))
+
+
+@aten("mv(Tensor self, Tensor vec) -> Tensor")
+class MvOp(SchemaOp):
+    """The product of a matrix and a vector."""
+
+    @staticmethod
+    def infer(a: Tensor, b: Tensor) -> Tensor:
+        left, right = require_rank(a, 2, "self"), require_rank(b, 1, "vec")
+        return tensor(common_element(a, b), matmul_shape(left, right))
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        return multiply(a, b)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
+        return MatmulOp.decompose(a, b)
+
+
+@aten("addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
+class AddmvOp(SchemaOp):
+    """beta * self + alpha * (mat @ vec); self broadcasts."""
+
+    @staticmethod
+    def infer(x: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Tensor:
+        shape = shape_of(MvOp.infer(a, b))
+        expanded_shape(shape_of(x), shape)
+        return tensor(common_element(x, a, b), shape)
+
+    @staticmethod
+    def numpy(x: Array, a: Array, b: Array, beta: float, alpha: float) -> Array:
+        return add_scaled(widened(x), np.matmul(widened(a), widened(b)), beta, alpha, x.dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, a: SSAValue, b: SSAValue, beta: float, alpha: float) -> SSAValue:
+        return add_products(x, MatmulOp.decompose(a, b), beta, alpha)
+
+
+@aten("dot(Tensor self, Tensor tensor) -> Tensor")
+class DotOp(SchemaOp):
+    """The sum of the products of two vectors' elements."""
+
+    @staticmethod
+    def infer(a: Tensor, b: Tensor) -> Tensor:
+        left, right = require_rank(a, 1, "self"), require_rank(b, 1, "tensor")
+        return tensor(common_element(a, b), matmul_shape(left, right))
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        return np.asarray(multiply(a, b))
+
+    @staticmethod
+    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
+        return MatmulOp.decompose(a, b)
+
+
+@aten("vdot(Tensor self, Tensor other) -> Tensor")
+class VdotOp(DotOp):
+    """As `dot`: the elements are real."""
+
+
+@aten("outer(Tensor self, Tensor vec2) -> Tensor")
+class OuterOp(SchemaOp):
+    """The products of each element of one vector with each of another."""
+
+    @staticmethod
+    def infer(a: Tensor, b: Tensor) -> Tensor:
+        left, right = require_rank(a, 1, "self"), require_rank(b, 1, "vec2")
+        return tensor(element_of(MulTensorOp.infer(a, b)), (*left, *right))
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        return MulTensorOp.numpy(a[:, None], b)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
+        return MulTensorOp(UnsqueezeOp(a, 1), b).result
+
+
+@aten("ger(Tensor self, Tensor vec2) -> Tensor")
+class GerOp(OuterOp):
+    """As `outer`."""
+
+
+@aten("addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
+class AddrOp(SchemaOp):
+    """beta * self + alpha * outer(vec1, vec2); self broadcasts."""
+
+    @staticmethod
+    def infer(x: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Tensor:
+        products = OuterOp.infer(a, b)
+        expanded_shape(shape_of(x), shape_of(products))
+        return tensor(common_element(x, a, b), shape_of(products))
+
+    @staticmethod
+    def numpy(x: Array, a: Array, b: Array, beta: float, alpha: float) -> Array:
+        return add_scaled(widened(x), widened(a)[:, None] * widened(b), beta, alpha, x.dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, a: SSAValue, b: SSAValue, beta: float, alpha: float) -> SSAValue:
+        return add_products(x, OuterOp.decompose(a, b), beta, alpha)
+
+
+@aten("inner(Tensor self, Tensor other) -> Tensor")
+class InnerOp(SchemaOp):
+    """The sums of products over the last dimensions; a 0-d operand scales the other."""
+
+    @staticmethod
+    def infer(a: Tensor, b: Tensor) -> Tensor:
+        left, right = shape_of(a), shape_of(b)
+        if not left or not right:
+            return MulTensorOp.infer(a, b)
+        require_inner(left, right, left[-1], right[-1])
+        return tensor(common_element(a, b), (*left[:-1], *right[:-1]))
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        if not a.ndim or not b.ndim:
+            return MulTensorOp.numpy(a, b)
+        return np.asarray(np.tensordot(widened(a), widened(b), axes=(-1, -1)).astype(a.dtype))
+
+    @staticmethod
+    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
+        left, right = shape_of(a), shape_of(b)
+        if not left or not right:
+            return MulTensorOp(a, b).result
+        return TensordotOp.decompose(a, b, (len(left) - 1,), (len(right) - 1,))
+
+
+@aten("tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor")
+class TensordotOp(SchemaOp):
+    """The sums of products over pairs of dimensions."""
+
+    @staticmethod
+    def orders(a: Sequence[int], b: Sequence[int], dims_self: Sequence[int], dims_other: Sequence[int]) -> tuple[list[int], list[int], int]:
+        """The order of each operand that brings the summed dimensions together, and their number. Raises ValueError."""
+        left = [normalize_dim(dim, len(a)) for dim in dims_self]
+        right = [normalize_dim(dim, len(b)) for dim in dims_other]
+        if len(left) != len(right):
+            raise ValueError(f"dims {list(dims_self)} and {list(dims_other)} must be as many")
+        for first, second in zip(left, right, strict=True):
+            require_inner(a, b, a[first], b[second])
+        kept_left = [dim for dim in range(len(a)) if dim not in left]
+        kept_right = [dim for dim in range(len(b)) if dim not in right]
+        return [*kept_left, *left], [*right, *kept_right], len(left)
+
+    @staticmethod
+    def infer(a: Tensor, b: Tensor, dims_self: tuple[int, ...], dims_other: tuple[int, ...]) -> Tensor:
+        left, right = shape_of(a), shape_of(b)
+        first, second, count = TensordotOp.orders(left, right, dims_self, dims_other)
+        kept = [left[dim] for dim in first[: len(first) - count]] + [right[dim] for dim in second[count:]]
+        return tensor(common_element(a, b), kept)
+
+    @staticmethod
+    def numpy(a: Array, b: Array, dims_self: tuple[int, ...], dims_other: tuple[int, ...]) -> Array:
+        return np.asarray(np.tensordot(widened(a), widened(b), axes=(dims_self, dims_other)).astype(a.dtype))
+
+    @staticmethod
+    def decompose(a: SSAValue, b: SSAValue, dims_self: tuple[int, ...], dims_other: tuple[int, ...]) -> SSAValue:
+        left, right = shape_of(a), shape_of(b)
+        first, second, count = TensordotOp.orders(left, right, dims_self, dims_other)
+        rows = [left[dim] for dim in first[: len(first) - count]]
+        inner = [right[dim] for dim in second[:count]]
+        columns = [right[dim] for dim in second[count:]]
+        flat_left = view(permute(a, first), (product(rows), product(inner)))
+        flat_right = view(permute(b, second), (product(inner), product(columns)))
+        return view(MmOp(flat_left, flat_right).result, (*rows, *columns))
+
+
+@aten("chain_matmul(Tensor[] matrices) -> Tensor")
+class ChainMatmulOp(SchemaOp):
+    """The product of matrices."""
+
+    @staticmethod
+    def infer(matrices: list[Tensor]) -> Tensor:
+        if not matrices:
+            raise ValueError("needs at least one matrix")
+        result = matrices[0]
+        for other in matrices[1:]:
+            result = MmOp.infer(result, other)
+        return result
+
+    @staticmethod
+    def numpy(matrices: list[Array]) -> Array:
+        result = matrices[0]
+        for other in matrices[1:]:
+            result = multiply(result, other)
+        return result
+
+    @staticmethod
+    def decompose(matrices: list[SSAValue]) -> SSAValue:
+        result = matrices[0]
+        for other in matrices[1:]:
+            result = MmOp(result, other).result
+        return result
+
+
+@aten("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor")
+class BilinearOp(SchemaOp):
+    """x1 · weight[k] · x2 + bias[k] for each output feature k; weight is [out_features, in1_features, in2_features]."""
+
+    @staticmethod
+    def infer(a: Tensor, b: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        left, right = shape_of(a), shape_of(b)
+        features, rows, columns = require_rank(weight, 3, "weight")
+        if left[:-1] != right[:-1] or left[-1:] != (rows,) or right[-1:] != (columns,):
+            raise ValueError(f"inputs {list(left)} and {list(right)} do not fit weight {list(shape_of(weight))}")
+        return tensor(common_element(a, b, weight, *([] if bias is None else [bias])), (*left[:-1], features))
+
+    @staticmethod
+    def numpy(a: Array, b: Array, weight: Array, bias: Array | None) -> Array:
+        result = np.einsum("...i,kij,...j->...k", widened(a), widened(weight), widened(b))
+        return (result if bias is None else result + bias).astype(a.dtype)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: SSAValue, weight: SSAValue, bias: SSAValue | None) -> SSAValue:
+        left, (features, rows, columns) = shape_of(a), shape_of(weight)
+        # [batch, in1] @ [in1, features * in2], then each row of `b` against its [features, in2] block.
+        first = LinearOp.decompose(a, view(permute(weight, (0, 2, 1)), (features * columns, rows)), None)
+        blocks = view(first, (*left[:-1], features, columns))
+        result = view(MatmulOp.decompose(blocks, UnsqueezeOp(b, -1).result), (*left[:-1], features))
+        return result if bias is None else AddTensorOp(result, bias).result
+
+
+@aten("kron(Tensor self, Tensor other) -> Tensor")
+class KronOp(SchemaOp):
+    """The Kronecker product: each element of one tensor times the whole other."""
+
+    @staticmethod
+    def places(a: Sequence[int], b: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
+        """The shapes under which the operands multiply, and the shape of the result."""
+        rank = max(len(a), len(b))
+        left, right = [1] * (rank - len(a)) + list(a), [1] * (rank - len(b)) + list(b)
+        return (
+            [extent for pair in left for extent in (pair, 1)],
+            [extent for pair in right for extent in (1, pair)],
+            [x * y for x, y in zip(left, right, strict=True)],
+        )
+
+    @staticmethod
+    def infer(a: Tensor, b: Tensor) -> Tensor:
+        return tensor(
+            element_of(MulTensorOp.infer(tensor(element_of(a), ()), tensor(element_of(b), ()))), KronOp.places(shape_of(a), shape_of(b))[2]
+        )
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        left, right, result = KronOp.places(a.shape, b.shape)
+        return MulTensorOp.numpy(a.reshape(left), b.reshape(right)).reshape(result)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
+        left, right, result = KronOp.places(shape_of(a), shape_of(b))
+        return view(MulTensorOp(view(a, left), view(b, right)).result, result)

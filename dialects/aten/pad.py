@@ -1,0 +1,206 @@
+"""Padding, and the parts of matrices above or below a diagonal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX
+from xdsl.ir import SSAValue
+
+from flambeau.dialects.aten.concat import CatOp
+from flambeau.dialects.aten.view import SliceTensorOp
+from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.row import SchemaOp, aten
+from flambeau.dialects.types import Tensor, element_of, shape_of, tensor
+
+
+def margins(pad: Sequence[int], rank: int) -> list[tuple[int, int]]:
+    """The entries before and after each of `rank` dimensions; `pad` names the last dimension first. Raises ValueError."""
+    if len(pad) % 2 or len(pad) > 2 * rank:
+        raise ValueError(f"pad {list(pad)} must have two entries per dimension, at most {2 * rank}")
+    pairs = [(pad[index], pad[index + 1]) for index in range(0, len(pad), 2)]
+    return [(0, 0)] * (rank - len(pairs)) + pairs[::-1]
+
+
+def padded_shape(shape: Sequence[int], pad: Sequence[int]) -> tuple[int, ...]:
+    """The shape after padding; negative entries take away. Raises ValueError when less than nothing is left."""
+    result: list[int] = []
+    for extent, (before, after) in zip(shape, margins(pad, len(shape)), strict=True):
+        if extent == DYNAMIC_INDEX:
+            result.append(extent)
+            continue
+        if extent + before + after < 0 or -before > extent or -after > extent:
+            raise ValueError(f"pad {list(pad)} takes more than there is of shape {list(shape)}")
+        result.append(extent + before + after)
+    return tuple(result)
+
+
+@aten("constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor", core=True)
+class ConstantPadNdOp(SchemaOp):
+    """`value` before and after each dimension, last dimension first in `pad`; negative entries take away."""
+
+    @staticmethod
+    def infer(x: Tensor, pad: tuple[int, ...], value: float) -> Tensor:
+        return tensor(element_of(x), padded_shape(shape_of(x), pad))
+
+    @staticmethod
+    def numpy(x: Array, pad: tuple[int, ...], value: float) -> Array:
+        pairs = margins(pad, x.ndim)
+        kept = x[tuple(slice(max(-low, 0), extent - max(-high, 0)) for extent, (low, high) in zip(x.shape, pairs, strict=True))]
+        return np.pad(kept, [(max(low, 0), max(high, 0)) for low, high in pairs], constant_values=np.asarray(value).astype(x.dtype))
+
+
+class EdgePadOp(SchemaOp):
+    """Padding of the last `rank` dimensions with entries of the tensor itself."""
+
+    rank: ClassVar[int]
+    """The number of padded dimensions."""
+    reflects: ClassVar[bool] = False
+    """Mirrored about the border entry; otherwise the border entry repeated."""
+
+    @classmethod
+    def check(cls, shape: Sequence[int], padding: Sequence[int]) -> None:
+        """Raises ValueError when the padding does not fit."""
+        if len(shape) not in (cls.rank + 1, cls.rank + 2) or len(padding) != 2 * cls.rank:
+            raise ValueError(f"shape {list(shape)} and padding {list(padding)} must have {cls.rank} spatial dimensions")
+        for extent, pair in zip(shape, margins(padding, len(shape)), strict=True):
+            if cls.reflects and extent != DYNAMIC_INDEX and max(pair) >= extent > 0:
+                raise ValueError(f"padding {list(padding)} must be smaller than the dimension of size {extent} that it mirrors")
+
+    @classmethod
+    def infer(cls, x: Tensor, padding: tuple[int, ...]) -> Tensor:
+        cls.check(shape_of(x), padding)
+        return tensor(element_of(x), padded_shape(shape_of(x), padding))
+
+    @classmethod
+    def numpy(cls, x: Array, padding: tuple[int, ...]) -> Array:
+        for axis, (low, high) in enumerate(margins(padding, x.ndim)):
+            places = np.arange(-low, x.shape[axis] + high, dtype=np.int64)
+            last = x.shape[axis] - 1
+            places = last - np.abs(last - np.abs(places)) if cls.reflects else np.clip(places, 0, last)
+            x = np.take(x, places, axis)
+        return x
+
+
+@aten("reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor", core=True)
+class ReflectionPad1dOp(EdgePadOp):
+    """The last dimension mirrored about its border entries."""
+
+    rank, reflects = 1, True
+
+
+@aten("reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor", core=True)
+class ReflectionPad2dOp(EdgePadOp):
+    """The last two dimensions mirrored about their border entries."""
+
+    rank, reflects = 2, True
+
+
+@aten("reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor", core=True)
+class ReflectionPad3dOp(EdgePadOp):
+    """The last three dimensions mirrored about their border entries."""
+
+    rank, reflects = 3, True
+
+
+@aten("replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor", core=True)
+class ReplicationPad2dOp(EdgePadOp):
+    """The border entries of the last two dimensions repeated."""
+
+    rank = 2
+
+
+@aten("replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor", core=True)
+class ReplicationPad3dOp(EdgePadOp):
+    """The border entries of the last three dimensions repeated."""
+
+    rank = 3
+
+
+@aten("replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor", keep=True)
+class ReplicationPad1dOp(EdgePadOp):
+    """The border entries of the last dimension repeated."""
+
+    rank = 1
+
+    @classmethod
+    def decompose(cls, x: SSAValue, padding: tuple[int, ...]) -> SSAValue:
+        from flambeau.dialects.aten.shape import expand
+
+        (low, high), shape = padding, shape_of(x)
+        first = SliceTensorOp(x, -1, 0, 1).result
+        last = SliceTensorOp(x, -1, shape[-1] - 1, shape[-1]).result
+        kept = SliceTensorOp(x, -1, max(-low, 0), shape[-1] - max(-high, 0)).result
+        before = [expand(first, (*shape[:-1], low))] if low > 0 else []
+        after = [expand(last, (*shape[:-1], high))] if high > 0 else []
+        return CatOp([*before, kept, *after], -1).result
+
+
+_EDGE_PADS: dict[tuple[str, int], type[EdgePadOp]] = {
+    ("reflect", 1): ReflectionPad1dOp,
+    ("reflect", 2): ReflectionPad2dOp,
+    ("reflect", 3): ReflectionPad3dOp,
+    ("replicate", 1): ReplicationPad1dOp,
+    ("replicate", 2): ReplicationPad2dOp,
+    ("replicate", 3): ReplicationPad3dOp,
+}
+
+
+@aten('pad(Tensor self, SymInt[] pad, str mode="constant", float? value=None) -> Tensor')
+class PadOp(SchemaOp):
+    """Padding of the last dimensions: `constant`, `reflect`, `replicate` or `circular`."""
+
+    @staticmethod
+    def edge_pad(rank: int, pad: Sequence[int], mode: str, value: float | None) -> type[EdgePadOp]:
+        """The operator of a mode that pads with entries of the tensor. Raises ValueError."""
+        if value is not None:
+            raise ValueError(f'mode "{mode}" takes no value')
+        found = _EDGE_PADS.get((mode, len(pad) // 2))
+        if found is None or len(pad) % 2 or rank - len(pad) // 2 not in (1, 2):
+            raise ValueError(f'mode "{mode}" does not pad {rank} dimensions by {list(pad)}')
+        return found
+
+    @staticmethod
+    def circular(shape: Sequence[int], pad: Sequence[int]) -> list[tuple[int, int]]:
+        """The margins of circular padding. Raises ValueError when they wrap around more than once."""
+        pairs = margins(pad, len(shape))
+        if any(max(pair) > extent != DYNAMIC_INDEX for extent, pair in zip(shape, pairs, strict=True)):
+            raise ValueError(f"circular pad {list(pad)} wraps around shape {list(shape)} more than once")
+        return pairs
+
+    @staticmethod
+    def infer(x: Tensor, pad: tuple[int, ...], mode: str, value: float | None) -> Tensor:
+        shape = shape_of(x)
+        if mode == "circular":
+            PadOp.circular(shape, pad)
+        elif mode != "constant":
+            return PadOp.edge_pad(len(shape), pad, mode, value).infer(x, pad)
+        return tensor(element_of(x), padded_shape(shape, pad))
+
+    @staticmethod
+    def numpy(x: Array, pad: tuple[int, ...], mode: str, value: float | None) -> Array:
+        if mode == "constant":
+            return ConstantPadNdOp.numpy(x, pad, value or 0)
+        if mode != "circular":
+            return PadOp.edge_pad(x.ndim, pad, mode, value).numpy(x, pad)
+        for axis, (low, high) in enumerate(PadOp.circular(x.shape, pad)):
+            x = np.take(x, np.arange(-low, x.shape[axis] + high, dtype=np.int64) % max(x.shape[axis], 1), axis)
+        return x
+
+    @staticmethod
+    def decompose(x: SSAValue, pad: tuple[int, ...], mode: str, value: float | None) -> SSAValue:
+        shape = shape_of(x)
+        if mode == "constant":
+            return ConstantPadNdOp(x, pad, value or 0).result if any(pad) else x
+        if mode != "circular":
+            return PadOp.edge_pad(len(shape), pad, mode, value)(x, pad).result
+        for axis, (low, high) in enumerate(PadOp.circular(shape, pad)):
+            extent = shape_of(x)[axis]
+            before = [SliceTensorOp(x, axis, extent - low, extent).result] if low > 0 else []
+            after = [SliceTensorOp(x, axis, 0, high).result] if high > 0 else []
+            if low < 0 or high < 0:
+                x = SliceTensorOp(x, axis, max(-low, 0), extent - max(-high, 0)).result
+            if before or after:
+                x = CatOp([*before, x, *after], axis).result
+        return x

@@ -1,0 +1,58 @@
+"""Sliding windows over spatial dimensions: what convolutions and pools share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX
+
+from flambeau.dialects.lazy import Array, np
+
+
+def spread(values: Sequence[int], rank: int, name: str) -> tuple[int, ...]:
+    """One value per spatial dimension; a single value stands for all. Raises ValueError."""
+    if len(values) == 1:
+        return tuple(values) * rank
+    if len(values) != rank:
+        raise ValueError(f"{name} must have 1 or {rank} entries, got {list(values)}")
+    return tuple(values)
+
+
+def window_count(extent: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool = False) -> int:
+    """How many windows fit a dimension. With `ceil_mode` the last may reach beyond the end, but not start there. Raises ValueError."""
+    if kernel < 1 or stride < 1 or dilation < 1 or padding < 0:
+        raise ValueError(f"kernel size {kernel}, stride {stride} and dilation {dilation} must be positive, padding {padding} not negative")
+    if extent == DYNAMIC_INDEX:
+        return DYNAMIC_INDEX
+    room = extent + 2 * padding - dilation * (kernel - 1) - 1
+    count = (room + (stride - 1 if ceil_mode else 0)) // stride + 1
+    if ceil_mode and (count - 1) * stride >= extent + padding:
+        count -= 1
+    if count < 1:
+        raise ValueError(f"a window of {dilation * (kernel - 1) + 1} does not fit {extent} entries padded by {padding}")
+    return count
+
+
+def windows(
+    x: Array,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    counts: Sequence[int],
+    fill: object,
+) -> Array:
+    """The windows over the last dimensions of `x`, `fill` outside it: a view of shape [..., *counts, *kernel] of the padded input."""
+    rank = len(kernel)
+    spans = [d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)]
+    ends = [
+        max((count - 1) * step + span - pad - extent, 0)
+        for count, step, span, pad, extent in zip(counts, stride, spans, padding, x.shape[x.ndim - rank :], strict=True)
+    ]
+    if any(padding) or any(ends):
+        width = [(0, 0)] * (x.ndim - rank) + list(zip(padding, ends, strict=True))
+        x = np.pad(x, width, constant_values=np.asarray(fill, x.dtype))
+    axes = tuple(range(x.ndim - rank, x.ndim))
+    views = np.lib.stride_tricks.sliding_window_view(x, spans, axis=axes)
+    places = tuple(slice(0, (count - 1) * step + 1, step) for count, step in zip(counts, stride, strict=True))
+    return views[(..., *places, *(slice(None, None, step) for step in dilation))]

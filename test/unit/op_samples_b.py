@@ -1,0 +1,251 @@
+"""Arguments with which to try each operator that moves, multiplies or slides over tensors: bound arguments in schema order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Sample = tuple[Any, ...]
+Samples = Callable[[np.random.Generator], list[Sample]]
+
+
+def f32(rng: np.random.Generator, *shape: int) -> Any:
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+def i64(rng: np.random.Generator, *shape: int, low: int = -9, high: int = 10) -> Any:
+    return rng.integers(low, high, shape)
+
+
+def mask(rng: np.random.Generator, *shape: int) -> Any:
+    return rng.integers(0, 2, shape).astype(bool)
+
+
+def shapes(*calls: tuple[Any, ...]) -> Samples:
+    """Samples of a float tensor of each shape, with the further arguments."""
+
+    def make(rng: np.random.Generator) -> list[Sample]:
+        samples: list[Sample] = []
+        for shape, *rest in calls:
+            samples.append((f32(rng, *shape), *rest))
+        shape, *rest = calls[0]
+        samples.append((i64(rng, *shape), *rest))
+        return samples
+
+    return make
+
+
+def floats(*calls: tuple[Any, ...]) -> Samples:
+    """Samples of float tensors: the tuples among the arguments are shapes up to the first argument that is none, None being absent."""
+
+    def make(rng: np.random.Generator) -> list[Sample]:
+        samples: list[Sample] = []
+        for call in calls:
+            count = next((index for index, part in enumerate(call) if not isinstance(part, tuple | None)), len(call))
+            tensors = [None if part is None else f32(rng, *part) for part in call[:count]]
+            samples.append((*tensors, *call[count:]))
+        return samples
+
+    return make
+
+
+def lists(*calls: tuple[Any, ...]) -> Samples:
+    """Samples of a list of float tensors with the shapes of the first argument, and the further arguments."""
+
+    def make(rng: np.random.Generator) -> list[Sample]:
+        samples: list[Sample] = []
+        for parts, *rest in calls:
+            samples.append(([f32(rng, *shape) for shape in parts], *rest))
+        return samples
+
+    return make
+
+
+VIEW: dict[str, Samples] = {
+    "view": shapes(((2, 3, 4), (4, 6)), ((2, 3, 4), (-1, 2)), ((), (1, 1)), ((0, 3), (3, 0))),
+    "permute": shapes(((2, 3, 4), (2, 0, 1)), ((2, 3), (-1, 0)), ((), ())),
+    "expand": shapes(((3, 1), (2, 3, 4)), ((3, 1), (-1, 4)), ((), (2, 2))),
+    "squeeze.dim": shapes(((2, 1, 3), 1), ((2, 1, 3), 0), ((2, 1), -1), ((), 0)),
+    "squeeze.dims": shapes(((1, 2, 1), (0, 2)), ((1, 2, 1), (0, 1))),
+    "unsqueeze": shapes(((2, 3), 0), ((2, 3), -1), ((2, 3), 1), ((), 0)),
+    "select.int": shapes(((2, 3, 4), 1, 2), ((2, 3, 4), -1, -4), ((3,), 0, 1)),
+    "slice.Tensor": shapes(((6, 4), 0, 1, 5, 2), ((6, 4), 1, -3), ((6, 4), 0, -100, 100), ((6, 4), 0, 4, 2), ((6,), 0, None, None, 4)),
+    "as_strided": shapes(((4, 5), (2, 3), (5, 1), 1), ((6,), (3, 2), (1, 3)), ((6,), (3, 3), (1, 1))),
+    "diagonal": shapes(((3, 4),), ((3, 4), 1), ((2, 3, 4), -1, 1, 2), ((2, 3, 4), 5, 0, 2)),
+    "unfold": shapes(((2, 7), 1, 3, 2), ((7, 2), 0, 2, 1), ((5,), 0, 5, 1)),
+}
+
+SHAPE: dict[str, Samples] = {
+    "reshape": shapes(((2, 3, 4), (4, -1)), ((6,), (2, 3))),
+    "_unsafe_view": shapes(((2, 3, 4), (4, -1))),
+    "flatten.using_ints": shapes(((2, 3, 4),), ((2, 3, 4), 1), ((2, 3, 4, 5), 1, -2), ((),)),
+    "ravel": shapes(((2, 3),), ((),)),
+    "unflatten.int": shapes(((2, 12), 1, (3, 4)), ((12, 2), -2, (-1, 4))),
+    "squeeze": shapes(((1, 2, 1, 3),), ((1,),)),
+    "atleast_1d": shapes(((),), ((2,),)),
+    "atleast_2d": shapes(((),), ((2,),), ((2, 3),)),
+    "view_as": floats(((2, 6), (3, 4))),
+    "reshape_as": floats(((2, 6), (3, 4))),
+    "expand_as": floats(((3, 1), (2, 3, 4))),
+    "broadcast_to": shapes(((3, 1), (2, 3, 4)), ((3, 1), (-1, 4))),
+    "transpose.int": shapes(((2, 3, 4), 0, -1), ((2, 3), 1, 1), ((), 0, 0)),
+    "swapaxes": shapes(((2, 3, 4), 0, -1)),
+    "swapdims": shapes(((2, 3, 4), 1, -1)),
+    "t": shapes(((2, 3),), ((3,),), ((),)),
+    "mT": shapes(((2, 3, 4),)),
+    "numpy_T": shapes(((2, 3),), ((3,),)),
+    "movedim.intlist": shapes(((2, 3, 4, 5), (0, 1), (2, 0)), ((2, 3), (1,), (0,))),
+    "moveaxis.intlist": shapes(((2, 3, 4, 5), (-1,), (0,))),
+    "movedim.int": shapes(((2, 3, 4), 0, -1)),
+    "moveaxis.int": shapes(((2, 3, 4), 2, 0)),
+    "narrow": shapes(((5, 3), 0, 1, 3), ((5, 3), -1, -2, 2), ((5,), 0, 5, 0)),
+    "pixel_shuffle": shapes(((2, 8, 3, 2), 2), ((9, 1, 2), 3)),
+    "pixel_unshuffle": shapes(((2, 2, 4, 6), 2), ((1, 3, 6), 3)),
+    "channel_shuffle": shapes(((2, 6, 2, 3), 3)),
+    "diag_embed": shapes(((2, 3),), ((2, 3), 1), ((2, 3), -1, 0, 2)),
+}
+
+SPLIT: dict[str, Samples] = {
+    "split_with_sizes": shapes(((6, 2), (1, 0, 5)), ((2, 4), (2, 2), -1)),
+    "split.sizes": shapes(((6, 2), (1, 5)), ((2, 4), (2, 2), -1)),
+    "unsafe_split_with_sizes": shapes(((6, 2), (1, 5))),
+    "split.Tensor": shapes(((7, 2), 3), ((2, 4), 2, -1), ((2, 3), 9, 1)),
+    "unsafe_split.Tensor": shapes(((7, 2), 3)),
+    "chunk": shapes(((7, 2), 3), ((6, 2), 4), ((2, 3), 5, 1)),
+    "unsafe_chunk": shapes(((7, 2), 3)),
+    "tensor_split.sections": shapes(((7, 2), 3), ((2, 3), 5, 1)),
+    "tensor_split.indices": shapes(((7, 2), (2, 5)), ((3, 7), (4, 2, 9), 1), ((7,), (-3,))),
+    "unbind.int": shapes(((3, 2),), ((2, 3, 4), -1)),
+}
+
+CONCAT: dict[str, Samples] = {
+    "cat": lambda rng: [
+        ([f32(rng, 2, 3), f32(rng, 1, 3)],),
+        ([f32(rng, 2, 3), f32(rng, 0), f32(rng, 2, 1)], -1),
+        ([f32(rng, 2), i64(rng, 3)],),
+        ([mask(rng, 2), i64(rng, 3).astype(np.uint8)], 0),
+    ],
+    "concat": lists((((2, 3), (1, 3)),), (((2, 3), (2, 1)), 1)),
+    "concatenate": lists((((2, 3), (2, 1)), 1)),
+    "stack": lists((((2, 3), (2, 3)),), (((2, 3), (2, 3), (2, 3)), -1), (((), ()),)),
+    "hstack": lists((((2, 3), (2, 1)),), (((2,), (3,)),), (((), (2,)),)),
+    "vstack": lists((((2, 3), (1, 3)),), (((3,), (3,)),)),
+    "column_stack": lists((((2,), (2, 3)),), (((), ()),)),
+    "repeat": shapes(((2, 3), (2, 1)), ((3,), (2, 2)), ((), (3,)), ((2,), (0,))),
+    "tile": shapes(((2, 3), (2,)), ((3,), (2, 2))),
+    "repeat_interleave.self_int": shapes(((2, 3), 2), ((2, 3), 2, 1), ((2, 3), 3, 0), ((2,), 2, -1)),
+    "flip": shapes(((2, 3, 4), (0, -1)), ((3,), (0,)), ((2, 3), ())),
+    "flipud": shapes(((2, 3),)),
+    "fliplr": shapes(((2, 3),)),
+    "roll": shapes(((2, 5), (1,), (1,)), ((2, 5), (-2, 7), (1, 0)), ((2, 5), (3,))),
+    "rot90": shapes(((2, 3),), ((2, 3), 2), ((2, 3, 4), -1, (1, 2)), ((2, 3), 4)),
+    "meshgrid.indexing": lists((((2,), (3,), (4,)), "ij"), (((2,), (3,), (4,)), "xy"), (((2,), ()), "ij")),
+    "meshgrid": lists((((2,), (3,)),)),
+    "slice_scatter": floats(((6, 4), (2, 4), 0, 1, 5, 2), ((6, 4), (6, 3), 1, -3)),
+    "select_scatter": floats(((2, 3), (2,), 1, -1), ((2, 3), (3,), 0, 1)),
+    "diagonal_scatter": floats(((3, 4), (3,)), ((2, 3, 4), (2, 2), -1, 1, 2)),
+    "block_diag": lists((((2, 3), (1, 1), (2,), ()),)),
+}
+
+MATMUL: dict[str, Samples] = {
+    "mm": lambda rng: [
+        (f32(rng, 2, 3), f32(rng, 3, 4)),
+        (f32(rng, 2, 0), f32(rng, 0, 4)),
+        (i64(rng, 2, 3), i64(rng, 3, 4)),
+        (f32(rng, 4, 30).astype(np.float16), f32(rng, 30, 5).astype(np.float16)),
+    ],
+    "bmm": floats(((5, 2, 3), (5, 3, 4))),
+    "addmm": floats(((4,), (2, 3), (3, 4)), ((2, 4), (2, 3), (3, 4), 0.5, 2.0), ((2, 1), (2, 3), (3, 4), 0, 1)),
+    "baddbmm": floats(((5, 2, 4), (5, 2, 3), (5, 3, 4)), ((4,), (5, 2, 3), (5, 3, 4), 0.5, 2.0), ((1, 2, 4), (5, 2, 3), (5, 3, 4), 0, 0.5)),
+    "addbmm": floats(((2, 4), (5, 2, 3), (5, 3, 4)), ((4,), (5, 2, 3), (5, 3, 4), 0.5, 2.0)),
+    "matmul": floats(
+        ((3,), (3,)),
+        ((2, 3), (3,)),
+        ((3,), (3, 4)),
+        ((2, 3), (3, 4)),
+        ((5, 2, 3), (3, 4)),
+        ((5, 2, 3), (3,)),
+        ((3,), (5, 3, 4)),
+        ((2, 3), (5, 3, 4)),
+        ((5, 2, 3), (5, 3, 4)),
+        ((6, 1, 2, 3), (5, 3, 4)),
+        ((6, 5, 2, 3), (1, 1, 3, 4)),
+        ((2, 3), (1, 3, 4)),
+    ),
+    "linear": floats(((2, 3), (4, 3), (4,)), ((2, 3), (4, 3), None), ((5, 2, 3), (4, 3), (4,)), ((3,), (4, 3), (4,)), ((2, 3), (3,), None)),
+    "mv": floats(((2, 3), (3,))),
+    "addmv": floats(((2,), (2, 3), (3,)), ((), (2, 3), (3,), 0.5, 2.0)),
+    "dot": floats(((5,), (5,))),
+    "vdot": floats(((5,), (5,))),
+    "outer": floats(((5,), (3,))),
+    "ger": floats(((5,), (3,))),
+    "addr": floats(((5, 3), (5,), (3,)), ((3,), (5,), (3,), 0.5, 2.0)),
+    "inner": floats(((5,), (5,)), ((2, 3), (4, 3)), ((), (2, 3)), ((2, 5, 3), (3,))),
+    "tensordot": lambda rng: [
+        (f32(rng, 2, 3, 4), f32(rng, 4, 3, 5), (1, 2), (1, 0)),
+        (f32(rng, 2, 3), f32(rng, 4), (), ()),
+    ],
+    "chain_matmul": lists((((2, 3), (3, 4), (4, 5)),), (((2, 3),),)),
+    "bilinear": floats(((5, 2), (5, 3), (4, 2, 3), (4,)), ((2,), (3,), (4, 2, 3), None)),
+    "kron": floats(((2, 3), (3, 2)), ((2,), (2, 3)), ((), (3,))),
+}
+
+PAD: dict[str, Samples] = {
+    "constant_pad_nd": shapes(((2, 3), (1, 2), 5), ((2, 3), (0, 1, 2, 0), 1.5), ((3, 4), (-1, 1)), ((3, 4), (-1, -2, 1, -1), 2)),
+    "reflection_pad1d": shapes(((2, 4), (1, 3)), ((2, 3, 4), (2, 0)), ((2, 4), (-1, 2))),
+    "reflection_pad2d": shapes(((2, 3, 4), (1, 3, 2, 0)), ((1, 2, 3, 4), (1, 1, 1, 1))),
+    "reflection_pad3d": shapes(((2, 3, 4, 5), (1, 3, 2, 0, 1, 2))),
+    "replication_pad1d": floats(((2, 4), (1, 3))) and shapes(((2, 4), (1, 3)), ((2, 3, 4), (0, 5)), ((2, 4), (-1, 2))),
+    "replication_pad2d": shapes(((2, 3, 4), (1, 5, 2, 0)), ((1, 2, 3, 4), (0, 1, 4, 1))),
+    "replication_pad3d": shapes(((2, 3, 4, 5), (1, 3, 2, 0, 1, 4))),
+    "pad": shapes(
+        ((2, 3), (1, 2)),
+        ((2, 3), (1, 2, 0, 3), "constant", 2.5),
+        ((2, 3), (-1, 2)),
+        ((2, 3, 4), (1, 2), "reflect"),
+        ((2, 3, 4), (1, 2, 0, 1), "reflect"),
+        ((2, 3, 4), (1, 9), "replicate"),
+        ((2, 3, 4, 5), (1, 2, 3, 4), "replicate"),
+        ((2, 3, 4), (1, 4), "circular"),
+        ((2, 3, 4, 5), (5, 0, 1, 2), "circular"),
+    ),
+}
+
+CONVOLUTION: dict[str, Samples] = {
+    "convolution": lambda rng: [
+        (f32(rng, 2, 3, 8, 7), f32(rng, 4, 3, 3, 2), f32(rng, 4), (2, 1), (1, 0), (1, 2), False, (0, 0), 1),
+        (f32(rng, 2, 4, 8), f32(rng, 6, 2, 3), None, (2,), (1,), (1,), False, (0,), 2),
+        (f32(rng, 1, 4, 5, 5), f32(rng, 4, 1, 3, 3), f32(rng, 4), (1, 1), (1, 1), (1, 1), False, (0, 0), 4),
+        (f32(rng, 1, 2, 4, 5, 6), f32(rng, 3, 2, 2, 3, 2), None, (1, 2, 1), (0, 1, 1), (1, 1, 1), False, (0, 0, 0), 1),
+        (f32(rng, 2, 4, 5, 6), f32(rng, 4, 3, 3, 2), f32(rng, 6), (2, 3), (1, 0), (1, 2), True, (1, 2), 2),
+        (f32(rng, 1, 2, 5), f32(rng, 2, 3, 3), None, (1,), (2,), (1,), True, (0,), 1),
+    ],
+    "_convolution": floats(((2, 3, 8, 7), (4, 3, 3, 2), (4,), [2, 1], [1, 0], [1, 2], False, [0, 0], 1, False, False, True, True)),
+    "conv1d": floats(((2, 3, 8), (4, 3, 3), (4,)), ((3, 8), (4, 3, 3), None))
+    and (lambda rng: [(f32(rng, 2, 4, 8), f32(rng, 6, 2, 3), f32(rng, 6), (2,), (1,), (1,), 2), (f32(rng, 3, 8), f32(rng, 4, 3, 3))]),
+    "conv2d": lambda rng: [
+        (f32(rng, 2, 3, 8, 7), f32(rng, 4, 3, 3, 2), f32(rng, 4), (2, 1), (1, 0), (1, 2)),
+        (f32(rng, 2, 3, 8, 7), f32(rng, 4, 3, 3, 2)),
+        (f32(rng, 4, 5, 6), f32(rng, 8, 1, 3, 3), None, (1, 1), (1, 1), (1, 1), 4),
+    ],
+    "conv3d": lambda rng: [(f32(rng, 1, 2, 4, 5, 6), f32(rng, 3, 2, 2, 3, 2), f32(rng, 3), (1, 2, 1), (0, 1, 1))],
+    "conv1d.padding": lambda rng: [
+        (f32(rng, 2, 3, 8), f32(rng, 4, 3, 4), f32(rng, 4), (1,), "same"),
+        (f32(rng, 2, 3, 8), f32(rng, 4, 3, 3), None, (2,), "valid", (2,)),
+    ],
+    "conv2d.padding": lambda rng: [
+        (f32(rng, 2, 3, 8, 7), f32(rng, 4, 3, 3, 2), f32(rng, 4), (1, 1), "same", (2, 1)),
+        (f32(rng, 3, 8, 7), f32(rng, 4, 3, 3, 3), None, (1, 1), "same"),
+    ],
+    "conv3d.padding": lambda rng: [(f32(rng, 1, 2, 4, 5, 6), f32(rng, 3, 2, 2, 3, 2), None, (1, 1, 1), "same")],
+    "conv_transpose1d": lambda rng: [(f32(rng, 2, 3, 5), f32(rng, 3, 4, 3), f32(rng, 4), (2,), (1,), (1,), 1, (1,))],
+    "conv_transpose2d.input": lambda rng: [
+        (f32(rng, 2, 4, 5, 6), f32(rng, 4, 3, 3, 2), f32(rng, 6), (2, 3), (1, 0), (1, 2), 2, (1, 2)),
+        (f32(rng, 4, 5, 6), f32(rng, 4, 3, 2, 2), None, (2, 2)),
+    ],
+    "conv_transpose3d.input": lambda rng: [(f32(rng, 1, 2, 3, 2, 3), f32(rng, 2, 3, 2, 2, 2), None, (2, 1, 2))],
+}
+
+SAMPLES: dict[str, Samples] = {**VIEW, **SHAPE, **SPLIT, **CONCAT, **MATMUL, **PAD, **CONVOLUTION}
