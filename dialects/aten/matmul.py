@@ -14,7 +14,7 @@ from flambeau.dialects.aten.shape import expand, permute, view
 from flambeau.dialects.aten.view import UnsqueezeOp, expanded_shape
 from flambeau.dialects.lazy import Array, np
 from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import ElementType, Tensor, broadcast, dtype_of, element_of, normalize_dim, shape_of, tensor
+from flambeau.dialects.types import ElementType, Tensor, broadcast, dtype_of, element_of, normalize_dim, promote_operands, shape_of, tensor
 
 
 def common_element(*operands: Tensor) -> ElementType:
@@ -309,7 +309,7 @@ class OuterOp(SchemaOp):
     @staticmethod
     def infer(a: Tensor, b: Tensor) -> Tensor:
         left, right = require_rank(a, 1, "self"), require_rank(b, 1, "vec2")
-        return tensor(element_of(MulTensorOp.infer(a, b)), (*left, *right))
+        return tensor(promote_operands(a, b), (*left, *right))
 
     @staticmethod
     def numpy(a: Array, b: Array) -> Array:
@@ -482,9 +482,7 @@ class KronOp(SchemaOp):
 
     @staticmethod
     def infer(a: Tensor, b: Tensor) -> Tensor:
-        return tensor(
-            element_of(MulTensorOp.infer(tensor(element_of(a), ()), tensor(element_of(b), ()))), KronOp.places(shape_of(a), shape_of(b))[2]
-        )
+        return tensor(promote_operands(a, b), KronOp.places(shape_of(a), shape_of(b))[2])
 
     @staticmethod
     def numpy(a: Array, b: Array) -> Array:
