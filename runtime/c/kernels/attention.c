@@ -1,0 +1,358 @@
+/* flambeau::scaled_dot_product_attention: softmax(Q K^T scale + mask) V, block by block, never holding a whole row of scores.
+ *
+ * Keys come in blocks. For each row of Q the largest score m so far and the sum l of e^(score - m) are kept; when a block raises m, what has
+ * been summed is scaled by e^(old m - new m) (Milakov and Gimelshein 2018; Dao et al. 2022). A row without any admitted key gives zeros.
+ */
+#include "gemm.h"
+#include "loops.h"
+#include "optional.h"
+
+#define KEY_BLOCK 128
+#define QUERY_BLOCK 48
+/* Fewer queries than this do not repay packing keys and values. */
+#define DIRECT_QUERIES 4
+
+/* [batch, heads, length, width] with the last dimension innermost; strides in elements. */
+typedef struct heads {
+  float *data;
+  size_t batch, count, length, width;
+  size_t batch_stride, stride, row_stride;
+} heads;
+
+typedef struct mask {
+  const void *data;
+  int is_bool;
+  size_t strides[4]; /* 0 where broadcast */
+} mask;
+
+typedef struct attention {
+  heads q, k, v, out;
+  mask mask;
+  float scale;
+  int causal;
+} attention;
+
+typedef struct buffers {
+  float *keys, *values, *scores, *maxima, *sums;
+} buffers;
+
+static size_t round_up(size_t n) { return (n + FL_PANEL - 1) / FL_PANEL * FL_PANEL; }
+
+static size_t scratch_size(const heads *q, const heads *k, const heads *v) {
+  const size_t rows = q->count / k->count * q->length;
+  return sizeof(float) * (QUERY_BLOCK * KEY_BLOCK + KEY_BLOCK * q->width + KEY_BLOCK * round_up(v->width) + 2 * rows);
+}
+
+static buffers buffers_at(float *base, const attention *a) {
+  buffers b;
+  b.scores = base;
+  b.keys = b.scores + QUERY_BLOCK * KEY_BLOCK;
+  b.values = b.keys + KEY_BLOCK * a->q.width;
+  b.maxima = b.values + KEY_BLOCK * round_up(a->v.width);
+  b.sums = b.maxima + a->q.count / a->k.count * a->q.length;
+  return b;
+}
+
+/* scores = scores * scale + mask over n keys, and their maximum with `most`. `at`: the mask's element for the first key. */
+static float scale_and_mask(const attention *a, float *scores, size_t n, size_t at, float most) {
+  const fl_vec scale = fl_set(a->scale);
+  const size_t step = a->mask.strides[3];
+  fl_vec best = fl_set(most);
+  size_t j = 0;
+  for (; j + FL_LANES <= n; j += FL_LANES) {
+    fl_vec v = fl_load(scores + j) * scale;
+    if (a->mask.data && a->mask.is_bool) {
+      const uint8_t *allowed = (const uint8_t *)a->mask.data + at + j * step;
+      FL_UNROLL
+      for (int i = 0; i < FL_LANES; ++i) {
+        v[i] = allowed[(size_t)i * step] ? v[i] : -INFINITY;
+      }
+    } else if (a->mask.data) {
+      const float *term = (const float *)a->mask.data + at + j * step;
+      if (step == 1) {
+        v += fl_load(term);
+      } else {
+        v += fl_set(*term); /* broadcast along the keys */
+      }
+    }
+    fl_store(scores + j, v);
+    best = fl_max(best, v);
+  }
+  most = fl_max_lane(best);
+  for (; j < n; ++j) {
+    float v = scores[j] * a->scale;
+    if (a->mask.data && a->mask.is_bool) {
+      v = ((const uint8_t *)a->mask.data)[at + j * step] ? v : -INFINITY;
+    } else if (a->mask.data) {
+      v += ((const float *)a->mask.data)[at + j * step];
+    }
+    scores[j] = v;
+    most = v > most || v != v ? v : most;
+  }
+  return most;
+}
+
+/* scores = e^(scores - most); returns their sum. */
+static float exponentiate(float *scores, size_t n, float most) {
+  const fl_vec m = fl_set(most);
+  fl_vec sum = fl_zero();
+  size_t j = 0;
+  for (; j + FL_LANES <= n; j += FL_LANES) {
+    const fl_vec e = fl_exp(fl_load(scores + j) - m);
+    fl_store(scores + j, e);
+    sum += e;
+  }
+  float total = fl_sum(sum);
+  if (j < n) {
+    const fl_vec e = fl_exp(fl_load_part(scores + j, n - j) - m);
+    fl_store_part(scores + j, e, n - j);
+    for (size_t i = 0; i < n - j; ++i) {
+      total += e[i];
+    }
+  }
+  return total;
+}
+
+static void scale_row(float *x, size_t n, float factor) {
+  size_t i = 0;
+  for (; i + FL_LANES <= n; i += FL_LANES) {
+    fl_store(x + i, fl_load(x + i) * fl_set(factor));
+  }
+  for (; i < n; ++i) {
+    x[i] *= factor;
+  }
+}
+
+/* Turns a block's scores of one query into weights and brings the row's running state up to date. */
+static void update_row(const attention *a, float *scores, size_t keys, size_t allowed, size_t mask_at, int first, float *maximum, float *sum,
+                       float *out) {
+  const float before = *maximum;
+  const float most = scale_and_mask(a, scores, allowed, mask_at, before);
+  if (most == -INFINITY) {
+    memset(scores, 0, keys * sizeof(float)); /* no key admitted yet */
+    return;
+  }
+  const float total = exponentiate(scores, allowed, most);
+  memset(scores + allowed, 0, (keys - allowed) * sizeof(float));
+  if (!first && before != most) {
+    const float factor = before == -INFINITY ? 0.0f : fl_exp(fl_set(before - most))[0];
+    *sum *= factor;
+    scale_row(out, a->v.width, factor);
+  }
+  *sum += total;
+  *maximum = most;
+}
+
+static float dot(const float *a, const float *b, size_t n) {
+  fl_vec sum[2] = {fl_zero(), fl_zero()};
+  size_t i = 0;
+  for (; i + 2 * FL_LANES <= n; i += 2 * FL_LANES) {
+    sum[0] = fl_fma(fl_load(a + i), fl_load(b + i), sum[0]);
+    sum[1] = fl_fma(fl_load(a + i + FL_LANES), fl_load(b + i + FL_LANES), sum[1]);
+  }
+  for (; i < n; i += FL_LANES) {
+    const size_t left = n - i < FL_LANES ? n - i : FL_LANES;
+    sum[0] = fl_fma(fl_load_part(a + i, left), fl_load_part(b + i, left), sum[0]);
+  }
+  return fl_sum(sum[0] + sum[1]);
+}
+
+/* out (+)= weights . rows of V, for one query. */
+static void add_values(const float *weights, const float *values, size_t keys, size_t row_stride, size_t width, int first, float *out) {
+  for (size_t i = 0; i < width; i += 4 * FL_LANES) {
+    fl_vec acc[4];
+    size_t n[4];
+    FL_UNROLL
+    for (int u = 0; u < 4; ++u) {
+      const size_t at = i + (size_t)(u * FL_LANES);
+      n[u] = at >= width ? 0 : width - at < FL_LANES ? width - at : FL_LANES;
+      acc[u] = first || n[u] == 0 ? fl_zero() : fl_load_part(out + at, n[u]);
+    }
+    for (size_t j = 0; j < keys; ++j) {
+      const float *row = values + j * row_stride + i;
+      const fl_vec w = fl_set(weights[j]);
+      if (n[3] == FL_LANES) {
+        FL_UNROLL
+        for (int u = 0; u < 4; ++u) {
+          acc[u] = fl_fma(w, fl_load(row + u * FL_LANES), acc[u]);
+        }
+      } else {
+        FL_UNROLL
+        for (int u = 0; u < 4; ++u) {
+          if (n[u] > 0) {
+            acc[u] = fl_fma(w, fl_load_part(row + u * FL_LANES, n[u]), acc[u]);
+          }
+        }
+      }
+    }
+    FL_UNROLL
+    for (int u = 0; u < 4; ++u) {
+      if (n[u] > 0) {
+        fl_store_part(out + i + (size_t)(u * FL_LANES), acc[u], n[u]);
+      }
+    }
+  }
+}
+
+/* One head's queries against one block of keys. */
+static void run_block(const attention *a, const buffers *b, size_t batch, size_t head, size_t kv_head, size_t key, size_t keys, float *maxima,
+                      float *sums) {
+  const float *q = a->q.data + batch * a->q.batch_stride + head * a->q.stride;
+  const float *k = a->k.data + batch * a->k.batch_stride + kv_head * a->k.stride + key * a->k.row_stride;
+  const float *v = a->v.data + batch * a->v.batch_stride + kv_head * a->v.stride + key * a->v.row_stride;
+  float *out = a->out.data + batch * a->out.batch_stride + head * a->out.stride;
+  const int direct = a->q.length < DIRECT_QUERIES;
+  const int first = key == 0;
+  for (size_t i = 0; i < a->q.length; i += QUERY_BLOCK) {
+    const size_t queries = a->q.length - i < QUERY_BLOCK ? a->q.length - i : QUERY_BLOCK;
+    if (a->causal && i + queries - 1 < key) {
+      continue; /* all of these keys lie ahead of all of these queries */
+    }
+    if (direct) {
+      for (size_t r = 0; r < queries; ++r) {
+        for (size_t j = 0; j < keys; ++j) {
+          b->scores[r * KEY_BLOCK + j] = dot(q + (i + r) * a->q.row_stride, k + j * a->k.row_stride, a->q.width);
+        }
+      }
+    } else {
+      const fl_gemm g = {keys, 1, a->q.width, b->keys, NULL, FL_ACTIVATION_NONE, 0};
+      fl_gemm_dense(&g, q + i * a->q.row_stride, a->q.row_stride, queries, b->scores, KEY_BLOCK, NULL, 0);
+    }
+    for (size_t r = 0; r < queries; ++r) {
+      const size_t row = i + r;
+      size_t allowed = keys;
+      if (a->causal) {
+        allowed = row < key ? 0 : row - key + 1 < keys ? row - key + 1 : keys;
+      }
+      const size_t mask_at = batch * a->mask.strides[0] + head * a->mask.strides[1] + row * a->mask.strides[2] + key * a->mask.strides[3];
+      update_row(a, b->scores + r * KEY_BLOCK, keys, allowed, mask_at, first, maxima + row, sums + row, out + row * a->out.row_stride);
+    }
+    if (direct) {
+      for (size_t r = 0; r < queries; ++r) {
+        add_values(b->scores + r * KEY_BLOCK, v, keys, a->v.row_stride, a->v.width, first, out + (i + r) * a->out.row_stride);
+      }
+    } else {
+      const fl_gemm g = {a->v.width, 1, keys, b->values, NULL, FL_ACTIVATION_NONE, !first};
+      fl_gemm_dense(&g, b->scores, KEY_BLOCK, queries, out + i * a->out.row_stride, a->out.row_stride, NULL, 0);
+    }
+  }
+}
+
+static void run(const attention *a, const buffers *b) {
+  const size_t group = a->q.count / a->k.count;
+  const size_t rows = group * a->q.length;
+  for (size_t batch = 0; batch < a->q.batch; ++batch) {
+    for (size_t kv = 0; kv < a->k.count; ++kv) {
+      for (size_t r = 0; r < rows; ++r) {
+        b->maxima[r] = -INFINITY;
+        b->sums[r] = 0.0f;
+      }
+      for (size_t key = 0; key < a->k.length; key += KEY_BLOCK) {
+        const size_t keys = a->k.length - key < KEY_BLOCK ? a->k.length - key : KEY_BLOCK;
+        if (a->q.length >= DIRECT_QUERIES) {
+          const float *k = a->k.data + batch * a->k.batch_stride + kv * a->k.stride + key * a->k.row_stride;
+          const float *v = a->v.data + batch * a->v.batch_stride + kv * a->v.stride + key * a->v.row_stride;
+          fl_pack_b(k, a->k.width, keys, 1, a->k.row_stride, b->keys);
+          fl_pack_b(v, keys, a->v.width, a->v.row_stride, 1, b->values);
+        }
+        for (size_t h = 0; h < group; ++h) {
+          run_block(a, b, batch, kv * group + h, kv, key, keys, b->maxima + h * a->q.length, b->sums + h * a->q.length);
+        }
+      }
+      for (size_t r = 0; r < rows; ++r) {
+        const size_t head = kv * group + r / a->q.length;
+        float *out = a->out.data + batch * a->out.batch_stride + head * a->out.stride + r % a->q.length * a->out.row_stride;
+        if (b->sums[r] == 0.0f) {
+          memset(out, 0, a->v.width * sizeof(float));
+        } else {
+          scale_row(out, a->v.width, 1.0f / b->sums[r]);
+        }
+      }
+    }
+  }
+}
+
+/* Rank 3 counts as one head; the last dimension must be innermost. */
+static int heads_of(const fl_tensor *t, heads *h) {
+  if (!t || t->dtype != FL_FLOAT32 || t->rank < 3 || t->rank > 4) {
+    return 0;
+  }
+  const uint8_t d = (uint8_t)(t->rank - 3);
+  *h = (heads){t->data,
+               (size_t)t->sizes[0],
+               d == 1 ? (size_t)t->sizes[1] : 1,
+               (size_t)t->sizes[d + 1],
+               (size_t)t->sizes[d + 2],
+               (size_t)t->strides[0],
+               d == 1 ? (size_t)t->strides[1] : 0,
+               (size_t)t->strides[d + 1],
+  };
+  return t->strides[d + 2] == 1 || t->sizes[d + 2] <= 1;
+}
+
+static fl_status mask_of(fl_context *context, const fl_tensor *t, const attention *a, uint8_t rank, mask *out) {
+  *out = (mask){0};
+  if (!t) {
+    return FL_OK;
+  }
+  FL_CHECK(context, t->dtype == FL_BOOL || t->dtype == FL_FLOAT32, "the mask must be of bool or float32");
+  FL_CHECK(context, t->rank <= rank, "the mask has more dimensions than the query");
+  const size_t sizes[4] = {a->q.batch, a->q.count, a->q.length, a->k.length};
+  out->data = t->data;
+  out->is_bool = t->dtype == FL_BOOL;
+  for (uint8_t i = 0; i < t->rank; ++i) {
+    const uint8_t from = (uint8_t)(t->rank - 1 - i);
+    /* Rank 3 has no head dimension: its first dimension is the batch. */
+    const uint8_t to = rank == 3 && i == 2 ? 0 : (uint8_t)(3 - i);
+    FL_CHECK(context, t->sizes[from] == 1 || (size_t)t->sizes[from] == sizes[to], "the mask does not broadcast to the scores' shape");
+    out->strides[to] = t->sizes[from] == 1 ? 0 : (size_t)t->strides[from];
+  }
+  FL_CHECK(context, out->is_bool || out->strides[3] <= 1, "an additive mask's last dimension must be innermost");
+  return FL_OK;
+}
+
+size_t fl_attention_scratch(fl_value *const *args, size_t count) {
+  (void)count;
+  heads q, k, v;
+  if (!heads_of(fl_get_tensor(args[0]), &q) || !heads_of(fl_get_tensor(args[1]), &k) || !heads_of(fl_get_tensor(args[2]), &v) || k.count == 0) {
+    return 0;
+  }
+  return scratch_size(&q, &k, &v);
+}
+
+fl_status fl_attention_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  attention a = {0};
+  FL_CHECK(context, heads_of(fl_get_tensor(args[0]), &a.q) && heads_of(fl_get_tensor(args[1]), &a.k) && heads_of(fl_get_tensor(args[2]), &a.v),
+           "query, key and value must be float32 of 3 or 4 dimensions with the last one innermost");
+  const fl_tensor *query = fl_get_tensor(args[0]);
+  FL_OPTIONAL_TENSOR_ARGUMENT(mask_tensor, 3);
+  FL_INT_ARGUMENT(causal, 4);
+  FL_REAL_ARGUMENT(scale, 5);
+  FL_INT_ARGUMENT(grouped, 6);
+  FL_TENSOR_ARGUMENT(out, 7);
+  FL_CHECK(context, query->rank == fl_get_tensor(args[1])->rank && query->rank == fl_get_tensor(args[2])->rank && a.k.batch == a.q.batch &&
+                        a.v.batch == a.q.batch,
+           "query, key and value must have the same number of dimensions and batch size");
+  FL_CHECK(context, a.k.width == a.q.width && a.k.length == a.v.length && a.k.count == a.v.count,
+           "key must have the query's last size, and the value's length and heads");
+  FL_CHECK(context, a.k.count == a.q.count || (grouped && a.k.count > 0 && a.q.count % a.k.count == 0),
+           "the query must have as many heads as the key, or with enable_gqa a multiple");
+  int32_t sizes[4];
+  for (uint8_t d = 0; d + 1 < query->rank; ++d) {
+    sizes[d] = query->sizes[d];
+  }
+  sizes[query->rank - 1] = (int32_t)a.v.width;
+  FL_TRY(fl_resize(context, out, sizes, query->rank));
+  FL_CHECK(context, heads_of(out, &a.out), "the result must be float32 with the last dimension innermost");
+  FL_TRY(mask_of(context, mask_tensor, &a, query->rank, &a.mask));
+  if (a.q.count == 0 || fl_numel(out) == 0) {
+    return FL_OK;
+  }
+  a.scale = (float)scale;
+  a.causal = causal != 0;
+  FL_CHECK(context, context->scratch_size >= scratch_size(&a.q, &a.k, &a.v), "the kernel was given too little scratch memory");
+  const buffers b = buffers_at(context->scratch, &a);
+  run(&a, &b);
+  return FL_OK;
+}
