@@ -25,18 +25,18 @@ def operand_kind(operand: Array | bool | int | float) -> Any:
     return operand if isinstance(operand, bool | int | float) else tensor(element_of_array(operand), operand.shape)
 
 
-def cast_to(x: Any, element: Any) -> Any:
+def cast_to(x: Any, element: Any) -> Array:
     """An array or a Python number as an array of an element type."""
     return np.asarray(x).astype(numpy_dtype(element), copy=False)
 
 
-def cast_operands(*operands: Any) -> tuple[Any, ...]:
+def cast_operands(*operands: Any) -> tuple[Array, ...]:
     """The operands (arrays, or Python numbers) in the type that `torch.result_type` gives them."""
     element = promote_operands(*map(operand_kind, operands))
     return tuple(cast_to(operand, element) for operand in operands)
 
 
-def float_operands(*operands: Any) -> tuple[Any, ...]:
+def float_operands(*operands: Any) -> tuple[Array, ...]:
     """As `cast_operands`; integers and bools become the default float."""
     element = promote_operands(*map(operand_kind, operands))
     element = element if dtype_of(element).category == 2 else f32

@@ -97,7 +97,8 @@ class NativeDropoutOp(SchemaOp):
     def numpy(x: Array, p: float, train: bool | None) -> tuple[Array, Array]:
         if train is False or p == 0:
             return x, np.ones(x.shape, bool)
-        kept = np.greater_equal(np.random.default_rng().random(x.shape), p)
+        shape: tuple[int, ...] = x.shape
+        kept = np.random.default_rng().random(shape) >= p
         scale = 0.0 if p == 1 else 1 / (1 - p)
         return cast_to(x * kept * scale, element_of_array(x)), kept
 

@@ -1,6 +1,7 @@
 """Sample arguments of rows: per operator, a generator of bound arguments in schema order.
 
-An array stands for a tensor, an xDSL type for a ScalarType, and Python values for the rest (None where a tensor or value is absent).
+An array stands for a tensor, a list of arrays for a list of tensors, an xDSL type for a ScalarType, and Python values for the rest
+(tuples for lists of numbers, None where a tensor or value is absent). Trailing arguments may be left out: they take their defaults.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any, TypeAlias
 import ml_dtypes
 import numpy as np
 from flambeau.dialects.lazy import Array
+from flambeau.dialects.types import bf16, f16, f32, f64, i1, i8, i32, i64, ui8
 
 Samples: TypeAlias = Callable[[np.random.Generator], list[tuple[Any, ...]]]
 
@@ -18,7 +20,8 @@ FLOATS = ("float32", "float64", "float16", "bfloat16")
 INTS = ("int64", "int32", "int16", "int8", "uint8")
 REALS = (*FLOATS, *INTS)
 ALL = (*REALS, "bool")
-SHAPES: tuple[tuple[int, ...], ...] = ((2, 3, 4), (5,), ())
+SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 1e-30, 3e38)
+MIXED = (("float32", "int64"), ("int32", "float16"), ("int8", "uint8"), ("int64", "int32"), ("float16", "bfloat16"), ("float32", "float64"))
 
 
 def make(rng: np.random.Generator, shape: tuple[int, ...], dtype: str = "float32", low: float = -3, high: float = 3) -> Array:
@@ -30,20 +33,310 @@ def make(rng: np.random.Generator, shape: tuple[int, ...], dtype: str = "float32
     return np.asarray(rng.integers(max(int(low), 0) if dtype.startswith("u") else int(low), int(high), shape)).astype(dtype)
 
 
-def unary(*rest: tuple[Any, ...], dtypes: tuple[str, ...] = FLOATS, low: float = -3, high: float = 3) -> Samples:
-    """One tensor, then each of the tails of other arguments."""
+def fixed(*samples: tuple[Any, ...]) -> Samples:
+    """Samples without tensors."""
+    return lambda _: list(samples)
+
+
+def unary(*rest: tuple[Any, ...], dtypes: tuple[str, ...] = FLOATS, low: float = -3, high: float = 3, special: bool = True) -> Samples:
+    """One tensor of each dtype, of several shapes and of special numbers, then each of the tails of other arguments."""
 
     def generate(rng: np.random.Generator) -> list[tuple[Any, ...]]:
-        samples = [(make(rng, (3, 4), dtype, low, high), *tail) for dtype in dtypes for tail in rest or ((),)]
-        samples += [(make(rng, shape, dtypes[0], low, high), *(rest or ((),))[0]) for shape in ((2, 3, 2), (5,), (), (0, 3))]
+        tails = rest or ((),)
+        samples = [(make(rng, (3, 4), dtype, low, high), *tail) for dtype in dtypes for tail in tails]
+        samples += [(make(rng, shape, dtypes[0], low, high), *tails[0]) for shape in ((2, 3, 2), (5,), (), (0, 3))]
+        if special:
+            samples += [(np.array(SPECIAL, "float32"), *tail) for tail in tails]
         return samples
 
     return generate
 
 
+def binary(
+    *rest: tuple[Any, ...],
+    dtypes: tuple[str, ...] = REALS,
+    mixed: tuple[tuple[str, str], ...] = MIXED,
+    low: float = -3,
+    high: float = 3,
+    low2: float | None = None,
+    special: bool = True,
+) -> Samples:
+    """Two tensors: of each dtype, of mixed dtypes, broadcast, 0-d, of special numbers; `low2` bounds the second."""
+
+    def generate(rng: np.random.Generator) -> list[tuple[Any, ...]]:
+        second = low if low2 is None else low2
+        tails = rest or ((),)
+        pairs = [((3, 4), (3, 4), dtype, dtype) for dtype in dtypes] + [((2, 3), (2, 3), *pair) for pair in mixed]
+        pairs += [(a, b, dtypes[0], dtypes[0]) for a, b in (((2, 1, 3), (4, 1)), ((), (3,)), ((), ()), ((0, 2), (2,)))]
+        pairs += [(a, b, *pair) for pair in mixed for a, b in (((3,), ()), ((), (3,)))]
+        samples = [(make(rng, a, da, low, high), make(rng, b, db, second, high), *tail) for a, b, da, db in pairs for tail in tails]
+        if special:
+            grid = np.array(SPECIAL, "float32")
+            samples += [(grid[:, None], grid[None, :], *tail) for tail in tails]
+        return samples
+
+    return generate
+
+
+def reduction(
+    *rest: tuple[Any, ...], dtypes: tuple[str, ...] = REALS, low: float = -3, special: bool = True, empty: bool = True
+) -> Samples:
+    """A tensor of rank 3 of each dtype with each tail of arguments, then a 0-d, an empty one and one with NaN with the first tail."""
+
+    def generate(rng: np.random.Generator) -> list[tuple[Any, ...]]:
+        samples = [(make(rng, (2, 3, 4), dtype, low), *tail) for dtype in dtypes for tail in rest]
+        first = dtypes[0]
+        samples.append((make(rng, (5, 1, 3), first, low), *rest[0]))
+        if empty:
+            samples.append((make(rng, (2, 0, 3), first, low), *rest[0]))
+        if special:
+            with_nan = make(rng, (2, 3, 4), "float32", low)
+            with_nan[0, 1, 2], with_nan[1, 0, 1], with_nan[1, 1, 1] = np.nan, np.inf, -np.inf
+            samples += [(with_nan, *tail) for tail in rest]
+        return samples
+
+    return generate
+
+
+def selecting(a: tuple[tuple[int, ...], str] | float, b: tuple[tuple[int, ...], str] | float) -> Callable[[np.random.Generator], Any]:
+    """A bool tensor of shape [3, 4] and two operands, each given as shape and dtype or as a number."""
+
+    def operand(rng: np.random.Generator, spec: tuple[tuple[int, ...], str] | float) -> Any:
+        return make(rng, *spec) if isinstance(spec, tuple) else spec
+
+    return lambda rng: (make(rng, (3, 4), "bool"), operand(rng, a), operand(rng, b))
+
+
+def each(*makers: Callable[[np.random.Generator], Any]) -> Samples:
+    """One sample from each maker."""
+    return lambda rng: [maker(rng) for maker in makers]
+
+
+def tensors(*samples: tuple[Any, ...], low: float = -3, high: float = 3) -> Samples:
+    """Samples in which a pair (shape, dtype) whose dtype is a name stands for a tensor."""
+
+    def value(rng: np.random.Generator, item: Any) -> Any:
+        is_tensor = isinstance(item, tuple) and len(item) == 2 and isinstance(item[1], str)
+        return make(rng, item[0], item[1], low, high) if is_tensor else item
+
+    return lambda rng: [tuple(value(rng, item) for item in sample) for sample in samples]
+
+
+ANY_FLOAT_OR_BOOL = (*FLOATS, "int32", "bool")
+FLOATING_UNARY = unary(dtypes=(*FLOATS, "int64", "uint8", "bool"))
+POSITIVE_UNARY = unary(dtypes=(*FLOATS, "int64", "bool"), low=0.1, high=9)
+UNIT_UNARY = unary(dtypes=(*FLOATS, "int64", "bool"), low=-0.95, high=1)
+COMPARISON = binary(dtypes=ALL)
+SCALARS = unary((2,), (1.5,), (-1,), dtypes=("float32", "float64", "float16", "bfloat16", "int64", "int16"))
+SHIFTABLE = ("int64", "int32", "int16", "int8", "uint8")
+BITWISE = binary(dtypes=(*INTS, "bool"), mixed=(("int8", "uint8"), ("int64", "int32"), ("bool", "int16")), special=False)
+BITWISE_SCALAR = unary((5,), (1,), dtypes=(*INTS, "bool"), special=False)
+ONE_FLOAT = ((3, 4), "float32")
+
 SAMPLES: dict[str, Samples] = {
+    # activation
     "aten.relu": unary(dtypes=REALS),
-    "aten.sigmoid": unary(dtypes=ALL),
+    "aten.relu6": unary(dtypes=REALS, high=9),
+    "aten.sigmoid": unary(dtypes=ALL, low=-9, high=9),
+    "aten.tanh": FLOATING_UNARY,
+    "aten.gelu": unary(("none",), ("tanh",)),
+    "aten.elu": unary((), (0.5,), (1.5, 2.0, 0.7)),
+    "aten.hardtanh": unary((), (-2, 0.5), (0, 6), dtypes=FLOATS),
+    "aten.leaky_relu": unary((), (0.2,), (2,)),
     "aten.silu": unary(),
+    "aten.hardsigmoid": unary(low=-5, high=5),
+    "aten.hardswish": unary(low=-5, high=5),
+    "aten.softplus": unary((), (2, 3), (0.5, 20.0)),
+    "aten.mish": unary(),
+    "aten.celu": unary((), (0.5,)),
+    "aten.selu": unary(),
+    "aten.log_sigmoid": unary(low=-60, high=60),
+    "aten.hardshrink": unary((), (1.0,)),
+    "aten.softshrink": unary((), (1.0,)),
+    "aten.threshold": unary((0.5, 2.0), (-1, 7), dtypes=(*FLOATS, "int64")),
+    "aten.prelu": tensors(
+        (((2, 3, 4), "float32"), ((3,), "float32")),
+        (((2, 3), "float16"), ((1,), "float16")),
+        (((5,), "float32"), ((1,), "float32")),
+        (((2, 3, 2, 2), "float32"), ((3,), "float32")),
+        (((2, 3, 4), "bfloat16"), ((), "bfloat16")),
+    ),
+    "aten.glu": tensors((((3, 4), "float32"), -1), (((4, 3), "float16"), 0), (((2, 6, 3), "bfloat16"), 1)),
+    # arithmetic
+    "aten.add.Tensor": binary((), (2,), dtypes=ALL, mixed=(*MIXED, ("bool", "int8"))),
+    "aten.add.Scalar": unary((2,), (1, 3), (-1,), dtypes=REALS),
+    "aten.sub.Tensor": binary((), (2,), mixed=(*MIXED, ("bool", "int8"))),
+    "aten.sub.Scalar": unary((2,), (1, 3), (-1,), dtypes=REALS),
+    "aten.rsub.Scalar": unary((2,), (1, 3), (-1,), dtypes=REALS),
+    "aten.rsub.Tensor": binary((), (2,)),
+    "aten.mul.Tensor": binary(dtypes=ALL),
+    "aten.mul.Scalar": SCALARS,
+    "aten.div.Tensor": binary(dtypes=ALL, mixed=(*MIXED, ("bool", "int8"))),
+    "aten.div.Scalar": SCALARS,
+    "aten.div.Tensor_mode": binary((None,), ("floor",), ("trunc",), low=-9, high=9, low2=1),
+    "aten.div.Scalar_mode": unary((2, None), (2, "floor"), (-3, "trunc"), (-1.5, "floor"), dtypes=REALS[:-1], low=-9, high=9),
+    "aten.floor_divide": binary(low=-9, high=9, low2=1),
+    "aten.floor_divide.Scalar": unary((2,), (-3,), (-1.5,), dtypes=REALS[:-1], low=-9, high=9),
+    "aten.fmod.Tensor": binary(low=-9, high=9, low2=1),
+    "aten.fmod.Scalar": unary((2,), (-3,), (1.5,), dtypes=REALS[:-1], low=-9, high=9),
+    "aten.remainder.Tensor": binary(low=-9, high=9, low2=1),
+    "aten.remainder.Scalar": unary((2,), (-3,), (1.5,), dtypes=REALS[:-1], low=-9, high=9),
+    "aten.remainder.Scalar_Tensor": lambda rng: (
+        [(7, make(rng, (4,), dtype, 1, 9)) for dtype in REALS] + [(7.5, make(rng, (), "int32", 1, 9))]
+    ),
+    "aten.addcmul": tensors(
+        (ONE_FLOAT, ONE_FLOAT, ONE_FLOAT),
+        (ONE_FLOAT, ((4,), "float32"), ((3, 1), "float32"), 0.5),
+        (((3,), "int64"), ((3,), "int64"), ((), "int64"), 2),
+        (((3,), "bfloat16"), ((3,), "bfloat16"), ((3,), "bfloat16"), 0.5),
+    ),
+    "aten.addcdiv": tensors(
+        (ONE_FLOAT, ONE_FLOAT, ONE_FLOAT),
+        (ONE_FLOAT, ((4,), "float32"), ((3, 1), "float32"), 0.5),
+        (((3,), "float64"), ((3,), "float64"), ((), "float64"), 2),
+        low=1,
+    ),
+    "aten.lerp.Scalar": tensors(
+        (ONE_FLOAT, ONE_FLOAT, 0.3), (ONE_FLOAT, ((4,), "float32"), 0.8), (((3,), "float16"), ((3,), "float16"), 2)
+    ),
+    "aten.lerp.Tensor": tensors(
+        (ONE_FLOAT, ONE_FLOAT, ONE_FLOAT), (ONE_FLOAT, ((4,), "float32"), ((), "float32")), *[(((3,), "bfloat16"),) * 3], low=0, high=1
+    ),
+    # comparison
+    **{f"aten.{name}.Tensor": COMPARISON for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+    **{f"aten.{name}.Scalar": unary((0,), (1.0,), (-1,), dtypes=ALL[:-2]) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+    **{f"aten.{name}": unary(dtypes=ALL) for name in ("isnan", "isinf", "isfinite", "isposinf", "isneginf")},
+    **{f"aten.{name}": binary(dtypes=ALL) for name in ("maximum", "minimum", "max.other", "min.other", "fmax", "fmin")},
+    "aten.clamp": unary((-1, 1), (None, 0.5), (0, None), (2, -2), dtypes=REALS[:-1]),
+    "aten.clamp_min": unary((1,), (0.5,), dtypes=REALS),
+    "aten.clamp_max": unary((1,), (0.5,), dtypes=REALS),
+    "aten.clamp.Tensor": tensors(
+        (ONE_FLOAT, ONE_FLOAT, ONE_FLOAT),
+        (ONE_FLOAT, None, ((4,), "float32")),
+        (((3,), "int32"), ((), "int32")),
+        (ONE_FLOAT, ((4,), "int64"), None),
+    ),
+    "aten.clamp_min.Tensor": binary(),
+    "aten.clamp_max.Tensor": binary(),
+    "aten.where.self": each(
+        selecting(ONE_FLOAT, ONE_FLOAT),
+        selecting(((4,), "float32"), ((3, 1), "int64")),
+        selecting(((), "float64"), ((4,), "float16")),
+        selecting(((4,), "bool"), ((4,), "bool")),
+        selecting(((), "int64"), ((), "uint8")),
+    ),
+    "aten.where.ScalarOther": each(
+        selecting(ONE_FLOAT, 0), selecting(((4,), "int32"), 1.5), selecting(((), "float16"), 1.0), selecting(((4,), "bool"), True)
+    ),
+    "aten.where.ScalarSelf": each(selecting(0, ONE_FLOAT), selecting(1.5, ((4,), "int32")), selecting(-np.inf, ((), "bfloat16"))),
+    "aten.where.Scalar": each(selecting(0, 1), selecting(1.5, 2), selecting(True, False)),
+    "aten.masked_fill.Scalar": tensors(
+        (ONE_FLOAT, ((3, 4), "bool"), 0),
+        (ONE_FLOAT, ((4,), "bool"), float("-inf")),
+        (((4,), "int32"), ((3, 1), "bool"), 7),
+        (((), "bfloat16"), ((2,), "bool"), 0.5),
+    ),
+    "aten.masked_fill.Tensor": tensors((ONE_FLOAT, ((3, 4), "bool"), ((), "float32")), (((4,), "float16"), ((4,), "bool"), ((), "int64"))),
+    # logic
+    "aten.logical_not": unary(dtypes=ALL),
+    **{f"aten.{name}": binary(dtypes=ALL) for name in ("logical_and", "logical_or", "logical_xor")},
+    "aten.bitwise_not": unary(dtypes=(*INTS, "bool"), special=False),
+    **{f"aten.{name}.Tensor": BITWISE for name in ("bitwise_and", "bitwise_or", "bitwise_xor", "__and__", "__or__", "__xor__")},
+    **{f"aten.{name}.Scalar": BITWISE_SCALAR for name in ("bitwise_and", "bitwise_or", "bitwise_xor", "__and__", "__or__", "__xor__")},
+    **{
+        f"aten.bitwise_{side}_shift.Tensor": binary(
+            dtypes=SHIFTABLE, mixed=(("int8", "int32"), ("int64", "uint8")), low=-9, low2=0, special=False
+        )
+        for side in ("left", "right")
+    },
+    **{
+        f"aten.bitwise_{side}_shift.Tensor_Scalar": unary((0,), (3,), dtypes=SHIFTABLE, low=-9, high=99, special=False)
+        for side in ("left", "right")
+    },
+    # math
+    "aten.abs": unary(dtypes=REALS),
+    "aten.neg": unary(dtypes=REALS),
+    "aten.sign": unary(dtypes=ALL),
+    "aten.square": unary(dtypes=REALS),
+    **{
+        f"aten.{name}": FLOATING_UNARY
+        for name in ("reciprocal", "exp", "expm1", "erf", "sin", "cos", "tan", "atan", "sinh", "cosh", "asinh")
+    },
+    **{f"aten.{name}": POSITIVE_UNARY for name in ("sqrt", "rsqrt", "log", "log2", "log10", "log1p")},
+    **{f"aten.{name}": UNIT_UNARY for name in ("asin", "acos", "atanh")},
+    "aten.acosh": unary(dtypes=(*FLOATS, "int64"), low=1, high=9),
+    "aten.atan2": binary(dtypes=(*REALS, "bool")),
+    **{f"aten.{name}": unary(dtypes=REALS, low=-9, high=9) for name in ("ceil", "floor", "trunc", "round")},
+    "aten.round.decimals": unary((0,), (2,), (-1,), dtypes=("float32", "float64"), low=-90, high=90, special=False),
+    "aten.pow.Tensor_Tensor": binary(low=0.2, high=3),
+    "aten.pow.Tensor_Scalar": lambda rng: [
+        *[(make(rng, (3, 4), dtype), exponent) for dtype in REALS for exponent in (2, 3, 0)],
+        *[(make(rng, (3, 4), dtype, 0.2), exponent) for dtype in FLOATS for exponent in (0.5, -2, -0.5, 1.7)],
+        *[(make(rng, (3,), "int64", 1), 0.5), (np.array(SPECIAL, "float32"), 2), (np.array(SPECIAL, "float32"), 0.5)],
+    ],
+    "aten.pow.Scalar": lambda rng: [(base, make(rng, (3, 4), dtype, 0)) for dtype in REALS for base in (2, 0.5, 3)],
+    # reduction
+    "aten.sum": reduction((), (f32,), (i64,), dtypes=ALL, special=False),
+    "aten.sum.dim_IntList": reduction((None,), ((),), ((1,),), ((0, -1), True), ((2,), False, f64), dtypes=ALL, special=False),
+    "aten.prod": reduction((), (f32,), dtypes=ALL, special=False),
+    "aten.prod.dim_int": reduction((1,), (-1, True), (0, False, i32), dtypes=ALL, special=False),
+    "aten.mean": reduction((), (f32,), dtypes=FLOATS),
+    "aten.mean.dim": reduction(((1,),), (None, True), ((0, -1), True), ((2,), False, f64), dtypes=FLOATS),
+    "aten.var": reduction((), (False,), dtypes=FLOATS, empty=False),
+    "aten.std": reduction((), (False,), dtypes=FLOATS, empty=False),
+    **{f"aten.{name}.dim": reduction(((1,),), ((0, 2), False, True), dtypes=FLOATS) for name in ("var", "std")},
+    **{f"aten.{name}.correction": reduction(((1,),), (None, 0), ((0, 2), 1.5, True), dtypes=FLOATS) for name in ("var", "std")},
+    **{f"aten.{name}": reduction(((1,),), (), ((0, -1), True), dtypes=ALL, empty=False) for name in ("amax", "amin")},
+    **{f"aten.{name}": reduction((), dtypes=ALL, empty=False) for name in ("max", "min")},
+    **{f"aten.{name}": reduction((), (1,), (-1, True), (None, True), empty=False) for name in ("argmax", "argmin")},
+    **{f"aten.{name}.dim": reduction((1,), (-1, True), dtypes=ALL, empty=False) for name in ("max", "min")},
+    **{f"aten.{name}": reduction((), dtypes=ALL) for name in ("any", "all")},
+    **{f"aten.{name}.dim": reduction((1,), (-1, True), dtypes=ALL) for name in ("any", "all")},
+    **{f"aten.{name}.dims": reduction(((1, 2),), (None, True), ((0, -1), True), dtypes=ALL) for name in ("any", "all")},
+    "aten.cumsum": reduction((1,), (-1,), (0, f64), dtypes=ALL),
+    "aten.logsumexp": reduction(((1,),), ((0, -1), True), dtypes=(*FLOATS, "int64"), empty=False),
+    # softmax
+    **{f"aten.{name}": reduction((1, False), (-1, False), dtypes=FLOATS) for name in ("_softmax", "_log_softmax")},
+    **{f"aten.{name}.int": reduction((1,), (-1, f64), (0, f32), dtypes=FLOATS) for name in ("softmax", "log_softmax")},
+    "aten._safe_softmax": lambda rng: (
+        [(make(rng, (2, 3), dtype), -1) for dtype in FLOATS]
+        + [(np.array([[-np.inf, -np.inf], [1, -np.inf]], "float32"), 1), (make(rng, (3, 4), "float16"), 0, f32)]
+    ),
+    # creation
+    "aten.scalar_tensor": fixed((2,), (1.5, f16), (True, i1), (7, i64), (-3, i8)),
+    "aten.full": fixed(((2, 3), 1.5), ((), 2), ((2,), True), ((2,), 3, bf16), ((0, 2), 1.0, f64)),
+    **{f"aten.{name}": fixed(((2, 3),), ((), i64), ((0, 2), i1), ((2,), bf16)) for name in ("zeros", "ones", "empty.memory_format")},
+    "aten.empty_strided": fixed(((2, 3), (3, 1)), ((2, 3), (1, 2), i64)),
+    "aten.empty_permuted": fixed(((2, 3), (0, 1)), ((2, 3), (1, 0), f64)),
+    "aten.full_like": unary((2,), (1.5, f64), (True, i1), dtypes=ALL),
+    **{f"aten.{name}": unary((), (i32,), dtypes=ALL) for name in ("zeros_like", "ones_like", "empty_like")},
+    **{f"aten.{name}": unary(((2, 3),), ((), i32), dtypes=ALL) for name in ("new_zeros", "new_ones", "new_empty")},
+    "aten.new_full": unary(((2, 3), 1), ((), 2.5, f32), dtypes=ALL),
+    "aten.fill.Scalar": unary((2,), (1,), dtypes=ALL),
+    "aten.fill.Tensor": tensors((ONE_FLOAT, ((), "float32")), (((3,), "int32"), ((), "float32")), (((), "bool"), ((), "int64"))),
+    "aten.zero": unary(dtypes=ALL),
+    "aten.arange": fixed((5,), (5.5,), (0,), (4, f32), (3, i32), (2.5, i64)),
+    "aten.arange.start": fixed((2, 7), (0.5, 3.5), (3, 3), (1, 4, f16)),
+    "aten.arange.start_step": fixed((2, 9, 3), (9, 2, -3), (0, 1, 0.25), (0.5, 4, 1, f64), (0, 5, 1, i32), (5, 0, -1.5)),
+    "aten.linspace": fixed((0, 1, 5), (-2.5, 7, 8), (3, 3, 1), (0, 1, 0), (5, -5, 11, f64), (0, 10, 4, f16)),
+    "aten._to_copy": unary((f32,), (i64,), (i1,), (f16,), (bf16,), (), dtypes=ALL, special=False),
+    "aten.to.dtype": unary((f32,), (i32,), (bf16,), dtypes=ALL, special=False),
+    "aten.to.dtype_layout": unary((f64,), (None, None, "cpu"), dtypes=ALL, special=False),
+    "aten.to.device": unary(("cpu", f32), ("cpu", i64), dtypes=ALL, special=False),
+    "aten.type_as": binary(dtypes=ALL, special=False),
+    "aten.to.other": binary(dtypes=ALL, special=False),
+    "aten.copy": tensors(
+        (ONE_FLOAT, ONE_FLOAT), (ONE_FLOAT, ((4,), "int64")), (((3,), "int32"), ((), "float32")), (((), "bool"), ((), "int64"))
+    ),
+    **{
+        f"aten.{name}": unary(dtypes=ALL)
+        for name in ("clone", "alias", "detach", "contiguous", "lift_fresh_copy", "lift_fresh", "resolve_conj", "real")
+    },
+    # random
+    **{f"aten.{name}": fixed(((2, 3),), ((), f64), ((4,), f16)) for name in ("rand", "randn")},
+    **{f"aten.{name}": unary((), (f64,)) for name in ("rand_like", "randn_like")},
+    "aten.randperm": fixed((5,), (0,), (4, i32)),
+    "aten.native_dropout": unary((0.5, False), (0.0, True), (1.0, True)),
+    "aten.dropout": unary((0.5, False), (0.0, True), (1.0, True)),
 }
 """Generators by full operator name."""

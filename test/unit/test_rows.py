@@ -1,0 +1,133 @@
+"""What every row promises, for every row: syntax, types, meaning, decomposition, schema, documentation."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+import torch
+from flambeau.dialects.registry import LEVELS, FlambeauContext, find_schema, schema_table
+from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.types import element_of, f32, f64, shape_of, tensor
+from row_harness import (
+    ROWS,
+    SAMPLES,
+    arrays_of,
+    assert_close,
+    call_torch,
+    evaluate,
+    meaning,
+    operation,
+    samples_of,
+    torch_operator,
+    values_of,
+)
+from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Region
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+RANDOM = {"aten.rand", "aten.randn", "aten.rand_like", "aten.randn_like", "aten.randperm"}
+"""Their meaning is a distribution."""
+UNINITIALIZED = {"aten.empty.memory_format", "aten.empty_strided", "aten.empty_permuted", "aten.empty_like", "aten.new_empty"}
+"""Their content is anything."""
+LOOSER: dict[str, float] = {}
+"""Operators whose long computations differ from torch's by more rounding errors."""
+
+each_row = pytest.mark.parametrize("name", sorted(ROWS))
+each_torch_row = pytest.mark.parametrize("name", sorted(name for name, op in ROWS.items() if torch_operator(op) is not None))
+each_decomposed_row = pytest.mark.parametrize("name", sorted(name for name, op in ROWS.items() if op.has("decompose")))
+
+
+def module_of(op: SchemaOp, block) -> ModuleOp:
+    block.add_ops([op, ReturnOp(*op.results)])
+    return ModuleOp([FuncOp("forward", FunctionType.from_lists(block.arg_types, op.result_types), Region(block))])
+
+
+def printed(module: ModuleOp, generic: bool) -> str:
+    stream = StringIO()
+    Printer(stream, print_generic_format=generic).print_op(module)
+    return stream.getvalue()
+
+
+@each_row
+def test_a_row_has_documentation_meaning_and_samples(name: str):
+    op = ROWS[name]
+    assert "__doc__" in vars(op) and op.__doc__ and op.__doc__.strip().endswith("."), "the row needs a docstring"
+    assert op.has("infer") and op.has("numpy"), "the row needs infer and numpy"
+    assert name in SAMPLES, f"{name} needs samples in test/unit/op_samples*.py"
+    assert samples_of(op)
+    if op.level() == "aten" and not op.core:
+        assert op.has("decompose") or op.keep, "neither core nor decomposed nor kept"
+
+
+def test_samples_belong_to_rows():
+    assert sorted(set(SAMPLES) - set(ROWS)) == []
+
+
+@each_row
+@pytest.mark.parametrize("generic", [False, True], ids=["custom", "generic"])
+def test_text_round_trip(name: str, generic: bool):
+    row = ROWS[name]
+    for level in ("aten", "core", "edge") if row.core or row.keep else (row.level(),):
+        for sample in samples_of(row):
+            module = module_of(*operation(row.at(level), sample))
+            module.verify()
+            text = printed(module, generic)
+            parsed = Parser(FlambeauContext(), text).parse_module()
+            parsed.verify()
+            assert parsed.is_structurally_equivalent(module), text
+            assert printed(parsed, generic) == text
+
+
+@each_row
+def test_verifier_rejects_another_result_type(name: str):
+    op, _ = operation(ROWS[name], samples_of(ROWS[name])[0])
+    right = op.result_types[0]
+    other_element = f64 if element_of(right) == f32 else f32
+    for wrong in (tensor(other_element, shape_of(right)), tensor(element_of(right), (*shape_of(right), 7))):
+        changed = type(op).from_attributes(op.operands, [wrong, *op.result_types[1:]], dict(op.properties))
+        with pytest.raises(VerifyException, match="result types must be"):
+            changed.verify_()
+
+
+@each_torch_row
+def test_types_and_values_are_those_of_torch(name: str):
+    row = ROWS[name]
+    for sample in samples_of(row):
+        op, _ = operation(row, sample)
+        actual, expected = meaning(op, arrays_of(sample)), call_torch(row, sample)
+        if name in RANDOM | UNINITIALIZED:
+            assert [(a.shape, a.dtype) for a in actual] == [(e.shape, e.dtype) for e in expected]
+        else:
+            assert_close(f"{op}", actual, expected, LOOSER.get(name))
+
+
+@each_decomposed_row
+def test_decomposition_has_the_meaning(name: str):
+    row = ROWS[name]
+    for sample in samples_of(row):
+        op, block = operation(row, sample)
+        values = values_of(op.decompose(*op.arguments()))
+        assert [value.type for value in values] == list(op.result_types), f"{op}"
+        arrays = arrays_of(sample)
+        actual, expected = evaluate(values, dict(zip(block.args, arrays, strict=True))), meaning(op, arrays)
+        if name not in RANDOM | UNINITIALIZED:
+            assert_close(f"{op}", actual, expected, LOOSER.get(name))
+
+
+@each_torch_row
+def test_schema_and_core_tag_are_those_of_torch(name: str):
+    row = ROWS[name]
+    if row.level() in LEVELS:
+        assert find_schema(row.schema.name) == row.schema
+    assert row.core == (torch.Tag.core in torch_operator(row).tags)
+
+
+def test_schema_table_is_that_of_the_pinned_torch():
+    lines = [line for base in schema_table().values() for line in base]
+    expected = {str(schema).removeprefix("aten::") for schema in torch._C._jit_get_all_schemas() if schema.name.startswith("aten::")}
+    assert sorted(set(lines) - expected) == []
+    assert sorted(expected - set(lines)) == []
