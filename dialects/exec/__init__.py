@@ -1,0 +1,11 @@
+"""What the runtime does, instruction by instruction: a `.pte` program as IR. `runtime/pte/FORMAT.md` describes the other spelling."""
+
+from xdsl.ir import Dialect
+
+from flambeau.dialects.exec.instructions import INSTRUCTIONS
+from flambeau.dialects.exec.literals import LITERALS
+from flambeau.dialects.exec.method import MethodOp, NamedDataOp
+from flambeau.dialects.exec.slots import TENSORS
+from flambeau.dialects.exec.types import TYPES
+
+DIALECT = Dialect("exec", [MethodOp, NamedDataOp, *TENSORS, *LITERALS, *INSTRUCTIONS], TYPES)

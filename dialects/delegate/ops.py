@@ -1,0 +1,278 @@
+"""A part of a method that a backend takes: as a function while it is IR, as bytes once the backend has compiled it."""
+
+from collections.abc import Sequence
+from typing import Self
+
+from xdsl.dialects.builtin import DictionaryAttr, FunctionType, StringAttr, SymbolNameConstraint, SymbolRefAttr
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.irdl import (
+    AnyAttr,
+    IRDLOperation,
+    irdl_op_definition,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import HasParent, IsolatedFromAbove, IsTerminator, Pure, SymbolOpInterface, SymbolTable
+from xdsl.utils.exceptions import VerifyException
+
+from flambeau.dialects.ml_program.blobs import BlobAttr
+
+
+def compile_specs(specs: dict[str, str | BlobAttr]) -> DictionaryAttr:
+    """Options of a backend: texts, or bytes as blobs."""
+    return DictionaryAttr({key: StringAttr(value) if isinstance(value, str) else value for key, value in specs.items()})
+
+
+def _verify_backend(backend: StringAttr, specs: DictionaryAttr | None) -> None:
+    if not backend.data:
+        raise VerifyException("the name of a backend must not be empty")
+    for key, value in () if specs is None else specs.data.items():
+        if not isinstance(value, StringAttr | BlobAttr):
+            raise VerifyException(f"compile spec {key!r} is {value}: it must be a string or a blob")
+
+
+@irdl_op_definition
+class PartitionOp(IRDLOperation):
+    """`delegate.partition @p0 backend "Xnnpack" (%a: tensor<…>) -> tensor<…> { … delegate.return %r : … }`.
+
+    A function that reads nothing but its arguments and constant globals, and that one backend will compile.
+    """
+
+    name = "delegate.partition"
+
+    sym_name = prop_def(SymbolNameConstraint())
+    backend = prop_def(StringAttr)
+    specs = opt_prop_def(DictionaryAttr)
+    function_type = prop_def(FunctionType)
+    body = region_def("single_block")
+
+    traits = traits_def(SymbolOpInterface(), IsolatedFromAbove())
+
+    def __init__(
+        self,
+        sym_name: str,
+        backend: str,
+        function_type: FunctionType,
+        body: Region | None = None,
+        specs: DictionaryAttr | None = None,
+    ):
+        super().__init__(
+            properties={
+                "sym_name": StringAttr(sym_name),
+                "backend": StringAttr(backend),
+                "function_type": function_type,
+                "specs": specs,
+            },
+            regions=[Region(Block(arg_types=function_type.inputs.data)) if body is None else body],
+        )
+
+    def verify_(self) -> None:
+        """Arguments and results are those of the type."""
+        _verify_backend(self.backend, self.specs)
+        block = self.body.block
+        if tuple(block.arg_types) != self.function_type.inputs.data:
+            raise VerifyException(f"partition @{self.sym_name.data} has other arguments than its type {self.function_type} says")
+        terminator = block.last_op
+        if not isinstance(terminator, ReturnOp):
+            raise VerifyException(f"partition @{self.sym_name.data} does not end with delegate.return")
+        if tuple(terminator.operand_types) != self.function_type.outputs.data:
+            raise VerifyException(f"partition @{self.sym_name.data} returns other values than its type {self.function_type} says")
+
+    def print(self, printer: Printer) -> None:
+        """Prints `@name backend "id" {specs} (%a: type) -> (types) attributes {…} { … }`."""
+        printer.print_string(" ")
+        printer.print_symbol_name(self.sym_name.data)
+        printer.print_string(" backend ")
+        printer.print_string_literal(self.backend.data)
+        if self.specs is not None:
+            printer.print_string(" ")
+            printer.print_attribute(self.specs)
+        printer.print_string(" (")
+        printer.print_list(self.body.block.args, printer.print_block_argument)
+        printer.print_string(") -> (")
+        printer.print_list(self.function_type.outputs.data, printer.print_attribute)
+        printer.print_string(")")
+        if self.attributes:
+            printer.print_string(" attributes")
+            printer.print_op_attributes(self.attributes)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parses what `print` prints."""
+        sym_name = parser.parse_symbol_name()
+        parser.parse_keyword("backend")
+        backend = StringAttr(parser.parse_str_literal())
+        specs = parser.parse_optional_attr_dict()
+        arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
+        parser.parse_punctuation("->")
+        results = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        body = parser.parse_region(arguments)
+        properties: dict[str, Attribute] = {
+            "sym_name": sym_name,
+            "backend": backend,
+            "function_type": FunctionType.from_lists([argument.type for argument in arguments], results),
+        }
+        if specs:
+            properties["specs"] = DictionaryAttr(specs)
+        return cls.create(properties=properties, attributes={} if attributes is None else dict(attributes.data), regions=[body])
+
+
+@irdl_op_definition
+class ReturnOp(IRDLOperation):
+    """`delegate.return %r : tensor<…>`: what a partition gives back."""
+
+    name = "delegate.return"
+
+    values = var_operand_def(AnyAttr())
+
+    traits = traits_def(IsTerminator(), HasParent(PartitionOp))
+
+    assembly_format = "attr-dict ($values^ `:` type($values))?"
+
+    def __init__(self, values: Sequence[SSAValue | Operation]):
+        super().__init__(operands=[values])
+
+
+@irdl_op_definition
+class PayloadOp(IRDLOperation):
+    """`delegate.payload @p0 backend "Xnnpack" {specs} (#ml_program.blob<…>) : (tensor<…>) -> tensor<…>`.
+
+    What a backend made of a partition: bytes that its part of the runtime understands. The type is absent if it is not known, as in a
+    program that was read from a file.
+    """
+
+    name = "delegate.payload"
+
+    sym_name = prop_def(SymbolNameConstraint())
+    backend = prop_def(StringAttr)
+    specs = opt_prop_def(DictionaryAttr)
+    data = prop_def(BlobAttr)
+    function_type = opt_prop_def(FunctionType)
+
+    traits = traits_def(SymbolOpInterface())
+
+    def __init__(
+        self,
+        sym_name: str,
+        backend: str,
+        data: BlobAttr,
+        function_type: FunctionType | None = None,
+        specs: DictionaryAttr | None = None,
+    ):
+        super().__init__(
+            properties={
+                "sym_name": StringAttr(sym_name),
+                "backend": StringAttr(backend),
+                "data": data,
+                "function_type": function_type,
+                "specs": specs,
+            }
+        )
+
+    def verify_(self) -> None:
+        """The backend has a name, its options are texts or bytes."""
+        _verify_backend(self.backend, self.specs)
+
+    def print(self, printer: Printer) -> None:
+        """Prints `@name backend "id" {specs} (blob) : type attributes {…}`."""
+        printer.print_string(" ")
+        printer.print_symbol_name(self.sym_name.data)
+        printer.print_string(" backend ")
+        printer.print_string_literal(self.backend.data)
+        if self.specs is not None:
+            printer.print_string(" ")
+            printer.print_attribute(self.specs)
+        printer.print_string(" (")
+        printer.print_attribute(self.data)
+        printer.print_string(")")
+        if self.function_type is not None:
+            printer.print_string(" : ")
+            printer.print_attribute(self.function_type)
+        if self.attributes:
+            printer.print_string(" attributes")
+            printer.print_op_attributes(self.attributes)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parses what `print` prints."""
+        properties: dict[str, Attribute] = {"sym_name": parser.parse_symbol_name()}
+        parser.parse_keyword("backend")
+        properties["backend"] = StringAttr(parser.parse_str_literal())
+        specs = parser.parse_optional_attr_dict()
+        if specs:
+            properties["specs"] = DictionaryAttr(specs)
+        with parser.in_parens():
+            properties["data"] = parser.parse_attribute()
+        if parser.parse_optional_punctuation(":") is not None:
+            properties["function_type"] = parser.parse_type()
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        return cls.create(properties=properties, attributes={} if attributes is None else dict(attributes.data))
+
+
+@irdl_op_definition
+class CallOp(IRDLOperation):
+    """`%r = delegate.call @p0(%a) : (tensor<…>) -> tensor<…>`: what the partition or payload computes."""
+
+    name = "delegate.call"
+
+    callee = prop_def(SymbolRefAttr)
+    arguments = var_operand_def(AnyAttr())
+    res = var_result_def(AnyAttr())
+
+    traits = traits_def(Pure())
+
+    def __init__(self, callee: str | SymbolRefAttr, arguments: Sequence[SSAValue | Operation], result_types: Sequence[Attribute]):
+        super().__init__(
+            operands=[arguments],
+            result_types=[result_types],
+            properties={"callee": SymbolRefAttr(callee) if isinstance(callee, str) else callee},
+        )
+
+    def verify_(self) -> None:
+        """The callee is a partition or payload with this type."""
+        parent = self.parent_op()
+        while parent is not None and not parent.has_trait(SymbolTable):
+            parent = parent.parent_op()
+        if parent is None:
+            return
+        name = self.callee.string_value()
+        found = SymbolTable.lookup_symbol(self, self.callee)
+        if not isinstance(found, PartitionOp | PayloadOp):
+            raise VerifyException(f"@{name} names no delegate.partition or delegate.payload of the module")
+        declared = found.function_type
+        used = FunctionType.from_lists(list(self.operand_types), list(self.result_types))
+        if declared is not None and declared != used:
+            raise VerifyException(f"calls @{name} as {used}, but it is {declared}")
+
+    def print(self, printer: Printer) -> None:
+        """Prints `@name(%a) {attributes} : type`."""
+        printer.print_string(" ")
+        printer.print_attribute(self.callee)
+        printer.print_string("(")
+        printer.print_list(self.arguments, printer.print_ssa_value)
+        printer.print_string(")")
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_function_type(self.operand_types, self.result_types)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parses what `print` prints."""
+        callee = SymbolRefAttr(parser.parse_symbol_name())
+        arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        position = parser.pos
+        type = parser.parse_function_type()
+        op = cls(callee, parser.resolve_operands(arguments, type.inputs.data, position), type.outputs.data)
+        op.attributes = attributes
+        return op

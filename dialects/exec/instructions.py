@@ -1,0 +1,320 @@
+"""Instructions: what a method does, one after the other, on the slots declared above them."""
+
+from abc import ABC
+from collections.abc import Sequence
+from typing import Self, cast
+
+from xdsl.dialects.builtin import IntegerType, StringAttr, SymbolRefAttr, TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import (
+    AnyAttr,
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import IsTerminator
+from xdsl.utils.exceptions import VerifyException
+
+from flambeau.dialects.exec import syntax
+from flambeau.dialects.exec.literals import OptionalTensorListOp, TensorListOp
+from flambeau.dialects.exec.slots import TENSOR, symbol
+from flambeau.dialects.exec.types import BoolType
+
+
+class InstructionOp(IRDLOperation, ABC):
+    """One step of a method. Labels are not steps of their own: they name the step that follows."""
+
+
+@irdl_op_definition
+class CallOp(InstructionOp):
+    """`exec.call "aten::add.out"(%x, %y, %one) outs(%r)`: runs a kernel.
+
+    Its arguments are those of the operator's out-variant in order, the outs last. A kernel also receives what it returns: `returns`,
+    which is left out when it is the one out again; several outs are returned as a tensor list; an in-place operator returns its self.
+    """
+
+    name = "exec.call"
+
+    operator = prop_def(StringAttr)
+    ins = var_operand_def(AnyAttr())
+    outs = var_operand_def(AnyAttr())
+    returns = var_operand_def(AnyAttr())
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def __init__(
+        self,
+        operator: str,
+        ins: Sequence[SSAValue],
+        outs: Sequence[SSAValue] = (),
+        returns: Sequence[SSAValue] = (),
+    ):
+        if len(outs) == 1 and tuple(returns) == tuple(outs):
+            returns = ()
+        super().__init__(operands=[ins, outs, returns], properties={"operator": StringAttr(operator)})
+
+    @property
+    def arguments(self) -> tuple[SSAValue, ...]:
+        """Everything that the kernel receives, in order."""
+        outs = tuple(self.outs)
+        returns = tuple(self.returns)
+        return (*self.ins, *outs, *(outs if len(outs) == 1 and not returns else returns))
+
+    def verify_(self) -> None:
+        """There is one way to say each call, and several outs come back as a list of them."""
+        outs, returns = tuple(self.outs), tuple(self.returns)
+        operator = self.operator.data
+        namespace, separator, name = operator.partition("::")
+        if not (namespace and separator and name):
+            raise VerifyException(f'"{operator}" is not an operator name: expected "namespace::name.overload"')
+        if len(outs) == 1 and returns == outs:
+            raise VerifyException(f"{operator} returns its only out {syntax.describe(outs[0])}, which goes without saying: leave it out")
+        if len(outs) > 1:
+            listed = returns[0].owner if len(returns) == 1 else None
+            if not isinstance(listed, TensorListOp) or tuple(listed.items) != outs:
+                raise VerifyException(f"{operator} has {len(outs)} outs: it must return one tensor_list of just these")
+
+    def print(self, printer: Printer) -> None:
+        """Prints `"operator"(%ins) outs(%outs) returns(%returns) {attributes}`."""
+        printer.print_string(" ")
+        printer.print_string_literal(self.operator.data)
+        syntax.print_slots(printer, self.ins)
+        syntax.print_slots(printer, self.outs, "outs")
+        syntax.print_slots(printer, self.returns, "returns")
+        syntax.print_braces(printer, {}, self.attributes)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parses what `print` prints."""
+        operator = parser.parse_str_literal()
+        ins = syntax.parse_slots(parser)
+        outs = syntax.parse_optional_slots(parser, "outs")
+        returns = syntax.parse_optional_slots(parser, "returns")
+        _, attributes = syntax.parse_braces(parser, {})
+        op = cls(operator, ins, outs, returns)
+        op.attributes = attributes
+        return op
+
+
+@irdl_op_definition
+class DelegateCallOp(InstructionOp):
+    """`exec.delegate_call @delegate0(%a) outs(%b)`: runs what a backend compiled, a `delegate.payload` of the module."""
+
+    name = "exec.delegate_call"
+
+    delegate = prop_def(SymbolRefAttr)
+    ins = var_operand_def(AnyAttr())
+    outs = var_operand_def(AnyAttr())
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def __init__(self, delegate: str | SymbolRefAttr, ins: Sequence[SSAValue], outs: Sequence[SSAValue]):
+        super().__init__(operands=[ins, outs], properties={"delegate": symbol(delegate)})
+
+    def print(self, printer: Printer) -> None:
+        """Prints `@delegate(%ins) outs(%outs) {attributes}`."""
+        printer.print_string(" ")
+        printer.print_attribute(self.delegate)
+        syntax.print_slots(printer, self.ins)
+        syntax.print_slots(printer, self.outs, "outs")
+        syntax.print_braces(printer, {}, self.attributes)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parses what `print` prints."""
+        delegate = SymbolRefAttr(parser.parse_symbol_name())
+        ins = syntax.parse_slots(parser)
+        outs = syntax.parse_optional_slots(parser, "outs")
+        _, attributes = syntax.parse_braces(parser, {})
+        op = cls(delegate, ins, outs)
+        op.attributes = attributes
+        return op
+
+
+@irdl_op_definition
+class MoveOp(InstructionOp):
+    """`exec.move %a, %b`: `%b` becomes what `%a` is; of a tensor, its storage, not a copy of its bytes."""
+
+    name = "exec.move"
+
+    source = operand_def(AnyAttr())
+    target = operand_def(AnyAttr())
+
+    def __init__(self, source: SSAValue, target: SSAValue):
+        super().__init__(operands=[source, target])
+
+    def verify_(self) -> None:
+        """Both slots are of one kind."""
+        source, target = self.source.type, self.target.type
+        if type(source) is not type(target):
+            raise VerifyException(f"moves {source} to {target}: both slots must be of one kind")
+
+    def print(self, printer: Printer) -> None:
+        """Prints `%source, %target {attributes}`."""
+        printer.print_string(" ")
+        printer.print_list((self.source, self.target), printer.print_ssa_value)
+        syntax.print_braces(printer, {}, self.attributes)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parses what `print` prints."""
+        source = syntax.parse_slot(parser)
+        parser.parse_punctuation(",")
+        op = cls(source, syntax.parse_slot(parser))
+        _, op.attributes = syntax.parse_braces(parser, {})
+        return op
+
+
+@irdl_op_definition
+class LabelOp(InstructionOp):
+    """`exec.label @end`: a name for the instruction that follows."""
+
+    name = "exec.label"
+
+    label = prop_def(StringAttr)
+
+    def __init__(self, label: str):
+        super().__init__(properties={"label": StringAttr(label)})
+
+    def print(self, printer: Printer) -> None:
+        """Prints `@label {attributes}`."""
+        printer.print_string(" ")
+        printer.print_symbol_name(self.label.data)
+        syntax.print_braces(printer, {}, self.attributes)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parses what `print` prints."""
+        op = cls(parser.parse_symbol_name().data)
+        _, op.attributes = syntax.parse_braces(parser, {})
+        return op
+
+
+@irdl_op_definition
+class JumpFalseOp(InstructionOp):
+    """`exec.jump_false %c, @end`: goes on at the label if `%c`, or any element of it, is false."""
+
+    name = "exec.jump_false"
+
+    condition = operand_def(AnyAttr())
+    label = prop_def(StringAttr)
+
+    def __init__(self, condition: SSAValue, label: str):
+        super().__init__(operands=[condition], properties={"label": StringAttr(label)})
+
+    def verify_(self) -> None:
+        """The condition is a bool or a tensor of bools."""
+        type = self.condition.type
+        if isinstance(type, BoolType):
+            return
+        if isinstance(type, TensorType) and cast("TensorType[Attribute]", type).element_type == IntegerType(1):
+            return
+        raise VerifyException(f"jumps on {syntax.describe(self.condition)} of type {type}: a condition is a bool or a tensor of i1")
+
+    def print(self, printer: Printer) -> None:
+        """Prints `%condition, @label {attributes}`."""
+        printer.print_string(" ")
+        printer.print_ssa_value(self.condition)
+        printer.print_string(", ")
+        printer.print_symbol_name(self.label.data)
+        syntax.print_braces(printer, {}, self.attributes)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parses what `print` prints."""
+        condition = syntax.parse_slot(parser)
+        parser.parse_punctuation(",")
+        op = cls(condition, parser.parse_symbol_name().data)
+        _, op.attributes = syntax.parse_braces(parser, {})
+        return op
+
+
+@irdl_op_definition
+class FreeOp(InstructionOp):
+    """`exec.free %a`: drops the memory of a tensor that has no place in an arena."""
+
+    name = "exec.free"
+
+    tensor = operand_def(TENSOR)
+
+    def __init__(self, tensor: SSAValue):
+        super().__init__(operands=[tensor])
+
+    def print(self, printer: Printer) -> None:
+        """Prints `%tensor {attributes}`."""
+        printer.print_string(" ")
+        printer.print_ssa_value(self.tensor)
+        syntax.print_braces(printer, {}, self.attributes)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parses what `print` prints."""
+        op = cls(syntax.parse_slot(parser))
+        _, op.attributes = syntax.parse_braces(parser, {})
+        return op
+
+
+@irdl_op_definition
+class ReturnOp(IRDLOperation):
+    """`exec.return inputs(%x) outputs(%y)`: which slots the caller sets before the first instruction, and reads after the last."""
+
+    name = "exec.return"
+
+    inputs = var_operand_def(AnyAttr())
+    outputs = var_operand_def(AnyAttr())
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    traits = traits_def(IsTerminator())
+
+    def __init__(self, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]):
+        super().__init__(operands=[inputs, outputs])
+
+    def print(self, printer: Printer) -> None:
+        """Prints `inputs(%x) outputs(%y) {attributes}`."""
+        syntax.print_slots(printer, self.inputs, "inputs")
+        syntax.print_slots(printer, self.outputs, "outputs")
+        syntax.print_braces(printer, {}, self.attributes)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parses what `print` prints."""
+        op = cls(syntax.parse_optional_slots(parser, "inputs"), syntax.parse_optional_slots(parser, "outputs"))
+        _, op.attributes = syntax.parse_braces(parser, {})
+        return op
+
+
+def reads_and_writes(op: Operation) -> tuple[tuple[SSAValue, ...], tuple[SSAValue, ...]]:
+    """The tensor slots whose bytes an instruction reads, and those that it writes, lists taken apart.
+
+    An argument that is returned is written; unless it is an out, it is read too.
+    """
+    match op:
+        case CallOp():
+            returned = _tensors(op.returns)
+            return _tensors(op.ins), tuple(dict.fromkeys((*_tensors(op.outs), *returned)))
+        case DelegateCallOp():
+            return _tensors(op.ins), _tensors(op.outs)
+        case JumpFalseOp():
+            return _tensors((op.condition,)), ()
+        case _:
+            return (), ()
+
+
+def _tensors(slots: Sequence[SSAValue]) -> tuple[SSAValue, ...]:
+    found: list[SSAValue] = []
+    for slot in slots:
+        if isinstance(slot.type, TensorType):
+            found.append(slot)
+        elif isinstance(slot.owner, TensorListOp | OptionalTensorListOp):
+            found += [item for item in slot.owner.items if isinstance(item.type, TensorType)]
+    return tuple(found)
+
+
+INSTRUCTIONS: list[type[Operation]] = [CallOp, DelegateCallOp, MoveOp, LabelOp, JumpFalseOp, FreeOp, ReturnOp]

@@ -1,0 +1,217 @@
+"""A method: slots, then instructions."""
+
+from collections.abc import Sequence
+from typing import Self, cast
+
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, StringAttr, SymbolNameConstraint
+from xdsl.ir import Block, Operation, Region
+from xdsl.irdl import IRDLOperation, irdl_op_definition, opt_prop_def, prop_def, region_def, traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import IsolatedFromAbove, SymbolOpInterface
+from xdsl.utils.exceptions import VerifyException
+
+from flambeau.dialects.delegate.ops import PayloadOp
+from flambeau.dialects.exec import syntax
+from flambeau.dialects.exec.instructions import DelegateCallOp, InstructionOp, JumpFalseOp, LabelOp, ReturnOp
+from flambeau.dialects.exec.slots import ConstantOp, SlotOp, StateOp
+from flambeau.dialects.ml_program.blobs import BlobAttr
+from flambeau.dialects.ml_program.ops import GlobalOp
+
+BRACES: dict[str, syntax.Kind] = {
+    "arenas": syntax.parse_integers,
+    "input_names": syntax.parse_texts,
+    "output_names": syntax.parse_texts,
+    "input_spec": syntax.parse_text,
+    "output_spec": syntax.parse_text,
+}
+
+
+@irdl_op_definition
+class MethodOp(IRDLOperation):
+    """`exec.method @forward {arenas = [4096]} { … }`: what one execution plan of a `.pte` says.
+
+    Attributes:
+        arenas: bytes of each arena, arena 1 first; absent while memory is not planned.
+        input_names, output_names: one for each input and output.
+        input_spec, output_spec: the pytrees of the inputs and outputs, as PyTorch's JSON.
+    """
+
+    name = "exec.method"
+
+    sym_name = prop_def(SymbolNameConstraint())
+    arenas = opt_prop_def(DenseArrayBase)
+    input_names = opt_prop_def(ArrayAttr[StringAttr])
+    output_names = opt_prop_def(ArrayAttr[StringAttr])
+    input_spec = opt_prop_def(StringAttr)
+    output_spec = opt_prop_def(StringAttr)
+    body = region_def("single_block")
+
+    traits = traits_def(SymbolOpInterface(), IsolatedFromAbove())
+
+    def __init__(
+        self,
+        sym_name: str,
+        ops: Sequence[Operation] = (),
+        *,
+        arenas: Sequence[int] | None = None,
+        input_names: Sequence[str] | None = None,
+        output_names: Sequence[str] | None = None,
+        input_spec: str | None = None,
+        output_spec: str | None = None,
+    ):
+        super().__init__(
+            properties={
+                "sym_name": StringAttr(sym_name),
+                "arenas": None if arenas is None else syntax.integers(arenas),
+                "input_names": None if input_names is None else syntax.texts(input_names),
+                "output_names": None if output_names is None else syntax.texts(output_names),
+                "input_spec": None if input_spec is None else StringAttr(input_spec),
+                "output_spec": None if output_spec is None else StringAttr(output_spec),
+            },
+            regions=[Region(Block(ops))],
+        )
+
+    @property
+    def arena_sizes(self) -> tuple[int, ...] | None:
+        """Bytes of each arena, arena 1 first; None while memory is not planned."""
+        return None if self.arenas is None else syntax.numbers(self.arenas)
+
+    @arena_sizes.setter
+    def arena_sizes(self, sizes: Sequence[int] | None) -> None:
+        self.arenas = None if sizes is None else syntax.integers(sizes)
+
+    @property
+    def slots(self) -> list[SlotOp]:
+        """The declarations, in the order of their indices."""
+        return [op for op in self.body.block.ops if isinstance(op, SlotOp)]
+
+    @property
+    def instructions(self) -> list[InstructionOp]:
+        """The instructions in order, labels among them."""
+        return [op for op in self.body.block.ops if isinstance(op, InstructionOp)]
+
+    @property
+    def terminator(self) -> ReturnOp:
+        """The list of inputs and outputs."""
+        return cast(ReturnOp, self.body.block.last_op)
+
+    def print(self, printer: Printer) -> None:
+        """Prints `@name {arenas = [4096], …} { … }`."""
+        printer.print_string(" ")
+        printer.print_symbol_name(self.sym_name.data)
+        syntax.print_braces(printer, {name: self.properties.get(name) for name in BRACES}, self.attributes)
+        if not self.attributes and all(self.properties.get(name) is None for name in BRACES):
+            # An empty pair keeps the braces of the region apart from these.
+            printer.print_string(" {}")
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parses what `print` prints."""
+        sym_name = parser.parse_symbol_name()
+        properties, attributes = syntax.parse_braces(parser, BRACES)
+        body = parser.parse_region()
+        return cls.create(properties={"sym_name": sym_name, **properties}, attributes=attributes, regions=[body])
+
+    def verify_(self) -> None:
+        """Slots come first, labels fit, and symbols name what they should."""
+        operations = list(self.body.block.ops)
+        if not operations or not isinstance(operations[-1], ReturnOp):
+            raise VerifyException(f"method @{self.sym_name.data} does not end with exec.return")
+        if self.body.block.args:
+            raise VerifyException(f"method @{self.sym_name.data} has block arguments: its inputs are slots that exec.return lists")
+        self._verify_order(operations[:-1])
+        self._verify_labels()
+        self._verify_names(operations[-1])
+        self._verify_symbols()
+
+    def _verify_order(self, operations: Sequence[Operation]) -> None:
+        instruction: Operation | None = None
+        for op in operations:
+            if isinstance(op, InstructionOp):
+                instruction = op
+            elif not isinstance(op, SlotOp):
+                raise VerifyException(f"{op.name} does not belong in method @{self.sym_name.data}: it holds slots and instructions only")
+            elif instruction is not None:
+                raise VerifyException(f"{syntax.describe(op.results[0])} is declared after an {instruction.name}: all slots come first")
+
+    def _verify_labels(self) -> None:
+        instructions = self.instructions
+        labels: set[str] = set()
+        for op in instructions:
+            if isinstance(op, LabelOp):
+                if op.label.data in labels:
+                    raise VerifyException(f"label @{op.label.data} is in method @{self.sym_name.data} twice")
+                labels.add(op.label.data)
+        for op in instructions:
+            if isinstance(op, JumpFalseOp) and op.label.data not in labels:
+                raise VerifyException(f"jumps to @{op.label.data}, but method @{self.sym_name.data} has no such label")
+
+    def _verify_names(self, terminator: ReturnOp) -> None:
+        for what, names, slots in (
+            ("input", self.input_names, terminator.inputs),
+            ("output", self.output_names, terminator.outputs),
+        ):
+            if names is not None and len(names) != len(slots):
+                raise VerifyException(f"method @{self.sym_name.data} has {len(slots)} {what}s but {len(names)} {what} names")
+
+    def _verify_symbols(self) -> None:
+        module = self.parent_op()
+        if module is None:
+            return
+        symbols: dict[str, Operation] = {}
+        for op in module.regions[0].block.ops:
+            if isinstance(name := op.properties.get("sym_name"), StringAttr):
+                symbols[name.data] = op
+        for op in self.body.block.ops:
+            match op:
+                case ConstantOp() | StateOp():
+                    self._verify_global(op, symbols.get(op.global_name.string_value()))
+                case DelegateCallOp():
+                    if not isinstance(symbols.get(op.delegate.string_value()), PayloadOp):
+                        raise VerifyException(f"@{op.delegate.string_value()} names no delegate.payload of the module")
+                case _:
+                    pass
+
+    def _verify_global(self, op: ConstantOp | StateOp, found: Operation | None) -> None:
+        what, name = syntax.describe(op.slot), op.global_name.string_value()
+        if not isinstance(found, GlobalOp):
+            raise VerifyException(f"{what} is @{name}, which names no ml_program.global of the module")
+        if found.type != op.slot.type:
+            raise VerifyException(f"{what} is {op.slot.type}, but global @{name} is {found.type}")
+        if isinstance(op, ConstantOp) and found.is_mutable is not None:
+            raise VerifyException(f"{what} is a constant, but global @{name} is mutable: declare an exec.state")
+        if isinstance(op, StateOp) and found.is_mutable is None:
+            raise VerifyException(f"{what} is state, but global @{name} is a constant: declare an exec.constant")
+
+
+@irdl_op_definition
+class NamedDataOp(IRDLOperation):
+    """`exec.named_data "key" = #ml_program.blob<…>`: bytes of the program that backends find by name."""
+
+    name = "exec.named_data"
+
+    key = prop_def(StringAttr)
+    value = prop_def(BlobAttr)
+
+    def __init__(self, key: str, value: BlobAttr):
+        super().__init__(properties={"key": StringAttr(key), "value": value})
+
+    def print(self, printer: Printer) -> None:
+        """Prints `"key" = value {attributes}`."""
+        printer.print_string(" ")
+        printer.print_string_literal(self.key.data)
+        printer.print_string(" = ")
+        printer.print_attribute(self.value)
+        syntax.print_braces(printer, {}, self.attributes)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parses what `print` prints."""
+        key = parser.parse_str_literal()
+        parser.parse_punctuation("=")
+        op = cls.create(properties={"key": StringAttr(key), "value": parser.parse_attribute()})
+        _, op.attributes = syntax.parse_braces(parser, {})
+        return op

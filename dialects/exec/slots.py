@@ -1,0 +1,322 @@
+"""Slots that hold tensors. A slot is a value of the method, declared once, before the instructions; its position is its index."""
+
+from abc import ABC, abstractmethod
+from typing import Self, cast
+
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr, SymbolRefAttr, TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import BaseAttr, IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from flambeau.dialects.edge.layout import upper_bounds
+from flambeau.dialects.exec import syntax
+from flambeau.dialects.types import dtype_of
+
+TENSOR = BaseAttr(TensorType)
+INTEGER = BaseAttr(IntegerAttr)
+
+
+def element_size(type: Attribute) -> int:
+    """Bytes of one element. Raises TypeError for types that no tensor of a program may have."""
+    return dtype_of(cast("TensorType[Attribute]", type).element_type).size
+
+
+def nbytes(type: Attribute) -> int:
+    """Bytes of a tensor at its upper bounds. Raises TypeError for a dynamic dimension without a bound."""
+    size = element_size(type)
+    for extent in upper_bounds(type):
+        size *= extent
+    return size
+
+
+class SlotOp(IRDLOperation, ABC):
+    """A declaration. Its only result, `slot`, stands for one value of the method."""
+
+
+class TensorSlotOp(SlotOp, ABC):
+    """A slot that holds a tensor."""
+
+    slot = result_def(TENSOR)
+
+    def verify_(self) -> None:
+        """The size is known, and the place within its bounds."""
+        try:
+            self._verify_place(syntax.describe(self.slot), nbytes(self.slot.type), element_size(self.slot.type))
+        except TypeError as error:
+            raise VerifyException(f"{syntax.describe(self.slot)}: {error}") from None
+
+    def _verify_place(self, what: str, size: int, element: int) -> None: ...
+
+
+class PlacedOp(TensorSlotOp, ABC):
+    """A tensor that may have a place of its own in an arena, in bytes.
+
+    Without one it is not planned yet, or its memory is given at run time.
+    """
+
+    arena = opt_prop_def(INTEGER)
+    offset = opt_prop_def(INTEGER)
+
+    @property
+    def place(self) -> tuple[int, int] | None:
+        """Arena (from 1) and offset in bytes, if the slot has them."""
+        if self.arena is None or self.offset is None:
+            return None
+        return _number(self.arena), _number(self.offset)
+
+    @place.setter
+    def place(self, place: tuple[int, int] | None) -> None:
+        self.arena = None if place is None else syntax.integer(place[0])
+        self.offset = None if place is None else syntax.integer(place[1])
+
+    def _verify_place(self, what: str, size: int, element: int) -> None:
+        if (self.arena is None) != (self.offset is None):
+            raise VerifyException(f"{what} has only one of arena and offset: give both, or neither to leave it unplanned")
+        method = self.parent_op()
+        if self.place is None or method is None:
+            return
+        arena, offset = self.place
+        declared = method.properties.get("arenas")
+        if declared is None:
+            raise VerifyException(f"{what} is in arena {arena}, but its method has no `arenas`")
+        arenas = syntax.numbers(declared)
+        if not 1 <= arena <= len(arenas):
+            raise VerifyException(f"{what} is in arena {arena}, but its method has {len(arenas)}")
+        if offset < 0 or offset + size > arenas[arena - 1]:
+            raise VerifyException(f"{what} takes bytes {offset} to {offset + size} of arena {arena}, which has {arenas[arena - 1]}")
+        if offset % element:
+            raise VerifyException(f"{what} starts at byte {offset} of arena {arena}, which is no multiple of its element size {element}")
+
+
+def _number(attribute: Attribute) -> int:
+    return cast("IntegerAttr[IntegerType]", attribute).value.data
+
+
+def _place_properties(arena: int | None, offset: int | None) -> dict[str, Attribute | None]:
+    return {
+        "arena": None if arena is None else syntax.integer(arena),
+        "offset": None if offset is None else syntax.integer(offset),
+    }
+
+
+PLACE: dict[str, syntax.Kind] = {"arena": syntax.parse_integer, "offset": syntax.parse_integer}
+
+
+@irdl_op_definition
+class TensorOp(PlacedOp):
+    """`%x = exec.tensor {arena = 1, offset = 0} : tensor<1x3xf32>`: a tensor that instructions or the caller write."""
+
+    name = "exec.tensor"
+
+    def __init__(self, type: Attribute, arena: int | None = None, offset: int | None = None):
+        super().__init__(result_types=[type], properties=_place_properties(arena, offset))
+
+    def print(self, printer: Printer) -> None:
+        """Prints `{arena = 1, offset = 0} : type`."""
+        syntax.print_braces(printer, {"arena": self.arena, "offset": self.offset}, self.attributes)
+        _print_type(printer, self.slot)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parses what `print` prints."""
+        properties, attributes = syntax.parse_braces(parser, PLACE)
+        return cls.create(result_types=[_parse_type(parser)], properties=properties, attributes=attributes)
+
+
+def _print_type(printer: Printer, slot: SSAValue) -> None:
+    printer.print_string(" : ")
+    printer.print_attribute(slot.type)
+
+
+def _parse_type(parser: Parser) -> Attribute:
+    parser.parse_punctuation(":")
+    return parser.parse_type()
+
+
+def symbol(name: str | SymbolRefAttr) -> SymbolRefAttr:
+    """A reference to a symbol of the module."""
+    return SymbolRefAttr(name) if isinstance(name, str) else name
+
+
+@irdl_op_definition
+class ConstantOp(TensorSlotOp):
+    """`%w = exec.constant @w : tensor<3xf32>`: the bytes of a constant `ml_program.global`, in place."""
+
+    name = "exec.constant"
+
+    global_name = prop_def(SymbolRefAttr)
+
+    def __init__(self, global_name: str | SymbolRefAttr, type: Attribute):
+        super().__init__(result_types=[type], properties={"global_name": symbol(global_name)})
+
+    def print(self, printer: Printer) -> None:
+        """Prints `@w {attributes} : type`."""
+        printer.print_string(" ")
+        printer.print_attribute(self.global_name)
+        syntax.print_braces(printer, {}, self.attributes)
+        _print_type(printer, self.slot)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parses what `print` prints."""
+        name = _parse_symbol(parser)
+        _, attributes = syntax.parse_braces(parser, {})
+        return cls.create(result_types=[_parse_type(parser)], properties={"global_name": name}, attributes=attributes)
+
+
+def _parse_symbol(parser: Parser) -> SymbolRefAttr:
+    return SymbolRefAttr(parser.parse_symbol_name())
+
+
+@irdl_op_definition
+class StateOp(PlacedOp):
+    """`%s = exec.state @counter {arena = 1, offset = 64} : tensor<1xi64>`: a tensor that keeps its bytes from call to call.
+
+    It starts as the value of a mutable `ml_program.global`, or with no particular bytes if that has none. `qualified_name` is the
+    name under which applications find it in the runtime.
+    """
+
+    name = "exec.state"
+
+    global_name = prop_def(SymbolRefAttr)
+    qualified_name = opt_prop_def(StringAttr)
+
+    def __init__(
+        self,
+        global_name: str | SymbolRefAttr,
+        type: Attribute,
+        arena: int | None = None,
+        offset: int | None = None,
+        qualified_name: str | None = None,
+    ):
+        name = None if qualified_name is None else StringAttr(qualified_name)
+        properties = {"global_name": symbol(global_name), "qualified_name": name, **_place_properties(arena, offset)}
+        super().__init__(result_types=[type], properties=properties)
+
+    def print(self, printer: Printer) -> None:
+        """Prints `@counter {arena = 1, offset = 64} : type`."""
+        printer.print_string(" ")
+        printer.print_attribute(self.global_name)
+        properties = {"arena": self.arena, "offset": self.offset, "qualified_name": self.qualified_name}
+        syntax.print_braces(printer, properties, self.attributes)
+        _print_type(printer, self.slot)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parses what `print` prints."""
+        name = _parse_symbol(parser)
+        properties, attributes = syntax.parse_braces(parser, PLACE | {"qualified_name": syntax.parse_text})
+        properties["global_name"] = name
+        return cls.create(result_types=[_parse_type(parser)], properties=properties, attributes=attributes)
+
+
+class AliasOp(TensorSlotOp, ABC):
+    """A slot whose storage is another's."""
+
+    source = operand_def(TENSOR)
+
+    @property
+    @abstractmethod
+    def byte_offset(self) -> int:
+        """How far into the source it starts, in bytes."""
+
+    def _verify_place(self, what: str, size: int, element: int) -> None:
+        source, offset, room = syntax.describe(self.source), self.byte_offset, nbytes(self.source.type)
+        if offset < 0 or offset + size > room:
+            raise VerifyException(f"{what} takes bytes {offset} to {offset + size} of {source}, which has {room}")
+        if offset % element:
+            raise VerifyException(f"{what} starts at byte {offset} of {source}, which is no multiple of its element size {element}")
+        root, total = root_of(self.slot)
+        if isinstance(root.owner, ConstantOp):
+            if isinstance(self, ReuseOp):
+                raise VerifyException(f"{what} reuses the storage of constant {syntax.describe(root)}, which must not be written")
+            if total:
+                raise VerifyException(f"{what} starts at byte {total} of constant {syntax.describe(root)}: the format has no such views")
+
+
+@irdl_op_definition
+class ViewOp(AliasOp):
+    """`%v = exec.view %x {offset = 16} : tensor<3xf32>`: bytes of `%x`, from `offset` on, as another tensor; the same content.
+
+    What is written through either is read through the other.
+    """
+
+    name = "exec.view"
+
+    offset = prop_def(INTEGER)
+
+    def __init__(self, source: SSAValue | Operation, type: Attribute, offset: int = 0):
+        super().__init__(operands=[source], result_types=[type], properties={"offset": syntax.integer(offset)})
+
+    @property
+    def byte_offset(self) -> int:
+        """How far into the source it starts, in bytes."""
+        return _number(self.offset)
+
+    def print(self, printer: Printer) -> None:
+        """Prints `%x {offset = 16} : type`; an offset of 0 is left out."""
+        printer.print_string(" ")
+        printer.print_ssa_value(self.source)
+        syntax.print_braces(printer, {"offset": self.offset if self.byte_offset else None}, self.attributes)
+        _print_type(printer, self.slot)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parses what `print` prints."""
+        source = syntax.parse_slot(parser)
+        properties, attributes = syntax.parse_braces(parser, {"offset": syntax.parse_integer})
+        properties.setdefault("offset", syntax.integer(0))
+        return cls.create(operands=[source], result_types=[_parse_type(parser)], properties=properties, attributes=attributes)
+
+
+@irdl_op_definition
+class ReuseOp(AliasOp):
+    """`%r = exec.reuse %x : tensor<1x3xf32>`: the storage of `%x` for a new content.
+
+    `%x` is dead from the instruction that writes `%r`, which may read it still.
+    """
+
+    name = "exec.reuse"
+
+    def __init__(self, source: SSAValue | Operation, type: Attribute):
+        super().__init__(operands=[source], result_types=[type])
+
+    @property
+    def byte_offset(self) -> int:
+        """It starts where the source starts."""
+        return 0
+
+    def print(self, printer: Printer) -> None:
+        """Prints `%x {attributes} : type`."""
+        printer.print_string(" ")
+        printer.print_ssa_value(self.source)
+        syntax.print_braces(printer, {}, self.attributes)
+        _print_type(printer, self.slot)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parses what `print` prints."""
+        source = syntax.parse_slot(parser)
+        _, attributes = syntax.parse_braces(parser, {})
+        return cls.create(operands=[source], result_types=[_parse_type(parser)], attributes=attributes)
+
+
+def root_of(slot: SSAValue) -> tuple[SSAValue, int]:
+    """The slot whose storage `slot` has, through all views and reuses, and how many bytes into it `slot` starts."""
+    offset = 0
+    while isinstance(slot.owner, AliasOp):
+        offset += slot.owner.byte_offset
+        slot = slot.owner.source
+    return slot, offset
+
+
+def place_of(slot: SSAValue) -> tuple[int, int] | None:
+    """Arena and byte offset of a planned tensor slot; None for constants and for slots without a place."""
+    root, offset = root_of(slot)
+    place = root.owner.place if isinstance(root.owner, PlacedOp) else None
+    return None if place is None else (place[0], place[1] + offset)
+
+
+TENSORS: list[type[Operation]] = [TensorOp, ConstantOp, StateOp, ViewOp, ReuseOp]
