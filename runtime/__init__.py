@@ -1,1 +1,40 @@
-"""See README.md in this folder."""
+"""Where programs run, and what they are stored as; README.md in this folder says more.
+
+The names of the Python binding (`Runtime`, `Program`, `Method`, …) are found here and loaded at their first use.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from flambeau.runtime.binding import (
+        FlambeauError,
+        Memory,
+        Method,
+        MethodMeta,
+        Program,
+        Runtime,
+        Status,
+        TensorInfo,
+        ValueTag,
+        Verification,
+    )
+
+__all__ = [
+    "Runtime",
+    "Program",
+    "Method",
+    "MethodMeta",
+    "TensorInfo",
+    "ValueTag",
+    "Memory",
+    "Verification",
+    "FlambeauError",
+    "Status",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name in __all__:
+        return getattr(import_module("flambeau.runtime.binding"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -98,7 +98,8 @@ fl_compile_spec fl_payload_compile_spec(const fl_payload *payload, uint32_t inde
 void fl_count(const fl_plan *plan, fl_counts *counts) {
   *counts = (fl_counts){.values = plan->values.count,
                         .delegates = plan->delegates.count,
-                        .ports = (size_t)plan->inputs.count + plan->outputs.count};
+                        .ports = (size_t)plan->inputs.count + plan->outputs.count,
+                        .arenas = plan->buffers.count > 0 ? plan->buffers.count - 1 : 0};
   for (uint32_t i = 0; i < plan->values.count; ++i) {
     uint32_t table = 0;
     const uint8_t kind = fl_plan_value(plan, i, &table);
@@ -127,8 +128,8 @@ void fl_count(const fl_plan *plan, fl_counts *counts) {
 int fl_method_bytes(const fl_counts *counts, size_t *bytes) {
   const size_t parts[][2] = {
       {counts->values, sizeof(fl_value)},       {counts->tensors, sizeof(fl_tensor)}, {counts->instructions, sizeof(fl_instruction)},
-      {counts->delegates, sizeof(fl_delegate)}, {counts->ports, sizeof(fl_port)},     {counts->pointers, sizeof(void *)},
-      {counts->dims, sizeof(int32_t)},
+      {counts->delegates, sizeof(fl_delegate)}, {counts->ports, sizeof(fl_port)},     {counts->arenas, sizeof(void *)},
+      {counts->pointers, sizeof(void *)},       {counts->dims, sizeof(int32_t)},
   };
   size_t total = 0;
   for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i) {

@@ -141,7 +141,7 @@ typedef struct fl_port {
 
 /* What a method consists of, in numbers. Its memory is (pointer size P: 8 | 4)
  *   values * (24 | 16) + tensors * (56 | 28) + instructions * (24 | 16) + delegates * 2P + (inputs + outputs) * (24 | 12)
- *   + pointers * P + dims * 4
+ *   + (arenas + pointers) * P + dims * 4
  * rounded up to a multiple of 16, then the persistent memory of each delegate at the next multiple of 64. */
 typedef struct fl_counts {
   size_t values;
@@ -149,6 +149,7 @@ typedef struct fl_counts {
   size_t instructions;
   size_t delegates;
   size_t ports;
+  size_t arenas;
   size_t pointers; /* items of boxed lists, arguments of calls */
   size_t dims;     /* strides of each tensor, sizes of each dynamic one */
 } fl_counts;

@@ -42,6 +42,8 @@ static void fl_carve(fl_method *method, const fl_counts *counts, void *memory, f
   method->inputs = (fl_port *)(void *)at;
   method->outputs = method->inputs + method->input_count;
   at += counts->ports * sizeof(fl_port);
+  method->arenas = (void **)(void *)at;
+  at += counts->arenas * sizeof(void *);
   method->pointers = (fl_value **)(void *)at;
   at += counts->pointers * sizeof(void *);
   *pool = (fl_pool){.slots = method->values,
@@ -120,8 +122,14 @@ static void fl_make_ports(fl_method *method, const fl_plan *plan) {
   }
 }
 
-/* Gives state tensors their first content. */
-static void fl_fill_state(fl_method *method, const fl_plan *plan) {
+/* The first content of planned memory: initial values where the file has some, zeros elsewhere. */
+static void fl_fill_arenas(fl_method *method, const fl_plan *plan) {
+  for (uint32_t i = 1; i < plan->buffers.count; ++i) {
+    const size_t size = fl_program_arena_size(method->program, method->index, i - 1);
+    if (size > 0) {
+      memset(method->arenas[i - 1], 0, size);
+    }
+  }
   fl_tensor *tensor = method->tensors;
   for (uint32_t i = 0; i < plan->values.count; ++i) {
     uint32_t table = 0;
@@ -222,7 +230,10 @@ fl_status fl_method_init(fl_method *method, const fl_program *program, uint32_t 
   method->context.scratch = memory->scratch;
   method->context.scratch_size = memory->scratch_size;
   fl_carve(method, &counts, memory->method, &pool);
-  pool.arenas = memory->arenas;
+  for (size_t i = 0; i < counts.arenas; ++i) {
+    method->arenas[i] = memory->arenas[i];
+  }
+  pool.arenas = method->arenas;
   for (uint32_t i = 0; i < plan.values.count; ++i) {
     fl_make_value(&plan, i, &pool, &method->values[i]);
   }
@@ -242,7 +253,7 @@ fl_status fl_method_init(fl_method *method, const fl_program *program, uint32_t 
     }
   }
   fl_make_ports(method, &plan);
-  fl_fill_state(method, &plan);
+  fl_fill_arenas(method, &plan);
   status = fl_init_delegates(method, &plan, registry, (uint8_t *)memory->method, own, error);
   if (status == FL_OK && error != NULL) {
     error->status = FL_OK;
@@ -255,7 +266,7 @@ void fl_method_reset(fl_method *method) {
   fl_plan plan;
   if (method->program != NULL && fl_plan_open(method->program, method->index, &plan)) {
     fl_restore_values(method);
-    fl_fill_state(method, &plan);
+    fl_fill_arenas(method, &plan);
   }
 }
 

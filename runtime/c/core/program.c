@@ -5,6 +5,8 @@
 #define HEADER_SHORT 24u /* without the size of the segments */
 #define HEADER_LONG 32u
 
+uint32_t fl_version(void) { return FL_VERSION; }
+
 static fl_status fl_read_header(fl_program *program, fl_error *error) {
   const uint8_t *file = program->data;
   const size_t size = program->size;

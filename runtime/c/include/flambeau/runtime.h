@@ -43,6 +43,8 @@ extern "C" {
 
 /* Version of this library; the major number changes when these declarations do. */
 #define FL_VERSION 0x00000100 /* 0.1.0 */
+/* FL_VERSION of the library that is linked. */
+FL_API uint32_t fl_version(void);
 
 /* Instructions that one execute may run before it is taken for an endless loop. */
 #define FL_INSTRUCTION_LIMIT 10000000u
@@ -156,7 +158,9 @@ typedef struct fl_memory {
  * of stack when the method calls kernels that use scratch memory. */
 FL_API fl_status fl_method_measure(const fl_program *program, uint32_t method, const fl_registry *registry, fl_requirements *requirements, fl_error *error);
 
-typedef struct fl_method { /* private */
+typedef struct fl_method {
+  uint32_t instruction_limit; /* public: FL_INSTRUCTION_LIMIT after init; may be changed between executes */
+  /* private: */
   const fl_program *program;
   fl_context context;
   fl_value *values;
@@ -165,6 +169,7 @@ typedef struct fl_method { /* private */
   struct fl_delegate *delegates;
   struct fl_port *inputs;
   struct fl_port *outputs;
+  void **arenas;
   fl_value **pointers;
   uint32_t index;
   uint32_t value_count;
@@ -172,15 +177,14 @@ typedef struct fl_method { /* private */
   uint32_t delegate_count;
   uint32_t input_count;
   uint32_t output_count;
-  uint32_t instruction_limit; /* public: FL_INSTRUCTION_LIMIT after init; may be changed between executes */
 } fl_method;
 
-/* Builds a method in `memory`, which belongs to it until fl_method_destroy, and gives state tensors their initial values. `program` must not move.
- * On failure nothing needs to be destroyed. */
+/* Builds a method in `memory`, which belongs to it until fl_method_destroy, fills the arenas with zeros, and gives state tensors the initial
+ * values that the program has. `program` must not move. On failure nothing needs to be destroyed. */
 FL_API fl_status fl_method_init(fl_method *method, const fl_program *program, uint32_t index, const fl_registry *registry, const fl_memory *memory,
                                 fl_error *error);
 
-/* Puts state (mutable buffers) and scalars back to what they were after init. */
+/* Puts arenas, and with them state (mutable buffers), and scalars back to what they were after init. */
 FL_API void fl_method_reset(fl_method *method);
 
 /* Destroys the delegates. The memories are the caller's again. */

@@ -1,0 +1,24 @@
+"""The Python binding of the C runtime, with ExecuTorch's names. Needs numpy; takes torch tensors without importing torch.
+
+A program may be shared by threads, and may be executed through one method per thread. The interpreter lock is not held while C code runs.
+"""
+
+from flambeau.runtime.binding.library import FlambeauError, Status
+from flambeau.runtime.binding.metadata import Memory, MethodMeta, TensorInfo, ValueTag
+from flambeau.runtime.binding.method import Method
+from flambeau.runtime.binding.program import BackendRegistry, OperatorRegistry, Program, Runtime, Verification
+
+__all__ = [
+    "Runtime",
+    "OperatorRegistry",
+    "BackendRegistry",
+    "Verification",
+    "Program",
+    "Method",
+    "MethodMeta",
+    "TensorInfo",
+    "ValueTag",
+    "Memory",
+    "FlambeauError",
+    "Status",
+]

@@ -1,0 +1,269 @@
+"""The C library: where it is, its structures and functions, its errors."""
+
+import ctypes
+import os
+import sys
+from enum import IntEnum
+from functools import cache
+from pathlib import Path
+
+MAXIMUM_RANK = 16
+ERROR_TEXT = 512
+PROGRAM_BYTES = 256
+"""Room for a `fl_program`, whose fields are private."""
+METHOD_BYTES = 512
+"""Room for a `fl_method`, whose fields are private but for the first."""
+
+
+class Status(IntEnum):
+    """Why a call of the C runtime failed; the numbers are ExecuTorch's."""
+
+    OK = 0x00
+    INTERNAL = 0x01
+    INVALID_STATE = 0x02
+    END_OF_METHOD = 0x03
+    NOT_SUPPORTED = 0x10
+    NOT_IMPLEMENTED = 0x11
+    INVALID_ARGUMENT = 0x12
+    INVALID_TYPE = 0x13
+    OPERATOR_MISSING = 0x14
+    NOT_FOUND = 0x20
+    OUT_OF_MEMORY = 0x21
+    ACCESS_FAILED = 0x22
+    INVALID_PROGRAM = 0x23
+    INVALID_EXTERNAL_DATA = 0x24
+    OUT_OF_RESOURCES = 0x25
+    DELEGATE_INCOMPATIBLE = 0x30
+    DELEGATE_OUT_OF_MEMORY = 0x31
+    DELEGATE_INVALID_HANDLE = 0x32
+
+
+class FlambeauError(RuntimeError):
+    """What the runtime refused and why, in one line.
+
+    Attributes:
+        status: the kind of error.
+    """
+
+    def __init__(self, status: Status, message: str):
+        super().__init__(message)
+        self.status = status
+
+
+class CError(ctypes.Structure):
+    """`fl_error`."""
+
+    _fields_ = (("status", ctypes.c_int), ("text", ctypes.c_char * ERROR_TEXT))
+
+
+class CTensor(ctypes.Structure):
+    """`fl_tensor`."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("sizes", ctypes.POINTER(ctypes.c_int32)),
+        ("strides", ctypes.POINTER(ctypes.c_int32)),
+        ("dim_order", ctypes.POINTER(ctypes.c_uint8)),
+        ("bounds", ctypes.POINTER(ctypes.c_int32)),
+        ("capacity", ctypes.c_size_t),
+        ("rank", ctypes.c_uint8),
+        ("dtype", ctypes.c_int8),
+        ("dynamic", ctypes.c_uint8),
+        ("reserved", ctypes.c_uint8),
+    )
+
+
+class CString(ctypes.Structure):
+    """`fl_string`."""
+
+    _fields_ = (("data", ctypes.c_char_p), ("length", ctypes.c_uint32))
+
+
+class CList(ctypes.Structure):
+    """`fl_list`."""
+
+    _fields_ = (("items", ctypes.c_void_p), ("count", ctypes.c_uint32))
+
+
+class CPayload(ctypes.Union):
+    """The union in `fl_value`."""
+
+    _fields_ = (
+        ("tensor", ctypes.POINTER(CTensor)),
+        ("string", CString),
+        ("real", ctypes.c_double),
+        ("integer", ctypes.c_int64),
+        ("boolean", ctypes.c_uint8),
+        ("list", CList),
+    )
+
+
+class CValue(ctypes.Structure):
+    """`fl_value`."""
+
+    _fields_ = (("payload", CPayload), ("tag", ctypes.c_uint8), ("flags", ctypes.c_uint8))
+
+
+class CRequirements(ctypes.Structure):
+    """`fl_requirements`."""
+
+    _fields_ = (("method", ctypes.c_size_t), ("scratch", ctypes.c_size_t), ("planned", ctypes.c_size_t), ("arenas", ctypes.c_uint32))
+
+
+class CMemory(ctypes.Structure):
+    """`fl_memory`."""
+
+    _fields_ = (
+        ("method", ctypes.c_void_p),
+        ("method_size", ctypes.c_size_t),
+        ("arenas", ctypes.POINTER(ctypes.c_void_p)),
+        ("arena_sizes", ctypes.POINTER(ctypes.c_size_t)),
+        ("arena_count", ctypes.c_uint32),
+        ("scratch", ctypes.c_void_p),
+        ("scratch_size", ctypes.c_size_t),
+    )
+
+
+class CMethodInfo(ctypes.Structure):
+    """`fl_method_info`."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("input_encoding", ctypes.c_char_p),
+        ("output_encoding", ctypes.c_char_p),
+        ("inputs", ctypes.c_uint32),
+        ("outputs", ctypes.c_uint32),
+        ("arenas", ctypes.c_uint32),
+        ("operators", ctypes.c_uint32),
+        ("delegates", ctypes.c_uint32),
+        ("values", ctypes.c_uint32),
+        ("instructions", ctypes.c_uint32),
+    )
+
+
+class CSlotInfo(ctypes.Structure):
+    """`fl_slot_info`."""
+
+    _fields_ = (
+        ("tag", ctypes.c_uint8),
+        ("dtype", ctypes.c_int8),
+        ("rank", ctypes.c_uint8),
+        ("dynamic", ctypes.c_uint8),
+        ("planned", ctypes.c_uint8),
+        ("constant", ctypes.c_uint8),
+        ("sizes", ctypes.POINTER(ctypes.c_int32)),
+        ("dim_order", ctypes.POINTER(ctypes.c_uint8)),
+        ("bytes", ctypes.c_size_t),
+        ("integer", ctypes.c_int64),
+        ("real", ctypes.c_double),
+        ("string", ctypes.c_char_p),
+    )
+
+
+class CKernel(ctypes.Structure):
+    """`fl_kernel`."""
+
+    _fields_ = (("name", ctypes.c_char_p), ("run", ctypes.c_void_p), ("scratch", ctypes.c_void_p), ("arguments", ctypes.c_uint8))
+
+
+class CKernelTable(ctypes.Structure):
+    """`fl_kernel_table`."""
+
+    _fields_ = (("kernels", ctypes.POINTER(CKernel)), ("count", ctypes.c_size_t))
+
+
+_POINTER = ctypes.c_void_p
+_INDEX = ctypes.c_uint32
+_ERROR = ctypes.POINTER(CError)
+_SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
+    "fl_version": (ctypes.c_uint32, ()),
+    "fl_builtin_kernels": (ctypes.POINTER(CKernelTable), ()),
+    "fl_builtin_backends": (ctypes.POINTER(ctypes.POINTER(ctypes.c_char_p)), (ctypes.POINTER(ctypes.c_size_t),)),
+    "fl_program_load": (ctypes.c_int, (_POINTER, _POINTER, ctypes.c_size_t, _ERROR)),
+    "fl_program_method_count": (ctypes.c_uint32, (_POINTER,)),
+    "fl_program_method_name": (ctypes.c_char_p, (_POINTER, _INDEX)),
+    "fl_program_find_method": (ctypes.c_int, (_POINTER, ctypes.c_char_p, ctypes.POINTER(_INDEX), _ERROR)),
+    "fl_program_named_data_count": (ctypes.c_uint32, (_POINTER,)),
+    "fl_program_named_data_key": (ctypes.c_char_p, (_POINTER, _INDEX)),
+    "fl_program_named_data": (
+        ctypes.c_int,
+        (_POINTER, ctypes.c_char_p, ctypes.POINTER(_POINTER), ctypes.POINTER(ctypes.c_size_t), _ERROR),
+    ),
+    "fl_program_method_info": (ctypes.c_int, (_POINTER, _INDEX, ctypes.POINTER(CMethodInfo), _ERROR)),
+    "fl_program_slot": (ctypes.c_int, (_POINTER, _INDEX, ctypes.c_int, _INDEX, ctypes.POINTER(CSlotInfo), _ERROR)),
+    "fl_program_arena_size": (ctypes.c_size_t, (_POINTER, _INDEX, _INDEX)),
+    "fl_program_operator": (ctypes.c_size_t, (_POINTER, _INDEX, _INDEX, ctypes.c_char_p, ctypes.c_size_t)),
+    "fl_program_delegate": (ctypes.c_char_p, (_POINTER, _INDEX, _INDEX)),
+    "fl_find_kernel": (_POINTER, (_POINTER, ctypes.c_char_p)),
+    "fl_method_measure": (ctypes.c_int, (_POINTER, _INDEX, _POINTER, ctypes.POINTER(CRequirements), _ERROR)),
+    "fl_method_init": (ctypes.c_int, (_POINTER, _POINTER, _INDEX, _POINTER, ctypes.POINTER(CMemory), _ERROR)),
+    "fl_method_reset": (None, (_POINTER,)),
+    "fl_method_destroy": (None, (_POINTER,)),
+    "fl_method_set_input": (ctypes.c_int, (_POINTER, _INDEX, ctypes.POINTER(CValue), _ERROR)),
+    "fl_method_set_output": (ctypes.c_int, (_POINTER, _INDEX, _POINTER, ctypes.c_size_t, _ERROR)),
+    "fl_method_execute": (ctypes.c_int, (_POINTER, _ERROR)),
+    "fl_method_output": (ctypes.POINTER(CValue), (_POINTER, _INDEX)),
+}
+_VERSION = 0x00000100
+
+
+def _library_name() -> str:
+    return {"darwin": "libflambeau.dylib", "win32": "flambeau.dll"}.get(sys.platform, "libflambeau.so")
+
+
+def find_library() -> Path:
+    """The path of the shared library.
+
+    The first of: the environment variable `FLAMBEAU_LIBRARY`, the installed package, the newest one under `build/` of a checkout.
+
+    Raises:
+        FlambeauError: there is none.
+    """
+    if given := os.environ.get("FLAMBEAU_LIBRARY"):
+        return Path(given)
+    name = _library_name()
+    import flambeau.runtime
+
+    folders = [Path(folder) for folder in flambeau.runtime.__path__]
+    for folder in folders:
+        if (installed := folder / "lib" / name).exists():
+            return installed
+    built = [path for folder in folders for path in folder.resolve().parent.glob(f"build/**/{name}")]
+    if built:
+        return max(built, key=lambda path: path.stat().st_mtime)
+    raise FlambeauError(
+        Status.NOT_FOUND,
+        f"the C runtime is not built: there is no {name} in the package or under build/; "
+        "`pip install .` builds it, and FLAMBEAU_LIBRARY may say where one is",
+    )
+
+
+@cache
+def library() -> ctypes.CDLL:
+    """The loaded library, its functions typed.
+
+    Raises:
+        FlambeauError: it is absent, cannot be loaded, or is of another version.
+    """
+    path = find_library()
+    try:
+        loaded = ctypes.CDLL(str(path))
+        for name, (result, arguments) in _SIGNATURES.items():
+            function = getattr(loaded, name)
+            function.restype = result
+            function.argtypes = arguments
+    except (OSError, AttributeError) as error:
+        raise FlambeauError(Status.ACCESS_FAILED, f"{path} cannot be used as the C runtime: {error}") from None
+    if (version := loaded.fl_version()) != _VERSION:
+        raise FlambeauError(Status.ACCESS_FAILED, f"{path} has interface version {version:#x}; this package needs {_VERSION:#x}")
+    return loaded
+
+
+def check(status: int, error: CError, prefix: str = "") -> None:
+    """Raises what a failed call says.
+
+    Raises:
+        FlambeauError: `status` is not OK.
+    """
+    if status != Status.OK:
+        raise FlambeauError(Status(status), prefix + error.text.decode(errors="replace"))

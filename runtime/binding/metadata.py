@@ -1,0 +1,262 @@
+"""What a method takes, gives and needs."""
+
+import ctypes
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from flambeau.runtime.binding.library import CError, CMethodInfo, CRequirements, CSlotInfo, check, library
+
+if TYPE_CHECKING:
+    from flambeau.runtime.binding.program import Program
+
+DTYPE_NAMES = {
+    0: "uint8",
+    1: "int8",
+    2: "int16",
+    3: "int32",
+    4: "int64",
+    5: "float16",
+    6: "float32",
+    7: "float64",
+    11: "bool",
+    15: "bfloat16",
+    27: "uint16",
+    28: "uint32",
+    29: "uint64",
+}
+"""Names, as numpy and ml_dtypes have them, of the scalar types that the runtime computes with."""
+
+
+class ValueTag(IntEnum):
+    """Kinds of values."""
+
+    NONE = 0
+    TENSOR = 1
+    STRING = 2
+    DOUBLE = 3
+    INT = 4
+    BOOL = 5
+    BOOL_LIST = 6
+    DOUBLE_LIST = 7
+    INT_LIST = 8
+    TENSOR_LIST = 9
+    OPTIONAL_TENSOR_LIST = 10
+
+
+@dataclass(frozen=True, slots=True)
+class TensorInfo:
+    """A tensor input or output.
+
+    Attributes:
+        shape: elements per dimension; upper bounds if `is_dynamic`.
+        dim_order: the dimensions from the outermost to the innermost in memory.
+        type: the dtype's name, such as "float32".
+        size_in_bytes: of the elements, at the upper bounds.
+        planned: whether it lies in an arena of the method.
+        constant: whether it lies in the program.
+    """
+
+    shape: tuple[int, ...]
+    dim_order: tuple[int, ...]
+    type: str
+    size_in_bytes: int
+    is_dynamic: bool
+    planned: bool
+    constant: bool
+
+    def sizes(self) -> tuple[int, ...]:
+        """`shape`."""
+        return self.shape
+
+    def dtype(self) -> str:
+        """`type`."""
+        return self.type
+
+    def nbytes(self) -> int:
+        """`size_in_bytes`."""
+        return self.size_in_bytes
+
+    def is_memory_planned(self) -> bool:
+        """`planned`."""
+        return self.planned
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """An input or output of any kind.
+
+    Attributes:
+        tensor: None unless `tag` is TENSOR.
+        value: what the program stores for a scalar.
+    """
+
+    tag: ValueTag
+    tensor: TensorInfo | None
+    value: int | float | bool | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes that a method needs, all of them.
+
+    Attributes:
+        method: for its values, instructions and delegates.
+        scratch: for its kernels while they run.
+        arenas: for its tensors, by arena.
+    """
+
+    method: int
+    scratch: int
+    arenas: tuple[int, ...]
+
+    @property
+    def total(self) -> int:
+        """The sum."""
+        return self.method + self.scratch + sum(self.arenas)
+
+
+def read_slot(info: CSlotInfo) -> Slot:
+    """The record of what C says about an input or output."""
+    tag = ValueTag(info.tag)
+    if tag is ValueTag.TENSOR:
+        tensor = TensorInfo(
+            tuple(info.sizes[: info.rank]),
+            tuple(info.dim_order[: info.rank]),
+            DTYPE_NAMES.get(info.dtype, f"scalar type {info.dtype}"),
+            info.bytes,
+            bool(info.dynamic),
+            bool(info.planned),
+            bool(info.constant),
+        )
+        return Slot(tag, tensor, None)
+    value = {
+        ValueTag.INT: info.integer,
+        ValueTag.BOOL: bool(info.integer),
+        ValueTag.DOUBLE: info.real,
+        ValueTag.STRING: (info.string or b"").decode(errors="replace"),
+    }.get(tag)
+    return Slot(tag, None, value)
+
+
+class MethodMeta:
+    """What is known of a method before it is loaded."""
+
+    def __init__(self, program: "Program", index: int):
+        self._program = program
+        self._index = index
+        self._error = CError()
+        info = CMethodInfo()
+        check(library().fl_program_method_info(program.handle, index, info, self._error), self._error)
+        self._info = info
+        self.inputs = self._slots(0, info.inputs)
+        self.outputs = self._slots(1, info.outputs)
+
+    def _slots(self, direction: int, count: int) -> tuple[Slot, ...]:
+        slots: list[Slot] = []
+        for index in range(count):
+            info = CSlotInfo()
+            check(library().fl_program_slot(self._program.handle, self._index, direction, index, info, self._error), self._error)
+            slots.append(read_slot(info))
+        return tuple(slots)
+
+    def name(self) -> str:
+        """Of the method."""
+        return self._info.name.decode(errors="replace")
+
+    def num_inputs(self) -> int:
+        """How many values `execute` takes."""
+        return len(self.inputs)
+
+    def num_outputs(self) -> int:
+        """How many values `execute` gives."""
+        return len(self.outputs)
+
+    def input_tag(self, index: int) -> ValueTag:
+        """The kind of an input."""
+        return self.inputs[index].tag
+
+    def output_tag(self, index: int) -> ValueTag:
+        """The kind of an output."""
+        return self.outputs[index].tag
+
+    def input_tensor_meta(self, index: int) -> TensorInfo:
+        """What a tensor input must be.
+
+        Raises:
+            TypeError: the input is not a tensor.
+        """
+        return self._tensor(self.inputs, "input", index)
+
+    def output_tensor_meta(self, index: int) -> TensorInfo:
+        """What a tensor output is.
+
+        Raises:
+            TypeError: the output is not a tensor.
+        """
+        return self._tensor(self.outputs, "output", index)
+
+    def _tensor(self, slots: tuple[Slot, ...], what: str, index: int) -> TensorInfo:
+        tensor = slots[index].tensor
+        if tensor is None:
+            raise TypeError(f"{what} {index} of {self.name()!r} is not a tensor but {slots[index].tag.name}")
+        return tensor
+
+    def num_instructions(self) -> int:
+        """Of all chains."""
+        return self._info.instructions
+
+    def num_memory_planned_buffers(self) -> int:
+        """How many arenas the method has."""
+        return self._info.arenas
+
+    def memory_planned_buffer_size(self, index: int) -> int:
+        """Bytes of one arena."""
+        return library().fl_program_arena_size(self._program.handle, self._index, index)
+
+    @property
+    def encodings(self) -> tuple[str, str]:
+        """How inputs and outputs were nested, as the exporter wrote it; empty strings if it did not."""
+        return self._info.input_encoding.decode(errors="replace"), self._info.output_encoding.decode(errors="replace")
+
+    @property
+    def operator_names(self) -> tuple[str, ...]:
+        """The operators that the method calls."""
+        names: list[str] = []
+        for index in range(self._info.operators):
+            length = library().fl_program_operator(self._program.handle, self._index, index, None, 0)
+            buffer = ctypes.create_string_buffer(length + 1)
+            library().fl_program_operator(self._program.handle, self._index, index, buffer, length + 1)
+            names.append(buffer.value.decode(errors="replace"))
+        return tuple(names)
+
+    @property
+    def backend_names(self) -> tuple[str, ...]:
+        """The backends that the method's delegates name, one per delegate."""
+        count = range(self._info.delegates)
+        return tuple(library().fl_program_delegate(self._program.handle, self._index, index).decode(errors="replace") for index in count)
+
+    def uses_backend(self, name: str) -> bool:
+        """Whether a delegate of the method names this backend."""
+        return name in self.backend_names
+
+    @property
+    def memory(self) -> Memory:
+        """Every byte that loading the method takes on this machine.
+
+        Raises:
+            FlambeauError: the method cannot be loaded here; the text says everything that is missing.
+        """
+        requirements = CRequirements()
+        status = library().fl_method_measure(self._program.handle, self._index, None, requirements, self._error)
+        check(status, self._error)
+        arenas = range(self.num_memory_planned_buffers())
+        return Memory(requirements.method, requirements.scratch, tuple(self.memory_planned_buffer_size(index) for index in arenas))
+
+    def __repr__(self) -> str:
+        def text(slot: Slot) -> str:
+            if slot.tensor is None:
+                return slot.tag.name.lower()
+            return f"{slot.tensor.type}[{', '.join(('≤' if slot.tensor.is_dynamic else '') + str(size) for size in slot.tensor.shape)}]"
+
+        return f"{self.name()}({', '.join(map(text, self.inputs))}) -> ({', '.join(map(text, self.outputs))})"
