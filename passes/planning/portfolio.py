@@ -1,0 +1,120 @@
+"""The planner: several algorithms, the smallest arena wins, and the first one at the lower bound ends the search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from flambeau.passes.planning.buffers import Buffer, Plan, aligned_buffers, lower_bound
+from flambeau.passes.planning.climb import climb
+from flambeau.passes.planning.conflicts import conflict_lists, count_conflicts
+from flambeau.passes.planning.dense import greedy_dense, place_dense
+from flambeau.passes.planning.fit import ORDERS, lowest_hole, place, tightest_hole
+from flambeau.passes.planning.greedy import greedy
+
+ALGORITHMS = ("best", "first-fit", "best-fit", "greedy", "naive")
+"""What `plan_buffers` understands: the smallest of all; one alone; ExecuTorch's; or no sharing at all."""
+
+MANY_CONFLICTS = 3_000_000
+"""More pairs than this are not listed."""
+
+EFFORT = 8_000_000
+"""How many looks at a neighbour the search may spend when it stays above the bound: a few seconds."""
+
+
+class _Problem:
+    """Buffers, and what all algorithms need to know about them, found once."""
+
+    def __init__(self, buffers: Sequence[Buffer]):
+        self.buffers = buffers
+        self.pairs = count_conflicts(buffers)
+        self.conflicts = conflict_lists(buffers) if self.pairs <= MANY_CONFLICTS else None
+
+    def fit(self, order: str, *, tightest: bool = False) -> list[int]:
+        chosen = ORDERS[order](self.buffers)
+        if self.conflicts is None:
+            return place_dense(self.buffers, chosen, tightest=tightest)
+        return place(self.buffers, self.conflicts, chosen, tightest_hole if tightest else lowest_hole)
+
+    def greedy(self) -> list[int]:
+        return greedy_dense(self.buffers) if self.conflicts is None else greedy(self.buffers, self.conflicts)
+
+    def naive(self) -> list[int]:
+        offsets: list[int] = []
+        top = 0
+        for buffer in self.buffers:
+            offsets.append(top)
+            top += buffer.size
+        return offsets
+
+    def plan(self, offsets: Sequence[int], algorithm: str) -> Plan:
+        size = max((offset + buffer.size for offset, buffer in zip(offsets, self.buffers, strict=True)), default=0)
+        return Plan(tuple(offsets), size, algorithm)
+
+
+def plan_buffers(buffers: Sequence[Buffer], *, alignment: int = 1, algorithm: str = "best", effort: int = EFFORT) -> Plan:
+    """An offset for each buffer such that no two that are live together share bytes.
+
+    Args:
+        buffers: lifetimes and sizes in bytes. A buffer of 0 bytes lies at 0 or anywhere else.
+        alignment: of every offset, and of the arena's size, in bytes.
+        algorithm: one of `ALGORITHMS`; "best" is never larger than any other.
+        effort: bounds the search of "best"; equal arguments give equal plans, whatever the machine.
+
+    Raises:
+        ValueError: for an unknown algorithm, or buffers that are none.
+    """
+    if algorithm not in ALGORITHMS:
+        raise ValueError(f"there is no planning algorithm {algorithm!r}; there are {', '.join(ALGORITHMS)}")
+    aligned = aligned_buffers(buffers, alignment)
+    occupied = [index for index, buffer in enumerate(aligned) if buffer.size]
+    problem = _Problem([aligned[index] for index in occupied])
+    simple: dict[str, Callable[[], list[int]]] = {
+        "first-fit": lambda: problem.fit("size"),
+        "best-fit": lambda: problem.fit("size", tightest=True),
+        "greedy": problem.greedy,
+        "naive": problem.naive,
+    }
+    found = problem.plan(simple[algorithm](), algorithm) if algorithm in simple else _best(problem, lower_bound(problem.buffers), effort)
+    offsets = [0] * len(aligned)
+    for index, offset in zip(occupied, found.offsets, strict=True):
+        offsets[index] = offset
+    return Plan(tuple(offsets), found.size, found.algorithm)
+
+
+def _best(problem: _Problem, bound: int, effort: int) -> Plan:
+    best: Plan | None = None
+    for plan in _candidates(problem, bound, effort):
+        if best is None or plan.size < best.size:
+            best = plan
+        if best.size == bound:
+            break
+    assert best is not None
+    return best
+
+
+def _candidates(problem: _Problem, bound: int, effort: int) -> Iterator[Plan]:
+    """Plans from the cheap and usually good to the costly; what comes after the first three depends on the effort."""
+    order_of: dict[str, str] = {}
+    best = problem.plan(problem.fit("size"), "first-fit by size")
+    yield best
+    order_of[best.algorithm] = "size"
+    yield problem.plan(problem.fit("size", tightest=True), "best-fit by size")
+    yield problem.plan(problem.greedy(), "greedy")
+    if problem.conflicts is None:
+        return
+    cost = 2 * problem.pairs + len(problem.buffers)
+    for order in ORDERS:
+        for tightest in (False, True):
+            if order == "size":
+                continue
+            effort -= cost
+            if effort < 0:
+                return
+            plan = problem.plan(problem.fit(order, tightest=tightest), f"{'best' if tightest else 'first'}-fit by {order}")
+            yield plan
+            if not tightest and plan.size < best.size:
+                best = plan
+                order_of[plan.algorithm] = order
+    start = order_of[best.algorithm]
+    offsets = climb(problem.buffers, problem.conflicts, ORDERS[start](problem.buffers), bound, effort=effort)
+    yield problem.plan(offsets, f"hill climb from first-fit by {start}")
