@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX
@@ -31,6 +32,11 @@ def window_count(extent: int, kernel: int, stride: int, padding: int, dilation: 
     if count < 1:
         raise ValueError(f"a window of {dilation * (kernel - 1) + 1} does not fit {extent} entries padded by {padding}")
     return count
+
+
+def places_of(shape: Sequence[int]) -> Array:
+    """The number of each place of a shape, in row-major order."""
+    return np.arange(math.prod(shape), dtype=np.int64).reshape(tuple(shape))
 
 
 def windows(

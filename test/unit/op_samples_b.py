@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from op_samples import Samples
@@ -37,14 +37,15 @@ def shapes(*calls: tuple[Any, ...]) -> Samples:
 
 
 def floats(*calls: tuple[Any, ...]) -> Samples:
-    """Samples of float tensors: the tuples among the arguments are shapes up to the first argument that is none, None being absent."""
+    """Samples of float tensors: a call starts with their shapes (None for an absent one); lists after them are tuples of numbers."""
 
     def make(rng: np.random.Generator) -> list[Sample]:
         samples: list[Sample] = []
         for call in calls:
             count = next((index for index, part in enumerate(call) if not isinstance(part, tuple | None)), len(call))
             tensors = [None if part is None else f32(rng, *part) for part in call[:count]]
-            samples.append((*tensors, *call[count:]))
+            rest: list[Any] = [tuple(cast("list[int]", part)) if isinstance(part, list) else part for part in call[count:]]
+            samples.append((*tensors, *rest))
         return samples
 
     return make
@@ -249,6 +250,112 @@ CONVOLUTION: dict[str, Samples] = {
     "conv_transpose3d.input": lambda rng: [(f32(rng, 1, 2, 3, 2, 3), f32(rng, 2, 3, 2, 2, 2), None, (2, 1, 2))],
 }
 
-ATEN = {**VIEW, **SHAPE, **SPLIT, **CONCAT, **MATMUL, **PAD, **CONVOLUTION}
+
+def batch_statistics(rng: np.random.Generator, *shape: int) -> Sample:
+    channels = shape[1]
+    return f32(rng, *shape), f32(rng, channels), f32(rng, channels), f32(rng, channels), np.abs(f32(rng, channels)) + 0.5
+
+
+NORM: dict[str, Samples] = {
+    "native_layer_norm": lambda rng: [
+        (f32(rng, 2, 3, 4), (4,), f32(rng, 4), f32(rng, 4), 1e-5),
+        (f32(rng, 2, 3, 4), (3, 4), None, f32(rng, 3, 4), 1e-3),
+        (f32(rng, 2, 4).astype(np.float16), (4,), f32(rng, 4).astype(np.float16), None, 1e-5),
+        (f32(rng, 2, 4).astype(np.float16), (4,), f32(rng, 4), f32(rng, 4), 1e-5),
+    ],
+    "layer_norm": lambda rng: [
+        (f32(rng, 2, 3, 4), (4,), f32(rng, 4), f32(rng, 4)),
+        (f32(rng, 2, 3, 4), (3, 4), None, None, 1e-3),
+        (f32(rng, 2, 4).astype(np.float16), (4,), f32(rng, 4).astype(np.float16), None),
+    ],
+    "rms_norm": lambda rng: [
+        (f32(rng, 2, 3, 4), (4,), f32(rng, 4)),
+        (f32(rng, 2, 3, 4), (3, 4), None, 1e-3),
+        (f32(rng, 2, 4).astype(np.float16), (4,), f32(rng, 4).astype(np.float16)),
+        (f32(rng, 2, 4).astype(np.float64), (4,)),
+    ],
+    "_fused_rms_norm": lambda rng: [
+        (f32(rng, 2, 3, 4), (4,), f32(rng, 4), 1e-5),
+        (f32(rng, 2, 4).astype(np.float16), (4,), None, None),
+    ],
+    "native_group_norm": lambda rng: [
+        (f32(rng, 2, 6, 4, 3), f32(rng, 6), f32(rng, 6), 2, 6, 12, 3, 1e-5),
+        (f32(rng, 2, 4, 5), None, None, 2, 4, 5, 4, 1e-3),
+        (f32(rng, 2, 4, 5).astype(np.float16), f32(rng, 4).astype(np.float16), None, 2, 4, 5, 2, 1e-3),
+    ],
+    "group_norm": lambda rng: [(f32(rng, 2, 6, 4, 3), 3, f32(rng, 6), f32(rng, 6)), (f32(rng, 2, 4), 2, None, None, 1e-3)],
+    "_native_batch_norm_legit_no_training": lambda rng: [
+        (*batch_statistics(rng, 2, 3, 4, 5), 0.1, 1e-5),
+        (f32(rng, 2, 3), None, None, f32(rng, 3), np.abs(f32(rng, 3)), 0.1, 1e-3),
+    ],
+    "_native_batch_norm_legit.no_stats": lambda rng: [
+        (f32(rng, 2, 3, 4, 5), f32(rng, 3), f32(rng, 3), True, 0.1, 1e-5),
+        (f32(rng, 4, 3), None, None, True, 0.1, 1e-3),
+    ],
+    "batch_norm": lambda rng: [
+        (*batch_statistics(rng, 2, 3, 4, 5), False, 0.1, 1e-5, False),
+        (f32(rng, 2, 3, 4), None, None, None, None, True, 0.1, 1e-5, False),
+    ],
+    "instance_norm": lambda rng: [
+        (f32(rng, 2, 3, 4, 5), f32(rng, 3), f32(rng, 3), None, None, True, 0.1, 1e-5, False),
+        (*batch_statistics(rng, 2, 3, 4), False, 0.1, 1e-5, False),
+    ],
+    "_weight_norm": lambda rng: [
+        (f32(rng, 4, 3, 2), f32(rng, 4, 1, 1)),
+        (f32(rng, 4, 3, 2), f32(rng, 1, 1, 2), 2),
+    ],
+}
+
+MAX_POOL = (((2, 3, 7, 6), (3, 2)), ((3, 7, 6), (3, 3), (2, 1), (1, 1)), ((1, 1, 8, 8), (3,), (2,), (1,), (2,), True))
+AVG_POOL = (((2, 3, 7, 6), (3, 2)), ((3, 7, 6), (3, 3), (2, 1), (1, 1), False, False), ((1, 1, 8, 7), (3,), (2,), (1,), True, True))
+
+POOL: dict[str, Samples] = {
+    "max_pool2d_with_indices": lambda rng: [
+        *shapes(*MAX_POOL)(rng),
+        (np.array([[[0, np.nan, 1], [np.nan, 2, -np.inf]]], np.float32), (2,), (1,)),
+        (np.full((1, 3, 3), -np.inf, np.float32), (2,), (1,), (1,)),
+    ],
+    "max_pool2d": shapes(*MAX_POOL),
+    "max_pool1d": floats(((2, 3, 7), [3]), ((3, 7), [3], [2], [1], [1], True)),
+    "max_pool1d_with_indices": floats(((2, 3, 7), [3]), ((3, 7), [3], [2], [1], [2], True)),
+    "max_pool3d_with_indices": floats(((2, 3, 5, 4, 5), [2, 2, 3]), ((3, 5, 4, 5), [2], [1], [1])),
+    "max_pool3d": floats(((2, 3, 5, 4, 5), [2, 2, 3])),
+    "avg_pool2d": lambda rng: [
+        *floats(*[(shape, *(list(part) if isinstance(part, tuple) else part for part in rest)) for shape, *rest in AVG_POOL])(rng),
+        (f32(rng, 2, 5, 5), (2,), (2,), (1,), False, True, 7),
+        (f32(rng, 2, 5, 5).astype(np.float16), (3,)),
+    ],
+    "avg_pool1d": floats(((2, 3, 7), [3]), ((3, 7), [3], [2], [1], True, False)),
+    "avg_pool3d": floats(((2, 3, 5, 4, 5), [2, 2, 3]), ((3, 5, 4, 5), [2], [1], [1], False, False, 3)),
+    "_adaptive_avg_pool2d": floats(((2, 3, 6, 8), [1, 1]), ((2, 6, 8), [3, 2]), ((2, 5, 7), [3, 4])),
+    "adaptive_avg_pool2d": floats(((2, 3, 6, 8), [1, 1]), ((2, 6, 8), [3, 2]), ((2, 5, 7), [3, 4])),
+    "adaptive_avg_pool1d": floats(((2, 3, 6), [1]), ((2, 6), [3]), ((2, 5), [3])),
+    "_adaptive_avg_pool3d": floats(((2, 3, 4, 6, 8), [1, 1, 1]), ((2, 4, 6, 8), [2, 3, 2]), ((2, 5, 3, 4), [3, 2, 3])),
+    "adaptive_avg_pool3d": floats(((2, 3, 4, 6, 8), [1, 1, 1]), ((2, 4, 6, 8), [2, 3, 2]), ((2, 5, 3, 4), [3, 2, 3])),
+    "adaptive_max_pool1d": floats(((2, 3, 6), [3])),
+    "adaptive_max_pool2d": floats(((2, 3, 6, 8), [3, 2])),
+    "adaptive_max_pool3d": floats(((2, 4, 6, 8), [2, 3, 2])),
+}
+
+ATTENTION: dict[str, Samples] = {
+    "tril": shapes(((3, 4),), ((2, 3, 3), 1), ((3, 4), -1)),
+    "triu": shapes(((3, 4),), ((2, 3, 3), 1), ((3, 4), -1)),
+    "scaled_dot_product_attention": lambda rng: [
+        (f32(rng, 2, 3, 4, 8), f32(rng, 2, 3, 5, 8), f32(rng, 2, 3, 5, 6)),
+        (f32(rng, 2, 3, 4, 8), f32(rng, 2, 3, 5, 8), f32(rng, 2, 3, 5, 8), f32(rng, 4, 5), 0.0, False, 0.5),
+        (f32(rng, 4, 4), f32(rng, 4, 4), f32(rng, 4, 4), None, 0.0, True),
+        (f32(rng, 1, 2, 3, 4), f32(rng, 1, 2, 5, 4), f32(rng, 1, 2, 5, 4), None, 0.0, True),
+        (f32(rng, 1, 2, 3, 4), f32(rng, 1, 2, 5, 4), f32(rng, 1, 2, 5, 4), mask(rng, 1, 1, 3, 5) & (np.arange(3) != 1)[:, None]),
+        (
+            f32(rng, 2, 3, 4),
+            f32(rng, 2, 3, 4),
+            f32(rng, 2, 3, 4),
+            np.where(mask(rng, 3, 3) & (np.arange(3) > 0)[:, None], f32(rng, 3, 3), np.float32(-np.inf)),
+        ),
+        (f32(rng, 1, 4, 3, 4), f32(rng, 1, 2, 5, 4), f32(rng, 1, 2, 5, 4), None, 0.0, False, None, True),
+    ],
+}
+
+ATEN = {**VIEW, **SHAPE, **SPLIT, **CONCAT, **MATMUL, **PAD, **CONVOLUTION, **NORM, **POOL, **ATTENTION}
 SAMPLES: dict[str, Samples] = {f"aten.{name}": samples for name, samples in ATEN.items()}
 """Generators by full operator name."""

@@ -1,0 +1,141 @@
+"""Attention."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import i1
+from xdsl.ir import SSAValue
+
+from flambeau.dialects.aten.arithmetic import AddTensorOp, MulScalarOp
+from flambeau.dialects.aten.comparison import NeScalarOp, WhereScalarOtherOp
+from flambeau.dialects.aten.concat import RepeatInterleaveSelfIntOp
+from flambeau.dialects.aten.creation import FullOp
+from flambeau.dialects.aten.matmul import MatmulOp, common_element, matmul_shape
+from flambeau.dialects.aten.numerics import widened
+from flambeau.dialects.aten.reduction import AnyDimOp
+from flambeau.dialects.aten.shape import permute, swapped
+from flambeau.dialects.aten.softmax import SoftmaxOp
+from flambeau.dialects.aten.triangle import TrilOp
+from flambeau.dialects.aten.view import expanded_shape
+from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.row import SchemaOp, aten
+from flambeau.dialects.types import Tensor, element_of, shape_of, tensor
+
+
+def head_repeats(query: Sequence[int], key: Sequence[int], enable_gqa: bool) -> int:
+    """How many query heads share a key head. Raises ValueError."""
+    if not enable_gqa:
+        return 1
+    if len(query) < 3 or len(key) < 3 or query[-3] % key[-3]:
+        raise ValueError(f"the heads of query {list(query)} are not a multiple of those of key {list(key)}")
+    return query[-3] // key[-3]
+
+
+def repeated_heads(shape: tuple[int, ...], repeats: int) -> tuple[int, ...]:
+    """The shape of keys or values with each head repeated."""
+    return shape if repeats == 1 else (*shape[:-3], shape[-3] * repeats, *shape[-2:])
+
+
+def masked_softmax(scores: Array, mask: Array | None, is_causal: bool) -> Array:
+    """The softmax of masked scores over the last dimension; a row that is masked entirely gives zeros."""
+    if is_causal:
+        visible: Array = np.tril(np.ones(scores.shape[-2:], np.bool_))
+        mask = visible if mask is None else np.where(visible, mask, False if mask.dtype == np.bool_ else -np.inf)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf) if mask.dtype == np.bool_ else scores + mask
+    highest = scores.max(axis=-1, keepdims=True, initial=-np.inf)
+    weights = np.exp(scores - np.where(np.isneginf(highest), 0, highest))
+    total = weights.sum(axis=-1, keepdims=True)
+    return weights / np.where(total == 0, 1, total)
+
+
+@aten(
+    "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., "
+    "bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
+    keep=True,
+)
+class ScaledDotProductAttentionOp(SchemaOp):
+    """softmax(scale * query @ keyᵀ + mask) @ value, where a bool mask hides what is False and a hidden row gives zeros."""
+
+    @staticmethod
+    def infer(
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        dropout_p: float,
+        is_causal: bool,
+        scale: float | None,
+        enable_gqa: bool,
+    ) -> Tensor:
+        shape = shape_of(query)
+        if min(len(shape_of(operand)) for operand in (query, key, value)) < 2:
+            raise ValueError("query, key and value must have at least 2 dimensions")
+        repeats = head_repeats(shape, shape_of(key), enable_gqa)
+        keys = repeated_heads(shape_of(key), repeats)
+        scores = matmul_shape(shape, (*keys[:-2], keys[-1], keys[-2]))
+        if mask is not None:
+            if is_causal:
+                raise ValueError("attn_mask and is_causal exclude each other")
+            if element_of(mask) not in (i1, element_of(query)):
+                raise TypeError(f"attn_mask must be of bool or of the query's type, got {element_of(mask)}")
+            expanded_shape(shape_of(mask), scores)
+        return tensor(common_element(query, key, value), matmul_shape(scores, repeated_heads(shape_of(value), repeats)))
+
+    @staticmethod
+    def numpy(
+        query: Array,
+        key: Array,
+        value: Array,
+        mask: Array | None,
+        dropout_p: float,
+        is_causal: bool,
+        scale: float | None,
+        enable_gqa: bool,
+    ) -> Array:
+        repeats = head_repeats(query.shape, key.shape, enable_gqa)
+        wide, keys, values = widened(query), widened(key), widened(value)
+        if repeats > 1:
+            keys, values = np.repeat(keys, repeats, axis=-3), np.repeat(values, repeats, axis=-3)
+        factor = wide.dtype.type(1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+        scores = np.matmul(wide * factor, keys.swapaxes(-1, -2))
+        weights = masked_softmax(scores, mask if mask is None or mask.dtype == np.bool_ else widened(mask), is_causal)
+        return np.matmul(weights.astype(wide.dtype), values).astype(query.dtype)
+
+    @staticmethod
+    def decompose(
+        query: SSAValue,
+        key: SSAValue,
+        value: SSAValue,
+        mask: SSAValue | None,
+        dropout_p: float,
+        is_causal: bool,
+        scale: float | None,
+        enable_gqa: bool,
+    ) -> SSAValue:
+        if dropout_p:
+            raise ValueError("attention with dropout is for training; export the model after .eval()")
+        shape = shape_of(query)
+        repeats = head_repeats(shape, shape_of(key), enable_gqa)
+        if repeats > 1:
+            key, value = (RepeatInterleaveSelfIntOp(operand, repeats, -3).result for operand in (key, value))
+        rank = len(shape_of(key))
+        factor = 1 / math.sqrt(shape[-1]) if scale is None else scale
+        scores = MatmulOp(MulScalarOp(query, factor), permute(key, swapped(rank, -2, -1))).result
+        visible: SSAValue | None = None
+        if is_causal:
+            # Each query sees at least the first key, so no row is hidden.
+            places = TrilOp(FullOp(shape_of(scores)[-2:], True, i1)).result
+            scores = WhereScalarOtherOp(places, scores, -math.inf).result
+        elif mask is not None and element_of(mask) == i1:
+            scores = WhereScalarOtherOp(mask, scores, -math.inf).result
+            visible = AnyDimOp(mask, -1, True).result
+        elif mask is not None:
+            scores = AddTensorOp(scores, mask).result
+            visible = AnyDimOp(NeScalarOp(mask, -math.inf), -1, True).result
+        weights = SoftmaxOp(scores, -1, False).result
+        if visible is not None:
+            weights = WhereScalarOtherOp(visible, weights, 0.0).result
+        return MatmulOp(weights, value).result

@@ -1,0 +1,463 @@
+"""Normalisation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, f32, f64
+from xdsl.ir import SSAValue
+
+from flambeau.dialects.aten.arithmetic import AddScalarOp, DivTensorOp, MulTensorOp
+from flambeau.dialects.aten.creation import to_element
+from flambeau.dialects.aten.math import RsqrtOp, SqrtOp
+from flambeau.dialects.aten.numerics import widened
+from flambeau.dialects.aten.reduction import MeanDimOp, SumDimIntListOp
+from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.row import SchemaOp, aten
+from flambeau.dialects.types import ElementType, Tensor, dtype_of, element_of, normalize_dim, shape_of, tensor
+
+Stats = tuple[Array, Array, Array]
+
+
+def require_float(x: Tensor) -> ElementType:
+    """The element type. Raises TypeError unless it is a float."""
+    element = element_of(x)
+    if dtype_of(element).category != 2:
+        raise TypeError(f"normalisation is not defined for {dtype_of(element).torch} tensors")
+    return element
+
+
+def statistics_element(x: Tensor, *parameters: Tensor | None) -> ElementType:
+    """The type of a mean or a deviation: that of the parameters, where those of a half-type input are float32."""
+    return next((element_of(parameter) for parameter in parameters if parameter is not None), element_of(x))
+
+
+def require_shape(name: str, x: Tensor | None, shape: Sequence[int]) -> None:
+    """Raises ValueError when a tensor that is present has another shape."""
+    if x is not None and shape_of(x) != tuple(shape):
+        raise ValueError(f"{name} must have shape {list(shape)}, got {list(shape_of(x))}")
+
+
+def normalized_rank(shape: Sequence[int], normalized_shape: Sequence[int]) -> int:
+    """The number of leading dimensions that are not normalised over. Raises ValueError when the last ones are not `normalized_shape`."""
+    rank = len(shape) - len(normalized_shape)
+    if not normalized_shape or rank < 0 or any(a not in (b, DYNAMIC_INDEX) for a, b in zip(shape[rank:], normalized_shape, strict=True)):
+        raise ValueError(f"shape {list(shape)} does not end in the normalised shape {list(normalized_shape)}")
+    return rank
+
+
+def moments(x: Array, axes: tuple[int, ...], eps: float) -> tuple[Array, Array]:
+    """The mean and the reciprocal standard deviation over `axes`, which stay as dimensions of size 1."""
+    mean = np.mean(x, axis=axes, keepdims=True)
+    variance = np.mean(np.square(x - mean), axis=axes, keepdims=True)
+    return mean, 1 / np.sqrt(variance + x.dtype.type(eps))
+
+
+def scale_and_shift(x: Array, weight: Array | None, bias: Array | None) -> Array:
+    """The elements times the weight plus the bias, where there are any."""
+    if weight is not None:
+        x = x * weight
+    return x if bias is None else x + bias
+
+
+@aten(
+    "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
+    core=True,
+)
+class NativeLayerNormOp(SchemaOp):
+    """The input normalised over its last dimensions, times weight plus bias; then the means and the reciprocal deviations."""
+
+    @staticmethod
+    def infer(
+        x: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        shape = shape_of(x)
+        rank = normalized_rank(shape, normalized_shape)
+        require_shape("weight", weight, normalized_shape)
+        require_shape("bias", bias, normalized_shape)
+        stats = tensor(statistics_element(x, weight, bias), (*shape[:rank], *(1,) * len(normalized_shape)))
+        return tensor(require_float(x), shape), stats, stats
+
+    @staticmethod
+    def numpy(x: Array, normalized_shape: tuple[int, ...], weight: Array | None, bias: Array | None, eps: float) -> Stats:
+        wide = widened(x)
+        mean, deviation = moments(wide, tuple(range(x.ndim - len(normalized_shape), x.ndim)), eps)
+        result = scale_and_shift((wide - mean) * deviation, weight, bias).astype(x.dtype)
+        dtype = next((parameter.dtype for parameter in (weight, bias) if parameter is not None), x.dtype)
+        return result, mean.astype(dtype), deviation.astype(dtype)
+
+
+@aten(
+    "layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1.0000000000000001e-05, "
+    "bool cudnn_enable=True) -> Tensor",
+    keep=True,
+)
+class LayerNormOp(SchemaOp):
+    """The input normalised over its last dimensions, times weight plus bias."""
+
+    @staticmethod
+    def infer(
+        x: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float, cudnn_enable: bool
+    ) -> Tensor:
+        return NativeLayerNormOp.infer(x, normalized_shape, weight, bias, eps)[0]
+
+    @staticmethod
+    def numpy(
+        x: Array, normalized_shape: tuple[int, ...], weight: Array | None, bias: Array | None, eps: float, cudnn_enable: bool
+    ) -> Array:
+        return NativeLayerNormOp.numpy(x, normalized_shape, weight, bias, eps)[0]
+
+    @staticmethod
+    def decompose(
+        x: SSAValue, normalized_shape: tuple[int, ...], weight: SSAValue | None, bias: SSAValue | None, eps: float, cudnn_enable: bool
+    ) -> SSAValue:
+        return NativeLayerNormOp(x, normalized_shape, weight, bias, eps).results[0]
+
+
+def rms_eps(element: ElementType, eps: float | None) -> float:
+    """The number added to the mean square; absent, the type's in which it is computed."""
+    return eps if eps is not None else 2.0**-52 if element == f64 else 2.0**-23
+
+
+def root_mean_square(x: Array, normalized_shape: Sequence[int], eps: float) -> Array:
+    """The reciprocal root of the mean square over the last dimensions, plus eps."""
+    axes = tuple(range(x.ndim - len(normalized_shape), x.ndim))
+    return 1 / np.sqrt(np.mean(np.square(x), axis=axes, keepdims=True) + x.dtype.type(eps))
+
+
+def element_of_dtype(x: Array) -> ElementType:
+    """float64 or float32: where rms_norm computes."""
+    return f64 if x.dtype.name == "float64" else f32
+
+
+@aten("rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor", keep=True)
+class RmsNormOp(SchemaOp):
+    """The input over the root of its mean square over the last dimensions, times weight."""
+
+    @staticmethod
+    def infer(x: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, eps: float | None) -> Tensor:
+        normalized_rank(shape_of(x), normalized_shape)
+        require_shape("weight", weight, normalized_shape)
+        return tensor(require_float(x), shape_of(x))
+
+    @staticmethod
+    def numpy(x: Array, normalized_shape: tuple[int, ...], weight: Array | None, eps: float | None) -> Array:
+        wide = widened(x)
+        scale = root_mean_square(wide, normalized_shape, rms_eps(element_of_dtype(x), eps))
+        return scale_and_shift(wide * scale, weight, None).astype(x.dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, normalized_shape: tuple[int, ...], weight: SSAValue | None, eps: float | None) -> SSAValue:
+        element = element_of(x)
+        wide = f64 if element == f64 else f32
+        value = to_element(x, wide)
+        dims = tuple(range(-len(normalized_shape), 0))
+        mean = MeanDimOp(MulTensorOp(value, value), dims, True)
+        result = MulTensorOp(value, RsqrtOp(AddScalarOp(mean, rms_eps(element, eps)))).result
+        return to_element(result if weight is None else MulTensorOp(result, to_element(weight, wide)).result, element)
+
+
+@aten("_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)")
+class FusedRmsNormOp(SchemaOp):
+    """As `rms_norm`, and the reciprocal roots."""
+
+    @staticmethod
+    def infer(x: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, eps: float | None) -> tuple[Tensor, Tensor]:
+        shape = shape_of(x)
+        rank = normalized_rank(shape, normalized_shape)
+        stats = tensor(f64 if element_of(x) == f64 else f32, (*shape[:rank], *(1,) * len(normalized_shape)))
+        return RmsNormOp.infer(x, normalized_shape, weight, eps), stats
+
+    @staticmethod
+    def numpy(x: Array, normalized_shape: tuple[int, ...], weight: Array | None, eps: float | None) -> tuple[Array, Array]:
+        scale = root_mean_square(widened(x), normalized_shape, rms_eps(element_of_dtype(x), eps))
+        return RmsNormOp.numpy(x, normalized_shape, weight, eps), scale
+
+    @staticmethod
+    def decompose(x: SSAValue, normalized_shape: tuple[int, ...], weight: SSAValue | None, eps: float | None) -> tuple[SSAValue, SSAValue]:
+        wide = to_element(x, f64 if element_of(x) == f64 else f32)
+        mean = MeanDimOp(MulTensorOp(wide, wide), tuple(range(-len(normalized_shape), 0)), True)
+        scale = RsqrtOp(AddScalarOp(mean, rms_eps(element_of(x), eps))).result
+        return RmsNormOp(x, normalized_shape, weight, eps).result, scale
+
+
+@aten(
+    "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> "
+    "(Tensor, Tensor, Tensor)",
+    core=True,
+)
+class NativeGroupNormOp(SchemaOp):
+    """Each group of channels of each batch entry normalised, times weight plus bias per channel; then means and reciprocal deviations."""
+
+    @staticmethod
+    def infer(
+        x: Tensor, weight: Tensor | None, bias: Tensor | None, batch: int, channels: int, size: int, group: int, eps: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        shape = shape_of(x)
+        if DYNAMIC_INDEX not in shape and math.prod(shape) != batch * channels * size:
+            raise ValueError(f"shape {list(shape)} does not have {batch} x {channels} x {size} elements")
+        if group < 1 or channels % group:
+            raise ValueError(f"{channels} channels do not divide into {group} groups")
+        require_shape("weight", weight, (channels,))
+        require_shape("bias", bias, (channels,))
+        stats = tensor(statistics_element(x, weight, bias), (batch, group))
+        return tensor(require_float(x), shape), stats, stats
+
+    @staticmethod
+    def numpy(x: Array, weight: Array | None, bias: Array | None, batch: int, channels: int, size: int, group: int, eps: float) -> Stats:
+        wide = widened(x).reshape(batch, group, -1)
+        mean, deviation = moments(wide, (2,), eps)
+        normalized = ((wide - mean) * deviation).reshape(batch, channels, size)
+        factors = [None if p is None else widened(p).reshape(channels, 1) for p in (weight, bias)]
+        result = scale_and_shift(normalized, *factors).reshape(x.shape).astype(x.dtype)
+        dtype = next((parameter.dtype for parameter in (weight, bias) if parameter is not None), x.dtype)
+        return result, mean.reshape(batch, group).astype(dtype), deviation.reshape(batch, group).astype(dtype)
+
+
+@aten(
+    "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1.0000000000000001e-05, "
+    "bool cudnn_enabled=True) -> Tensor"
+)
+class GroupNormOp(SchemaOp):
+    """Each group of channels of each batch entry normalised, times weight plus bias per channel."""
+
+    @staticmethod
+    def sizes(shape: Sequence[int]) -> tuple[int, int, int]:
+        """Batch, channels and the number of places. Raises ValueError."""
+        if len(shape) < 2:
+            raise ValueError(f"input must have at least 2 dimensions, got shape {list(shape)}")
+        return shape[0], shape[1], math.prod(shape[2:])
+
+    @staticmethod
+    def infer(x: Tensor, num_groups: int, weight: Tensor | None, bias: Tensor | None, eps: float, cudnn_enabled: bool) -> Tensor:
+        return NativeGroupNormOp.infer(x, weight, bias, *GroupNormOp.sizes(shape_of(x)), num_groups, eps)[0]
+
+    @staticmethod
+    def numpy(x: Array, num_groups: int, weight: Array | None, bias: Array | None, eps: float, cudnn_enabled: bool) -> Array:
+        return NativeGroupNormOp.numpy(x, weight, bias, *GroupNormOp.sizes(x.shape), num_groups, eps)[0]
+
+    @staticmethod
+    def decompose(
+        x: SSAValue, num_groups: int, weight: SSAValue | None, bias: SSAValue | None, eps: float, cudnn_enabled: bool
+    ) -> SSAValue:
+        return NativeGroupNormOp(x, weight, bias, *GroupNormOp.sizes(shape_of(x)), num_groups, eps).results[0]
+
+
+def channels_of(x: Tensor) -> int:
+    """The size of dimension 1. Raises ValueError."""
+    shape = shape_of(x)
+    if len(shape) < 2:
+        raise ValueError(f"input must have at least 2 dimensions, got shape {list(shape)}")
+    return shape[1]
+
+
+def per_channel(x: Array, rank: int) -> Array:
+    """A vector over channels so that it broadcasts with a tensor of `rank` dimensions."""
+    return widened(x).reshape(-1, *(1,) * (rank - 2))
+
+
+@aten(
+    "_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, "
+    "float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+    core=True,
+)
+class NativeBatchNormLegitNoTrainingOp(SchemaOp):
+    """Each channel less its running mean over its running deviation, times weight plus bias; then two empty tensors."""
+
+    @staticmethod
+    def infer(
+        x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor, variance: Tensor, momentum: float, eps: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        channels = channels_of(x)
+        for name, parameter in (("weight", weight), ("bias", bias), ("running_mean", mean), ("running_var", variance)):
+            require_shape(name, parameter, (channels,))
+        empty = tensor(element_of(mean), (0,))
+        return tensor(require_float(x), shape_of(x)), empty, empty
+
+    @staticmethod
+    def numpy(x: Array, weight: Array | None, bias: Array | None, mean: Array, variance: Array, momentum: float, eps: float) -> Stats:
+        wide = widened(x)
+        deviation = 1 / np.sqrt(per_channel(variance, x.ndim) + wide.dtype.type(eps))
+        factors = [None if p is None else per_channel(p, x.ndim) for p in (weight, bias)]
+        result = scale_and_shift((wide - per_channel(mean, x.ndim)) * deviation, *factors).astype(x.dtype)
+        empty = np.zeros(0, mean.dtype)
+        return result, empty, empty
+
+
+@aten(
+    "_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> "
+    "(Tensor, Tensor, Tensor)",
+    core=True,
+)
+class NativeBatchNormLegitNoStatsOp(SchemaOp):
+    """Each channel normalised over the batch and all places, times weight plus bias; then means and reciprocal deviations."""
+
+    @staticmethod
+    def infer(
+        x: Tensor, weight: Tensor | None, bias: Tensor | None, training: bool, momentum: float, eps: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        channels = channels_of(x)
+        require_shape("weight", weight, (channels,))
+        require_shape("bias", bias, (channels,))
+        stats = tensor(statistics_element(x, weight, bias), (channels,))
+        return tensor(require_float(x), shape_of(x)), stats, stats
+
+    @staticmethod
+    def numpy(x: Array, weight: Array | None, bias: Array | None, training: bool, momentum: float, eps: float) -> Stats:
+        wide = widened(x)
+        mean, deviation = moments(wide, (0, *range(2, x.ndim)), eps)
+        factors = [None if p is None else per_channel(p, x.ndim) for p in (weight, bias)]
+        result = scale_and_shift((wide - mean) * deviation, *factors).astype(x.dtype)
+        dtype = next((parameter.dtype for parameter in (weight, bias) if parameter is not None), x.dtype)
+        return result, mean.reshape(-1).astype(dtype), deviation.reshape(-1).astype(dtype)
+
+
+def require_inference(training: bool, mean: object, variance: object) -> bool:
+    """Whether running statistics are used. Raises ValueError when they would be updated, or one is missing."""
+    if (mean is None) != (variance is None):
+        raise ValueError("running_mean and running_var must both be present or both absent")
+    if training and mean is not None:
+        raise ValueError("batch normalisation that updates running statistics is for training; export the model after .eval()")
+    return mean is not None
+
+
+@aten(
+    "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, "
+    "float eps, bool cudnn_enabled) -> Tensor"
+)
+class BatchNormOp(SchemaOp):
+    """Each channel normalised by its running statistics, or by the batch's when there are none, times weight plus bias."""
+
+    @staticmethod
+    def infer(
+        x: Tensor,
+        weight: Tensor | None,
+        bias: Tensor | None,
+        mean: Tensor | None,
+        variance: Tensor | None,
+        training: bool,
+        momentum: float,
+        eps: float,
+        cudnn_enabled: bool,
+    ) -> Tensor:
+        require_shape("running_mean", mean, (channels_of(x),))
+        require_shape("running_var", variance, (channels_of(x),))
+        return NativeBatchNormLegitNoStatsOp.infer(x, weight, bias, training, momentum, eps)[0]
+
+    @staticmethod
+    def numpy(
+        x: Array,
+        weight: Array | None,
+        bias: Array | None,
+        mean: Array | None,
+        variance: Array | None,
+        training: bool,
+        momentum: float,
+        eps: float,
+        cudnn_enabled: bool,
+    ) -> Array:
+        require_inference(training, mean, variance)
+        if mean is None or variance is None:
+            return NativeBatchNormLegitNoStatsOp.numpy(x, weight, bias, True, momentum, eps)[0]
+        return NativeBatchNormLegitNoTrainingOp.numpy(x, weight, bias, mean, variance, momentum, eps)[0]
+
+    @staticmethod
+    def decompose(
+        x: SSAValue,
+        weight: SSAValue | None,
+        bias: SSAValue | None,
+        mean: SSAValue | None,
+        variance: SSAValue | None,
+        training: bool,
+        momentum: float,
+        eps: float,
+        cudnn_enabled: bool,
+    ) -> SSAValue:
+        if require_inference(training, mean, variance):
+            return NativeBatchNormLegitNoTrainingOp(x, weight, bias, mean, variance, momentum, eps).results[0]
+        return NativeBatchNormLegitNoStatsOp(x, weight, bias, True, momentum, eps).results[0]
+
+
+@aten(
+    "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, "
+    "float momentum, float eps, bool cudnn_enabled) -> Tensor"
+)
+class InstanceNormOp(SchemaOp):
+    """Each channel of each batch entry normalised by its own statistics (or by running ones), times weight plus bias."""
+
+    @staticmethod
+    def infer(
+        x: Tensor,
+        weight: Tensor | None,
+        bias: Tensor | None,
+        mean: Tensor | None,
+        variance: Tensor | None,
+        use_input_stats: bool,
+        momentum: float,
+        eps: float,
+        cudnn_enabled: bool,
+    ) -> Tensor:
+        return BatchNormOp.infer(x, weight, bias, mean, variance, use_input_stats, momentum, eps, cudnn_enabled)
+
+    @staticmethod
+    def numpy(
+        x: Array,
+        weight: Array | None,
+        bias: Array | None,
+        mean: Array | None,
+        variance: Array | None,
+        use_input_stats: bool,
+        momentum: float,
+        eps: float,
+        cudnn_enabled: bool,
+    ) -> Array:
+        if not use_input_stats:
+            return BatchNormOp.numpy(x, weight, bias, mean, variance, False, momentum, eps, cudnn_enabled)
+        require_inference(True, mean, variance)
+        size = math.prod(x.shape[2:])
+        return NativeGroupNormOp.numpy(x, weight, bias, x.shape[0], x.shape[1], size, x.shape[1], eps)[0]
+
+    @staticmethod
+    def decompose(
+        x: SSAValue,
+        weight: SSAValue | None,
+        bias: SSAValue | None,
+        mean: SSAValue | None,
+        variance: SSAValue | None,
+        use_input_stats: bool,
+        momentum: float,
+        eps: float,
+        cudnn_enabled: bool,
+    ) -> SSAValue:
+        if not use_input_stats:
+            return BatchNormOp(x, weight, bias, mean, variance, False, momentum, eps, cudnn_enabled).result
+        require_inference(True, mean, variance)
+        shape = shape_of(x)
+        return NativeGroupNormOp(x, weight, bias, shape[0], shape[1], math.prod(shape[2:]), shape[1], eps).results[0]
+
+
+@aten("_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor")
+class WeightNormOp(SchemaOp):
+    """v times g over the norm of v's entries along `dim`."""
+
+    @staticmethod
+    def others(rank: int, dim: int) -> tuple[int, ...]:
+        """The dimensions that the norm is taken over; all for dim -1."""
+        return tuple(range(rank)) if dim == -1 else tuple(d for d in range(rank) if d != normalize_dim(dim, rank))
+
+    @staticmethod
+    def infer(v: Tensor, g: Tensor, dim: int) -> Tensor:
+        WeightNormOp.others(len(shape_of(v)), dim)
+        return tensor(require_float(v), shape_of(v))
+
+    @staticmethod
+    def numpy(v: Array, g: Array, dim: int) -> Array:
+        wide = widened(v)
+        norm = np.sqrt(np.sum(np.square(wide), axis=WeightNormOp.others(v.ndim, dim), keepdims=True))
+        return (wide * (widened(g) / norm)).astype(v.dtype)
+
+    @staticmethod
+    def decompose(v: SSAValue, g: SSAValue, dim: int) -> SSAValue:
+        norm = SqrtOp(SumDimIntListOp(MulTensorOp(v, v), WeightNormOp.others(len(shape_of(v)), dim), True))
+        return MulTensorOp(v, DivTensorOp(g, norm)).result

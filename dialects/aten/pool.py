@@ -1,0 +1,454 @@
+"""Pools: the largest element or the mean of sliding or adaptive windows."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, i64
+from xdsl.ir import SSAValue
+
+from flambeau.dialects.aten.concat import CatOp
+from flambeau.dialects.aten.numerics import widened
+from flambeau.dialects.aten.reduction import MeanDimOp
+from flambeau.dialects.aten.view import SliceTensorOp, SqueezeDimOp, UnsqueezeOp
+from flambeau.dialects.aten.windows import places_of, spread, window_count, windows
+from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.row import SchemaOp, aten
+from flambeau.dialects.types import Tensor, element_of, shape_of, tensor
+
+Pair = tuple[Array, Array]
+
+
+class PoolOp(SchemaOp):
+    """Pools over the last `rank` dimensions; the batch dimension may be missing."""
+
+    rank: ClassVar[int]
+    """The number of pooled dimensions."""
+
+    @classmethod
+    def windows(
+        cls,
+        shape: Sequence[int],
+        kernel: Sequence[int],
+        stride: Sequence[int],
+        padding: Sequence[int],
+        dilation: Sequence[int],
+        ceil_mode: bool,
+    ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        """Kernel, stride, padding and dilation per dimension, and the number of windows. Raises ValueError."""
+        if len(shape) not in (cls.rank + 1, cls.rank + 2):
+            raise ValueError(f"input must have {cls.rank + 1} or {cls.rank + 2} dimensions, got shape {list(shape)}")
+        sizes = spread(kernel, cls.rank, "kernel_size")
+        steps = spread(stride, cls.rank, "stride") if stride else sizes
+        margins, gaps = spread(padding, cls.rank, "padding"), spread(dilation, cls.rank, "dilation")
+        if any(2 * pad > size for pad, size in zip(margins, sizes, strict=True)):
+            raise ValueError(f"padding {list(margins)} must be at most half of the kernel size {list(sizes)}")
+        extents = shape[len(shape) - cls.rank :]
+        counts = tuple(window_count(*numbers, ceil_mode) for numbers in zip(extents, sizes, steps, margins, gaps, strict=True))
+        return sizes, steps, margins, gaps, counts
+
+    @classmethod
+    def places(
+        cls, x: Array, sizes: Sequence[int], steps: Sequence[int], margins: Sequence[int], gaps: Sequence[int], counts: Sequence[int]
+    ) -> Array:
+        """For each entry of each window its place in the flat pooled dimensions, or -1 outside: shape [*counts, window size]."""
+        extents = x.shape[x.ndim - cls.rank :]
+        numbers = places_of(extents)
+        return windows(numbers, sizes, steps, margins, gaps, counts, -1).reshape(*counts, -1)
+
+
+class MaxPoolOp(PoolOp):
+    """The largest element of each window, and its place in the flat pooled dimensions."""
+
+    @classmethod
+    def infer(
+        cls,
+        x: Tensor,
+        kernel_size: tuple[int, ...],
+        stride: tuple[int, ...],
+        padding: tuple[int, ...],
+        dilation: tuple[int, ...],
+        ceil_mode: bool,
+    ) -> tuple[Tensor, Tensor]:
+        shape = shape_of(x)
+        counts = cls.windows(shape, kernel_size, stride, padding, dilation, ceil_mode)[-1]
+        result = (*shape[: len(shape) - cls.rank], *counts)
+        return tensor(element_of(x), result), tensor(i64, result)
+
+    @classmethod
+    def numpy(
+        cls,
+        x: Array,
+        kernel_size: tuple[int, ...],
+        stride: tuple[int, ...],
+        padding: tuple[int, ...],
+        dilation: tuple[int, ...],
+        ceil_mode: bool,
+    ) -> Pair:
+        sizes, steps, margins, gaps, counts = cls.windows(x.shape, kernel_size, stride, padding, dilation, ceil_mode)
+        wide = widened(x)
+        lowest = -np.inf if wide.dtype.kind == "f" else np.iinfo(wide.dtype).min
+        views = windows(wide, sizes, steps, margins, gaps, counts, lowest)
+        entries = views.reshape(*views.shape[: views.ndim - cls.rank], -1)
+        places = cls.places(x, sizes, steps, margins, gaps, counts)
+        # The first largest of those that lie inside; with NaN, the last NaN, as PyTorch.
+        missing = np.isnan(entries)
+        first: Array = np.argmax((entries == entries.max(axis=-1, keepdims=True)) & (places >= 0), axis=-1)
+        last: Array = np.int64(entries.shape[-1] - 1) - np.argmax(missing[..., ::-1], axis=-1)
+        chosen: Array = np.where(missing.any(axis=-1), last, first)
+        values = np.take_along_axis(entries, chosen[..., None], -1)[..., 0]
+        indices = np.take_along_axis(np.broadcast_to(places, entries.shape), chosen[..., None], -1)[..., 0]
+        return values.astype(x.dtype), indices
+
+
+@aten(
+    "max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, "
+    "bool ceil_mode=False) -> (Tensor, Tensor)",
+    core=True,
+)
+class MaxPool2dWithIndicesOp(MaxPoolOp):
+    """The largest element of each window over two dimensions, and its place in the flat plane."""
+
+    rank = 2
+
+
+@aten(
+    "max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, "
+    "bool ceil_mode=False) -> (Tensor, Tensor)",
+    core=True,
+)
+class MaxPool3dWithIndicesOp(MaxPoolOp):
+    """The largest element of each window over three dimensions, and its place in the flat volume."""
+
+    rank = 3
+
+
+@aten(
+    "max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], "
+    "bool ceil_mode=False) -> (Tensor, Tensor)"
+)
+class MaxPool1dWithIndicesOp(MaxPoolOp):
+    """The largest element of each window over one dimension, and its place."""
+
+    rank = 1
+
+    @classmethod
+    def decompose(
+        cls,
+        x: SSAValue,
+        kernel_size: tuple[int, ...],
+        stride: tuple[int, ...],
+        padding: tuple[int, ...],
+        dilation: tuple[int, ...],
+        ceil_mode: bool,
+    ) -> tuple[SSAValue, SSAValue]:
+        sizes, steps, margins, gaps, _ = cls.windows(shape_of(x), kernel_size, stride, padding, dilation, ceil_mode)
+        plane = UnsqueezeOp(x, -2)
+        pool = MaxPool2dWithIndicesOp(plane, (1, *sizes), (1, *steps), (0, *margins), (1, *gaps), ceil_mode)
+        values, indices = (SqueezeDimOp(result, -2).result for result in pool.results)
+        return values, indices
+
+
+class MaxPoolValuesOp(SchemaOp):
+    """A max pool without the places."""
+
+    pool: ClassVar[type[MaxPoolOp]]
+    """The operator with the places."""
+
+    @classmethod
+    def infer(cls, x: Tensor, *args: Any) -> Tensor:
+        return cls.pool.infer(x, *args)[0]
+
+    @classmethod
+    def numpy(cls, x: Array, *args: Any) -> Array:
+        return cls.pool.numpy(x, *args)[0]
+
+    @classmethod
+    def decompose(cls, x: SSAValue, *args: Any) -> SSAValue:
+        return cls.pool(x, *args).results[0]
+
+
+@aten(
+    "max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> Tensor"
+)
+class MaxPool1dOp(MaxPoolValuesOp):
+    """The largest element of each window over one dimension."""
+
+    pool = MaxPool1dWithIndicesOp
+
+
+@aten("max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor")
+class MaxPool2dOp(MaxPoolValuesOp):
+    """The largest element of each window over two dimensions."""
+
+    pool = MaxPool2dWithIndicesOp
+
+
+@aten("max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor")
+class MaxPool3dOp(MaxPoolValuesOp):
+    """The largest element of each window over three dimensions."""
+
+    pool = MaxPool3dWithIndicesOp
+
+
+class AvgPoolOp(PoolOp):
+    """The mean of each window."""
+
+    @classmethod
+    def infer(
+        cls,
+        x: Tensor,
+        kernel_size: tuple[int, ...],
+        stride: tuple[int, ...],
+        padding: tuple[int, ...],
+        ceil_mode: bool,
+        count_include_pad: bool,
+        divisor_override: int | None = None,
+    ) -> Tensor:
+        shape = shape_of(x)
+        counts = cls.windows(shape, kernel_size, stride, padding, (1,), ceil_mode)[-1]
+        if divisor_override == 0:
+            raise ValueError("divisor_override must not be 0")
+        return tensor(element_of(x), (*shape[: len(shape) - cls.rank], *counts))
+
+    @classmethod
+    def numpy(
+        cls,
+        x: Array,
+        kernel_size: tuple[int, ...],
+        stride: tuple[int, ...],
+        padding: tuple[int, ...],
+        ceil_mode: bool,
+        count_include_pad: bool,
+        divisor_override: int | None = None,
+    ) -> Array:
+        sizes, steps, margins, gaps, counts = cls.windows(x.shape, kernel_size, stride, padding, (1,), ceil_mode)
+        wide = widened(x)
+        views = windows(wide, sizes, steps, margins, gaps, counts, 0)
+        sums = views.sum(axis=tuple(range(views.ndim - cls.rank, views.ndim)), dtype=wide.dtype)
+        divisors = np.ones(counts, np.int64)
+        for axis, (extent, size, step, pad, count) in enumerate(
+            zip(x.shape[x.ndim - cls.rank :], sizes, steps, margins, counts, strict=True)
+        ):
+            starts = np.arange(count, dtype=np.int64) * step - pad
+            low, high = (-pad, extent + pad) if count_include_pad else (0, extent)
+            lengths = np.minimum(starts + size, high) - np.maximum(starts, low)
+            divisors = divisors * lengths.reshape([-1 if d == axis else 1 for d in range(cls.rank)])
+        divisor = np.asarray(divisor_override if divisor_override is not None else divisors)
+        if x.dtype.kind == "f" or wide is not x:
+            return (sums / divisor.astype(wide.dtype)).astype(x.dtype)
+        return np.trunc(sums / divisor).astype(x.dtype)
+
+
+@aten(
+    "avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, "
+    "bool count_include_pad=True, int? divisor_override=None) -> Tensor",
+    core=True,
+)
+class AvgPool2dOp(AvgPoolOp):
+    """The mean of each window over two dimensions."""
+
+    rank = 2
+
+
+@aten(
+    "avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, "
+    "bool count_include_pad=True, int? divisor_override=None) -> Tensor",
+    core=True,
+)
+class AvgPool3dOp(AvgPoolOp):
+    """The mean of each window over three dimensions."""
+
+    rank = 3
+
+
+@aten(
+    "avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], bool ceil_mode=False, "
+    "bool count_include_pad=True) -> Tensor",
+    core=True,
+)
+class AvgPool1dOp(AvgPoolOp):
+    """The mean of each window over one dimension."""
+
+    rank = 1
+
+    @classmethod
+    def decompose(
+        cls,
+        x: SSAValue,
+        kernel_size: tuple[int, ...],
+        stride: tuple[int, ...],
+        padding: tuple[int, ...],
+        ceil_mode: bool,
+        count_include_pad: bool,
+    ) -> SSAValue:
+        sizes, steps, margins, _, _ = cls.windows(shape_of(x), kernel_size, stride, padding, (1,), ceil_mode)
+        plane = UnsqueezeOp(x, -2)
+        return SqueezeDimOp(AvgPool2dOp(plane, (1, *sizes), (1, *steps), (0, *margins), ceil_mode, count_include_pad), -2).result
+
+
+def adaptive_windows(extent: int, count: int) -> list[tuple[int, int]]:
+    """The bounds of `count` windows that cover `extent` entries; they differ in size by at most one and may overlap."""
+    return [(index * extent // count, -(-(index + 1) * extent // count)) for index in range(count)]
+
+
+class AdaptiveAvgPoolOp(SchemaOp):
+    """The means of as many windows as the output has entries, over the last `rank` dimensions."""
+
+    rank: ClassVar[int]
+    """The number of pooled dimensions."""
+    pool: ClassVar[type[AvgPoolOp]]
+    """The pool with a fixed window over as many dimensions."""
+
+    @classmethod
+    def sizes(cls, shape: Sequence[int], output_size: Sequence[int]) -> tuple[int, ...]:
+        """The output's extents; -1 (PyTorch's None) keeps that of the input. Raises ValueError."""
+        if len(shape) not in (cls.rank + 1, cls.rank + 2):
+            raise ValueError(f"input must have {cls.rank + 1} or {cls.rank + 2} dimensions, got shape {list(shape)}")
+        if any(size < 0 for size in output_size):
+            raise ValueError(f"output size {list(output_size)} must not be negative")
+        return spread(output_size, cls.rank, "output_size")
+
+    @classmethod
+    def infer(cls, x: Tensor, output_size: tuple[int, ...]) -> Tensor:
+        shape = shape_of(x)
+        return tensor(element_of(x), (*shape[: len(shape) - cls.rank], *cls.sizes(shape, output_size)))
+
+    @classmethod
+    def numpy(cls, x: Array, output_size: tuple[int, ...]) -> Array:
+        wide = widened(x)
+        for axis, count in zip(range(-cls.rank, 0), cls.sizes(x.shape, output_size), strict=True):
+            bounds = adaptive_windows(x.shape[axis], count)
+            parts = [np.take(wide, range(low, high), axis).mean(axis=axis, keepdims=True) for low, high in bounds]
+            wide = np.concatenate(parts, axis) if parts else np.take(wide, np.zeros(0, np.int64), axis)
+        return wide.astype(x.dtype)
+
+    @classmethod
+    def decompose(cls, x: SSAValue, output_size: tuple[int, ...]) -> SSAValue:
+        shape = shape_of(x)
+        sizes = cls.sizes(shape, output_size)
+        extents = shape[len(shape) - cls.rank :]
+        if all(size == 1 for size in sizes):
+            return MeanDimOp(x, tuple(range(-cls.rank, 0)), True).result
+        if DYNAMIC_INDEX not in extents and all(extent % size == 0 < size for extent, size in zip(extents, sizes, strict=True)):
+            kernel = tuple(extent // size for extent, size in zip(extents, sizes, strict=True))
+            return cls.pool(x, kernel, kernel).result
+        return cls.decompose_uneven(x, sizes)
+
+    @classmethod
+    def decompose_uneven(cls, x: SSAValue, sizes: Sequence[int]) -> SSAValue:
+        """The decomposition for windows that differ in size: the mean of a mean per dimension, window by window."""
+        for axis, count in zip(range(-cls.rank, 0), sizes, strict=True):
+            bounds = adaptive_windows(shape_of(x)[axis], count)
+            x = CatOp([MeanDimOp(SliceTensorOp(x, axis, low, high), (axis,), True) for low, high in bounds], axis).result
+        return x
+
+
+@aten("_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor", core=True)
+class AdaptiveAvgPool2dCoreOp(AdaptiveAvgPoolOp):
+    """The means of as many windows over two dimensions as the output has entries."""
+
+    rank, pool = 2, AvgPool2dOp
+
+
+@aten("_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor", core=True)
+class AdaptiveAvgPool3dCoreOp(AdaptiveAvgPoolOp):
+    """The means of as many windows over three dimensions as the output has entries."""
+
+    rank, pool = 3, AvgPool3dOp
+
+
+@aten("adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", core=True)
+class AdaptiveAvgPool1dOp(AdaptiveAvgPoolOp):
+    """The means of as many windows over one dimension as the output has entries."""
+
+    rank, pool = 1, AvgPool1dOp
+
+
+@aten("adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor")
+class AdaptiveAvgPool2dOp(AdaptiveAvgPoolOp):
+    """The means of as many windows over two dimensions as the output has entries."""
+
+    rank, pool = 2, AvgPool2dOp
+
+    @classmethod
+    def decompose_uneven(cls, x: SSAValue, sizes: Sequence[int]) -> SSAValue:
+        """Windows that differ in size are a core operator's."""
+        return AdaptiveAvgPool2dCoreOp(x, tuple(sizes)).result
+
+
+@aten("adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor")
+class AdaptiveAvgPool3dOp(AdaptiveAvgPoolOp):
+    """The means of as many windows over three dimensions as the output has entries."""
+
+    rank, pool = 3, AvgPool3dOp
+
+    @classmethod
+    def decompose_uneven(cls, x: SSAValue, sizes: Sequence[int]) -> SSAValue:
+        """Windows that differ in size are a core operator's."""
+        return AdaptiveAvgPool3dCoreOp(x, tuple(sizes)).result
+
+
+class AdaptiveMaxPoolOp(SchemaOp):
+    """The largest element of as many windows as the output has entries, and its place in the flat pooled dimensions."""
+
+    rank: ClassVar[int]
+    """The number of pooled dimensions."""
+    pool: ClassVar[type[MaxPoolOp]]
+    """The pool with a fixed window over as many dimensions."""
+    means: ClassVar[type[AdaptiveAvgPoolOp]]
+    """The mean pool with the same rule for shapes."""
+
+    @classmethod
+    def infer(cls, x: Tensor, output_size: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+        values = cls.means.infer(x, output_size)
+        return values, tensor(i64, shape_of(values))
+
+    @classmethod
+    def numpy(cls, x: Array, output_size: tuple[int, ...]) -> Pair:
+        sizes = cls.means.sizes(x.shape, output_size)
+        extents = x.shape[x.ndim - cls.rank :]
+        flat = widened(x).reshape(*x.shape[: x.ndim - cls.rank], -1)
+        numbers = places_of(extents)
+        bounds = [adaptive_windows(int(extent), count) for extent, count in zip(extents, sizes, strict=True)]
+        indices = np.zeros((*flat.shape[:-1], *sizes), np.int64)
+        for place in itertools.product(*map(range, sizes)):
+            cut = tuple(slice(*axis_bounds[index]) for axis_bounds, index in zip(bounds, place, strict=True))
+            window = numbers[cut].reshape(-1)
+            indices[(..., *place)] = window[flat[..., window].argmax(axis=-1)]
+        values = np.take_along_axis(flat, indices.reshape(*flat.shape[:-1], -1), -1)
+        return values.reshape(indices.shape).astype(x.dtype), indices
+
+    @classmethod
+    def decompose(cls, x: SSAValue, output_size: tuple[int, ...]) -> tuple[SSAValue, SSAValue]:
+        shape = shape_of(x)
+        sizes = cls.means.sizes(shape, output_size)
+        extents = shape[len(shape) - cls.rank :]
+        if DYNAMIC_INDEX in extents or any(extent % size for extent, size in zip(extents, sizes, strict=True)):
+            raise ValueError(f"windows of {list(extents)} entries into {list(sizes)} differ in size; choose an output size that divides")
+        kernel = tuple(extent // size for extent, size in zip(extents, sizes, strict=True))
+        values, indices = cls.pool(x, kernel, kernel).results
+        return values, indices
+
+
+@aten("adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)")
+class AdaptiveMaxPool1dOp(AdaptiveMaxPoolOp):
+    """The largest element of as many windows over one dimension as the output has entries, and its place."""
+
+    rank, pool, means = 1, MaxPool1dWithIndicesOp, AdaptiveAvgPool1dOp
+
+
+@aten("adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)")
+class AdaptiveMaxPool2dOp(AdaptiveMaxPoolOp):
+    """The largest element of as many windows over two dimensions as the output has entries, and its place."""
+
+    rank, pool, means = 2, MaxPool2dWithIndicesOp, AdaptiveAvgPool2dOp
+
+
+@aten("adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)")
+class AdaptiveMaxPool3dOp(AdaptiveMaxPoolOp):
+    """The largest element of as many windows over three dimensions as the output has entries, and its place."""
+
+    rank, pool, means = 3, MaxPool3dWithIndicesOp, AdaptiveAvgPool3dOp

@@ -1,0 +1,63 @@
+"""Matrices cut along a diagonal."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import i1, i64
+from xdsl.ir import SSAValue
+
+from flambeau.dialects.aten.comparison import GeTensorOp, LeTensorOp, WhereScalarOtherOp
+from flambeau.dialects.aten.creation import ArangeStartStepOp
+from flambeau.dialects.aten.view import UnsqueezeOp
+from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.row import SchemaOp, aten
+from flambeau.dialects.types import Tensor, element_of, shape_of, tensor
+
+
+class TriangleOp(SchemaOp):
+    """One side of a diagonal of the last two dimensions, zero on the other."""
+
+    @staticmethod
+    def infer(x: Tensor, diagonal: int) -> Tensor:
+        if len(shape_of(x)) < 2:
+            raise ValueError(f"input must have at least 2 dimensions, got shape {list(shape_of(x))}")
+        return tensor(element_of(x), shape_of(x))
+
+
+def coordinates(x: SSAValue, diagonal: int) -> tuple[SSAValue, SSAValue]:
+    """The rows moved by the diagonal, as a column, and the columns, as a row; built detached."""
+    rows, columns = shape_of(x)[-2:]
+    down = ArangeStartStepOp(diagonal, rows + diagonal, 1, dtype=i64)
+    return UnsqueezeOp(down, 1).result, ArangeStartStepOp(0, columns, 1, dtype=i64).result
+
+
+def zero_of(x: SSAValue) -> bool | int:
+    """A zero that leaves the element type as it is."""
+    return False if element_of(x) == i1 else 0
+
+
+@aten("tril(Tensor self, SymInt diagonal=0) -> Tensor", keep=True)
+class TrilOp(TriangleOp):
+    """The elements on and below a diagonal, zero above."""
+
+    @staticmethod
+    def numpy(x: Array, diagonal: int) -> Array:
+        return np.tril(x, diagonal)
+
+    @staticmethod
+    def decompose(x: SSAValue, diagonal: int) -> SSAValue:
+        rows, columns = coordinates(x, diagonal)
+        return WhereScalarOtherOp(GeTensorOp(rows, columns), x, zero_of(x)).result
+
+
+@aten("triu(Tensor self, SymInt diagonal=0) -> Tensor")
+class TriuOp(TriangleOp):
+    """The elements on and above a diagonal, zero below."""
+
+    @staticmethod
+    def numpy(x: Array, diagonal: int) -> Array:
+        return np.triu(x, diagonal)
+
+    @staticmethod
+    def decompose(x: SSAValue, diagonal: int) -> SSAValue:
+        rows, columns = coordinates(x, diagonal)
+        return WhereScalarOtherOp(LeTensorOp(rows, columns), x, zero_of(x)).result
