@@ -1,0 +1,394 @@
+/* aten::convolution: one to three spatial dimensions, groups, dilation, transposed, every element type.
+ *
+ * Floats have three fast ways, chosen by layout: channels last runs on conv2d.h with the weight packed on the spot; contiguous images
+ * multiply the weight, as it lies, by columns gathered from the image (im2col of a few pixels at a time); depthwise contiguous images go
+ * row by row. The rest is computed from the definition.
+ */
+#include "conv2d.h"
+#include "loops.h"
+#include "optional.h"
+
+#define SPATIAL 3
+
+typedef enum way { BY_DEFINITION, CHANNELS_LAST, CHANNELS_LAST_DEPTHWISE, BY_COLUMNS, BY_ROWS } way;
+
+/* The problem with its spatial dimensions brought to three, leading ones of size 1. */
+typedef struct problem {
+  fl_tensor *input, *weight, *bias, *out;
+  size_t batch, in_channels, out_channels, groups;
+  size_t in[SPATIAL], out_size[SPATIAL], kernel[SPATIAL];
+  size_t stride[SPATIAL], padding[SPATIAL], dilation[SPATIAL];
+  size_t in_stride[SPATIAL], weight_stride[SPATIAL], out_stride[SPATIAL];
+  int transposed;
+  way way;
+} problem;
+
+/* Columns (pixels) gathered at a time. */
+#define COLUMN_FLOATS 65536
+
+static size_t gathered_pixels(size_t depth, size_t pixels) {
+  const size_t fitting = COLUMN_FLOATS / (depth > 0 ? depth : 1) / FL_PANEL;
+  const size_t panels = fitting < 4 ? 4 : fitting;
+  const size_t wanted = (pixels + FL_PANEL - 1) / FL_PANEL;
+  return (panels < wanted ? panels : wanted) * FL_PANEL;
+}
+
+/* A list of one value for each spatial dimension, or of one for all of them. */
+static fl_status read_list(fl_context *context, const fl_value *value, uint8_t spatial, int64_t least, int64_t otherwise, size_t *to) {
+  int64_t v[SPATIAL];
+  uint32_t count = 0;
+  FL_CHECK(context, fl_get_ints(value, v, SPATIAL, &count) && (count == spatial || count == 1),
+           "stride, padding, dilation and output_padding must be lists of one integer, or one for each spatial dimension");
+  for (uint8_t i = 0; i < SPATIAL; ++i) {
+    const uint8_t lead = (uint8_t)(SPATIAL - spatial);
+    const int64_t x = i < lead ? otherwise : v[count == 1 ? 0 : i - lead];
+    FL_CHECK(context, x >= least && x <= INT32_MAX / 4, "stride and dilation must be positive, and padding not negative");
+    to[i] = (size_t)x;
+  }
+  return FL_OK;
+}
+
+static int is_channels_last(const fl_tensor *t) {
+  const int64_t c = t->sizes[1], h = t->sizes[2], w = t->sizes[3];
+  return (c == 1 || t->strides[1] == 1) && (w == 1 || t->strides[3] == c) && (h == 1 || t->strides[2] == w * c) &&
+         (t->sizes[0] == 1 || t->strides[0] == h * w * c);
+}
+
+static way way_of(const problem *p) {
+  const size_t per_group = p->in_channels / p->groups;
+  if (p->transposed || p->input->dtype != FL_FLOAT32 || p->input->rank > 4) {
+    return BY_DEFINITION;
+  }
+  const int contiguous = fl_is_contiguous(p->input) && fl_is_contiguous(p->out);
+  if (p->input->rank == 4 && !contiguous && is_channels_last(p->input) && is_channels_last(p->out)) {
+    if (p->groups == 1) {
+      return CHANNELS_LAST;
+    }
+    return p->groups == p->in_channels && p->in_channels == p->out_channels ? CHANNELS_LAST_DEPTHWISE : BY_DEFINITION;
+  }
+  if (!contiguous || !fl_is_contiguous(p->weight)) {
+    return BY_DEFINITION;
+  }
+  return per_group == 1 && p->out_channels / p->groups < 4 ? BY_ROWS : BY_COLUMNS;
+}
+
+static fl_status read_problem(fl_context *context, fl_value *const *args, problem *p) {
+  FL_TENSOR_ARGUMENT(input, 0);
+  FL_TENSOR_ARGUMENT(weight, 1);
+  FL_OPTIONAL_TENSOR_ARGUMENT(bias, 2);
+  FL_INT_ARGUMENT(transposed, 6);
+  FL_INT_ARGUMENT(groups, 8);
+  FL_TENSOR_ARGUMENT(out, 9);
+  *p = (problem){.input = input, .weight = weight, .bias = bias, .out = out, .transposed = transposed != 0};
+  FL_CHECK(context, input->rank >= 3 && input->rank <= 5, "the input must have a batch, channels, and one to three spatial dimensions");
+  FL_CHECK(context, weight->rank == input->rank && out->rank == input->rank, "the weight and the result must have the input's number of dimensions");
+  FL_CHECK(context, weight->dtype == input->dtype && out->dtype == input->dtype && (!bias || bias->dtype == input->dtype),
+           "input, weight, bias and result must have one dtype");
+  const uint8_t spatial = (uint8_t)(input->rank - 2), lead = (uint8_t)(SPATIAL - spatial);
+  FL_TRY(read_list(context, args[3], spatial, 1, 1, p->stride));
+  FL_TRY(read_list(context, args[4], spatial, 0, 0, p->padding));
+  FL_TRY(read_list(context, args[5], spatial, 1, 1, p->dilation));
+  size_t output_padding[SPATIAL] = {0};
+  if (transposed) {
+    FL_TRY(read_list(context, args[7], spatial, 0, 0, output_padding));
+  }
+  FL_CHECK(context, groups >= 1 && groups <= INT32_MAX, "there must be at least one group");
+  p->groups = (size_t)groups;
+  p->batch = (size_t)input->sizes[0];
+  p->in_channels = (size_t)input->sizes[1];
+  p->out_channels = (size_t)weight->sizes[transposed ? 1 : 0] * (transposed ? p->groups : 1);
+  FL_CHECK(context, p->out_channels <= INT32_MAX && p->in_channels % p->groups == 0 && p->out_channels % p->groups == 0,
+           "the channels must divide into the groups");
+  FL_CHECK(context, (size_t)weight->sizes[transposed ? 0 : 1] == (transposed ? p->in_channels : p->in_channels / p->groups),
+           "the weight does not fit the input's channels");
+  FL_CHECK(context, !bias || (bias->rank == 1 && (size_t)bias->sizes[0] == p->out_channels), "the bias must have one value for each output channel");
+  int32_t sizes[FL_MAX_RANK] = {input->sizes[0], (int32_t)p->out_channels};
+  for (uint8_t i = 0; i < SPATIAL; ++i) {
+    p->in[i] = p->kernel[i] = p->out_size[i] = 1;
+    if (i < lead) {
+      continue;
+    }
+    const uint8_t d = (uint8_t)(i - lead + 2);
+    p->in[i] = (size_t)input->sizes[d];
+    p->kernel[i] = (size_t)weight->sizes[d];
+    p->in_stride[i] = (size_t)input->strides[d];
+    p->weight_stride[i] = (size_t)weight->strides[d];
+    int64_t size = 0;
+    if (transposed) {
+      FL_CHECK(context, output_padding[i] < p->stride[i] || output_padding[i] < p->dilation[i], "output_padding must be smaller than stride or dilation");
+      size = ((int64_t)p->in[i] - 1) * (int64_t)p->stride[i] - 2 * (int64_t)p->padding[i] +
+             (int64_t)p->dilation[i] * ((int64_t)p->kernel[i] - 1) + (int64_t)output_padding[i] + 1;
+      FL_CHECK(context, p->in[i] >= 1 && p->kernel[i] >= 1 && size >= 1 && size <= INT32_MAX, "the result would be empty");
+    } else {
+      FL_CHECK(context,
+               fl_conv_size(input->sizes[d], weight->sizes[d], (int64_t)p->stride[i], (int64_t)p->padding[i], (int64_t)p->dilation[i], &size),
+               "the kernel must not be empty or larger than the padded input");
+    }
+    p->out_size[i] = (size_t)size;
+    sizes[d] = (int32_t)size;
+  }
+  FL_TRY(fl_resize(context, out, sizes, out->rank));
+  for (uint8_t i = lead; i < SPATIAL; ++i) {
+    p->out_stride[i] = (size_t)out->strides[i - lead + 2];
+  }
+  p->way = way_of(p);
+  return FL_OK;
+}
+
+/* The same as conv2d.h sees it; its weight must still be packed. */
+static fl_conv2d channels_last(const problem *p) {
+  return (fl_conv2d){.batch = p->batch,
+                     .channels = p->in_channels,
+                     .height = p->in[1],
+                     .width = p->in[2],
+                     .out_height = p->out_size[1],
+                     .out_width = p->out_size[2],
+                     .out_channels = p->out_channels,
+                     .kernel_height = p->kernel[1],
+                     .kernel_width = p->kernel[2],
+                     .stride_height = p->stride[1],
+                     .stride_width = p->stride[2],
+                     .padding_height = p->padding[1],
+                     .padding_width = p->padding[2],
+                     .dilation_height = p->dilation[1],
+                     .dilation_width = p->dilation[2],
+                     .input = p->input->data,
+                     .bias = p->bias ? p->bias->data : NULL,
+                     .out = p->out->data};
+}
+
+/* Floats of the packed weight, rounded up to whole cache lines. */
+static size_t packed_weight(const problem *p) {
+  const size_t taps = p->kernel[1] * p->kernel[2];
+  return p->way == CHANNELS_LAST ? fl_packed_size(taps * p->in_channels, p->out_channels) : taps * ((p->in_channels + 15) / 16 * 16);
+}
+
+static size_t scratch_of(const problem *p, int bound) {
+  if (p->way == CHANNELS_LAST) {
+    const fl_conv2d c = channels_last(p);
+    return packed_weight(p) * sizeof(float) + fl_conv2d_scratch_size(&c, bound);
+  }
+  if (p->way == CHANNELS_LAST_DEPTHWISE) {
+    return packed_weight(p) * sizeof(float);
+  }
+  if (p->way == BY_COLUMNS) {
+    const size_t depth = p->in_channels / p->groups * p->kernel[1] * p->kernel[2];
+    return depth * gathered_pixels(depth, p->out_size[1] * p->out_size[2]) * sizeof(float);
+  }
+  return 0;
+}
+
+size_t fl_convolution_scratch(fl_value *const *args, size_t count) {
+  (void)count;
+  fl_context context = {0};
+  problem p;
+  return read_problem(&context, args, &p) == FL_OK ? scratch_of(&p, p.input->dynamic) : 0;
+}
+
+static void run_channels_last(const problem *p, float *scratch) {
+  fl_conv2d c = channels_last(p);
+  const float *weight = p->weight->data;
+  const size_t out_step = (size_t)p->weight->strides[0], in_step = (size_t)p->weight->strides[1];
+  const size_t taps = p->kernel[1] * p->kernel[2];
+  for (size_t tap = 0; tap < taps; ++tap) {
+    const float *from = weight + tap / p->kernel[2] * p->weight_stride[1] + tap % p->kernel[2] * p->weight_stride[2];
+    if (p->way == CHANNELS_LAST_DEPTHWISE) {
+      fl_pack_b(from, 1, p->in_channels, 0, out_step, scratch + tap * ((p->in_channels + 15) / 16 * 16));
+      continue;
+    }
+    for (size_t o = 0; o < p->out_channels; o += FL_PANEL) {
+      const size_t width = p->out_channels - o < FL_PANEL ? p->out_channels - o : FL_PANEL;
+      fl_pack_b(from + o * out_step, p->in_channels, width, in_step, out_step,
+                scratch + (o * taps + tap * FL_PANEL) * p->in_channels);
+    }
+  }
+  c.weight = scratch;
+  if (p->way == CHANNELS_LAST) {
+    fl_conv2d_run(&c, scratch + packed_weight(p));
+  } else {
+    fl_conv2d_depthwise(&c);
+  }
+}
+
+/* Gathers what `count` (<= 16) pixels from `pixel` on see of the image's channels into a panel: [channel, tap][16]. */
+static void gather_panel(const problem *p, const float *image, size_t channels, size_t pixel, size_t count, float *panel) {
+  const size_t area = p->in[1] * p->in[2], taps = p->kernel[1] * p->kernel[2];
+  for (size_t tap = 0; tap < taps; ++tap) {
+    int64_t at[FL_PANEL];
+    int run = count == FL_PANEL;
+    for (size_t j = 0; j < FL_PANEL; ++j) {
+      const size_t q = pixel + j;
+      const int64_t y = (int64_t)(q / p->out_size[2] * p->stride[1] + tap / p->kernel[2] * p->dilation[1]) - (int64_t)p->padding[1];
+      const int64_t x = (int64_t)(q % p->out_size[2] * p->stride[2] + tap % p->kernel[2] * p->dilation[2]) - (int64_t)p->padding[2];
+      const int inside = j < count && y >= 0 && y < (int64_t)p->in[1] && x >= 0 && x < (int64_t)p->in[2];
+      at[j] = inside ? y * (int64_t)p->in[2] + x : -1;
+      run = run && inside && at[j] == at[0] + (int64_t)j;
+    }
+    for (size_t c = 0; c < channels; ++c) {
+      const float *from = image + c * area;
+      float *to = panel + (c * taps + tap) * FL_PANEL;
+      if (run) {
+        memcpy(to, from + at[0], FL_PANEL * sizeof(float));
+        continue;
+      }
+      for (size_t j = 0; j < FL_PANEL; ++j) {
+        to[j] = at[j] >= 0 ? from[at[j]] : 0.0f;
+      }
+    }
+  }
+}
+
+static void run_by_columns(const problem *p, float *scratch) {
+  const size_t channels = p->in_channels / p->groups, outs = p->out_channels / p->groups;
+  const size_t depth = channels * p->kernel[1] * p->kernel[2];
+  const size_t pixels = p->out_size[1] * p->out_size[2];
+  const size_t step = gathered_pixels(depth, pixels);
+  for (size_t n = 0; n < p->batch; ++n) {
+    for (size_t g = 0; g < p->groups; ++g) {
+      const float *image = (const float *)p->input->data + (n * p->in_channels + g * channels) * p->in[1] * p->in[2];
+      const float *weight = (const float *)p->weight->data + g * outs * depth;
+      float *out = (float *)p->out->data + (n * p->out_channels + g * outs) * pixels;
+      for (size_t q = 0; q < pixels; q += step) {
+        const size_t columns = pixels - q < step ? pixels - q : step;
+        for (size_t j = 0; j < columns; j += FL_PANEL) {
+          gather_panel(p, image, channels, q + j, columns - j < FL_PANEL ? columns - j : FL_PANEL, scratch + j * depth);
+        }
+        for (size_t o = 0; o < outs; ++o) {
+          const float start = p->bias ? ((const float *)p->bias->data)[g * outs + o] : 0.0f;
+          for (size_t j = 0; j < columns; ++j) {
+            out[o * pixels + q + j] = start;
+          }
+        }
+        const fl_gemm product = {columns, 1, depth, scratch, NULL, FL_ACTIVATION_NONE, 1};
+        fl_gemm_dense(&product, weight, depth, outs, out + q, pixels, NULL, 0);
+      }
+    }
+  }
+}
+
+/* Contiguous planes with one input channel per group. */
+static void run_by_rows(const problem *p) {
+  const size_t outs = p->out_channels / p->groups;
+  for (size_t plane = 0; plane < p->batch * p->out_channels; ++plane) {
+    const size_t o = plane % p->out_channels;
+    const float *image = (const float *)p->input->data + (plane / p->out_channels * p->in_channels + o / outs) * p->in[1] * p->in[2];
+    const float *weight = (const float *)p->weight->data + o * p->kernel[1] * p->kernel[2];
+    float *out = (float *)p->out->data + plane * p->out_size[1] * p->out_size[2];
+    const float start = p->bias ? ((const float *)p->bias->data)[o] : 0.0f;
+    for (size_t y = 0; y < p->out_size[1]; ++y, out += p->out_size[2]) {
+      for (size_t x = 0; x < p->out_size[2]; ++x) {
+        out[x] = start;
+      }
+      for (size_t tap = 0; tap < p->kernel[1] * p->kernel[2]; ++tap) {
+        const int64_t row = (int64_t)(y * p->stride[1] + tap / p->kernel[2] * p->dilation[1]) - (int64_t)p->padding[1];
+        if (row < 0 || row >= (int64_t)p->in[1]) {
+          continue;
+        }
+        /* The outputs whose tap falls within the row. */
+        const int64_t shift = (int64_t)(tap % p->kernel[2] * p->dilation[2]) - (int64_t)p->padding[2];
+        const int64_t stride = (int64_t)p->stride[2], last = (int64_t)p->in[2] - 1 - shift;
+        const int64_t begin = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
+        const int64_t end = last < 0 ? 0 : last / stride + 1 < (int64_t)p->out_size[2] ? last / stride + 1 : (int64_t)p->out_size[2];
+        const float *from = image + row * (int64_t)p->in[2];
+        const float w = weight[tap];
+        if (stride == 1) {
+          for (int64_t x = begin; x < end; ++x) {
+            out[x] += w * from[x + shift];
+          }
+        } else {
+          for (int64_t x = begin; x < end; ++x) {
+            out[x] += w * from[x * stride + shift];
+          }
+        }
+      }
+    }
+  }
+}
+
+/* Where tap k of output position `at` reads along dimension i; -1: nowhere. */
+static int64_t source(const problem *p, int i, size_t at, size_t k) {
+  if (!p->transposed) {
+    const int64_t x = (int64_t)(at * p->stride[i] + k * p->dilation[i]) - (int64_t)p->padding[i];
+    return x < (int64_t)p->in[i] ? x : -1;
+  }
+  const int64_t x = (int64_t)(at + p->padding[i]) - (int64_t)(k * p->dilation[i]);
+  const int64_t stride = (int64_t)p->stride[i];
+  return x >= 0 && x % stride == 0 && x / stride < (int64_t)p->in[i] ? x / stride : -1;
+}
+
+/* One element of the result. w_out, w_in: the weight's strides along output and input channels. */
+static void run_element(const problem *p, size_t n, size_t o, const size_t *at) {
+  const fl_tensor *in = p->input, *weight = p->weight;
+  const size_t channels = p->in_channels / p->groups, outs = p->out_channels / p->groups;
+  const size_t first = o / outs * channels;
+  const size_t in_step = (size_t)in->strides[1];
+  const size_t weight_step = (size_t)weight->strides[p->transposed ? 0 : 1];
+  const size_t weight_start = p->transposed ? first * weight_step + o % outs * (size_t)weight->strides[1] : o * (size_t)weight->strides[0];
+  const int real = fl_is_float(in->dtype);
+  double sum = p->bias && real ? fl_read_real(p->bias->dtype, p->bias->data, o) : 0.0;
+  uint64_t whole = p->bias && !real ? fl_read_integer(p->bias->dtype, p->bias->data, o) : 0;
+  for (size_t a = 0; a < p->kernel[0]; ++a) {
+    const int64_t z = source(p, 0, at[0], a);
+    for (size_t b = 0; z >= 0 && b < p->kernel[1]; ++b) {
+      const int64_t y = source(p, 1, at[1], b);
+      for (size_t c = 0; y >= 0 && c < p->kernel[2]; ++c) {
+        const int64_t x = source(p, 2, at[2], c);
+        if (x < 0) {
+          continue;
+        }
+        size_t from = n * (size_t)in->strides[0] + first * in_step + (size_t)z * p->in_stride[0] + (size_t)y * p->in_stride[1] +
+                      (size_t)x * p->in_stride[2];
+        size_t w = weight_start + a * p->weight_stride[0] + b * p->weight_stride[1] + c * p->weight_stride[2];
+        for (size_t i = 0; i < channels; ++i, from += in_step, w += weight_step) {
+          if (in->dtype == FL_FLOAT32) {
+            sum += (double)(((const float *)in->data)[from] * ((const float *)weight->data)[w]);
+          } else if (real) {
+            sum += fl_read_real(in->dtype, in->data, from) * fl_read_real(weight->dtype, weight->data, w);
+          } else {
+            whole += fl_read_integer(in->dtype, in->data, from) * fl_read_integer(weight->dtype, weight->data, w);
+          }
+        }
+      }
+    }
+  }
+  const size_t to = n * (size_t)p->out->strides[0] + o * (size_t)p->out->strides[1] + at[0] * p->out_stride[0] + at[1] * p->out_stride[1] +
+                    at[2] * p->out_stride[2];
+  if (real) {
+    fl_write_real(p->out->dtype, p->out->data, to, sum);
+  } else {
+    fl_write_integer(p->out->dtype, p->out->data, to, whole);
+  }
+}
+
+static void run_by_definition(const problem *p) {
+  for (size_t n = 0; n < p->batch; ++n) {
+    for (size_t o = 0; o < p->out_channels; ++o) {
+      size_t at[SPATIAL];
+      for (at[0] = 0; at[0] < p->out_size[0]; ++at[0]) {
+        for (at[1] = 0; at[1] < p->out_size[1]; ++at[1]) {
+          for (at[2] = 0; at[2] < p->out_size[2]; ++at[2]) {
+            run_element(p, n, o, at);
+          }
+        }
+      }
+    }
+  }
+}
+
+fl_status fl_convolution_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  problem p;
+  FL_TRY(read_problem(context, args, &p));
+  if (fl_numel(p.out) == 0) {
+    return FL_OK;
+  }
+  FL_CHECK(context, context->scratch_size >= scratch_of(&p, 0), "the kernel was given too little scratch memory");
+  switch (p.way) {
+    case CHANNELS_LAST:
+    case CHANNELS_LAST_DEPTHWISE: run_channels_last(&p, context->scratch); break;
+    case BY_COLUMNS: run_by_columns(&p, context->scratch); break;
+    case BY_ROWS: run_by_rows(&p); break;
+    case BY_DEFINITION: run_by_definition(&p); break;
+  }
+  return FL_OK;
+}
