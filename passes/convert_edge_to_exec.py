@@ -14,22 +14,20 @@ from xdsl.passes import ModulePass
 
 from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.instructions import ReturnOp as ExecReturnOp
-from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.exec.slots import (
+from flambeau.dialects.exec.literals import (
     BoolListOp,
     BoolOp,
-    ConstantOp,
     DoubleListOp,
     DoubleOp,
     IntListOp,
     IntOp,
     NoneOp,
     OptionalTensorListOp,
-    StateOp,
     StringOp,
     TensorListOp,
-    TensorOp,
 )
+from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.exec.slots import ConstantOp, StateOp, TensorOp
 from flambeau.dialects.exec.target import find_target
 from flambeau.dialects.interface import IN_SPEC, OUT_SPEC, Constant, inputs_of, outputs_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalStoreOp

@@ -1,5 +1,17 @@
 """The numpy interpreter: runs a module at any level below `aten`, by the meaning of each row."""
 
-from flambeau.runtime.interpreter.functional import FunctionProgram, InterpreterError
+from xdsl.dialects.builtin import ModuleOp
 
-__all__ = ["FunctionProgram", "InterpreterError"]
+from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.runtime.interpreter.functional import FunctionProgram, InterpreterError, Leaf, Observer
+from flambeau.runtime.interpreter.planned import MethodProgram
+
+__all__ = ["FunctionProgram", "InterpreterError", "Leaf", "MethodProgram", "Observer", "interpret"]
+
+
+def interpret(module: ModuleOp, context: FlambeauContext) -> FunctionProgram | MethodProgram:
+    """The program that runs a module: of functions, or of `exec` methods."""
+    if any(isinstance(op, MethodOp) for op in module.body.block.ops):
+        return MethodProgram(module, context)
+    return FunctionProgram(module, context)

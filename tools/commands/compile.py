@@ -1,0 +1,80 @@
+"""`flambeau compile`."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from flambeau.dialects.exec.target import find_target
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.passes.pipelines import PipelineOptions
+from flambeau.tools.compiler import STAGES, Compilation, StageError, write_module
+from flambeau.tools.reports import MemoryReport, memory_reports
+from flambeau.tools.sources import load_source
+
+
+def compile_command(
+    model: str,
+    output: Path | None,
+    *,
+    target: str,
+    emit: str,
+    to: str,
+    dump_dir: Path | None,
+    preserve: tuple[str, ...],
+    json: bool,
+) -> None:
+    """Compiles `model` and writes `output` (by default the model's name beside the current folder). Raises ValueError, OSError."""
+    if emit not in ("pte", "mlir"):
+        raise StageError(f"--emit is pte or mlir, not {emit!r}")
+    if to not in STAGES:
+        raise StageError(f"there is no stage {to!r}; there are {', '.join(STAGES)}")
+    find_target(target)
+    path = output or Path(f"{Path(model.partition(':')[0].rpartition('.')[2] if ':' in model else model).stem}.{emit}")
+    console = Console(stderr=True)
+    context = FlambeauContext()
+    start = time.perf_counter()
+    with console.status(f"reading {model}"):
+        module = load_source(model, context)
+    imported = time.perf_counter() - start
+    compilation = Compilation(module, context, PipelineOptions(target=target, preserve=preserve), dump_dir)
+    with console.status(f"compiling {model}"):
+        if emit == "mlir":
+            compilation.to(to)
+            write_module(compilation.module, context, path)
+            size = path.stat().st_size
+        else:
+            data = compilation.emit()
+            path.write_bytes(data)
+            size = len(data)
+    memory = memory_reports(compilation.module)
+    if json:
+        report = {
+            "output": str(path),
+            "bytes": size,
+            "import_seconds": imported,
+            "stages": [vars(record) for record in compilation.records],
+            "methods": {name: vars(item) for name, item in memory.items()},
+        }
+        json_module.dump(report, sys.stdout, indent=2)
+        sys.stdout.write("\n")
+        return
+    _print_report(console, compilation, memory, path, size, imported)
+
+
+def _print_report(
+    console: Console, compilation: Compilation, memory: dict[str, MemoryReport], path: Path, size: int, imported: float
+) -> None:
+    table = Table("stage", "operations", "seconds", box=None, header_style="bold")
+    for record in compilation.records:
+        seconds = imported if record is compilation.records[0] else record.seconds
+        table.add_row(record.stage, str(record.operations), f"{seconds:.3f}")
+    console.print(table)
+    for name, item in memory.items():
+        console.print(f"{name}: {item.describe()}", highlight=False)
+    console.print(f"{path}: {size} bytes", highlight=False)

@@ -1,0 +1,94 @@
+"""`flambeau inspect`."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from flambeau.dialects.interface import inputs_of, outputs_of
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.row import SchemaOp
+from flambeau.tools.compiler import stage_of
+from flambeau.tools.programs import read_program
+from flambeau.tools.reports import describe_method, describe_weights, methods_of
+
+
+def inspect_command(program: Path, *, json: bool) -> None:
+    """Describes `program` on stdout. Raises ValueError, OSError."""
+    context = FlambeauContext()
+    module = read_program(program, context)
+    report = describe_program(module)
+    report["file_bytes"] = program.stat().st_size
+    if json:
+        json_module.dump(report, sys.stdout, indent=2)
+        sys.stdout.write("\n")
+        return
+    _print(report)
+
+
+def describe_program(module: ModuleOp) -> dict[str, Any]:
+    """Everything about a module, for JSON."""
+    methods: dict[str, Any] = {name: describe_method(method) for name, method in methods_of(module).items()}
+    for op in module.body.block.ops:
+        if isinstance(op, FuncOp):
+            methods[op.sym_name.data] = _describe_function(op)
+    weights = describe_weights(module)
+    return {
+        "stage": stage_of(module),
+        "methods": methods,
+        "weights": weights,
+        "weight_bytes": sum(item["bytes"] for item in weights),
+    }
+
+
+def _describe_function(function: FuncOp) -> dict[str, Any]:
+    kinds = iter(function.function_type.inputs)
+    results = iter(function.function_type.outputs)
+    operators = Counter(op.name for op in function.walk() if isinstance(op, SchemaOp))
+    return {
+        "inputs": [{"name": leaf.name, "type": str(next(kinds)) if leaf.is_tensor else repr(leaf.value)} for leaf in inputs_of(function)],
+        "outputs": [
+            {"name": leaf.name, "type": str(next(results)) if leaf.is_tensor else repr(leaf.value)} for leaf in outputs_of(function)
+        ],
+        "instructions": sum(operators.values()),
+        "operators": dict(sorted(operators.items())),
+    }
+
+
+def _print(report: dict[str, Any]) -> None:
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    console.print(
+        f"stage {report['stage']}, {report['file_bytes']} bytes, {report['weight_bytes']} of them in {len(report['weights'])} weights"
+    )
+    for name, method in report["methods"].items():
+        console.print(f"\nmethod {name}: {method['instructions']} instructions", style="bold")
+        if "arenas" in method:
+            bound = method["arena_lower_bound"]
+            console.print(f"  arenas {method['arenas']} bytes" + (f" (lower bound {bound})" if bound is not None else ""))
+        for kind in ("inputs", "outputs"):
+            for item in method[kind]:
+                shape = f" {item['dtype']} {item['shape']}" if "shape" in item else f" {item['type']}"
+                order = f" dim order {item['dim_order']}" if "dim_order" in item else ""
+                console.print(f"  {kind[:-1]} {item['name']}:{shape}{order}", markup=False)
+        table = Table("operator", "calls", box=None, header_style="bold")
+        for operator, count in sorted(method["operators"].items(), key=lambda item: (-item[1], item[0])):
+            table.add_row(operator, str(count))
+        for delegate, count in method.get("delegates", {}).items():
+            table.add_row(f"delegate {delegate}", str(count))
+        console.print(table)
+    if report["weights"]:
+        table = Table("weight", "type", "bytes", box=None, header_style="bold")
+        for item in report["weights"][:20]:
+            table.add_row(item["name"], f"{item['dtype']} {item['shape']}", str(item["bytes"]))
+        if len(report["weights"]) > 20:
+            rest = report["weights"][20:]
+            table.add_row(f"and {len(rest)} more", "", str(sum(item["bytes"] for item in rest)))
+        console.print(table)

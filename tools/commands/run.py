@@ -1,0 +1,72 @@
+"""`flambeau run`."""
+
+from __future__ import annotations
+
+import json as json_module
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.tools.compiler import stage_of
+from flambeau.tools.programs import EngineError, make_engine, read_program
+
+Runner = Callable[[Sequence[Any]], list[Any]]
+
+
+def parse_input(text: str) -> Any:
+    """An input from the command line: a `.npy` file, a number, `true`, `false` or `none`. Raises ValueError."""
+    words: dict[str, bool | None] = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    path = Path(text)
+    if not path.is_file():
+        raise EngineError(f"no such file: {text}")
+    try:
+        return np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise EngineError(f"{text} is not a .npy file: {error}") from error
+
+
+def run_command(
+    program: Path, inputs: Sequence[str], output: Path | None, *, method: str, engine: str | None, repeat: int, json: bool
+) -> None:
+    """Runs `program` and writes or prints its outputs. Raises ValueError, OSError."""
+    context = FlambeauContext()
+    module = read_program(program, context)
+    runner = make_engine(engine, module, context, method, program)
+    values = [parse_input(text) for text in inputs]
+    console = Console(stderr=True, highlight=False)
+    times: list[float] = []
+    results: list[Any] = []
+    with console.status(f"running {program}"):
+        for _ in range(repeat):
+            start = time.perf_counter()
+            results = runner(values)
+            times.append((time.perf_counter() - start) * 1e3)
+    arrays = {f"output_{index}": np.asarray(value) for index, value in enumerate(results) if value is not None}
+    if output is not None:
+        np.savez(output, **arrays)  # pyright: ignore[reportArgumentType] - numpy's stub takes a keyword of its own for one of ours
+    if json:
+        report: dict[str, Any] = {"stage": stage_of(module), "milliseconds": times}
+        report["outputs"] = {name: array.tolist() for name, array in arrays.items()} if output is None else str(output)
+        json_module.dump(report, sys.stdout)
+        sys.stdout.write("\n")
+        return
+    if output is None:
+        for name, array in arrays.items():
+            print(f"{name}: {array.dtype} {list(array.shape)}")
+            print(np.array2string(array, threshold=64, precision=6))
+    if repeat > 1:
+        console.print(f"{repeat} runs: median {statistics.median(times):.3f} ms, least {min(times):.3f} ms")

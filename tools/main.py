@@ -1,0 +1,95 @@
+"""`flambeau`: compile, run and inspect programs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flambeau.tools.commands.compile import compile_command
+from flambeau.tools.commands.inspect import inspect_command
+from flambeau.tools.commands.run import run_command
+
+app = typer.Typer(
+    name="flambeau",
+    help="Takes PyTorch programs to devices, through compiler IR that can be read, run and changed.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+@app.command("compile")
+def _compile(
+    model: Annotated[str, typer.Argument(help="a .pt2 file, a .mlir file of any stage, or package.module:factory")],
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="the .pte to write, or the .mlir with --emit mlir")] = None,
+    target: Annotated[str, typer.Option(help="what the program may use: executorch or flambeau")] = "executorch",
+    emit: Annotated[str, typer.Option(help="pte or mlir")] = "pte",
+    to: Annotated[str, typer.Option(help="with --emit mlir: stop at aten, core, edge, exec or planned")] = "planned",
+    dump_dir: Annotated[Path | None, typer.Option(help="write the IR of each stage into this folder")] = None,
+    preserve: Annotated[list[str] | None, typer.Option(help="keep this operator whole; may be given again")] = None,
+    json: Annotated[bool, typer.Option("--json", help="print the report as JSON on stdout")] = False,
+) -> None:
+    """Compile MODEL to a .pte, or to the IR of a stage."""
+    compile_command(model, output, target=target, emit=emit, to=to, dump_dir=dump_dir, preserve=tuple(preserve or ()), json=json)
+
+
+@app.command("run")
+def _run(
+    program: Annotated[Path, typer.Argument(help="a .pte, or a .mlir of any stage")],
+    inputs: Annotated[
+        list[str] | None, typer.Option("--input", help="a .npy file or a number, true, false, none; one per input, in order")
+    ] = None,
+    output: Annotated[Path | None, typer.Option(help="an .npz file for the outputs")] = None,
+    method: Annotated[str, typer.Option(help="the method to run")] = "forward",
+    engine: Annotated[str | None, typer.Option(help="c, numpy or torch (only for aten); by default what fits the program")] = None,
+    repeat: Annotated[int, typer.Option(min=1, help="run this often and report the times")] = 1,
+    json: Annotated[bool, typer.Option("--json", help="print outputs and times as JSON on stdout")] = False,
+) -> None:
+    """Run PROGRAM on inputs."""
+    run_command(program, inputs or [], output, method=method, engine=engine, repeat=repeat, json=json)
+
+
+@app.command("inspect")
+def _inspect(
+    program: Annotated[Path, typer.Argument(help="a .pte, or a .mlir of any stage")],
+    json: Annotated[bool, typer.Option("--json", help="print JSON on stdout")] = False,
+) -> None:
+    """Show methods, inputs, outputs, operators, delegates, memory and weights of PROGRAM."""
+    inspect_command(program, json=json)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the tool on `argv` (`sys.argv[1:]` by default); returns the exit status. Any failure is one line on stderr."""
+    try:
+        app(args=None if argv is None else list(argv), standalone_mode=True)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 1
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        if os.environ.get("FLAMBEAU_DEBUG"):
+            raise
+        print(describe(error), file=sys.stderr)
+        return 1
+    return 0
+
+
+def describe(error: Exception) -> str:
+    """A failure in one line (a list of several problems keeps its lines)."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"error: {error.filename}: {error.strerror}"
+    if isinstance(error, ValueError | RuntimeError):
+        text = str(error)
+        return text if ": error: " in text else f"error: {text}"
+    kind = type(error).__name__
+    return f"error: internal error, {kind}: {error}; FLAMBEAU_DEBUG=1 shows where"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""Programs in files and in hand: reading them, and running them with the engine that fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.text import read_module
+from flambeau.runtime.emit import read_pte
+from flambeau.tools.compiler import Compilation, stage_of
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+ENGINES = ("c", "numpy", "torch")
+"""What runs a program: the C runtime, the numpy interpreter, or torch itself (for the aten level)."""
+
+Runner = Callable[[Sequence[Any]], list[Any]]
+
+
+class EngineError(ValueError):
+    """A program that the chosen engine cannot run, or inputs that are not there."""
+
+
+def read_program(path: Path, context: FlambeauContext) -> ModuleOp:
+    """The module in a `.pte` or a `.mlir` file. Raises EngineError, IRError, PteError, OSError."""
+    if not path.is_file():
+        raise EngineError(f"no such file: {path}")
+    if path.suffix == ".mlir":
+        return read_module(path, context).module
+    return read_pte(path.read_bytes(), context)
+
+
+def make_engine(engine: str | None, module: ModuleOp, context: FlambeauContext, method: str, path: Path | None = None) -> Runner:
+    """A function from the leaves of a method's inputs to those of its outputs.
+
+    Args:
+        engine: one of ENGINES; by default `torch` for the aten stage, `c` for a `.pte`, `numpy` for the rest.
+        module: the program. The engine `c` compiles a copy of it to a `.pte` unless `path` is one.
+        context: owns the weights.
+        method: the method to run.
+        path: the file the module came from.
+
+    Raises:
+        EngineError: no such engine, or one that cannot run this stage.
+    """
+    stage = stage_of(module)
+    is_pte = path is not None and path.suffix == ".pte"
+    chosen = engine or ("torch" if stage == "aten" else "c" if is_pte else "numpy")
+    match chosen:
+        case "torch":
+            if stage not in ("aten", "core"):
+                raise EngineError(f"torch runs the stages aten and core, not {stage}; use the engine numpy or c")
+            from flambeau.frontends.torch_export.evaluate import run_aten
+
+            return lambda inputs: run_aten(module, context, inputs, method)
+        case "numpy":
+            if stage == "aten":
+                raise EngineError("numpy runs the stages from core on; use the engine torch, or compile first")
+            from flambeau.runtime.interpreter import interpret
+
+            program = interpret(module, context)
+            return lambda inputs: program.run(method, inputs)
+        case "c":
+            from flambeau.runtime import Runtime
+
+            data = path.read_bytes() if is_pte and path is not None else Compilation(module.clone(), context).emit()
+            loaded = Runtime.get().load_program(data).load_method(method)
+            return lambda inputs: loaded.execute(inputs)
+        case _:
+            raise EngineError(f"there is no engine {chosen!r}; there are {', '.join(ENGINES)}")
