@@ -23,7 +23,7 @@ def out_variant(schema: Schema) -> Schema | None:
     ATen's are looked up in the schema table by their signature. Other namespaces follow ATen's naming: `linear` -> `linear.out`,
     `x.y` -> `x.y_out`.
     """
-    if schema.namespace not in ("aten",):
+    if schema.namespace != "aten":
         return _derived(schema)
     wanted = _signature(schema)
     without_options = [item for item in wanted if item[0] not in TENSOR_OPTIONS]

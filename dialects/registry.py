@@ -26,6 +26,10 @@ LEVELS = ("aten", "core", "edge")
 """The dialects whose operators come from ATen's schemas."""
 
 
+_WITHOUT_ROWS = ("core", "delegate", "exec", "ml_program")
+"""Dialects without rows of their own: `core` takes ATen's, the rest are declared in xDSL's way."""
+
+
 @cache
 def dialect_names() -> tuple[str, ...]:
     """The names of our dialects: the folders of this package."""
@@ -36,10 +40,11 @@ def dialect_names() -> tuple[str, ...]:
 def load_rows() -> dict[str, dict[str, type[SchemaOp]]]:
     """Every row of every dialect: dialect -> operator name -> class."""
     for dialect in dialect_names():
+        if dialect in _WITHOUT_ROWS:
+            continue
         package = importlib.import_module(f"flambeau.dialects.{dialect}")
-        if dialect not in ("core", "edge"):
-            for module in pkgutil.iter_modules(package.__path__):
-                importlib.import_module(f"flambeau.dialects.{dialect}.{module.name}")
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"flambeau.dialects.{dialect}.{module.name}")
     return ROWS
 
 
@@ -67,13 +72,12 @@ def find_op(name: str) -> type[SchemaOp] | None:
     """The class of a schema operation by its full name (`aten.add.Tensor`, `edge.view_copy`, `fused.linear`); None when there is none."""
     dialect, _, short = name.partition(".")
     rows = load_rows()
-    if dialect not in LEVELS:
+    if dialect not in LEVELS or short in rows.get(dialect, {}):
         return rows.get(dialect, {}).get(short)
-    found = rows["aten"].get(short)
     if dialect == "aten":
-        if found is None and (schema := find_schema(short)) is not None:
-            return table_op(dialect, schema)
-        return found
+        schema = find_schema(short)
+        return table_op(dialect, schema) if schema is not None else None
+    found = rows["aten"].get(short)
     if dialect == "edge" and (found is None or found.schema.is_view):
         base, dot, overload = short.partition(".")
         found = rows["aten"].get(base.removesuffix("_copy") + dot + overload) if base.endswith("_copy") else None
@@ -83,8 +87,8 @@ def find_op(name: str) -> type[SchemaOp] | None:
 def level_ops(level: str) -> Iterator[type[SchemaOp]]:
     """The classes with a row in a dialect, in name order."""
     rows = load_rows()
+    yield from (rows[level][name] for name in sorted(rows.get(level, {})))
     if level not in ("core", "edge"):
-        yield from (rows[level][name] for name in sorted(rows.get(level, {})))
         return
     for name in sorted(rows["aten"]):
         found = rows["aten"][name]

@@ -90,7 +90,7 @@ class EdgeProgramManager:
         return EdgeProgramManager(module, self.context, self._options)
 
     def to_backend(self, backend: str) -> EdgeProgramManager:
-        """A manager of the program in which what `backend` can take is delegated to it. Raises BackendError when there is no such backend."""
+        """A manager of the program in which what `backend` can take is delegated to it. Raises PassError when there is no such backend."""
         return self.transform(f"delegate{{backends={backend}}}")
 
     def to_executorch(self) -> ExecutorchProgramManager:

@@ -42,9 +42,7 @@ def _compile(
 @app.command("run")
 def _run(
     program: Annotated[Path, typer.Argument(help="a .pte, or a .mlir of any stage")],
-    inputs: Annotated[
-        list[str] | None, typer.Option("--input", help="a .npy file or a number, true, false, none; one per input, in order")
-    ] = None,
+    inputs: Annotated[list[str] | None, typer.Option("--input", help="a .npy file, a number, true, false or none; one per input")] = None,
     output: Annotated[Path | None, typer.Option(help="an .npz file for the outputs")] = None,
     method: Annotated[str, typer.Option(help="the method to run")] = "forward",
     engine: Annotated[str | None, typer.Option(help="c, numpy or torch (only for aten); by default what fits the program")] = None,

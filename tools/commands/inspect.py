@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as json_module
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ from rich.console import Console
 from rich.table import Table
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
 
-from flambeau.dialects.interface import inputs_of, outputs_of
+from flambeau.dialects.interface import Leaf, inputs_of, outputs_of
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.row import SchemaOp
 from flambeau.tools.compiler import stage_of
@@ -61,6 +63,10 @@ def _describe_function(function: FuncOp) -> dict[str, Any]:
         "instructions": sum(operators.values()),
         "operators": dict(sorted(operators.items())),
     }
+
+
+def _describe_leaf(leaf: Leaf, kinds: Iterator[Attribute]) -> dict[str, Any]:
+    return {"name": leaf.name, "type": str(next(kinds)) if leaf.is_tensor else repr(leaf.value)}
 
 
 def _print(report: dict[str, Any]) -> None:

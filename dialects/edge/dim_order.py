@@ -1,0 +1,34 @@
+"""Operators that move a tensor to another dim order (ExecuTorch's `dim_order_ops`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.ir import Attribute
+
+from flambeau.dialects.edge.layout import with_dim_order
+from flambeau.dialects.lazy import Array
+from flambeau.dialects.row import SchemaOp, row
+from flambeau.dialects.types import Tensor, element_of, numpy_dtype, tensor
+
+
+@row(
+    "edge",
+    "dim_order_ops",
+    "_to_dim_order_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None,"
+    " bool non_blocking=False, int[]? dim_order=None) -> Tensor",
+)
+class ToDimOrderCopyOp(SchemaOp):
+    """The same elements in another dim order, perhaps in another element type."""
+
+    @staticmethod
+    def infer(
+        x: Tensor, dtype: Attribute | None, layout: Any, device: Any, pin_memory: Any, non_blocking: bool, dim_order: Sequence[int] | None
+    ) -> Tensor:
+        kind = tensor(dtype or element_of(x), x.get_shape(), x.encoding)
+        return kind if dim_order is None else with_dim_order(kind, dim_order)
+
+    @staticmethod
+    def numpy(x: Array, dtype: Attribute | None, *_: Any) -> Array:
+        return x if dtype is None else x.astype(numpy_dtype(dtype))
