@@ -290,12 +290,18 @@ class ReturnOp(IRDLOperation):
         return op
 
 
+COPY_INDEX = "executorch_prim::et_copy_index.tensor"
+"""The kernel that writes one entry of its first argument and returns nothing."""
+
+
 def reads_and_writes(op: Operation) -> tuple[tuple[SSAValue, ...], tuple[SSAValue, ...]]:
     """The tensor slots whose bytes an instruction reads, and those that it writes, lists taken apart.
 
     An argument that is returned is written; unless it is an out, it is read too.
     """
     match op:
+        case CallOp() if op.operator.data == COPY_INDEX:
+            return _tensors(op.ins[1:]), _tensors(op.ins[:1])
         case CallOp():
             returned = _tensors(op.returns)
             return _tensors(op.ins), tuple(dict.fromkeys((*_tensors(op.outs), *returned)))

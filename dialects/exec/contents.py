@@ -1,0 +1,432 @@
+"""Which slots hold what they should, at each instruction of a method, whatever path led there.
+
+A slot is *whole* when every one of its bytes was last written through itself or through a view of the same content, and *broken* where
+another content was written since. The analysis follows writes through arenas, moves of storage, and jumps, to a fixpoint; it knows nothing
+of how memory was planned.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from itertools import pairwise
+from typing import TypeAlias
+
+from xdsl.ir import SSAValue
+
+from flambeau.dialects.exec.instructions import CallOp, InstructionOp, JumpFalseOp, LabelOp, MoveOp, reads_and_writes
+from flambeau.dialects.exec.literals import BoolOp
+from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.exec.slots import ConstantOp, ReuseOp, StateOp, TensorSlotOp, ViewOp, nbytes, root_of
+
+Span: TypeAlias = tuple[int, int]
+Place: TypeAlias = tuple[int, int]
+"""Arena and byte offset. Arenas below 1 are not real: each stands for the memory of one constant or of one slot without a place."""
+
+ALIASING = "executorch_prim::et_view.default"
+"""The kernel whose result has the storage of its first argument."""
+
+
+class Fault(Enum):
+    """What is wrong where a method touches a slot."""
+
+    BROKEN = "it reads a slot that another content has overwritten, or that nothing has written"
+    LOST = "the method ends, and an output or a state is broken"
+    CONSTANT = "it writes the bytes of a constant"
+    NOWHERE = "it writes a slot that has no memory"
+    OVERLAP = "it writes over bytes that it reads, through a slot that does not reuse them"
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A place where a method goes wrong.
+
+    Attributes:
+        instruction: the index of the instruction, labels not counted; the number of instructions for the end of the method.
+        op: the instruction; None for the end of the method.
+        slot: the slot that is read or written.
+        other: the slot through which its bytes were overwritten, or that it overlaps with.
+        writer: the index of the instruction that did so; -1 for the caller, which sets inputs before the first.
+        owners: the slots through which the bytes of `slot` were last written.
+    """
+
+    fault: Fault
+    instruction: int
+    op: InstructionOp | None
+    slot: SSAValue
+    other: SSAValue | None = None
+    writer: int | None = None
+    owners: tuple[SSAValue, ...] = ()
+
+
+@dataclass
+class _Owners:
+    """Who wrote the bytes of one arena: disjoint spans in order, each with the contents that may have been written there last."""
+
+    starts: list[int] = field(default_factory=list[int])
+    ends: list[int] = field(default_factory=list[int])
+    sets: list[frozenset[int]] = field(default_factory=list[frozenset[int]])
+
+    def overlapping(self, low: int, high: int) -> Iterator[tuple[int, int, frozenset[int]]]:
+        """The spans that share bytes with [low, high), cut to it."""
+        for index in range(bisect_right(self.ends, low), bisect_left(self.starts, high)):
+            yield max(self.starts[index], low), min(self.ends[index], high), self.sets[index]
+
+    def assign(self, low: int, high: int, owners: frozenset[int]) -> None:
+        """Gives [low, high) to `owners`."""
+        first, last = bisect_right(self.ends, low), bisect_left(self.starts, high)
+        pieces: list[tuple[int, int, frozenset[int]]] = []
+        if first < last and self.starts[first] < low:
+            pieces.append((self.starts[first], low, self.sets[first]))
+        pieces.append((low, high, owners))
+        if first < last and self.ends[last - 1] > high:
+            pieces.append((high, self.ends[last - 1], self.sets[last - 1]))
+        self.starts[first:last] = [piece[0] for piece in pieces]
+        self.ends[first:last] = [piece[1] for piece in pieces]
+        self.sets[first:last] = [piece[2] for piece in pieces]
+
+    def copy(self) -> "_Owners":
+        """A copy that changes on its own."""
+        return _Owners(self.starts[:], self.ends[:], self.sets[:])
+
+    def joined(self, other: "_Owners") -> "_Owners":
+        """Who may have written each byte, when either may hold."""
+        edges = sorted({*self.starts, *self.ends, *other.starts, *other.ends})
+        result = _Owners()
+        for low, high in pairwise(edges):
+            owners = frozenset[int]().union(*(found for side in (self, other) for _, _, found in side.overlapping(low, high)))
+            if not owners:
+                continue
+            if result.ends and result.ends[-1] == low and result.sets[-1] == owners:
+                result.ends[-1] = high
+            else:
+                result.starts.append(low)
+                result.ends.append(high)
+                result.sets.append(owners)
+        return result
+
+
+def _added(spans: tuple[Span, ...], low: int, high: int) -> tuple[Span, ...]:
+    result: list[Span] = []
+    for start, end in spans:
+        if end < low or start > high:
+            result.append((start, end))
+        else:
+            low, high = min(low, start), max(high, end)
+    return tuple(sorted([*result, (low, high)]))
+
+
+def _removed(spans: tuple[Span, ...], low: int, high: int) -> tuple[Span, ...]:
+    result: list[Span] = []
+    for start, end in spans:
+        if start < min(end, low):
+            result.append((start, min(end, low)))
+        if max(start, high) < end:
+            result.append((max(start, high), end))
+    return tuple(result)
+
+
+def _common(left: tuple[Span, ...], right: tuple[Span, ...]) -> tuple[Span, ...]:
+    pairs = ((max(a, c), min(b, d)) for a, b in left for c, d in right)
+    return tuple(sorted((low, high) for low, high in pairs if low < high))
+
+
+@dataclass
+class _State:
+    """What is known before an instruction.
+
+    Attributes:
+        owners: by arena.
+        whole: the spans of each slot that hold its content, counted from its start; absent for none.
+        moved: the places that a slot may have, where they are not those it was declared with.
+    """
+
+    owners: dict[int, _Owners] = field(default_factory=dict[int, _Owners])
+    whole: dict[int, tuple[Span, ...]] = field(default_factory=dict[int, tuple[Span, ...]])
+    moved: dict[int, frozenset[Place]] = field(default_factory=dict[int, frozenset[Place]])
+
+    def copy(self) -> "_State":
+        return _State({arena: owners.copy() for arena, owners in self.owners.items()}, dict(self.whole), dict(self.moved))
+
+
+class ContentAnalysis:
+    """The analysis of one method.
+
+    Linear in the instructions but for two things: the spans of an arena are kept in a sorted list, and paths that meet are compared.
+    """
+
+    def __init__(self, method: MethodOp):
+        self.method = method
+        self.slots: list[SSAValue] = [op.slot for op in method.slots if isinstance(op, TensorSlotOp)]
+        self.index = {slot: index for index, slot in enumerate(self.slots)}
+        self.sizes = [nbytes(slot.type) for slot in self.slots]
+        self.places = [self._place(slot) for slot in self.slots]
+        self.contents = self._contents()
+        self.members: dict[int, list[int]] = {}
+        for index, content in enumerate(self.contents):
+            self.members.setdefault(content, []).append(index)
+        self.instructions = [op for op in method.instructions if not isinstance(op, LabelOp)]
+        self.touched = [tuple(map(self._indices, reads_and_writes(op))) for op in self.instructions]
+        self.overwritten: dict[int, tuple[int, int]] = {}
+        self.conflicts: list[Conflict] = []
+        self.reporting = False
+
+    def run(self) -> list[Conflict]:
+        """Every conflict, in the order of the instructions."""
+        before = self._fixpoint()
+        self.reporting = True
+        for start, state in sorted(before.items()):
+            self._run_block(start, state.copy())
+        return self.conflicts
+
+    # What the declarations say
+
+    def _place(self, slot: SSAValue) -> Place:
+        root, offset = root_of(slot)
+        place = getattr(root.owner, "place", None)
+        return (-self.index[root], offset) if place is None else (place[0], place[1] + offset)
+
+    def _contents(self) -> list[int]:
+        """A number for each content: slots joined by views have one."""
+        contents: list[int] = []
+        for index, slot in enumerate(self.slots):
+            contents.append(contents[self.index[slot.owner.source]] if isinstance(slot.owner, ViewOp) else index)
+        return contents
+
+    def _indices(self, slots: Iterable[SSAValue]) -> tuple[int, ...]:
+        return tuple(self.index[slot] for slot in slots)
+
+    @cached_property
+    def _has_memory(self) -> set[int]:
+        """Slots whose memory the plan, the program or the caller provides."""
+        given = {*self.method.terminator.inputs, *self.method.terminator.outputs}
+        return {
+            index
+            for index, slot in enumerate(self.slots)
+            if self.places[index][0] > 0 or root_of(slot)[0] in given or isinstance(root_of(slot)[0].owner, ConstantOp)
+        }
+
+    @cached_property
+    def _constant_arenas(self) -> set[int]:
+        return {self.places[index][0] for index, slot in enumerate(self.slots) if isinstance(slot.owner, ConstantOp)}
+
+    # Paths
+
+    def _fixpoint(self) -> dict[int, _State]:
+        """The state before each basic block that can be reached."""
+        before = {0: self._entry()}
+        pending = [0]
+        while pending:
+            start = min(pending)
+            pending.remove(start)
+            for target, state in self._run_block(start, before[start].copy()):
+                known = before.get(target)
+                if known is None:
+                    before[target] = state
+                    pending.append(target)
+                elif (joined := self._joined(known, state)) != known:
+                    before[target] = joined
+                    if target not in pending:
+                        pending.append(target)
+        return before
+
+    @cached_property
+    def _targets(self) -> dict[str, int]:
+        targets: dict[str, int] = {}
+        position = 0
+        for op in self.method.instructions:
+            if isinstance(op, LabelOp):
+                targets[op.label.data] = position
+            else:
+                position += 1
+        return targets
+
+    @cached_property
+    def _leaders(self) -> set[int]:
+        after_jumps = {index + 1 for index, op in enumerate(self.instructions) if isinstance(op, JumpFalseOp)}
+        return {*after_jumps, *self._targets.values()}
+
+    @cached_property
+    def _written_literals(self) -> set[SSAValue]:
+        """Slots that hold no tensor and that instructions write, so that their declared value may not be theirs."""
+        calls = {slot for op in self.instructions if isinstance(op, CallOp) for slot in (*op.outs, *op.returns)}
+        return calls | {op.target for op in self.instructions if isinstance(op, MoveOp)}
+
+    def _run_block(self, start: int, state: _State) -> list[tuple[int, _State]]:
+        """Runs one basic block; gives the blocks that may follow, with the state before each."""
+        position = start
+        while position < len(self.instructions):
+            op = self.instructions[position]
+            self._step(position, op, state)
+            position += 1
+            if isinstance(op, JumpFalseOp):
+                target = self._targets[op.label.data]
+                condition = op.condition
+                if isinstance(condition.owner, BoolOp) and condition not in self._written_literals:
+                    return [(position if condition.owner.truth else target, state)]
+                return [(target, state.copy()), (position, state)]
+            if position in self._leaders:
+                return [(position, state)]
+        self._finish(state)
+        return []
+
+    def _joined(self, left: _State, right: _State) -> _State:
+        result = _State()
+        for slot in left.whole.keys() & right.whole.keys():
+            if spans := _common(left.whole[slot], right.whole[slot]):
+                result.whole[slot] = spans
+        for slot in left.moved.keys() | right.moved.keys():
+            result.moved[slot] = self._where(slot, left) | self._where(slot, right)
+        for arena in left.owners.keys() | right.owners.keys():
+            result.owners[arena] = left.owners.get(arena, _Owners()).joined(right.owners.get(arena, _Owners()))
+        return result
+
+    # Steps
+
+    def _entry(self) -> _State:
+        """Constants and states hold their bytes, and the caller has set the inputs."""
+        state = _State()
+        for kind in (ConstantOp, StateOp):
+            for index, slot in enumerate(self.slots):
+                if isinstance(slot.owner, kind):
+                    self._write(-1, index, state)
+        for slot in self.method.terminator.inputs:
+            if slot in self.index:
+                self._write(-1, self.index[slot], state)
+        return state
+
+    def _step(self, position: int, op: InstructionOp, state: _State) -> None:
+        reads, writes = self.touched[position]
+        if isinstance(op, CallOp) and op.operator.data == ALIASING:
+            for slot in reads:
+                self._read(position, slot, state)
+            if reads and writes:
+                self._alias(reads[0], writes[0], state)
+            return
+        if isinstance(op, MoveOp):
+            if op.source in self.index:
+                self._alias(self.index[op.source], self.index[op.target], state)
+            return
+        for slot in reads:
+            self._read(position, slot, state)
+        for slot in writes:
+            if self.reporting:
+                self._check_write(position, slot, reads, state)
+            self._write(position, slot, state)
+
+    def _finish(self, state: _State) -> None:
+        if not self.reporting:
+            return
+        kept = [slot for slot in self.method.terminator.outputs if slot in self.index]
+        kept += [slot for slot in self.slots if isinstance(slot.owner, StateOp)]
+        for slot in dict.fromkeys(kept):
+            self._read(len(self.instructions), self.index[slot], state)
+
+    def _where(self, slot: int, state: _State) -> frozenset[Place]:
+        return state.moved.get(slot) or frozenset((self.places[slot],))
+
+    def _is_whole(self, slot: int, state: _State) -> bool:
+        return not self.sizes[slot] or state.whole.get(slot) == ((0, self.sizes[slot]),)
+
+    def _read(self, position: int, slot: int, state: _State) -> None:
+        if not self.reporting or self._is_whole(slot, state):
+            return
+        owners: set[int] = set()
+        for arena, offset in self._where(slot, state):
+            for _, _, found in state.owners.get(arena, _Owners()).overlapping(offset, offset + self.sizes[slot]):
+                owners |= found
+        at_end = position == len(self.instructions)
+        writer, other = self.overwritten.get(slot, (None, None))
+        self.conflicts.append(
+            Conflict(
+                Fault.LOST if at_end else Fault.BROKEN,
+                position,
+                None if at_end else self.instructions[position],
+                self.slots[slot],
+                None if other is None else self.slots[other],
+                writer,
+                tuple(self.slots[member] for content in sorted(owners) for member in self.members[content]),
+            )
+        )
+
+    def _check_write(self, position: int, slot: int, reads: Sequence[int], state: _State) -> None:
+        def report(fault: Fault, other: int | None = None) -> None:
+            self.conflicts.append(
+                Conflict(fault, position, self.instructions[position], self.slots[slot], None if other is None else self.slots[other])
+            )
+
+        if not self.sizes[slot]:
+            return
+        places = self._where(slot, state)
+        if any(arena in self._constant_arenas for arena, _ in places):
+            report(Fault.CONSTANT)
+        if slot not in state.moved and slot not in self._has_memory:
+            report(Fault.NOWHERE)
+        if slot in reads:
+            return
+        for other in reads:
+            if self._overlap(places, self.sizes[slot], self._where(other, state), self.sizes[other]) and not self._reuses(slot, other):
+                report(Fault.OVERLAP, other)
+
+    @staticmethod
+    def _overlap(left: Iterable[Place], left_size: int, right: Iterable[Place], right_size: int) -> bool:
+        return any(a == b and x < y + right_size and y < x + left_size for a, x in left for b, y in right)
+
+    def _reuses(self, slot: int, other: int) -> bool:
+        """Whether `slot` was declared to take the storage of the content of `other`."""
+        found = self.slots[slot]
+        while isinstance(owner := found.owner, ViewOp | ReuseOp):
+            if isinstance(owner, ReuseOp) and self.contents[self.index[owner.source]] == self.contents[other]:
+                return True
+            found = owner.source
+        return False
+
+    def _write(self, position: int, slot: int, state: _State) -> None:
+        size, content = self.sizes[slot], self.contents[slot]
+        if not size:
+            return
+        places = self._where(slot, state)
+        for arena, offset in places:
+            owners = state.owners.setdefault(arena, _Owners())
+            end = offset + size
+            before: set[int] = set()
+            for low, high, found in list(owners.overlapping(offset, end)):
+                before |= found
+                for other in found - {content}:
+                    for member in self.members[other]:
+                        if member not in state.moved:
+                            self._break(member, self.places[member], arena, low, high, position, slot, state)
+            for holder, held in list(state.moved.items()):
+                if holder != slot:
+                    for place in held:
+                        self._break(holder, place, arena, offset, end, position, slot, state)
+            owners.assign(offset, end, frozenset((content,)) if len(places) == 1 else frozenset(before | {content}))
+            if slot not in state.moved:
+                for member in self.members[content]:
+                    if member not in state.moved:
+                        start = self.places[member][1]
+                        low, high = max(offset - start, 0), min(end - start, self.sizes[member])
+                        if low < high:
+                            state.whole[member] = _added(state.whole.get(member, ()), low, high)
+        state.whole[slot] = ((0, size),)
+
+    def _break(self, slot: int, place: Place, arena: int, low: int, high: int, position: int, through: int, state: _State) -> None:
+        """Bytes [low, high) of an arena are no longer those of `slot`, which lies at `place`."""
+        spans = state.whole.get(slot)
+        if spans is None or place[0] != arena:
+            return
+        rest = _removed(spans, low - place[1], high - place[1])
+        if rest != spans:
+            state.whole[slot] = rest
+            self.overwritten[slot] = (position, through)
+
+    def _alias(self, source: int, target: int, state: _State) -> None:
+        """`target` takes the storage of `source`, and with it what that holds."""
+        state.moved[target] = self._where(source, state)
+        if self._is_whole(source, state):
+            state.whole[target] = ((0, self.sizes[target]),)
+        else:
+            state.whole.pop(target, None)
+            if source in self.overwritten:
+                self.overwritten[target] = self.overwritten[source]

@@ -1,0 +1,246 @@
+// RUN: flambeau-opt %s --split-input-file --verify-diagnostics -p verify-plan | filecheck %s
+
+// A chain whose buffers take turns, with a reuse, a view and a part of a concatenation: nothing is wrong with it.
+// CHECK-LABEL: exec.method @right
+exec.method @right {arenas = [64]} {
+  %x = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
+  %a = exec.tensor {arena = 1, offset = 16} : tensor<4xf32>
+  %b = exec.reuse %a : tensor<4xf32>
+  %v = exec.view %b : tensor<2x2xf32>
+  %cat = exec.tensor {arena = 1, offset = 32} : tensor<8xf32>
+  %left = exec.view %cat : tensor<4xf32>
+  %right = exec.view %cat {offset = 16} : tensor<4xf32>
+  %y = exec.tensor {arena = 1, offset = 0} : tensor<8xf32>
+  exec.call "aten::relu.out"(%x) outs(%a)
+  exec.call "aten::neg.out"(%a) outs(%b)
+  exec.call "aten::abs.out"(%v) outs(%left)
+  exec.call "aten::exp.out"(%b) outs(%right)
+  exec.call "aten::sin.out"(%cat) outs(%y)
+  exec.return inputs(%x) outputs(%y)
+}
+
+// -----
+
+// CHECK: error: verify-plan: method @m is not planned: run plan-memory first
+exec.method @m {} {
+  exec.return
+}
+
+// -----
+
+// CHECK: error: verify-plan: method @m: instruction 1 (aten::add.out) reads %x, over whose bytes instruction 0 (aten::relu.out) wrote through %a
+exec.method @m {arenas = [64]} {
+  %x = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
+  %a = exec.tensor {arena = 1, offset = 8} : tensor<4xf32>
+  %y = exec.tensor {arena = 1, offset = 32} : tensor<4xf32>
+  %z = exec.tensor {arena = 1, offset = 48} : tensor<4xf32>
+  %one = exec.int 1
+  exec.call "aten::relu.out"(%z) outs(%a)
+  exec.call "aten::add.out"(%x, %a, %one) outs(%y)
+  exec.return inputs(%x, %z) outputs(%y)
+}
+
+// -----
+
+// The message gives the places in the model.
+// CHECK: error: verify-plan: method @m: instruction 1 (aten::exp.out at second (m.py:7)) reads %x, over whose bytes instruction 0 (aten::relu.out at first (m.py:3)) wrote through %a at first (m.py:3)
+exec.method @m {arenas = [64]} {
+  %x = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
+  %a = exec.tensor {arena = 1, offset = 8} : tensor<4xf32> loc("first"("m.py":3:1))
+  %y = exec.tensor {arena = 1, offset = 32} : tensor<4xf32>
+  %z = exec.tensor {arena = 1, offset = 48} : tensor<4xf32>
+  exec.call "aten::relu.out"(%z) outs(%a) loc("first"("m.py":3:1))
+  exec.call "aten::exp.out"(%x) outs(%y) loc("second"("m.py":7:1))
+  exec.return inputs(%x, %z) outputs(%y)
+}
+
+// -----
+
+// CHECK: error: verify-plan: method @m: instruction 0 (aten::relu.out) reads %a, which nothing has written (and 1 more)
+exec.method @m {arenas = [64]} {
+  %a = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
+  %b = exec.tensor {arena = 1, offset = 16} : tensor<4xf32>
+  %c = exec.tensor {arena = 1, offset = 32} : tensor<4xf32>
+  exec.call "aten::relu.out"(%a) outs(%b)
+  exec.return outputs(%c)
+}
+
+// -----
+
+// CHECK: error: verify-plan: method @m: instruction 1 (aten::relu.out) reads %cat, not every part of which has been written
+exec.method @m {arenas = [64]} {
+  %x = exec.tensor {arena = 1, offset = 32} : tensor<4xf32>
+  %cat = exec.tensor {arena = 1, offset = 0} : tensor<8xf32>
+  %left = exec.view %cat : tensor<4xf32>
+  exec.call "aten::relu.out"(%x) outs(%left)
+  exec.call "aten::relu.out"(%cat) outs(%cat)
+  exec.return inputs(%x)
+}
+
+// -----
+
+// A reuse ends the content whose storage it takes.
+// CHECK: error: verify-plan: method @m: instruction 1 (aten::relu.out) reads %x, over whose bytes instruction 0 (aten::neg.out) wrote through %r
+exec.method @m {arenas = [64]} {
+  %x = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
+  %r = exec.reuse %x : tensor<4xf32>
+  %y = exec.tensor {arena = 1, offset = 32} : tensor<4xf32>
+  exec.call "aten::neg.out"(%x) outs(%r)
+  exec.call "aten::relu.out"(%x) outs(%y)
+  exec.return inputs(%x) outputs(%r, %y)
+}
+
+// -----
+
+// CHECK: error: verify-plan: method @m: instruction 0 (aten::neg.out) writes %y over bytes of %x, which it reads, without an exec.reuse of it
+exec.method @m {arenas = [64]} {
+  %x = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
+  %y = exec.tensor {arena = 1, offset = 8} : tensor<4xf32>
+  exec.call "aten::neg.out"(%x) outs(%y)
+  exec.return inputs(%x) outputs(%y)
+}
+
+// -----
+
+// CHECK: error: verify-plan: method @m: at its end, output %y is lost: instruction 1 (aten::exp.out) wrote through %t over its bytes
+exec.method @m {arenas = [64]} {
+  %x = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
+  %y = exec.tensor {arena = 1, offset = 16} : tensor<4xf32>
+  %t = exec.tensor {arena = 1, offset = 16} : tensor<2xf32>
+  exec.call "aten::neg.out"(%x) outs(%y)
+  exec.call "aten::exp.out"(%x) outs(%t)
+  exec.return inputs(%x) outputs(%y)
+}
+
+// -----
+
+// CHECK: error: verify-plan: method @m: at its end, state %s is lost: the caller wrote through %x over its bytes
+ml_program.global private mutable @s : tensor<4xf32>
+exec.method @m {arenas = [64]} {
+  %s = exec.state @s {arena = 1, offset = 0} : tensor<4xf32>
+  %x = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
+  exec.return inputs(%x)
+}
+
+// -----
+
+// CHECK: error: verify-plan: method @m: instruction 0 (aten::neg.out) writes %w, which is a constant
+ml_program.global private @w(#ml_program.blob<"w", "0123456789abcdef">) : tensor<4xf32>
+exec.method @m {arenas = []} {
+  %w = exec.constant @w : tensor<4xf32>
+  %x = exec.tensor : tensor<4xf32>
+  exec.call "aten::neg.out"(%x) outs(%w)
+  exec.return inputs(%x)
+}
+
+// -----
+
+// CHECK: error: verify-plan: method @m: instruction 0 (aten::neg.out) writes %t, which has no place in an arena
+exec.method @m {arenas = []} {
+  %x = exec.tensor : tensor<4xf32>
+  %t = exec.tensor : tensor<4xf32>
+  exec.call "aten::neg.out"(%x) outs(%t)
+  exec.return inputs(%x)
+}
+
+// -----
+
+// Inputs and outputs whose memory the caller gives need no place.
+// CHECK-LABEL: exec.method @given
+exec.method @given {arenas = []} {
+  %x = exec.tensor : tensor<4xf32>
+  %y = exec.tensor : tensor<4xf32>
+  exec.call "aten::neg.out"(%x) outs(%y)
+  exec.return inputs(%x) outputs(%y)
+}
+
+// -----
+
+// Two branches may use the same bytes, and the value they yield is the one that the taken branch moved.
+// CHECK-LABEL: exec.method @branches
+exec.method @branches {arenas = [128]} {
+  %x = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
+  %c = exec.tensor {arena = 1, offset = 16} : tensor<i1>
+  %t = exec.tensor {arena = 1, offset = 32} : tensor<4xf32>
+  %e = exec.tensor {arena = 1, offset = 32} : tensor<8xf32>
+  %f = exec.tensor {arena = 1, offset = 64} : tensor<4xf32>
+  %r = exec.tensor {arena = 1, offset = 96} : tensor<4xf32>
+  %y = exec.tensor {arena = 1, offset = 112} : tensor<4xf32>
+  %no = exec.bool false
+  exec.call "aten::isnan.out"(%x) outs(%c)
+  exec.jump_false %c, @else
+  exec.call "aten::neg.out"(%x) outs(%t)
+  exec.move %t, %r
+  exec.jump_false %no, @end
+  exec.label @else
+  exec.call "aten::cat.out"(%x) outs(%e)
+  exec.call "aten::neg.out"(%e) outs(%f)
+  exec.move %f, %r
+  exec.label @end
+  exec.call "aten::neg.out"(%r) outs(%y)
+  exec.return inputs(%x) outputs(%y)
+}
+
+// -----
+
+// The value of the first conditional lives on while the second one's branch takes its bytes: sibling conditionals must not share memory then.
+// CHECK: error: verify-plan: method @siblings: instruction 8 (aten::add.out) reads %r, over whose bytes instruction 5 (aten::exp.out) wrote through %u
+exec.method @siblings {arenas = [128]} {
+  %x = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
+  %c = exec.tensor {arena = 1, offset = 16} : tensor<i1>
+  %t = exec.tensor {arena = 1, offset = 32} : tensor<4xf32>
+  %r = exec.tensor {arena = 1, offset = 96} : tensor<4xf32>
+  %u = exec.tensor {arena = 1, offset = 32} : tensor<4xf32>
+  %s = exec.tensor {arena = 1, offset = 112} : tensor<4xf32>
+  %y = exec.tensor {arena = 1, offset = 64} : tensor<4xf32>
+  %no = exec.bool false
+  %one = exec.int 1
+  exec.jump_false %c, @else1
+  exec.call "aten::neg.out"(%x) outs(%t)
+  exec.move %t, %r
+  exec.jump_false %no, @end1
+  exec.label @else1
+  exec.move %x, %r
+  exec.label @end1
+  exec.call "aten::exp.out"(%x) outs(%u)
+  exec.move %u, %s
+  exec.label @end2
+  exec.call "aten::neg.out"(%s) outs(%y)
+  exec.call "aten::add.out"(%r, %s, %one) outs(%y)
+  exec.return inputs(%x, %c) outputs(%y)
+}
+
+// -----
+
+// Only the path through both conditions overwrites what is read afterwards.
+// CHECK: error: verify-plan: method @nested: instruction 4 (aten::neg.out) reads %a, over whose bytes instruction 3 (aten::exp.out) wrote through %t
+exec.method @nested {arenas = [128]} {
+  %x = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
+  %c = exec.tensor {arena = 1, offset = 16} : tensor<i1>
+  %d = exec.tensor {arena = 1, offset = 20} : tensor<i1>
+  %a = exec.tensor {arena = 1, offset = 32} : tensor<4xf32>
+  %t = exec.tensor {arena = 1, offset = 40} : tensor<4xf32>
+  %y = exec.tensor {arena = 1, offset = 64} : tensor<4xf32>
+  exec.call "aten::sin.out"(%x) outs(%a)
+  exec.jump_false %c, @end
+  exec.jump_false %d, @end
+  exec.call "aten::exp.out"(%x) outs(%t)
+  exec.label @end
+  exec.call "aten::neg.out"(%a) outs(%y)
+  exec.return inputs(%x, %c, %d) outputs(%y)
+}
+
+// -----
+
+// What a loop reads again must outlive its body.
+// CHECK: error: verify-plan: method @loop: instruction 0 (aten::sin.out) reads %x, over whose bytes instruction 1 (aten::lt.out) wrote through %c
+exec.method @loop {arenas = [128]} {
+  %x = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
+  %a = exec.tensor {arena = 1, offset = 32} : tensor<4xf32>
+  %c = exec.tensor {arena = 1, offset = 0} : tensor<4xi1>
+  exec.label @again
+  exec.call "aten::sin.out"(%x) outs(%a)
+  exec.call "aten::lt.out"(%a) outs(%c)
+  exec.jump_false %c, @again
+  exec.return inputs(%x) outputs(%a)
+}
