@@ -1,0 +1,290 @@
+/* Pooling over the last two dimensions: average, maximum with indices, adaptive average. */
+#include "loops.h"
+#include "optional.h"
+
+/* A tensor [N, C, H, W] or [C, H, W] of any dim order. */
+typedef struct image {
+  fl_tensor *tensor;
+  size_t batch, channels;
+  int64_t size[2];
+  size_t batch_stride, channel_stride, stride[2];
+} image;
+
+static int image_of(fl_tensor *t, image *out) {
+  if (t->rank < 3 || t->rank > 4) {
+    return 0;
+  }
+  const uint8_t d = (uint8_t)(t->rank - 3);
+  *out = (image){t,
+                 d == 1 ? (size_t)t->sizes[0] : 1,
+                 (size_t)t->sizes[d],
+                 {t->sizes[d + 1], t->sizes[d + 2]},
+                 d == 1 ? (size_t)t->strides[0] : 0,
+                 (size_t)t->strides[d],
+                 {(size_t)t->strides[d + 1], (size_t)t->strides[d + 2]}};
+  return 1;
+}
+
+static fl_status resize_like(fl_context *context, fl_tensor *out, const fl_tensor *input, int64_t height, int64_t width) {
+  int32_t sizes[4];
+  FL_CHECK(context, height <= INT32_MAX && width <= INT32_MAX, "the result is too large");
+  memcpy(sizes, input->sizes, (size_t)(input->rank - 2) * sizeof(int32_t));
+  sizes[input->rank - 2] = (int32_t)height;
+  sizes[input->rank - 1] = (int32_t)width;
+  return fl_resize(context, out, sizes, input->rank);
+}
+
+typedef struct window {
+  int64_t kernel[2], stride[2], padding[2], dilation[2];
+  int64_t out[2];
+} window;
+
+/* A list of two integers, of one for both dimensions, or (where `otherwise` is given) of none. */
+static fl_status read_pair(fl_context *context, const fl_value *value, const int64_t *otherwise, int64_t *pair) {
+  uint32_t count = 0;
+  FL_CHECK(context, fl_get_ints(value, pair, 2, &count) && (count > 0 || otherwise), "kernel_size, stride, padding and dilation must be lists of one or two integers");
+  if (count == 0) {
+    memcpy(pair, otherwise, 2 * sizeof(int64_t));
+  } else if (count == 1) {
+    pair[1] = pair[0];
+  }
+  return FL_OK;
+}
+
+static fl_status output_size(fl_context *context, const image *in, int ceil_mode, window *w) {
+  for (int i = 0; i < 2; ++i) {
+    const int64_t limit = INT32_MAX;
+    FL_CHECK(context,
+             w->kernel[i] >= 1 && w->kernel[i] <= limit && w->stride[i] >= 1 && w->stride[i] <= limit && w->dilation[i] >= 1 && w->dilation[i] <= limit,
+             "kernel size, stride and dilation must be positive");
+    FL_CHECK(context, in->size[i] >= 1, "the input's last two dimensions must not be empty");
+    FL_CHECK(context, w->padding[i] >= 0 && w->padding[i] <= w->kernel[i] / 2, "padding must be between 0 and half of the kernel size");
+    const int64_t room = in->size[i] + 2 * w->padding[i] - w->dilation[i] * (w->kernel[i] - 1) - 1;
+    FL_CHECK(context, room >= 0 || (ceil_mode && room + w->stride[i] - 1 >= 0), "the kernel is larger than the padded input");
+    w->out[i] = (room + (ceil_mode ? w->stride[i] - 1 : 0)) / w->stride[i] + 1;
+    if (ceil_mode && (w->out[i] - 1) * w->stride[i] >= in->size[i] + w->padding[i]) {
+      --w->out[i]; /* a window must start within the input or its left padding */
+    }
+    FL_CHECK(context, w->out[i] >= 1, "the result would be empty");
+  }
+  return FL_OK;
+}
+
+/* The average over rows [y0, y1) and columns [x0, x1) for each channel of one image, written to output pixel (y, x). */
+static void average(const image *in, const image *out, size_t n, size_t y, size_t x, int64_t y0, int64_t y1, int64_t x0, int64_t x1,
+                    int64_t divisor) {
+  const size_t start = n * in->batch_stride, to = n * out->batch_stride + y * out->stride[0] + x * out->stride[1];
+  size_t c = 0;
+  if (in->tensor->dtype == FL_FLOAT32 && in->channel_stride == 1 && out->channel_stride == 1) {
+    const fl_vec scale = fl_set((float)divisor);
+    for (; c + FL_LANES <= in->channels; c += FL_LANES) {
+      fl_vec sum = fl_zero();
+      for (int64_t i = y0; i < y1; ++i) {
+        for (int64_t j = x0; j < x1; ++j) {
+          sum += fl_load((const float *)in->tensor->data + start + (size_t)i * in->stride[0] + (size_t)j * in->stride[1] + c);
+        }
+      }
+      fl_store((float *)out->tensor->data + to + c, sum / scale);
+    }
+  }
+  for (; c < in->channels; ++c) {
+    double sum = 0;
+    for (int64_t i = y0; i < y1; ++i) {
+      for (int64_t j = x0; j < x1; ++j) {
+        sum += fl_read_real(in->tensor->dtype, in->tensor->data,
+                            start + c * in->channel_stride + (size_t)i * in->stride[0] + (size_t)j * in->stride[1]);
+      }
+    }
+    fl_write_real(out->tensor->dtype, out->tensor->data, to + c * out->channel_stride, sum / (double)divisor);
+  }
+}
+
+fl_status fl_avg_pool2d_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  FL_TENSOR_ARGUMENT(input, 0);
+  FL_INT_ARGUMENT(ceil_mode, 4);
+  FL_INT_ARGUMENT(count_padding, 5);
+  int64_t divisor = 0;
+  FL_CHECK(context, fl_is_none(args[6]) || (fl_get_int(args[6], &divisor) && divisor != 0), "divisor_override must be an integer other than 0");
+  FL_TENSOR_ARGUMENT(out_tensor, 7);
+  image in, out;
+  window w = {.dilation = {1, 1}};
+  FL_CHECK(context, image_of(input, &in), "the input must have 3 or 4 dimensions");
+  FL_CHECK(context, fl_is_float(input->dtype) && input->dtype == out_tensor->dtype, "the input must be of a floating type, and the result of the same");
+  FL_TRY(read_pair(context, args[1], NULL, w.kernel));
+  FL_TRY(read_pair(context, args[2], w.kernel, w.stride));
+  FL_TRY(read_pair(context, args[3], NULL, w.padding));
+  FL_TRY(output_size(context, &in, ceil_mode != 0, &w));
+  FL_TRY(resize_like(context, out_tensor, input, w.out[0], w.out[1]));
+  (void)image_of(out_tensor, &out);
+  for (size_t n = 0; n < in.batch; ++n) {
+    for (int64_t y = 0; y < w.out[0]; ++y) {
+      for (int64_t x = 0; x < w.out[1]; ++x) {
+        int64_t from[2] = {y * w.stride[0] - w.padding[0], x * w.stride[1] - w.padding[1]}, to[2], size = 1, inside = 1;
+        for (int i = 0; i < 2; ++i) {
+          to[i] = from[i] + w.kernel[i] < in.size[i] + w.padding[i] ? from[i] + w.kernel[i] : in.size[i] + w.padding[i];
+          size *= to[i] - from[i];
+          from[i] = from[i] < 0 ? 0 : from[i];
+          to[i] = to[i] < in.size[i] ? to[i] : in.size[i];
+          inside *= to[i] > from[i] ? to[i] - from[i] : 0;
+        }
+        const int64_t by = divisor != 0 ? divisor : count_padding ? size : inside;
+        average(&in, &out, n, (size_t)y, (size_t)x, from[0], to[0], from[1], to[1], inside > 0 ? by : 1);
+      }
+    }
+  }
+  return FL_OK;
+}
+
+fl_status fl_adaptive_avg_pool2d_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  FL_TENSOR_ARGUMENT(input, 0);
+  FL_TENSOR_ARGUMENT(out_tensor, 2);
+  image in, out;
+  int64_t size[2];
+  FL_CHECK(context, image_of(input, &in), "the input must have 3 or 4 dimensions");
+  FL_CHECK(context, fl_is_float(input->dtype) && input->dtype == out_tensor->dtype, "the input must be of a floating type, and the result of the same");
+  FL_TRY(read_pair(context, args[1], NULL, size));
+  FL_CHECK(context, size[0] >= 0 && size[1] >= 0, "output_size must not be negative");
+  FL_CHECK(context, in.size[0] > 0 && in.size[1] > 0, "the input's last two dimensions must not be empty");
+  FL_TRY(resize_like(context, out_tensor, input, size[0], size[1]));
+  (void)image_of(out_tensor, &out);
+  for (size_t n = 0; n < in.batch; ++n) {
+    for (int64_t y = 0; y < size[0]; ++y) {
+      for (int64_t x = 0; x < size[1]; ++x) {
+        const int64_t at[2] = {y, x};
+        int64_t from[2], to[2];
+        for (int i = 0; i < 2; ++i) {
+          from[i] = at[i] * in.size[i] / size[i];
+          to[i] = ((at[i] + 1) * in.size[i] + size[i] - 1) / size[i];
+        }
+        average(&in, &out, n, (size_t)y, (size_t)x, from[0], to[0], from[1], to[1], (to[0] - from[0]) * (to[1] - from[1]));
+      }
+    }
+  }
+  return FL_OK;
+}
+
+/* The largest element (the last NaN when there is one) of a window, and its index within the plane; 0 when dilation makes the window miss
+ * the image. */
+static int maximum(const image *in, size_t start, const window *w, int64_t y, int64_t x, size_t *offset, int64_t *index) {
+  const int real = fl_is_float(in->tensor->dtype);
+  const int64_t y0 = y * w->stride[0] - w->padding[0], x0 = x * w->stride[1] - w->padding[1];
+  double best = 0;
+  int64_t best_integer = 0;
+  int found = 0;
+  for (int64_t a = 0; a < w->kernel[0]; ++a) {
+    const int64_t i = y0 + a * w->dilation[0];
+    for (int64_t b = 0; b < w->kernel[1] && i >= 0 && i < in->size[0]; ++b) {
+      const int64_t j = x0 + b * w->dilation[1];
+      if (j < 0 || j >= in->size[1]) {
+        continue;
+      }
+      const size_t at = start + (size_t)i * in->stride[0] + (size_t)j * in->stride[1];
+      const double v = real ? fl_read_real(in->tensor->dtype, in->tensor->data, at) : 0.0;
+      const int64_t v_integer = real ? 0 : (int64_t)fl_read_integer(in->tensor->dtype, in->tensor->data, at);
+      if (!found || v > best || v != v || v_integer > best_integer) {
+        found = 1;
+        best = v;
+        best_integer = v_integer;
+        *offset = at;
+        *index = i * in->size[1] + j;
+      }
+    }
+  }
+  return found;
+}
+
+/* What a window without any element has: the lowest value, at the place where ATen says it is. */
+static void write_lowest(const image *in, const image *out, size_t to, const window *w, int64_t y, int64_t x, int64_t *index) {
+  const int8_t dtype = out->tensor->dtype;
+  const int is_signed = dtype == FL_INT8 || dtype == FL_INT16 || dtype == FL_INT32 || dtype == FL_INT64;
+  int64_t first[2] = {y * w->stride[0] - w->padding[0], x * w->stride[1] - w->padding[1]};
+  for (int i = 0; i < 2; ++i) {
+    while (first[i] < 0) {
+      first[i] += w->dilation[i];
+    }
+  }
+  *index = first[0] * in->size[1] + first[1];
+  if (fl_is_float(dtype)) {
+    fl_write_real(dtype, out->tensor->data, to, -INFINITY);
+  } else {
+    fl_write_integer(dtype, out->tensor->data, to, is_signed ? UINT64_MAX << (8 * fl_dtype_size(dtype) - 1) : 0);
+  }
+}
+
+/* The same for FL_LANES channels that lie side by side, of windows that do not miss the image. */
+static void maximum_of_channels(const image *in, size_t start, const window *w, int64_t y, int64_t x, float *best_out, int64_t *index_out,
+                                size_t index_stride) {
+  const int64_t y0 = y * w->stride[0] - w->padding[0], x0 = x * w->stride[1] - w->padding[1];
+  fl_vec best = fl_set(-INFINITY);
+  fl_ivec index = fl_iset(0);
+  int found = 0;
+  for (int64_t a = 0; a < w->kernel[0]; ++a) {
+    const int64_t i = y0 + a * w->dilation[0];
+    for (int64_t b = 0; b < w->kernel[1] && i >= 0 && i < in->size[0]; ++b) {
+      const int64_t j = x0 + b * w->dilation[1];
+      if (j < 0 || j >= in->size[1]) {
+        continue;
+      }
+      const fl_vec v = fl_load((const float *)in->tensor->data + start + (size_t)i * in->stride[0] + (size_t)j * in->stride[1]);
+      const fl_ivec better = found ? (fl_ivec)(v > best) | (fl_ivec)(v != v) : fl_iset(-1);
+      best = fl_select(better, v, best);
+      index = (better & fl_iset((int32_t)(i * in->size[1] + j))) | (~better & index);
+      found = 1;
+    }
+  }
+  fl_store(best_out, best);
+  for (int u = 0; u < FL_LANES; ++u) {
+    index_out[(size_t)u * index_stride] = index[u];
+  }
+}
+
+fl_status fl_max_pool2d_with_indices_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  FL_TENSOR_ARGUMENT(input, 0);
+  FL_INT_ARGUMENT(ceil_mode, 5);
+  FL_TENSOR_ARGUMENT(out_tensor, 6);
+  FL_TENSOR_ARGUMENT(indices, 7);
+  image in, out, places;
+  window w;
+  FL_CHECK(context, image_of(input, &in), "the input must have 3 or 4 dimensions");
+  FL_CHECK(context, input->dtype == out_tensor->dtype && input->dtype != FL_BOOL, "the result must have the input's dtype, a number");
+  FL_CHECK(context, indices->dtype == FL_INT64, "the indices must be of int64");
+  FL_TRY(read_pair(context, args[1], NULL, w.kernel));
+  FL_TRY(read_pair(context, args[2], w.kernel, w.stride));
+  FL_TRY(read_pair(context, args[3], NULL, w.padding));
+  FL_TRY(read_pair(context, args[4], NULL, w.dilation));
+  FL_TRY(output_size(context, &in, ceil_mode != 0, &w));
+  FL_TRY(resize_like(context, out_tensor, input, w.out[0], w.out[1]));
+  FL_TRY(resize_like(context, indices, input, w.out[0], w.out[1]));
+  (void)image_of(out_tensor, &out);
+  (void)image_of(indices, &places);
+  const int vectors = input->dtype == FL_FLOAT32 && in.channel_stride == 1 && out.channel_stride == 1 && in.size[0] * in.size[1] <= INT32_MAX && w.dilation[0] == 1 &&
+                      w.dilation[1] == 1;
+  const size_t element = fl_dtype_size(input->dtype);
+  for (size_t n = 0; n < in.batch; ++n) {
+    for (int64_t y = 0; y < w.out[0]; ++y) {
+      for (int64_t x = 0; x < w.out[1]; ++x) {
+        const size_t to = n * out.batch_stride + (size_t)y * out.stride[0] + (size_t)x * out.stride[1];
+        const size_t place = n * places.batch_stride + (size_t)y * places.stride[0] + (size_t)x * places.stride[1];
+        int64_t *index = (int64_t *)indices->data + place;
+        size_t c = 0;
+        for (; vectors && c + FL_LANES <= in.channels; c += FL_LANES) {
+          maximum_of_channels(&in, n * in.batch_stride + c, &w, y, x, (float *)out_tensor->data + to + c, index + c * places.channel_stride,
+                              places.channel_stride);
+        }
+        for (; c < in.channels; ++c) {
+          size_t from = 0;
+          int64_t *const at = index + c * places.channel_stride;
+          if (maximum(&in, n * in.batch_stride + c * in.channel_stride, &w, y, x, &from, at)) {
+            memcpy((char *)out_tensor->data + (to + c * out.channel_stride) * element, (const char *)input->data + from * element, element);
+          } else {
+            write_lowest(&in, &out, to + c * out.channel_stride, &w, y, x, at);
+          }
+        }
+      }
+    }
+  }
+  return FL_OK;
+}
