@@ -46,7 +46,8 @@ class SubtractOp(BinaryOp):
 
     @staticmethod
     def infer(a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:
-        require_category("subtraction", a, b, at_least=1)
+        for operand in (a, b):
+            require_category("subtraction", operand, at_least=1)
         return BinaryOp.infer(a, b)
 
 

@@ -362,8 +362,8 @@ class SelectingOp(SchemaOp):
 
 def selected(condition: Array, a: Any, b: Any) -> Array:
     """Gives a where the condition holds, b elsewhere, in their common type."""
-    a, b = cast_operands(a, b)
-    return np.where(condition.astype(bool), a, b)
+    left, right = cast_operands(a, b)
+    return np.where(condition.astype(bool), left, right)
 
 
 def as_operand(x: SSAValue | float, element: Any) -> SSAValue:

@@ -363,8 +363,12 @@ class ArangeStartStepOp(SchemaOp):
     def infer(start: float, end: float, step: float = 1, dtype: Attribute | None = None, *_: Any) -> Tensor:
         if step == 0 or (end - start) * step < 0:
             raise ValueError(f"no step of {step} leads from {start} to {end}")
-        element = f32 if any(isinstance(number, float) for number in (start, end, step)) else i64
-        return tensor(chosen_element(dtype, element), (math.ceil((end - start) / step),))
+        element = chosen_element(dtype, f32 if any(isinstance(number, float) for number in (start, end, step)) else i64)
+        if dtype_of(element).category == 1:
+            start, end, step = int(start), int(end), int(step)
+            if step == 0:
+                raise ValueError("the step of integers must be an integer other than 0")
+        return tensor(element, (math.ceil((end - start) / step),))
 
     @staticmethod
     def numpy(start: float, end: float, step: float, dtype: Attribute | None, *_: Any) -> Array:

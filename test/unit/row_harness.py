@@ -10,13 +10,14 @@ from typing import Any, cast
 import ml_dtypes
 import numpy as np
 import torch
+from op_samples import Samples
+from xdsl.ir import Attribute, Block, SSAValue
+
 from flambeau.dialects.lazy import Array
 from flambeau.dialects.registry import load_rows
 from flambeau.dialects.row import SchemaOp, detached_ops
 from flambeau.dialects.schema import SchemaArgument
 from flambeau.dialects.types import Tensor, dtype_of, element_of, from_numpy_name, numpy_dtype, shape_of, tensor
-from op_samples import Samples
-from xdsl.ir import Attribute, Block, SSAValue
 
 TOLERANCES = {"float64": 1e-9, "float32": 3e-5, "float16": 4e-3, "bfloat16": 3e-2}
 
@@ -104,8 +105,8 @@ def to_torch(value: Any, argument: SchemaArgument | None = None) -> Any:
     if isinstance(value, np.ndarray):
         array = cast(Array, value)
         if array.dtype == ml_dtypes.bfloat16:
-            return torch.from_numpy(np.array(array).view(np.int16)).view(torch.bfloat16)
-        return torch.from_numpy(np.array(array))
+            return torch.tensor(np.array(array).view(np.int16)).view(torch.bfloat16)
+        return torch.tensor(array)
     if isinstance(value, list | tuple):
         return [to_torch(item) for item in cast("Sequence[Any]", value)]
     if isinstance(value, Attribute):
