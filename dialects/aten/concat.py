@@ -68,8 +68,8 @@ class CatOp(SchemaOp):
 class SameAsCatOp(SchemaOp):
     """Other spellings of `cat`."""
 
-    infer = CatOp.infer
-    numpy = CatOp.numpy
+    infer = staticmethod(CatOp.infer)
+    numpy = staticmethod(CatOp.numpy)
 
     @staticmethod
     def decompose(tensors: list[SSAValue], dim: int) -> SSAValue:

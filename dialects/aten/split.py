@@ -124,8 +124,8 @@ class TensorSplitSectionsOp(SplitFamilyOp):
 class SameAsSplitWithSizesOp(SchemaOp):
     """Other spellings of `split_with_sizes`."""
 
-    infer = SplitWithSizesOp.infer
-    numpy = SplitWithSizesOp.numpy
+    infer = staticmethod(SplitWithSizesOp.infer)
+    numpy = staticmethod(SplitWithSizesOp.numpy)
 
     @staticmethod
     def decompose(x: SSAValue, split_sizes: tuple[int, ...], dim: int) -> list[SSAValue]:
