@@ -12,10 +12,14 @@ from xdsl.utils.arg_spec import ArgSpecConvertible
 from flambeau.passes.canonicalize import CanonicalizePass
 from flambeau.passes.convert_aten_to_core import ConvertAtenToCorePass
 from flambeau.passes.convert_core_to_edge import ConvertCoreToEdgePass
+from flambeau.passes.convert_edge_to_exec import ConvertEdgeToExecPass
+from flambeau.passes.convert_edge_to_fused import ConvertEdgeToFusedPass
 from flambeau.passes.cse import CsePass
 from flambeau.passes.decompose_aten import DecomposeAtenPass
 from flambeau.passes.fold_batch_norm import FoldBatchNormPass
 from flambeau.passes.fold_constants import FoldConstantsPass
+from flambeau.passes.fuse_epilogues import FuseEpiloguesPass
+from flambeau.passes.propagate_layouts import PropagateLayoutsPass
 from flambeau.passes.remove_dead_code import RemoveDeadCodePass
 
 
@@ -68,13 +72,26 @@ def core_to_edge(options: PipelineOptions) -> Sequence[ModulePass]:
 
 
 def optimize_edge(options: PipelineOptions) -> Sequence[ModulePass]:
-    """What depends on the target."""
-    return []
+    """What only Flambeau's runtime can do: fused operators on packed weights, layouts chosen for its kernels."""
+    if options.target != "flambeau":
+        return []
+    return [
+        ConvertEdgeToFusedPass(),
+        # Convolutions are channels-last now; the changes of layout between them meet and cancel.
+        PropagateLayoutsPass(),
+        CanonicalizePass(),
+        CsePass(),
+        # Layouts are settled, so an epilogue's operands are of the same type where they can be fused at all.
+        FuseEpiloguesPass(),
+        RemoveDeadCodePass(),
+    ]
 
 
 def edge_to_exec(options: PipelineOptions) -> Sequence[ModulePass]:
     """From values to storage: kernel calls that write into slots."""
-    return []
+    return [
+        ConvertEdgeToExecPass(target=options.target),
+    ]
 
 
 def plan_memory(options: PipelineOptions) -> Sequence[ModulePass]:

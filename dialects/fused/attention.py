@@ -1,0 +1,34 @@
+"""Fused attention."""
+
+from __future__ import annotations
+
+from flambeau.dialects.aten.attention import ScaledDotProductAttentionOp
+from flambeau.dialects.lazy import Array
+from flambeau.dialects.row import SchemaOp, row
+from flambeau.dialects.types import Tensor, element_of, shape_of, tensor
+
+
+@row(
+    "fused",
+    "flambeau",
+    "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? mask, bool is_causal, float scale, bool enable_gqa)"
+    " -> Tensor",
+)
+class FusedAttentionOp(SchemaOp):
+    """softmax(query @ key.T * scale + mask) @ value over [batch, heads, positions, features], in any dim order with features innermost.
+
+    A row of which the mask hides everything gives 0.
+    """
+
+    @staticmethod
+    def infer(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool, scale: float, enable_gqa: bool) -> Tensor:
+        q, k, v = shape_of(query), shape_of(key), shape_of(value)
+        if len(q) != 4 or len(k) != 4 or len(v) != 4 or q[3] != k[3] or k[2] != v[2] or k[1] != v[1]:
+            raise ValueError(f"query {list(q)}, key {list(k)} and value {list(v)} do not fit each other")
+        if q[1] != k[1] and not (enable_gqa and k[1] and q[1] % k[1] == 0):
+            raise ValueError(f"{q[1]} query heads do not share {k[1]} key heads")
+        return tensor(element_of(query), (*q[:3], v[3]))
+
+    @staticmethod
+    def numpy(query: Array, key: Array, value: Array, mask: Array | None, is_causal: bool, scale: float, enable_gqa: bool) -> Array:
+        return ScaledDotProductAttentionOp.numpy(query, key, value, mask, 0.0, is_causal, scale, enable_gqa)

@@ -1,0 +1,77 @@
+"""The fused 2-D convolution of channels-last images."""
+
+from __future__ import annotations
+
+from flambeau.dialects.aten.convolution import ConvolutionOp
+from flambeau.dialects.fused.epilogue import apply_epilogue, check_activation
+from flambeau.dialects.fused.packing import PANEL, panels, unpack_conv_weight
+from flambeau.dialects.lazy import Array
+from flambeau.dialects.row import SchemaOp, row
+from flambeau.dialects.types import Tensor, element_of, shape_of, tensor
+
+Pair = tuple[int, int]
+
+
+@row(
+    "fused",
+    "flambeau",
+    "conv2d(Tensor input, Tensor packed_weight, Tensor? bias, Tensor? addend, int[2] kernel_size, int[2] stride, int[2] padding,"
+    " int[2] dilation, int groups, int out_channels, str activation='none') -> Tensor",
+)
+class FusedConv2dOp(SchemaOp):
+    """activation(convolution + bias + addend) of channels-last images, dense (groups 1) or depthwise, the weight packed."""
+
+    @staticmethod
+    def infer(
+        x: Tensor,
+        packed: Tensor,
+        bias: Tensor | None,
+        addend: Tensor | None,
+        kernel_size: Pair,
+        stride: Pair,
+        padding: Pair,
+        dilation: Pair,
+        groups: int,
+        out_channels: int,
+        activation: str,
+    ) -> Tensor:
+        check_activation(activation)
+        shape = shape_of(x)
+        if len(shape) != 4:
+            raise ValueError(f"input must have 4 dimensions, got {len(shape)}")
+        channels = shape[1]
+        if groups != 1 and not groups == channels == out_channels:
+            raise ValueError(f"groups must be 1, or both numbers of channels; got {groups} with {channels} and {out_channels} channels")
+        area = kernel_size[0] * kernel_size[1]
+        expected = (panels(out_channels), area * channels, PANEL) if groups == 1 else (area, panels(out_channels) * PANEL)
+        if shape_of(packed) != expected:
+            raise ValueError(f"packed_weight must have the shape {list(expected)}, got {list(shape_of(packed))}")
+        spatial: list[int] = []
+        for extent, size, step, pad, spread in zip(shape[2:], kernel_size, stride, padding, dilation, strict=True):
+            if step < 1 or spread < 1 or size < 1 or pad < 0:
+                raise ValueError("kernel_size, stride and dilation must be positive and padding not negative")
+            spatial.append((extent + 2 * pad - spread * (size - 1) - 1) // step + 1)
+        if min(spatial) < 1:
+            raise ValueError(f"the kernel {list(kernel_size)} does not fit the padded input {list(shape)}")
+        result = (shape[0], out_channels, *spatial)
+        if addend is not None and shape_of(addend) != result:
+            raise ValueError(f"addend must have the result's shape {list(result)}, got {list(shape_of(addend))}")
+        return tensor(element_of(x), result)
+
+    @staticmethod
+    def numpy(
+        x: Array,
+        packed: Array,
+        bias: Array | None,
+        addend: Array | None,
+        kernel_size: Pair,
+        stride: Pair,
+        padding: Pair,
+        dilation: Pair,
+        groups: int,
+        out_channels: int,
+        activation: str,
+    ) -> Array:
+        weight = unpack_conv_weight(packed, kernel_size, groups, out_channels)
+        result = ConvolutionOp.numpy(x, weight, bias, stride, padding, dilation, False, (0, 0), groups)
+        return apply_epilogue(result, addend, activation)

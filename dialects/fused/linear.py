@@ -1,0 +1,37 @@
+"""The fused linear layer."""
+
+from __future__ import annotations
+
+from flambeau.dialects.fused.epilogue import apply_epilogue, check_activation
+from flambeau.dialects.fused.packing import PANEL, panels, unpack_linear_weight
+from flambeau.dialects.lazy import Array
+from flambeau.dialects.row import SchemaOp, row
+from flambeau.dialects.types import Tensor, element_of, shape_of, tensor
+
+
+@row(
+    "fused",
+    "flambeau",
+    "linear(Tensor input, Tensor packed_weight, Tensor? bias, Tensor? addend, int out_features, str activation='none') -> Tensor",
+)
+class FusedLinearOp(SchemaOp):
+    """activation(input @ weight.T + bias + addend), the weight packed in panels of 16 output features."""
+
+    @staticmethod
+    def infer(x: Tensor, packed: Tensor, bias: Tensor | None, addend: Tensor | None, out_features: int, activation: str) -> Tensor:
+        check_activation(activation)
+        shape = shape_of(x)
+        expected = (panels(out_features), shape[-1], PANEL)
+        if shape_of(packed) != expected:
+            raise ValueError(f"packed_weight must have the shape {list(expected)}, got {list(shape_of(packed))}")
+        result = (*shape[:-1], out_features)
+        if bias is not None and shape_of(bias) != (out_features,):
+            raise ValueError(f"bias must have the shape {[out_features]}, got {list(shape_of(bias))}")
+        if addend is not None and shape_of(addend) != result:
+            raise ValueError(f"addend must have the result's shape {list(result)}, got {list(shape_of(addend))}")
+        return tensor(element_of(x), result)
+
+    @staticmethod
+    def numpy(x: Array, packed: Array, bias: Array | None, addend: Array | None, out_features: int, activation: str) -> Array:
+        product = x @ unpack_linear_weight(packed, out_features).T
+        return apply_epilogue(product if bias is None else product + bias, addend, activation)

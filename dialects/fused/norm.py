@@ -1,0 +1,54 @@
+"""Fused normalisation of a sum."""
+
+from __future__ import annotations
+
+from flambeau.dialects.aten.norm import LayerNormOp, RmsNormOp
+from flambeau.dialects.lazy import Array
+from flambeau.dialects.row import SchemaOp, row
+from flambeau.dialects.types import Tensor, element_of, shape_of, tensor
+
+
+def _infer(x: Tensor, addend: Tensor | None, shape: tuple[int, ...], *affine: Tensor | None) -> Tensor:
+    size = shape_of(x)
+    if not shape or size[-len(shape) :] != tuple(shape):
+        raise ValueError(f"normalized_shape {list(shape)} must be the last dimensions of the input's shape {list(size)}")
+    if addend is not None and shape_of(addend) != size:
+        raise ValueError(f"addend must have the input's shape {list(size)}, got {list(shape_of(addend))}")
+    for item in affine:
+        if item is not None and shape_of(item) != tuple(shape):
+            raise ValueError(f"weight and bias must have the shape {list(shape)}, got {list(shape_of(item))}")
+    return tensor(element_of(x), size)
+
+
+@row(
+    "fused",
+    "flambeau",
+    "layer_norm(Tensor input, Tensor? addend, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> Tensor",
+)
+class FusedLayerNormOp(SchemaOp):
+    """Layer normalisation of input + addend over the last dimensions."""
+
+    inplace = (0, 1)
+
+    @staticmethod
+    def infer(x: Tensor, addend: Tensor | None, shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float) -> Tensor:
+        return _infer(x, addend, shape, weight, bias)
+
+    @staticmethod
+    def numpy(x: Array, addend: Array | None, shape: tuple[int, ...], weight: Array | None, bias: Array | None, eps: float) -> Array:
+        return LayerNormOp.numpy(x if addend is None else x + addend, shape, weight, bias, eps, True)
+
+
+@row("fused", "flambeau", "rms_norm(Tensor input, Tensor? addend, int[] normalized_shape, Tensor? weight, float eps) -> Tensor")
+class FusedRmsNormOp(SchemaOp):
+    """Root-mean-square normalisation of input + addend over the last dimensions."""
+
+    inplace = (0, 1)
+
+    @staticmethod
+    def infer(x: Tensor, addend: Tensor | None, shape: tuple[int, ...], weight: Tensor | None, eps: float) -> Tensor:
+        return _infer(x, addend, shape, weight)
+
+    @staticmethod
+    def numpy(x: Array, addend: Array | None, shape: tuple[int, ...], weight: Array | None, eps: float) -> Array:
+        return RmsNormOp.numpy(x if addend is None else x + addend, shape, weight, eps)

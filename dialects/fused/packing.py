@@ -1,0 +1,51 @@
+"""Weights in the order that the matrix kernels read them: panels of 16 output columns."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from flambeau.dialects.lazy import Array, np
+
+PANEL = 16
+"""Columns of a panel: one 512-bit vector of floats, two of 256 bits, four of 128."""
+
+
+def panels(columns: int) -> int:
+    """Panels for this many columns; the last one may be padded with zeros."""
+    return -(-columns // PANEL)
+
+
+def pack_linear_weight(weight: Array) -> Array:
+    """[columns, depth] -> [panels, depth, PANEL]."""
+    columns, depth = weight.shape
+    padded = np.zeros((panels(columns) * PANEL, depth), weight.dtype)
+    padded[:columns] = weight
+    return np.ascontiguousarray(padded.reshape(-1, PANEL, depth).transpose(0, 2, 1))
+
+
+def unpack_linear_weight(packed: Array, columns: int) -> Array:
+    """[panels, depth, PANEL] -> [columns, depth]."""
+    return packed.transpose(0, 2, 1).reshape(-1, packed.shape[1])[:columns]
+
+
+def pack_conv_weight(weight: Array, groups: int) -> Array:
+    """The weight of a 2-D convolution, [out channels, in channels / groups, height, width].
+
+    Dense (`groups` 1): [panels, height * width * in channels, PANEL], the depth ordered by (height, width, channel).
+    Depthwise: [height * width, channels padded to whole panels].
+    """
+    out_channels, in_channels, height, width = weight.shape
+    if groups == 1:
+        return pack_linear_weight(weight.transpose(0, 2, 3, 1).reshape(out_channels, height * width * in_channels))
+    packed = np.zeros((height * width, panels(out_channels) * PANEL), weight.dtype)
+    packed[:, :out_channels] = weight.reshape(out_channels, height * width).T
+    return packed
+
+
+def unpack_conv_weight(packed: Array, kernel_size: tuple[int, int], groups: int, out_channels: int) -> Array:
+    """The inverse of `pack_conv_weight`."""
+    height, width = kernel_size
+    if groups == 1:
+        flat = unpack_linear_weight(packed, out_channels)
+        return flat.reshape(out_channels, height, width, -1).transpose(0, 3, 1, 2)
+    return cast(Array, packed[:, :out_channels].T.reshape(out_channels, 1, height, width))

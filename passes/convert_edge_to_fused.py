@@ -1,0 +1,148 @@
+"""`convert-edge-to-fused`: operators that have a faster form in Flambeau's runtime, in that form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter
+
+from flambeau.dialects.aten.attention import ScaledDotProductAttentionOp
+from flambeau.dialects.aten.convolution import ConvolutionOp
+from flambeau.dialects.aten.matmul import LinearOp
+from flambeau.dialects.aten.norm import LayerNormOp, RmsNormOp
+from flambeau.dialects.edge.dim_order import ToDimOrderCopyOp
+from flambeau.dialects.edge.layout import layout_of, with_dim_order
+from flambeau.dialects.fused.attention import FusedAttentionOp
+from flambeau.dialects.fused.convolution import FusedConv2dOp
+from flambeau.dialects.fused.linear import FusedLinearOp
+from flambeau.dialects.fused.norm import FusedLayerNormOp, FusedRmsNormOp
+from flambeau.dialects.fused.packing import pack_conv_weight, pack_linear_weight
+from flambeau.dialects.types import DYNAMIC_INDEX, element_of, shape_of, tensor
+from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.passes.rewriting.driver import Pattern, apply_patterns, replace_with_values
+
+CHANNELS_LAST = (0, 2, 3, 1)
+
+
+def _plain(*values: SSAValue | None) -> bool:
+    """Row-major static f32 tensors, or nothing."""
+    present = [value for value in values if value is not None]
+    return all(element_of(v) == f32 and layout_of(v) is None and DYNAMIC_INDEX not in shape_of(v) for v in present)
+
+
+@dataclass(frozen=True)
+class LinearPattern(Pattern):
+    """edge.linear with a constant weight: the weight packed in panels."""
+
+    constants: ModuleConstants
+    roots = (LinearOp,)
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrites `op` at the edge level."""
+        assert isinstance(op, LinearOp)
+        x, weight, bias = op.arguments()
+        array = self.constants.array(weight)
+        if op.level() != "edge" or array is None or not _plain(x, weight, bias) or array.size == 0:
+            return
+        packed = pack_linear_weight(array)
+        load = self.constants.add(f"{self.constants.name(weight)}.packed", packed, tensor(f32, packed.shape))
+        fused = FusedLinearOp(x, load.results[0], bias, None, array.shape[0])
+        replace_with_values(op, [fused.result], rewriter)
+
+
+@dataclass(frozen=True)
+class Conv2dPattern(Pattern):
+    """edge.convolution of images with constant weights, dense or depthwise: channels-last between two changes of layout."""
+
+    constants: ModuleConstants
+    roots = (ConvolutionOp,)
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrites `op` at the edge level."""
+        assert isinstance(op, ConvolutionOp)
+        arguments: list[Any] = op.arguments()
+        x, weight, bias, stride, padding, dilation, transposed, _, groups = arguments
+        array = self.constants.array(weight)
+        if op.level() != "edge" or array is None or not _plain(x, weight, bias, op.result) or transposed or array.ndim != 4:
+            return
+        depthwise = groups == shape_of(x)[1] == array.shape[0]
+        if groups != 1 and not depthwise:
+            return
+        packed = pack_conv_weight(array, groups)
+        load = self.constants.add(f"{self.constants.name(weight)}.packed", packed, tensor(f32, packed.shape))
+        image = ToDimOrderCopyOp(x, dim_order=CHANNELS_LAST)
+        fused = FusedConv2dOp(
+            image.result,
+            load.results[0],
+            bias,
+            None,
+            tuple(array.shape[2:]),
+            _pair(stride),
+            _pair(padding),
+            _pair(dilation),
+            groups,
+            array.shape[0],
+            result_types=[with_dim_order(op.result, CHANNELS_LAST)],
+        )
+        replace_with_values(op, [ToDimOrderCopyOp(fused.result, dim_order=(0, 1, 2, 3)).result], rewriter)
+
+
+def _pair(values: tuple[int, ...]) -> tuple[int, int]:
+    return (values[0], values[-1])
+
+
+class AttentionPattern(Pattern):
+    """edge.scaled_dot_product_attention of four-dimensional f32 tensors."""
+
+    roots = (ScaledDotProductAttentionOp,)
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrites `op` at the edge level."""
+        assert isinstance(op, ScaledDotProductAttentionOp)
+        query, key, value, mask, dropout, causal, scale, grouped = op.arguments()
+        if op.level() != "edge" or dropout != 0.0 or not _plain(query, key, value, op.result) or len(shape_of(query)) != 4:
+            return
+        factor = shape_of(query)[-1] ** -0.5 if scale is None else scale
+        fused = FusedAttentionOp(query, key, value, mask, causal, factor, grouped)
+        replace_with_values(op, [fused.result], rewriter)
+
+
+class NormPattern(Pattern):
+    """edge.layer_norm and edge.rms_norm of f32 tensors."""
+
+    roots = (LayerNormOp, RmsNormOp)
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrites `op` at the edge level."""
+        assert isinstance(op, LayerNormOp | RmsNormOp)
+        if op.level() != "edge" or not _plain(*op.operands, op.result):
+            return
+        if isinstance(op, LayerNormOp):
+            x, shape, weight, bias, epsilon, _ = op.arguments()
+            replace_with_values(op, [FusedLayerNormOp(x, None, shape, weight, bias, epsilon).result], rewriter)
+            return
+        x, shape, weight, epsilon = op.arguments()
+        # torch.finfo(float32).eps, which rms_norm takes when none is given.
+        epsilon = 2.0**-23 if epsilon is None else epsilon
+        replace_with_values(op, [FusedRmsNormOp(x, None, shape, weight, epsilon).result], rewriter)
+
+
+@dataclass(frozen=True)
+class ConvertEdgeToFusedPass(ModulePass):
+    """Replaces linear layers, convolutions, attention and norms in f32 by the `fused` operators; constant weights are packed now.
+
+    Needs: `edge` operators. Leaves: `fused` operators, convolutions among them channels-last between two `edge._to_dim_order_copy`, which
+    `propagate-layouts` moves outward. Operators with other dtypes, dynamic shapes or weights that are no constants stay.
+    """
+
+    name = "convert-edge-to-fused"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrites `op` in place."""
+        constants = ModuleConstants(ctx, op)
+        apply_patterns(op, [LinearPattern(constants), Conv2dPattern(constants), AttentionPattern(), NormPattern()])
