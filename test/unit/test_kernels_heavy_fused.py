@@ -9,6 +9,8 @@ import torch
 import torch.nn.functional as F
 from kernel_harness import KernelError, Out, dim_order, run
 
+torch.set_num_threads(1)
+
 SCHEMAS = {
     "flambeau::linear.out": "flambeau::linear.out(Tensor input, Tensor packed_weight, Tensor? bias, Tensor? addend, int out_features, str activation, *, "
     "Tensor(a!) out) -> Tensor(a!)",
