@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
-from xdsl.dialects.builtin import ArrayAttr, BoolAttr, DictionaryAttr, FloatAttr, IntegerAttr, NoneAttr, StringAttr, f64, i64
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, DictionaryAttr, FloatAttr, IntegerAttr, NoneType, StringAttr, f64, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
@@ -50,7 +50,7 @@ class Leaf:
 
 def _constant_attribute(value: Constant) -> Attribute:
     if value is None:
-        return NoneAttr()
+        return NoneType()
     if isinstance(value, bool):
         return BoolAttr.from_bool(value)
     if isinstance(value, int):
@@ -74,7 +74,7 @@ def _leaves(method: FuncOp, key: str, count: int, stem: str) -> tuple[Leaf, ...]
         if not isinstance(name, StringAttr):
             raise ValueError(f'{key} of @{method.sym_name.data} must be a list of {{name = "…"}}, got {listed}')
         value = cast(DictionaryAttr, entry).data.get("value")
-        constant = None if value is None or isinstance(value, NoneAttr) else cast(Constant, to_value(value))
+        constant = None if value is None or isinstance(value, NoneType) else cast(Constant, to_value(value))
         leaves.append(Leaf(name.data, value is None, constant))
     if sum(leaf.is_tensor for leaf in leaves) != count:
         raise ValueError(f"{key} of @{method.sym_name.data} must list {count} tensors, got {listed}")

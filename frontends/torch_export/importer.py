@@ -17,7 +17,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from flambeau.dialects.interface import INPUTS, OUTPUTS, Leaf, leaves_attribute
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
 from flambeau.dialects.registry import FlambeauContext, find_op
-from flambeau.dialects.types import Tensor, element_of
+from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.types import Tensor, element_of, tensor, tensor_type
 from flambeau.frontends.torch_export.errors import Unsupported, UnsupportedProgramError
 from flambeau.frontends.torch_export.locations import location, place
 from flambeau.frontends.torch_export.mutation import (
@@ -253,16 +254,15 @@ class _Method:
             return
         try:
             cls = self._class(step)
-            given = self._arguments(step)
-            if given is None:
-                variable.value = POISON
-            else:
-                variable.value = self._call(step, cls, given)
+            types: list[Tensor] = []
+            nesting = _collect_types(step.node.meta.get("val"), types)
+            given = self._arguments(step, cls)
+            variable.value = POISON if given is None else _restore(nesting, self._call(step, cls, given, types))
         except (UnsupportedError, TypeError, ValueError) as error:
             self._problem(step.name, str(error), step.node)
             variable.value = POISON
 
-    def _class(self, step: Step) -> Any:
+    def _class(self, step: Step) -> type[SchemaOp]:
         overload = step.overload
         if overload is None:
             raise UnsupportedError(_reason_without_schema(step))
@@ -271,14 +271,14 @@ class _Method:
             raise UnsupportedError("the operator is unknown: it has no schema in the table and no row in a dialect")
         return cls
 
-    def _arguments(self, step: Step) -> dict[str, Any] | None:
-        """The arguments by schema name; None when one of them could not be imported."""
-        overload = step.overload
-        schema = schema_of(overload) if overload is not None else None
-        names = [item.name for item in schema.arguments] if schema is not None else []
-        given = {name: self._resolve(value) for name, value in zip(names, step.args, strict=False)}
-        given.update((name, self._resolve(value)) for name, value in step.kwargs.items())
-        return None if any(_poisoned(value) for value in given.values()) else given
+    def _arguments(self, step: Step, cls: type[SchemaOp]) -> dict[str, Any] | None:
+        """The arguments by the names of the class's schema; None when one of them could not be imported."""
+        given: dict[str, Any] = {}
+        for index, own in enumerate(cls.schema.arguments):
+            value = given[own.name] = self._resolve(argument(step, index))
+            if _poisoned(value):
+                return None
+        return given
 
     def _resolve(self, value: Any) -> Any:
         if isinstance(value, fx.Node):
@@ -296,31 +296,26 @@ class _Method:
         self._emit(op)
         return op.results[0]
 
-    def _call(self, step: Step, cls: Any, given: dict[str, Any]) -> Any:
-        value = step.node.meta.get("val")
+    def _call(self, step: Step, cls: type[SchemaOp], given: dict[str, Any], types: list[Tensor]) -> list[SSAValue]:
         here = location(step.node, self.name)
-        types: list[Tensor] = []
-        shape = _collect_types(value, types)
         in_place = step.overload is not None and bool(mutated_arguments(step.overload))
-        kept = list(types)
-        if in_place and not only_metadata(cast(Any, step.overload)):
-            types = [_functional_type(step, cls, types[0])]
 
         def insert(op: Operation) -> None:
             op.location = here
             self._emit(op)
 
         op = build(cls, given, types, insert)
-        insert(op)
-        if in_place and types != kept:
+        if in_place and not only_metadata(cast(Any, step.overload)) and (promoted := _functional_type(step, op)) != types[0]:
+            op = build(cls, given, [promoted], insert)
+            insert(op)
             convert = find_op("aten._to_copy")
             if convert is None:
                 raise UnsupportedError("the schema table lacks aten._to_copy")
-            op = convert(op.results[0], dtype=element_of(kept[0]), result_types=kept)
-            insert(op)
+            op = convert(op.result, dtype=element_of(types[0]), result_types=types)
+        insert(op)
         for result in op.results:
             result.name_hint = _hint(step.node.name)
-        return _restore(shape, list(op.results))
+        return list(op.results)
 
     def _emit_outputs(self) -> tuple[list[Leaf], list[SSAValue]]:
         spec = self.program.call_spec.out_spec
@@ -347,8 +342,10 @@ class _Method:
             elif item.kind in _STORED:
                 if _is_value(value):
                     stores.append((self._stored_state(item), value))
+            elif item.kind is OutputKind.USER_INPUT_MUTATION:
+                self._problem(f"input {item.target!r}", f"the program writes to it; {_ADVICE}")
             else:
-                self._problem(f"output {getattr(item.arg, 'name', '')!r}", f"{item.kind.name} outputs are not supported; {_ADVICE}")
+                self._problem(f"output {getattr(item.arg, 'name', '')!r}", f"{item.kind.name} outputs are not supported")
         stores += self._in_place_stores()
         for symbol, value in stores:
             self._emit(GlobalStoreOp(symbol, value))
@@ -398,14 +395,16 @@ def _poisoned(value: Any) -> bool:
     return value is POISON
 
 
-def _functional_type(step: Step, cls: Any, kept: Tensor) -> Tensor:
+def _functional_type(step: Step, op: SchemaOp) -> Tensor:
     """The result type of the functional sibling, which promotes types where the in-place operator keeps its operand's."""
-    overload = step.overload
-    arguments = schema_of(overload).arguments if overload is not None else ()
+    cls, kept = type(op), tensor_type(op.result)
+    if cls.has("infer"):
+        return cls.infer_types(op.operands, op.properties)[0]
+    arguments = schema_of(step.overload).arguments if step.overload is not None else ()
     given = {item.name: meta_copy(value) for item, value in zip(arguments, step.args, strict=False)}
     given.update((name, meta_copy(value)) for name, value in step.kwargs.items())
     result = run_on_meta(functional_overload(cls), (), given)
-    return type(kept)(element_type(result.dtype), kept.shape, kept.encoding) if isinstance(result, torch.Tensor) else kept
+    return tensor(element_type(result.dtype), kept.get_shape()) if isinstance(result, torch.Tensor) else kept
 
 
 def _collect_types(value: Any, types: list[Tensor]) -> Any:
@@ -420,5 +419,5 @@ def _collect_types(value: Any, types: list[Tensor]) -> Any:
     raise UnsupportedError("it gives a number that depends on data; keep it a tensor")
 
 
-def _restore(shape: Any, results: list[Any]) -> Any:
-    return results.pop(0) if shape is None else [_restore(item, results) for item in shape]
+def _restore(nesting: Any, results: list[SSAValue]) -> Any:
+    return results.pop(0) if nesting is None else [_restore(item, results) for item in nesting]

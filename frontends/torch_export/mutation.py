@@ -46,15 +46,10 @@ def only_metadata(overload: Overload) -> bool:
 
 
 def is_in_place(overload: Overload) -> bool:
-    """Writes its first argument, gives it back, and writes nothing else."""
-    schema = schema_of(overload)
-    return schema.name.endswith("_") and not schema.name.endswith("__") and mutated_arguments(overload) == [0]
-
-
-def in_place_dunder(overload: Overload) -> bool:
-    """`__iand__` and its like."""
-    base = schema_of(overload).name.partition("::")[2]
-    return base.startswith("__i") and base.endswith("__") and mutated_arguments(overload) == [0]
+    """Writes its first argument and nothing else, and gives it back: `relu_`, `__iand__`."""
+    base = overload.name().partition("::")[2].partition(".")[0]
+    named = base.startswith("__i") if base.endswith("__") else base.endswith("_")
+    return named and mutated_arguments(overload) == [0]
 
 
 def meta_copy(value: Any) -> Any:
@@ -88,15 +83,21 @@ def updates_statistics(step: Step) -> bool:
 
 
 class Aliases:
-    """Which nodes may share memory: every node has a root, and a root's nodes are its family."""
+    """Which nodes may share memory: every node has roots, and nodes with a common root may share."""
 
     def __init__(self, program: FlatProgram):
         self.variables: dict[fx.Node, Variable] = {}
         """The variable behind each node."""
         self._roots: dict[fx.Node, set[object]] = {}
         self._families: dict[object, set[fx.Node]] = {}
+        # The values of a program that this process exported share memory as the program's will; a file does not keep that.
+        self._values_tell = all(
+            set(_memories(step.node)) <= set(_memories(step.args[0]))
+            for step in program.steps
+            if step.overload is not None and is_in_place(step.overload) and isinstance(step.args[0], fx.Node)
+        )
         for node in program.placeholders:
-            self._start(node, {node})
+            self._start(node, {node, *_memories(node)} if self._values_tell else {node})
 
     def _start(self, node: fx.Node, roots: set[object], variable: Variable | None = None) -> None:
         self.variables[node] = variable or Variable()
@@ -111,8 +112,10 @@ class Aliases:
     def add(self, step: Step) -> None:
         """Places a step's result in its family."""
         overload = step.overload
-        if overload is not None and (is_in_place(overload) or in_place_dunder(overload)) and isinstance(step.args[0], fx.Node):
+        if overload is not None and is_in_place(overload) and isinstance(step.args[0], fx.Node):
             self._start(step.node, self._roots[step.args[0]], self.variables[step.args[0]])
+        elif self._values_tell:
+            self._start(step.node, set(_memories(step.node)))
         else:
             self._start(step.node, self._shared(step) or {step.node})
 
@@ -120,11 +123,11 @@ class Aliases:
         """The roots of the operands whose memory the result may share."""
         if step.overload is None:
             return {root for node in step.inputs() for root in self._roots[node]}
-        schema = schema_of(step.overload)
-        annotated = any(item.alias_info is not None for item in schema.returns)
-        if not annotated and not torch._C._dispatch_has_kernel_for_dispatch_key(step.overload.name(), "CompositeImplicitAutograd"):  # pyright: ignore
+        annotated = any(item.alias_info is not None for item in schema_of(step.overload).returns)
+        composite = torch._C._dispatch_has_kernel_for_dispatch_key(step.overload.name(), "CompositeImplicitAutograd")  # pyright: ignore
+        if not annotated and not composite:
             return set()
-        # A composite operator may give its operand back (`dropout`, `contiguous`): whether this one does shows without data.
+        # A composite operator may give its operand back (`dropout`, `type_as`): whether this one does shows without data.
         roots: set[object] = set()
         args, kwargs = meta_copy(step.args), {key: meta_copy(item) for key, item in step.kwargs.items()}
         results = _tensors(run_on_meta(step.overload, args, kwargs))
@@ -139,6 +142,10 @@ def _tensors(value: Any) -> list[torch.Tensor]:
     if isinstance(value, torch.Tensor):
         return [value]
     return [found for item in cast("Sequence[Any]", value) for found in _tensors(item)] if isinstance(value, tuple | list) else []
+
+
+def _memories(node: fx.Node) -> list[object]:
+    return [_memory(item) for item in _tensors(node.meta.get("val"))]
 
 
 def _memory(value: torch.Tensor) -> int:
@@ -156,7 +163,7 @@ def variables_of(program: FlatProgram) -> dict[fx.Node, Variable] | None:
     for index, step in enumerate(program.steps):
         if _writes(step):
             overload = step.overload
-            if overload is None or not (is_in_place(overload) or in_place_dunder(overload)) or not isinstance(step.args[0], fx.Node):
+            if overload is None or not is_in_place(overload) or not isinstance(step.args[0], fx.Node):
                 return None
             target = step.args[0]
             variable = aliases.variables[target]

@@ -8,17 +8,14 @@ from functools import cache
 from typing import Any, cast
 
 import torch
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.registry import find_op, load_rows, schema_table
 from flambeau.dialects.row import SchemaOp
-from flambeau.dialects.schema import Schema, SchemaArgument, parse_schema
+from flambeau.dialects.schema import Schema, SchemaArgument, SchemaType, parse_schema
 from flambeau.dialects.types import ElementType, Tensor, dtype_of, element_of, scalar_element, tensor, tensor_type
 from flambeau.frontends.torch_export.program import Overload, qualified, schema_of
 from flambeau.frontends.torch_export.values import MEMORY_FORMATS, element_type
-
-DROPPED = frozenset({"Device", "pin_memory"})
-"""Arguments that choose where PyTorch computes: programs have one memory."""
 
 Insert = Callable[[Operation], None]
 
@@ -45,10 +42,18 @@ def operator_class(overload: Overload) -> type[SchemaOp] | None:
 @cache
 def functional_class(overload: Overload) -> type[SchemaOp] | None:
     """The class of an in-place operator's functional sibling: `relu` for `relu_`, `__and__` for `__iand__`."""
-    base = qualified(overload)[1]
-    base = f"__{base[3:]}" if base.startswith("__i") else base.removesuffix("_")
-    suffix = schema_of(overload).overload_name
-    return find_op(f"aten.{base}.{suffix}" if suffix else f"aten.{base}")
+    base, suffix = qualified(overload)[1], schema_of(overload).overload_name
+    kinds = [plain_type(argument.type) for argument in parse_schema(str(schema_of(overload))).arguments]
+    siblings = _overloads(f"__{base[3:]}" if base.startswith("__i") else base.removesuffix("_"))
+    fitting = [schema for schema in siblings if [plain_type(argument.type) for argument in schema.arguments] == kinds]
+    # Most keep their overload's name; `transpose_` is the sibling of `transpose.int`.
+    fitting.sort(key=lambda schema: schema.overload != suffix)
+    return find_op(f"aten.{fitting[0].name}") if fitting else None
+
+
+def plain_type(kind: SchemaType) -> SchemaType:
+    """The type without what it says about aliases."""
+    return replace(kind, alias=None, mutated=False)
 
 
 def functional_overload(cls: type[SchemaOp]) -> Overload:
@@ -69,11 +74,11 @@ def _is_number(value: Any) -> bool:
 def scalar_sibling(cls: type[SchemaOp], numbers: frozenset[str]) -> type[SchemaOp] | None:
     """The overload whose arguments are the same but for `numbers`, which are Scalars there: `add.Scalar` for `add.Tensor`."""
     wanted = {
-        argument.name: replace(argument.type, base="Scalar") if argument.name in numbers else argument.type
+        argument.name: replace(plain_type(argument.type), base="Scalar" if argument.name in numbers else argument.type.base)
         for argument in cls.schema.arguments
     }
     for schema in _overloads(cls.schema.base):
-        if {argument.name: argument.type for argument in schema.arguments} == wanted:
+        if {argument.name: plain_type(argument.type) for argument in schema.arguments} == wanted:
             return find_op(f"aten.{schema.name}")
     return None
 
@@ -130,7 +135,10 @@ def _full(value: bool | int | float, element: ElementType) -> SchemaOp:
 
 def _attribute(argument: SchemaArgument, value: Any) -> Any:
     """The value of a non-tensor argument as the constructor takes it."""
-    if value is None or argument.type.base in DROPPED or argument.name in DROPPED:
+    if argument.type.base == "Device":
+        # Programs have one memory: where PyTorch computed means nothing.
+        return None if argument.may_be_absent else "cpu"
+    if value is None or argument.name == "pin_memory":
         return None
     if isinstance(value, torch.dtype):
         try:
@@ -152,8 +160,3 @@ def _attribute(argument: SchemaArgument, value: Any) -> Any:
     if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool):
         raise UnsupportedError(f"argument {argument.name!r} is a dynamic size: export without dynamic_shapes")
     raise UnsupportedError(f"argument {argument.name!r} is {type(value).__name__}, which has no form in the IR")
-
-
-def attribute_element(attribute: Attribute) -> torch.dtype:
-    """The dtype of an element type."""
-    return cast(torch.dtype, getattr(torch, dtype_of(attribute).torch))

@@ -1,0 +1,146 @@
+"""PyTorch as the engine of the `aten` and `core` levels: every operation runs as the operator of its schema."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import Any, cast
+
+import torch
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.types import Tensor, dtype_of, element_of, shape_of, tensor_type
+from flambeau.frontends.torch_export.operators import functional_overload
+from flambeau.frontends.torch_export.values import MEMORY_FORMATS
+
+_FORMATS = {name: value for value, name in MEMORY_FORMATS.items()}
+
+
+class EvaluationError(ValueError):
+    """A module that PyTorch cannot run, or inputs that do not fit it."""
+
+
+def run_aten(module: ModuleOp, context: FlambeauContext, inputs: Sequence[torch.Tensor], method: str = "forward") -> list[torch.Tensor]:
+    """Runs a method once on the tensors of its inputs and gives the tensors of its outputs. State starts at its initial value.
+
+    Raises:
+        EvaluationError: there is no such method, the inputs do not fit, or an operation is none of PyTorch's.
+    """
+    return AtenProgram(module, context).run(inputs, method)
+
+
+class AtenProgram:
+    """A module of schema operators, ready to run; mutable globals keep their values from call to call."""
+
+    def __init__(self, module: ModuleOp, context: FlambeauContext):
+        self.methods: dict[str, FuncOp] = {}
+        self.globals: dict[str, torch.Tensor] = {}
+        for op in module.body.block.ops:
+            if isinstance(op, FuncOp):
+                self.methods[op.sym_name.data] = op
+            elif isinstance(op, GlobalOp):
+                self.globals[op.sym_name.data] = _global_tensor(op, context)
+
+    def run(self, inputs: Sequence[torch.Tensor], method: str = "forward") -> list[torch.Tensor]:
+        """One call. Raises EvaluationError."""
+        function = self.methods.get(method)
+        if function is None:
+            raise EvaluationError(f"the module has no method {method!r}; it has {', '.join(sorted(self.methods)) or 'none'}")
+        arguments = function.body.block.args
+        if len(inputs) != len(arguments):
+            raise EvaluationError(f"{method} takes {len(arguments)} tensors, got {len(inputs)}")
+        values: dict[SSAValue, Any] = {}
+        for index, (argument, given) in enumerate(zip(arguments, inputs, strict=True)):
+            kind = tensor_type(argument)
+            shape = tuple(given.shape)
+            if given.dtype is not torch_dtype(kind.element_type) or not _shape_fits(shape, shape_of(kind)):
+                raise EvaluationError(f"input {index} of {method} must be {kind}, got {given.dtype} of shape {list(shape)}")
+            values[argument] = given
+        with torch.no_grad():
+            for op in function.body.block.ops:
+                if isinstance(op, ReturnOp):
+                    return [values[operand] for operand in op.operands]
+                self._run(op, values)
+        raise EvaluationError(f"{method} does not return")
+
+    def _run(self, op: Operation, values: dict[SSAValue, Any]) -> None:
+        if isinstance(op, GlobalLoadConstantOp | GlobalLoadOp):
+            values[op.results[0]] = self.globals[op.global_attr.string_value()]
+        elif isinstance(op, GlobalStoreOp):
+            # A copy: the value may be a view of an input, which the caller may change.
+            self.globals[op.global_attr.string_value()] = values[op.value].clone()
+        elif isinstance(op, SchemaOp):
+            values.update(zip(op.results, run_operation(op, values), strict=True))
+        else:
+            raise EvaluationError(f"PyTorch cannot run {op.name}: only operators with a schema, globals and a return")
+
+
+def run_operation(op: SchemaOp, values: dict[SSAValue, Any]) -> list[torch.Tensor]:
+    """The result tensors of one operation for the tensors of its operands. Raises EvaluationError."""
+    if op.schema.namespace == "quantized_decomposed":
+        # Importing it registers the operators.
+        importlib.import_module("torch.ao.quantization.fx._decomposed")
+    try:
+        overload = functional_overload(type(op))
+    except AttributeError:
+        raise EvaluationError(f"PyTorch cannot run {op.name}: it is none of its operators") from None
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for argument, value in zip(op.schema.arguments, op.arguments(), strict=True):
+        given = _python_value(value, values)
+        # `dtype=long` of the schema is a number in the table.
+        if argument.type.base == "ScalarType" and isinstance(given, int):
+            continue
+        if argument.type.base == "MemoryFormat" and given is not None:
+            given = _FORMATS[given] if isinstance(given, str) else None
+        if argument.keyword_only and given is None:
+            continue
+        if argument.keyword_only:
+            kwargs[argument.name] = given
+        else:
+            args.append(given)
+    return _flat(overload(*args, **kwargs))
+
+
+def torch_dtype(element: Attribute) -> torch.dtype:
+    """The dtype of an element type."""
+    return cast(torch.dtype, getattr(torch, dtype_of(element).torch))
+
+
+def _python_value(value: Any, values: dict[SSAValue, Any]) -> Any:
+    if isinstance(value, SSAValue):
+        return values[value]
+    if isinstance(value, StringAttr):
+        return value.data
+    if isinstance(value, Attribute):
+        return torch_dtype(value)
+    if isinstance(value, tuple | list):
+        return [_python_value(item, values) for item in cast("Sequence[Any]", value)]
+    return value
+
+
+def _flat(value: Any) -> list[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    return [found for item in cast("Sequence[Any]", value) for found in _flat(item)]
+
+
+def _shape_fits(shape: tuple[int, ...], declared: tuple[int, ...]) -> bool:
+    return len(shape) == len(declared) and all(expected in (-1, extent) for extent, expected in zip(shape, declared, strict=True))
+
+
+def _global_tensor(op: GlobalOp, context: FlambeauContext) -> torch.Tensor:
+    kind = cast(Tensor, op.type)
+    dtype = torch_dtype(element_of(kind))
+    if op.value is None:
+        return torch.zeros(shape_of(kind), dtype=dtype)
+    data = context.blobs.get(op.blob)
+    if not len(data):
+        return torch.empty(shape_of(kind), dtype=dtype)
+    # Copied: PyTorch has no read-only tensors, and the bytes belong to the store.
+    return torch.frombuffer(bytearray(data), dtype=dtype).reshape(shape_of(kind))

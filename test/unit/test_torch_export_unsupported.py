@@ -1,0 +1,144 @@
+"""Everything that cannot be imported is reported at once, with its place in the model."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch_programs import Function, export, unary
+
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.frontends.torch_export import UnsupportedProgramError, import_program
+
+
+def problems(program: torch.export.ExportedProgram) -> UnsupportedProgramError:
+    with pytest.raises(UnsupportedProgramError) as caught:
+        import_program(program, FlambeauContext())
+    return caught.value
+
+
+@torch.library.custom_op("test_torch_export::mystery", mutates_args=())
+def mystery(x: Tensor) -> Tensor:
+    return x.clone()
+
+
+@cast(Any, mystery).register_fake
+def _(x: Tensor) -> Tensor:
+    return torch.empty_like(x)
+
+
+class Block(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        y = mystery(x)
+        return torch.complex(y, y).abs()
+
+
+class Model(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList([Block(), Block()])
+
+    def forward(self, x: Tensor) -> Tensor:
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+def test_all_problems_are_listed_with_their_places() -> None:
+    error = problems(export(Model(), torch.randn(3)))
+    line = Block.forward.__code__.co_firstlineno
+    assert str(error).splitlines() == [
+        "the program has 2 unsupported constructs:",
+        f"  test_torch_export.mystery (×2) at blocks.0, {__file__}:{line + 1}; blocks.1, {__file__}:{line + 1}: "
+        "the operator is unknown: it has no schema in the table and no row in a dialect",
+        f"  aten.complex (×2) at blocks.0, {__file__}:{line + 2}; blocks.1, {__file__}:{line + 2}: "
+        "tensors of torch.complex64 are not supported",
+    ]
+    assert isinstance(error, ValueError)
+    assert len(error.problems) == 4
+
+
+def test_places_beyond_the_third_are_counted() -> None:
+    class Deep(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.blocks = nn.ModuleList([Block() for _ in range(5)])
+
+        forward = Model.forward
+
+    assert "; and 2 more places" in str(problems(export(Deep(), torch.randn(3))))
+
+
+def test_control_flow() -> None:
+    def function(x: Tensor) -> Tensor:
+        return cast(Any, torch).cond(x.sum() > 0, torch.sin, torch.cos, (x,))
+
+    assert "higher_order.cond" in str(error := problems(export(function, torch.randn(3))))
+    assert "control flow and other higher-order operators are not supported" in str(error)
+
+
+def test_enabled_autocast() -> None:
+    def function(x: Tensor) -> Tensor:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = x @ x
+        return y + 1
+
+    with torch.enable_grad():
+        program = torch.export.export(Function(function), (torch.randn(3, 3),), strict=False)
+    assert "higher_order.wrap_with_autocast" in str(problems(program))
+
+
+def test_dynamic_shapes() -> None:
+    def function(x: Tensor) -> Tensor:
+        return x.reshape(x.shape[0] * 2, -1)
+
+    batch = torch.export.Dim("batch", min=2, max=8)
+    program = torch.export.export(Function(function), (torch.randn(4, 6),), dynamic_shapes=({0: batch},), strict=False)
+    assert "dynamic" in str(problems(program))
+    assert "export without dynamic_shapes" in str(problems(program))
+
+
+def test_numbers_that_depend_on_data() -> None:
+    def function(x: Tensor) -> Tensor:
+        n = x[0].item()
+        cast(Any, torch)._check(n >= 0)
+        return torch.full((2,), n)
+
+    assert "it gives a number that depends on data; keep it a tensor" in str(problems(export(function, torch.tensor([3, 4]))))
+
+
+def test_shapes_that_depend_on_data() -> None:
+    assert "the shape [u0, 1] is dynamic" in str(problems(export(unary(lambda x: torch.nonzero(x)), torch.randn(3))))
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (torch.randn(2, dtype=torch.complex64), "input 'x': tensors of torch.complex64 are not supported"),
+        (torch.randn(2, 2).to_sparse(), "input 'x': torch.sparse_coo tensors are not supported: use dense ones"),
+    ],
+)
+def test_tensors_that_programs_cannot_hold(value: Tensor, message: str) -> None:
+    assert message in str(problems(export(unary(lambda x: x * 2), value)))
+
+
+def test_weights_that_programs_cannot_hold() -> None:
+    class Weighted(nn.Module):
+        phase: Tensor
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("phase", torch.randn(2, dtype=torch.complex64))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x * self.phase.abs()
+
+    assert "buffer 'phase': tensors of torch.complex64 are not supported" in str(problems(export(Weighted(), torch.randn(2))))
+
+
+def test_a_problem_in_one_method_of_several() -> None:
+    programs = {"good": export(unary(lambda x: x + 1), torch.randn(2)), "bad": export(unary(lambda x: mystery(x)), torch.randn(2))}
+    with pytest.raises(UnsupportedProgramError, match=r"test_torch_export\.mystery"):
+        import_program(programs, FlambeauContext())
