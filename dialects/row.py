@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Self, TypeAlias, TypeVar, cast
 
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     DenseArrayBase,
     TensorType,
     UnitAttr,
@@ -403,7 +404,7 @@ def _fits(declared: Attribute, inferred: Attribute) -> bool:
     left, right = cast(Tensor, declared), cast(Tensor, inferred)
     if left.element_type != right.element_type or len(left.get_shape()) != len(right.get_shape()):
         return False
-    return all(a == b or -1 in (a, b) for a, b in zip(left.get_shape(), right.get_shape(), strict=True))
+    return all(a == b or DYNAMIC_INDEX in (a, b) for a, b in zip(left.get_shape(), right.get_shape(), strict=True))
 
 
 def _print_operand(printer: Printer, value: SSAValue | None) -> None:

@@ -123,7 +123,7 @@ def _tensor(element: ElementType, shape: tuple[int, ...], encoding: Attribute) -
 
 
 def tensor(element: Attribute, shape: Sequence[int], encoding: Attribute | None = None) -> Tensor:
-    """A tensor type; equal types are one object. `shape` entries of -1 are dynamic."""
+    """A tensor type; equal types are one object. `shape` entries of DYNAMIC_INDEX are dynamic."""
     return _tensor(cast(ElementType, element), tuple(shape), NoneAttr() if encoding is None else encoding)
 
 
@@ -136,7 +136,7 @@ def tensor_type(value: SSAValue | Attribute) -> Tensor:
 
 
 def shape_of(value: SSAValue | Attribute) -> tuple[int, ...]:
-    """The shape; -1 stands for a dynamic dimension."""
+    """The shape; DYNAMIC_INDEX stands for a dynamic dimension."""
     return tensor_type(value).get_shape()
 
 

@@ -118,7 +118,7 @@ def tensors(*samples: tuple[Any, ...], low: float = -3, high: float = 3) -> Samp
 
     def value(rng: np.random.Generator, item: Any) -> Any:
         parts = cast("tuple[Any, ...]", item) if isinstance(item, tuple) else ()
-        return make(rng, parts[0], parts[1], low, high) if len(parts) == 2 and isinstance(parts[1], str) else item
+        return make(rng, *parts, low, high) if len(parts) == 2 and isinstance(parts[1], str) else cast(Any, item)
 
     return lambda rng: [tuple(value(rng, item) for item in sample) for sample in samples]
 
