@@ -25,9 +25,14 @@ from flambeau.dialects.row import SchemaOp, aten
 from flambeau.dialects.types import Tensor, element_of, normalize_dim, shape_of, tensor
 
 
+def sizes(shape: Sequence[int]) -> tuple[int, ...]:
+    """A shape as the argument of an operator: -1 for a dynamic dimension."""
+    return tuple(-1 if extent == DYNAMIC_INDEX else extent for extent in shape)
+
+
 def view(x: SSAValue, shape: Sequence[int]) -> SSAValue:
     """`x` under another shape, built detached; `x` itself when it has that shape."""
-    return x if shape_of(x) == tuple(shape) else ViewOp(x, tuple(shape)).result
+    return x if shape_of(x) == tuple(shape) else ViewOp(x, sizes(shape)).result
 
 
 def permute(x: SSAValue, order: Sequence[int]) -> SSAValue:
@@ -37,7 +42,7 @@ def permute(x: SSAValue, order: Sequence[int]) -> SSAValue:
 
 def expand(x: SSAValue, shape: Sequence[int]) -> SSAValue:
     """`x` expanded, built detached; `x` itself when it has that shape."""
-    return x if shape_of(x) == tuple(shape) else ExpandOp(x, tuple(shape)).result
+    return x if shape_of(x) == tuple(shape) else ExpandOp(x, sizes(shape)).result
 
 
 class ViewFamilyOp(SchemaOp):

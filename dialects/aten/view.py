@@ -19,7 +19,7 @@ def resolve_size(shape: Sequence[int], size: Sequence[int]) -> tuple[int, ...]:
     Raises ValueError when the elements do not fit. Of a dynamic `shape`, each -1 stays a dynamic dimension.
     """
     if DYNAMIC_INDEX in shape:
-        return tuple(size)
+        return tuple(DYNAMIC_INDEX if extent == -1 else extent for extent in size)
     total = math.prod(shape)
     inferred = [axis for axis, extent in enumerate(size) if extent == -1]
     known = math.prod(extent for extent in size if extent != -1)

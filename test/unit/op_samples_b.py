@@ -356,6 +356,137 @@ ATTENTION: dict[str, Samples] = {
     ],
 }
 
-ATEN = {**VIEW, **SHAPE, **SPLIT, **CONCAT, **MATMUL, **PAD, **CONVOLUTION, **NORM, **POOL, **ATTENTION}
+
+def below(rng: np.random.Generator, extent: int, *shape: int) -> Any:
+    """Indices of a dimension of size `extent`."""
+    return rng.integers(0, extent, shape)
+
+
+def distinct(rng: np.random.Generator, extent: int, *shape: int) -> Any:
+    """Indices of a dimension of size `extent`, each at most once along dimension 0."""
+    return np.stack([rng.permutation(extent)[: shape[0]] for _ in range(int(np.prod(shape[1:])))], -1).reshape(shape)
+
+
+INDEX: dict[str, Samples] = {
+    "embedding": lambda rng: [(f32(rng, 5, 3), below(rng, 5, 2, 4)), (f32(rng, 5, 3), below(rng, 5).astype(np.int32), 0)],
+    "one_hot": lambda rng: [(below(rng, 4, 2, 3), 4)],
+    "index.Tensor": lambda rng: [
+        (f32(rng, 4, 5), [below(rng, 4, 3)]),
+        (f32(rng, 4, 5), [None, below(rng, 5, 2, 3) - 5]),
+        (f32(rng, 4, 5, 6), [below(rng, 4, 3), below(rng, 5, 2, 1)]),
+        (f32(rng, 4, 5, 6), [below(rng, 4, 3), None, below(rng, 6, 2, 1)]),
+        (f32(rng, 4, 5, 6), [None, below(rng, 5, 3), below(rng, 6)]),
+        (f32(rng, 4, 5), [mask(rng, 4)]),
+        (f32(rng, 4, 5, 2), [mask(rng, 4, 5)]),
+    ],
+    "_unsafe_index.Tensor": lambda rng: [(f32(rng, 4, 5), [None, below(rng, 5, 2, 3)])],
+    "index_put": lambda rng: [
+        (f32(rng, 4, 5), [distinct(rng, 4, 3)], f32(rng, 3, 5)),
+        (f32(rng, 4, 5), [None, distinct(rng, 5, 2)], f32(rng, 4, 2)),
+        (f32(rng, 4, 5), [below(rng, 4, 6)], f32(rng), True),
+        (f32(rng, 4, 5), [mask(rng, 4, 5)], f32(rng)),
+    ],
+    "_unsafe_index_put": lambda rng: [(f32(rng, 4, 5), [below(rng, 4, 6), below(rng, 5, 6)], f32(rng, 6), True)],
+    "index_select": lambda rng: [(f32(rng, 4, 5), 1, below(rng, 5, 3)), (f32(rng, 4, 5), 0, below(rng, 4).astype(np.int32))],
+    "index_add": lambda rng: [
+        (f32(rng, 4, 5), 1, below(rng, 5, 7), f32(rng, 4, 7)),
+        (f32(rng, 4, 5), -2, below(rng, 4, 3), f32(rng, 3, 5), 0.5),
+    ],
+    "index_copy": lambda rng: [(f32(rng, 4, 5), 1, distinct(rng, 5, 3), f32(rng, 4, 3))],
+    "index_fill.int_Scalar": lambda rng: [(f32(rng, 4, 5), 1, below(rng, 5, 3), 2.5)],
+    "take": lambda rng: [(f32(rng, 4, 5), below(rng, 20, 2, 3))],
+    "gather": lambda rng: [
+        (f32(rng, 4, 5), 1, below(rng, 5, 4, 7)),
+        (f32(rng, 4, 5), 0, below(rng, 4, 2, 3)),
+        (f32(rng, 4), -1, below(rng, 4, 6)),
+        (f32(rng), 0, below(rng, 1, 3)),
+    ],
+    "take_along_dim": lambda rng: [
+        (f32(rng, 4, 5), below(rng, 5, 1, 2), 1),
+        (f32(rng, 4, 5), below(rng, 20, 3)),
+        (f32(rng, 1, 5), below(rng, 5, 4, 2), -1),
+    ],
+    "nonzero": lambda rng: [(mask(rng, 3, 4),), (f32(rng, 3),), (f32(rng),)],
+    "argwhere": lambda rng: [(mask(rng, 3, 4),)],
+    "masked_select": lambda rng: [(f32(rng, 3, 4), mask(rng, 3, 4)), (f32(rng, 3, 1), mask(rng, 4))],
+    "masked_scatter": lambda rng: [(f32(rng, 3, 4), mask(rng, 3, 4), f32(rng, 12)), (f32(rng, 3, 4), mask(rng, 4), f32(rng, 4, 5))],
+    "scatter.src": lambda rng: [
+        (f32(rng, 4, 5), 0, distinct(rng, 4, 3, 5), f32(rng, 3, 5)),
+        (f32(rng, 4, 5), 0, distinct(rng, 4, 2, 3), f32(rng, 4, 4)),
+        (f32(rng), 0, np.array(0), f32(rng)),
+    ],
+    "scatter.value": lambda rng: [(f32(rng, 4, 5), 1, below(rng, 5, 4, 2), 2.5), (i64(rng, 4), 0, below(rng, 4, 2), 3)],
+    "scatter_add": lambda rng: [(f32(rng, 4, 5), 1, below(rng, 5, 4, 7), f32(rng, 4, 7)), (i64(rng, 4), 0, below(rng, 4, 9), i64(rng, 9))],
+    "scatter_reduce.two": lambda rng: [
+        (f32(rng, 4, 5), 1, below(rng, 5, 4, 7), f32(rng, 4, 7), reduce, include_self)
+        for reduce in ("sum", "prod", "mean", "amax", "amin")
+        for include_self in (True, False)
+    ],
+    "scatter.reduce": lambda rng: [
+        (f32(rng, 4, 5), 1, below(rng, 5, 4, 7), f32(rng, 4, 7), "add"),
+        (f32(rng, 4, 5), 1, below(rng, 5, 4, 7), f32(rng, 4, 7), "multiply"),
+    ],
+    "scatter.value_reduce": lambda rng: [(f32(rng, 4, 5), 1, below(rng, 5, 4, 7), 2.5, "multiply")],
+}
+
+SORT: dict[str, Samples] = {
+    "sort": lambda rng: [(f32(rng, 3, 5),), (f32(rng, 3, 5), 0, True), (f32(rng), 0), (np.array([1, np.nan, 0, -np.inf], np.float32),)],
+    "sort.stable": lambda rng: [(i64(rng, 30, low=0, high=4), True), (i64(rng, 3, 30, low=0, high=4), True, -1, True)],
+    "topk": lambda rng: [(f32(rng, 3, 5), 2), (f32(rng, 3, 5), 3, 0, False), (np.array([1, np.nan, 0, 5], np.float32), 2), (f32(rng), 1)],
+    "argsort": lambda rng: [(f32(rng, 3, 5),), (f32(rng, 3, 5), 0, True)],
+    "argsort.stable": lambda rng: [(i64(rng, 30, low=0, high=4), True), (i64(rng, 3, 30, low=0, high=4), True, -1, True)],
+    "msort": lambda rng: [(f32(rng, 3, 5),)],
+    "kthvalue": lambda rng: [(f32(rng, 3, 5), 2), (f32(rng, 3, 5), 3, 0, True), (f32(rng), 1)],
+}
+
+
+def recurrent(states: int, gates: int) -> Samples:
+    """Samples of a recurrent layer with that many states and gates."""
+
+    def make(rng: np.random.Generator) -> list[Sample]:
+        samples: list[Sample] = []
+        for biases, layers, bidirectional, batch_first in ((True, 1, False, False), (True, 2, True, True), (False, 2, False, True)):
+            directions = 2 if bidirectional else 1
+            params: list[Any] = []
+            for layer in range(layers):
+                for _ in range(directions):
+                    params += [f32(rng, 4 * gates, 4 * directions if layer else 3), f32(rng, 4 * gates, 4)]
+                    params += [f32(rng, 4 * gates), f32(rng, 4 * gates)] if biases else []
+            hx = [f32(rng, layers * directions, 2, 4) for _ in range(states)]
+            shape = (2, 5, 3) if batch_first else (5, 2, 3)
+            samples.append((f32(rng, *shape), hx if states > 1 else hx[0], params, biases, layers, 0.0, False, bidirectional, batch_first))
+        return samples
+
+    return make
+
+
+def recurrent_cell(states: int, gates: int) -> Samples:
+    """Samples of one step of a recurrent layer."""
+
+    def make(rng: np.random.Generator) -> list[Sample]:
+        hx = [f32(rng, 2, 4) for _ in range(states)]
+        weights = (f32(rng, 4 * gates, 3), f32(rng, 4 * gates, 4), f32(rng, 4 * gates), f32(rng, 4 * gates))
+        return [(f32(rng, 2, 3), hx if states > 1 else hx[0], *weights)]
+
+    return make
+
+
+def projected_lstm(rng: np.random.Generator) -> list[Sample]:
+    params = [f32(rng, 16, 3), f32(rng, 16, 2), f32(rng, 16), f32(rng, 16), f32(rng, 2, 4)]
+    return [(f32(rng, 5, 2, 3), [f32(rng, 1, 2, 2), f32(rng, 1, 2, 4)], params, True, 1, 0.0, False, False, False)]
+
+
+RNN: dict[str, Samples] = {
+    "lstm.input": lambda rng: [*recurrent(2, 4)(rng), *projected_lstm(rng)],
+    "gru.input": recurrent(1, 3),
+    "rnn_tanh.input": recurrent(1, 1),
+    "rnn_relu.input": recurrent(1, 1),
+    "lstm_cell": recurrent_cell(2, 4),
+    "gru_cell": recurrent_cell(1, 3),
+    "rnn_tanh_cell": recurrent_cell(1, 1),
+    "rnn_relu_cell": recurrent_cell(1, 1),
+}
+
+ATEN = {**VIEW, **SHAPE, **SPLIT, **CONCAT, **MATMUL, **PAD, **CONVOLUTION, **NORM, **POOL, **ATTENTION, **INDEX, **SORT, **RNN}
 SAMPLES: dict[str, Samples] = {f"aten.{name}": samples for name, samples in ATEN.items()}
 """Generators by full operator name."""

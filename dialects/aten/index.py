@@ -1,0 +1,390 @@
+"""Elements chosen by index tensors, and elements put in their places."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, i1, i8, i32, i64
+from xdsl.ir import SSAValue
+
+from flambeau.dialects.aten.arithmetic import MulScalarOp
+from flambeau.dialects.aten.creation import number_for
+from flambeau.dialects.aten.embedding import require_in_range, require_indices
+from flambeau.dialects.aten.numerics import widened
+from flambeau.dialects.aten.shape import expand, view
+from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.row import SchemaOp, aten
+from flambeau.dialects.types import Tensor, broadcast, dtype_of, element_of, normalize_dim, shape_of, tensor, ui8
+
+MASKS = (i1, ui8)
+"""Element types of index tensors that are masks over as many dimensions as they have."""
+
+
+def indexed_shape(shape: Sequence[int], indices: Sequence[Tensor | None]) -> tuple[int, ...]:
+    """The shape of `x[indices]`.
+
+    Index tensors broadcast together; their dimensions stand where the first of them stood when they are neighbours, else in front.
+    A mask stands for one index tensor per dimension it covers, of unknown length. Raises IndexError, ValueError, TypeError.
+    """
+    places: list[tuple[int, ...] | None] = []
+    for index in indices:
+        if index is None:
+            places.append(None)
+        elif element_of(index) in MASKS:
+            covered = shape[len(places) : len(places) + len(shape_of(index))]
+            if any(a != b and DYNAMIC_INDEX not in (a, b) for a, b in zip(shape_of(index), covered, strict=False)):
+                raise IndexError(f"a mask of shape {list(shape_of(index))} does not fit the dimensions {list(covered)}")
+            places += [(DYNAMIC_INDEX,)] * len(shape_of(index))
+        elif element_of(index) in (i8, i32, i64):
+            places.append(shape_of(index))
+        else:
+            raise TypeError(f"an index tensor must be of int32, int64 or bool, got {dtype_of(element_of(index)).torch}")
+    if len(places) > len(shape):
+        raise IndexError(f"{len(places)} indices are too many for {len(shape)} dimensions")
+    places += [None] * (len(shape) - len(places))
+    chosen = [dim for dim, place in enumerate(places) if place is not None]
+    if not chosen:
+        return tuple(shape)
+    result = broadcast(*(place for place in places if place is not None))
+    kept = [extent for extent, place in zip(shape, places, strict=True) if place is None]
+    front = chosen[0] if chosen[-1] - chosen[0] + 1 == len(chosen) else 0
+    return (*kept[:front], *result, *kept[front:])
+
+
+def numpy_index(indices: Sequence[Array | None]) -> Any:
+    """The index that numpy takes: masks as bools."""
+    return tuple(slice(None) if index is None else index.astype(np.bool_) if index.dtype == np.uint8 else index for index in indices)
+
+
+@aten("index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", core=True)
+class IndexTensorOp(SchemaOp):
+    """The elements that index tensors choose, as in numpy; a dimension without one stays whole."""
+
+    @staticmethod
+    def infer(x: Tensor, indices: list[Tensor | None]) -> Tensor:
+        return tensor(element_of(x), indexed_shape(shape_of(x), indices))
+
+    @staticmethod
+    def numpy(x: Array, indices: list[Array | None]) -> Array:
+        return np.asarray(x[numpy_index(indices)])
+
+
+@aten("_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor")
+class UnsafeIndexTensorOp(SchemaOp):
+    """As `index`, of indices known to be in range."""
+
+    infer = staticmethod(IndexTensorOp.infer)
+    numpy = staticmethod(IndexTensorOp.numpy)
+
+    @staticmethod
+    def decompose(x: SSAValue, indices: list[SSAValue | None]) -> SSAValue:
+        return IndexTensorOp(x, indices).result
+
+
+@aten("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor", core=True)
+class IndexPutOp(SchemaOp):
+    """The tensor with `values` in the places that index tensors choose, or added to them."""
+
+    @staticmethod
+    def infer(x: Tensor, indices: list[Tensor | None], values: Tensor, accumulate: bool) -> Tensor:
+        if element_of(x) != element_of(values):
+            raise TypeError(f"values must have the element type {dtype_of(element_of(x)).torch} of the tensor")
+        places = indexed_shape(shape_of(x), indices)
+        common = broadcast(shape_of(values), places)
+        if DYNAMIC_INDEX not in places and math.prod(common) != math.prod(places):
+            raise ValueError(f"values {list(shape_of(values))} do not broadcast to {list(places)}")
+        return tensor(element_of(x), shape_of(x))
+
+    @staticmethod
+    def numpy(x: Array, indices: list[Array | None], values: Array, accumulate: bool) -> Array:
+        if not accumulate:
+            result = x.copy()
+            result[numpy_index(indices)] = values
+            return result
+        wide = widened(x).copy()
+        np.add.at(wide, numpy_index(indices), widened(values))
+        return wide.astype(x.dtype)
+
+
+@aten("_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor")
+class UnsafeIndexPutOp(SchemaOp):
+    """As `index_put`, of indices known to be in range."""
+
+    infer = staticmethod(IndexPutOp.infer)
+    numpy = staticmethod(IndexPutOp.numpy)
+
+    @staticmethod
+    def decompose(x: SSAValue, indices: list[SSAValue | None], values: SSAValue, accumulate: bool) -> SSAValue:
+        return IndexPutOp(x, indices, values, accumulate).result
+
+
+def vector_length(index: Tensor) -> int:
+    """The number of indices of a vector or a 0-d tensor. Raises ValueError, TypeError."""
+    require_indices(index)
+    if len(shape_of(index)) > 1:
+        raise ValueError(f"index must be a vector, got shape {list(shape_of(index))}")
+    return shape_of(index)[0] if shape_of(index) else 1
+
+
+@aten("index_select(Tensor self, int dim, Tensor index) -> Tensor", core=True)
+class IndexSelectOp(SchemaOp):
+    """The entries of dimension `dim` that a vector numbers."""
+
+    @staticmethod
+    def infer(x: Tensor, dim: int, index: Tensor) -> Tensor:
+        shape = shape_of(x)
+        dim, length = normalize_dim(dim, len(shape)), vector_length(index)
+        return tensor(element_of(x), (*shape[:dim], length, *shape[dim + 1 :]) if shape else ())
+
+    @staticmethod
+    def numpy(x: Array, dim: int, index: Array) -> Array:
+        flat = x.reshape(x.shape or (1,))
+        require_in_range(index, flat.shape[dim])
+        result = np.take(flat, index.reshape(-1), dim)
+        return result if x.ndim else result.reshape(())
+
+
+def vector_indices(x: SSAValue, dim: int, index: SSAValue) -> list[SSAValue | None]:
+    """The indices that choose along one dimension."""
+    return [*[None] * normalize_dim(dim, len(shape_of(x))), view(index, (-1,) if not shape_of(index) else shape_of(index))]
+
+
+def check_source(x: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
+    """Raises ValueError unless the source has one entry of dimension `dim` per index."""
+    shape = shape_of(x)
+    if not shape:
+        raise ValueError("a 0-d tensor has no dimension to index")
+    dim = normalize_dim(dim, len(shape))
+    expected = (*shape[:dim], vector_length(index), *shape[dim + 1 :])
+    if shape_of(source) != expected:
+        raise ValueError(f"source must have shape {list(expected)}, got {list(shape_of(source))}")
+
+
+@aten("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor")
+class IndexAddOp(SchemaOp):
+    """The tensor with alpha times the entries of `source` added to the entries of dimension `dim` that a vector numbers."""
+
+    @staticmethod
+    def infer(x: Tensor, dim: int, index: Tensor, source: Tensor, alpha: float) -> Tensor:
+        check_source(x, dim, index, source)
+        return tensor(element_of(x), shape_of(x))
+
+    @staticmethod
+    def numpy(x: Array, dim: int, index: Array, source: Array, alpha: float) -> Array:
+        require_in_range(index, x.shape[dim])
+        wide = widened(x).copy()
+        np.add.at(np.moveaxis(wide, dim, 0), index.reshape(-1), np.moveaxis(widened(source), dim, 0) * wide.dtype.type(alpha))
+        return wide.astype(x.dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, dim: int, index: SSAValue, source: SSAValue, alpha: float) -> SSAValue:
+        scaled = source if alpha == 1 else MulScalarOp(source, alpha).result
+        return IndexPutOp(x, vector_indices(x, dim, index), scaled, True).result
+
+
+@aten("index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor")
+class IndexCopyOp(SchemaOp):
+    """The tensor with the entries of `source` in the places of the entries of dimension `dim` that a vector numbers."""
+
+    @staticmethod
+    def infer(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+        check_source(x, dim, index, source)
+        return tensor(element_of(x), shape_of(x))
+
+    @staticmethod
+    def numpy(x: Array, dim: int, index: Array, source: Array) -> Array:
+        require_in_range(index, x.shape[dim])
+        result = x.copy()
+        np.moveaxis(result, dim, 0)[index.reshape(-1)] = np.moveaxis(source, dim, 0)
+        return result
+
+    @staticmethod
+    def decompose(x: SSAValue, dim: int, index: SSAValue, source: SSAValue) -> SSAValue:
+        return IndexPutOp(x, vector_indices(x, dim, index), source).result
+
+
+@aten("index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor")
+class IndexFillIntScalarOp(SchemaOp):
+    """The tensor with a number in the entries of dimension `dim` that a vector numbers."""
+
+    @staticmethod
+    def infer(x: Tensor, dim: int, index: Tensor, value: float) -> Tensor:
+        vector_length(index)
+        normalize_dim(dim, len(shape_of(x)))
+        return tensor(element_of(x), shape_of(x))
+
+    @staticmethod
+    def numpy(x: Array, dim: int, index: Array, value: float) -> Array:
+        result = x.copy()
+        np.moveaxis(result, dim, 0)[index.reshape(-1)] = value
+        return result
+
+    @staticmethod
+    def decompose(x: SSAValue, dim: int, index: SSAValue, value: float) -> SSAValue:
+        return IndexPutOp(x, vector_indices(x, dim, index), number_for(value, element_of(x))).result
+
+
+@aten("take(Tensor self, Tensor index) -> Tensor")
+class TakeOp(SchemaOp):
+    """The elements with the given numbers in row-major order."""
+
+    @staticmethod
+    def infer(x: Tensor, index: Tensor) -> Tensor:
+        require_indices(index)
+        return tensor(element_of(x), shape_of(index))
+
+    @staticmethod
+    def numpy(x: Array, index: Array) -> Array:
+        return np.asarray(x.reshape(-1)[index])
+
+    @staticmethod
+    def decompose(x: SSAValue, index: SSAValue) -> SSAValue:
+        return IndexTensorOp(view(x, (math.prod(shape_of(x)),)), [index]).result
+
+
+def check_gathered(shape: Sequence[int], dim: int, index: Tensor) -> None:
+    """Raises ValueError when an index tensor is larger than the tensor outside dimension `dim`."""
+    require_indices(index)
+    dim = normalize_dim(dim, len(shape))
+    own, other = tuple(shape) or (1,), shape_of(index) or (1,)
+    if len(own) != len(other):
+        raise ValueError(f"index {list(other)} must have as many dimensions as the tensor {list(own)}")
+    if DYNAMIC_INDEX not in (*own, *other) and any(a > b for axis, (a, b) in enumerate(zip(other, own, strict=True)) if axis != dim):
+        raise ValueError(f"index {list(other)} is larger than the tensor {list(own)} outside dimension {dim}")
+
+
+def places_along(index: Array, dim: int) -> tuple[Array, ...]:
+    """The coordinates that an index tensor of full rank means: its values along `dim`, its own places elsewhere."""
+    grid = np.ogrid[tuple(slice(extent) for extent in index.shape)]
+    return tuple(index if axis == dim else places for axis, places in enumerate(grid))
+
+
+@aten("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor", core=True)
+class GatherOp(SchemaOp):
+    """Element [i, j, …] is the operand's with the coordinate `dim` replaced by index[i, j, …]."""
+
+    @staticmethod
+    def infer(x: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> Tensor:
+        check_gathered(shape_of(x), dim, index)
+        return tensor(element_of(x), shape_of(index))
+
+    @staticmethod
+    def numpy(x: Array, dim: int, index: Array, sparse_grad: bool) -> Array:
+        own, places = x.reshape(x.shape or (1,)), index.reshape(index.shape or (1,))
+        axis = normalize_dim(dim, own.ndim)
+        require_in_range(places, own.shape[axis])
+        return own[places_along(places, axis)].reshape(index.shape)
+
+
+@aten("take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor")
+class TakeAlongDimOp(SchemaOp):
+    """As `gather`, with the operands broadcast outside `dim`; of the flat tensors without one."""
+
+    @staticmethod
+    def shapes(own: tuple[int, ...], other: tuple[int, ...], dim: int | None) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+        """The shapes of both operands for `gather`, and its dimension. Raises ValueError."""
+        if dim is None:
+            return (math.prod(own),), (math.prod(other),), 0
+        axis = normalize_dim(dim, len(own))
+        common = broadcast((*own[:axis], 1, *own[axis + 1 :]), (*other[:axis], 1, *other[axis + 1 :]))
+        return (*common[:axis], own[axis], *common[axis + 1 :]), (*common[:axis], other[axis], *common[axis + 1 :]), axis
+
+    @staticmethod
+    def infer(x: Tensor, indices: Tensor, dim: int | None) -> Tensor:
+        require_indices(indices)
+        if dim is not None and len(shape_of(x)) != len(shape_of(indices)):
+            raise ValueError(f"indices {list(shape_of(indices))} must have as many dimensions as the tensor {list(shape_of(x))}")
+        return tensor(element_of(x), TakeAlongDimOp.shapes(shape_of(x), shape_of(indices), dim)[1])
+
+    @staticmethod
+    def numpy(x: Array, indices: Array, dim: int | None) -> Array:
+        own, other, axis = TakeAlongDimOp.shapes(x.shape, indices.shape, dim)
+        if dim is None:
+            return np.take(x.reshape(-1), indices.reshape(-1))
+        return np.take_along_axis(np.broadcast_to(x, own), np.broadcast_to(indices, other), axis)
+
+    @staticmethod
+    def decompose(x: SSAValue, indices: SSAValue, dim: int | None) -> SSAValue:
+        own, other, axis = TakeAlongDimOp.shapes(shape_of(x), shape_of(indices), dim)
+        if dim is None:
+            return GatherOp(view(x, own), 0, view(indices, other)).result
+        return GatherOp(expand(x, own), axis, expand(indices, other)).result
+
+
+@aten("nonzero(Tensor self) -> Tensor", core=True)
+class NonzeroOp(SchemaOp):
+    """The coordinates of the elements that are not zero, one row each; their number depends on the content."""
+
+    @staticmethod
+    def infer(x: Tensor) -> Tensor:
+        return tensor(i64, (DYNAMIC_INDEX, len(shape_of(x))))
+
+    @staticmethod
+    def numpy(x: Array) -> Array:
+        if not x.ndim:
+            return np.zeros((int(x.item() != 0), 0), np.int64)
+        return np.argwhere(x)
+
+
+@aten("argwhere(Tensor self) -> Tensor")
+class ArgwhereOp(SchemaOp):
+    """As `nonzero`."""
+
+    infer = staticmethod(NonzeroOp.infer)
+    numpy = staticmethod(NonzeroOp.numpy)
+
+    @staticmethod
+    def decompose(x: SSAValue) -> SSAValue:
+        return NonzeroOp(x).result
+
+
+def require_mask(mask: Tensor) -> None:
+    """Raises TypeError unless the elements are bools."""
+    if element_of(mask) not in MASKS:
+        raise TypeError(f"the mask must be of bool, got {dtype_of(element_of(mask)).torch}")
+
+
+@aten("masked_select(Tensor self, Tensor mask) -> Tensor", keep=True)
+class MaskedSelectOp(SchemaOp):
+    """The elements that a mask shows, in order; their number depends on the content."""
+
+    @staticmethod
+    def infer(x: Tensor, mask: Tensor) -> Tensor:
+        require_mask(mask)
+        broadcast(shape_of(x), shape_of(mask))
+        return tensor(element_of(x), (DYNAMIC_INDEX,))
+
+    @staticmethod
+    def numpy(x: Array, mask: Array) -> Array:
+        values, shown = np.broadcast_arrays(x, mask.astype(np.bool_))
+        return values[shown]
+
+    @staticmethod
+    def decompose(x: SSAValue, mask: SSAValue) -> SSAValue:
+        common = broadcast(shape_of(x), shape_of(mask))
+        flat = (math.prod(common),)
+        return IndexTensorOp(view(expand(x, common), flat), [view(expand(mask, common), flat)]).result
+
+
+@aten("masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", core=True)
+class MaskedScatterOp(SchemaOp):
+    """The tensor with the first elements of `source`, in order, in the places that a mask shows."""
+
+    @staticmethod
+    def infer(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+        require_mask(mask)
+        if element_of(x) != element_of(source):
+            raise TypeError(f"source must have the element type {dtype_of(element_of(x)).torch} of the tensor")
+        return tensor(element_of(x), broadcast(shape_of(x), shape_of(mask)))
+
+    @staticmethod
+    def numpy(x: Array, mask: Array, source: Array) -> Array:
+        values, shown = np.broadcast_arrays(x, mask.astype(np.bool_))
+        result = values.copy()
+        count = int(shown.sum())
+        if count > source.size:
+            raise ValueError(f"source has {source.size} elements, the mask shows {count} places")
+        result[shown] = source.reshape(-1)[:count]
+        return result

@@ -1,0 +1,379 @@
+"""Recurrent layers and cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple, cast
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX
+from xdsl.ir import SSAValue
+
+from flambeau.dialects.aten.activation import ReluOp, SigmoidOp, TanhOp
+from flambeau.dialects.aten.arithmetic import AddTensorOp, MulTensorOp, SubTensorOp
+from flambeau.dialects.aten.concat import CatOp, StackOp
+from flambeau.dialects.aten.matmul import LinearOp, common_element
+from flambeau.dialects.aten.numerics import sigmoid, widened
+from flambeau.dialects.aten.split import SplitWithSizesOp
+from flambeau.dialects.aten.view import SelectIntOp
+from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.row import SchemaOp, aten
+from flambeau.dialects.types import Tensor, shape_of, tensor
+
+
+class Cell(NamedTuple):
+    """The parameters of one layer in one direction; absent ones are None."""
+
+    w_ih: Any
+    w_hh: Any
+    b_ih: Any = None
+    b_hh: Any = None
+    w_hr: Any = None
+    """Projects the hidden state to a smaller one."""
+
+
+def cells(params: Sequence[Any], has_biases: bool, num_layers: int, bidirectional: bool) -> list[Cell]:
+    """The parameters, layer after layer, forward before backward. Raises ValueError."""
+    count = num_layers * (2 if bidirectional else 1)
+    size, rest = divmod(len(params), count) if count > 0 else (0, 1)
+    plain = 4 if has_biases else 2
+    if rest or size not in (plain, plain + 1):
+        raise ValueError(f"{len(params)} parameters do not make up {count} cells")
+    groups = [params[index * size : (index + 1) * size] for index in range(count)]
+    if has_biases:
+        return [Cell(*group) for group in groups]
+    return [Cell(group[0], group[1], None, None, *group[2:]) for group in groups]
+
+
+def apart(gates: SSAValue, count: int) -> list[SSAValue]:
+    """The gates apart, built detached."""
+    size = shape_of(gates)[-1] // count
+    return list(SplitWithSizesOp(gates, (size,) * count, len(shape_of(gates)) - 1).results)
+
+
+class CellFamily:
+    """What one step of a kind of cell does, to SSA values and to arrays."""
+
+    gates: ClassVar[int] = 1
+    states: ClassVar[int] = 1
+
+    @staticmethod
+    def step(projected: SSAValue, state: list[SSAValue], cell: Cell) -> list[SSAValue]:
+        """The next state from the input's projection and the last state, built detached."""
+        raise NotImplementedError
+
+    @staticmethod
+    def numpy_step(projected: Array, state: list[Array], cell: Cell) -> list[Array]:
+        """The same for arrays."""
+        raise NotImplementedError
+
+
+def product_of(x: Array, weight: Array, bias: Array | None) -> Array:
+    """A linear layer on wide arrays."""
+    result = x @ widened(weight).T
+    return result if bias is None else result + widened(bias)
+
+
+class LstmCell(CellFamily):
+    """Long short-term memory: gates i, f, g, o; states h and c."""
+
+    gates = 4
+    states = 2
+
+    @staticmethod
+    def step(projected: SSAValue, state: list[SSAValue], cell: Cell) -> list[SSAValue]:
+        """The memory f·c + i·g and the hidden state o·tanh(memory)."""
+        hidden, memory = state
+        summed = AddTensorOp(LinearOp(hidden, cell.w_hh, cell.b_hh), projected).result
+        i, f, g, o = apart(summed, 4)
+        kept = MulTensorOp(SigmoidOp(f), memory)
+        memory = AddTensorOp(kept, MulTensorOp(SigmoidOp(i), TanhOp(g))).result
+        hidden = MulTensorOp(SigmoidOp(o), TanhOp(memory)).result
+        return [hidden if cell.w_hr is None else LinearOp(hidden, cell.w_hr).result, memory]
+
+    @staticmethod
+    def numpy_step(projected: Array, state: list[Array], cell: Cell) -> list[Array]:
+        """The memory f·c + i·g and the hidden state o·tanh(memory)."""
+        hidden, memory = state
+        i, f, g, o = np.split(product_of(hidden, cell.w_hh, cell.b_hh) + projected, 4, axis=-1)
+        memory = sigmoid(f) * memory + sigmoid(i) * np.tanh(g)
+        hidden = sigmoid(o) * np.tanh(memory)
+        return [hidden if cell.w_hr is None else product_of(hidden, cell.w_hr, None), memory]
+
+
+class GruCell(CellFamily):
+    """Gated recurrent unit: gates r, z, n."""
+
+    gates = 3
+
+    @staticmethod
+    def step(projected: SSAValue, state: list[SSAValue], cell: Cell) -> list[SSAValue]:
+        """The state n + z·(h - n) with n = tanh(x_n + r·h_n)."""
+        (hidden,) = state
+        x_r, x_z, x_n = apart(projected, 3)
+        h_r, h_z, h_n = apart(LinearOp(hidden, cell.w_hh, cell.b_hh).result, 3)
+        reset, update = SigmoidOp(AddTensorOp(x_r, h_r)), SigmoidOp(AddTensorOp(x_z, h_z))
+        fresh = TanhOp(AddTensorOp(x_n, MulTensorOp(reset, h_n)))
+        return [AddTensorOp(fresh, MulTensorOp(update, SubTensorOp(hidden, fresh))).result]
+
+    @staticmethod
+    def numpy_step(projected: Array, state: list[Array], cell: Cell) -> list[Array]:
+        """The state n + z·(h - n) with n = tanh(x_n + r·h_n)."""
+        (hidden,) = state
+        x_r, x_z, x_n = np.split(projected, 3, axis=-1)
+        h_r, h_z, h_n = np.split(product_of(hidden, cell.w_hh, cell.b_hh), 3, axis=-1)
+        fresh = np.tanh(x_n + sigmoid(x_r + h_r) * h_n)
+        return [fresh + sigmoid(x_z + h_z) * (hidden - fresh)]
+
+
+class TanhCell(CellFamily):
+    """The plain cell: tanh of the sum of both projections."""
+
+    @staticmethod
+    def step(projected: SSAValue, state: list[SSAValue], cell: Cell) -> list[SSAValue]:
+        """The tanh of the sum."""
+        return [TanhOp(AddTensorOp(LinearOp(state[0], cell.w_hh, cell.b_hh), projected)).result]
+
+    @staticmethod
+    def numpy_step(projected: Array, state: list[Array], cell: Cell) -> list[Array]:
+        """The tanh of the sum."""
+        return [np.tanh(product_of(state[0], cell.w_hh, cell.b_hh) + projected)]
+
+
+class ReluCell(CellFamily):
+    """The plain cell with a ReLU."""
+
+    @staticmethod
+    def step(projected: SSAValue, state: list[SSAValue], cell: Cell) -> list[SSAValue]:
+        """The positive part of the sum."""
+        return [ReluOp(AddTensorOp(LinearOp(state[0], cell.w_hh, cell.b_hh), projected)).result]
+
+    @staticmethod
+    def numpy_step(projected: Array, state: list[Array], cell: Cell) -> list[Array]:
+        """The positive part of the sum."""
+        return [np.maximum(product_of(state[0], cell.w_hh, cell.b_hh) + projected, 0)]
+
+
+class RecurrentOp(SchemaOp):
+    """Layers of cells over a sequence: all hidden states of the last layer, then the last states of every layer."""
+
+    cell: ClassVar[type[CellFamily]]
+    """What a step does."""
+
+    @staticmethod
+    def states_of(hx: Any) -> list[Any]:
+        """The initial states as a list."""
+        return list(cast("list[Any]", hx)) if isinstance(hx, list) else [hx]
+
+    @classmethod
+    def checked(cls, shape: Sequence[int], state: Sequence[int], parameters: Sequence[Cell], batch_first: bool) -> int:
+        """The dimension of time. Raises ValueError."""
+        if len(shape) != 3 or len(state) != 3:
+            raise ValueError(f"input {list(shape)} and initial state {list(state)} must both have 3 dimensions")
+        if state[0] != len(parameters):
+            raise ValueError(f"the initial state {list(state)} must have one entry per layer and direction, {len(parameters)}")
+        return int(batch_first)
+
+    @classmethod
+    def infer(
+        cls,
+        x: Tensor,
+        hx: Tensor | list[Tensor],
+        params: list[Tensor],
+        has_biases: bool,
+        num_layers: int,
+        dropout: float,
+        train: bool,
+        bidirectional: bool,
+        batch_first: bool,
+    ) -> tuple[Tensor, ...]:
+        parameters = cells(params, has_biases, num_layers, bidirectional)
+        states = cls.states_of(hx)
+        if len(states) != cls.cell.states:
+            raise ValueError(f"needs {cls.cell.states} initial states, got {len(states)}")
+        shape, state = shape_of(x), shape_of(states[0])
+        cls.checked(shape, state, parameters, batch_first)
+        kernel = shape_of(parameters[0].w_ih)
+        if len(kernel) != 2 or kernel[1] != shape[-1] or kernel[0] % cls.cell.gates:
+            raise ValueError(f"input {list(shape)} does not fit weight {list(kernel)}")
+        element = common_element(x, *states, *params)
+        output = (*shape[:-1], state[-1] * (2 if bidirectional else 1))
+        return (tensor(element, output), *(tensor(element, shape_of(each)) for each in states))
+
+    @classmethod
+    def numpy(
+        cls,
+        x: Array,
+        hx: Array | list[Array],
+        params: list[Array],
+        has_biases: bool,
+        num_layers: int,
+        dropout: float,
+        train: bool,
+        bidirectional: bool,
+        batch_first: bool,
+    ) -> tuple[Array, ...]:
+        parameters = cells(params, has_biases, num_layers, bidirectional)
+        states = cls.states_of(hx)
+        time = cls.checked(x.shape, states[0].shape, parameters, batch_first)
+        sequence = np.moveaxis(widened(x), time, 0)
+        finals: list[list[Array]] = []
+        for _ in range(num_layers):
+            directions: list[Array] = []
+            for direction in range(2 if bidirectional else 1):
+                number = len(finals)
+                cell = parameters[number]
+                projected = product_of(sequence, cell.w_ih, cell.b_ih)
+                state = [widened(each[number]) for each in states]
+                outputs: list[Array] = []
+                for step in projected[:: -1 if direction else 1]:
+                    state = cls.cell.numpy_step(step, state, cell)
+                    outputs.append(state[0])
+                finals.append(state)
+                directions.append(np.stack(outputs[:: -1 if direction else 1]))
+            sequence = np.concatenate(directions, axis=-1)
+        lasts = [np.stack([final[index] for final in finals]).astype(x.dtype) for index in range(cls.cell.states)]
+        return (np.moveaxis(sequence, 0, time).astype(x.dtype), *lasts)
+
+    @classmethod
+    def decompose(
+        cls,
+        x: SSAValue,
+        hx: SSAValue | list[SSAValue],
+        params: list[SSAValue],
+        has_biases: bool,
+        num_layers: int,
+        dropout: float,
+        train: bool,
+        bidirectional: bool,
+        batch_first: bool,
+    ) -> tuple[SSAValue, ...]:
+        if train and dropout and num_layers > 1:
+            raise ValueError("a recurrent layer with dropout is for training; export the model after .eval()")
+        parameters = cells(params, has_biases, num_layers, bidirectional)
+        states = cls.states_of(hx)
+        time = cls.checked(shape_of(x), shape_of(states[0]), parameters, batch_first)
+        length = shape_of(x)[time]
+        if length == DYNAMIC_INDEX:
+            raise ValueError("the sequence's length must be known: a recurrent layer is unrolled over it")
+        finals: list[list[SSAValue]] = []
+        for _ in range(num_layers):
+            directions: list[SSAValue] = []
+            for direction in range(2 if bidirectional else 1):
+                number = len(finals)
+                cell = parameters[number]
+                # One product projects the inputs of all steps.
+                projected = LinearOp(x, cell.w_ih, cell.b_ih).result
+                state: list[SSAValue] = [SelectIntOp(each, 0, number).result for each in states]
+                outputs: list[SSAValue] = []
+                for step in range(length)[:: -1 if direction else 1]:
+                    state = cls.cell.step(SelectIntOp(projected, time, step).result, state, cell)
+                    outputs.append(state[0])
+                finals.append(state)
+                directions.append(StackOp(outputs[:: -1 if direction else 1], time).result)
+            x = CatOp(directions, -1).result if len(directions) > 1 else directions[0]
+        return (x, *(StackOp([final[index] for final in finals]).result for index in range(cls.cell.states)))
+
+
+@aten(
+    "lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
+    "bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)"
+)
+class LstmInputOp(RecurrentOp):
+    """Layers of long short-term memory."""
+
+    cell = LstmCell
+
+
+@aten(
+    "gru.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
+    "bool bidirectional, bool batch_first) -> (Tensor, Tensor)"
+)
+class GruInputOp(RecurrentOp):
+    """Layers of gated recurrent units."""
+
+    cell = GruCell
+
+
+@aten(
+    "rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
+    "bool bidirectional, bool batch_first) -> (Tensor, Tensor)"
+)
+class RnnTanhInputOp(RecurrentOp):
+    """Layers of plain cells with tanh."""
+
+    cell = TanhCell
+
+
+@aten(
+    "rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
+    "bool bidirectional, bool batch_first) -> (Tensor, Tensor)"
+)
+class RnnReluInputOp(RecurrentOp):
+    """Layers of plain cells with ReLU."""
+
+    cell = ReluCell
+
+
+class RecurrentCellOp(SchemaOp):
+    """One step of a cell."""
+
+    cell: ClassVar[type[CellFamily]]
+    """What a step does."""
+
+    @classmethod
+    def infer(cls, x: Tensor, hx: Tensor | list[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None, b_hh: Tensor | None) -> Any:
+        states = RecurrentOp.states_of(hx)
+        kernel = shape_of(w_ih)
+        if len(states) != cls.cell.states or len(kernel) != 2 or kernel[1] != shape_of(x)[-1]:
+            raise ValueError(f"input {list(shape_of(x))} and {len(states)} states do not fit weight {list(kernel)}")
+        element = common_element(x, *states, w_ih, w_hh)
+        results = [tensor(element, shape_of(state)) for state in states]
+        return tuple(results) if len(results) > 1 else results[0]
+
+    @classmethod
+    def numpy(cls, x: Array, hx: Array | list[Array], w_ih: Array, w_hh: Array, b_ih: Array | None, b_hh: Array | None) -> Any:
+        states = [widened(state) for state in RecurrentOp.states_of(hx)]
+        results = cls.cell.numpy_step(product_of(widened(x), w_ih, b_ih), states, Cell(w_ih, w_hh, b_ih, b_hh))
+        rounded = [result.astype(x.dtype) for result in results]
+        return tuple(rounded) if len(rounded) > 1 else rounded[0]
+
+    @classmethod
+    def decompose(
+        cls,
+        x: SSAValue,
+        hx: SSAValue | list[SSAValue],
+        w_ih: SSAValue,
+        w_hh: SSAValue,
+        b_ih: SSAValue | None,
+        b_hh: SSAValue | None,
+    ) -> Any:
+        results = cls.cell.step(LinearOp(x, w_ih, b_ih).result, RecurrentOp.states_of(hx), Cell(w_ih, w_hh, b_ih, b_hh))
+        return tuple(results) if len(results) > 1 else results[0]
+
+
+@aten("lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> (Tensor, Tensor)")
+class LstmCellOp(RecurrentCellOp):
+    """One step of long short-term memory: the next hidden state and memory."""
+
+    cell = LstmCell
+
+
+@aten("gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor")
+class GruCellOp(RecurrentCellOp):
+    """One step of a gated recurrent unit."""
+
+    cell = GruCell
+
+
+@aten("rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor")
+class RnnTanhCellOp(RecurrentCellOp):
+    """One step of a plain cell with tanh."""
+
+    cell = TanhCell
+
+
+@aten("rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor")
+class RnnReluCellOp(RecurrentCellOp):
+    """One step of a plain cell with ReLU."""
+
+    cell = ReluCell

@@ -1,0 +1,185 @@
+"""Elements in order. NaN counts as the largest."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, i64
+from xdsl.ir import SSAValue
+
+from flambeau.dialects.aten.numerics import widened
+from flambeau.dialects.aten.view import SelectIntOp, SliceTensorOp, UnsqueezeOp
+from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.row import SchemaOp, aten
+from flambeau.dialects.types import Tensor, element_of, normalize_dim, shape_of, tensor
+
+Pair = tuple[Array, Array]
+
+
+def order_along(x: Array, dim: int, descending: bool) -> Array:
+    """The places of the elements in order along `dim`; equal ones keep theirs."""
+    if not descending:
+        return np.argsort(x, axis=dim, kind="stable")
+    # The order of the reversed tensor, reversed, keeps equal elements in place.
+    places = np.argsort(np.flip(x, dim), axis=dim, kind="stable")
+    return x.shape[dim] - 1 - np.flip(places, dim)
+
+
+def sorted_along(x: Array, dim: int, descending: bool) -> Pair:
+    """The elements in order along `dim`, and their places."""
+    if not x.ndim:
+        return x, np.zeros((), np.int64)
+    places = order_along(widened(x), dim, descending).astype(np.int64)
+    return np.take_along_axis(x, places, dim), places
+
+
+def sorted_types(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    """The types of the elements in order and of their places. Raises IndexError."""
+    normalize_dim(dim, len(shape_of(x)))
+    return tensor(element_of(x), shape_of(x)), tensor(i64, shape_of(x))
+
+
+@aten("sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)", core=True)
+class SortOp(SchemaOp):
+    """The elements in order along `dim`, and their places."""
+
+    @staticmethod
+    def infer(x: Tensor, dim: int, descending: bool) -> tuple[Tensor, Tensor]:
+        return sorted_types(x, dim)
+
+    @staticmethod
+    def numpy(x: Array, dim: int, descending: bool) -> Pair:
+        return sorted_along(x, dim, descending)
+
+    @staticmethod
+    def decompose(x: SSAValue, dim: int, descending: bool) -> tuple[SSAValue, SSAValue]:
+        shape = shape_of(x)
+        count = shape[normalize_dim(dim, len(shape))] if shape else 1
+        if count == DYNAMIC_INDEX:
+            raise ValueError(f"the number of entries of dimension {dim} must be known")
+        values, indices = TopkOp(x, count, dim, descending).results
+        return values, indices
+
+
+@aten("sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)")
+class SortStableOp(SchemaOp):
+    """The elements in order along `dim`, equal ones as they were, and their places."""
+
+    @staticmethod
+    def infer(x: Tensor, stable: bool | None, dim: int, descending: bool) -> tuple[Tensor, Tensor]:
+        return sorted_types(x, dim)
+
+    @staticmethod
+    def numpy(x: Array, stable: bool | None, dim: int, descending: bool) -> Pair:
+        return sorted_along(x, dim, descending)
+
+    @staticmethod
+    def decompose(x: SSAValue, stable: bool | None, dim: int, descending: bool) -> tuple[SSAValue, SSAValue]:
+        values, indices = SortOp(x, dim, descending).results
+        return values, indices
+
+
+@aten("topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)", core=True)
+class TopkOp(SchemaOp):
+    """The k largest or smallest elements along `dim`, in order, and their places."""
+
+    @staticmethod
+    def infer(x: Tensor, k: int, dim: int, largest: bool, in_order: bool) -> tuple[Tensor, Tensor]:
+        shape = shape_of(x)
+        dim = normalize_dim(dim, len(shape))
+        extent = shape[dim] if shape else 1
+        if k < 0 or (extent != DYNAMIC_INDEX and k > extent):
+            raise ValueError(f"k = {k} is out of range for dimension {dim} of size {extent}")
+        result = (*shape[:dim], k, *shape[dim + 1 :]) if shape else ()
+        return tensor(element_of(x), result), tensor(i64, result)
+
+    @staticmethod
+    def numpy(x: Array, k: int, dim: int, largest: bool, in_order: bool) -> Pair:
+        values, indices = sorted_along(x, dim, largest)
+        if not x.ndim:
+            return values, indices
+        return np.take(values, range(k), dim), np.take(indices, range(k), dim)
+
+
+@aten("argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor")
+class ArgsortOp(SchemaOp):
+    """The places of the elements in order along `dim`."""
+
+    @staticmethod
+    def infer(x: Tensor, dim: int, descending: bool) -> Tensor:
+        return sorted_types(x, dim)[1]
+
+    @staticmethod
+    def numpy(x: Array, dim: int, descending: bool) -> Array:
+        return sorted_along(x, dim, descending)[1]
+
+    @staticmethod
+    def decompose(x: SSAValue, dim: int, descending: bool) -> SSAValue:
+        return SortOp(x, dim, descending).results[1]
+
+
+@aten("argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor")
+class ArgsortStableOp(SchemaOp):
+    """The places of the elements in order along `dim`; equal ones keep theirs."""
+
+    @staticmethod
+    def infer(x: Tensor, stable: bool, dim: int, descending: bool) -> Tensor:
+        return sorted_types(x, dim)[1]
+
+    @staticmethod
+    def numpy(x: Array, stable: bool, dim: int, descending: bool) -> Array:
+        return sorted_along(x, dim, descending)[1]
+
+    @staticmethod
+    def decompose(x: SSAValue, stable: bool, dim: int, descending: bool) -> SSAValue:
+        return SortOp(x, dim, descending).results[1]
+
+
+@aten("msort(Tensor self) -> Tensor")
+class MsortOp(SchemaOp):
+    """The elements in order along dimension 0."""
+
+    @staticmethod
+    def infer(x: Tensor) -> Tensor:
+        return tensor(element_of(x), shape_of(x))
+
+    @staticmethod
+    def numpy(x: Array) -> Array:
+        return sorted_along(x, 0, False)[0]
+
+    @staticmethod
+    def decompose(x: SSAValue) -> SSAValue:
+        return SortOp(x, 0).results[0]
+
+
+@aten("kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)")
+class KthvalueOp(SchemaOp):
+    """The k-th smallest element along `dim`, counted from 1, and its place."""
+
+    @staticmethod
+    def infer(x: Tensor, k: int, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
+        shape = shape_of(x)
+        dim = normalize_dim(dim, len(shape))
+        extent = shape[dim] if shape else 1
+        if k < 1 or (extent != DYNAMIC_INDEX and k > extent):
+            raise ValueError(f"k = {k} is out of range for dimension {dim} of size {extent}")
+        result = (*shape[:dim], *((1,) if keepdim else ()), *shape[dim + 1 :]) if shape else ()
+        return tensor(element_of(x), result), tensor(i64, result)
+
+    @staticmethod
+    def numpy(x: Array, k: int, dim: int, keepdim: bool) -> Pair:
+        values, indices = sorted_along(x, dim, False)
+        if not x.ndim:
+            return values, indices
+        places = [k - 1] if keepdim else k - 1
+        return np.take(values, places, dim), np.take(indices, places, dim)
+
+    @staticmethod
+    def decompose(x: SSAValue, k: int, dim: int, keepdim: bool) -> tuple[SSAValue, SSAValue]:
+        if not shape_of(x):
+            x = UnsqueezeOp(x, 0).result
+            return KthvalueOp.decompose(x, k, 0, False)
+        parts = TopkOp(x, k, dim, False).results
+        if keepdim:
+            values, indices = (SliceTensorOp(part, dim, k - 1, k).result for part in parts)
+        else:
+            values, indices = (SelectIntOp(part, dim, k - 1).result for part in parts)
+        return values, indices
