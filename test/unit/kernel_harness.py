@@ -37,6 +37,15 @@ DTYPES = {
     torch.uint64: 29,
 }
 TOLERANCES = {torch.float32: 2e-6, torch.float64: 1e-12, torch.float16: 1e-3, torch.bfloat16: 8e-3}
+# Operators of ExecuTorch that torch itself does not define.
+SCHEMAS = {
+    schema.partition("(")[0]: schema
+    for schema in (
+        "dim_order_ops::_to_dim_order_copy.out(Tensor self, *, bool non_blocking=False, int[]? dim_order=None, Tensor(a!) out) -> Tensor(a!)",
+        "dim_order_ops::_clone_dim_order.out(Tensor self, *, bool non_blocking=False, int[]? dim_order=None, Tensor(a!) out) -> Tensor(a!)",
+        "dim_order_ops::_empty_dim_order.out(int[] size, *, int[]? dim_order=None, Tensor(a!) out) -> Tensor(a!)",
+    )
+}
 GUARD = 64
 GUARD_BYTE = 0xA5
 
@@ -227,7 +236,9 @@ def bytes_of(x: torch.Tensor) -> bytes:
 
 @functools.cache
 def schema_of(name: str) -> Any:
-    """torch's schema of an operator name such as aten::add.out; None for those that torch does not know."""
+    """The schema of an operator name such as aten::add.out; None for those that neither torch nor SCHEMAS knows."""
+    if name in SCHEMAS:
+        return torch._C.parse_schema(SCHEMAS[name])
     namespace, _, rest = name.partition("::")
     operator, _, overload = rest.partition(".")
     packet = getattr(getattr(torch.ops, namespace), operator, None)
@@ -244,17 +255,17 @@ def type_of(argument: Any) -> str:
     return text
 
 
-def run(name: str, *args: Any, outs: Sequence[Out], schema: Any = None) -> list[torch.Tensor]:
+def run(name: str, *args: Any, outs: Sequence[Out], in_place: bool = False) -> list[torch.Tensor]:
     """Calls a kernel with the schema's arguments and returns what it wrote; KernelError when it refuses.
 
-    In-place operators (aten::copy_) take their own first argument as `outs[0].initial`, and so do scratch outs that must hold a value.
+    In-place operators (aten::copy_) take their own first argument as `outs[0].initial`; `in_place` says so where torch has no schema.
     """
     frame = Frame()
-    schema = schema or schema_of(name)
+    schema = schema_of(name)
     kernel = kernels()[name]
     values: list[CValue] = []
     written: list[tuple[Out, CValue, Any, int, int]] = []
-    in_place = schema is not None and not any(a.is_out for a in schema.arguments)
+    in_place = in_place or (schema is not None and not any(a.is_out for a in schema.arguments))
     out_list = False
 
     def make_out(out: Out) -> CValue:
@@ -269,7 +280,9 @@ def run(name: str, *args: Any, outs: Sequence[Out], schema: Any = None) -> list[
         return value
 
     if schema is None:
-        values = [frame.argument(arg) for arg in args] + [make_out(out) for out in outs]
+        given = [frame.argument(arg) for arg in args]
+        made = [make_out(out) for out in outs]
+        values = made + given if in_place else given + made
     else:
         arguments = list(schema.arguments)
         remaining = list(outs)
@@ -314,6 +327,21 @@ def run(name: str, *args: Any, outs: Sequence[Out], schema: Any = None) -> list[
     if status:
         raise KernelError(status, (context.message or b"").decode())
     return [read(out, value, buffer, start) for out, value, buffer, start, _ in written]
+
+
+def run_number(name: str, *args: Any) -> int | float | bool:
+    """Calls a kernel whose last argument is the slot of a number (sizes and executorch_prim) and returns that number."""
+    frame = Frame()
+    values = [frame.argument(arg) for arg in args] + [frame.value(NONE)]
+    kernel = kernels()[name]
+    assert kernel.arguments in (0, len(values)), f"{name} is registered with {kernel.arguments} arguments"
+    array = (ctypes.POINTER(CValue) * len(values))(*[ctypes.pointer(value) for value in values])
+    context = CContext(None, 0, None)
+    status = kernel.run(ctypes.pointer(context), array, len(values))
+    if status:
+        raise KernelError(status, (context.message or b"").decode())
+    payload, tag = values[-1].payload, values[-1].tag
+    return payload.integer if tag == INT else payload.real if tag == DOUBLE else bool(payload.boolean)
 
 
 def read(out: Out, value: CValue, buffer: Any, start: int) -> torch.Tensor:

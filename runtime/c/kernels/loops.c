@@ -127,57 +127,75 @@ fl_status fl_broadcast_out(fl_context *context, fl_tensor *out, const fl_tensor 
   return fl_resize(context, out, sizes, rank);
 }
 
-/* How one operand's elements reach the span, or the span's results the out. */
-typedef struct channel {
-  _Alignas(64) unsigned char raw[FL_BLOCK * 8];
-  _Alignas(64) unsigned char computed[FL_BLOCK * FL_COMPUTE_BYTES];
-  fl_convert_fn convert; /* NULL: the element type is the computing type */
-  int64_t stride;        /* along the innermost dimension */
-  size_t element;        /* bytes of an element */
-  size_t width;          /* bytes of a computing element */
-  const char *splat;     /* the element that `computed` is full of */
-} channel;
-
-/* The n elements at `from` as n computing elements side by side; `whole` is the length of the row they belong to. */
-static const void *read_span(channel *c, size_t n, size_t whole, const char *from) {
-  if (c->stride == 0 && whole > 1) {
-    if (c->splat != from) {
-      unsigned char element[FL_COMPUTE_BYTES];
-      if (c->convert != NULL) {
-        c->convert(1, element, from);
-      } else {
-        memcpy(element, from, c->width);
-      }
-      fl_splat(FL_BLOCK, c->width, c->computed, element);
-      c->splat = from;
-    }
-    return c->computed;
+const void *fl_buffer_read(fl_buffer *buffer, size_t n, const char *from, int64_t stride) {
+  if (n > 1 && stride != (int64_t)buffer->element) {
+    fl_copy_strided(n, buffer->element, (char *)buffer->raw, (int64_t)buffer->element, from, stride);
+    from = (const char *)buffer->raw;
   }
-  if (n > 1 && c->stride != (int64_t)c->element) {
-    fl_copy_strided(n, c->element, (char *)c->raw, (int64_t)c->element, from, c->stride);
-    from = (const char *)c->raw;
-  }
-  if (c->convert == NULL) {
+  if (buffer->convert == NULL) {
     return from;
   }
-  c->convert(n, c->computed, from);
-  return c->computed;
+  buffer->convert(n, buffer->computed, from);
+  return buffer->computed;
 }
 
-static void write_span(channel *c, size_t n, char *to) {
-  const unsigned char *computed = c->computed;
-  if (n == 1 || c->stride == (int64_t)c->element) {
-    c->convert != NULL ? c->convert(n, to, computed) : (void)memcpy(to, computed, n * c->element);
-    return;
+void fl_buffer_write(fl_buffer *buffer, size_t n, const void *computed, char *to, int64_t stride) {
+  const int side_by_side = n <= 1 || stride == (int64_t)buffer->element;
+  if (buffer->convert != NULL) {
+    buffer->convert(n, side_by_side ? to : (char *)buffer->raw, computed);
+    if (side_by_side) {
+      return;
+    }
+    computed = buffer->raw;
   }
-  if (c->convert != NULL) {
-    c->convert(n, c->raw, computed);
-    computed = c->raw;
-  }
-  fl_copy_strided(n, c->element, to, c->stride, (const char *)computed, (int64_t)c->element);
+  fl_copy_strided(n, buffer->element, to, side_by_side ? (int64_t)buffer->element : stride, computed, (int64_t)buffer->element);
 }
 
-static int is_direct(const channel *c, size_t n) { return c->convert == NULL && (n == 1 || c->stride == (int64_t)c->element); }
+fl_lines fl_lines_of(const fl_tensor *const *operands, uint8_t count, uint8_t dim) {
+  fl_lines lines = {.nest = {.rank = 0, .operands = count}, .length = 1};
+  for (uint8_t d = 0; d < operands[0]->rank; ++d) {
+    int64_t strides[FL_MAX_OPERANDS];
+    for (uint8_t k = 0; k < count; ++k) {
+      strides[k] = (int64_t)operands[k]->strides[d] * (int64_t)fl_dtype_size(operands[k]->dtype);
+      if (d == dim) {
+        lines.strides[k] = strides[k];
+      }
+    }
+    if (d == dim) {
+      lines.length = (size_t)operands[0]->sizes[d];
+    } else {
+      fl_nest_push(&lines.nest, (size_t)operands[0]->sizes[d], strides);
+    }
+  }
+  fl_nest_simplify(&lines.nest, 0);
+  return lines;
+}
+
+/* One operand's way to the span, or the span's to the output. */
+typedef struct channel {
+  fl_buffer buffer;
+  int64_t stride;    /* along the innermost dimension */
+  size_t width;      /* bytes of a computing element */
+  const char *splat; /* the element that the buffer is full of */
+} channel;
+
+/* The n elements at `from`, which are part of a row of `whole`. */
+static const void *read_span(channel *c, size_t n, size_t whole, const char *from) {
+  if (c->stride != 0 || whole == 1) {
+    return fl_buffer_read(&c->buffer, n, from, c->stride);
+  }
+  if (c->splat != from) {
+    unsigned char element[FL_COMPUTE_BYTES];
+    if (c->buffer.convert != NULL) {
+      c->buffer.convert(1, element, from);
+    } else {
+      memcpy(element, from, c->width);
+    }
+    fl_splat(FL_BLOCK, c->width, c->buffer.computed, element);
+    c->splat = from;
+  }
+  return c->buffer.computed;
+}
 
 static fl_status build_nest(fl_context *context, fl_nest *nest, const fl_tensor *out, const fl_tensor *const *in, size_t count) {
   nest->rank = 0;
@@ -201,7 +219,8 @@ static fl_status build_nest(fl_context *context, fl_nest *nest, const fl_tensor 
 }
 
 static void run_row(const fl_map *map, channel *channels, size_t count, size_t n, size_t step, char *const *at, fl_convert_fn wrap, fl_convert_fn unwrap) {
-  const int direct_out = is_direct(&channels[0], n) && wrap == NULL;
+  fl_buffer *result = &channels[0].buffer;
+  const int direct_out = fl_is_direct(result, n, channels[0].stride) && wrap == NULL;
   for (size_t i = 0; i < n; i += step) {
     const size_t m = n - i < step ? n - i : step;
     const void *in[FL_MAX_OPERANDS - 1];
@@ -209,13 +228,13 @@ static void run_row(const fl_map *map, channel *channels, size_t count, size_t n
       in[k - 1] = read_span(&channels[k], m, n, at[k] + (int64_t)i * channels[k].stride);
     }
     char *to = at[0] + (int64_t)i * channels[0].stride;
-    map->span(m, direct_out ? to : (char *)channels[0].computed, in, map->parameters);
+    map->span(m, direct_out ? to : (char *)result->computed, in, map->parameters);
     if (wrap != NULL) {
-      wrap(m, channels[0].raw, channels[0].computed);
-      unwrap(m, channels[0].computed, channels[0].raw);
+      wrap(m, result->raw, result->computed);
+      unwrap(m, result->computed, result->raw);
     }
     if (!direct_out) {
-      write_span(&channels[0], m, to);
+      fl_buffer_write(result, m, result->computed, to, channels[0].stride);
     }
   }
 }
@@ -235,13 +254,16 @@ fl_status fl_map_run(fl_context *context, fl_tensor *out, const fl_tensor *const
     const fl_tensor *tensor = k == 0 ? out : in[k - 1];
     const fl_compute type = k == 0 ? map->result : map->in[k - 1];
     channel *c = &channels[k];
-    c->convert = k == 0 ? fl_narrow(type, tensor->dtype) : fl_widen(tensor->dtype, type);
-    c->element = fl_dtype_size(tensor->dtype);
+    if (k == 0) {
+      fl_buffer_for_writing(&c->buffer, type, tensor->dtype);
+    } else {
+      fl_buffer_for_reading(&c->buffer, tensor->dtype, type);
+    }
     c->width = fl_compute_size(type);
     c->stride = nest.rank > 0 ? nest.strides[k][nest.rank - 1] : 0;
     c->splat = NULL;
     at[k] = tensor->data;
-    in_blocks |= !is_direct(c, n);
+    in_blocks |= !fl_is_direct(&c->buffer, n, c->stride);
   }
   /* Integers computed in a type narrower than out wrap to that type first. */
   const int wraps = map->result == FL_COMPUTE_I64 && map->common >= 0 && map->common != out->dtype && map->common != FL_INT64;
@@ -265,7 +287,30 @@ COPY_SPAN(copy_f32, float)
 COPY_SPAN(copy_wide, int64_t)
 COPY_SPAN(copy_bool, uint8_t)
 
+/* The tensor as a view of `to`'s sizes; its shape must broadcast to them. */
+static fl_status broadcast_view(fl_context *context, fl_view *view, const fl_tensor *tensor, const fl_tensor *to) {
+  fl_view own = fl_view_of(tensor);
+  FL_CHECK(context, tensor->rank <= to->rank, "the input has more dimensions than the output");
+  *view = own;
+  view->rank = to->rank;
+  for (uint8_t d = 0; d < to->rank; ++d) {
+    int i = (int)d - (int)(to->rank - tensor->rank);
+    int64_t size = i >= 0 ? own.sizes[i] : 1;
+    FL_CHECK(context, size == 1 || size == to->sizes[d], "the input's shape does not broadcast to the output's");
+    view->sizes[d] = to->sizes[d];
+    view->strides[d] = size == 1 ? 0 : own.strides[i];
+  }
+  return FL_OK;
+}
+
 fl_status fl_map_copy(fl_context *context, fl_tensor *out, const fl_tensor *in) {
+  if (in->dtype == out->dtype) {
+    fl_view from;
+    const fl_view to = fl_view_of(out);
+    FL_TRY(broadcast_view(context, &from, in, out));
+    fl_view_copy(&to, &from);
+    return FL_OK;
+  }
   /* The type that holds the input exactly, or the output's when an integer becomes a real number: one rounding. */
   fl_compute type = in->dtype == FL_BOOL ? FL_COMPUTE_BOOL : fl_compute_of(fl_is_float(in->dtype) ? in->dtype : out->dtype);
   if (type == FL_COMPUTE_I64 && out->dtype == FL_BOOL) {

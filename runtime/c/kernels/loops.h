@@ -67,6 +67,48 @@ void fl_nest_simplify(fl_nest *nest, uint8_t key);
 /* Steps the outer `rank - inner` dimensions; `index` starts as zeros. Returns 0 after the last position. */
 int fl_nest_next(const fl_nest *nest, uint8_t inner, size_t *index, char **at);
 
+/* ---- elements in blocks ---- */
+
+/* Elements of one operand on their way to or from a computing type. */
+typedef struct fl_buffer {
+  _Alignas(64) unsigned char raw[FL_BLOCK * 8];
+  _Alignas(64) unsigned char computed[FL_BLOCK * FL_COMPUTE_BYTES];
+  fl_convert_fn convert; /* NULL: the element type is the computing type */
+  size_t element;        /* bytes */
+} fl_buffer;
+
+static inline void fl_buffer_for_reading(fl_buffer *buffer, int8_t from, fl_compute to) {
+  buffer->convert = fl_widen(from, to);
+  buffer->element = fl_dtype_size(from);
+}
+
+static inline void fl_buffer_for_writing(fl_buffer *buffer, fl_compute from, int8_t to) {
+  buffer->convert = fl_narrow(from, to);
+  buffer->element = fl_dtype_size(to);
+}
+
+/* True when n elements, `stride` bytes apart, need no buffer. */
+static inline int fl_is_direct(const fl_buffer *buffer, size_t n, int64_t stride) {
+  return buffer->convert == NULL && (n <= 1 || stride == (int64_t)buffer->element);
+}
+
+/* n elements, `stride` bytes apart, as computing elements side by side; at most FL_BLOCK unless direct. */
+const void *fl_buffer_read(fl_buffer *buffer, size_t n, const char *from, int64_t stride);
+/* Writes n computing elements, which may be buffer->computed, as elements `stride` bytes apart; at most FL_BLOCK unless direct. */
+void fl_buffer_write(fl_buffer *buffer, size_t n, const void *computed, char *to, int64_t stride);
+
+/* ---- lines: the elements along one dimension ---- */
+
+/* Every position of the other dimensions, for operands of one shape. A zero-dimensional tensor is one line of one element. */
+typedef struct fl_lines {
+  fl_nest nest;                     /* over the other dimensions; step it with `inner` 0 */
+  size_t length;
+  int64_t strides[FL_MAX_OPERANDS]; /* bytes along the line */
+} fl_lines;
+
+/* The operands must have the sizes of the first one but for dimension `dim`; the length is the first one's. */
+fl_lines fl_lines_of(const fl_tensor *const *operands, uint8_t count, uint8_t dim);
+
 /* ---- elementwise ---- */
 
 /* A Scalar parameter, exact in either reading. */
@@ -122,6 +164,8 @@ typedef struct fl_view {
 fl_view fl_view_of(const fl_tensor *tensor);
 /* Copies element by element; both have the same sizes and element size and do not overlap (unless they are the same view). */
 void fl_view_copy(const fl_view *to, const fl_view *from);
+/* Steps the outer `rank - inner` dimensions in logical order; `index` starts as zeros. Returns 0 after the last position. */
+int fl_view_next(const fl_view *view, uint8_t inner, size_t *index, char **at);
 /* Copies in logical (row-major) order between views of the same number of elements and possibly other shapes. */
 void fl_view_reshape(const fl_view *to, const fl_view *from);
 /* Repeats one element of `element` bytes. */
@@ -132,7 +176,9 @@ void fl_splat(size_t n, size_t element, void *to, const void *from);
 void fl_copy_strided(size_t n, size_t element, char *to, int64_t to_stride, const char *from, int64_t from_stride);
 /* Writes the Scalar as one element of the type; returns 0 when it is no Scalar. */
 int fl_scalar_element(const fl_value *scalar, int8_t dtype, void *element);
-/* Resizes out to the view's sizes and copies; both must have one type. */
+/* Resizes out to the view's sizes; it must have the given type. */
+fl_status fl_resize_out(fl_context *context, fl_tensor *out, const fl_view *from, int8_t dtype);
+/* The same, and copies. */
 fl_status fl_copy_out(fl_context *context, fl_tensor *out, const fl_view *from, int8_t dtype);
 
 static inline size_t fl_view_numel(const fl_view *view) {

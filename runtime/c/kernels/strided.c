@@ -137,16 +137,16 @@ void fl_view_copy(const fl_view *to, const fl_view *from) {
   } while (fl_nest_next(&nest, 1, index, at));
 }
 
-/* Steps one view through its elements in logical order. */
-static void step(const fl_view *view, size_t *index, char **at) {
-  for (int d = (int)view->rank - 1; d >= 0; --d) {
+int fl_view_next(const fl_view *view, uint8_t inner, size_t *index, char **at) {
+  for (int d = (int)view->rank - (int)inner - 1; d >= 0; --d) {
     if (++index[d] < (size_t)view->sizes[d]) {
       *at += view->strides[d];
-      return;
+      return 1;
     }
     index[d] = 0;
     *at -= view->strides[d] * (view->sizes[d] - 1);
   }
+  return 0;
 }
 
 static int is_row_major(const fl_view *view) {
@@ -196,8 +196,8 @@ void fl_view_reshape(const fl_view *to, const fl_view *from) {
   char *from_at = from->data;
   for (size_t i = 0; i < n; ++i) {
     memcpy(to_at, from_at, to->element);
-    step(to, to_index, &to_at);
-    step(from, from_index, &from_at);
+    fl_view_next(to, 0, to_index, &to_at);
+    fl_view_next(from, 0, from_index, &from_at);
   }
 }
 
@@ -230,7 +230,7 @@ int fl_scalar_element(const fl_value *scalar, int8_t dtype, void *element) {
   return 1;
 }
 
-fl_status fl_copy_out(fl_context *context, fl_tensor *out, const fl_view *from, int8_t dtype) {
+fl_status fl_resize_out(fl_context *context, fl_tensor *out, const fl_view *from, int8_t dtype) {
   int32_t sizes[FL_MAX_RANK];
   FL_CHECK(context, out->dtype == dtype, "the output must have the input's type");
   FL_CHECK(context, from->rank <= FL_MAX_RANK, "the result would have more than 16 dimensions");
@@ -238,7 +238,11 @@ fl_status fl_copy_out(fl_context *context, fl_tensor *out, const fl_view *from, 
     FL_CHECK(context, from->sizes[d] >= 0 && from->sizes[d] <= INT32_MAX, "the result would have a dimension out of range");
     sizes[d] = (int32_t)from->sizes[d];
   }
-  FL_TRY(fl_resize(context, out, sizes, from->rank));
+  return fl_resize(context, out, sizes, from->rank);
+}
+
+fl_status fl_copy_out(fl_context *context, fl_tensor *out, const fl_view *from, int8_t dtype) {
+  FL_TRY(fl_resize_out(context, out, from, dtype));
   fl_view to = fl_view_of(out);
   fl_view_copy(&to, from);
   return FL_OK;

@@ -1,0 +1,265 @@
+/* Arithmetic of two operands, tensors or Scalars. */
+#include "spans.h"
+
+#define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
+#include "binary.def"
+#undef FL_KERNEL
+
+#define KERNEL(name, F32, F64, I64)                                                            \
+  fl_status fl_##name##_out(fl_context *context, fl_value *const *args, size_t count) {        \
+    static const fl_pointwise operation = {F32, F64, I64, 0};                                  \
+    (void)count;                                                                               \
+    return fl_pointwise_run(context, &operation, args, 2, args[2], NULL);                      \
+  }
+
+#define ARITHMETIC(name, vector_expression, f64_expression, i64_expression)                    \
+  FL_VECTOR_SPAN2(name##_f32, , vector_expression)                                             \
+  FL_SPAN2(name##_f64, double, double, f64_expression)                                         \
+  FL_SPAN2(name##_i64, int64_t, int64_t, i64_expression)                                       \
+  KERNEL(name, name##_f32, name##_f64, name##_i64)
+
+#define REAL_LIBRARY(name, function)                                                           \
+  FL_SPAN2(name##_f32, float, float, function##f(x, y))                                        \
+  FL_SPAN2(name##_f64, double, double, function(x, y))                                         \
+  KERNEL(name, name##_f32, name##_f64, NULL)
+
+ARITHMETIC(mul, x *y, x *y, fl_wrap_mul(x, y))
+ARITHMETIC(maximum, fl_max(x, y), x > y || x != x ? x : y, x > y ? x : y)
+ARITHMETIC(minimum, fl_min(x, y), x < y || x != x ? x : y, x < y ? x : y)
+ARITHMETIC(fmax, fl_select((fl_ivec)(y != y), x, fl_max_b(x, y)), fmax(x, y), x > y ? x : y)
+ARITHMETIC(fmin, fl_select((fl_ivec)(y != y), x, fl_min_b(x, y)), fmin(x, y), x < y ? x : y)
+
+REAL_LIBRARY(atan2, atan2)
+REAL_LIBRARY(copysign, copysign)
+REAL_LIBRARY(hypot, hypot)
+
+static double logaddexp(double x, double y) { return x == y ? x + log(2.0) : (x > y ? x : y) + log1p(exp(-fabs(x - y))); }
+FL_SPAN2(logaddexp_f32, float, float, logaddexp((double)x, (double)y))
+FL_SPAN2(logaddexp_f64, double, double, logaddexp(x, y))
+KERNEL(logaddexp, logaddexp_f32, logaddexp_f64, NULL)
+
+FL_VECTOR_SPAN2(div_f32, , x / y)
+FL_SPAN2(div_f64, double, double, x / y)
+KERNEL(div, div_f32, div_f64, NULL)
+
+/* ---- sums with a multiple: p[0] is alpha ---- */
+
+FL_VECTOR_SPAN2(add_f32, , x + y)
+FL_SPAN2(add_f64, double, double, x + y)
+FL_SPAN2(add_i64, int64_t, int64_t, fl_wrap_add(x, y))
+FL_VECTOR_SPAN2(add_scaled_f32, const fl_vec alpha = fl_set((float)p[0].real), fl_fma(alpha, y, x))
+FL_SPAN2(add_scaled_f64, double, double, x + p[0].real * y)
+FL_SPAN2(add_scaled_i64, int64_t, int64_t, fl_wrap_add(x, fl_wrap_mul(p[0].integer, y)))
+FL_VECTOR_SPAN2(sub_f32, , x - y)
+FL_SPAN2(sub_f64, double, double, x - y)
+FL_SPAN2(sub_i64, int64_t, int64_t, fl_wrap_sub(x, y))
+
+static const fl_pointwise add_operation = {add_f32, add_f64, add_i64, 0};
+static const fl_pointwise sub_operation = {sub_f32, sub_f64, sub_i64, 0};
+static const fl_pointwise add_scaled_operation = {add_scaled_f32, add_scaled_f64, add_scaled_i64, 0};
+
+/* operands[0] + alpha * operands[1], or minus. */
+static fl_status add_scaled(fl_context *context, fl_value *const *operands, const fl_value *alpha, int subtract, const fl_value *out) {
+  fl_parameter parameter = {1.0, 1};
+  int8_t common;
+  FL_TRY(fl_common_type(context, operands, 2, &common));
+  FL_CHECK(context, fl_get_real(alpha, &parameter.real), "alpha must be a number");
+  FL_CHECK(context, alpha->tag != FL_DOUBLE || fl_is_float(common), "alpha must be an integer when the operands are");
+  if (!fl_get_int(alpha, &parameter.integer)) {
+    parameter.integer = 0;
+  }
+  if (parameter.real == 1.0) {
+    return fl_pointwise_run(context, subtract ? &sub_operation : &add_operation, operands, 2, out, NULL);
+  }
+  if (subtract) {
+    parameter = (fl_parameter){-parameter.real, fl_wrap_sub(0, parameter.integer)};
+  }
+  return fl_pointwise_run(context, &add_scaled_operation, operands, 2, out, &parameter);
+}
+
+fl_status fl_add_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  return add_scaled(context, args, args[2], 0, args[3]);
+}
+
+fl_status fl_sub_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  return add_scaled(context, args, args[2], 1, args[3]);
+}
+
+fl_status fl_rsub_out(fl_context *context, fl_value *const *args, size_t count) {
+  fl_value *const operands[2] = {args[1], args[0]};
+  (void)count;
+  return add_scaled(context, operands, args[2], 1, args[3]);
+}
+
+/* ---- division with rounding ---- */
+
+static int64_t divide(int64_t x, int64_t y) { return y == -1 ? fl_wrap_sub(0, x) : x / y; }
+static int64_t modulo(int64_t x, int64_t y) { return y == -1 ? 0 : x % y; }
+
+static int64_t floor_divide_i64(int64_t x, int64_t y) {
+  const int64_t quotient = divide(x, y);
+  return modulo(x, y) != 0 && (x < 0) != (y < 0) ? quotient - 1 : quotient;
+}
+
+static int64_t remainder_i64(int64_t x, int64_t y) {
+  const int64_t rest = modulo(x, y);
+  return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+}
+
+/* Python's // on reals, in which an exact quotient never rounds up past the true one. */
+#define FLOOR_DIVIDE(name, T, FMOD, FLOOR, COPYSIGN)                                           \
+  static T name(T x, T y) {                                                                    \
+    if (y == 0) {                                                                              \
+      return x / y;                                                                            \
+    }                                                                                          \
+    const T rest = FMOD(x, y);                                                                 \
+    T quotient = (x - rest) / y;                                                               \
+    if (rest != 0 && (y < 0) != (rest < 0)) {                                                  \
+      quotient -= 1;                                                                           \
+    }                                                                                          \
+    if (quotient == 0) {                                                                       \
+      return COPYSIGN(0, x / y);                                                               \
+    }                                                                                          \
+    const T rounded = FLOOR(quotient);                                                         \
+    return quotient - rounded > (T)0.5 ? rounded + 1 : rounded;                                \
+  }
+FLOOR_DIVIDE(floor_divide_float, float, fmodf, floorf, copysignf)
+FLOOR_DIVIDE(floor_divide_double, double, fmod, floor, copysign)
+
+/* The remainder has the sign of the divisor. */
+static float remainder_float(float x, float y) {
+  const float rest = fmodf(x, y);
+  return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+}
+
+static double remainder_double(double x, double y) {
+  const double rest = fmod(x, y);
+  return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+}
+
+FL_SPAN2(floor_divide_span_f32, float, float, floor_divide_float(x, y))
+FL_SPAN2(floor_divide_span_f64, double, double, floor_divide_double(x, y))
+FL_SPAN2(floor_divide_span_i64, int64_t, int64_t, floor_divide_i64(x, y))
+FL_SPAN2(trunc_divide_f32, float, float, truncf(x / y))
+FL_SPAN2(trunc_divide_f64, double, double, trunc(x / y))
+FL_SPAN2(trunc_divide_i64, int64_t, int64_t, divide(x, y))
+FL_SPAN2(fmod_f32, float, float, fmodf(x, y))
+FL_SPAN2(fmod_f64, double, double, fmod(x, y))
+FL_SPAN2(fmod_i64, int64_t, int64_t, modulo(x, y))
+FL_SPAN2(remainder_span_f32, float, float, remainder_float(x, y))
+FL_SPAN2(remainder_span_f64, double, double, remainder_double(x, y))
+FL_SPAN2(remainder_span_i64, int64_t, int64_t, remainder_i64(x, y))
+
+static const fl_pointwise floor_divide_operation = {floor_divide_span_f32, floor_divide_span_f64, floor_divide_span_i64, 0};
+static const fl_pointwise trunc_divide_operation = {trunc_divide_f32, trunc_divide_f64, trunc_divide_i64, 0};
+static const fl_pointwise fmod_operation = {fmod_f32, fmod_f64, fmod_i64, 0};
+static const fl_pointwise remainder_operation = {remainder_span_f32, remainder_span_f64, remainder_span_i64, 0};
+
+/* Whether an operand has an element that is 0. */
+static int has_zero(const fl_value *value) {
+  fl_scalar_tensor storage;
+  const fl_tensor *tensor = fl_operand(value, &storage);
+  uint8_t truths[FL_BLOCK];
+  const fl_convert_fn convert = fl_widen(tensor->dtype, FL_COMPUTE_BOOL);
+  const size_t element = fl_dtype_size(tensor->dtype);
+  const size_t total = fl_numel(tensor);
+  for (size_t i = 0; i < total; i += FL_BLOCK) {
+    const size_t n = total - i < FL_BLOCK ? total - i : FL_BLOCK;
+    const uint8_t *block = (const uint8_t *)tensor->data + i * element;
+    if (convert != NULL) {
+      convert(n, truths, block);
+      block = truths;
+    }
+    if (memchr(block, 0, n) != NULL) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+static fl_status divide_run(fl_context *context, const fl_pointwise *operation, fl_value *const *args, const fl_value *out) {
+  int8_t common;
+  FL_TRY(fl_common_type(context, args, 2, &common));
+  FL_CHECK(context, fl_is_float(common) || !has_zero(args[1]), "integer division by zero");
+  return fl_pointwise_run(context, operation, args, 2, out, NULL);
+}
+
+fl_status fl_floor_divide_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  return divide_run(context, &floor_divide_operation, args, args[2]);
+}
+
+fl_status fl_fmod_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  return divide_run(context, &fmod_operation, args, args[2]);
+}
+
+fl_status fl_remainder_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  return divide_run(context, &remainder_operation, args, args[2]);
+}
+
+fl_status fl_div_out_mode(fl_context *context, fl_value *const *args, size_t count) {
+  static const fl_pointwise exact = {div_f32, div_f64, NULL, 0};
+  (void)count;
+  if (fl_is_none(args[2])) {
+    return fl_pointwise_run(context, &exact, args, 2, args[3], NULL);
+  }
+  FL_CHECK(context, args[2]->tag == FL_STRING, "rounding_mode must be none or a string");
+  const char *mode = args[2]->as.string.data;
+  const int is_floor = strcmp(mode, "floor") == 0;
+  FL_CHECK(context, is_floor || strcmp(mode, "trunc") == 0, "rounding_mode must be none, floor or trunc");
+  return divide_run(context, is_floor ? &floor_divide_operation : &trunc_divide_operation, args, args[3]);
+}
+
+/* ---- powers ---- */
+
+/* x^y modulo 2^64; a negative power of an integer is 0 unless x is 1 or -1. */
+static int64_t power_i64(int64_t x, int64_t y) {
+  if (y < 0) {
+    return x == 1 ? 1 : x == -1 ? (y % 2 == 0 ? 1 : -1) : 0;
+  }
+  uint64_t result = 1;
+  for (uint64_t base = (uint64_t)x, rest = (uint64_t)y; rest > 0; rest >>= 1, base *= base) {
+    result *= (rest & 1u) != 0 ? base : 1;
+  }
+  return (int64_t)result;
+}
+
+FL_SPAN2(pow_f32, float, float, powf(x, y))
+FL_SPAN2(pow_f64, double, double, pow(x, y))
+FL_SPAN2(pow_i64, int64_t, int64_t, power_i64(x, y))
+KERNEL(pow, pow_f32, pow_f64, pow_i64)
+
+/* The exponents that models use, without pow. */
+FL_VECTOR_SPAN1(square_f32, , x *x)
+FL_VECTOR_SPAN1(cube_f32, , x *x *x)
+FL_VECTOR_SPAN1(square_root_f32, , fl_sqrt(x))
+FL_VECTOR_SPAN1(inverse_f32, , fl_set(1.0f) / x)
+FL_VECTOR_SPAN1(inverse_root_f32, , fl_set(1.0f) / fl_sqrt(x))
+
+fl_status fl_pow_tensor_scalar_out(fl_context *context, fl_value *const *args, size_t count) {
+  static const struct {
+    double exponent;
+    fl_pointwise operation;
+  } special[] = {{2.0, {square_f32, NULL, NULL, 0}},
+                 {3.0, {cube_f32, NULL, NULL, 0}},
+                 {-1.0, {inverse_f32, NULL, NULL, 0}},
+                 {0.5, {square_root_f32, NULL, NULL, 0}},
+                 {-0.5, {inverse_root_f32, NULL, NULL, 0}}};
+  int8_t common;
+  FL_TENSOR_ARGUMENT(self, 0);
+  FL_REAL_ARGUMENT(exponent, 1);
+  FL_TRY(fl_common_type(context, args, 2, &common));
+  FL_CHECK(context, fl_is_float(common) || exponent >= 0.0, "integers have no negative integer powers");
+  if (fl_is_float(self->dtype) && self->dtype != FL_FLOAT64) {
+    for (size_t i = 0; i < sizeof special / sizeof *special; ++i) {
+      if (special[i].exponent == exponent) {
+        return fl_pointwise_run(context, &special[i].operation, args, 1, args[2], NULL);
+      }
+    }
+  }
+  return fl_pow_out(context, args, count);
+}

@@ -1,0 +1,52 @@
+/* Comparisons, truth values and bits. */
+#include "spans.h"
+
+#define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
+#include "compare.def"
+#undef FL_KERNEL
+
+#define COMPARISON(name, operator)                                                             \
+  FL_SPAN2(name##_f32, float, uint8_t, x operator y)                                           \
+  FL_SPAN2(name##_f64, double, uint8_t, x operator y)                                          \
+  FL_SPAN2(name##_i64, int64_t, uint8_t, x operator y)                                         \
+  fl_status fl_##name##_out(fl_context *context, fl_value *const *args, size_t count) {        \
+    static const fl_pointwise operation = {name##_f32, name##_f64, name##_i64, 1};             \
+    (void)count;                                                                               \
+    return fl_pointwise_run(context, &operation, args, 2, args[2], NULL);                      \
+  }
+
+COMPARISON(eq, ==)
+COMPARISON(ne, !=)
+COMPARISON(lt, <)
+COMPARISON(le, <=)
+COMPARISON(gt, >)
+COMPARISON(ge, >=)
+
+#define LOGICAL(name, expression)                                                              \
+  FL_SPAN2(name##_span, uint8_t, uint8_t, expression)                                          \
+  fl_status fl_##name##_out(fl_context *context, fl_value *const *args, size_t count) {        \
+    (void)count;                                                                               \
+    return fl_logical_run(context, name##_span, args, 2, args[2]);                             \
+  }
+
+LOGICAL(logical_and, (x != 0) & (y != 0))
+LOGICAL(logical_or, (x | y) != 0)
+LOGICAL(logical_xor, (x != 0) ^ (y != 0))
+
+#define BITWISE(name, expression)                                                              \
+  FL_SPAN2(name##_i64, int64_t, int64_t, expression)                                           \
+  fl_status fl_##name##_out(fl_context *context, fl_value *const *args, size_t count) {        \
+    static const fl_pointwise operation = {NULL, NULL, name##_i64, 0};                         \
+    int8_t common;                                                                             \
+    (void)count;                                                                               \
+    FL_TRY(fl_common_type(context, args, 2, &common));                                         \
+    FL_CHECK(context, !fl_is_float(common), "bitwise operations take integers");               \
+    return fl_pointwise_run(context, &operation, args, 2, args[2], NULL);                      \
+  }
+
+BITWISE(bitwise_and, x &y)
+BITWISE(bitwise_or, x | y)
+BITWISE(bitwise_xor, x ^ y)
+/* By the width or more, or by a negative number: every bit goes. Narrower types shift alike, since they wrap and extend their sign. */
+BITWISE(left_shift, y < 0 || y > 63 ? 0 : (int64_t)((uint64_t)x << (y & 63)))
+BITWISE(right_shift, x >> (y < 0 || y > 63 ? 63 : y))

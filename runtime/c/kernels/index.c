@@ -1,0 +1,389 @@
+/* Advanced indexing: a list of index tensors, each for one dimension or absent, broadcast to one shape. Every index is checked before
+ * anything is written. */
+#include "loops.h"
+
+#define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
+#include "index.def"
+#undef FL_KERNEL
+
+/* One index tensor on its way over the broadcast index shape. */
+typedef struct indexer {
+  const char *at;
+  int64_t strides[FL_MAX_RANK]; /* bytes, per dimension of the index shape */
+  int64_t step;                 /* bytes of self's dimension that it indexes */
+  int64_t size;
+  int8_t dtype;
+} indexer;
+
+/* An indexing expression: which elements of self it names, in which shape. A mask must be the only index. */
+typedef struct indexing {
+  indexer indexers[FL_MAX_RANK];
+  uint8_t number;
+  uint8_t index_rank;
+  int64_t index_sizes[FL_MAX_RANK];
+  fl_view rest;       /* self's dimensions that are not indexed */
+  uint8_t place;      /* the result's dimensions: `place` of rest, then the index shape, then what is left of rest */
+  const fl_tensor *mask; /* instead of indexers: names the elements where it is true */
+} indexing;
+
+static fl_status count_true(const fl_tensor *mask, int64_t *number) {
+  const uint8_t *truths = mask->data;
+  const size_t n = fl_numel(mask);
+  *number = 0;
+  for (size_t i = 0; i < n; ++i) {
+    *number += truths[i] != 0;
+  }
+  return FL_OK;
+}
+
+static fl_status check_bounds(fl_context *context, const fl_tensor *index, int64_t size) {
+  const size_t n = fl_numel(index);
+  const size_t element = fl_dtype_size(index->dtype);
+  for (size_t i = 0; i < n; ++i) {
+    const int64_t at = fl_index_at((const char *)index->data + i * element, index->dtype);
+    FL_CHECK(context, at >= -size && at < size, "an index is out of range");
+  }
+  return FL_OK;
+}
+
+static fl_status analyse_mask(fl_context *context, indexing *x, const fl_tensor *mask, const fl_tensor *self, uint8_t first, uint32_t present) {
+  FL_CHECK(context, present == 1, "a mask must be the only index");
+  FL_CHECK(context, mask->rank > 0 && first + mask->rank <= self->rank, "the mask has more dimensions than the input");
+  for (uint8_t d = 0; d < mask->rank; ++d) {
+    FL_CHECK(context, mask->sizes[d] == self->sizes[first + d], "the mask must have the sizes of the dimensions it stands for");
+  }
+  x->mask = mask;
+  x->place = first;
+  x->index_rank = 1;
+  FL_TRY(count_true(mask, &x->index_sizes[0]));
+  const fl_view own = fl_view_of(self);
+  x->rest = own;
+  x->rest.rank = (uint8_t)(self->rank - mask->rank);
+  for (uint8_t d = first; d < x->rest.rank; ++d) {
+    x->rest.sizes[d] = own.sizes[d + mask->rank];
+    x->rest.strides[d] = own.strides[d + mask->rank];
+  }
+  return FL_OK;
+}
+
+static fl_status analyse(fl_context *context, const fl_value *list, const fl_tensor *self, indexing *x) {
+  const fl_tensor *tensors[FL_MAX_RANK] = {NULL};
+  uint32_t present = 0;
+  uint8_t first = 0;
+  uint8_t last = 0;
+  FL_CHECK(context, list->tag == FL_OPTIONAL_TENSOR_LIST || list->tag == FL_TENSOR_LIST, "the indices must be a list of tensors");
+  FL_CHECK(context, list->as.list.count <= self->rank, "there are more indices than dimensions");
+  fl_value *const *items = list->as.list.items;
+  for (uint32_t i = 0; i < list->as.list.count; ++i) {
+    if (items[i] == NULL || fl_is_none(items[i])) {
+      continue;
+    }
+    const fl_tensor *index = fl_get_tensor(items[i]);
+    FL_CHECK(context, index != NULL, "each index must be a tensor or none");
+    FL_CHECK(context, index->dtype == FL_INT64 || index->dtype == FL_INT32 || index->dtype == FL_BOOL || index->dtype == FL_UINT8,
+             "indices must be of int64, int32 or bool");
+    first = present == 0 ? (uint8_t)i : first;
+    last = (uint8_t)i;
+    tensors[i] = index;
+    ++present;
+  }
+  FL_CHECK(context, present > 0, "there must be an index");
+  memset(x, 0, sizeof *x);
+  for (uint8_t d = 0; d < self->rank; ++d) {
+    if (tensors[d] != NULL && (tensors[d]->dtype == FL_BOOL || tensors[d]->dtype == FL_UINT8)) {
+      return analyse_mask(context, x, tensors[d], self, d, present);
+    }
+  }
+  /* The shape that the indices broadcast to. */
+  for (uint8_t d = first; d <= last; ++d) {
+    x->index_rank = tensors[d] != NULL && tensors[d]->rank > x->index_rank ? tensors[d]->rank : x->index_rank;
+  }
+  for (uint8_t d = 0; d < x->index_rank; ++d) {
+    x->index_sizes[d] = 1;
+    for (uint8_t t = first; t <= last; ++t) {
+      const int i = tensors[t] != NULL ? (int)d - (int)(x->index_rank - tensors[t]->rank) : -1;
+      const int64_t size = i >= 0 ? tensors[t]->sizes[i] : 1;
+      FL_CHECK(context, size == 1 || x->index_sizes[d] == 1 || size == x->index_sizes[d], "the indices' shapes do not broadcast to one");
+      x->index_sizes[d] = size == 1 ? x->index_sizes[d] : size;
+    }
+  }
+  const fl_view own = fl_view_of(self);
+  x->rest = own;
+  x->rest.rank = 0;
+  for (uint8_t d = 0; d < self->rank; ++d) {
+    if (tensors[d] == NULL) {
+      x->rest.sizes[x->rest.rank] = own.sizes[d];
+      x->rest.strides[x->rest.rank] = own.strides[d];
+      ++x->rest.rank;
+      continue;
+    }
+    indexer *one = &x->indexers[x->number++];
+    const fl_view view = fl_view_of(tensors[d]);
+    one->at = view.data;
+    one->step = own.strides[d];
+    one->size = own.sizes[d];
+    one->dtype = tensors[d]->dtype;
+    for (uint8_t e = 0; e < x->index_rank; ++e) {
+      const int i = (int)e - (int)(x->index_rank - view.rank);
+      one->strides[e] = i >= 0 && view.sizes[i] != 1 ? view.strides[i] : 0;
+    }
+  }
+  /* Indices that stand side by side give their dimensions in place; others, in front. */
+  x->place = last - first + 1u == present ? first : 0;
+  int empty = 0;
+  for (uint8_t d = 0; d < x->index_rank; ++d) {
+    empty |= x->index_sizes[d] == 0;
+  }
+  for (uint8_t d = 0; !empty && d < self->rank; ++d) {
+    if (tensors[d] != NULL) {
+      FL_TRY(check_bounds(context, tensors[d], self->sizes[d]));
+    }
+  }
+  return FL_OK;
+}
+
+/* The sizes of what an indexing names. */
+static fl_status named_shape(fl_context *context, const indexing *x, fl_view *shape) {
+  FL_CHECK(context, x->rest.rank + x->index_rank <= FL_MAX_RANK, "the result would have more than 16 dimensions");
+  *shape = x->rest;
+  shape->rank = (uint8_t)(x->rest.rank + x->index_rank);
+  for (uint8_t d = 0; d < shape->rank; ++d) {
+    const int i = (int)d - (int)x->place;
+    shape->sizes[d] = i < 0 ? x->rest.sizes[d] : i < x->index_rank ? x->index_sizes[i] : x->rest.sizes[d - x->index_rank];
+  }
+  return FL_OK;
+}
+
+/* Steps through the index positions. */
+typedef struct walk {
+  const indexing *x;
+  const char *at[FL_MAX_RANK]; /* each indexer's element */
+  size_t position[FL_MAX_DIMS];
+  fl_view mask;
+  char *mask_at;
+} walk;
+
+static int mask_is_true(const walk *w) { return *w->mask_at != 0; }
+
+/* Moves to the next true element of a mask, this one included; 0 when there is none. */
+static int find_true(walk *w) {
+  while (!mask_is_true(w)) {
+    if (!fl_view_next(&w->mask, 0, w->position, &w->mask_at)) {
+      return 0;
+    }
+  }
+  return 1;
+}
+
+/* The first position; 0 when there is none. */
+static int walk_start(walk *w, const indexing *x) {
+  memset(w, 0, sizeof *w);
+  w->x = x;
+  for (uint8_t d = 0; d < x->index_rank; ++d) {
+    if (x->index_sizes[d] == 0) {
+      return 0;
+    }
+  }
+  if (x->mask != NULL) {
+    w->mask = fl_view_of(x->mask);
+    w->mask_at = w->mask.data;
+    return find_true(w);
+  }
+  for (uint8_t k = 0; k < x->number; ++k) {
+    w->at[k] = x->indexers[k].at;
+  }
+  return 1;
+}
+
+/* Bytes from self's start to the part that this position names. */
+static int64_t walk_offset(const walk *w, const fl_tensor *self) {
+  int64_t offset = 0;
+  if (w->x->mask != NULL) {
+    for (uint8_t d = 0; d < w->mask.rank; ++d) {
+      offset += (int64_t)w->position[d] * self->strides[w->x->place + d] * (int64_t)fl_dtype_size(self->dtype);
+    }
+    return offset;
+  }
+  for (uint8_t k = 0; k < w->x->number; ++k) {
+    const indexer *one = &w->x->indexers[k];
+    const int64_t at = fl_index_at(w->at[k], one->dtype);
+    offset += (at < 0 ? at + one->size : at) * one->step;
+  }
+  return offset;
+}
+
+static int walk_next(walk *w) {
+  if (w->x->mask != NULL) {
+    return fl_view_next(&w->mask, 0, w->position, &w->mask_at) && find_true(w);
+  }
+  for (int d = (int)w->x->index_rank - 1; d >= 0; --d) {
+    const int end = ++w->position[d] == (size_t)w->x->index_sizes[d];
+    for (uint8_t k = 0; k < w->x->number; ++k) {
+      w->at[k] += w->x->indexers[k].strides[d] * (end ? 1 - w->x->index_sizes[d] : 1);
+    }
+    if (!end) {
+      return 1;
+    }
+    w->position[d] = 0;
+  }
+  return 0;
+}
+
+/* Splits a view of the named shape: `part` keeps the dimensions of rest, `outer` those of the index shape. */
+static void split_view(const indexing *x, const fl_view *named, fl_view *part, fl_view *outer) {
+  *part = *named;
+  *outer = *named;
+  part->rank = x->rest.rank;
+  outer->rank = x->index_rank;
+  for (uint8_t d = 0; d < named->rank; ++d) {
+    const int i = (int)d - (int)x->place;
+    if (i >= 0 && i < x->index_rank) {
+      outer->sizes[i] = named->sizes[d];
+      outer->strides[i] = named->strides[d];
+    } else {
+      const uint8_t e = (uint8_t)(i < 0 ? d : d - x->index_rank);
+      part->sizes[e] = named->sizes[d];
+      part->strides[e] = named->strides[d];
+    }
+  }
+}
+
+fl_status fl_index_out(fl_context *context, fl_value *const *args, size_t count) {
+  FL_TENSOR_ARGUMENT(self, 0);
+  FL_TENSOR_ARGUMENT(out, 2);
+  indexing x;
+  walk w;
+  fl_view shape;
+  fl_view part;
+  fl_view outer;
+  size_t position[FL_MAX_DIMS] = {0};
+  (void)count;
+  FL_TRY(analyse(context, args[1], self, &x));
+  FL_TRY(named_shape(context, &x, &shape));
+  FL_TRY(fl_resize_out(context, out, &shape, self->dtype));
+  if (fl_numel(out) == 0 || !walk_start(&w, &x)) {
+    return FL_OK;
+  }
+  const fl_view to = fl_view_of(out);
+  split_view(&x, &to, &part, &outer);
+  fl_view from = x.rest;
+  char *at = part.data;
+  do {
+    part.data = at;
+    from.data = (char *)self->data + walk_offset(&w, self);
+    fl_view_copy(&part, &from);
+    fl_view_next(&outer, 0, position, &at);
+  } while (walk_next(&w));
+  return FL_OK;
+}
+
+/* A view as a tensor, for fl_map_run. */
+typedef struct view_tensor {
+  fl_tensor tensor;
+  int32_t sizes[FL_MAX_RANK];
+  int32_t strides[FL_MAX_RANK];
+} view_tensor;
+
+static fl_tensor *as_tensor(view_tensor *storage, const fl_view *view, int8_t dtype) {
+  memset(&storage->tensor, 0, sizeof storage->tensor);
+  for (uint8_t d = 0; d < view->rank; ++d) {
+    storage->sizes[d] = (int32_t)view->sizes[d];
+    storage->strides[d] = (int32_t)(view->strides[d] / view->element);
+  }
+  storage->tensor.data = view->data;
+  storage->tensor.sizes = storage->sizes;
+  storage->tensor.strides = storage->strides;
+  storage->tensor.rank = view->rank;
+  storage->tensor.dtype = dtype;
+  return &storage->tensor;
+}
+
+#define ADD(name, T, A)                                                                              \
+  static void name(size_t n, void *out, const void *const *in, const fl_parameter *parameters) {     \
+    T *y = out;                                                                                      \
+    (void)parameters;                                                                                \
+    for (size_t i = 0; i < n; ++i) {                                                                 \
+      y[i] = (T)((A)((const T *)in[0])[i] + (A)((const T *)in[1])[i]);                               \
+    }                                                                                                \
+  }
+ADD(add_f32, float, float)
+ADD(add_f64, double, double)
+ADD(add_i64, int64_t, uint64_t)
+
+/* target[indices] = values, or += with accumulate; target already holds self. */
+static fl_status put(fl_context *context, fl_tensor *target, const indexing *x, const fl_tensor *values, int accumulate) {
+  static const fl_span_fn adds[] = {add_f32, add_f64, add_i64};
+  walk w;
+  fl_view shape;
+  fl_view part;
+  fl_view outer;
+  size_t position[FL_MAX_DIMS] = {0};
+  FL_TRY(named_shape(context, x, &shape));
+  /* values broadcast to the named shape. */
+  fl_view from = fl_view_of(values);
+  const fl_view own = from;
+  FL_CHECK(context, values->rank <= shape.rank, "the values have more dimensions than what they replace");
+  from.rank = shape.rank;
+  for (uint8_t d = 0; d < shape.rank; ++d) {
+    const int i = (int)d - (int)(shape.rank - values->rank);
+    const int64_t size = i >= 0 ? own.sizes[i] : 1;
+    FL_CHECK(context, size == 1 || size == shape.sizes[d], "the values' shape does not broadcast to what they replace");
+    from.sizes[d] = shape.sizes[d];
+    from.strides[d] = size == 1 ? 0 : own.strides[i];
+  }
+  if (fl_view_numel(&shape) == 0 || !walk_start(&w, x)) {
+    return FL_OK;
+  }
+  split_view(x, &from, &part, &outer);
+  fl_view to = x->rest;
+  char *at = part.data;
+  do {
+    part.data = at;
+    to.data = (char *)target->data + walk_offset(&w, target);
+    if (accumulate) {
+      view_tensor to_tensor;
+      view_tensor part_tensor;
+      fl_tensor *result = as_tensor(&to_tensor, &to, target->dtype);
+      const fl_tensor *in[2] = {result, as_tensor(&part_tensor, &part, target->dtype)};
+      const fl_compute type = fl_compute_of(target->dtype);
+      const fl_map map = {.span = adds[type], .in = {type, type}, .result = type, .common = -1};
+      FL_TRY(fl_map_run(context, result, in, 2, &map));
+    } else {
+      fl_view_copy(&to, &part);
+    }
+    fl_view_next(&outer, 0, position, &at);
+  } while (walk_next(&w));
+  return FL_OK;
+}
+
+/* Checks and analyses against `target`, which has self's sizes and type. */
+static fl_status check_put(fl_context *context, fl_value *const *args, const fl_tensor *target, indexing *x, int *accumulate) {
+  FL_TENSOR_ARGUMENT(values, 2);
+  FL_INT_ARGUMENT(given, 3);
+  FL_CHECK(context, values->dtype == target->dtype, "the values must have self's type");
+  *accumulate = given != 0;
+  return analyse(context, args[1], target, x);
+}
+
+fl_status fl_index_put_out(fl_context *context, fl_value *const *args, size_t count) {
+  FL_TENSOR_ARGUMENT(self, 0);
+  FL_TENSOR_ARGUMENT(out, 4);
+  indexing x;
+  int accumulate;
+  (void)count;
+  FL_CHECK(context, out->dtype == self->dtype, "the output must have the input's type");
+  FL_TRY(fl_resize(context, out, self->sizes, self->rank));
+  FL_TRY(check_put(context, args, out, &x, &accumulate));
+  const fl_view from = fl_view_of(self);
+  FL_TRY(fl_copy_out(context, out, &from, self->dtype));
+  return put(context, out, &x, fl_get_tensor(args[2]), accumulate);
+}
+
+fl_status fl_index_put_in_place(fl_context *context, fl_value *const *args, size_t count) {
+  FL_TENSOR_ARGUMENT(self, 0);
+  indexing x;
+  int accumulate;
+  (void)count;
+  FL_TRY(check_put(context, args, self, &x, &accumulate));
+  return put(context, self, &x, fl_get_tensor(args[2]), accumulate);
+}

@@ -1,0 +1,196 @@
+/* Results whose size depends on the data. */
+#include "loops.h"
+
+#define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
+#include "mask.def"
+#undef FL_KERNEL
+
+/* A tensor's elements over a larger shape: dimensions of size 1 repeat. */
+static fl_status broadcast(fl_context *context, fl_view *view, const fl_tensor *tensor, uint8_t rank, const int64_t *sizes) {
+  const fl_view own = fl_view_of(tensor);
+  *view = own;
+  view->rank = rank;
+  for (uint8_t d = 0; d < rank; ++d) {
+    const int i = (int)d - (int)(rank - tensor->rank);
+    const int64_t size = i >= 0 ? own.sizes[i] : 1;
+    FL_CHECK(context, size == 1 || size == sizes[d], "the inputs' shapes do not broadcast to one");
+    view->sizes[d] = sizes[d];
+    view->strides[d] = size == 1 ? 0 : own.strides[i];
+  }
+  return FL_OK;
+}
+
+/* Views of two tensors over the shape they broadcast to. */
+static fl_status broadcast_two(fl_context *context, const fl_tensor *a, const fl_tensor *b, fl_view *a_view, fl_view *b_view) {
+  int64_t sizes[FL_MAX_RANK];
+  const uint8_t rank = a->rank > b->rank ? a->rank : b->rank;
+  for (uint8_t d = 0; d < rank; ++d) {
+    const int i = (int)d - (int)(rank - a->rank);
+    const int j = (int)d - (int)(rank - b->rank);
+    const int32_t size_a = i >= 0 ? a->sizes[i] : 1;
+    const int32_t size_b = j >= 0 ? b->sizes[j] : 1;
+    sizes[d] = size_a == 1 ? size_b : size_a;
+  }
+  FL_TRY(broadcast(context, a_view, a, rank, sizes));
+  return broadcast(context, b_view, b, rank, sizes);
+}
+
+static int64_t count_true(const fl_view *mask) {
+  size_t index[FL_MAX_DIMS] = {0};
+  int64_t number = 0;
+  char *at = mask->data;
+  if (fl_view_numel(mask) == 0) {
+    return 0;
+  }
+  do {
+    number += *at != 0;
+  } while (fl_view_next(mask, 0, index, &at));
+  return number;
+}
+
+fl_status fl_masked_select_out(fl_context *context, fl_value *const *args, size_t count) {
+  FL_TENSOR_ARGUMENT(self, 0);
+  FL_TENSOR_ARGUMENT(mask, 1);
+  FL_TENSOR_ARGUMENT(out, 2);
+  fl_view from;
+  fl_view truths;
+  size_t from_index[FL_MAX_DIMS] = {0};
+  size_t mask_index[FL_MAX_DIMS] = {0};
+  (void)count;
+  FL_CHECK(context, mask->dtype == FL_BOOL, "the mask must be a tensor of bool");
+  FL_CHECK(context, out->dtype == self->dtype, "the output must have the input's type");
+  FL_TRY(broadcast_two(context, self, mask, &from, &truths));
+  const int64_t number = count_true(&truths);
+  FL_CHECK(context, number <= INT32_MAX, "too many elements are selected");
+  const int32_t size = (int32_t)number;
+  FL_TRY(fl_resize(context, out, &size, 1));
+  if (number == 0) {
+    return FL_OK;
+  }
+  const size_t element = from.element;
+  char *to = out->data;
+  char *at = from.data;
+  char *truth = truths.data;
+  do {
+    if (*truth != 0) {
+      memcpy(to, at, element);
+      to += element;
+    }
+    fl_view_next(&from, 0, from_index, &at);
+  } while (fl_view_next(&truths, 0, mask_index, &truth));
+  return FL_OK;
+}
+
+fl_status fl_masked_scatter_out(fl_context *context, fl_value *const *args, size_t count) {
+  FL_TENSOR_ARGUMENT(self, 0);
+  FL_TENSOR_ARGUMENT(mask, 1);
+  FL_TENSOR_ARGUMENT(source, 2);
+  FL_TENSOR_ARGUMENT(out, 3);
+  fl_view from;
+  fl_view truths;
+  size_t out_index[FL_MAX_DIMS] = {0};
+  size_t mask_index[FL_MAX_DIMS] = {0};
+  size_t source_index[FL_MAX_DIMS] = {0};
+  (void)count;
+  FL_CHECK(context, mask->dtype == FL_BOOL, "the mask must be a tensor of bool");
+  FL_CHECK(context, source->dtype == self->dtype, "the source must have self's type");
+  FL_TRY(broadcast_two(context, self, mask, &from, &truths));
+  FL_CHECK(context, count_true(&truths) <= (int64_t)fl_numel(source), "the source has too few elements for the mask");
+  FL_TRY(fl_copy_out(context, out, &from, self->dtype));
+  if (fl_numel(out) == 0) {
+    return FL_OK;
+  }
+  const fl_view to = fl_view_of(out);
+  const fl_view elements = fl_view_of(source);
+  char *at = to.data;
+  char *truth = truths.data;
+  char *element = elements.data;
+  do {
+    if (*truth != 0) {
+      memcpy(at, element, to.element);
+      fl_view_next(&elements, 0, source_index, &element);
+    }
+    fl_view_next(&to, 0, out_index, &at);
+  } while (fl_view_next(&truths, 0, mask_index, &truth));
+  return FL_OK;
+}
+
+/* Whether the element at a place is not zero: every type but the real ones is, when one of its bytes is. */
+static int is_nonzero(const char *at, int8_t dtype) {
+  uint8_t truth = 0;
+  const fl_convert_fn convert = fl_widen(dtype, FL_COMPUTE_BOOL);
+  if (convert != NULL) {
+    convert(1, &truth, at);
+    return truth;
+  }
+  return *at != 0;
+}
+
+fl_status fl_nonzero_out(fl_context *context, fl_value *const *args, size_t count) {
+  FL_TENSOR_ARGUMENT(self, 0);
+  FL_TENSOR_ARGUMENT(out, 1);
+  (void)count;
+  FL_CHECK(context, out->dtype == FL_INT64, "the output must be of int64");
+  FL_CHECK(context, fl_is_contiguous(out), "the output must be contiguous");
+  const fl_view from = fl_view_of(self);
+  int64_t *to = NULL;
+  int64_t number = 0;
+  /* Counts, resizes, then writes the same places. */
+  for (int writing = 0; writing < 2; ++writing) {
+    size_t index[FL_MAX_DIMS] = {0};
+    char *at = from.data;
+    if (writing) {
+      FL_CHECK(context, number <= INT32_MAX, "there are too many elements that are not zero");
+      const int32_t sizes[2] = {(int32_t)number, self->rank};
+      FL_TRY(fl_resize(context, out, sizes, 2));
+      to = out->data;
+    }
+    if (fl_numel(self) == 0 || (writing && number == 0)) {
+      continue;
+    }
+    do {
+      if (!is_nonzero(at, self->dtype)) {
+        continue;
+      }
+      if (!writing) {
+        ++number;
+        continue;
+      }
+      for (uint8_t d = 0; d < from.rank; ++d) {
+        *to++ = (int64_t)index[d];
+      }
+    } while (fl_view_next(&from, 0, index, &at));
+  }
+  return FL_OK;
+}
+
+fl_status fl_repeat_interleave_out(fl_context *context, fl_value *const *args, size_t count) {
+  FL_TENSOR_ARGUMENT(repeats, 0);
+  FL_TENSOR_ARGUMENT(out, 2);
+  int64_t total = 0;
+  int64_t expected = 0;
+  (void)count;
+  FL_CHECK(context, repeats->rank == 1 && (repeats->dtype == FL_INT64 || repeats->dtype == FL_INT32),
+           "the repeats must be a one-dimensional tensor of int64 or int32");
+  FL_CHECK(context, out->dtype == repeats->dtype, "the output must have the type of the repeats");
+  const size_t element = fl_dtype_size(repeats->dtype);
+  const char *at = repeats->data;
+  for (int32_t i = 0; i < repeats->sizes[0]; ++i) {
+    const int64_t times = fl_index_at(at + (size_t)i * element, repeats->dtype);
+    FL_CHECK(context, times >= 0 && times <= INT32_MAX - total, "a count is negative, or their sum too large");
+    total += times;
+  }
+  FL_CHECK(context, fl_is_none(args[1]) || (fl_get_int(args[1], &expected) && expected == total), "output_size must be the sum of the repeats");
+  const int32_t size = (int32_t)total;
+  FL_TRY(fl_resize(context, out, &size, 1));
+  char *to = out->data;
+  for (int32_t i = 0; i < repeats->sizes[0]; ++i) {
+    const int64_t wide = i;
+    const int64_t times = fl_index_at(at + (size_t)i * element, repeats->dtype);
+    if (times > 0) {
+      fl_splat((size_t)times, element, to, repeats->dtype == FL_INT64 ? (const void *)&wide : (const void *)&i);
+      to += (size_t)times * element;
+    }
+  }
+  return FL_OK;
+}

@@ -1,0 +1,169 @@
+/* Softmax and its logarithm along a dimension: the largest element is taken off first. */
+#include <math.h>
+
+#include "loops.h"
+#include "simd.h"
+
+#define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
+#include "softmax.def"
+#undef FL_KERNEL
+
+/* ---- float ---- */
+
+/* The larger of `largest` and the n elements; a NaN stays. */
+static float max_f32(size_t n, const float *x, float largest) {
+  fl_vec m = fl_set(largest);
+  size_t i = 0;
+  for (; i + FL_LANES <= n; i += FL_LANES) {
+    m = fl_max(m, fl_load(x + i));
+  }
+  float best = fl_max_lane(m);
+  for (; i < n; ++i) {
+    best = x[i] > best || x[i] != x[i] ? x[i] : best;
+  }
+  return best;
+}
+
+/* The sum of e^(x - largest), also written to y when that is not NULL. */
+static float exp_sum_f32(size_t n, float *y, const float *x, float largest) {
+  const fl_vec m = fl_set(largest);
+  fl_vec sum = fl_zero();
+  size_t i = 0;
+  for (; i + FL_LANES <= n; i += FL_LANES) {
+    const fl_vec e = fl_exp(fl_load(x + i) - m);
+    sum += e;
+    if (y != NULL) {
+      fl_store(y + i, e);
+    }
+  }
+  if (i < n) {
+    const fl_vec e = fl_exp(fl_load_part(x + i, n - i) - m);
+    float tail[FL_LANES];
+    fl_store(tail, e);
+    sum += fl_load_part(tail, n - i);
+    if (y != NULL) {
+      fl_store_part(y + i, e, n - i);
+    }
+  }
+  return fl_sum(sum);
+}
+
+static void scale_f32(size_t n, float *y, float factor) {
+  for (size_t i = 0; i < n; ++i) {
+    y[i] *= factor;
+  }
+}
+
+/* ---- double, of the same shape ---- */
+
+static double max_f64(size_t n, const double *x, double largest) {
+  for (size_t i = 0; i < n; ++i) {
+    largest = x[i] > largest || x[i] != x[i] ? x[i] : largest;
+  }
+  return largest;
+}
+
+static double exp_sum_f64(size_t n, const double *x, double largest) {
+  double sum = 0.0;
+  for (size_t i = 0; i < n; ++i) {
+    sum += exp(x[i] - largest);
+  }
+  return sum;
+}
+
+/* What a line needs to be written: softmax e^(x - offset) * factor; log_softmax x - offset. */
+static void results(size_t n, void *out, const void *in, fl_compute type, double offset, double factor, int logarithm) {
+  if (type == FL_COMPUTE_F32) {
+    float *y = out;
+    const float *x = in;
+    if (logarithm) {
+      for (size_t i = 0; i < n; ++i) {
+        y[i] = (float)((double)x[i] - offset);
+      }
+    } else {
+      (void)exp_sum_f32(n, y, x, (float)offset);
+      scale_f32(n, y, (float)factor);
+    }
+    return;
+  }
+  double *y = out;
+  const double *x = in;
+  for (size_t i = 0; i < n; ++i) {
+    y[i] = logarithm ? x[i] - offset : exp(x[i] - offset) * factor;
+  }
+}
+
+/* One line that needs conversion, gathering or both: three passes in blocks. */
+static void line(fl_buffer *reading, fl_buffer *writing, fl_compute type, size_t length, char *to, int64_t to_stride, const char *from,
+                 int64_t from_stride, int logarithm) {
+  double largest = -INFINITY;
+  double sum = 0.0;
+  double offset = 0.0;
+  for (int pass = 0; pass < 3; ++pass) {
+    for (size_t i = 0; i < length; i += FL_BLOCK) {
+      const size_t n = length - i < FL_BLOCK ? length - i : FL_BLOCK;
+      const void *x = fl_buffer_read(reading, n, from + (int64_t)i * from_stride, from_stride);
+      if (pass == 0) {
+        largest = type == FL_COMPUTE_F32 ? (double)max_f32(n, x, (float)largest) : max_f64(n, x, largest);
+      } else if (pass == 1) {
+        sum += type == FL_COMPUTE_F32 ? (double)exp_sum_f32(n, NULL, x, (float)largest) : exp_sum_f64(n, x, largest);
+      } else {
+        results(n, writing->computed, x, type, offset, 1.0 / sum, logarithm);
+        fl_buffer_write(writing, n, writing->computed, to + (int64_t)i * to_stride, to_stride);
+      }
+    }
+    if (pass == 1) {
+      offset = logarithm ? largest + log(sum) : largest;
+    }
+  }
+}
+
+/* args: self, dim, half_to_float, out. */
+static fl_status softmax(fl_context *context, fl_value *const *args, int logarithm) {
+  FL_TENSOR_ARGUMENT(self, 0);
+  FL_INT_ARGUMENT(dim, 1);
+  FL_TENSOR_ARGUMENT(out, 3);
+  fl_buffer reading;
+  fl_buffer writing;
+  size_t index[FL_MAX_DIMS] = {0};
+  uint8_t axis;
+  FL_TRY(fl_wrap_dim(context, dim, self->rank, &axis));
+  FL_CHECK(context, fl_is_float(self->dtype) && fl_is_float(out->dtype), "softmax takes and gives floating types");
+  FL_TRY(fl_resize(context, out, self->sizes, self->rank));
+  if (fl_numel(out) == 0) {
+    return FL_OK;
+  }
+  const fl_tensor *operands[2] = {self, out};
+  char *at[2] = {self->data, out->data};
+  const fl_lines lines = fl_lines_of(operands, 2, axis);
+  const fl_compute type = fl_compute_of(self->dtype);
+  fl_buffer_for_reading(&reading, self->dtype, type);
+  fl_buffer_for_writing(&writing, type, out->dtype);
+  const int direct = type == FL_COMPUTE_F32 && fl_is_direct(&reading, lines.length, lines.strides[0]) &&
+                     fl_is_direct(&writing, lines.length, lines.strides[1]);
+  do {
+    if (!direct) {
+      line(&reading, &writing, type, lines.length, at[1], lines.strides[1], at[0], lines.strides[0], logarithm);
+      continue;
+    }
+    const float *x = (const float *)(const void *)at[0];
+    float *y = (float *)(void *)at[1];
+    const float largest = max_f32(lines.length, x, -INFINITY);
+    if (logarithm) {
+      results(lines.length, y, x, type, (double)largest + log((double)exp_sum_f32(lines.length, NULL, x, largest)), 1.0, 1);
+    } else {
+      scale_f32(lines.length, y, 1.0f / exp_sum_f32(lines.length, y, x, largest));
+    }
+  } while (fl_nest_next(&lines.nest, 0, index, at));
+  return FL_OK;
+}
+
+fl_status fl_softmax_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  return softmax(context, args, 0);
+}
+
+fl_status fl_log_softmax_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  return softmax(context, args, 1);
+}

@@ -1,0 +1,203 @@
+/* Sorting along a dimension, always stable; NaN is the largest. */
+#include "loops.h"
+
+#define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
+#include "sort.def"
+#undef FL_KERNEL
+
+size_t fl_sort_scratch(fl_value *const *args, size_t count);
+
+/* An element's place, and a key that orders as the elements do (or the other way round when descending). */
+typedef struct entry {
+  int64_t key;
+  int64_t index;
+} entry;
+
+/* Room for two arrays of entries as long as the longest dimension. */
+size_t fl_sort_scratch(fl_value *const *args, size_t count) {
+  const fl_tensor *self = fl_get_tensor(args[0]);
+  size_t longest = 1;
+  (void)count;
+  for (uint8_t d = 0; self != NULL && d < self->rank; ++d) {
+    longest = (size_t)self->sizes[d] > longest ? (size_t)self->sizes[d] : longest;
+  }
+  return 2 * longest * sizeof(entry);
+}
+
+/* Maps doubles to integers of the same order: NaN above infinity, -0 as 0. */
+static int64_t key_of_real(double x) {
+  int64_t bits;
+  if (x != x) {
+    return INT64_MAX;
+  }
+  x = x == 0.0 ? 0.0 : x;
+  memcpy(&bits, &x, sizeof bits);
+  return bits < 0 ? (int64_t)(0x8000000000000000u - (uint64_t)bits) : bits;
+}
+
+static void read_entries(fl_buffer *buffer, fl_compute type, size_t length, const char *from, int64_t stride, int descending, entry *entries) {
+  for (size_t i = 0; i < length; i += FL_BLOCK) {
+    const size_t n = length - i < FL_BLOCK ? length - i : FL_BLOCK;
+    const void *x = fl_buffer_read(buffer, n, from + (int64_t)i * stride, stride);
+    for (size_t j = 0; j < n; ++j) {
+      const int64_t key = type == FL_COMPUTE_F64 ? key_of_real(((const double *)x)[j]) : ((const int64_t *)x)[j];
+      entries[i + j].key = descending ? ~key : key;
+      entries[i + j].index = (int64_t)(i + j);
+    }
+  }
+}
+
+/* Merge sort from runs of one upwards; returns the array that holds the result. */
+static entry *merge_sort(entry *from, entry *to, size_t n) {
+  for (size_t run = 1; run < n; run *= 2) {
+    for (size_t start = 0; start < n; start += 2 * run) {
+      const size_t middle = start + run < n ? start + run : n;
+      const size_t end = middle + run < n ? middle + run : n;
+      size_t a = start;
+      size_t b = middle;
+      for (size_t i = start; i < end; ++i) {
+        const int left = a < middle && (b >= end || from[a].key <= from[b].key);
+        to[i] = from[left ? a++ : b++];
+      }
+    }
+    entry *swap = from;
+    from = to;
+    to = swap;
+  }
+  return from;
+}
+
+static int comes_before(const entry *a, const entry *b) { return a->key < b->key || (a->key == b->key && a->index < b->index); }
+
+/* Restores a heap with the last entry on top from place `i` downwards. */
+static void sift_down(entry *heap, size_t n, size_t i) {
+  for (;;) {
+    size_t last = i;
+    for (size_t child = 2 * i + 1; child <= 2 * i + 2 && child < n; ++child) {
+      last = comes_before(&heap[last], &heap[child]) ? child : last;
+    }
+    if (last == i) {
+      return;
+    }
+    const entry swap = heap[i];
+    heap[i] = heap[last];
+    heap[last] = swap;
+    i = last;
+  }
+}
+
+/* Moves the first k of n entries in order to the front, sorted. */
+static void select_first(entry *entries, size_t n, size_t k) {
+  if (k == 0) {
+    return;
+  }
+  for (size_t i = k / 2; i-- > 0;) {
+    sift_down(entries, k, i);
+  }
+  for (size_t i = k; i < n; ++i) {
+    if (comes_before(&entries[i], &entries[0])) {
+      entries[0] = entries[i];
+      sift_down(entries, k, 0);
+    }
+  }
+  for (size_t rest = k; rest > 1; --rest) {
+    const entry swap = entries[0];
+    entries[0] = entries[rest - 1];
+    entries[rest - 1] = swap;
+    sift_down(entries, rest - 1, 0);
+  }
+}
+
+/* Sorts along `dim` and keeps the first k (-1: all); `values` may be NULL. */
+static fl_status sort(fl_context *context, const fl_tensor *self, int64_t dim, int64_t k, int descending, fl_tensor *values, fl_tensor *indices) {
+  fl_buffer buffer;
+  int32_t sizes[FL_MAX_RANK];
+  size_t index[FL_MAX_DIMS] = {0};
+  uint8_t axis;
+  FL_TRY(fl_wrap_dim(context, dim, self->rank, &axis));
+  FL_CHECK(context, indices->dtype == FL_INT64 && (values == NULL || values->dtype == self->dtype),
+           "the values must be of the input's type and the indices int64");
+  FL_CHECK(context, self->dtype != FL_UINT64, "uint64 has no order here");
+  memcpy(sizes, self->sizes, self->rank * sizeof *sizes);
+  const int64_t length = self->rank > 0 ? sizes[axis] : 1;
+  FL_CHECK(context, k >= -1 && k <= length, "k is out of range");
+  if (self->rank > 0 && k >= 0) {
+    sizes[axis] = (int32_t)k;
+  }
+  if (values != NULL) {
+    FL_TRY(fl_resize(context, values, sizes, self->rank));
+  }
+  FL_TRY(fl_resize(context, indices, sizes, self->rank));
+  if (fl_numel(indices) == 0 || k == 0) {
+    return FL_OK;
+  }
+  if (context->scratch == NULL || context->scratch_size < 2 * (size_t)length * sizeof(entry)) {
+    return FL_FAIL(context, FL_OUT_OF_MEMORY, "the scratch memory is too small for the dimension to sort");
+  }
+  entry *const entries = context->scratch;
+  const fl_tensor *operands[3] = {self, indices, values};
+  char *at[3] = {self->data, indices->data, values != NULL ? values->data : NULL};
+  const fl_lines lines = fl_lines_of(operands, values != NULL ? 3 : 2, axis);
+  const fl_compute type = fl_is_float(self->dtype) ? FL_COMPUTE_F64 : FL_COMPUTE_I64;
+  const size_t kept = k >= 0 ? (size_t)k : (size_t)length;
+  fl_buffer_for_reading(&buffer, self->dtype, type);
+  do {
+    read_entries(&buffer, type, (size_t)length, at[0], lines.strides[0], descending, entries);
+    const entry *sorted = entries;
+    if (kept < (size_t)length) {
+      select_first(entries, (size_t)length, kept);
+    } else {
+      sorted = merge_sort(entries, entries + length, (size_t)length);
+    }
+    for (size_t i = 0; i < kept; ++i) {
+      memcpy(at[1] + (int64_t)i * lines.strides[1], &sorted[i].index, sizeof sorted[i].index);
+      if (values != NULL) {
+        memcpy(at[2] + (int64_t)i * lines.strides[2], at[0] + sorted[i].index * lines.strides[0], buffer.element);
+      }
+    }
+  } while (fl_nest_next(&lines.nest, 0, index, at));
+  return FL_OK;
+}
+
+/* sort with the arguments dim, descending, values, indices from args[i] on. */
+static fl_status sort_arguments(fl_context *context, fl_value *const *args, size_t i) {
+  FL_TENSOR_ARGUMENT(self, 0);
+  int64_t dim = 0;
+  int64_t descending = 0;
+  fl_tensor *values = fl_get_tensor(args[i + 2]);
+  fl_tensor *indices = fl_get_tensor(args[i + 3]);
+  FL_CHECK(context, fl_get_int(args[i], &dim) && fl_get_int(args[i + 1], &descending), "dim must be an integer and descending a bool");
+  FL_CHECK(context, values != NULL && indices != NULL, "the outputs must be tensors");
+  return sort(context, self, dim, -1, descending != 0, values, indices);
+}
+
+fl_status fl_sort_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  return sort_arguments(context, args, 1);
+}
+
+fl_status fl_sort_stable_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  return sort_arguments(context, args, 2);
+}
+
+fl_status fl_argsort_stable_out(fl_context *context, fl_value *const *args, size_t count) {
+  FL_TENSOR_ARGUMENT(self, 0);
+  FL_INT_ARGUMENT(dim, 2);
+  FL_INT_ARGUMENT(descending, 3);
+  FL_TENSOR_ARGUMENT(indices, 4);
+  (void)count;
+  return sort(context, self, dim, -1, descending != 0, NULL, indices);
+}
+
+fl_status fl_topk_out(fl_context *context, fl_value *const *args, size_t count) {
+  FL_TENSOR_ARGUMENT(self, 0);
+  FL_INT_ARGUMENT(k, 1);
+  FL_INT_ARGUMENT(dim, 2);
+  FL_INT_ARGUMENT(largest, 3);
+  FL_TENSOR_ARGUMENT(values, 5);
+  FL_TENSOR_ARGUMENT(indices, 6);
+  (void)count;
+  FL_CHECK(context, k >= 0, "k is out of range");
+  return sort(context, self, dim, k, largest != 0, values, indices);
+}
