@@ -89,6 +89,7 @@ class Conv2dPattern(Pattern):
             array.shape[0],
             result_types=[with_dim_order(op.result, CHANNELS_LAST)],
         )
+        fused.result.name_hint = op.result.name_hint
         replace_with_values(op, [ToDimOrderCopyOp(fused.result, dim_order=(0, 1, 2, 3)).result], rewriter)
 
 

@@ -19,6 +19,7 @@ from flambeau.passes.decompose_aten import DecomposeAtenPass
 from flambeau.passes.fold_batch_norm import FoldBatchNormPass
 from flambeau.passes.fold_constants import FoldConstantsPass
 from flambeau.passes.fuse_epilogues import FuseEpiloguesPass
+from flambeau.passes.fuse_rms_norm import FuseRmsNormPass
 from flambeau.passes.propagate_layouts import PropagateLayoutsPass
 from flambeau.passes.remove_dead_code import RemoveDeadCodePass
 
@@ -77,6 +78,7 @@ def optimize_edge(options: PipelineOptions) -> Sequence[ModulePass]:
         return []
     return [
         ConvertEdgeToFusedPass(),
+        FuseRmsNormPass(),
         # Convolutions are channels-last now; the changes of layout between them meet and cancel.
         PropagateLayoutsPass(),
         CanonicalizePass(),
