@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.families import FloatOnlyUnaryOp, FloatUnaryOp, UnaryOp, require_category
@@ -330,8 +331,8 @@ class GluOp(SchemaOp):
     def infer(x: Tensor, dim: int = -1) -> Tensor:
         shape = list(shape_of(x))
         axis = normalize_dim(dim, len(shape))
-        if not shape or shape[axis] % 2:
-            raise ValueError(f"dimension {dim} must have an even size, got shape {shape}")
+        if not shape or shape[axis] % 2 or shape[axis] == DYNAMIC_INDEX:
+            raise ValueError(f"dimension {dim} must have a fixed, even size, got shape {shape}")
         shape[axis] //= 2
         return FloatOnlyUnaryOp.infer(tensor(element_of(x), shape))
 

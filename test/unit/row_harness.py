@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 import torch
 from op_samples import Samples
+from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Attribute, Block, SSAValue
 
 from flambeau.dialects.lazy import Array
@@ -76,7 +77,7 @@ def meaning(op: SchemaOp, arrays: Sequence[Array]) -> list[Array]:
     results = [np.asarray(result) for result in (cast("Sequence[Array]", found) if isinstance(found, tuple | list) else (found,))]
     for result, kind in zip(results, op.result_types, strict=True):
         inferred = shape_of(kind)
-        fits = len(inferred) == len(result.shape) and all(a in (-1, b) for a, b in zip(inferred, result.shape, strict=True))
+        fits = len(inferred) == len(result.shape) and all(a in (DYNAMIC_INDEX, b) for a, b in zip(inferred, result.shape, strict=True))
         assert fits, f"numpy gives shape {result.shape}, the row infers {kind}"
         assert result.dtype == numpy_dtype(element_of(kind)), f"numpy gives {result.dtype}, the row infers {kind}"
     return results
