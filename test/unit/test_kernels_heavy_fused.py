@@ -7,22 +7,24 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from kernel_harness import KernelError, Out, dim_order, run
+from kernel_harness import SCHEMAS, KernelError, Out, dim_order, run
 
 torch.set_num_threads(1)
 
-SCHEMAS = {
-    "flambeau::linear.out": "flambeau::linear.out(Tensor input, Tensor packed_weight, Tensor? bias, Tensor? addend, int out_features, str activation, *, "
-    "Tensor(a!) out) -> Tensor(a!)",
-    "flambeau::conv2d.out": "flambeau::conv2d.out(Tensor input, Tensor packed_weight, Tensor? bias, Tensor? addend, int[2] kernel_size, int[2] stride, "
-    "int[2] padding, int[2] dilation, int groups, int out_channels, str activation, *, Tensor(a!) out) -> Tensor(a!)",
-    "flambeau::scaled_dot_product_attention.out": "flambeau::scaled_dot_product_attention.out(Tensor query, Tensor key, Tensor value, Tensor? mask, "
-    "bool is_causal, float scale, bool enable_gqa, *, Tensor(a!) out) -> Tensor(a!)",
-    "flambeau::layer_norm.out": "flambeau::layer_norm.out(Tensor input, Tensor? addend, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps, *, "
-    "Tensor(a!) out) -> Tensor(a!)",
-    "flambeau::rms_norm.out": "flambeau::rms_norm.out(Tensor input, Tensor? addend, int[] normalized_shape, Tensor? weight, float eps, *, "
-    "Tensor(a!) out) -> Tensor(a!)",
-}
+SCHEMAS.update(
+    {
+        "flambeau::linear.out": "flambeau::linear.out(Tensor input, Tensor packed_weight, Tensor? bias, Tensor? addend, int out_features, str activation, *, "
+        "Tensor(a!) out) -> Tensor(a!)",
+        "flambeau::conv2d.out": "flambeau::conv2d.out(Tensor input, Tensor packed_weight, Tensor? bias, Tensor? addend, int[2] kernel_size, int[2] stride, "
+        "int[2] padding, int[2] dilation, int groups, int out_channels, str activation, *, Tensor(a!) out) -> Tensor(a!)",
+        "flambeau::scaled_dot_product_attention.out": "flambeau::scaled_dot_product_attention.out(Tensor query, Tensor key, Tensor value, Tensor? mask, "
+        "bool is_causal, float scale, bool enable_gqa, *, Tensor(a!) out) -> Tensor(a!)",
+        "flambeau::layer_norm.out": "flambeau::layer_norm.out(Tensor input, Tensor? addend, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps, *, "
+        "Tensor(a!) out) -> Tensor(a!)",
+        "flambeau::rms_norm.out": "flambeau::rms_norm.out(Tensor input, Tensor? addend, int[] normalized_shape, Tensor? weight, float eps, *, "
+        "Tensor(a!) out) -> Tensor(a!)",
+    }
+)
 ACTIVATIONS = {
     "none": lambda x: x,
     "relu": torch.relu,
@@ -42,12 +44,13 @@ def random(*shape: int, seed: int = 0) -> torch.Tensor:
 
 
 def call(name: str, *args: Any, like: torch.Tensor, dynamic: bool = False) -> torch.Tensor:
-    schema = torch._C.parse_schema(SCHEMAS[name])
-    return run(name, *args, outs=[Out(tuple(like.shape), torch.float32, dim_order(like), dynamic)], schema=schema)[0]
+    return run(name, *args, outs=[Out(tuple(like.shape), torch.float32, dim_order(like), dynamic)])[0]
 
 
 def close(actual: torch.Tensor, expected: torch.Tensor, limit: float = 2e-6) -> None:
-    torch.testing.assert_close(actual, expected.float(), rtol=limit, atol=limit * max(1.0, float(expected.abs().max()) if expected.numel() else 1.0))
+    torch.testing.assert_close(
+        actual, expected.float(), rtol=limit, atol=limit * max(1.0, float(expected.abs().max()) if expected.numel() else 1.0)
+    )
 
 
 def pack(weight: torch.Tensor) -> torch.Tensor:
@@ -144,7 +147,9 @@ def test_conv2d(case: tuple[Any, ...]) -> None:
         product = F.conv2d(x.double(), w.double(), b.double(), stride, padding, dilation)
         r = random(*product.shape).contiguous(memory_format=torch.channels_last)
         for addend, activation in [(None, "none"), (r, "relu6"), (r, "silu")]:
-            expected = ACTIVATIONS[activation](product if addend is None else product + addend).contiguous(memory_format=torch.channels_last)
+            expected = ACTIVATIONS[activation](product if addend is None else product + addend).contiguous(
+                memory_format=torch.channels_last
+            )
             args = (x, pack_conv(w, False), b, addend, kernel, stride, padding, dilation, 1, out, activation)
             close(call("flambeau::conv2d.out", *args, like=expected), expected, 4e-6)
 
@@ -167,7 +172,9 @@ def test_conv2d_depthwise(channels: int, kernel: tuple[int, int]) -> None:
             product = F.conv2d(x.double(), w.double(), b.double(), stride, padding, dilation, channels)
             r = random(*product.shape).contiguous(memory_format=torch.channels_last)
             for addend, activation in [(None, "none"), (r, "relu6"), (r, "hardswish")]:
-                expected = ACTIVATIONS[activation](product if addend is None else product + addend).contiguous(memory_format=torch.channels_last)
+                expected = ACTIVATIONS[activation](product if addend is None else product + addend).contiguous(
+                    memory_format=torch.channels_last
+                )
                 args = (x, pack_conv(w, True), b, addend, kernel, stride, padding, dilation, channels, channels, activation)
                 close(call("flambeau::conv2d.out", *args, like=expected), expected, 2e-6)
 
@@ -269,7 +276,11 @@ def test_attention_refuses() -> None:
         ((q.transpose(2, 3), k, v, None, False, 1.0, True), "innermost"),
     ]:
         with pytest.raises(KernelError, match=text):
-            call("flambeau::scaled_dot_product_attention.out", *args, like=like if "heads" not in text or args[0].shape[1] == 4 else like[:, :3])
+            call(
+                "flambeau::scaled_dot_product_attention.out",
+                *args,
+                like=like if "heads" not in text or args[0].shape[1] == 4 else like[:, :3],
+            )
 
 
 @pytest.mark.parametrize("shape", [(1,), (7,), (3, 31), (2, 5, 64), (4, 1000), (2, 3, 4, 5)])
@@ -289,7 +300,12 @@ def test_norms(shape: tuple[int, ...]) -> None:
 
 def test_norms_refuse() -> None:
     x = random(3, 8)
-    for args in [(x, None, [7], None, None, 1e-5), (x, None, [], None, None, 1e-5), (x, None, [1, 3, 8], None, None, 1e-5), (x, x[:2], [8], None, None, 1e-5)]:
+    for args in [
+        (x, None, [7], None, None, 1e-5),
+        (x, None, [], None, None, 1e-5),
+        (x, None, [1, 3, 8], None, None, 1e-5),
+        (x, x[:2], [8], None, None, 1e-5),
+    ]:
         with pytest.raises(KernelError):
             call("flambeau::layer_norm.out", *args, like=x)
     with pytest.raises(KernelError, match="weight"):
