@@ -290,6 +290,9 @@ class ReturnOp(IRDLOperation):
         return op
 
 
+OVERWRITE = "aten::copy_"
+"""The in-place kernel that reads nothing of what it writes."""
+
 COPY_INDEX = "executorch_prim::et_copy_index.tensor"
 """The kernel that writes one entry of its first argument and returns nothing."""
 
@@ -302,6 +305,8 @@ def reads_and_writes(op: Operation) -> tuple[tuple[SSAValue, ...], tuple[SSAValu
     match op:
         case CallOp() if op.operator.data == COPY_INDEX:
             return _tensors(op.ins[1:]), _tensors(op.ins[:1])
+        case CallOp() if op.operator.data == OVERWRITE:
+            return _tensors(op.ins[1:]), _tensors(op.returns)
         case CallOp():
             returned = _tensors(op.returns)
             return _tensors(op.ins), tuple(dict.fromkeys((*_tensors(op.outs), *returned)))

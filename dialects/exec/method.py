@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Self, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, StringAttr, SymbolNameConstraint
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, StringAttr, SymbolNameConstraint
 from xdsl.ir import Block, Operation, Region
 from xdsl.irdl import IRDLOperation, irdl_op_definition, opt_prop_def, prop_def, region_def, traits_def
 from xdsl.parser import Parser
@@ -20,6 +20,7 @@ from flambeau.dialects.ml_program.ops import GlobalOp
 
 BRACES: dict[str, syntax.Kind] = {
     "arenas": syntax.parse_integers,
+    "scratch": syntax.parse_integer,
     "input_names": syntax.parse_texts,
     "output_names": syntax.parse_texts,
     "input_spec": syntax.parse_text,
@@ -33,6 +34,7 @@ class MethodOp(IRDLOperation):
 
     Attributes:
         arenas: bytes of each arena, arena 1 first; absent while memory is not planned.
+        scratch: bytes that the kernels of our runtime need for themselves, if that was measured.
         input_names, output_names: one for each input and output.
         input_spec, output_spec: the pytrees of the inputs and outputs, as PyTorch's JSON.
     """
@@ -41,6 +43,7 @@ class MethodOp(IRDLOperation):
 
     sym_name = prop_def(SymbolNameConstraint())
     arenas = opt_prop_def(DenseArrayBase)
+    scratch = opt_prop_def(IntegerAttr)
     input_names = opt_prop_def(ArrayAttr[StringAttr])
     output_names = opt_prop_def(ArrayAttr[StringAttr])
     input_spec = opt_prop_def(StringAttr)
@@ -55,6 +58,7 @@ class MethodOp(IRDLOperation):
         ops: Sequence[Operation] = (),
         *,
         arenas: Sequence[int] | None = None,
+        scratch: int | None = None,
         input_names: Sequence[str] | None = None,
         output_names: Sequence[str] | None = None,
         input_spec: str | None = None,
@@ -64,6 +68,7 @@ class MethodOp(IRDLOperation):
             properties={
                 "sym_name": StringAttr(sym_name),
                 "arenas": None if arenas is None else syntax.integers(arenas),
+                "scratch": None if scratch is None else syntax.integer(scratch),
                 "input_names": None if input_names is None else syntax.texts(input_names),
                 "output_names": None if output_names is None else syntax.texts(output_names),
                 "input_spec": None if input_spec is None else StringAttr(input_spec),

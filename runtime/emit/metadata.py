@@ -1,0 +1,81 @@
+"""`flambeau.json`, the named data in which a program carries what the format has no fields for: names, and the memory it takes."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from flambeau.runtime.pte import PteError
+
+KEY = "flambeau.json"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class MethodMetadata:
+    """What is said of one method.
+
+    Attributes:
+        inputs, outputs: names, in the order of the plan; None if they are not known.
+        memory: bytes by purpose: `method` and `method_32` for the runtime's own records on 64-bit and 32-bit machines, `arenas` for planned
+            tensors, `scratch` for kernels if it was measured.
+    """
+
+    inputs: tuple[str, ...] | None = None
+    outputs: tuple[str, ...] | None = None
+    memory: Mapping[str, int] | None = None
+
+
+def encode(methods: Mapping[str, MethodMetadata]) -> bytes:
+    """The bytes of the named data."""
+    entries: dict[str, dict[str, object]] = {}
+    for name, method in methods.items():
+        fields = {"inputs": method.inputs, "outputs": method.outputs, "memory": method.memory}
+        entries[name] = {key: value for key, value in fields.items() if value is not None}
+    return json.dumps({"version": VERSION, "methods": entries}, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def decode(data: memoryview) -> dict[str, MethodMetadata]:
+    """What the named data says.
+
+    Raises:
+        PteError: it is damaged.
+    """
+    try:
+        content = json.loads(str(data, "utf-8"))
+    except (ValueError, RecursionError):
+        raise PteError(f"the program's {KEY} is damaged: it is not JSON") from None
+    methods = _object(content, "methods")
+    return {name: _method(_object(methods, name)) for name in methods}
+
+
+def _method(entry: dict[str, object]) -> MethodMetadata:
+    memory: dict[str, int] | None = None
+    if "memory" in entry:
+        memory = {}
+        for key, value in _object(entry, "memory").items():
+            if not isinstance(value, int):
+                raise _damaged(key)
+            memory[key] = value
+    return MethodMetadata(_names(entry, "inputs"), _names(entry, "outputs"), memory)
+
+
+def _damaged(key: str) -> PteError:
+    return PteError(f"the program's {KEY} is damaged: {key} is not what it should be")
+
+
+def _object(container: object, key: str) -> dict[str, object]:
+    found = cast("dict[str, object]", container).get(key) if isinstance(container, dict) else None
+    if not isinstance(found, dict):
+        raise _damaged(key)
+    return cast("dict[str, object]", found)
+
+
+def _names(entry: dict[str, object], key: str) -> tuple[str, ...] | None:
+    found = entry.get(key)
+    if found is None:
+        return None
+    names = cast("list[object]", found) if isinstance(found, list) else [found]
+    if not isinstance(found, list) or not all(isinstance(name, str) for name in names):
+        raise _damaged(key)
+    return tuple(cast("list[str]", names))

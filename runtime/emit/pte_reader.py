@@ -1,0 +1,304 @@
+"""A `.pte`, ours or ExecuTorch's, as `exec` IR.
+
+The format says less than the dialect: not which arguments of a call are outs, not which tensors share storage on purpose. The first
+follows from the calling convention. The second is inferred: a slot that is read but never written has the bytes of those slots through
+which they were written; an out that lies where an input of the same call lies reuses it.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from flambeau.dialects.delegate.ops import PayloadOp, compile_specs
+from flambeau.dialects.edge.layout import LayoutAttr
+from flambeau.dialects.exec import literals, slots
+from flambeau.dialects.exec.instructions import (
+    COPY_INDEX,
+    CallOp,
+    DelegateCallOp,
+    FreeOp,
+    InstructionOp,
+    JumpFalseOp,
+    LabelOp,
+    MoveOp,
+    ReturnOp,
+)
+from flambeau.dialects.exec.method import MethodOp, NamedDataOp
+from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.types import Tensor, from_scalar_type, tensor, tensor_type
+from flambeau.runtime import pte
+from flambeau.runtime.emit import metadata
+from flambeau.runtime.emit.sharing import infer_sharing, make_state, sort_declarations, unset_reads
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+PRIMITIVES = ("executorch_prim::", "aten::sym_size", "aten::sym_numel", "aten::_local_scalar_dense")
+"""How the names of kernels begin that write a value, which is not a tensor, into their last argument."""
+
+
+def read_pte(data: "Buffer", context: FlambeauContext) -> ModuleOp:
+    """The module that says what a program does. Constants become views of `data` in the context's store.
+
+    Raises:
+        PteError: the bytes are no program, or use what the dialect has no words for: unbounded shapes, data outside of the file, devices
+            other than the processor.
+    """
+    return from_program(pte.read_program(data), context)
+
+
+def from_program(program: pte.Program, context: FlambeauContext) -> ModuleOp:
+    """The module that says what records say. Raises as `read_pte` does."""
+    described: Mapping[str, metadata.MethodMetadata] = {}
+    symbols = _Symbols(program, context.blobs)
+    named: list[Operation] = []
+    for item in program.named_data:
+        if item.key == metadata.KEY:
+            described = metadata.decode(item.data)
+        else:
+            named.append(NamedDataOp(item.key, context.blobs.add(f"named_data.{item.key}", item.data)))
+    methods: list[MethodOp] = []
+    for plan in program.execution_plan:
+        methods.append(_Method(plan, symbols, described.get(plan.name, metadata.MethodMetadata())).build())
+    return ModuleOp([*symbols.ops, *named, *methods])
+
+
+@dataclass
+class _Symbols:
+    """What the methods of a program share: globals and payloads."""
+
+    program: pte.Program
+    blobs: BlobStore
+    ops: list[Operation] = field(default_factory=list[Operation])
+    known: dict[object, str] = field(default_factory=dict[object, str])
+    taken: set[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.taken = {plan.name for plan in self.program.execution_plan}
+
+    def _add(self, key: object, name: str, make: Callable[[str], Operation]) -> str:
+        if key not in self.known:
+            unique = name
+            count = 1
+            while unique in self.taken:
+                unique = f"{name}_{count}"
+                count += 1
+            self.taken.add(unique)
+            self.known[key] = unique
+            self.ops.append(make(unique))
+        return self.known[key]
+
+    def constant(self, index: int, type: Tensor, size: int) -> str:
+        """The global of a constant, one for each type that tensors see it as."""
+        data = self.program.constants[index][:size]
+        return self._add((index, type), f"constant_{index}", lambda name: GlobalOp(name, type, self.blobs.add(name, data)))
+
+    def state(self, index: int, type: Tensor, size: int, name: str | None, place: tuple[int, int]) -> str:
+        """The mutable global of a tensor that lasts; methods that keep it in one place share it."""
+
+        def make(unique: str) -> Operation:
+            value = self.blobs.add(unique, self.program.mutable_data[0][index][:size]) if index else None
+            return GlobalOp(unique, type, value, is_mutable=True)
+
+        return self._add(("state", index, type, name, place), name or "state", make)
+
+    def payload(self, delegate: pte.BackendDelegate) -> str:
+        """The payload of a delegate; equal ones are one."""
+
+        def make(name: str) -> Operation:
+            specs = {spec.key: self._spec(name, spec) for spec in delegate.compile_specs}
+            return PayloadOp(name, delegate.id, self.blobs.add(name, delegate.processed), specs=compile_specs(specs) if specs else None)
+
+        return self._add(("payload", delegate), "delegate0", make)
+
+    def _spec(self, name: str, spec: pte.CompileSpec) -> str | BlobAttr:
+        try:
+            return str(spec.value, "utf-8")
+        except UnicodeDecodeError:
+            return self.blobs.add(f"{name}.{spec.key}", spec.value)
+
+
+class _Method:
+    """One execution plan on its way to IR."""
+
+    def __init__(self, plan: pte.ExecutionPlan, symbols: _Symbols, described: metadata.MethodMetadata):
+        self.plan = plan
+        self.symbols = symbols
+        self.described = described
+        if len(plan.chains) != 1:
+            raise pte.PteError(f"method {plan.name!r} has {len(plan.chains)} chains of instructions: programs with one are supported")
+        self.payloads = [symbols.payload(delegate) for delegate in plan.delegates]
+        self.slots: list[SSAValue] = []
+
+    def build(self) -> MethodOp:
+        """The method, with the sharing of storage inferred."""
+        declared: dict[int, Operation] = {}
+        # Lists last: they refer to the others.
+        for index, value in sorted(enumerate(self.plan.values), key=lambda item: isinstance(item[1], _LISTS)):
+            declared[index] = self._declare(index, value, declared)
+        declarations = [declared[index] for index in range(len(self.plan.values))]
+        self.slots = [op.results[0] for op in declarations]
+        self._hint_names()
+        metadata_type = self.plan.container_meta_type or pte.ContainerMetadata()
+        memory = self.described.memory or {}
+        method = MethodOp(
+            self.plan.name,
+            [*declarations, *self._instructions(), ReturnOp(self._at(self.plan.inputs), self._at(self.plan.outputs))],
+            arenas=self.plan.non_const_buffer_sizes[1:],
+            scratch=memory.get("scratch"),
+            input_names=self._names(self.described.inputs, self.plan.inputs),
+            output_names=self._names(self.described.outputs, self.plan.outputs),
+            input_spec=metadata_type.encoded_inp_str,
+            output_spec=metadata_type.encoded_out_str,
+        )
+        sort_declarations(method)
+        for slot in unset_reads(method):
+            op = slot.owner
+            if isinstance(op, slots.TensorOp) and op.place is not None:
+                make_state(op, self.symbols.state(0, tensor_type(slot), slots.nbytes(slot.type), None, op.place))
+        infer_sharing(method)
+        return method
+
+    def _names(self, names: tuple[str, ...] | None, indices: Sequence[int]) -> tuple[str, ...] | None:
+        if names is not None and len(names) != len(indices):
+            raise pte.PteError(f"the program's {metadata.KEY} is damaged: method {self.plan.name!r} has other inputs or outputs")
+        return names
+
+    def _at(self, indices: Sequence[int]) -> list[SSAValue]:
+        return [self.slots[index] for index in indices]
+
+    def _hint_names(self) -> None:
+        for names, indices in ((self.described.outputs, self.plan.outputs), (self.described.inputs, self.plan.inputs)):
+            for name, index in zip(names or (), indices, strict=False):
+                if re.fullmatch(r"[A-Za-z_]\w*", name):
+                    self.slots[index].name_hint = name
+
+    # Values
+
+    def _declare(self, index: int, value: pte.Value, declared: Mapping[int, Operation]) -> Operation:
+        match value:
+            case pte.Tensor():
+                return self._tensor(index, value)
+            case pte.Null():
+                return literals.NoneOp()
+            case pte.Int(number):
+                return literals.IntOp(number)
+            case pte.Bool(truth):
+                return literals.BoolOp(truth)
+            case pte.Double(number):
+                return literals.DoubleOp(number)
+            case pte.String(text):
+                return literals.StringOp(text)
+            case pte.DoubleList(numbers):
+                return literals.DoubleListOp(numbers)
+            case pte.BoolList(truths):
+                return literals.BoolListOp(truths)
+            case pte.IntList(items):
+                return literals.IntListOp([declared[item].results[0] for item in items])
+            case pte.TensorList(items):
+                return literals.TensorListOp([declared[item].results[0] for item in items])
+            case pte.OptionalTensorList(items):
+                return literals.OptionalTensorListOp([None if item == -1 else declared[item].results[0] for item in items])
+
+    def _unsupported(self, index: int, what: str) -> pte.PteError:
+        return pte.PteError(f"method {self.plan.name!r}, value {index}: {what}, which is not supported")
+
+    def _tensor(self, index: int, value: pte.Tensor) -> Operation:
+        extra = value.extra_tensor_info or pte.ExtraTensorInfo()
+        row = from_scalar_type(value.scalar_type)
+        if row is None:
+            raise self._unsupported(index, f"its element type is {value.scalar_type.name}")
+        if value.shape_dynamism is pte.TensorShapeDynamism.DYNAMIC_UNBOUND:
+            raise self._unsupported(index, "its sizes have no bounds")
+        if value.storage_offset:
+            raise self._unsupported(index, "it has a storage offset")
+        if extra.location is pte.TensorDataLocation.EXTERNAL:
+            raise self._unsupported(index, f"its data {extra.fully_qualified_name!r} lies outside of the file")
+        if extra.device_type is not pte.DeviceType.CPU:
+            raise self._unsupported(index, f"it lies on a {extra.device_type.name} device")
+        plain = value.dim_order == tuple(range(len(value.sizes)))
+        # A tensor without dimensions has one size, whatever is said of it.
+        if value.shape_dynamism is pte.TensorShapeDynamism.DYNAMIC_BOUND and value.sizes:
+            shape, layout = (DYNAMIC_INDEX,) * len(value.sizes), LayoutAttr.of(value.dim_order, value.sizes)
+        else:
+            shape, layout = value.sizes, None if plain else LayoutAttr.of(value.dim_order)
+        type = tensor(row.element, shape, layout)
+        allocation = value.allocation_info
+        if allocation is None:
+            if not value.data_buffer_idx:
+                return slots.TensorOp(type)
+            return slots.ConstantOp(self.symbols.constant(value.data_buffer_idx, type, value.nbytes), type)
+        place = (allocation.memory_id, allocation.memory_offset)
+        if not value.data_buffer_idx:
+            return slots.TensorOp(type, *place)
+        name = self.symbols.state(value.data_buffer_idx, type, value.nbytes, extra.fully_qualified_name, place)
+        return slots.StateOp(name, type, *place, extra.fully_qualified_name)
+
+    # Instructions
+
+    def _instructions(self) -> list[InstructionOp]:
+        steps = self.plan.chains[0].instructions
+        targets = sorted({step.destination_instruction for step in steps if isinstance(step, pte.JumpFalseCall)})
+        labels = {target: f"L{number}" for number, target in enumerate(targets)}
+        defined = set(self.plan.inputs)
+        result: list[InstructionOp] = []
+        for position, step in enumerate(steps):
+            if position in labels:
+                result.append(LabelOp(labels[position]))
+            result.append(self._instruction(step, labels, defined))
+        if len(steps) in labels:
+            result.append(LabelOp(labels[len(steps)]))
+        return result
+
+    def _instruction(self, step: pte.Instruction, labels: Mapping[int, str], defined: set[int]) -> InstructionOp:
+        match step:
+            case pte.KernelCall(operator, args):
+                defined.update(args)
+                return self._call(self.plan.operators[operator].full_name, args)
+            case pte.DelegateCall(delegate, args):
+                count = self._inputs_of_delegate(args, defined)
+                defined.update(args)
+                return DelegateCallOp(self.payloads[delegate], self._at(args[:count]), self._at(args[count:]))
+            case pte.MoveCall(source, target):
+                defined.add(target)
+                return MoveOp(self.slots[source], self.slots[target])
+            case pte.JumpFalseCall(condition, target):
+                return JumpFalseOp(self.slots[condition], labels[target])
+            case pte.FreeCall(value):
+                return FreeOp(self.slots[value])
+
+    def _inputs_of_delegate(self, args: Sequence[int], defined: set[int]) -> int:
+        """How many arguments are inputs: up to the last that has a value before the call."""
+        for count in range(len(args), 0, -1):
+            value = self.plan.values[args[count - 1]]
+            if args[count - 1] in defined or not isinstance(value, pte.Tensor) or value.data_buffer_idx:
+                return count
+        return 0
+
+    def _call(self, operator: str, args: Sequence[int]) -> CallOp:
+        """The call with its arguments told apart, by the calling convention that FORMAT.md describes."""
+        values = self.plan.values
+        if operator == COPY_INDEX or not args:
+            return CallOp(operator, self._at(args))
+        *rest, last = args
+        in_place = operator.partition(".")[0].endswith("_")
+        if in_place or operator.startswith(PRIMITIVES) or not rest:
+            return CallOp(operator, self._at(rest), (), self._at([last]))
+        if last == rest[-1]:
+            return CallOp(operator, self._at(rest[:-1]), self._at([last]))
+        if isinstance(returned := values[last], pte.TensorList):
+            before = values[rest[-1]]
+            if isinstance(before, pte.TensorList) and before.items == returned.items:
+                return CallOp(operator, self._at(rest[:-1]), self._at(rest[-1:]), self._at([last]))
+            count = len(returned.items)
+            if count > 1 and tuple(rest[-count:]) == returned.items:
+                return CallOp(operator, self._at(rest[:-count]), self._at(rest[-count:]), self._at([last]))
+        return CallOp(operator, self._at(rest), (), self._at([last]))
+
+
+_LISTS = (pte.IntList, pte.TensorList, pte.OptionalTensorList)

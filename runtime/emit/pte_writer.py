@@ -1,0 +1,248 @@
+"""Planned `exec` IR as a `.pte`: slot by slot, instruction by instruction."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DictionaryAttr, ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.ir import Operation, SSAValue
+
+from flambeau.dialects.delegate.ops import PayloadOp
+from flambeau.dialects.edge.layout import dim_order, upper_bounds
+from flambeau.dialects.exec import literals, slots
+from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, FreeOp, JumpFalseOp, LabelOp, MoveOp
+from flambeau.dialects.exec.method import MethodOp, NamedDataOp
+from flambeau.dialects.exec.syntax import describe
+from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.types import dtype_of, tensor_type
+from flambeau.runtime import pte
+from flambeau.runtime.emit import metadata
+from flambeau.runtime.memory import method_memory
+
+
+class EmitError(ValueError):
+    """A module that no program of the format says. One line, for people."""
+
+
+def emit_pte(module: ModuleOp, context: FlambeauContext, *, constant_alignment: int = 16) -> list[bytes | memoryview]:
+    """The parts of the `.pte` that says what the methods of `module` do; their concatenation is the file. Weights are not copied.
+
+    Args:
+        module: one planned `exec.method` per method, the globals and payloads that they name, `exec.named_data`; nothing else.
+        context: owns the weights.
+        constant_alignment: where each constant starts, in bytes.
+
+    Raises:
+        EmitError: a method is not planned, or the format cannot say something.
+        BlobError: weights are missing.
+        PteError: a number is out of the range that the format has for it.
+    """
+    program = to_program(module, context)
+    return pte.write_program(program, constant_alignment=constant_alignment)
+
+
+def to_program(module: ModuleOp, context: FlambeauContext) -> pte.Program:
+    """The records of the program. Raises as `emit_pte` does."""
+    data = _Data(context.blobs, {})
+    methods: list[MethodOp] = []
+    named: list[pte.NamedData] = []
+    for op in module.body.block.ops:
+        match op:
+            case MethodOp():
+                methods.append(op)
+            case NamedDataOp():
+                named.append(pte.NamedData(op.key.data, context.blobs.get(op.value)))
+            case GlobalOp() | PayloadOp():
+                data.symbols[op.sym_name.data] = op
+            case _:
+                raise EmitError(f"{op.name} cannot be in a program: convert the whole module to exec methods first")
+    if not methods:
+        raise EmitError("the module has no exec.method")
+    plans = [_Plan(method, data).build() for method in methods]
+    described = {plan.name: _describe(method, plan) for method, plan in zip(methods, plans, strict=True)}
+    named.append(pte.NamedData(metadata.KEY, memoryview(metadata.encode(described))))
+    mutable = (tuple(data.initial_values),) if len(data.initial_values) > 1 else ()
+    return pte.Program(tuple(plans), tuple(data.constants), mutable, tuple(named))
+
+
+def _describe(method: MethodOp, plan: pte.ExecutionPlan) -> metadata.MethodMetadata:
+    memory: dict[str, int] = {
+        "method": method_memory(plan),
+        "method_32": method_memory(plan, 4),
+        "arenas": sum(plan.non_const_buffer_sizes),
+    }
+    if method.scratch is not None:
+        memory["scratch"] = method.scratch.value.data
+    return metadata.MethodMetadata(
+        None if method.input_names is None else tuple(name.data for name in method.input_names),
+        None if method.output_names is None else tuple(name.data for name in method.output_names),
+        memory,
+    )
+
+
+@dataclass
+class _Data:
+    """The bytes that methods share, each content once, in the order of their first use."""
+
+    blobs: BlobStore
+    symbols: dict[str, GlobalOp | PayloadOp]
+    constants: list[memoryview] = field(default_factory=lambda: [memoryview(b"")])
+    initial_values: list[memoryview] = field(default_factory=lambda: [memoryview(b"")])
+    indices: dict[tuple[bool, str], int] = field(default_factory=dict[tuple[bool, str], int])
+
+    def index(self, name: SymbolRefAttr, *, mutable: bool) -> int:
+        """The index of a global's value among the constants or the initial values; 0 for a global without one."""
+        found = self.symbols.get(name.string_value())
+        if not isinstance(found, GlobalOp):
+            raise EmitError(f"@{name.string_value()} names no ml_program.global of the module")
+        if found.value is None:
+            return 0
+        if not isinstance(found.value, BlobAttr):
+            raise EmitError(f"the value of global @{name.string_value()} is not stored in the context: only blobs can be in a program")
+        entries = self.initial_values if mutable else self.constants
+        key = (mutable, found.value.digest.data)
+        if key not in self.indices:
+            self.indices[key] = len(entries)
+            entries.append(self.blobs.get(found.value))
+        return self.indices[key]
+
+    def delegate(self, name: SymbolRefAttr) -> pte.BackendDelegate:
+        """What a payload says."""
+        found = self.symbols.get(name.string_value())
+        if not isinstance(found, PayloadOp):
+            raise EmitError(f"@{name.string_value()} names no delegate.payload of the module")
+        return pte.BackendDelegate(found.backend.data, self.blobs.get(found.data), self._specs(found.specs))
+
+    def _specs(self, specs: DictionaryAttr | None) -> tuple[pte.CompileSpec, ...]:
+        result: list[pte.CompileSpec] = []
+        for key, value in () if specs is None else specs.data.items():
+            if isinstance(value, BlobAttr):
+                result.append(pte.CompileSpec(key, self.blobs.get(value)))
+            elif isinstance(value, StringAttr):
+                result.append(pte.CompileSpec(key, memoryview(value.data.encode())))
+        return tuple(result)
+
+
+class _Plan:
+    """One method on its way to records."""
+
+    def __init__(self, method: MethodOp, data: _Data):
+        self.method = method
+        self.data = data
+        self.index: dict[SSAValue, int] = {op.results[0]: position for position, op in enumerate(method.slots)}
+        self.operators: dict[str, int] = {}
+        self.delegates: dict[str, int] = {}
+        self.payloads: list[pte.BackendDelegate] = []
+
+    def build(self) -> pte.ExecutionPlan:
+        """The records of the method."""
+        method = self.method
+        if method.arena_sizes is None:
+            raise EmitError(f"method @{method.sym_name.data} is not planned: run plan-memory first")
+        targets: dict[str, int] = {}
+        count = 0
+        for op in method.instructions:
+            if isinstance(op, LabelOp):
+                targets[op.label.data] = count
+            else:
+                count += 1
+        values = tuple(self._value(op) for op in method.slots)
+        instructions = tuple(self._instruction(op, targets) for op in method.instructions if not isinstance(op, LabelOp))
+        specs = (method.input_spec, method.output_spec)
+        encoded = [None if spec is None else spec.data for spec in specs]
+        return pte.ExecutionPlan(
+            name=method.sym_name.data,
+            values=values,
+            inputs=self._indices(method.terminator.inputs),
+            outputs=self._indices(method.terminator.outputs),
+            chains=(pte.Chain(instructions),),
+            operators=tuple(map(_operator, self.operators)),
+            delegates=tuple(self.payloads),
+            non_const_buffer_sizes=(0, *method.arena_sizes),
+            container_meta_type=None if encoded == [None, None] else pte.ContainerMetadata(*encoded),
+        )
+
+    def _indices(self, values: Iterable[SSAValue]) -> tuple[int, ...]:
+        return tuple(self.index[value] for value in values)
+
+    def _value(self, op: Operation) -> pte.Value:
+        match op:
+            case slots.TensorSlotOp():
+                return self._tensor(op)
+            case literals.IntOp():
+                return pte.Int(op.number)
+            case literals.DoubleOp():
+                return pte.Double(op.number)
+            case literals.BoolOp():
+                return pte.Bool(op.truth)
+            case literals.StringOp():
+                return pte.String(op.value.data)
+            case literals.IntListOp():
+                return pte.IntList(self._indices(op.items))
+            case literals.DoubleListOp():
+                return pte.DoubleList(op.numbers)
+            case literals.BoolListOp():
+                return pte.BoolList(op.truths)
+            case literals.TensorListOp():
+                return pte.TensorList(self._indices(op.items))
+            case literals.OptionalTensorListOp():
+                return pte.OptionalTensorList(tuple(-1 if item is None else self.index[item] for item in op.entries))
+            case _:
+                return pte.Null()
+
+    def _tensor(self, op: slots.TensorSlotOp) -> pte.Tensor:
+        type = tensor_type(op.slot)
+        base = slots.root_of(op.slot)[0]
+        root = base.owner
+        place = slots.place_of(op.slot)
+        buffer = 0
+        extra = None
+        if isinstance(root, slots.ConstantOp):
+            buffer = self.data.index(root.global_name, mutable=False)
+        elif place is None and root is not op:
+            raise EmitError(f"{describe(op.slot)} has the storage of {describe(base)}, which has no place in an arena")
+        elif isinstance(op, slots.StateOp):
+            if place is None:
+                raise EmitError(f"state {describe(op.slot)} has no place in an arena")
+            buffer = self.data.index(op.global_name, mutable=True)
+            if op.qualified_name is not None:
+                extra = pte.ExtraTensorInfo(fully_qualified_name=op.qualified_name.data)
+        dynamic = DYNAMIC_INDEX in type.get_shape()
+        return pte.Tensor(
+            scalar_type=pte.ScalarType(dtype_of(type.element_type).scalar_type),
+            sizes=upper_bounds(type),
+            dim_order=dim_order(type),
+            data_buffer_idx=buffer,
+            allocation_info=None if place is None else pte.AllocationDetails.at(*place),
+            shape_dynamism=pte.TensorShapeDynamism.DYNAMIC_BOUND if dynamic else pte.TensorShapeDynamism.STATIC,
+            extra_tensor_info=extra,
+        )
+
+    def _instruction(self, op: Operation, targets: Mapping[str, int]) -> pte.Instruction:
+        match op:
+            case CallOp():
+                operator = self.operators.setdefault(op.operator.data, len(self.operators))
+                return pte.KernelCall(operator, self._indices(op.arguments))
+            case DelegateCallOp():
+                return pte.DelegateCall(self._delegate(op.delegate), self._indices((*op.ins, *op.outs)))
+            case MoveOp():
+                return pte.MoveCall(self.index[op.source], self.index[op.target])
+            case JumpFalseOp():
+                return pte.JumpFalseCall(self.index[op.condition], targets[op.label.data])
+            case FreeOp():
+                return pte.FreeCall(self.index[op.tensor])
+            case _:
+                raise EmitError(f"the format has no instruction for {op.name}")
+
+    def _delegate(self, name: SymbolRefAttr) -> int:
+        key = name.string_value()
+        if key not in self.delegates:
+            self.delegates[key] = len(self.payloads)
+            self.payloads.append(self.data.delegate(name))
+        return self.delegates[key]
+
+
+def _operator(name: str) -> pte.Operator:
+    namespace, _, rest = name.partition("::")
+    base, _, overload = rest.partition(".")
+    return pte.Operator(f"{namespace}::{base}", overload)
