@@ -1,0 +1,375 @@
+/* Methods: memory, inputs, control flow, outputs, state. */
+#include "test/test.h"
+
+/* The scalar operators that loops are made of. */
+static fl_status sub_scalar(fl_context *context, fl_value *const *args, size_t count) {
+  (void)context;
+  (void)count;
+  *args[2] = (fl_value){.as.integer = args[0]->as.integer - args[1]->as.integer, .tag = FL_INT};
+  return FL_OK;
+}
+
+static fl_status add_scalar(fl_context *context, fl_value *const *args, size_t count) {
+  (void)context;
+  (void)count;
+  *args[2] = (fl_value){.as.integer = args[0]->as.integer + args[1]->as.integer, .tag = FL_INT};
+  return FL_OK;
+}
+
+static fl_status eq_scalar(fl_context *context, fl_value *const *args, size_t count) {
+  (void)context;
+  (void)count;
+  *args[2] = (fl_value){.as.boolean = args[0]->as.integer == args[1]->as.integer, .tag = FL_BOOLEAN};
+  return FL_OK;
+}
+
+static fl_status never_equal(fl_context *context, fl_value *const *args, size_t count) {
+  (void)context;
+  (void)count;
+  *args[2] = (fl_value){.as.boolean = 0, .tag = FL_BOOLEAN};
+  return FL_OK;
+}
+
+static fl_status sym_size(fl_context *context, fl_value *const *args, size_t count) {
+  (void)context;
+  (void)count;
+  *args[2] = (fl_value){.as.integer = args[0]->as.tensor->sizes[args[1]->as.integer], .tag = FL_INT};
+  return FL_OK;
+}
+
+static size_t hundred_per_row(fl_value *const *args, size_t count) {
+  (void)count;
+  return 100 * (size_t)args[0]->as.tensor->sizes[0];
+}
+
+static fl_status add(fl_context *context, fl_value *const *args, size_t count) {
+  const fl_tensor *x = args[0]->as.tensor;
+  const fl_tensor *y = args[1]->as.tensor;
+  fl_tensor *out = args[3]->as.tensor;
+  (void)count;
+  FL_CHECK(context, fl_same_sizes(x, y), "the sizes differ");
+  CHECK(fl_resize(context, out, x->sizes, x->rank) == FL_OK);
+  for (size_t i = 0; i < fl_numel(x); ++i) {
+    ((float *)out->data)[i] = ((const float *)x->data)[i] + ((const float *)y->data)[i];
+  }
+  return FL_OK;
+}
+
+static fl_status mul(fl_context *context, fl_value *const *args, size_t count) {
+  (void)context;
+  (void)count;
+  for (size_t i = 0; i < fl_numel(args[0]->as.tensor); ++i) {
+    ((float *)args[2]->as.tensor->data)[i] = ((const float *)args[0]->as.tensor->data)[i] * ((const float *)args[1]->as.tensor->data)[i];
+  }
+  return FL_OK;
+}
+
+static fl_status select_copy(fl_context *context, fl_value *const *args, size_t count) {
+  const fl_tensor *x = args[0]->as.tensor;
+  fl_tensor *out = args[3]->as.tensor;
+  (void)context;
+  (void)count;
+  memcpy(out->data, (const float *)x->data + (size_t)args[2]->as.integer * fl_numel(out), fl_numel(out) * sizeof(float));
+  return FL_OK;
+}
+
+static fl_status copy_index(fl_context *context, fl_value *const *args, size_t count) {
+  const fl_tensor *source = args[1]->as.tensor;
+  (void)count;
+  const int32_t sizes[] = {(int32_t)args[2]->as.integer + 1, source->sizes[0]};
+  const fl_status status = fl_resize(context, args[0]->as.tensor, sizes, 2);
+  if (status == FL_OK) {
+    memcpy((float *)args[0]->as.tensor->data + (size_t)args[2]->as.integer * fl_numel(source), source->data, fl_numel(source) * sizeof(float));
+  }
+  return status;
+}
+
+static const fl_kernel kernels[] = {
+    {"aten::add.out", add, hundred_per_row, 5},
+    {"aten::mul.out", mul, NULL, 4},
+    {"aten::select_copy.int_out", select_copy, NULL, 5},
+    {"aten::sym_size.int", sym_size, NULL, 3},
+    {"executorch_prim::add.Scalar", add_scalar, NULL, 3},
+    {"executorch_prim::eq.Scalar", eq_scalar, NULL, 3},
+    {"executorch_prim::et_copy_index.tensor", copy_index, NULL, 3},
+    {"executorch_prim::sub.Scalar", sub_scalar, NULL, 3},
+};
+static const fl_kernel_table table = {kernels, sizeof kernels / sizeof *kernels};
+static const fl_kernel_table *const tables[] = {&table};
+static const fl_registry registry = {.tables = tables, .table_count = 1};
+
+static float counting[32] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
+
+static fl_status set(loaded *l, uint32_t index, fl_tensor *tensor, fl_error *error) {
+  const fl_value value = {.as.tensor = tensor, .tag = FL_TENSOR};
+  return fl_method_set_input(&l->method, index, &value, error);
+}
+
+static void test_add(void) {
+  loaded l;
+  fl_error error;
+  open_method(&l, "add", &registry);
+  CHECK(l.need.scratch == 200 && l.need.planned == fl_program_arena_size(&l.program, 0, 0));
+  CHECK(fl_method_execute(&l.method, &error) == FL_INVALID_STATE);
+  CHECK_TEXT(error, "method 'forward', input 0: it has not been set");
+  set_floats(&l, 0, counting, (int32_t[]){2, 3}, 2);
+  set_floats(&l, 1, counting, (int32_t[]){2, 3}, 2);
+  CHECK(fl_method_execute(&l.method, &error) == FL_OK);
+  for (int i = 0; i < 6; ++i) {
+    CHECK(floats(&l, 0)[i] == (float)(2 * i));
+  }
+  CHECK(fl_method_execute(&l.method, &error) == FL_INVALID_STATE); /* the inputs' memory may have been reused */
+  CHECK(fl_method_output(&l.method, 1) == NULL);
+  CHECK(fl_method_set_output(&l.method, 0, counting, sizeof counting, &error) == FL_INVALID_ARGUMENT);
+  CHECK_TEXT(error, "keeps it in an arena");
+  close_method(&l);
+  CHECK(fl_method_execute(&l.method, &error) == FL_INVALID_STATE);
+}
+
+static void test_layouts(void) {
+  loaded l;
+  fl_error error;
+  open_method(&l, "add", &registry);
+  const uint8_t columns[] = {1, 0};
+  /* The transposed 3 x 2 matrix of `counting`, stated in both ways, as a broadcast row, and backwards. */
+  fl_tensor by_order = {.data = counting, .sizes = (int32_t[]){2, 3}, .dim_order = columns, .rank = 2, .dtype = FL_FLOAT32};
+  fl_tensor by_strides = {.data = counting, .sizes = (int32_t[]){2, 3}, .strides = (int32_t[]){1, 2}, .rank = 2, .dtype = FL_FLOAT32};
+  fl_tensor row = {.data = counting, .sizes = (int32_t[]){2, 3}, .strides = (int32_t[]){0, 1}, .rank = 2, .dtype = FL_FLOAT32};
+  fl_tensor reversed = {.data = counting + 5, .sizes = (int32_t[]){2, 3}, .strides = (int32_t[]){-3, -1}, .rank = 2, .dtype = FL_FLOAT32};
+  CHECK(set(&l, 0, &by_order, &error) == FL_OK && set(&l, 1, &by_strides, &error) == FL_OK);
+  CHECK(fl_method_execute(&l.method, &error) == FL_OK);
+  CHECK(memcmp(floats(&l, 0), (const float[]){0, 4, 8, 2, 6, 10}, 6 * sizeof(float)) == 0);
+  CHECK(set(&l, 0, &row, &error) == FL_OK && set(&l, 1, &reversed, &error) == FL_OK);
+  CHECK(fl_method_execute(&l.method, &error) == FL_OK);
+  CHECK(memcmp(floats(&l, 0), (const float[]){5, 5, 5, 2, 2, 2}, 6 * sizeof(float)) == 0);
+  by_order.dim_order = (const uint8_t[]){1, 1};
+  CHECK(set(&l, 0, &by_order, &error) == FL_INVALID_ARGUMENT);
+  CHECK_TEXT(error, "not a permutation");
+  close_method(&l);
+}
+
+static void test_inputs_that_do_not_fit(void) {
+  loaded l;
+  fl_error error;
+  open_method(&l, "add", &registry);
+  fl_tensor wide = {.data = counting, .sizes = (int32_t[]){2, 4}, .rank = 2, .dtype = FL_FLOAT32};
+  fl_tensor flat = {.data = counting, .sizes = (int32_t[]){6}, .rank = 1, .dtype = FL_FLOAT32};
+  fl_tensor ints = {.data = counting, .sizes = (int32_t[]){2, 3}, .rank = 2, .dtype = FL_INT32};
+  fl_tensor nothing = {.sizes = (int32_t[]){2, 3}, .rank = 2, .dtype = FL_FLOAT32};
+  const fl_value number = {.as.real = 1, .tag = FL_DOUBLE};
+  CHECK(set(&l, 1, &wide, &error) == FL_INVALID_ARGUMENT);
+  CHECK_TEXT(error, "method 'forward', input 1: size 4 of dimension 1, where the program takes exactly 3");
+  CHECK(set(&l, 0, &flat, &error) == FL_INVALID_ARGUMENT);
+  CHECK_TEXT(error, "expected 2 dimensions, got 1");
+  CHECK(set(&l, 0, &ints, &error) == FL_INVALID_ARGUMENT);
+  CHECK_TEXT(error, "expected float32, got int32");
+  CHECK(set(&l, 0, &nothing, &error) == FL_INVALID_ARGUMENT);
+  CHECK_TEXT(error, "it has no data");
+  CHECK(set(&l, 2, &wide, &error) == FL_INVALID_ARGUMENT);
+  CHECK_TEXT(error, "has 2 inputs, so none with index 2");
+  CHECK(fl_method_set_input(&l.method, 0, &number, &error) == FL_INVALID_ARGUMENT);
+  CHECK_TEXT(error, "expected tensor, got float");
+  close_method(&l);
+}
+
+static void test_unplanned(void) {
+  loaded l;
+  fl_error error;
+  float *out = (float *)exact(6 * sizeof(float));
+  open_method(&l, "unplanned", &registry);
+  fl_tensor columns = {.data = counting, .sizes = (int32_t[]){2, 3}, .strides = (int32_t[]){1, 2}, .rank = 2, .dtype = FL_FLOAT32};
+  CHECK(set(&l, 0, &columns, &error) == FL_INVALID_ARGUMENT);
+  CHECK_TEXT(error, "memory layout");
+  set_floats(&l, 0, counting, (int32_t[]){2, 3}, 2);
+  set_floats(&l, 1, counting, (int32_t[]){2, 3}, 2);
+  CHECK(fl_method_execute(&l.method, &error) == FL_INVALID_STATE);
+  CHECK_TEXT(error, "method 'forward', instruction 0, aten::add.out: argument 3 has no memory");
+  CHECK(fl_method_set_output(&l.method, 0, out, 20, &error) == FL_INVALID_ARGUMENT);
+  CHECK_TEXT(error, "needs 24 bytes");
+  CHECK(fl_method_set_output(&l.method, 0, out, 24, &error) == FL_OK);
+  set_floats(&l, 0, counting, (int32_t[]){2, 3}, 2);
+  set_floats(&l, 1, counting, (int32_t[]){2, 3}, 2);
+  CHECK(fl_method_execute(&l.method, &error) == FL_OK && out[5] == 10 && floats(&l, 0) == out);
+  free(out);
+  close_method(&l);
+}
+
+static void test_condition(void) {
+  loaded l;
+  fl_error error;
+  open_method(&l, "cond", &registry);
+  for (int round = 0; round < 4; ++round) {
+    uint8_t truth = (uint8_t)(round % 2);
+    fl_tensor condition = {.data = &truth, .rank = 0, .dtype = FL_BOOL};
+    CHECK(set(&l, 0, &condition, &error) == FL_OK);
+    set_floats(&l, 1, counting + 3, (int32_t[]){3}, 1);
+    CHECK(fl_method_execute(&l.method, &error) == FL_OK);
+    CHECK(floats(&l, 0)[2] == (truth ? 10 : 25));
+  }
+  close_method(&l);
+}
+
+static void test_loop(void) {
+  loaded l;
+  fl_error error;
+  open_method(&l, "map", &registry);
+  for (int round = 0; round < 2; ++round) {
+    set_floats(&l, 0, counting, (int32_t[]){4, 3}, 2);
+    set_floats(&l, 1, counting + 1, (int32_t[]){3}, 1);
+    CHECK(fl_method_execute(&l.method, &error) == FL_OK);
+    CHECK(fl_method_output(&l.method, 0)->as.tensor->sizes[0] == 4 && floats(&l, 0)[11] == 14);
+  }
+  /* A failure in the middle of the loop leaves nothing behind. */
+  l.method.instruction_limit = 9;
+  set_floats(&l, 0, counting, (int32_t[]){4, 3}, 2);
+  set_floats(&l, 1, counting + 1, (int32_t[]){3}, 1);
+  CHECK(fl_method_execute(&l.method, &error) == FL_INVALID_PROGRAM);
+  CHECK_TEXT(error, "did not end within 9 instructions");
+  CHECK(fl_method_execute(&l.method, &error) == FL_INVALID_STATE);
+  l.method.instruction_limit = FL_INSTRUCTION_LIMIT;
+  set_floats(&l, 0, counting, (int32_t[]){4, 3}, 2);
+  set_floats(&l, 1, counting + 1, (int32_t[]){3}, 1);
+  CHECK(fl_method_execute(&l.method, &error) == FL_OK && floats(&l, 0)[11] == 14);
+  close_method(&l);
+}
+
+static void test_endless_loop(void) {
+  loaded l;
+  fl_error error;
+  fl_kernel endless[sizeof kernels / sizeof *kernels];
+  memcpy(endless, kernels, sizeof kernels);
+  endless[5].run = never_equal;
+  endless[4].run = eq_scalar; /* the index stays where it is */
+  const fl_kernel_table other = {endless, sizeof kernels / sizeof *kernels};
+  const fl_kernel_table *const others[] = {&other};
+  open_method(&l, "map", &(fl_registry){.tables = others, .table_count = 1});
+  l.method.instruction_limit = 100000;
+  set_floats(&l, 0, counting, (int32_t[]){4, 3}, 2);
+  set_floats(&l, 1, counting, (int32_t[]){3}, 1);
+  CHECK(fl_method_execute(&l.method, &error) == FL_INVALID_PROGRAM);
+  CHECK_TEXT(error, "did not end within 100000 instructions");
+  close_method(&l);
+}
+
+static fl_status copy(fl_context *context, fl_value *const *args, size_t count) {
+  (void)context;
+  memcpy(args[0]->as.tensor->data, args[1]->as.tensor->data, fl_numel(args[0]->as.tensor) * sizeof(float));
+  CHECK(count == 4);
+  return FL_OK;
+}
+
+/* x + a number, where the program adds a tensor of one element. */
+static fl_status add_one(fl_context *context, fl_value *const *args, size_t count) {
+  const fl_tensor *x = args[0]->as.tensor;
+  const fl_tensor *y = args[1]->as.tensor;
+  (void)context;
+  (void)count;
+  for (size_t i = 0; i < fl_numel(x); ++i) {
+    ((float *)args[3]->as.tensor->data)[i] = ((const float *)x->data)[i] + ((const float *)y->data)[fl_numel(y) == 1 ? 0 : i];
+  }
+  return FL_OK;
+}
+
+static fl_status to_float(fl_context *context, fl_value *const *args, size_t count) {
+  (void)context;
+  *(float *)args[count - 1]->as.tensor->data = (float)*(const int64_t *)args[0]->as.tensor->data;
+  return FL_OK;
+}
+
+static void test_state(void) {
+  loaded l;
+  fl_error error;
+  static const fl_kernel own[] = {
+      {"aten::add.out", add_one, NULL, 5}, {"aten::copy_", copy, NULL, 4}, {"dim_order_ops::_to_dim_order_copy.out", to_float, NULL, 5}};
+  static const fl_kernel_table own_table = {own, 3};
+  static const fl_kernel_table *const own_tables[] = {&own_table, &table};
+  open_method(&l, "state", &(fl_registry){.tables = own_tables, .table_count = 2});
+  for (int round = 0; round < 5; ++round) {
+    if (round == 3) {
+      fl_method_reset(&l.method);
+    }
+    set_floats(&l, 0, counting, (int32_t[]){3}, 1);
+    CHECK(fl_method_execute(&l.method, &error) == FL_OK);
+    CHECK(floats(&l, 0)[2] == (float)(2 + 6 + round % 3));
+  }
+  close_method(&l);
+}
+
+static void test_scalar_input(void) {
+  loaded l;
+  fl_error error;
+  static const fl_kernel own[] = {
+      {"aten::add.out", add_one, NULL, 5}, {"aten::mul.out", mul, NULL, 4}, {"dim_order_ops::_to_dim_order_copy.out", to_float, NULL, 5}};
+  static const fl_kernel_table own_table = {own, 3};
+  static const fl_kernel_table *const own_tables[] = {&own_table};
+  open_method(&l, "scalar", &(fl_registry){.tables = own_tables, .table_count = 1});
+  fl_value number = {.as.integer = 4, .tag = FL_INT};
+  CHECK(fl_method_set_input(&l.method, 1, &number, &error) == FL_INVALID_ARGUMENT);
+  CHECK_TEXT(error, "made for one value");
+  number.as.integer = 3;
+  CHECK(fl_method_set_input(&l.method, 1, &number, &error) == FL_OK);
+  close_method(&l);
+}
+
+static void test_what_is_missing(void) {
+  loaded l;
+  fl_error error;
+  static const fl_kernel wrong[] = {{"aten::add.out", add, NULL, 4}};
+  static const fl_kernel_table nothing = {NULL, 0};
+  static const fl_kernel_table wrong_table = {wrong, 1};
+  static const fl_kernel_table *const no_tables[] = {&nothing};
+  static const fl_kernel_table *const wrong_tables[] = {&wrong_table};
+  open_program(&l, "linear");
+  CHECK(fl_method_measure(&l.program, 0, &(fl_registry){.tables = no_tables, .table_count = 1}, &l.need, &error) == FL_OPERATOR_MISSING);
+  CHECK_TEXT(error, "aten::permute_copy.out, aten::addmm.out, aten::relu.out");
+  close_method(&l);
+  open_program(&l, "delegate");
+  CHECK(fl_method_measure(&l.program, 0, &(fl_registry){.tables = no_tables, .table_count = 1}, &l.need, &error) == FL_NOT_FOUND);
+  CHECK_TEXT(error, "backend 'Test', which this runtime does not have");
+  close_method(&l);
+  open_program(&l, "add");
+  CHECK(fl_method_measure(&l.program, 0, &(fl_registry){.tables = wrong_tables, .table_count = 1}, &l.need, &error) == FL_INVALID_PROGRAM);
+  CHECK_TEXT(error, "aten::add.out takes 4 arguments, the program passes 5");
+  close_method(&l);
+}
+
+static void test_memory_that_is_too_small(void) {
+  loaded l;
+  fl_error error;
+  open_method(&l, "add", &registry);
+  fl_memory memory = l.memory;
+  fl_method method;
+  memory.method_size -= 1;
+  CHECK(fl_method_init(&method, &l.program, 0, &registry, &memory, &error) == FL_OUT_OF_MEMORY);
+  CHECK_TEXT(error, "bytes of method memory");
+  memory = l.memory;
+  memory.scratch = NULL;
+  CHECK(fl_method_init(&method, &l.program, 0, &registry, &memory, &error) == FL_OUT_OF_MEMORY);
+  CHECK_TEXT(error, "200 bytes of scratch memory");
+  memory = l.memory;
+  memory.arena_count = 0;
+  CHECK(fl_method_init(&method, &l.program, 0, &registry, &memory, &error) == FL_OUT_OF_MEMORY);
+  const size_t small = l.memory.arena_sizes[0] - 1;
+  memory = l.memory;
+  memory.arena_sizes = &small;
+  CHECK(fl_method_init(&method, &l.program, 0, &registry, &memory, &error) == FL_OUT_OF_MEMORY);
+  CHECK_TEXT(error, "for arena 0");
+  CHECK(fl_method_init(&method, &l.program, 1, &registry, &l.memory, &error) == FL_NOT_FOUND);
+  CHECK(fl_method_set_input(&method, 0, &(fl_value){.tag = FL_NONE}, &error) == FL_INVALID_STATE);
+  close_method(&l);
+}
+
+int main(void) {
+  test_add();
+  test_layouts();
+  test_inputs_that_do_not_fit();
+  test_unplanned();
+  test_condition();
+  test_loop();
+  test_endless_loop();
+  test_state();
+  test_scalar_input();
+  test_what_is_missing();
+  test_memory_that_is_too_small();
+  return 0;
+}

@@ -1,0 +1,87 @@
+"""The memory that the C runtime takes for a method, computed from the program.
+
+The formula is that of `fl_counts` in `c/core/internal.h`; a test holds the two together.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from flambeau.runtime.pte.records import (
+    DelegateCall,
+    ExecutionPlan,
+    IntList,
+    KernelCall,
+    OptionalTensorList,
+    Tensor,
+    TensorList,
+    TensorShapeDynamism,
+)
+
+PointerSize = Literal[4, 8]
+"""Bytes of a pointer on the device."""
+
+
+@dataclass(frozen=True, slots=True)
+class MethodCounts:
+    """What a method consists of.
+
+    Attributes:
+        ports: inputs and outputs.
+        pointers: items of lists of values, and arguments of calls.
+        dims: strides of each tensor, and sizes of each dynamic one.
+    """
+
+    values: int
+    tensors: int
+    instructions: int
+    delegates: int
+    ports: int
+    arenas: int
+    pointers: int
+    dims: int
+
+    def nbytes(self, pointer_size: PointerSize = 8) -> int:
+        """Bytes of the method's memory, without what its delegates ask for, on a machine with pointers of this size."""
+        wide = pointer_size == 8
+        total = (
+            self.values * (24 if wide else 16)
+            + self.tensors * (56 if wide else 28)
+            + self.instructions * (24 if wide else 16)
+            + self.delegates * 2 * pointer_size
+            + self.ports * (24 if wide else 12)
+            + (self.arenas + self.pointers) * pointer_size
+            + self.dims * 4
+        )
+        return (total + 15) // 16 * 16
+
+
+def count_method(plan: ExecutionPlan) -> MethodCounts:
+    """Counts the parts of a method."""
+    tensors = [value for value in plan.values if isinstance(value, Tensor)]
+    lists = [value for value in plan.values if isinstance(value, IntList | TensorList | OptionalTensorList)]
+    instructions = [instruction for chain in plan.chains for instruction in chain.instructions]
+    calls = [instruction for instruction in instructions if isinstance(instruction, KernelCall | DelegateCall)]
+    return MethodCounts(
+        values=len(plan.values),
+        tensors=len(tensors),
+        instructions=len(instructions),
+        delegates=len(plan.delegates),
+        ports=len(plan.inputs) + len(plan.outputs),
+        arenas=max(len(plan.non_const_buffer_sizes) - 1, 0),
+        pointers=sum(len(value.items) for value in lists) + sum(len(call.args) for call in calls),
+        dims=sum(len(tensor.sizes) * (2 if _is_dynamic(tensor) else 1) for tensor in tensors),
+    )
+
+
+def _is_dynamic(tensor: Tensor) -> bool:
+    is_constant = tensor.data_buffer_idx != 0 and tensor.allocation_info is None
+    return tensor.shape_dynamism is not TensorShapeDynamism.STATIC and not is_constant
+
+
+def method_memory(plan: ExecutionPlan, pointer_size: PointerSize = 8) -> int:
+    """Bytes of `fl_requirements.method` for a method without delegates.
+
+    Together with the arenas (`plan.non_const_buffer_sizes`) and the scratch memory of kernels, which depends on the kernels and which
+    `Program.metadata().memory` gives, this is every byte that the method takes. Delegates add what their backends ask for.
+    """
+    return count_method(plan).nbytes(pointer_size)
