@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.irdl.dominance import DominanceInfo
 from xdsl.utils.exceptions import VerifyException
+
+from flambeau.dialects.ml_program.ops import ReferenceOp
 
 
 class VerificationError(ValueError):
@@ -17,10 +19,13 @@ class VerificationError(ValueError):
 
 
 def verify_module(module: ModuleOp) -> None:
-    """Checks every operation by its own rules, and that definitions dominate uses. Raises VerificationError for the first that fails."""
+    """Checks every operation by its own rules, symbols, and dominance. Raises VerificationError for the first failure."""
+    symbols = {name.data: op for op in module.body.block.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)}
     for op in module.walk():
         try:
             op.verify(verify_nested_ops=False)
+            if isinstance(op, ReferenceOp):
+                op.verify_symbol_uses(symbols)
         except (VerifyException, ValueError, TypeError) as error:
             raise VerificationError(op, " ".join(str(error).split())) from error
     _verify_dominance(module)

@@ -1,6 +1,7 @@
 """The operations: a global, and loading and storing its value."""
 
-from abc import ABC
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Self
 
 from xdsl.dialects import ml_program as upstream
@@ -9,7 +10,7 @@ from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
 from xdsl.irdl import AnyAttr, IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import ConstantLike, MemoryReadEffect, MemoryWriteEffect, Pure, SymbolOpInterface, SymbolTable
+from xdsl.traits import ConstantLike, MemoryReadEffect, MemoryWriteEffect, Pure, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.ml_program.blobs import BlobAttr
@@ -95,18 +96,6 @@ class GlobalOp(upstream.GlobalOp):
         return op
 
 
-def lookup(op: Operation, reference: SymbolRefAttr) -> GlobalOp:
-    """The global that `reference` names, seen from `op`.
-
-    Raises:
-        VerifyException: there is none.
-    """
-    found = SymbolTable.lookup_symbol(op, reference)
-    if not isinstance(found, GlobalOp):
-        raise VerifyException(f"@{reference.string_value()} names no ml_program.global of the module")
-    return found
-
-
 def check_type(found: GlobalOp, type: Attribute, what: str) -> None:
     """The type of an access must be the type of its global.
 
@@ -117,24 +106,24 @@ def check_type(found: GlobalOp, type: Attribute, what: str) -> None:
         raise VerifyException(f"{what} {type}, but global @{found.sym_name.data} is {found.type}")
 
 
-class _ReferenceOp(IRDLOperation, ABC):
+class ReferenceOp(IRDLOperation, ABC):
     """An operation that names a global."""
 
     global_attr = prop_def(SymbolRefAttr)
 
-    def lookup(self) -> GlobalOp:
-        """The global that is named. Raises VerifyException when the module has none of that name."""
-        return lookup(self, self.global_attr)
+    @abstractmethod
+    def verify_symbol_uses(self, symbols: Mapping[str, Operation]) -> None:
+        """Checks the reference against the symbols of the module. Raises VerifyException."""
 
-    def _lookup_if_attached(self) -> GlobalOp | None:
-        """None while the op is not yet inside a module, where nothing can be looked up."""
-        parent = self.parent_op()
-        while parent is not None and not parent.has_trait(SymbolTable):
-            parent = parent.parent_op()
-        return None if parent is None else self.lookup()
+    def _lookup(self, symbols: Mapping[str, Operation]) -> GlobalOp:
+        name = self.global_attr.string_value()
+        found = symbols.get(name)
+        if not isinstance(found, GlobalOp):
+            raise VerifyException(f"@{name} names no ml_program.global of the module")
+        return found
 
 
-class _LoadOp(_ReferenceOp, ABC):
+class _LoadOp(ReferenceOp, ABC):
     result = result_def(TypeAttribute)
 
     def __init__(self, global_attr: str | Attribute, result_type: Attribute):
@@ -171,10 +160,9 @@ class GlobalLoadConstantOp(_LoadOp, upstream.GlobalLoadConstantOp):
 
     traits = traits_def(Pure(), ConstantLike())
 
-    def verify_(self) -> None:
+    def verify_symbol_uses(self, symbols: Mapping[str, Operation]) -> None:
         """The global exists, is a constant and has the type that is loaded."""
-        if (found := self._lookup_if_attached()) is None:
-            return
+        found = self._lookup(symbols)
         check_type(found, self.result.type, "loads")
         if found.is_mutable is not None:
             raise VerifyException(f"global @{found.sym_name.data} is mutable: load it with ml_program.global_load")
@@ -188,14 +176,13 @@ class GlobalLoadOp(_LoadOp):
 
     traits = traits_def(MemoryReadEffect())
 
-    def verify_(self) -> None:
+    def verify_symbol_uses(self, symbols: Mapping[str, Operation]) -> None:
         """The global exists and has the type that is loaded."""
-        if (found := self._lookup_if_attached()) is not None:
-            check_type(found, self.result.type, "loads")
+        check_type(self._lookup(symbols), self.result.type, "loads")
 
 
 @irdl_op_definition
-class GlobalStoreOp(_ReferenceOp):
+class GlobalStoreOp(ReferenceOp):
     """`ml_program.global_store @cache = %v : tensor<4xf32>`: gives a mutable global a new value, which the next call finds."""
 
     name = "ml_program.global_store"
@@ -210,10 +197,9 @@ class GlobalStoreOp(_ReferenceOp):
             properties={"global_attr": SymbolRefAttr(global_attr) if isinstance(global_attr, str) else global_attr},
         )
 
-    def verify_(self) -> None:
+    def verify_symbol_uses(self, symbols: Mapping[str, Operation]) -> None:
         """The global exists, is mutable and has the type that is stored."""
-        if (found := self._lookup_if_attached()) is None:
-            return
+        found = self._lookup(symbols)
         check_type(found, self.value.type, "stores")
         if found.is_mutable is None:
             raise VerifyException(f"global @{found.sym_name.data} is a constant: only a mutable global can be stored to")
