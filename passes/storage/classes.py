@@ -1,0 +1,186 @@
+"""Storage classes of a method: slots that share memory, and when that memory is in use."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.ir import Operation, SSAValue
+
+from flambeau.dialects.exec.contents import ALIASING
+from flambeau.dialects.exec.instructions import CallOp, FreeOp, InstructionOp, JumpFalseOp, LabelOp, MoveOp, reads_and_writes
+from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.exec.slots import ConstantOp, StateOp, TensorSlotOp, nbytes, root_of
+from flambeau.passes.planning.buffers import align
+from flambeau.passes.planning.profile import LiveProfile
+
+
+@dataclass(eq=False)
+class StorageClass:
+    """Slots that share memory through views and reuses.
+
+    Time counts instructions: the caller sets inputs at 0, the first instruction is 1, outputs are read after the last.
+    """
+
+    root: SSAValue
+    """The slot that the memory belongs to."""
+    size: int
+    """Bytes of the root."""
+    members: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
+    first: int | None = None
+    """When it is first read or written; None while it never is."""
+    last: int = -1
+    """When it is last read or written."""
+    writes: list[int] = field(default_factory=list[int])
+    """When it is written, in order."""
+    is_output: bool = False
+    """The caller reads some member after the last instruction."""
+
+    @property
+    def is_constant(self) -> bool:
+        """Its bytes are the program's own."""
+        return isinstance(self.root.owner, ConstantOp)
+
+    @property
+    def is_state(self) -> bool:
+        """Its bytes last from call to call."""
+        return isinstance(self.root.owner, StateOp)
+
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """The half-open span of time in which it occupies an arena; None when it never does."""
+        return None if self.first is None or self.is_constant else (self.first, self.last + 1)
+
+    def touch(self, time: int) -> None:
+        """Notes a use."""
+        self.first = time if self.first is None else min(self.first, time)
+        self.last = max(self.last, time)
+
+    def written_between(self, after: int, until: int) -> bool:
+        """Whether a write falls into (after, until]."""
+        return bisect_right(self.writes, until) > bisect_right(self.writes, after)
+
+
+class MethodStorage:
+    """The storage classes of a method, kept right while classes are joined and instructions vanish."""
+
+    def __init__(self, method: MethodOp, alignment: int = 16):
+        self.method = method
+        self.alignment = alignment
+        self.instructions: Sequence[InstructionOp] = method.instructions
+        self.time = {op: index + 1 for index, op in enumerate(self.instructions)}
+        self.end = len(self.instructions) + 1
+        """When the caller reads the outputs."""
+        self._classes: dict[SSAValue, StorageClass] = {}
+        self._collect()
+        self.profile = LiveProfile(self.end + 1)
+        for item in self.classes():
+            self._account(item, 1)
+
+    def _collect(self) -> None:
+        for op in self.method.slots:
+            if not isinstance(op, TensorSlotOp):
+                continue
+            root, _ = root_of(op.slot)
+            found = self._classes.get(root)
+            if found is None:
+                found = self._classes[root] = StorageClass(root, nbytes(root.type))
+            self._classes[op.slot] = found
+            found.members[op.slot] = None
+            if found.is_state:
+                found.touch(0)
+                found.touch(self.end)
+        for slot in self.method.terminator.inputs:
+            if (found := self._classes.get(slot)) is not None:
+                found.touch(0)
+                found.writes.append(0)
+        for op, time in self.time.items():
+            reads, writes = touched_slots(op)
+            for slot in (*reads, *writes):
+                self._classes[slot].touch(time)
+            for slot in writes:
+                self._classes[slot].writes.append(time)
+        for slot in self.method.terminator.outputs:
+            if (found := self._classes.get(slot)) is not None:
+                found.touch(self.end)
+                found.is_output = True
+
+    def __getitem__(self, slot: SSAValue) -> StorageClass:
+        """The class of a tensor slot."""
+        return self._classes[slot]
+
+    def classes(self) -> list[StorageClass]:
+        """Every class once, in the order of the declarations."""
+        return list(dict.fromkeys(self._classes.values()))
+
+    @property
+    def is_straight(self) -> bool:
+        """Whether instructions run once, in order, and slots keep their storage: what the rewriting passes need."""
+        for op in self.instructions:
+            if isinstance(op, JumpFalseOp | LabelOp) or (isinstance(op, MoveOp) and op.source in self._classes):
+                return False
+            if isinstance(op, CallOp) and op.operator.data == ALIASING:
+                return False
+        return True
+
+    def _account(self, item: StorageClass, sign: int) -> None:
+        if item.span is not None:
+            self.profile.add(*item.span, sign * align(item.size, self.alignment))
+
+    def forget(self, item: StorageClass, time: int) -> None:
+        """Takes back that the class was written at `time`: the instruction that wrote it will vanish."""
+        self._account(item, -1)
+        item.writes.remove(time)
+        if item.first == time:
+            # What reads a slot comes after what writes it, so the next use is not earlier than the next instruction.
+            item.first = min(time + 1, item.last) if item.last > time else None
+        self._account(item, 1)
+
+    def rename(self, old: SSAValue, new: SSAValue) -> None:
+        """Notes that the slot `old` is now called `new`."""
+        found = self._classes[new] = self._classes.pop(old)
+        del found.members[old]
+        found.members[new] = None
+        if found.root is old:
+            found.root = new
+
+    def would_grow(self, into: StorageClass, others: Iterable[StorageClass]) -> bool:
+        """Whether more memory would be needed if `into` lived through the lifetimes of `others`, and they had no memory of their own."""
+        before = self.profile.most
+        parts = list(dict.fromkeys((into, *others)))
+        spans = [span for item in parts if (span := item.span) is not None]
+        for item in parts:
+            self._account(item, -1)
+        joined = not into.is_constant and bool(spans)
+        span = (min(low for low, _ in spans), max(high for _, high in spans)) if joined else (0, 0)
+        size = align(into.size, self.alignment)
+        self.profile.add(*span, size)
+        grown = self.profile.most > before
+        self.profile.add(*span, -size)
+        for item in parts:
+            self._account(item, 1)
+        return grown
+
+    def join(self, into: StorageClass, other: StorageClass) -> None:
+        """Makes the members of `other` members of `into`, whose memory they now have."""
+        self._account(into, -1)
+        self._account(other, -1)
+        for slot in other.members:
+            self._classes[slot] = into
+        into.members |= other.members
+        if other.first is not None:
+            into.touch(other.first)
+            into.touch(other.last)
+        into.writes = sorted([*into.writes, *other.writes])
+        into.is_output |= other.is_output
+        self._account(into, 1)
+
+
+def touched_slots(op: Operation) -> tuple[tuple[SSAValue, ...], tuple[SSAValue, ...]]:
+    """The tensor slots that an instruction reads and those it writes; one that takes another's storage counts as written."""
+    if isinstance(op, MoveOp) and isinstance(op.source.owner, TensorSlotOp):
+        return (op.source,), (op.target,)
+    if isinstance(op, FreeOp):
+        return (op.tensor,), ()
+    return reads_and_writes(op)

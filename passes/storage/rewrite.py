@@ -1,0 +1,100 @@
+"""Changing the slots of a method: views in place of tensors, declarations in order, nothing left that nobody uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.exec.slots import ReuseOp, SlotOp, ViewOp
+
+
+def methods_of(module: ModuleOp) -> list[MethodOp]:
+    """The methods of a module."""
+    return [op for op in module.body.block.ops if isinstance(op, MethodOp)]
+
+
+def replace_slot(slot: SSAValue, new: SlotOp) -> SSAValue:
+    """Declares `new` in the place of `slot`, for all its users; gives the new slot."""
+    old = slot.owner
+    assert isinstance(old, Operation) and old.parent is not None
+    new.location = old.location
+    new.attributes.update(old.attributes)
+    old.parent.insert_op_before(new, old)
+    result = new.results[0]
+    name = slot.name_hint
+    slot.replace_all_uses_with(result)
+    result.name_hint = name
+    old.detach()
+    old.erase()
+    return result
+
+
+def make_view(slot: SSAValue, source: SSAValue, offset: int) -> SSAValue:
+    """Turns the declaration of `slot` into a view of `source`, or of what that is a view of."""
+    while isinstance(source.owner, ViewOp):
+        offset += source.owner.byte_offset
+        source = source.owner.source
+    return replace_slot(slot, ViewOp(source, slot.type, offset))
+
+
+def make_reuse(slot: SSAValue, source: SSAValue) -> SSAValue:
+    """Turns the declaration of `slot` into a new content in the storage of `source`."""
+    return replace_slot(slot, ReuseOp(source, slot.type))
+
+
+def collapse_views(method: MethodOp) -> None:
+    """Makes every view of a view a view of the latter's source."""
+    for op in method.slots:
+        if isinstance(op, ViewOp) and isinstance(op.source.owner, ViewOp):
+            make_view(op.slot, op.source, op.byte_offset)
+
+
+def erase_instruction(op: Operation) -> None:
+    """Erases an instruction, and the slots that only it used."""
+    operands = list(dict.fromkeys(op.operands))
+    op.detach()
+    op.erase()
+    erase_unused(operands)
+
+
+def erase_unused(slots: Iterable[SSAValue]) -> None:
+    """Erases those of the declarations that nothing uses, and what only they used."""
+    work = list(slots)
+    erased: set[SSAValue] = set()
+    while work:
+        slot = work.pop()
+        if slot in erased or not isinstance(slot, OpResult) or slot.first_use is not None:
+            continue
+        erased.add(slot)
+        operands = list(slot.op.operands)
+        slot.op.detach()
+        slot.op.erase()
+        work += operands
+
+
+def order_declarations(method: MethodOp) -> None:
+    """Moves declarations before those that mention them; the others keep their order."""
+    done: set[Operation] = set()
+    anchor: Operation | None = None
+    block = method.body.block
+    for root in method.slots:
+        stack = [root]
+        while stack:
+            op = stack[-1]
+            if op in done:
+                stack.pop()
+                continue
+            missing = [value.op for value in op.operands if isinstance(value, OpResult) and value.op not in done]
+            if missing:
+                stack += [item for item in reversed(missing) if isinstance(item, SlotOp)]
+                continue
+            stack.pop()
+            done.add(op)
+            expected = block.first_op if anchor is None else anchor.next_op
+            if op is not expected and expected is not None:
+                op.detach()
+                block.insert_op_before(op, expected)
+            anchor = op
