@@ -39,11 +39,11 @@ DTYPES = {
 TOLERANCES = {torch.float32: 2e-6, torch.float64: 1e-12, torch.float16: 1e-3, torch.bfloat16: 8e-3}
 # Operators of ExecuTorch that torch itself does not define.
 SCHEMAS = {
-    schema.partition("(")[0]: schema
-    for schema in (
-        "dim_order_ops::_to_dim_order_copy.out(Tensor self, *, bool non_blocking=False, int[]? dim_order=None, Tensor(a!) out) -> Tensor(a!)",
-        "dim_order_ops::_clone_dim_order.out(Tensor self, *, bool non_blocking=False, int[]? dim_order=None, Tensor(a!) out) -> Tensor(a!)",
-        "dim_order_ops::_empty_dim_order.out(int[] size, *, int[]? dim_order=None, Tensor(a!) out) -> Tensor(a!)",
+    f"dim_order_ops::{name}.out": f"dim_order_ops::{name}.out({arguments}, int[]? dim_order=None, Tensor(a!) out) -> Tensor(a!)"
+    for name, arguments in (
+        ("_to_dim_order_copy", "Tensor self, *, bool non_blocking=False"),
+        ("_clone_dim_order", "Tensor self, *, bool non_blocking=False"),
+        ("_empty_dim_order", "int[] size, *"),
     )
 }
 GUARD = 64

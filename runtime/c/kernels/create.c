@@ -112,6 +112,17 @@ static fl_status write_ramp(fl_context *context, fl_tensor *out, const ramp *r) 
   return FL_OK;
 }
 
+/* How many steps lead from start up to end, which is not taken; -1 when the step leads away from it, or there are too many. */
+static int64_t count_steps(int64_t start, int64_t end, int64_t step) {
+  if (step > 0 ? end < start : end > start) {
+    return -1;
+  }
+  const uint64_t span = step > 0 ? (uint64_t)end - (uint64_t)start : (uint64_t)start - (uint64_t)end;
+  const uint64_t stride = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
+  const uint64_t n = span / stride + (span % stride != 0);
+  return n <= INT32_MAX ? (int64_t)n : -1;
+}
+
 static fl_status arange(fl_context *context, const fl_value *from, const fl_value *to, const fl_value *by, const fl_value *output) {
   ramp r = {.is_integer = 1};
   double start;
@@ -123,15 +134,15 @@ static fl_status arange(fl_context *context, const fl_value *from, const fl_valu
   FL_CHECK(context, isfinite(start) && isfinite(end) && isfinite(r.step) && r.step != 0.0, "start, end and step must be finite, and step not 0");
   r.start = start;
   r.is_integer = fl_get_int(from, &r.start_integer) && fl_get_int(to, &end_integer) && fl_get_int(by, &r.step_integer);
-  double n = ceil((end - start) / r.step);
+  const double steps = ceil((end - start) / r.step);
+  const int64_t n = r.is_integer ? count_steps(r.start_integer, end_integer, r.step_integer) : steps >= 0.0 && steps <= INT32_MAX ? (int64_t)steps : -1;
   if (!fl_is_float(out->dtype) && !r.is_integer) {
     /* ATen casts the numbers to an integer type first. */
     r.is_integer = 1;
     r.start_integer = fl_i64_of_real(start);
     r.step_integer = fl_i64_of_real(r.step);
   }
-  FL_CHECK(context, n >= 0.0 && n <= (double)INT32_MAX, "the bounds are inconsistent with the step's sign, or too far apart");
-  n = n == 0.0 ? 0.0 : n;
+  FL_CHECK(context, n >= 0, "the bounds are inconsistent with the step's sign, or too far apart");
   r.n = (size_t)n;
   r.turn = r.n;
   return write_ramp(context, out, &r);

@@ -69,8 +69,8 @@ FOLD(prod_i64, int64_t, int64_t, integer, int64_t, 1, wrap_mul(a, x), wrap_mul(a
 static const fl_fold prod_folds[] = {ROWS(prod_f32), ROWS(prod_f64), ROWS(prod_i64), NO_FOLD};
 
 /* A NaN stays: it is larger and smaller than anything. */
-#define LARGER ((x > a) | (x != x) ? x : a)
-#define SMALLER ((x < a) | (x != x) ? x : a)
+#define LARGER (((x > a) | (x != x)) ? x : a)
+#define SMALLER (((x < a) | (x != x)) ? x : a)
 FOLD(max_f32, float, float, real, double, -INFINITY, LARGER, LARGER)
 FOLD(max_f64, double, double, real, double, -INFINITY, LARGER, LARGER)
 FOLD(max_i64, int64_t, int64_t, integer, int64_t, INT64_MIN, x > a ? x : a, x > a ? x : a)

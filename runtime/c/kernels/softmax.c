@@ -71,25 +71,28 @@ static double exp_sum_f64(size_t n, const double *x, double largest) {
   return sum;
 }
 
-/* What a line needs to be written: softmax e^(x - offset) * factor; log_softmax x - offset. */
-static void results(size_t n, void *out, const void *in, fl_compute type, double offset, double factor, int logarithm) {
+/* Elements of a line whose largest and whose sum of e^(x - largest) are known. */
+static void results(size_t n, void *out, const void *in, fl_compute type, double largest, double sum, int logarithm) {
   if (type == FL_COMPUTE_F32) {
     float *y = out;
     const float *x = in;
+    const float m = (float)largest;
     if (logarithm) {
+      const float log_sum = (float)log(sum);
       for (size_t i = 0; i < n; ++i) {
-        y[i] = (float)((double)x[i] - offset);
+        y[i] = (x[i] - m) - log_sum;
       }
     } else {
-      (void)exp_sum_f32(n, y, x, (float)offset);
-      scale_f32(n, y, (float)factor);
+      (void)exp_sum_f32(n, y, x, m);
+      scale_f32(n, y, (float)(1.0 / sum));
     }
     return;
   }
   double *y = out;
   const double *x = in;
+  const double log_sum = log(sum);
   for (size_t i = 0; i < n; ++i) {
-    y[i] = logarithm ? x[i] - offset : exp(x[i] - offset) * factor;
+    y[i] = logarithm ? (x[i] - largest) - log_sum : exp(x[i] - largest) / sum;
   }
 }
 
@@ -98,7 +101,6 @@ static void line(fl_buffer *reading, fl_buffer *writing, fl_compute type, size_t
                  int64_t from_stride, int logarithm) {
   double largest = -INFINITY;
   double sum = 0.0;
-  double offset = 0.0;
   for (int pass = 0; pass < 3; ++pass) {
     for (size_t i = 0; i < length; i += FL_BLOCK) {
       const size_t n = length - i < FL_BLOCK ? length - i : FL_BLOCK;
@@ -108,12 +110,9 @@ static void line(fl_buffer *reading, fl_buffer *writing, fl_compute type, size_t
       } else if (pass == 1) {
         sum += type == FL_COMPUTE_F32 ? (double)exp_sum_f32(n, NULL, x, (float)largest) : exp_sum_f64(n, x, largest);
       } else {
-        results(n, writing->computed, x, type, offset, 1.0 / sum, logarithm);
+        results(n, writing->computed, x, type, largest, sum, logarithm);
         fl_buffer_write(writing, n, writing->computed, to + (int64_t)i * to_stride, to_stride);
       }
-    }
-    if (pass == 1) {
-      offset = logarithm ? largest + log(sum) : largest;
     }
   }
 }
@@ -150,7 +149,7 @@ static fl_status softmax(fl_context *context, fl_value *const *args, int logarit
     float *y = (float *)(void *)at[1];
     const float largest = max_f32(lines.length, x, -INFINITY);
     if (logarithm) {
-      results(lines.length, y, x, type, (double)largest + log((double)exp_sum_f32(lines.length, NULL, x, largest)), 1.0, 1);
+      results(lines.length, y, x, type, (double)largest, (double)exp_sum_f32(lines.length, NULL, x, largest), 1);
     } else {
       scale_f32(lines.length, y, 1.0f / exp_sum_f32(lines.length, y, x, largest));
     }
