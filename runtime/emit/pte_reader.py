@@ -33,7 +33,7 @@ from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.types import Tensor, from_scalar_type, tensor, tensor_type
 from flambeau.runtime import pte
 from flambeau.runtime.emit import metadata
-from flambeau.runtime.emit.sharing import infer_sharing, make_state, sort_declarations, unset_reads
+from flambeau.runtime.emit.sharing import infer_sharing, lasting_slots, make_state, sort_declarations
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -157,7 +157,7 @@ class _Method:
             output_spec=metadata_type.encoded_out_str,
         )
         sort_declarations(method)
-        for slot in unset_reads(method):
+        for slot in lasting_slots(method):
             op = slot.owner
             if isinstance(op, slots.TensorOp) and op.place is not None:
                 make_state(op, self.symbols.state(0, tensor_type(slot), slots.nbytes(slot.type), None, op.place))

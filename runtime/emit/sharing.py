@@ -6,7 +6,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from flambeau.dialects.exec.contents import Conflict, ContentAnalysis, Fault
-from flambeau.dialects.exec.instructions import reads_and_writes
+from flambeau.dialects.exec.instructions import CallOp, reads_and_writes
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import AliasOp, ReuseOp, SlotOp, StateOp, TensorOp, ViewOp, nbytes, place_of
 
@@ -14,10 +14,24 @@ ROUNDS = 8
 """How often what was inferred may lead to more. Views of views take two; a program that needs more keeps its conflicts for the verifier."""
 
 
-def unset_reads(method: MethodOp) -> list[SSAValue]:
-    """Slots that are read although nothing, on some path, has ever written their bytes: they last from call to call."""
-    found = (conflict.slot for conflict in ContentAnalysis(method).run() if _is_unset(conflict))
-    return [slot for slot in dict.fromkeys(found) if place_of(slot) is not None]
+def lasting_slots(method: MethodOp) -> list[SSAValue]:
+    """Slots that last from call to call although nothing says so: they are read, and nothing, on some path, has ever written their bytes.
+
+    Where only a part of a tensor is read so, and an instruction updates the whole tensor in place, it is that tensor that lasts.
+    """
+    updated = [slot for op in method.instructions if isinstance(op, CallOp) and not op.outs for slot in reads_and_writes(op)[1]]
+    found: list[SSAValue] = []
+    for conflict in ContentAnalysis(method).run():
+        if _is_unset(conflict) and place_of(conflict.slot) is not None:
+            found.append(next((slot for slot in updated if _contains(slot, conflict.slot)), conflict.slot))
+    return list(dict.fromkeys(found))
+
+
+def _contains(outer: SSAValue, inner: SSAValue) -> bool:
+    around, within = place_of(outer), place_of(inner)
+    if around is None or within is None or around[0] != within[0]:
+        return False
+    return around[1] <= within[1] and within[1] + nbytes(inner.type) <= around[1] + nbytes(outer.type)
 
 
 def _is_unset(conflict: Conflict) -> bool:
@@ -76,11 +90,8 @@ def _make_views(slots: Iterable[SSAValue], current: dict[SSAValue, SSAValue]) ->
         if base is root or not isinstance(base.owner, TensorOp) or _depends(root, base):
             continue
         inner, outer = place_of(base), place_of(root)
-        if inner is None or outer is None or inner[0] != outer[0]:
-            continue
-        offset = inner[1] - outer[1]
-        if 0 <= offset and offset + nbytes(base.type) <= nbytes(root.type):
-            _replace(base.owner, ViewOp(root, base.type, offset), current)
+        if inner is not None and outer is not None and _contains(root, base):
+            _replace(base.owner, ViewOp(root, base.type, inner[1] - outer[1]), current)
             changed = True
     return changed
 
