@@ -1,67 +1,13 @@
-"""Arguments with which to try each operator that moves, multiplies or slides over tensors: bound arguments in schema order."""
+"""Arguments with which to try the operators that move, multiply and choose elements: bound arguments in schema order."""
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from op_samples import Samples
-
-Sample = tuple[Any, ...]
-
-
-def f32(rng: np.random.Generator, *shape: int) -> Any:
-    return rng.standard_normal(shape).astype(np.float32)
-
-
-def i64(rng: np.random.Generator, *shape: int, low: int = -9, high: int = 10) -> Any:
-    return rng.integers(low, high, shape)
-
-
-def mask(rng: np.random.Generator, *shape: int) -> Any:
-    return rng.integers(0, 2, shape).astype(bool)
-
-
-def shapes(*calls: tuple[Any, ...]) -> Samples:
-    """Samples of a float tensor of each shape, with the further arguments; and of an integer tensor of the first."""
-
-    def make(rng: np.random.Generator) -> list[Sample]:
-        samples: list[Sample] = []
-        for shape, *rest in calls:
-            samples.append((f32(rng, *shape), *rest))
-        shape, *rest = calls[0]
-        samples.append((i64(rng, *shape), *rest))
-        return samples
-
-    return make
-
-
-def floats(*calls: tuple[Any, ...]) -> Samples:
-    """Samples of float tensors: a call starts with their shapes (None for an absent one); lists after them are tuples of numbers."""
-
-    def make(rng: np.random.Generator) -> list[Sample]:
-        samples: list[Sample] = []
-        for call in calls:
-            count = next((index for index, part in enumerate(call) if not isinstance(part, tuple | None)), len(call))
-            tensors = [None if part is None else f32(rng, *part) for part in call[:count]]
-            rest: list[Any] = [tuple(cast("list[int]", part)) if isinstance(part, list) else part for part in call[count:]]
-            samples.append((*tensors, *rest))
-        return samples
-
-    return make
-
-
-def lists(*calls: tuple[Any, ...]) -> Samples:
-    """Samples of a list of float tensors with the shapes of the first argument, and the further arguments."""
-
-    def make(rng: np.random.Generator) -> list[Sample]:
-        samples: list[Sample] = []
-        for parts, *rest in calls:
-            samples.append(([f32(rng, *shape) for shape in parts], *rest))
-        return samples
-
-    return make
-
+from op_samples_images import IMAGES
+from sample_tensors import Sample, f32, floats, i64, lists, mask, shapes
 
 VIEW: dict[str, Samples] = {
     "view": shapes(((2, 3, 4), (4, 6)), ((2, 3, 4), (-1, 2)), ((), (1, 1)), ((0, 3), (3, 0))),
@@ -76,6 +22,7 @@ VIEW: dict[str, Samples] = {
     "diagonal": shapes(((3, 4),), ((3, 4), 1), ((2, 3, 4), -1, 1, 2), ((2, 3, 4), 5, 0, 2)),
     "unfold": shapes(((2, 7), 1, 3, 2), ((7, 2), 0, 2, 1), ((5,), 0, 5, 1)),
 }
+
 
 SHAPE: dict[str, Samples] = {
     "reshape": shapes(((2, 3, 4), (4, -1)), ((6,), (2, 3))),
@@ -107,6 +54,7 @@ SHAPE: dict[str, Samples] = {
     "diag_embed": shapes(((2, 3),), ((2, 3), 1), ((2, 3), -1, 0, 2)),
 }
 
+
 SPLIT: dict[str, Samples] = {
     "split_with_sizes": shapes(((6, 2), (1, 0, 5)), ((2, 4), (2, 2), -1)),
     "split.sizes": shapes(((6, 2), (1, 5)), ((2, 4), (2, 2), -1)),
@@ -119,6 +67,7 @@ SPLIT: dict[str, Samples] = {
     "tensor_split.indices": shapes(((7, 2), (2, 5)), ((3, 7), (4, 2, 9), 1), ((7,), (-3,))),
     "unbind.int": shapes(((3, 2),), ((2, 3, 4), -1)),
 }
+
 
 CONCAT: dict[str, Samples] = {
     "cat": lambda rng: [
@@ -148,6 +97,7 @@ CONCAT: dict[str, Samples] = {
     "diagonal_scatter": floats(((3, 4), (3,)), ((2, 3, 4), (2, 2), -1, 1, 2)),
     "block_diag": lists((((2, 3), (1, 1), (2,), ()),)),
 }
+
 
 MATMUL: dict[str, Samples] = {
     "mm": lambda rng: [
@@ -192,6 +142,7 @@ MATMUL: dict[str, Samples] = {
     "kron": floats(((2, 3), (3, 2)), ((2,), (2, 3)), ((), (3,))),
 }
 
+
 PAD: dict[str, Samples] = {
     "constant_pad_nd": shapes(((2, 3), (1, 2), 5), ((2, 3), (0, 1, 2, 0), 1.5), ((3, 4), (-1, 1)), ((3, 4), (-1, -2, 1, -1), 2)),
     "reflection_pad1d": shapes(((2, 4), (1, 3)), ((2, 3, 4), (2, 0)), ((2, 4), (-1, 2))),
@@ -213,129 +164,6 @@ PAD: dict[str, Samples] = {
     ),
 }
 
-CONVOLUTION: dict[str, Samples] = {
-    "convolution": lambda rng: [
-        (f32(rng, 2, 3, 8, 7), f32(rng, 4, 3, 3, 2), f32(rng, 4), (2, 1), (1, 0), (1, 2), False, (0, 0), 1),
-        (f32(rng, 2, 4, 8), f32(rng, 6, 2, 3), None, (2,), (1,), (1,), False, (0,), 2),
-        (f32(rng, 1, 4, 5, 5), f32(rng, 4, 1, 3, 3), f32(rng, 4), (1, 1), (1, 1), (1, 1), False, (0, 0), 4),
-        (f32(rng, 1, 2, 4, 5, 6), f32(rng, 3, 2, 2, 3, 2), None, (1, 2, 1), (0, 1, 1), (1, 1, 1), False, (0, 0, 0), 1),
-        (f32(rng, 2, 4, 5, 6), f32(rng, 4, 3, 3, 2), f32(rng, 6), (2, 3), (1, 0), (1, 2), True, (1, 2), 2),
-        (f32(rng, 1, 2, 5), f32(rng, 2, 3, 3), None, (1,), (2,), (1,), True, (0,), 1),
-    ],
-    "_convolution": floats(((2, 3, 8, 7), (4, 3, 3, 2), (4,), [2, 1], [1, 0], [1, 2], False, [0, 0], 1, False, False, True, True)),
-    "conv1d": lambda rng: [
-        (f32(rng, 2, 4, 8), f32(rng, 6, 2, 3), f32(rng, 6), (2,), (1,), (1,), 2),
-        (f32(rng, 3, 8), f32(rng, 4, 3, 3)),
-    ],
-    "conv2d": lambda rng: [
-        (f32(rng, 2, 3, 8, 7), f32(rng, 4, 3, 3, 2), f32(rng, 4), (2, 1), (1, 0), (1, 2)),
-        (f32(rng, 2, 3, 8, 7), f32(rng, 4, 3, 3, 2)),
-        (f32(rng, 4, 5, 6), f32(rng, 8, 1, 3, 3), None, (1, 1), (1, 1), (1, 1), 4),
-    ],
-    "conv3d": lambda rng: [(f32(rng, 1, 2, 4, 5, 6), f32(rng, 3, 2, 2, 3, 2), f32(rng, 3), (1, 2, 1), (0, 1, 1))],
-    "conv1d.padding": lambda rng: [
-        (f32(rng, 2, 3, 8), f32(rng, 4, 3, 4), f32(rng, 4), (1,), "same"),
-        (f32(rng, 2, 3, 8), f32(rng, 4, 3, 3), None, (2,), "valid", (2,)),
-    ],
-    "conv2d.padding": lambda rng: [
-        (f32(rng, 2, 3, 8, 7), f32(rng, 4, 3, 3, 2), f32(rng, 4), (1, 1), "same", (2, 1)),
-        (f32(rng, 3, 8, 7), f32(rng, 4, 3, 3, 3), None, (1, 1), "same"),
-    ],
-    "conv3d.padding": lambda rng: [(f32(rng, 1, 2, 4, 5, 6), f32(rng, 3, 2, 2, 3, 2), None, (1, 1, 1), "same")],
-    "conv_transpose1d": lambda rng: [(f32(rng, 2, 3, 5), f32(rng, 3, 4, 3), f32(rng, 4), (2,), (1,), (1,), 1, (1,))],
-    "conv_transpose2d.input": lambda rng: [
-        (f32(rng, 2, 4, 5, 6), f32(rng, 4, 3, 3, 2), f32(rng, 6), (2, 3), (1, 0), (1, 2), 2, (1, 2)),
-        (f32(rng, 4, 5, 6), f32(rng, 4, 3, 2, 2), None, (2, 2)),
-    ],
-    "conv_transpose3d.input": lambda rng: [(f32(rng, 1, 2, 3, 2, 3), f32(rng, 2, 3, 2, 2, 2), None, (2, 1, 2))],
-}
-
-
-def batch_statistics(rng: np.random.Generator, *shape: int) -> Sample:
-    channels = shape[1]
-    return f32(rng, *shape), f32(rng, channels), f32(rng, channels), f32(rng, channels), np.abs(f32(rng, channels)) + 0.5
-
-
-NORM: dict[str, Samples] = {
-    "native_layer_norm": lambda rng: [
-        (f32(rng, 2, 3, 4), (4,), f32(rng, 4), f32(rng, 4), 1e-5),
-        (f32(rng, 2, 3, 4), (3, 4), None, f32(rng, 3, 4), 1e-3),
-        (f32(rng, 2, 4).astype(np.float16), (4,), f32(rng, 4).astype(np.float16), None, 1e-5),
-        (f32(rng, 2, 4).astype(np.float16), (4,), f32(rng, 4), f32(rng, 4), 1e-5),
-    ],
-    "layer_norm": lambda rng: [
-        (f32(rng, 2, 3, 4), (4,), f32(rng, 4), f32(rng, 4)),
-        (f32(rng, 2, 3, 4), (3, 4), None, None, 1e-3),
-        (f32(rng, 2, 4).astype(np.float16), (4,), f32(rng, 4).astype(np.float16), None),
-    ],
-    "rms_norm": lambda rng: [
-        (f32(rng, 2, 3, 4), (4,), f32(rng, 4)),
-        (f32(rng, 2, 3, 4), (3, 4), None, 1e-3),
-        (f32(rng, 2, 4).astype(np.float16), (4,), f32(rng, 4).astype(np.float16)),
-        (f32(rng, 2, 4).astype(np.float64), (4,)),
-    ],
-    "_fused_rms_norm": lambda rng: [
-        (f32(rng, 2, 3, 4), (4,), f32(rng, 4), 1e-5),
-        (f32(rng, 2, 4).astype(np.float16), (4,), None, None),
-    ],
-    "native_group_norm": lambda rng: [
-        (f32(rng, 2, 6, 4, 3), f32(rng, 6), f32(rng, 6), 2, 6, 12, 3, 1e-5),
-        (f32(rng, 2, 4, 5), None, None, 2, 4, 5, 4, 1e-3),
-        (f32(rng, 2, 4, 5).astype(np.float16), f32(rng, 4).astype(np.float16), None, 2, 4, 5, 2, 1e-3),
-    ],
-    "group_norm": lambda rng: [(f32(rng, 2, 6, 4, 3), 3, f32(rng, 6), f32(rng, 6)), (f32(rng, 2, 4), 2, None, None, 1e-3)],
-    "_native_batch_norm_legit_no_training": lambda rng: [
-        (*batch_statistics(rng, 2, 3, 4, 5), 0.1, 1e-5),
-        (f32(rng, 2, 3), None, None, f32(rng, 3), np.abs(f32(rng, 3)), 0.1, 1e-3),
-    ],
-    "_native_batch_norm_legit.no_stats": lambda rng: [
-        (f32(rng, 2, 3, 4, 5), f32(rng, 3), f32(rng, 3), True, 0.1, 1e-5),
-        (f32(rng, 4, 3), None, None, True, 0.1, 1e-3),
-    ],
-    "batch_norm": lambda rng: [
-        (*batch_statistics(rng, 2, 3, 4, 5), False, 0.1, 1e-5, False),
-        (f32(rng, 2, 3, 4), None, None, None, None, True, 0.1, 1e-5, False),
-    ],
-    "instance_norm": lambda rng: [
-        (f32(rng, 2, 3, 4, 5), f32(rng, 3), f32(rng, 3), None, None, True, 0.1, 1e-5, False),
-        (*batch_statistics(rng, 2, 3, 4), False, 0.1, 1e-5, False),
-    ],
-    "_weight_norm": lambda rng: [
-        (f32(rng, 4, 3, 2), f32(rng, 4, 1, 1)),
-        (f32(rng, 4, 3, 2), f32(rng, 1, 1, 2), 2),
-    ],
-}
-
-MAX_POOL = (((2, 3, 7, 6), (3, 2)), ((3, 7, 6), (3, 3), (2, 1), (1, 1)), ((1, 1, 8, 8), (3,), (2,), (1,), (2,), True))
-AVG_POOL = (((2, 3, 7, 6), (3, 2)), ((3, 7, 6), (3, 3), (2, 1), (1, 1), False, False), ((1, 1, 8, 7), (3,), (2,), (1,), True, True))
-
-POOL: dict[str, Samples] = {
-    "max_pool2d_with_indices": lambda rng: [
-        *shapes(*MAX_POOL)(rng),
-        (np.array([[[0, np.nan, 1], [np.nan, 2, -np.inf]]], np.float32), (2,), (1,)),
-        (np.full((1, 3, 3), -np.inf, np.float32), (2,), (1,), (1,)),
-    ],
-    "max_pool2d": shapes(*MAX_POOL),
-    "max_pool1d": floats(((2, 3, 7), [3]), ((3, 7), [3], [2], [1], [1], True)),
-    "max_pool1d_with_indices": floats(((2, 3, 7), [3]), ((3, 7), [3], [2], [1], [2], True)),
-    "max_pool3d_with_indices": floats(((2, 3, 5, 4, 5), [2, 2, 3]), ((3, 5, 4, 5), [2], [1], [1])),
-    "max_pool3d": floats(((2, 3, 5, 4, 5), [2, 2, 3])),
-    "avg_pool2d": lambda rng: [
-        *floats(*[(shape, *(list(part) if isinstance(part, tuple) else part for part in rest)) for shape, *rest in AVG_POOL])(rng),
-        (f32(rng, 2, 5, 5), (2,), (2,), (1,), False, True, 7),
-        (f32(rng, 2, 5, 5).astype(np.float16), (3,)),
-    ],
-    "avg_pool1d": floats(((2, 3, 7), [3]), ((3, 7), [3], [2], [1], True, False)),
-    "avg_pool3d": floats(((2, 3, 5, 4, 5), [2, 2, 3]), ((3, 5, 4, 5), [2], [1], [1], False, False, 3)),
-    "_adaptive_avg_pool2d": floats(((2, 3, 6, 8), [1, 1]), ((2, 6, 8), [3, 2]), ((2, 5, 7), [3, 4])),
-    "adaptive_avg_pool2d": floats(((2, 3, 6, 8), [1, 1]), ((2, 6, 8), [3, 2]), ((2, 5, 7), [3, 4])),
-    "adaptive_avg_pool1d": floats(((2, 3, 6), [1]), ((2, 6), [3]), ((2, 5), [3])),
-    "_adaptive_avg_pool3d": floats(((2, 3, 4, 6, 8), [1, 1, 1]), ((2, 4, 6, 8), [2, 3, 2]), ((2, 5, 3, 4), [3, 2, 3])),
-    "adaptive_avg_pool3d": floats(((2, 3, 4, 6, 8), [1, 1, 1]), ((2, 4, 6, 8), [2, 3, 2]), ((2, 5, 3, 4), [3, 2, 3])),
-    "adaptive_max_pool1d": floats(((2, 3, 6), [3])),
-    "adaptive_max_pool2d": floats(((2, 3, 6, 8), [3, 2])),
-    "adaptive_max_pool3d": floats(((2, 4, 6, 8), [2, 3, 2])),
-}
 
 ATTENTION: dict[str, Samples] = {
     "tril": shapes(((3, 4),), ((2, 3, 3), 1), ((3, 4), -1)),
@@ -429,6 +257,7 @@ INDEX: dict[str, Samples] = {
     "scatter.value_reduce": lambda rng: [(f32(rng, 4, 5), 1, below(rng, 5, 4, 7), 2.5, "multiply")],
 }
 
+
 SORT: dict[str, Samples] = {
     "sort": lambda rng: [(f32(rng, 3, 5),), (f32(rng, 3, 5), 0, True), (f32(rng), 0), (np.array([1, np.nan, 0, -np.inf], np.float32),)],
     "sort.stable": lambda rng: [(i64(rng, 30, low=0, high=4), True), (i64(rng, 3, 30, low=0, high=4), True, -1, True)],
@@ -487,6 +316,43 @@ RNN: dict[str, Samples] = {
     "rnn_relu_cell": recurrent_cell(1, 1),
 }
 
-ATEN = {**VIEW, **SHAPE, **SPLIT, **CONCAT, **MATMUL, **PAD, **CONVOLUTION, **NORM, **POOL, **ATTENTION, **INDEX, **SORT, **RNN}
+
+def equations(*calls: tuple[str, tuple[tuple[int, ...], ...]]) -> Samples:
+    """Samples of an equation over float tensors of the given shapes."""
+
+    def make(rng: np.random.Generator) -> list[Sample]:
+        return [(equation, [f32(rng, *shape) for shape in parts]) for equation, parts in calls]
+
+    return make
+
+
+CONTRACTION: dict[str, Samples] = {
+    "einsum": equations(
+        ("bij,bjk->bik", ((2, 3, 4), (2, 4, 5))),
+        ("ij,jk", ((3, 4), (4, 5))),
+        ("ij->ji", ((3, 4),)),
+        ("ij->", ((3, 4),)),
+        ("ii->i", ((3, 3),)),
+        ("iji->j", ((3, 4, 3),)),
+        ("i,j->ij", ((3,), (4,))),
+        ("...ij,jk->...ik", ((2, 5, 3, 4), (4, 6))),
+        ("b...c,...c->b...", ((2, 3, 4), (3, 4))),
+        ("bhid, bhjd -> bhij", ((2, 3, 4, 5), (2, 3, 6, 5))),
+        ("ab,bc,cd->da", ((2, 3), (3, 4), (4, 5))),
+        ("ab,ac,b->c", ((2, 3), (2, 4), (3,))),
+        ("ij,jk->ik", ((3, 1), (4, 5))),
+        ("ij,ij->ij", ((3, 4), (3, 4))),
+    ),
+    "im2col": floats(((2, 3, 6, 5), [3, 2], [1, 2], [1, 0], [2, 1]), ((3, 6, 5), [2, 2], [1, 1], [0, 0], [1, 1])),
+    "col2im": floats(((2, 8, 12), [4, 5], [2, 2], [1, 1], [0, 0], [1, 1]), ((12, 9), [6, 5], [3, 2], [1, 2], [1, 1], [2, 2])),
+    "_cdist_forward": floats(
+        ((4, 3), (5, 3), 2.0, None), ((2, 4, 3), (1, 5, 3), 1.0, None), ((4, 3), (5, 3), 0.0, None), ((4, 3), (5, 3), 3.5, None)
+    ),
+    "cdist": floats(((4, 3), (5, 3), 2.0), ((4, 3), (5, 3), float("inf"))),
+    "_pdist_forward": floats(((4, 3), 2.0), ((4, 3), 1.0), ((1, 3), 2.0)),
+    "pdist": floats(((4, 3), 2.0)),
+}
+
+ATEN = {**VIEW, **SHAPE, **SPLIT, **CONCAT, **MATMUL, **PAD, **ATTENTION, **INDEX, **SORT, **RNN, **CONTRACTION, **IMAGES}
 SAMPLES: dict[str, Samples] = {f"aten.{name}": samples for name, samples in ATEN.items()}
 """Generators by full operator name."""

@@ -1,0 +1,160 @@
+"""Sums of products over named dimensions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from flambeau.dialects.aten.arithmetic import MulTensorOp
+from flambeau.dialects.aten.matmul import BmmOp, MmOp, common_element
+from flambeau.dialects.aten.numerics import widened
+from flambeau.dialects.aten.reduction import SumDimIntListOp
+from flambeau.dialects.aten.shape import expand, permute, view
+from flambeau.dialects.aten.view import DiagonalOp
+from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.row import SchemaOp, aten
+from flambeau.dialects.types import Tensor, shape_of, tensor
+
+Label = str
+"""A letter, or `.k` for the k-th dimension from the right of those that an ellipsis stands for."""
+
+
+def parse_side(text: str, rank: int | None) -> list[Label]:
+    """The labels of one operand (or, without a rank, of the output as written: `...` stays). Raises ValueError."""
+    letters: list[Label] = []
+    rest = text.replace(" ", "")
+    while rest:
+        if rest.startswith("..."):
+            letters.append("...")
+            rest = rest[3:]
+        elif rest[0].isalpha():
+            letters.append(rest[0])
+            rest = rest[1:]
+        else:
+            raise ValueError(f'"{text}" is not a list of dimension names')
+    if letters.count("...") > 1:
+        raise ValueError(f'"{text}" has more than one ellipsis')
+    if rank is None:
+        return letters
+    hidden = rank - len(letters) + ("..." in letters)
+    if hidden < 0 or (hidden and "..." not in letters):
+        raise ValueError(f'"{text}" does not name {rank} dimensions')
+    return _with_ellipsis(letters, hidden)
+
+
+def _with_ellipsis(letters: Sequence[Label], hidden: int) -> list[Label]:
+    result: list[Label] = []
+    for letter in letters:
+        result += [f".{hidden - 1 - index}" for index in range(hidden)] if letter == "..." else [letter]
+    return result
+
+
+def parse_equation(equation: str, shapes: Sequence[tuple[int, ...]]) -> tuple[list[list[Label]], list[Label], dict[Label, int]]:
+    """The labels of each operand and of the output, and the extent of each label. Raises ValueError."""
+    left, arrow, right = equation.partition("->")
+    sides = left.split(",")
+    if len(sides) != len(shapes):
+        raise ValueError(f'"{equation}" names {len(sides)} operands, there are {len(shapes)}')
+    inputs = [parse_side(side, len(shape)) for side, shape in zip(sides, shapes, strict=True)]
+    extents: dict[Label, int] = {}
+    for labels, shape in zip(inputs, shapes, strict=True):
+        for label, extent in zip(labels, shape, strict=True):
+            known = extents.get(label, 1)
+            if known != 1 and extent not in (1, known):
+                raise ValueError(f'"{equation}" gives {label} the sizes {known} and {extent}')
+            extents[label] = max(known, extent) if known == 1 else known
+    hidden = max((sum(label[0] == "." for label in labels) for labels in inputs), default=0)
+    names = [label for labels in inputs for label in labels]
+    if arrow:
+        output = _with_ellipsis(parse_side(right, None), hidden)
+    else:
+        once = sorted({name for name in names if name[0] != "." and names.count(name) == 1})
+        output = _with_ellipsis(["...", *once], hidden)
+    if len(set(output)) < len(output) or any(label not in extents for label in output):
+        raise ValueError(f'the output of "{equation}" must name dimensions of the operands, each once')
+    return inputs, output, extents
+
+
+def without_repeats(x: SSAValue, labels: list[Label], extents: dict[Label, int]) -> tuple[SSAValue, list[Label]]:
+    """The operand expanded to the labels' extents, with the diagonal of the dimensions that share a label; built detached."""
+    x, labels = expand(x, [extents[label] for label in labels]), list(labels)
+    for label in [label for label in dict.fromkeys(labels) if labels.count(label) > 1]:
+        while labels.count(label) > 1:
+            first = labels.index(label)
+            second = labels.index(label, first + 1)
+            x = DiagonalOp(x, 0, first, second).result
+            labels = [other for dim, other in enumerate(labels) if dim not in (first, second)] + [label]
+    return x, labels
+
+
+def summed(x: SSAValue, labels: list[Label], kept: set[Label]) -> tuple[SSAValue, list[Label]]:
+    """The sum over the labels that are not kept, built detached."""
+    gone = tuple(dim for dim, label in enumerate(labels) if label not in kept)
+    if not gone:
+        return x, labels
+    return SumDimIntListOp(x, gone).result, [label for label in labels if label in kept]
+
+
+def contract(
+    a: SSAValue, left: list[Label], b: SSAValue, right: list[Label], kept: set[Label], extents: dict[Label, int]
+) -> tuple[SSAValue, list[Label]]:
+    """The product of two operands, summed over the common labels that are not kept, built detached."""
+    batch = [label for label in left if label in right and label in kept]
+    inner = [label for label in left if label in right and label not in kept]
+    rows = [label for label in left if label not in right]
+    columns = [label for label in right if label not in left]
+    if not inner:
+        result = [*batch, *rows, *columns]
+        sides = [
+            view(
+                permute(x, [labels.index(label) for label in result if label in labels]),
+                [extents[label] if label in labels else 1 for label in result],
+            )
+            for x, labels in ((a, left), (b, right))
+        ]
+        return MulTensorOp(*sides).result, result
+    counts = [math.prod(extents[label] for label in group) for group in (batch, rows, inner, columns)]
+    front = [counts[0]] if batch else []
+    flat_left = view(permute(a, [left.index(label) for label in (*batch, *rows, *inner)]), [*front, counts[1], counts[2]])
+    flat_right = view(permute(b, [right.index(label) for label in (*batch, *inner, *columns)]), [*front, counts[2], counts[3]])
+    product = BmmOp(flat_left, flat_right).result if batch else MmOp(flat_left, flat_right).result
+    result = [*batch, *rows, *columns]
+    return view(product, [extents[label] for label in result]), result
+
+
+@aten("einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor")
+class EinsumOp(SchemaOp):
+    """The sums of products that an equation such as `bij,bjk->bik` describes: names that the output lacks are summed over."""
+
+    @staticmethod
+    def infer(equation: str, tensors: list[Tensor], path: tuple[int, ...] | None) -> Tensor:
+        if not tensors:
+            raise ValueError("needs at least one tensor")
+        _, output, extents = parse_equation(equation, [shape_of(x) for x in tensors])
+        return tensor(common_element(*tensors), [extents[label] for label in output])
+
+    @staticmethod
+    def numpy(equation: str, tensors: list[Array], path: tuple[int, ...] | None) -> Array:
+        inputs, output, extents = parse_equation(equation, [x.shape for x in tensors])
+        number = {label: index for index, label in enumerate(extents)}
+        arguments: list[Any] = []
+        for x, labels in zip(tensors, inputs, strict=True):
+            arguments += [np.broadcast_to(widened(x), [extents[label] for label in labels]), [number[label] for label in labels]]
+        return np.asarray(np.einsum(*arguments, [number[label] for label in output], optimize="greedy")).astype(tensors[0].dtype)
+
+    @staticmethod
+    def decompose(equation: str, tensors: list[SSAValue], path: tuple[int, ...] | None) -> SSAValue:
+        inputs, output, extents = parse_equation(equation, [shape_of(x) for x in tensors])
+        operands = [without_repeats(x, labels, extents) for x, labels in zip(tensors, inputs, strict=True)]
+        value, labels = operands[0]
+        for index, (other, names) in enumerate(operands[1:], 1):
+            later = {label for _, group in operands[index + 1 :] for label in group} | set(output)
+            # What only one of the two has, and nobody needs later, is summed before the product.
+            value, labels = summed(value, labels, later | set(names))
+            other, names = summed(other, names, later | set(labels))
+            value, labels = contract(value, labels, other, names, later, extents)
+        value, labels = summed(value, labels, set(output))
+        return permute(value, [labels.index(label) for label in output])

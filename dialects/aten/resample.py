@@ -1,0 +1,149 @@
+"""Where resampling takes its numbers from: source coordinates and weights, for arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+from flambeau.dialects.lazy import Array, np
+
+Mode = Literal["nearest", "nearest-exact", "linear", "cubic", "linear-antialias", "cubic-antialias"]
+
+
+def output_sizes(extents: Sequence[int], output_size: Sequence[int] | None, scale_factors: Sequence[float] | None) -> tuple[int, ...]:
+    """The resampled extents: those given, or the input's times the factors, rounded down. Raises ValueError."""
+    if (output_size is None) == (scale_factors is None):
+        raise ValueError("either output_size or scale_factors must be given")
+    sizes = tuple(output_size) if output_size is not None else tuple(int(e * f) for e, f in zip(extents, scale_factors or (), strict=True))
+    if len(sizes) != len(extents) or any(size < 1 for size in sizes):
+        raise ValueError(f"output size {list(sizes)} must have {len(extents)} positive entries")
+    return sizes
+
+
+def source_scale(extent: int, size: int, factor: float | None, align_corners: bool) -> float:
+    """The distance in the input of two neighbours in the output, in float32."""
+    if align_corners:
+        return float(np.float32((extent - 1) / (size - 1))) if size > 1 else 0.0
+    return float(np.float32(1.0 / factor if factor else extent / size))
+
+
+def nearest_places(extent: int, size: int, scale: float, exact: bool) -> Array:
+    """The input place of each output place."""
+    places = np.arange(size, dtype=np.float32) + np.float32(0.5 if exact else 0.0)
+    return np.minimum(np.floor(places * np.float32(scale)), np.float32(extent - 1)).astype(np.int64)
+
+
+def cubic(distance: Array, a: float) -> Array:
+    """The cubic convolution kernel at non-negative distances."""
+    near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
+    far = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
+    return np.where(distance <= 1, near, np.where(distance < 2, far, 0))
+
+
+def antialias_weights(mode: Mode, extent: int, size: int, scale: float) -> Array:
+    """The weights [size, extent] of a filter that widens with the scale."""
+    centers = (np.arange(size) + 0.5) * scale
+    distance = np.abs(np.arange(extent) + 0.5 - centers[:, None]) / max(scale, 1.0)
+    weights = np.maximum(1 - distance, 0) if mode == "linear-antialias" else cubic(distance, -0.5)
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def weights(mode: Mode, extent: int, size: int, scale: float, align_corners: bool) -> Array:
+    """The matrix [size, extent] by which a dimension is resampled."""
+    if mode in ("linear-antialias", "cubic-antialias"):
+        return antialias_weights(mode, extent, size, scale)
+    result = np.zeros((size, extent))
+    rows = np.arange(size)
+    if mode in ("nearest", "nearest-exact"):
+        result[rows, nearest_places(extent, size, scale, mode == "nearest-exact")] = 1
+        return result
+    source = rows * scale if align_corners else (rows + 0.5) * scale - 0.5
+    if mode == "linear":
+        source = np.clip(source, 0, extent - 1)
+        return np.maximum(1 - np.abs(np.arange(extent) - source[:, None]), 0)
+    low = np.floor(source)
+    for tap in range(-1, 3):
+        places = np.clip(low + tap, 0, extent - 1).astype(np.int64)
+        np.add.at(result, (rows, places), cubic(np.abs(source - low - tap), -0.75))
+    return result
+
+
+def resample(x: Array, mode: Mode, sizes: Sequence[int], factors: Sequence[float | None], align_corners: bool) -> Array:
+    """The last dimensions of a wide array resampled to `sizes`."""
+    for axis, size, factor in zip(range(-len(sizes), 0), sizes, factors, strict=True):
+        extent = x.shape[axis]
+        scale = source_scale(extent, size, factor, align_corners)
+        if mode in ("nearest", "nearest-exact"):
+            x = np.take(x, nearest_places(extent, size, scale, mode == "nearest-exact"), axis)
+            continue
+        matrix = weights(mode, extent, size, scale, align_corners).astype(x.dtype)
+        x = np.moveaxis(np.moveaxis(x, axis, -1) @ matrix.T, -1, axis)
+    return x
+
+
+def reflected(places: Array, low: float, high: float) -> Array:
+    """Coordinates mirrored into [low, high]."""
+    span = high - low
+    if span == 0:
+        return np.zeros_like(places)
+    distance = np.abs(places - low)
+    turns = np.floor(distance / span)
+    rest = distance - turns * span
+    return np.where(turns % 2 == 0, rest + low, high - rest)
+
+
+def within(places: Array, extent: int, padding: int, align_corners: bool) -> Array:
+    """Coordinates that padding (0 zeros, 1 border, 2 reflection) brings into a dimension; for zeros as they are."""
+    if padding == 0:
+        return places
+    if padding == 2:
+        places = reflected(places, 0, extent - 1) if align_corners else reflected(places, -0.5, extent - 0.5)
+    return np.clip(places, 0, extent - 1)
+
+
+def unnormalized(places: Array, extent: int, align_corners: bool) -> Array:
+    """Coordinates from [-1, 1] to those of a dimension."""
+    return (places + 1) / 2 * (extent - 1) if align_corners else ((places + 1) * extent - 1) / 2
+
+
+def pixels(x: Array, rows: Array, columns: Array) -> Array:
+    """The elements [N, C, …] at whole coordinates [N, …]; zero outside."""
+    height, width = x.shape[-2:]
+    inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
+    row, column = (np.where(inside, place, 0).astype(np.int64) for place in (rows, columns))
+    batch = np.arange(x.shape[0], dtype=np.int64).reshape(-1, *(1,) * (row.ndim - 1))
+    found = np.moveaxis(np.moveaxis(x, 1, -1)[batch, row, column], -1, 1)
+    return found * inside[:, None]
+
+
+def grid_sample(x: Array, grid: Array, mode: int, padding: int, align_corners: bool) -> Array:
+    """The image [N, C, H, W] at the coordinates [N, h, w, 2]; mode 0 is bilinear, 1 nearest, 2 bicubic."""
+    height, width = x.shape[-2:]
+    columns = unnormalized(grid[..., 0], width, align_corners)
+    rows = unnormalized(grid[..., 1], height, align_corners)
+    if mode != 2:
+        columns, rows = within(columns, width, padding, align_corners), within(rows, height, padding, align_corners)
+    if mode == 1:
+        return pixels(x, np.rint(rows), np.rint(columns))
+    low_row, low_column = np.floor(rows), np.floor(columns)
+    taps = range(2) if mode == 0 else range(-1, 3)
+    total = np.zeros((*x.shape[:2], *grid.shape[1:3]), x.dtype)
+    for i in taps:
+        for j in taps:
+            distances = np.abs(rows - low_row - i), np.abs(columns - low_column - j)
+            one, other = (1 - d if mode == 0 else cubic(d, -0.75) for d in distances)
+            row, column = low_row + i, low_column + j
+            if mode == 2:
+                row, column = within(row, height, padding, align_corners), within(column, width, padding, align_corners)
+            total = total + pixels(x, row, column) * (one * other)[:, None]
+    return total
+
+
+def placed(shape: Sequence[int], rank: int) -> tuple[int, ...]:
+    """The last `rank` extents of [N, C, …]. Raises ValueError."""
+    if len(shape) != rank + 2:
+        raise ValueError(f"input must have {rank + 2} dimensions, got shape {list(shape)}")
+    if math.prod(shape[1:]) == 0:
+        raise ValueError(f"input must not be empty, got shape {list(shape)}")
+    return tuple(shape[2:])
