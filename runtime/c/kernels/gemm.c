@@ -145,7 +145,8 @@ FL_INLINE void compute_tile(const tile *t, const int mr, const int nv, const int
   }
 }
 
-#define STEPS(mr, nv) ((mr) * (nv) <= 2 ? 4 : (mr) * (nv) <= 6 ? 2 : 1)
+#define STEPS(mr, nv) \
+  ((mr) * (nv) <= 2 && (mr) * (nv) * 4 <= TILE_ACCUMULATORS ? 4 : (mr) * (nv) <= 6 && (mr) * (nv) * 2 <= TILE_ACCUMULATORS ? 2 : 1)
 #define TILE(mr, nv) \
   static __attribute__((noinline)) void tile_##mr##_##nv(const tile *t) { compute_tile(t, mr, nv, STEPS(mr, nv)); }
 
