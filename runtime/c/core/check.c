@@ -4,6 +4,9 @@
  * only when nothing is malformed. */
 #include "core/schema.h"
 
+/* How many members of a list are looked at for overlaps, which keeps the time linear. */
+#define MAX_OVERLAPS 256
+
 static fl_status fl_bad_index(const fl_plan *plan, const char *what, uint32_t at, int64_t index, fl_error *error) {
   return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%': % % refers to value %, of %", FL_TEXT(plan->name), FL_TEXT(what), FL_NUMBER(at),
                   FL_NUMBER(index), FL_NUMBER(plan->values.count));
@@ -184,6 +187,47 @@ static fl_status fl_bad_instruction(const fl_plan *plan, uint32_t at, const char
   return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%', instruction %: %", FL_TEXT(plan->name), FL_NUMBER(at), FL_TEXT(what));
 }
 
+/* Whether two values lie across each other. Kernels may work in place, where both start at one byte, and in no other way. */
+static int fl_lie_across(const fl_plan *plan, uint32_t a, uint32_t b) {
+  fl_tensor_record records[2];
+  const uint32_t values[] = {a, b};
+  for (int i = 0; i < 2; ++i) {
+    uint32_t table = 0;
+    if (fl_plan_value(plan, values[i], &table) != VALUE_TENSOR || fl_child(plan->file, table, TENSOR_ALLOCATION) == 0 ||
+        fl_child_vector(plan->file, table, TENSOR_SIZES).count > FL_MAX_RANK) {
+      return 0;
+    }
+    fl_read_tensor(plan->file, table, &records[i]);
+  }
+  if (records[0].arena != records[1].arena || records[0].offset == records[1].offset) {
+    return 0;
+  }
+  const fl_tensor_record *low = &records[records[0].offset > records[1].offset];
+  const fl_tensor_record *high = &records[records[0].offset < records[1].offset];
+  return high->bytes > 0 && high->offset - low->offset < low->bytes;
+}
+
+static fl_status fl_check_overlap(const fl_plan *plan, uint32_t at, uint32_t out, fl_vector args, fl_error *error) {
+  for (uint32_t i = 0; i < args.count; ++i) {
+    const uint32_t index = (uint32_t)fl_element_i32(plan->file, args, i);
+    uint32_t list = 0;
+    const uint8_t kind = fl_plan_value(plan, index, &list);
+    int across = fl_lie_across(plan, out, index);
+    if (kind == VALUE_TENSOR_LIST || kind == VALUE_OPTIONAL_TENSOR_LIST) {
+      const fl_vector items = fl_child_vector(plan->file, list, LIST_ITEMS);
+      for (uint32_t j = 0; j < items.count && j < MAX_OVERLAPS; ++j) {
+        const int32_t item = fl_element_i32(plan->file, items, j);
+        across = across || (fl_is_value(plan, item) && fl_lie_across(plan, out, (uint32_t)item));
+      }
+    }
+    if (across) {
+      return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%', instruction %: its out, value %, overlaps its argument %", FL_TEXT(plan->name),
+                      FL_NUMBER(at), FL_NUMBER(out), FL_NUMBER(i));
+    }
+  }
+  return FL_OK;
+}
+
 /* Whether the outs of a call are the values that it returns. They are what the kernel writes, so they must not be constants, which may lie in
  * read-only memory. */
 static fl_status fl_check_outs(const fl_plan *plan, uint32_t at, uint32_t op, fl_vector args, fl_error *error) {
@@ -210,6 +254,9 @@ static fl_status fl_check_outs(const fl_plan *plan, uint32_t at, uint32_t op, fl
       if (fl_is_constant_value(plan, item)) {
         return fl_bad_instruction(plan, at, constant, error);
       }
+      if (i < MAX_OVERLAPS && fl_check_overlap(plan, at, item, args, error) != FL_OK) {
+        return FL_INVALID_PROGRAM;
+      }
     }
     return FL_OK;
   }
@@ -225,7 +272,7 @@ static fl_status fl_check_outs(const fl_plan *plan, uint32_t at, uint32_t op, fl
   if (strcmp(name, "executorch_prim::et_copy_index") == 0 && fl_is_constant_value(plan, first)) {
     return fl_bad_instruction(plan, at, constant, error);
   }
-  return FL_OK;
+  return kind == VALUE_TENSOR ? fl_check_overlap(plan, at, last, args, error) : FL_OK;
 }
 
 static fl_status fl_check_call(const fl_plan *plan, uint32_t at, uint8_t kind, uint32_t table, fl_error *error) {

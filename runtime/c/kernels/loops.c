@@ -280,7 +280,7 @@ fl_status fl_map_run(fl_context *context, fl_tensor *out, const fl_tensor *const
   static void name(size_t n, void *out, const void *const *in, const fl_parameter *parameters) {                    \
     (void)parameters;                                                                                               \
     if (out != in[0]) {                                                                                             \
-      memcpy(out, in[0], n * sizeof(T));                                                                            \
+      memmove(out, in[0], n * sizeof(T));                                                                            \
     }                                                                                                               \
   }
 COPY_SPAN(copy_f32, float)

@@ -48,7 +48,7 @@ void fl_splat(size_t n, size_t element, void *to, const void *from) {
 void fl_copy_strided(size_t n, size_t element, char *to, int64_t to_stride, const char *from, int64_t from_stride) {
   if (to_stride == (int64_t)element && from_stride == (int64_t)element) {
     if (to != from) {
-      memcpy(to, from, n * element);
+      memmove(to, from, n * element);
     }
     return;
   }
