@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
 from xdsl.ir import Operation
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -119,6 +119,15 @@ def print_module(module: ModuleOp, *, generic: bool = False, locations: bool = F
     return stream.getvalue()
 
 
+def blobs_in(op: Operation) -> list[BlobAttr]:
+    """The blobs that an operation's properties name, those inside of dictionaries among them."""
+    found: list[BlobAttr] = []
+    for value in op.properties.values():
+        items = value.data.values() if isinstance(value, DictionaryAttr) else (value,)
+        found += [item for item in items if isinstance(item, BlobAttr)]
+    return found
+
+
 _SAFETENSORS = {"bool": "BOOL", "uint8": "U8", "bfloat16": "BF16"}
 
 
@@ -130,6 +139,9 @@ def save_weights(module: ModuleOp, blobs: BlobStore, path: str | PathLike[str]) 
             row = dtype_of(element_of(op.type))
             letter = {0: "", 1: "I", 2: "F"}[row.category] if not row.torch.startswith("u") else "U"
             entries.append((op.value, _SAFETENSORS.get(row.torch, f"{letter}{row.size * 8}"), shape_of(op.type)))
+            continue
+        for blob in blobs_in(op):
+            entries.append((blob, "U8", (len(blobs.get(blob)),)))
     if entries:
         blobs.save(path, entries)
     return bool(entries)
