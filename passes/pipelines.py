@@ -16,12 +16,17 @@ from flambeau.passes.convert_edge_to_exec import ConvertEdgeToExecPass
 from flambeau.passes.convert_edge_to_fused import ConvertEdgeToFusedPass
 from flambeau.passes.cse import CsePass
 from flambeau.passes.decompose_aten import DecomposeAtenPass
+from flambeau.passes.elide_views import ElideViewsPass
 from flambeau.passes.fold_batch_norm import FoldBatchNormPass
 from flambeau.passes.fold_constants import FoldConstantsPass
 from flambeau.passes.fuse_epilogues import FuseEpiloguesPass
 from flambeau.passes.fuse_rms_norm import FuseRmsNormPass
+from flambeau.passes.place_concat import PlaceConcatPass
+from flambeau.passes.plan_memory import PlanMemoryPass
 from flambeau.passes.propagate_layouts import PropagateLayoutsPass
 from flambeau.passes.remove_dead_code import RemoveDeadCodePass
+from flambeau.passes.reuse_storage import ReuseStoragePass
+from flambeau.passes.verify_plan import VerifyPlanPass
 
 
 @dataclass(frozen=True)
@@ -93,12 +98,18 @@ def edge_to_exec(options: PipelineOptions) -> Sequence[ModulePass]:
     """From values to storage: kernel calls that write into slots."""
     return [
         ConvertEdgeToExecPass(target=options.target),
+        # What only renames bytes costs nothing from here on.
+        ElideViewsPass(target=options.target),
+        PlaceConcatPass(),
+        # Last, because it merges lifetimes that the passes above still split.
+        ReuseStoragePass(),
+        RemoveDeadCodePass(),
     ]
 
 
 def plan_memory(options: PipelineOptions) -> Sequence[ModulePass]:
-    """Every slot gets its place, and an independent check."""
-    return []
+    """Every slot gets its place, and an independent check of the result."""
+    return [PlanMemoryPass(), VerifyPlanPass()]
 
 
 def compile_pipeline(options: PipelineOptions) -> Sequence[ModulePass]:
