@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.literals import TensorListOp
 from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.exec.slots import TensorOp, nbytes, root_of
+from flambeau.dialects.exec.slots import ReuseOp, TensorOp, nbytes, root_of
 from flambeau.dialects.types import shape_of, tensor_type
 from flambeau.passes.storage.classes import MethodStorage
 from flambeau.passes.storage.reinterpretation import Cut, cut_offset, is_static, literal
@@ -60,10 +60,12 @@ def _place(op: CallOp, storage: MethodStorage) -> bool:
     for slot, offset in found:
         root, inner = root_of(slot)
         part = storage[slot]
-        # Whatever shares the memory of a part must hold just this part, from one write by an instruction on.
+        # Whatever shares the memory of a part must hold just this part, written by instructions before the call only.
         if not isinstance(root.owner, TensorOp) or inner or nbytes(root.type) != nbytes(slot.type) or root in roots or part is whole:
             return False
-        if len(part.writes) != 1 or not 0 < part.writes[0] < time:
+        if not part.writes or not 0 < part.writes[0] <= part.writes[-1] < time:
+            return False
+        if any(isinstance(member.owner, ReuseOp) for member in part.members):
             return False
         roots[root] = offset
     parts = [storage[root] for root in roots]

@@ -1,0 +1,123 @@
+// RUN: flambeau-opt %s --split-input-file --verify-diagnostics -p plan-memory,verify-plan | filecheck %s
+// RUN: flambeau-opt %s --split-input-file --verify-diagnostics -p 'plan-memory{algorithm=naive alignment=64 arena=2},verify-plan' | filecheck %s --check-prefix NAIVE
+// RUN: flambeau-opt %s --split-input-file --verify-diagnostics -p 'plan-memory,plan-memory{algorithm=greedy},verify-plan' | filecheck %s --check-prefix GREEDY
+// RUN: not flambeau-opt %s -p 'plan-memory{alignment=24}' 2>&1 | filecheck %s --check-prefix ALIGNMENT
+// RUN: not flambeau-opt %s -p 'plan-memory{algorithm=magic}' 2>&1 | filecheck %s --check-prefix ALGORITHM
+// RUN: not flambeau-opt %s -p 'plan-memory{arena=0}' 2>&1 | filecheck %s --check-prefix ARENA
+
+// ALIGNMENT: error: plan-memory: alignment must be a power of two, got 24
+// ALGORITHM: error: plan-memory: there is no planning algorithm 'magic'; there are best, first-fit, best-fit, greedy, naive
+// ARENA: error: plan-memory: arenas count from 1, got 0
+
+// Two places suffice for a chain.
+// CHECK-LABEL: exec.method @chain {arenas = [64], "flambeau.arena_lower_bound" = 64 : i64, "flambeau.arena_algorithm" = "first-fit by size"} {
+// NAIVE-LABEL: exec.method @chain {arenas = [0, 256], "flambeau.arena_lower_bound" = 128 : i64, "flambeau.arena_algorithm" = "naive"} {
+// GREEDY-LABEL: exec.method @chain {arenas = [64], "flambeau.arena_lower_bound" = 64 : i64, "flambeau.arena_algorithm" = "greedy"} {
+exec.method @chain {} {
+  // CHECK-NEXT: %x = exec.tensor {arena = 1, offset = [[FIRST:[0-9]+]]} : tensor<7xf32>
+  // NAIVE-NEXT: %x = exec.tensor {arena = 2, offset = 0} : tensor<7xf32>
+  %x = exec.tensor : tensor<7xf32>
+  // CHECK-NEXT: %a = exec.tensor {arena = 1, offset = [[SECOND:[0-9]+]]} : tensor<7xf32>
+  // NAIVE-NEXT: %a = exec.tensor {arena = 2, offset = 64} : tensor<7xf32>
+  %a = exec.tensor : tensor<7xf32>
+  // CHECK-NEXT: %b = exec.tensor {arena = 1, offset = [[FIRST]]} : tensor<7xf32>
+  %b = exec.tensor : tensor<7xf32>
+  // CHECK-NEXT: %c = exec.tensor {arena = 1, offset = [[SECOND]]} : tensor<7xf32>
+  %c = exec.tensor : tensor<7xf32>
+  // CHECK-NEXT: %nowhere = exec.tensor : tensor<7xf32>
+  %nowhere = exec.tensor : tensor<7xf32>
+  exec.call "aten::relu.out"(%x) outs(%a)
+  exec.call "aten::relu.out"(%a) outs(%b)
+  exec.call "aten::relu.out"(%b) outs(%c)
+  exec.return inputs(%x) outputs(%c)
+}
+
+// -----
+
+// State lives always, views and reuses with their source, inputs until they are read, outputs from when they are written.
+// CHECK-LABEL: exec.method @lifetimes {arenas = [80], "flambeau.arena_lower_bound" = 80
+ml_program.global private mutable @state : tensor<4xf32>
+ml_program.global private @w(#ml_program.blob<"w", "0123456789abcdef">) : tensor<4xf32>
+exec.method @lifetimes {} {
+  %x = exec.tensor : tensor<8xf32>
+  // CHECK: %s = exec.state @state {arena = 1, offset = {{[0-9]+}}} : tensor<4xf32>
+  %s = exec.state @state : tensor<4xf32>
+  // CHECK-NEXT: %w = exec.constant @w : tensor<4xf32>
+  %w = exec.constant @w : tensor<4xf32>
+  // CHECK-NEXT: %a = exec.tensor {arena = 1, offset = {{[0-9]+}}} : tensor<8xf32>
+  %a = exec.tensor : tensor<8xf32>
+  // CHECK-NEXT: %v = exec.view %a {offset = 16} : tensor<4xf32>
+  %v = exec.view %a {offset = 16} : tensor<4xf32>
+  // CHECK-NEXT: %r = exec.reuse %v : tensor<4xf32>
+  %r = exec.reuse %v : tensor<4xf32>
+  %no = exec.bool false
+  %y = exec.tensor : tensor<4xf32>
+  exec.call "aten::relu.out"(%x) outs(%a)
+  exec.call "aten::mul.out"(%v, %w) outs(%r)
+  exec.call "aten::mul.out"(%r, %s) outs(%y)
+  exec.call "aten::copy_"(%s, %y, %no) returns(%s)
+  exec.return inputs(%x) outputs(%y)
+}
+
+// -----
+
+// What a loop reads again, and what is read after it, lives through it; what each round writes first does not.
+// CHECK-LABEL: exec.method @loop {arenas = [80], "flambeau.arena_lower_bound" = 80
+exec.method @loop {} {
+  // CHECK-NEXT: %x = exec.tensor {arena = 1, offset = {{[0-9]+}}} : tensor<4xf32>
+  %x = exec.tensor : tensor<4xf32>
+  %c = exec.tensor : tensor<1xi1>
+  // CHECK: %a = exec.tensor {arena = 1, offset = [[A:[0-9]+]]} : tensor<4xf32>
+  %a = exec.tensor : tensor<4xf32>
+  %b = exec.tensor : tensor<4xf32>
+  // CHECK: %d = exec.tensor {arena = 1, offset = [[A]]} : tensor<4xf32>
+  %d = exec.tensor : tensor<4xf32>
+  %y = exec.tensor : tensor<4xf32>
+  exec.label @again
+  exec.call "aten::relu.out"(%x) outs(%a)
+  exec.call "aten::neg.out"(%a) outs(%b)
+  exec.call "aten::neg.out"(%b) outs(%d)
+  exec.call "aten::neg.out"(%d) outs(%y)
+  exec.jump_false %c, @again
+  exec.return inputs(%x, %c) outputs(%y)
+}
+
+// -----
+
+// What a round reads before it writes it comes from the round before; what only one branch writes may do so too.
+// CHECK-LABEL: exec.method @carried {arenas = [96], "flambeau.arena_lower_bound" = 96
+exec.method @carried {} {
+  %c = exec.tensor : tensor<1xi1>
+  %sum = exec.tensor : tensor<4xf32>
+  %a = exec.tensor : tensor<4xf32>
+  %b = exec.tensor : tensor<4xf32>
+  %d = exec.tensor : tensor<4xf32>
+  %e = exec.tensor : tensor<4xf32>
+  exec.label @again
+  exec.call "aten::neg.out"(%sum) outs(%a)
+  exec.call "aten::neg.out"(%a) outs(%b)
+  exec.call "aten::neg.out"(%b) outs(%sum)
+  exec.jump_false %c, @skip
+  exec.call "aten::neg.out"(%sum) outs(%d)
+  exec.label @skip
+  exec.call "aten::neg.out"(%d) outs(%e)
+  exec.jump_false %c, @again
+  exec.return inputs(%c, %sum) outputs(%e)
+}
+
+// -----
+
+// A tensor that takes over another's storage keeps it alive, however long it lives.
+// CHECK-LABEL: exec.method @moved {arenas = [64]
+exec.method @moved {} {
+  %x = exec.tensor : tensor<4xf32>
+  %a = exec.tensor : tensor<4xf32>
+  %b = exec.tensor : tensor<4xf32>
+  %d = exec.tensor : tensor<4xf32>
+  %y = exec.tensor : tensor<4xf32>
+  exec.call "aten::neg.out"(%x) outs(%a)
+  exec.move %a, %b
+  exec.call "aten::neg.out"(%x) outs(%d)
+  exec.call "aten::neg.out"(%b) outs(%y)
+  exec.return inputs(%x) outputs(%y, %d)
+}

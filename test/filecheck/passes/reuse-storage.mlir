@@ -1,0 +1,78 @@
+// RUN: flambeau-opt %s -p reuse-storage | filecheck %s
+// RUN: flambeau-opt %s -p reuse-storage,plan-memory,verify-plan | filecheck %s --check-prefix PLAN
+
+ml_program.global private @w(#ml_program.blob<"w", "0123456789abcdef">) : tensor<4xf32>
+ml_program.global private mutable @state : tensor<4xf32>
+
+// A chain of elementwise calls happens in one place, the input's.
+// PLAN-LABEL: exec.method @chain {arenas = [16]
+// CHECK-LABEL: exec.method @chain {} {
+exec.method @chain {} {
+  // CHECK-NEXT: %x = exec.tensor : tensor<4xf32>
+  %x = exec.tensor : tensor<4xf32>
+  // CHECK-NEXT: %a = exec.reuse %x : tensor<4xf32>
+  %a = exec.tensor : tensor<4xf32>
+  // CHECK-NEXT: %one = exec.int 1
+  %one = exec.int 1
+  // CHECK-NEXT: %b = exec.reuse %a : tensor<4xf32>
+  %b = exec.tensor : tensor<4xf32>
+  // CHECK-NEXT: exec.call "aten::relu.out"(%x) outs(%a)
+  exec.call "aten::relu.out"(%x) outs(%a)
+  // CHECK-NEXT: exec.call "aten::add.out"(%a, %a, %one) outs(%b)
+  exec.call "aten::add.out"(%a, %a, %one) outs(%b)
+  exec.return inputs(%x) outputs(%b)
+}
+
+// The second operand's storage will do when the first lives on.
+// CHECK-LABEL: exec.method @second
+exec.method @second {} {
+  %x = exec.tensor : tensor<4xf32>
+  %one = exec.int 1
+  %a = exec.tensor : tensor<4xf32>
+  // CHECK: %b = exec.reuse %a : tensor<4xf32>
+  %b = exec.tensor : tensor<4xf32>
+  // CHECK-NEXT: %c = exec.reuse %x : tensor<4xf32>
+  %c = exec.tensor : tensor<4xf32>
+  exec.call "aten::mm.out"(%x, %x) outs(%a)
+  exec.call "aten::add.out"(%x, %a, %one) outs(%b)
+  exec.call "aten::mul.out"(%x, %b) outs(%c)
+  exec.return inputs(%x) outputs(%b, %c)
+}
+
+// Not the storage of constants, state, what is returned or read later, of another shape or type, or by kernels that look back.
+// CHECK-LABEL: exec.method @kept
+// CHECK-NOT: exec.reuse
+// CHECK: exec.return
+exec.method @kept {} {
+  %x = exec.tensor : tensor<4xf32>
+  %i = exec.tensor : tensor<4xi64>
+  %w = exec.constant @w : tensor<4xf32>
+  %s = exec.state @state : tensor<4xf32>
+  %one = exec.int 1
+  %a = exec.tensor : tensor<4xf32>
+  %b = exec.tensor : tensor<4xf32>
+  %c = exec.tensor : tensor<4xf32>
+  %d = exec.tensor : tensor<4x4xf32>
+  %e = exec.tensor : tensor<4xf32>
+  %f = exec.tensor : tensor<4x4xf32>
+  exec.call "aten::neg.out"(%w) outs(%a)
+  exec.call "aten::neg.out"(%s) outs(%b)
+  exec.call "aten::neg.out"(%a) outs(%c)
+  exec.call "aten::mm.out"(%x, %x) outs(%d)
+  exec.call "aten::add.out"(%x, %i, %one) outs(%e)
+  exec.call "aten::mm.out"(%d, %d) outs(%f)
+  exec.call "aten::neg.out"(%x) outs(%b)
+  exec.return inputs(%x, %i) outputs(%a, %b, %c, %e, %f)
+}
+
+// Not while the same memory is read in another way: here as a row that is broadcast.
+// CHECK-LABEL: exec.method @broadcast
+exec.method @broadcast {} {
+  %x = exec.tensor : tensor<4x4xf32>
+  %row = exec.view %x {offset = 16} : tensor<4xf32>
+  %one = exec.int 1
+  // CHECK: %y = exec.tensor : tensor<4x4xf32>
+  %y = exec.tensor : tensor<4x4xf32>
+  exec.call "aten::add.out"(%x, %row, %one) outs(%y)
+  exec.return inputs(%x) outputs(%y)
+}
