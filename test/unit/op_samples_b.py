@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from op_samples import Samples
-from op_samples_images import IMAGES
 from sample_tensors import Sample, f32, floats, i64, lists, mask, shapes
 
 VIEW: dict[str, Samples] = {
@@ -353,6 +352,6 @@ CONTRACTION: dict[str, Samples] = {
     "pdist": floats(((4, 3), 2.0)),
 }
 
-ATEN = {**VIEW, **SHAPE, **SPLIT, **CONCAT, **MATMUL, **PAD, **ATTENTION, **INDEX, **SORT, **RNN, **CONTRACTION, **IMAGES}
+ATEN = {**VIEW, **SHAPE, **SPLIT, **CONCAT, **MATMUL, **PAD, **ATTENTION, **INDEX, **SORT, **RNN, **CONTRACTION}
 SAMPLES: dict[str, Samples] = {f"aten.{name}": samples for name, samples in ATEN.items()}
 """Generators by full operator name."""

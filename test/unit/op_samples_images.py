@@ -176,4 +176,5 @@ UPSAMPLE: dict[str, Samples] = {
     "grid_sampler": lambda rng: [(f32(rng, 2, 3, 5, 4), f32(rng, 2, 3, 6, 2), 0, 0, False)],
 }
 
-IMAGES: dict[str, Samples] = {**CONVOLUTION, **NORM, **POOL, **UPSAMPLE}
+SAMPLES: dict[str, Samples] = {f"aten.{name}": samples for group in (CONVOLUTION, NORM, POOL, UPSAMPLE) for name, samples in group.items()}
+"""Generators by full operator name."""
