@@ -43,32 +43,16 @@ def infer_sharing(method: MethodOp) -> None:
     written = {slot for op in method.instructions for slot in reads_and_writes(op)[1]}
     for _ in range(ROUNDS):
         sort_declarations(method)
-        # The slots that stand for those of a conflict, once these have been replaced.
-        current: dict[SSAValue, SSAValue] = {}
-        changed = False
+        round = _Round(method)
         for conflict in ContentAnalysis(method).run():
-            slot = _current(conflict.slot, current)
             if conflict.fault is Fault.OVERLAP and conflict.other is not None:
-                changed |= _make_reuse(slot, _current(conflict.other, current), current)
+                round.make_reuse(conflict.slot, conflict.other)
             elif conflict.fault in (Fault.BROKEN, Fault.LOST) and conflict.slot not in written:
-                owners = [_current(owner, current) for owner in conflict.owners]
-                changed |= _make_views([slot, *owners], current)
-        if not changed:
+                round.make_views([conflict.slot, *conflict.owners])
+        if not round.replaced:
             return
-        written = {_current(slot, current) for slot in written}
+        written = {round.now(slot) for slot in written}
     sort_declarations(method)
-
-
-def _current(slot: SSAValue, current: dict[SSAValue, SSAValue]) -> SSAValue:
-    while slot in current:
-        slot = current[slot]
-    return slot
-
-
-def _replace(op: TensorOp, new: ViewOp | ReuseOp, current: dict[SSAValue, SSAValue]) -> None:
-    new.attributes, new.location, new.slot.name_hint = op.attributes, op.location, op.slot.name_hint
-    current[op.slot] = new.slot
-    Rewriter.replace_op(op, new)
 
 
 def _base(slot: SSAValue) -> SSAValue:
@@ -78,32 +62,46 @@ def _base(slot: SSAValue) -> SSAValue:
     return slot
 
 
-def _make_views(slots: Iterable[SSAValue], current: dict[SSAValue, SSAValue]) -> bool:
-    """Makes views of the largest of `slots` of those that lie within it; returns whether there were any."""
-    bases = [base for base in dict.fromkeys(map(_base, slots)) if place_of(base) is not None]
-    if not bases:
-        return False
-    # Only plain tensors can become views; of equals, one that cannot is the base, else the first.
-    root = max(bases, key=lambda base: (nbytes(base.type), not isinstance(base.owner, TensorOp)))
-    changed = False
-    for base in bases:
-        if base is root or not isinstance(base.owner, TensorOp) or _depends(root, base):
-            continue
-        inner, outer = place_of(base), place_of(root)
-        if inner is not None and outer is not None and _contains(root, base):
-            _replace(base.owner, ViewOp(root, base.type, inner[1] - outer[1]), current)
-            changed = True
-    return changed
+class _Round:
+    """New declarations for some slots of a method. Conflicts may still speak of the old ones."""
 
+    def __init__(self, method: MethodOp):
+        self.position: dict[SSAValue, int] = {op.results[0]: index for index, op in enumerate(method.slots)}
+        self.replaced: dict[SSAValue, SSAValue] = {}
 
-def _make_reuse(slot: SSAValue, source: SSAValue, current: dict[SSAValue, SSAValue]) -> bool:
-    """Makes `slot` a reuse of `source` if it starts where that does."""
-    if not isinstance(slot.owner, TensorOp) or _depends(source, slot):
-        return False
-    if place_of(slot) != place_of(source) or nbytes(slot.type) > nbytes(source.type):
-        return False
-    _replace(slot.owner, ReuseOp(source, slot.type), current)
-    return True
+    def now(self, slot: SSAValue) -> SSAValue:
+        """The slot that stands for `slot`."""
+        while slot in self.replaced:
+            slot = self.replaced[slot]
+        return slot
+
+    def make_views(self, slots: Iterable[SSAValue]) -> None:
+        """Makes views of the largest of `slots` of those that lie within it."""
+        bases = [base for base in dict.fromkeys(_base(self.now(slot)) for slot in slots) if place_of(base) is not None]
+        if not bases:
+            return
+        # Only plain tensors can become views; of equals, one that cannot is the root, else the first.
+        root = max(bases, key=lambda base: (nbytes(base.type), not isinstance(base.owner, TensorOp), -self.position[base]))
+        for base in bases:
+            inner, outer = place_of(base), place_of(root)
+            if base is root or inner is None or outer is None or not _contains(root, base):
+                continue
+            if isinstance(base.owner, TensorOp) and not _depends(root, base):
+                self._replace(base.owner, ViewOp(root, base.type, inner[1] - outer[1]))
+
+    def make_reuse(self, slot: SSAValue, source: SSAValue) -> None:
+        """Makes `slot` a reuse of `source` if it starts where that does."""
+        slot, source = self.now(slot), self.now(source)
+        if not isinstance(slot.owner, TensorOp) or _depends(source, slot):
+            return
+        if place_of(slot) == place_of(source) and nbytes(slot.type) <= nbytes(source.type):
+            self._replace(slot.owner, ReuseOp(source, slot.type))
+
+    def _replace(self, op: TensorOp, new: ViewOp | ReuseOp) -> None:
+        new.attributes, new.location, new.slot.name_hint = op.attributes, op.location, op.slot.name_hint
+        self.position[new.slot] = self.position[op.slot]
+        self.replaced[op.slot] = new.slot
+        Rewriter.replace_op(op, new)
 
 
 def _depends(slot: SSAValue, on: SSAValue) -> bool:
