@@ -1,0 +1,360 @@
+"""Quantised numbers: q = clamp(round(x / scale) + zero_point), x ≈ (q - zero_point) * scale."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import f32, i8, i16, i32
+from xdsl.ir import Attribute
+
+from flambeau.dialects.aten.families import chosen_element
+from flambeau.dialects.aten.numerics import cast_to
+from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.row import SchemaOp, row
+from flambeau.dialects.types import Tensor, dtype_of, element_of, is_float, normalize_dim, numel, shape_of, tensor, ui8, ui16
+
+RANGES: dict[Attribute, tuple[int, int]] = {
+    ui8: (0, 255),
+    i8: (-128, 127),
+    ui16: (0, 65535),
+    i16: (-(2**15), 2**15 - 1),
+    i32: (-(2**31), 2**31 - 1),
+}
+"""The element types of quantised tensors, and what they hold."""
+
+
+def quantized_element(dtype: Attribute, quant_min: int | None = None, quant_max: int | None = None) -> Attribute:
+    """The element type of a quantised tensor. Raises TypeError or ValueError when it or the range does not fit."""
+    element = chosen_element(dtype, dtype)
+    if element not in RANGES:
+        raise TypeError(f"a quantised tensor cannot have elements of {dtype_of(element).torch}")
+    low, high = RANGES[element]
+    if quant_min is not None and quant_max is not None and not low <= quant_min <= quant_max <= high:
+        raise ValueError(f"the range {quant_min} to {quant_max} does not fit {dtype_of(element).torch}")
+    return element
+
+
+def require_float(x: Tensor) -> None:
+    """Raises TypeError unless the elements are floats."""
+    if not is_float(element_of(x)):
+        raise TypeError(f"only floats are quantised, got {dtype_of(element_of(x)).torch}")
+
+
+def require_dtype(x: Tensor, dtype: Attribute) -> None:
+    """Raises TypeError unless the elements have the declared type."""
+    if element_of(x) != chosen_element(dtype, dtype):
+        raise TypeError(f"the tensor has elements of {dtype_of(element_of(x)).torch}, its declared type is {dtype}")
+
+
+def require_scalar(name: str, x: Tensor) -> None:
+    """Raises ValueError unless there is one element."""
+    if numel(x) != 1:
+        raise ValueError(f"{name} must have one element, got shape {list(shape_of(x))}")
+
+
+def quantize(x: Array, scale: Any, zero_point: Any, quant_min: int, quant_max: int, dtype: Attribute) -> Array:
+    """The numbers quantised, rounding halves to even before the zero point is added."""
+    wide = x if x.dtype.name == "float64" else x.astype(np.float32)
+    return cast_to(np.clip(np.rint(wide * scale) + zero_point, quant_min, quant_max), chosen_element(dtype, dtype))
+
+
+@row(
+    "quant",
+    "quantized_decomposed",
+    "quantize_per_tensor(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype) -> Tensor",
+)
+class QuantizePerTensorOp(SchemaOp):
+    """The tensor quantised with one scale and zero point."""
+
+    @staticmethod
+    def infer(x: Tensor, scale: float, zero_point: int, quant_min: int, quant_max: int, dtype: Attribute) -> Tensor:
+        require_float(x)
+        return tensor(quantized_element(dtype, quant_min, quant_max), shape_of(x))
+
+    @staticmethod
+    def numpy(x: Array, scale: float, zero_point: int, quant_min: int, quant_max: int, dtype: Attribute) -> Array:
+        return quantize(x, np.float32(1.0 / scale), np.float32(zero_point), quant_min, quant_max, dtype)
+
+
+@row(
+    "quant",
+    "quantized_decomposed",
+    "quantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max, ScalarType dtype) -> Tensor",
+)
+class QuantizePerTensorTensorOp(SchemaOp):
+    """The tensor quantised with one scale and zero point, which are tensors."""
+
+    @staticmethod
+    def infer(x: Tensor, scale: Tensor, zero_point: Tensor, quant_min: int, quant_max: int, dtype: Attribute) -> Tensor:
+        require_float(x)
+        require_scalar("scale", scale)
+        require_scalar("zero_point", zero_point)
+        return tensor(quantized_element(dtype, quant_min, quant_max), shape_of(x))
+
+    @staticmethod
+    def numpy(x: Array, scale: Array, zero_point: Array, quant_min: int, quant_max: int, dtype: Attribute) -> Array:
+        return QuantizePerTensorOp.numpy(x, scale.item(), zero_point.item(), quant_min, quant_max, dtype)
+
+
+@row(
+    "quant",
+    "quantized_decomposed",
+    "dequantize_per_tensor(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype, *, "
+    "ScalarType? out_dtype=None) -> Tensor",
+)
+class DequantizePerTensorOp(SchemaOp):
+    """The numbers that a tensor quantised with one scale and zero point stands for."""
+
+    @staticmethod
+    def infer(
+        x: Tensor, scale: float, zero_point: int, quant_min: int, quant_max: int, dtype: Attribute, out_dtype: Attribute | None
+    ) -> Tensor:
+        require_dtype(x, quantized_element(dtype))
+        return tensor(chosen_element(out_dtype, f32), shape_of(x))
+
+    @staticmethod
+    def numpy(
+        x: Array, scale: float, zero_point: int, quant_min: int, quant_max: int, dtype: Attribute, out_dtype: Attribute | None
+    ) -> Array:
+        wide = cast_to(x, chosen_element(out_dtype, f32))
+        return ((wide - wide.dtype.type(zero_point)) * wide.dtype.type(scale)).astype(wide.dtype)
+
+
+@row(
+    "quant",
+    "quantized_decomposed",
+    "dequantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max, ScalarType dtype, *, "
+    "ScalarType? out_dtype=None) -> Tensor",
+)
+class DequantizePerTensorTensorOp(SchemaOp):
+    """The numbers that a tensor quantised with one scale and zero point, which are tensors, stands for."""
+
+    @staticmethod
+    def infer(
+        x: Tensor, scale: Tensor, zero_point: Tensor, quant_min: int, quant_max: int, dtype: Attribute, out_dtype: Attribute | None
+    ) -> Tensor:
+        require_scalar("scale", scale)
+        require_scalar("zero_point", zero_point)
+        return DequantizePerTensorOp.infer(x, 1.0, 0, quant_min, quant_max, dtype, out_dtype)
+
+    @staticmethod
+    def numpy(
+        x: Array, scale: Array, zero_point: Array, quant_min: int, quant_max: int, dtype: Attribute, out_dtype: Attribute | None
+    ) -> Array:
+        return DequantizePerTensorOp.numpy(x, scale.item(), zero_point.item(), quant_min, quant_max, dtype, out_dtype)
+
+
+def along(parameter: Array, rank: int, axis: int) -> Array:
+    """A vector so that it broadcasts along one dimension."""
+    return parameter.reshape([-1 if dim == axis else 1 for dim in range(rank)])
+
+
+def require_per_channel(x: Tensor, axis: int, *parameters: Tensor | None) -> None:
+    """Raises ValueError unless the parameters have one entry per entry of dimension `axis`."""
+    extent = shape_of(x)[normalize_dim(axis, len(shape_of(x)))]
+    for parameter in parameters:
+        if parameter is not None and shape_of(parameter) != (extent,):
+            raise ValueError(f"scales and zero points must have shape [{extent}], got {list(shape_of(parameter))}")
+
+
+@row(
+    "quant",
+    "quantized_decomposed",
+    "quantize_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, int quant_min, int quant_max, ScalarType dtype) -> "
+    "Tensor",
+)
+class QuantizePerChannelOp(SchemaOp):
+    """The tensor quantised with one scale and zero point per entry of a dimension."""
+
+    @staticmethod
+    def infer(x: Tensor, scales: Tensor, zero_points: Tensor, axis: int, quant_min: int, quant_max: int, dtype: Attribute) -> Tensor:
+        require_float(x)
+        require_per_channel(x, axis, scales, zero_points)
+        return tensor(quantized_element(dtype, quant_min, quant_max), shape_of(x))
+
+    @staticmethod
+    def numpy(x: Array, scales: Array, zero_points: Array, axis: int, quant_min: int, quant_max: int, dtype: Attribute) -> Array:
+        dim = normalize_dim(axis, x.ndim)
+        inverse = along(scales.dtype.type(1) / scales, x.ndim, dim)
+        return quantize(x, inverse, along(zero_points, x.ndim, dim).astype(inverse.dtype), quant_min, quant_max, dtype)
+
+
+@row(
+    "quant",
+    "quantized_decomposed",
+    "dequantize_per_channel(Tensor input, Tensor scales, Tensor? zero_points, int axis, int quant_min, int quant_max, ScalarType dtype, "
+    "*, ScalarType? out_dtype=None) -> Tensor",
+)
+class DequantizePerChannelOp(SchemaOp):
+    """The numbers that a tensor quantised with one scale and zero point per entry of a dimension stands for."""
+
+    @staticmethod
+    def infer(
+        x: Tensor,
+        scales: Tensor,
+        zero_points: Tensor | None,
+        axis: int,
+        quant_min: int,
+        quant_max: int,
+        dtype: Attribute,
+        out_dtype: Attribute | None,
+    ) -> Tensor:
+        require_dtype(x, quantized_element(dtype, quant_min, quant_max))
+        require_per_channel(x, axis, scales, zero_points)
+        return tensor(chosen_element(out_dtype, f32), shape_of(x))
+
+    @staticmethod
+    def numpy(
+        x: Array,
+        scales: Array,
+        zero_points: Array | None,
+        axis: int,
+        quant_min: int,
+        quant_max: int,
+        dtype: Attribute,
+        out_dtype: Attribute | None,
+    ) -> Array:
+        dim = normalize_dim(axis, x.ndim)
+        return dequantize(x, along(scales, x.ndim, dim), None if zero_points is None else along(zero_points, x.ndim, dim), out_dtype)
+
+
+def dequantize(x: Array, scales: Array, zero_points: Array | None, dtype: Attribute | None) -> Array:
+    """(x - zero_points) * scales, in the type of the scales, then as floats of `dtype` (float32 when absent)."""
+    whole = x if zero_points is None else x.astype(np.int64) - zero_points
+    return cast_to(whole.astype(scales.dtype) * scales, chosen_element(dtype, f32))
+
+
+def require_per_token(x: Tensor, *parameters: Tensor) -> None:
+    """Raises ValueError unless the parameters have one entry per vector along the last dimension."""
+    shape = shape_of(x)
+    for parameter in parameters:
+        if shape_of(parameter) not in ((*shape[:-1], 1), shape[:-1]) or len(shape_of(parameter)) != len(shape):
+            raise ValueError(f"scales and zero points must have shape {[*shape[:-1], 1]}, got {list(shape_of(parameter))}")
+
+
+@row(
+    "quant",
+    "quantized_decomposed",
+    "quantize_per_token(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype) -> Tensor",
+)
+class QuantizePerTokenOp(SchemaOp):
+    """The tensor quantised with one scale and zero point per vector along the last dimension; the zero point is added before rounding."""
+
+    @staticmethod
+    def infer(x: Tensor, scales: Tensor, zero_points: Tensor, quant_min: int, quant_max: int, dtype: Attribute) -> Tensor:
+        require_float(x)
+        require_per_token(x, scales, zero_points)
+        return tensor(quantized_element(dtype, quant_min, quant_max), shape_of(x))
+
+    @staticmethod
+    def numpy(x: Array, scales: Array, zero_points: Array, quant_min: int, quant_max: int, dtype: Attribute) -> Array:
+        scaled = x * (scales.dtype.type(1) / scales)
+        return cast_to(np.clip(np.rint(scaled + zero_points.astype(scaled.dtype)), quant_min, quant_max), chosen_element(dtype, dtype))
+
+
+@row(
+    "quant",
+    "quantized_decomposed",
+    "dequantize_per_token(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype, "
+    "ScalarType output_dtype) -> Tensor",
+)
+class DequantizePerTokenOp(SchemaOp):
+    """The numbers that a tensor quantised with one scale and zero point per vector along the last dimension stands for."""
+
+    @staticmethod
+    def infer(
+        x: Tensor, scales: Tensor, zero_points: Tensor, quant_min: int, quant_max: int, dtype: Attribute, output_dtype: Attribute
+    ) -> Tensor:
+        require_dtype(x, quantized_element(dtype, quant_min, quant_max))
+        require_per_token(x, scales, zero_points)
+        return tensor(chosen_element(output_dtype, f32), shape_of(x))
+
+    @staticmethod
+    def numpy(
+        x: Array, scales: Array, zero_points: Array, quant_min: int, quant_max: int, dtype: Attribute, output_dtype: Attribute
+    ) -> Array:
+        return dequantize(x, scales, zero_points, output_dtype)
+
+
+def group_count(shape: Sequence[int], group_size: int) -> int:
+    """The number of groups of a matrix. Raises ValueError."""
+    if len(shape) != 2 or group_size < 2 or shape[1] % group_size:
+        raise ValueError(f"the rows of shape {list(shape)} do not divide into groups of {group_size}, at least 2")
+    return shape[0] * (shape[1] // group_size)
+
+
+def require_per_group(x: Tensor, group_size: int, *parameters: Tensor | None) -> None:
+    """Raises ValueError unless the parameters have one entry per group."""
+    count = group_count(shape_of(x), group_size)
+    for parameter in parameters:
+        if parameter is not None and numel(parameter) != count:
+            raise ValueError(f"scales and zero points must have {count} elements, got shape {list(shape_of(parameter))}")
+
+
+@row(
+    "quant",
+    "quantized_decomposed",
+    "quantize_per_channel_group(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype, "
+    "int group_size) -> Tensor",
+)
+class QuantizePerChannelGroupOp(SchemaOp):
+    """A matrix quantised with one scale and zero point per group of neighbours in a row; the zero point is added before rounding."""
+
+    @staticmethod
+    def infer(x: Tensor, scales: Tensor, zero_points: Tensor, quant_min: int, quant_max: int, dtype: Attribute, group_size: int) -> Tensor:
+        require_float(x)
+        require_per_group(x, group_size, scales, zero_points)
+        return tensor(quantized_element(dtype, quant_min, quant_max), shape_of(x))
+
+    @staticmethod
+    def numpy(x: Array, scales: Array, zero_points: Array, quant_min: int, quant_max: int, dtype: Attribute, group_size: int) -> Array:
+        groups, rows = x.reshape(-1, group_size), (-1, 1)
+        return QuantizePerTokenOp.numpy(groups, scales.reshape(rows), zero_points.reshape(rows), quant_min, quant_max, dtype).reshape(
+            x.shape
+        )
+
+
+@row(
+    "quant",
+    "quantized_decomposed",
+    "dequantize_per_channel_group(Tensor input, Tensor scales, Tensor? zero_points, int quant_min, int quant_max, ScalarType dtype, "
+    "int group_size, ScalarType output_dtype) -> Tensor",
+)
+class DequantizePerChannelGroupOp(SchemaOp):
+    """The numbers that a matrix quantised per group of neighbours in a row stands for."""
+
+    @staticmethod
+    def infer(
+        x: Tensor,
+        scales: Tensor,
+        zero_points: Tensor | None,
+        quant_min: int,
+        quant_max: int,
+        dtype: Attribute,
+        group_size: int,
+        output_dtype: Attribute,
+    ) -> Tensor:
+        quantized_element(element_of(x))
+        require_per_group(x, group_size, scales, zero_points)
+        return tensor(chosen_element(output_dtype, f32), shape_of(x))
+
+    @staticmethod
+    def numpy(
+        x: Array,
+        scales: Array,
+        zero_points: Array | None,
+        quant_min: int,
+        quant_max: int,
+        dtype: Attribute,
+        group_size: int,
+        output_dtype: Attribute,
+    ) -> Array:
+        return dequantize_groups(x, scales, zero_points, group_size, output_dtype)
+
+
+def dequantize_groups(x: Array, scales: Array, zero_points: Array | None, group_size: int, dtype: Attribute) -> Array:
+    """A matrix dequantised per group of neighbours in a row, in the type of the scales."""
+    groups = x.reshape(-1, group_size).astype(np.int64)
+    whole = groups if zero_points is None else groups - zero_points.reshape(-1, 1)
+    return cast_to(whole.astype(scales.dtype) * scales.reshape(-1, 1), dtype).reshape(x.shape)

@@ -1,0 +1,148 @@
+"""Embeddings from quantised tables."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.ir import Attribute
+
+from flambeau.dialects.aten.embedding import require_in_range, require_indices
+from flambeau.dialects.aten.families import chosen_element
+from flambeau.dialects.aten.numerics import element_of_array
+from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.quant.affine import dequantize_groups
+from flambeau.dialects.row import SchemaOp, row
+from flambeau.dialects.types import Tensor, element_of, i8, is_float, shape_of, tensor, ui8
+
+
+def unpacked(weight: Array, bits: int) -> Array:
+    """The numbers of a table as int8: bytes as they are; two 4-bit numbers in a byte, the high one first; four 2-bit ones, low first."""
+    if bits == 8:
+        return weight
+    shifts = (4, 0) if bits == 4 else (0, 2, 4, 6)
+    parts = [(weight >> shift) & (2**bits - 1) for shift in shifts]
+    numbers = np.stack(parts, axis=-1).reshape(weight.shape[0], -1)
+    return numbers.astype(np.int8) - np.int8(2 ** (bits - 1))
+
+
+class QuantizedEmbeddingOp(SchemaOp):
+    """Rows of a quantised table by number, as floats; one scale per row or per group of neighbours in a row."""
+
+    bits: ClassVar[int] = 8
+    """The bits of a number."""
+
+    @classmethod
+    def infer(
+        cls,
+        weight: Tensor,
+        scales: Tensor,
+        zero_points: Tensor | None,
+        quant_min: int,
+        quant_max: int,
+        indices: Tensor,
+        dtype: Attribute | None = None,
+    ) -> Tensor:
+        require_indices(indices)
+        shape, groups = shape_of(weight), shape_of(scales)
+        if len(shape) != 2 or element_of(weight) not in (i8, ui8) or (cls.bits < 8 and element_of(weight) != ui8):
+            raise TypeError(f"weight must be a matrix of bytes (uint8 where they are packed), got {weight}")
+        columns = shape[1] * 8 // cls.bits
+        if len(groups) not in (1, 2) or groups[0] != shape[0] or (len(groups) == 2 and columns % groups[1]):
+            raise ValueError(f"scales {list(groups)} do not fit a table of {shape[0]} rows and {columns} columns")
+        if not is_float(element_of(scales)) or (zero_points is not None and element_of(zero_points) != element_of(scales)):
+            raise TypeError("scales and zero points must be floats of one type")
+        if cls.bits < 8 and (quant_min, quant_max) != (-(2 ** (cls.bits - 1)), 2 ** (cls.bits - 1) - 1):
+            raise ValueError(f"the range of {cls.bits} bits is not {quant_min} to {quant_max}")
+        return tensor(chosen_element(dtype, element_of(scales)), (*shape_of(indices), columns))
+
+    @classmethod
+    def numpy(
+        cls,
+        weight: Array,
+        scales: Array,
+        zero_points: Array | None,
+        quant_min: int,
+        quant_max: int,
+        indices: Array,
+        dtype: Attribute | None = None,
+    ) -> Array:
+        require_in_range(indices, weight.shape[0])
+        flat = indices.reshape(-1)
+        rows = unpacked(weight[flat], cls.bits)
+        group_size = rows.shape[1] // (scales.shape[1] if scales.ndim == 2 else 1)
+        found = dequantize_groups(
+            rows,
+            scales[flat],
+            None if zero_points is None else zero_points[flat],
+            group_size,
+            chosen_element(dtype, element_of_array(scales)),
+        )
+        return found.reshape(*indices.shape, rows.shape[1])
+
+
+@row(
+    "quant",
+    "quantized_decomposed",
+    "embedding_byte(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, "
+    "Tensor indices) -> Tensor",
+)
+class EmbeddingByteOp(QuantizedEmbeddingOp):
+    """Rows of a table of bytes, in the type of the scales."""
+
+
+@row(
+    "quant",
+    "quantized_decomposed",
+    "embedding_byte.dtype(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, "
+    "Tensor indices, *, ScalarType? dtype=None) -> Tensor",
+)
+class EmbeddingByteDtypeOp(QuantizedEmbeddingOp):
+    """Rows of a table of bytes, in a chosen type."""
+
+
+@row(
+    "quant",
+    "quantized_decomposed",
+    "embedding_2bit(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, "
+    "Tensor indices) -> Tensor",
+)
+class Embedding2bitOp(QuantizedEmbeddingOp):
+    """Rows of a table of 2-bit numbers, four in a byte, in the type of the scales."""
+
+    bits = 2
+
+
+@row(
+    "quant",
+    "quantized_decomposed",
+    "embedding_2bit.dtype(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, "
+    "Tensor indices, *, ScalarType? dtype=None) -> Tensor",
+)
+class Embedding2bitDtypeOp(QuantizedEmbeddingOp):
+    """Rows of a table of 2-bit numbers, four in a byte, in a chosen type."""
+
+    bits = 2
+
+
+@row(
+    "quant",
+    "quantized_decomposed",
+    "embedding_4bit(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, "
+    "Tensor indices) -> Tensor",
+)
+class Embedding4bitOp(QuantizedEmbeddingOp):
+    """Rows of a table of 4-bit numbers, two in a byte, in the type of the scales."""
+
+    bits = 4
+
+
+@row(
+    "quant",
+    "quantized_decomposed",
+    "embedding_4bit.dtype(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, "
+    "Tensor indices, *, ScalarType? dtype=None) -> Tensor",
+)
+class Embedding4bitDtypeOp(QuantizedEmbeddingOp):
+    """Rows of a table of 4-bit numbers, two in a byte, in a chosen type."""
+
+    bits = 4

@@ -1,0 +1,100 @@
+"""Arguments with which to try the operators on quantised tensors: bound arguments in schema order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from op_samples import Samples
+from sample_tensors import f32
+from xdsl.dialects.builtin import f16, i8
+
+from flambeau.dialects.types import f32 as f32_type
+from flambeau.dialects.types import ui8
+
+
+def bytes_of(rng: np.random.Generator, dtype: str, *shape: int) -> Any:
+    low = 0 if dtype == "uint8" else -128
+    return rng.integers(low, low + 256, shape).astype(dtype)
+
+
+def scales(rng: np.random.Generator, *shape: int) -> Any:
+    return rng.uniform(0.01, 0.1, shape).astype(np.float32)
+
+
+def points(rng: np.random.Generator, *shape: int) -> Any:
+    return rng.integers(-10, 10, shape)
+
+
+EMBEDDINGS: dict[str, Samples] = {
+    "embedding_byte": lambda rng: [
+        (bytes_of(rng, "int8", 5, 8), scales(rng, 5), None, -128, 127, np.array([[4, 0], [1, 1]])),
+        (bytes_of(rng, "uint8", 5, 8), scales(rng, 5, 2), np.rint(f32(rng, 5, 2) * 9), 0, 255, np.array([3, 2, 3])),
+    ],
+    "embedding_4bit": lambda rng: [
+        (bytes_of(rng, "uint8", 5, 8), scales(rng, 5), None, -8, 7, np.array([4, 0])),
+        (bytes_of(rng, "uint8", 5, 8), scales(rng, 5, 4), np.rint(f32(rng, 5, 4)), -8, 7, np.array([[3, 2, 3]])),
+    ],
+    "embedding_2bit": lambda rng: [
+        (bytes_of(rng, "uint8", 5, 4), scales(rng, 5), None, -2, 1, np.array([4, 0])),
+        (bytes_of(rng, "uint8", 5, 4), scales(rng, 5, 2), np.rint(f32(rng, 5, 2)), -2, 1, np.array([3, 2, 3])),
+    ],
+}
+
+
+def in_half(samples: Samples) -> Samples:
+    """The samples with half precision chosen for the result."""
+    return lambda rng: [(*sample, f16) for sample in samples(rng)]
+
+
+QUANT: dict[str, Samples] = {
+    "quantize_per_tensor": lambda rng: [
+        (f32(rng, 3, 4), 0.02, 3, -128, 127, i8),
+        (np.array([0.5, 1.5, 2.5, -0.5, 1e9, -1e9], np.float32), 1.0, 10, 0, 255, ui8),
+        (f32(rng, 3, 4).astype(np.float16), 0.02, -3, -127, 127, i8),
+    ],
+    "quantize_per_tensor.tensor": lambda rng: [(f32(rng, 3, 4), np.array(0.02, np.float64), np.array([3]), -128, 127, i8)],
+    "dequantize_per_tensor": lambda rng: [
+        (bytes_of(rng, "int8", 3, 4), 0.02, 3, -128, 127, i8),
+        (bytes_of(rng, "uint8", 3, 4), 0.02, 3, 0, 255, ui8, f16),
+    ],
+    "dequantize_per_tensor.tensor": lambda rng: [(bytes_of(rng, "int8", 3, 4), np.array([0.02], np.float64), np.array([3]), -128, 127, i8)],
+    "quantize_per_channel": lambda rng: [
+        (f32(rng, 3, 4), scales(rng, 3), points(rng, 3), 0, -128, 127, i8),
+        (f32(rng, 3, 4), scales(rng, 4).astype(np.float64), points(rng, 4), 1, -128, 127, i8),
+    ],
+    "dequantize_per_channel": lambda rng: [
+        (bytes_of(rng, "int8", 3, 4), scales(rng, 3), points(rng, 3), 0, -128, 127, i8),
+        (bytes_of(rng, "int8", 3, 4), scales(rng, 4), None, 1, -128, 127, i8, f16),
+    ],
+    "quantize_per_token": lambda rng: [(f32(rng, 2, 3, 4), scales(rng, 2, 3, 1), points(rng, 2, 3, 1), -128, 127, i8)],
+    "dequantize_per_token": lambda rng: [
+        (bytes_of(rng, "int8", 3, 4), scales(rng, 3, 1).astype(np.float64), points(rng, 3, 1), -128, 127, i8, f32_type)
+    ],
+    "quantize_per_channel_group": lambda rng: [(f32(rng, 3, 8), scales(rng, 3, 2), points(rng, 3, 2).astype(np.int32), -8, 7, i8, 4)],
+    "dequantize_per_channel_group": lambda rng: [
+        (bytes_of(rng, "int8", 3, 8), scales(rng, 3, 2), points(rng, 3, 2).astype(np.int32), -8, 7, i8, 4, f32_type),
+        (bytes_of(rng, "int8", 3, 8), scales(rng, 3, 2), None, -8, 7, i8, 4, f16),
+    ],
+    "choose_qparams.tensor": lambda rng: [
+        (f32(rng, 3, 4), -128, 127, 1e-7, i8),
+        (f32(rng, 3, 4) + 9, 0, 255, 1e-7, ui8),
+        (np.zeros((2, 2), np.float32), -128, 127, 1e-5, i8),
+    ],
+    "choose_qparams_symmetric.tensor": lambda rng: [(f32(rng, 3, 4), -127, 127, 1e-7, i8), (f32(rng, 3, 4), 0, 255, 1e-7, ui8)],
+    "choose_qparams_per_token": lambda rng: [(f32(rng, 3, 4), i8), (f32(rng, 2, 3, 4).astype(np.float16), i8)],
+    "choose_qparams_per_token_asymmetric": lambda rng: [(f32(rng, 3, 4), i8), (f32(rng, 2, 3, 4) - 5, i8)],
+    **EMBEDDINGS,
+    **{f"{name}.dtype": in_half(samples) for name, samples in EMBEDDINGS.items()},
+    "add": lambda rng: [
+        (bytes_of(rng, "uint8", 3, 4), 0.02, 3, 0, 255, bytes_of(rng, "uint8", 3, 4), 0.05, 9, 0, 255, 0.07, 5, 0, 255),
+    ],
+    "mixed_mm": lambda rng: [(f32(rng, 3, 8), bytes_of(rng, "int8", 8, 5), scales(rng, 8), None)],
+    "mixed_linear": lambda rng: [
+        (f32(rng, 3, 8), bytes_of(rng, "int8", 5, 8), scales(rng, 5), None),
+        (f32(rng, 3, 8), bytes_of(rng, "int8", 5, 8), scales(rng, 5, 2), None, f16),
+    ],
+}
+
+SAMPLES: dict[str, Samples] = {f"quant.{name}": samples for name, samples in QUANT.items()}
+"""Generators by full operator name."""
