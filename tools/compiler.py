@@ -81,7 +81,7 @@ class Compilation:
         """The program as the bytes of a .pte file. Runs what passes are left."""
         self.to("planned")
         start = time.perf_counter()
-        data = bytes(emit_pte(self.module, self.context))
+        data = b"".join(emit_pte(self.module, self.context))
         self.records.append(StageRecord("pte", count_operations(self.module), time.perf_counter() - start))
         return data
 
@@ -112,7 +112,7 @@ def stage_of(module: ModuleOp) -> str:
     if methods and functions:
         raise StageError("the module holds both functions and planned methods; lower the functions first")
     if methods:
-        return "planned" if all(method.is_planned for method in methods) else "exec"
+        return "planned" if all(method.arena_sizes is not None for method in methods) else "exec"
     levels = {op.level() for function in functions for op in function.walk() if isinstance(op, SchemaOp)} & {"aten", "core", "edge"}
     if len(levels) > 1:
         raise StageError(f"the module mixes the levels {' and '.join(sorted(levels))}; finish the conversion that was begun")

@@ -53,9 +53,9 @@ def make_engine(engine: str | None, module: ModuleOp, context: FlambeauContext, 
         case "torch":
             if stage not in ("aten", "core"):
                 raise EngineError(f"torch runs the stages aten and core, not {stage}; use the engine numpy or c")
-            from flambeau.frontends.torch_export.evaluate import run_aten
+            from flambeau.frontends.torch_export.evaluate import run_leaves
 
-            return lambda inputs: run_aten(module, context, inputs, method)
+            return lambda inputs: run_leaves(module, context, inputs, method)
         case "numpy":
             if stage == "aten":
                 raise EngineError("numpy runs the stages from core on; use the engine torch, or compile first")

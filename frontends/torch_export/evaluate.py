@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from flambeau.dialects.interface import inputs_of, outputs_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.row import SchemaOp
@@ -32,6 +33,28 @@ def run_aten(module: ModuleOp, context: FlambeauContext, inputs: Sequence[torch.
         EvaluationError: there is no such method, the inputs do not fit, or an operation is none of PyTorch's.
     """
     return AtenProgram(module, context).run(inputs, method)
+
+
+def run_leaves(module: ModuleOp, context: FlambeauContext, inputs: Sequence[Any], method: str = "forward") -> list[Any]:
+    """As `run_aten`, on the leaves of the inputs (numpy arrays or tensors, and the constants among them), giving the leaves of the outputs.
+
+    Raises EvaluationError.
+    """
+    program = AtenProgram(module, context)
+    function = program.methods.get(method)
+    if function is None:
+        raise EvaluationError(f"the module has no method {method!r}; it has {', '.join(sorted(program.methods)) or 'none'}")
+    leaves = inputs_of(function)
+    if len(inputs) != len(leaves):
+        raise EvaluationError(f"{method} takes {len(leaves)} inputs, got {len(inputs)}")
+    tensors: list[torch.Tensor] = []
+    for leaf, value in zip(leaves, inputs, strict=True):
+        if leaf.is_tensor:
+            tensors.append(torch.as_tensor(value))
+        elif value != leaf.value:
+            raise EvaluationError(f"input {leaf.name!r} is fixed to {leaf.value!r} in this program, got {value!r}")
+    results = iter(program.run(tensors, method))
+    return [next(results) if leaf.is_tensor else leaf.value for leaf in outputs_of(function)]
 
 
 class AtenProgram:
