@@ -228,7 +228,7 @@ def find_library() -> Path:
     for folder in folders:
         if (installed := folder / "lib" / name).exists():
             return installed
-    built = [path for folder in folders for path in folder.resolve().parent.glob(f"build/**/{name}")]
+    built = [path for folder in folders for path in folder.resolve().parent.glob(f"build/**/{name}") if "sanitize" not in path.parts]
     if built:
         return max(built, key=lambda path: path.stat().st_mtime)
     raise FlambeauError(

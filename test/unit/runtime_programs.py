@@ -1,0 +1,69 @@
+"""Small programs for the tests of the runtime."""
+
+from pathlib import Path
+from typing import Any
+
+from flambeau.runtime import Method, Program, Runtime, pte
+
+PROGRAMS = Path(__file__).parents[2] / "runtime" / "c" / "test" / "programs"
+FLOAT, LONG, BOOL = pte.ScalarType.FLOAT, pte.ScalarType.LONG, pte.ScalarType.BOOL
+
+
+def stock(name: str) -> Path:
+    """A program that stock ExecuTorch wrote (test/make_programs.py)."""
+    return PROGRAMS / f"{name}.pte"
+
+
+def tensor(*sizes: int, at: int | None = None, type: pte.ScalarType = FLOAT, **fields: Any) -> pte.Tensor:
+    """A tensor, contiguous unless `dim_order` is given, planned at byte `at` of arena 1 or not at all."""
+    place = None if at is None else pte.AllocationDetails.at(1, at)
+    fields = {"dim_order": tuple(range(len(sizes))), **fields}
+    return pte.Tensor(scalar_type=type, sizes=sizes, allocation_info=place, **fields)
+
+
+def call(operator: int, *args: int) -> pte.KernelCall:
+    """Calls an operator of the plan."""
+    return pte.KernelCall(operator, args)
+
+
+def plan(
+    values: list[pte.Value],
+    instructions: list[pte.Instruction],
+    operators: list[str],
+    inputs: list[int],
+    outputs: list[int],
+    arena: int = 256,
+    name: str = "forward",
+) -> pte.ExecutionPlan:
+    """A method with one arena; operators such as "aten::add.out"."""
+    parts = [operator.partition(".") for operator in operators]
+    return pte.ExecutionPlan(
+        name=name,
+        values=tuple(values),
+        inputs=tuple(inputs),
+        outputs=tuple(outputs),
+        chains=(pte.Chain(instructions=tuple(instructions)),),
+        operators=tuple(pte.Operator(base, overload) for base, _, overload in parts),
+        non_const_buffer_sizes=(0, arena),
+    )
+
+
+def write(*plans: pte.ExecutionPlan, **fields: Any) -> bytes:
+    """The bytes of a program."""
+    return b"".join(pte.write_program(pte.Program(execution_plan=plans, **fields)))
+
+
+def load(*plans: pte.ExecutionPlan, **fields: Any) -> Program:
+    """A program of these methods, loaded."""
+    return Runtime.get().load_program(write(*plans, **fields))
+
+
+def method(*plans: pte.ExecutionPlan, **fields: Any) -> Method:
+    """The only method of a program, loaded."""
+    return load(*plans, **fields).load_method(plans[0].name)
+
+
+def add_plan(**fields: Any) -> pte.ExecutionPlan:
+    """x + y of shape [2, 3]."""
+    values: list[pte.Value] = [tensor(2, 3, at=0), tensor(2, 3, at=32), pte.Int(1), tensor(2, 3, at=64)]
+    return plan(values, [call(0, 0, 1, 2, 3, 3)], ["aten::add.out"], [0, 1], [3], **fields)

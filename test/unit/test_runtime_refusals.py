@@ -1,0 +1,159 @@
+"""What a program can get wrong about itself, each refused with its own line. The C fuzz test damages bytes; here whole fields are wrong."""
+
+import struct
+
+import pytest
+from runtime_programs import BOOL, call, plan, stock, tensor, write
+
+from flambeau.runtime import FlambeauError, Runtime, Status, pte
+from flambeau.runtime.pte.records import EMPTY
+
+FLOAT = pte.ScalarType.FLOAT
+STANDARD: tuple[pte.Value, ...] = (tensor(2, 3, at=0), tensor(2, 3, at=32), pte.Int(1), tensor(2, 3, at=64))
+INVALID, UNSUPPORTED = Status.INVALID_PROGRAM, Status.NOT_SUPPORTED
+
+
+def with_value(value: pte.Value, arena: int = 256) -> pte.ExecutionPlan:
+    """A sound method with one more value, number 4."""
+    return plan([*STANDARD, value], [call(0, 0, 1, 2, 3, 3)], ["aten::add.out"], [0, 1], [3], arena=arena)
+
+
+def with_instruction(instruction: pte.Instruction, *values: pte.Value, operator: str = "aten::add.out") -> pte.ExecutionPlan:
+    """A method of one instruction; `values` have the numbers from 4."""
+    return plan([*STANDARD, *values], [instruction], [operator], [0, 1], [3])
+
+
+def placed(arena: int, offset: int) -> pte.Tensor:
+    return pte.Tensor(FLOAT, (4,), (0,), allocation_info=pte.AllocationDetails.at(arena, offset))
+
+
+CONSTANT = tensor(2, 3, data_buffer_idx=1)
+REFUSED: dict[str, tuple[pte.ExecutionPlan, Status, str]] = {
+    "rank": (with_value(tensor(*[1] * 17)), INVALID, "value 4 is a tensor with 17 sizes"),
+    "dim order length": (with_value(tensor(2, 3, dim_order=(0,))), INVALID, "value 4 is a tensor with 2 sizes and a dim order of 1"),
+    "dim order repeated": (with_value(tensor(2, 3, dim_order=(0, 0))), INVALID, "whose dim order is not a permutation"),
+    "dim order range": (with_value(tensor(2, 3, dim_order=(0, 2))), INVALID, "whose dim order is not a permutation"),
+    "negative size": (with_value(tensor(2, -3)), INVALID, "with a negative size"),
+    "many elements": (with_value(tensor(2**16, 2**16)), UNSUPPORTED, "with too many elements"),
+    "wide but empty": (with_value(tensor(0, 2**16, 2**16)), UNSUPPORTED, "with too many elements"),
+    "dtype": (with_value(tensor(2, type=pte.ScalarType.QINT8)), UNSUPPORTED, "of scalar type 12"),
+    "unbounded": (with_value(tensor(2, shape_dynamism=pte.TensorShapeDynamism.DYNAMIC_UNBOUND)), UNSUPPORTED, "has no upper bound"),
+    "storage offset": (with_value(tensor(2, storage_offset=1)), UNSUPPORTED, "with a storage offset"),
+    "external": (
+        with_value(tensor(2, extra_tensor_info=pte.ExtraTensorInfo(0, "weight", pte.TensorDataLocation.EXTERNAL))),
+        UNSUPPORTED,
+        "the data of value 4 ('weight') lie in another file",
+    ),
+    "device": (
+        with_value(tensor(2, extra_tensor_info=pte.ExtraTensorInfo(device_type=pte.DeviceType.CUDA))),
+        UNSUPPORTED,
+        "on another device",
+    ),
+    "arena": (with_value(placed(2, 0)), INVALID, "value 4 lies in memory 2, of 2"),
+    "arena 0": (with_value(placed(0, 0)), INVALID, "value 4 lies in memory 0, of 2"),
+    "end of arena": (with_value(placed(1, 248)), INVALID, "value 4 (16 bytes at 248) exceeds memory 1 of 256 bytes"),
+    "far offset": (with_value(placed(1, 2**63)), INVALID, "exceeds memory 1 of 256 bytes"),
+    "odd offset": (with_value(placed(1, 2)), INVALID, "whose offset in its memory is not a multiple of its element size"),
+    "negative arena": (with_value(pte.Null(), arena=-1), INVALID, "memory 1 has -1 bytes"),
+    "constant": (with_value(tensor(2, data_buffer_idx=7)), INVALID, "the 8 bytes of value 4 (constant 7) are not all in the file"),
+    "large constant": (with_value(tensor(7, data_buffer_idx=1)), INVALID, "the 28 bytes of value 4 (constant 1) are not all in the file"),
+    "initial value": (with_value(tensor(2, at=0, data_buffer_idx=1)), INVALID, "(constant 1) are not all in the file"),
+    "list index": (with_value(pte.IntList((2, 9))), INVALID, "list 4 refers to value 9, of 5"),
+    "list of itself": (with_value(pte.TensorList((4,))), INVALID, "list 4 holds value 4, which is of another kind"),
+    "list kind": (with_value(pte.IntList((0,))), INVALID, "list 4 holds value 0, which is of another kind"),
+    "optional list": (with_value(pte.OptionalTensorList((-2,))), INVALID, "list 4 refers to value -2"),
+    "operator": (with_instruction(call(1, 0, 1, 2, 3, 3)), INVALID, "calls an operator that is not there"),
+    "delegate": (with_instruction(pte.DelegateCall(0, (0, 3))), INVALID, "calls a delegate that is not there"),
+    "argument": (with_instruction(call(0, 0, 1, 2, 3, 4)), INVALID, "instruction 0 refers to value 4, of 4"),
+    "returned": (with_instruction(call(0, 0, 1, 2, 0, 3)), INVALID, "its out is not the value that it returns"),
+    "constant out": (with_instruction(call(0, 0, 1, 2, 4, 4), CONSTANT), INVALID, "it writes to a constant"),
+    "constant in place": (
+        with_instruction(call(0, 4, 1, 5, 4), CONSTANT, pte.Bool(False), operator="aten::copy_"),
+        INVALID,
+        "it writes to a constant",
+    ),
+    "in place": (with_instruction(call(0, 0, 1, 4, 3), pte.Bool(False), operator="aten::copy_"), INVALID, "returns another value"),
+    "returned list": (
+        with_instruction(call(0, 0, 3, 4), pte.TensorList((3, 1)), operator="aten::split.out"),
+        INVALID,
+        "its outs are not the values that it returns",
+    ),
+    "overlap": (
+        with_instruction(call(0, 0, 1, 2, 4, 4), tensor(2, 3, at=16)),
+        INVALID,
+        "its out, value 4, overlaps its argument 0",
+    ),
+    "overlap in a list": (
+        with_instruction(call(0, 4, 2, 5, 5), pte.TensorList((0, 1)), tensor(4, 3, at=48), operator="aten::cat.out"),
+        INVALID,
+        "its out, value 5, overlaps its argument 0",
+    ),
+    "move kind": (with_instruction(pte.MoveCall(2, 3)), INVALID, "it moves a value into one of another kind"),
+    "move dtype": (with_instruction(pte.MoveCall(4, 3), tensor(2, 3, type=pte.ScalarType.INT)), INVALID, "of another dtype or rank"),
+    "move rank": (with_instruction(pte.MoveCall(4, 3), tensor(6)), INVALID, "of another dtype or rank"),
+    "move index": (with_instruction(pte.MoveCall(0, 4)), INVALID, "instruction 0 refers to value 4, of 4"),
+    "jump": (with_instruction(pte.JumpFalseCall(4, 2), pte.Bool(False)), INVALID, "it jumps to instruction 2, of 1"),
+    "jump back": (with_instruction(pte.JumpFalseCall(4, -1), pte.Bool(False)), INVALID, "it jumps to instruction -1"),
+    "condition": (with_instruction(pte.JumpFalseCall(2, 0)), INVALID, "its condition is neither a bool nor a tensor of bools"),
+    "free": (with_instruction(pte.FreeCall(2)), INVALID, "it frees what is not a tensor"),
+    "input": (plan([pte.Int(1)], [], [], [1], []), INVALID, "input 0 refers to value 1, of 1"),
+    "output": (plan([pte.Int(1)], [], [], [], [-1]), INVALID, "output 0 refers to value -1, of 1"),
+    "constant input": (plan([CONSTANT], [], [], [0], []), INVALID, "input 0 is a constant"),
+}
+
+
+def _accept(program: pte.Program) -> None:
+    """Instead of the writer's check, which would refuse all of these."""
+
+
+def refusal(program: bytes) -> FlambeauError:
+    with pytest.raises(FlambeauError) as caught:
+        Runtime.get().load_program(program).load_method()
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_malformed_method_is_refused(name: str, monkeypatch: pytest.MonkeyPatch):
+    method, status, text = REFUSED[name]
+    monkeypatch.setattr("flambeau.runtime.pte.writer.check_program", _accept)
+    error = refusal(write(method, constants=(EMPTY, memoryview(b"\0" * 24))))
+    assert (error.status, text in str(error)) == (status, True), error
+    assert str(error).startswith("method 'forward'")
+
+
+def test_a_sound_method_is_not_refused():
+    for method in (with_value(pte.Null()), with_instruction(pte.JumpFalseCall(4, 1), tensor(2, at=96, type=BOOL))):
+        Runtime.get().load_program(write(method)).load_method()
+    # In place, where both start at one byte.
+    Runtime.get().load_program(write(with_instruction(call(0, 0, 1, 2, 4, 4), tensor(2, 3, at=0)))).load_method()
+
+
+def test_what_this_runtime_lacks_refuses_the_method_and_not_the_program():
+    program = Runtime.get().load_program(write(with_value(tensor(2, storage_offset=1)), plan([], [], [], [], [], name="other")))
+    program.load_method("other")
+    with pytest.raises(FlambeauError, match="storage offset"):
+        program.load_method("forward")
+
+
+def test_wrong_numbers_of_arguments_are_refused():
+    error = refusal(write(with_instruction(call(0, 0, 3, 3))))
+    assert str(error) == "method 'forward', instruction 0: aten::add.out takes 5 arguments, the program passes 3"
+
+
+def test_segments_must_lie_in_the_file():
+    data = bytearray(stock("linear").read_bytes())
+    header = 8 + 4 + 4
+    (size,) = struct.unpack_from("<Q", data, header + 16)
+    struct.pack_into("<Q", data, header + 16, size + 1)
+    assert "truncated or damaged" in str(refusal(bytes(data)))
+    struct.pack_into("<Q", data, header + 16, size - 1)
+    assert "exceeds the file's data" in str(refusal(bytes(data)))
+
+
+def test_newer_programs_are_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("flambeau.runtime.pte.writer.check_program", _accept)
+    data = bytearray(stock("add").read_bytes())
+    data[7:8] = b"3"
+    assert "another format version" in str(refusal(bytes(data)))
+    assert "schema version is 1" in str(refusal(write(with_value(pte.Null()), version=1)))
