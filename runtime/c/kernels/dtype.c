@@ -1,6 +1,10 @@
 /* Conversions between element types and computing types, and type promotion. */
 #include "dtype.h"
 
+#if defined(__F16C__) && defined(__AVX__)
+#include <immintrin.h>
+#endif
+
 /* One conversion: n elements of type FROM to type TO by an expression in x. */
 #define CONVERT(name, TO, FROM, expression)                   \
   static void name(size_t n, void *to, const void *from) {    \
@@ -18,11 +22,10 @@
   CONVERT(tag##_to_i64, int64_t, T, (int64_t)x)                \
   CONVERT(tag##_to_bool, uint8_t, T, (uint8_t)(x != 0))
 
-#define WIDEN_REAL(tag, T, decode)                             \
-  CONVERT(tag##_to_f32, float, T, (float)decode(x))            \
-  CONVERT(tag##_to_f64, double, T, (double)decode(x))          \
-  CONVERT(tag##_to_i64, int64_t, T, fl_i64_of_real((double)decode(x))) \
-  CONVERT(tag##_to_bool, uint8_t, T, (uint8_t)(decode(x) != 0))
+#define WIDEN_HALF(tag, decode)                                \
+  CONVERT(tag##_to_f64, double, uint16_t, (double)decode(x))   \
+  CONVERT(tag##_to_i64, int64_t, uint16_t, fl_i64_of_real((double)decode(x))) \
+  CONVERT(tag##_to_bool, uint8_t, uint16_t, (uint8_t)(decode(x) != 0))
 
 #define NARROW_INTEGER(tag, T)                                 \
   CONVERT(f32_to_##tag, T, float, (T)fl_i64_of_real((double)x)) \
@@ -31,7 +34,6 @@
   CONVERT(bool_to_##tag, T, uint8_t, (T)(x != 0))
 
 #define NARROW_HALF(tag, encode)                               \
-  CONVERT(f32_to_##tag, uint16_t, float, encode(x))            \
   CONVERT(f64_to_##tag, uint16_t, double, encode((float)x))    \
   CONVERT(i64_to_##tag, uint16_t, int64_t, encode((float)x))   \
   CONVERT(bool_to_##tag, uint16_t, uint8_t, encode(x != 0 ? 1.0f : 0.0f))
@@ -43,7 +45,38 @@ WIDEN_INTEGER(i32, int32_t)
 CONVERT(i64_to_f32, float, int64_t, (float)x)
 CONVERT(i64_to_f64, double, int64_t, (double)x)
 CONVERT(i64_to_bool, uint8_t, int64_t, (uint8_t)(x != 0))
-WIDEN_REAL(f16, uint16_t, fl_f32_of_f16)
+#if defined(__F16C__) && defined(__AVX__)
+/* Eight at a time by the instruction for it. */
+static void f16_to_f32(size_t n, void *to, const void *from) {
+  float *y = to;
+  const uint16_t *x = from;
+  size_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(x + i))));
+  }
+  for (; i < n; ++i) {
+    y[i] = fl_f32_of_f16(x[i]);
+  }
+}
+
+static void f32_to_f16(size_t n, void *to, const void *from) {
+  uint16_t *y = to;
+  const float *x = from;
+  size_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    _mm_storeu_si128((__m128i *)(void *)(y + i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
+  }
+  for (; i < n; ++i) {
+    y[i] = fl_f16_of_f32(x[i]);
+  }
+}
+#else
+CONVERT(f16_to_f32, float, uint16_t, fl_f32_of_f16(x))
+CONVERT(f32_to_f16, uint16_t, float, fl_f16_of_f32(x))
+#endif
+CONVERT(bf16_to_f32, float, uint16_t, fl_f32_of_bf16(x))
+CONVERT(f32_to_bf16, uint16_t, float, fl_bf16_of_f32(x))
+WIDEN_HALF(f16, fl_f32_of_f16)
 CONVERT(f32_to_f64, double, float, (double)x)
 CONVERT(f32_to_i64, int64_t, float, fl_i64_of_real((double)x))
 CONVERT(f32_to_bool, uint8_t, float, (uint8_t)(x != 0.0f))
@@ -53,7 +86,7 @@ CONVERT(f64_to_bool, uint8_t, double, (uint8_t)(x != 0.0))
 CONVERT(bool_to_f32, float, uint8_t, x != 0 ? 1.0f : 0.0f)
 CONVERT(bool_to_f64, double, uint8_t, x != 0 ? 1.0 : 0.0)
 CONVERT(bool_to_i64, int64_t, uint8_t, x != 0)
-WIDEN_REAL(bf16, uint16_t, fl_f32_of_bf16)
+WIDEN_HALF(bf16, fl_f32_of_bf16)
 WIDEN_INTEGER(u16, uint16_t)
 WIDEN_INTEGER(u32, uint32_t)
 WIDEN_INTEGER(u64, uint64_t)

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "fold.h"
+#include "rows.h"
 
 #define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
 #include "reduce.def"
@@ -10,9 +11,12 @@
 /* Independent partial results in a row, which the compiler keeps in vector registers. */
 #define PARTIALS 32
 
-/* A fold by an expression of the accumulator a (of type A, field `field`), the element x and the origin o. Rows fold into PARTIALS
+/* Folds by an expression of the accumulator a (of type A, field `field`), the element x and the origin o. Rows fold into PARTIALS
  * accumulators of type P that start as `neutral`, then those into one by the expression `join` of a and x. */
-#define FOLD(name, T, P, field, A, neutral, step, join)                                                                    \
+#define FOLD(name, T, P, field, A, neutral, step, join) \
+  FOLD_ROW(name, T, P, field, A, neutral, step, join)   \
+  FOLD_LANES(name, T, field, A, step)
+#define FOLD_ROW(name, T, P, field, A, neutral, step, join)                                                                  \
   static void name##_row(size_t n, fl_accumulator *accumulator, const void *elements, const fl_accumulator *origin) {      \
     const T *source = elements;                                                                                            \
     P partial[PARTIALS];                                                                                                   \
@@ -34,13 +38,20 @@
       const P x = (P)source[i + j];                                                                                        \
       partial[j] = (P)(step);                                                                                              \
     }                                                                                                                      \
-    A a = accumulator->field;                                                                                              \
-    for (size_t j = 0; j < PARTIALS; ++j) {                                                                                \
-      const A x = (A)partial[j];                                                                                           \
-      a = (A)(join);                                                                                                       \
+    FL_UNROLL                                                                                                              \
+    for (size_t half = PARTIALS / 2; half > 0; half /= 2) {                                                                \
+      FL_UNROLL                                                                                                            \
+      for (size_t j = 0; j < half; ++j) {                                                                                  \
+        const P a = partial[j];                                                                                            \
+        const P x = partial[j + half];                                                                                     \
+        partial[j] = (P)(join);                                                                                            \
+      }                                                                                                                    \
     }                                                                                                                      \
-    accumulator->field = a;                                                                                                \
-  }                                                                                                                        \
+    const A a = accumulator->field;                                                                                        \
+    const A x = (A)partial[0];                                                                                             \
+    accumulator->field = (A)(join);                                                                                        \
+  }
+#define FOLD_LANES(name, T, field, A, step)                                                                                \
   static void name##_lanes(size_t n, fl_accumulator *accumulators, const void *elements, const fl_accumulator *origins) {  \
     const T *source = elements;                                                                                            \
     for (size_t i = 0; i < n; ++i) {                                                                                       \
@@ -71,14 +82,25 @@ static const fl_fold prod_folds[] = {ROWS(prod_f32), ROWS(prod_f64), ROWS(prod_i
 /* A NaN stays: it is larger and smaller than anything. */
 #define LARGER (((x > a) | (x != x)) ? x : a)
 #define SMALLER (((x < a) | (x != x)) ? x : a)
-FOLD(max_f32, float, float, real, double, -INFINITY, LARGER, LARGER)
+FOLD_LANES(max_f32, float, real, double, LARGER)
 FOLD(max_f64, double, double, real, double, -INFINITY, LARGER, LARGER)
 FOLD(max_i64, int64_t, int64_t, integer, int64_t, INT64_MIN, x > a ? x : a, x > a ? x : a)
-FOLD(min_f32, float, float, real, double, INFINITY, SMALLER, SMALLER)
+FOLD_LANES(min_f32, float, real, double, SMALLER)
 FOLD(min_f64, double, double, real, double, INFINITY, SMALLER, SMALLER)
 FOLD(min_i64, int64_t, int64_t, integer, int64_t, INT64_MAX, x < a ? x : a, x < a ? x : a)
-static const fl_fold max_folds[] = {ROWS(max_f32), ROWS(max_f64), ROWS(max_i64), NO_FOLD};
-static const fl_fold min_folds[] = {ROWS(min_f32), ROWS(min_f64), ROWS(min_i64), NO_FOLD};
+
+static void max_f32_vectors(size_t n, fl_accumulator *accumulator, const void *elements, const fl_accumulator *origin) {
+  (void)origin;
+  accumulator->real = (double)fl_row_max(n, elements, (float)accumulator->real);
+}
+
+static void min_f32_vectors(size_t n, fl_accumulator *accumulator, const void *elements, const fl_accumulator *origin) {
+  (void)origin;
+  accumulator->real = (double)fl_row_min(n, elements, (float)accumulator->real);
+}
+
+static const fl_fold max_folds[] = {{max_f32_vectors, max_f32_lanes}, ROWS(max_f64), ROWS(max_i64), NO_FOLD};
+static const fl_fold min_folds[] = {{min_f32_vectors, min_f32_lanes}, ROWS(min_f64), ROWS(min_i64), NO_FOLD};
 
 FOLD(any_bool, uint8_t, uint8_t, integer, int64_t, 0, (a != 0) | (x != 0), (a != 0) | (x != 0))
 FOLD(all_bool, uint8_t, uint8_t, integer, int64_t, 1, (a != 0) & (x != 0), (a != 0) & (x != 0))

@@ -2,27 +2,13 @@
 #include <math.h>
 
 #include "loops.h"
-#include "simd.h"
+#include "rows.h"
 
 #define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
 #include "softmax.def"
 #undef FL_KERNEL
 
 /* ---- float ---- */
-
-/* The larger of `largest` and the n elements; a NaN stays. */
-static float max_f32(size_t n, const float *x, float largest) {
-  fl_vec m = fl_set(largest);
-  size_t i = 0;
-  for (; i + FL_LANES <= n; i += FL_LANES) {
-    m = fl_max(m, fl_load(x + i));
-  }
-  float best = fl_max_lane(m);
-  for (; i < n; ++i) {
-    best = x[i] > best || x[i] != x[i] ? x[i] : best;
-  }
-  return best;
-}
 
 /* The sum of e^(x - largest), also written to y when that is not NULL. */
 static float exp_sum_f32(size_t n, float *y, const float *x, float largest) {
@@ -106,13 +92,54 @@ static void line(fl_buffer *reading, fl_buffer *writing, fl_compute type, size_t
       const size_t n = length - i < FL_BLOCK ? length - i : FL_BLOCK;
       const void *x = fl_buffer_read(reading, n, from + (int64_t)i * from_stride, from_stride);
       if (pass == 0) {
-        largest = type == FL_COMPUTE_F32 ? (double)max_f32(n, x, (float)largest) : max_f64(n, x, largest);
+        largest = type == FL_COMPUTE_F32 ? (double)fl_row_max(n, x, (float)largest) : max_f64(n, x, largest);
       } else if (pass == 1) {
         sum += type == FL_COMPUTE_F32 ? (double)exp_sum_f32(n, NULL, x, (float)largest) : exp_sum_f64(n, x, largest);
       } else {
         results(n, writing->computed, x, type, largest, sum, logarithm);
         fl_buffer_write(writing, n, writing->computed, to + (int64_t)i * to_stride, to_stride);
       }
+    }
+  }
+}
+
+/* n lines side by side (at most FL_BLOCK), each `length` elements a stride apart: every pass goes along the rows. */
+static void lines_side_by_side(size_t n, size_t length, char *to, int64_t to_stride, const char *from, int64_t from_stride, int logarithm) {
+  float largest[FL_BLOCK];
+  float exponentials[FL_BLOCK];
+  double sum[FL_BLOCK];
+  for (size_t i = 0; i < n; ++i) {
+    largest[i] = -INFINITY;
+    sum[i] = 0.0;
+  }
+  for (size_t k = 0; k < length; ++k) {
+    const float *x = (const float *)(const void *)(from + (int64_t)k * from_stride);
+    for (size_t i = 0; i < n; ++i) {
+      largest[i] = x[i] > largest[i] || x[i] != x[i] ? x[i] : largest[i];
+    }
+  }
+  for (size_t k = 0; k < length; ++k) {
+    const float *x = (const float *)(const void *)(from + (int64_t)k * from_stride);
+    float *y = (float *)(void *)(to + (int64_t)k * to_stride);
+    for (size_t i = 0; i < n; i += FL_LANES) {
+      const size_t rest = n - i < FL_LANES ? n - i : FL_LANES;
+      const fl_vec distance = fl_load_part(x + i, rest) - fl_load_part(largest + i, rest);
+      const fl_vec e = fl_exp(distance);
+      fl_store_part(exponentials + i, e, rest);
+      fl_store_part(y + i, logarithm ? distance : e, rest);
+    }
+    for (size_t i = 0; i < n; ++i) {
+      sum[i] += (double)exponentials[i];
+    }
+  }
+  float *const scale = largest; /* no longer needed */
+  for (size_t i = 0; i < n; ++i) {
+    scale[i] = (float)(logarithm ? log(sum[i]) : 1.0 / sum[i]);
+  }
+  for (size_t k = 0; k < length; ++k) {
+    float *y = (float *)(void *)(to + (int64_t)k * to_stride);
+    for (size_t i = 0; i < n; ++i) {
+      y[i] = logarithm ? y[i] - scale[i] : y[i] * scale[i];
     }
   }
 }
@@ -140,6 +167,17 @@ static fl_status softmax(fl_context *context, fl_value *const *args, int logarit
   fl_buffer_for_writing(&writing, type, out->dtype);
   const int direct = type == FL_COMPUTE_F32 && fl_is_direct(&reading, lines.length, lines.strides[0]) &&
                      fl_is_direct(&writing, lines.length, lines.strides[1]);
+  const uint8_t last = (uint8_t)(lines.nest.rank - 1); /* of no meaning without other dimensions */
+  if (!direct && lines.nest.rank > 0 && self->dtype == FL_FLOAT32 && out->dtype == FL_FLOAT32 && lines.nest.strides[0][last] == 4 &&
+      lines.nest.strides[1][last] == 4) {
+    do {
+      for (size_t i = 0; i < lines.nest.sizes[last]; i += FL_BLOCK) {
+        const size_t n = lines.nest.sizes[last] - i < FL_BLOCK ? lines.nest.sizes[last] - i : FL_BLOCK;
+        lines_side_by_side(n, lines.length, at[1] + i * 4, lines.strides[1], at[0] + i * 4, lines.strides[0], logarithm);
+      }
+    } while (fl_nest_next(&lines.nest, 1, index, at));
+    return FL_OK;
+  }
   do {
     if (!direct) {
       line(&reading, &writing, type, lines.length, at[1], lines.strides[1], at[0], lines.strides[0], logarithm);
@@ -147,7 +185,7 @@ static fl_status softmax(fl_context *context, fl_value *const *args, int logarit
     }
     const float *x = (const float *)(const void *)at[0];
     float *y = (float *)(void *)at[1];
-    const float largest = max_f32(lines.length, x, -INFINITY);
+    const float largest = fl_row_max(lines.length, x, -INFINITY);
     if (logarithm) {
       results(lines.length, y, x, type, (double)largest, (double)exp_sum_f32(lines.length, NULL, x, largest), 1);
     } else {

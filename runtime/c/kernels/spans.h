@@ -7,21 +7,25 @@
 #include "loops.h"
 #include "simd.h"
 
-#define FL_SPAN(name, T, R, declare, expression)                                                     \
+/* `setup` declares the inputs' pointers: read in the loop, they could be what a store through uint8_t changes. */
+#define FL_SPAN(name, R, setup, declare, expression)                                                 \
   static void name(size_t n, void *out, const void *const *in, const fl_parameter *p) {              \
     R *result = out;                                                                                 \
+    setup;                                                                                           \
     (void)p;                                                                                         \
     FL_INDEPENDENT                                                                                   \
     for (size_t i = 0; i < n; ++i) {                                                                 \
-      declare result[i] = (R)(expression);                                                           \
+      declare;                                                                                       \
+      result[i] = (R)(expression);                                                                   \
     }                                                                                                \
   }
 
-#define FL_SPAN1(name, T, R, expression) FL_SPAN(name, T, R, const T x = ((const T *)in[0])[i];, expression)
-#define FL_SPAN2(name, T, R, expression) \
-  FL_SPAN(name, T, R, const T x = ((const T *)in[0])[i]; const T y = ((const T *)in[1])[i];, expression)
-#define FL_SPAN3(name, T, R, expression) \
-  FL_SPAN(name, T, R, const T x = ((const T *)in[0])[i]; const T y = ((const T *)in[1])[i]; const T z = ((const T *)in[2])[i];, expression)
+#define FL_SPAN1(name, T, R, expression) FL_SPAN(name, R, const T *const xs = in[0], const T x = xs[i], expression)
+#define FL_SPAN2(name, T, R, expression)                                                             \
+  FL_SPAN(name, R, const T *const xs = in[0]; const T *const ys = in[1], const T x = xs[i]; const T y = ys[i], expression)
+#define FL_SPAN3(name, T, R, expression)                                                             \
+  FL_SPAN(name, R, const T *const xs = in[0]; const T *const ys = in[1]; const T *const zs = in[2],   \
+          const T x = xs[i]; const T y = ys[i]; const T z = zs[i], expression)
 
 /* The same on vectors of float: `expression` is of x (and y), vectors; `setup` runs once before the loop. */
 #define FL_VECTOR_SPAN(name, setup, load, load_part, expression)                                     \

@@ -5,9 +5,9 @@
 #include "where.def"
 #undef FL_KERNEL
 
-#define WHERE_SPAN(name, T)                                                                                                    \
-  FL_SPAN(name, T, T, const uint8_t c = ((const uint8_t *)in[0])[i]; const T x = ((const T *)in[1])[i]; const T y = ((const T *)in[2])[i]; \
-          , c != 0 ? x : y)
+#define WHERE_SPAN(name, T)                                                                                \
+  FL_SPAN(name, T, const uint8_t *const cs = in[0]; const T *const xs = in[1]; const T *const ys = in[2], \
+          const uint8_t c = cs[i]; const T x = xs[i]; const T y = ys[i], c != 0 ? x : y)
 WHERE_SPAN(where_f32, float)
 WHERE_SPAN(where_f64, double)
 WHERE_SPAN(where_i64, int64_t)
