@@ -98,13 +98,13 @@ static float exponentiate(float *scores, size_t n, float most) {
   fl_vec sum = fl_zero();
   size_t j = 0;
   for (; j + FL_LANES <= n; j += FL_LANES) {
-    const fl_vec e = fl_exp(fl_load(scores + j) - m);
+    const fl_vec e = fl_exp_negative(fl_load(scores + j) - m);
     fl_store(scores + j, e);
     sum += e;
   }
   float total = fl_sum(sum);
   if (j < n) {
-    const fl_vec e = fl_exp(fl_load_part(scores + j, n - j) - m);
+    const fl_vec e = fl_exp_negative(fl_load_part(scores + j, n - j) - m);
     fl_store_part(scores + j, e, n - j);
     for (size_t i = 0; i < n - j; ++i) {
       total += e[i];

@@ -13,132 +13,157 @@ typedef struct row {
   size_t channels, padded_channels;
   size_t line;          /* floats from one of these input rows to the next */
   size_t dilation;      /* floats from one tap to the next */
+  size_t step;          /* floats from one output's tap 0 to the next one's */
   float low, high;
 } row;
 
 FL_INLINE fl_vec load_some(const float *p, size_t n) { return n == FL_LANES ? fl_load(p) : fl_load_part(p, n); }
 
-/* Adds bias and addend, clamps and stores. `at` is relative to the row. */
-FL_INLINE void finish(const row *r, fl_vec v, size_t at, size_t channel, size_t n) {
-  if (r->bias) {
-    v += load_some(r->bias + channel, n);
+/* Adds the addend, clamps and stores. `at` is relative to the row. */
+FL_INLINE void finish(const row r, fl_vec v, size_t at, size_t n) {
+  if (r.addend) {
+    v += load_some(r.addend + at, n);
   }
-  if (r->addend) {
-    v += load_some(r->addend + at, n);
-  }
-  v = fl_min_b(fl_set(r->high), fl_max_b(fl_set(r->low), v));
+  v = fl_min_b(fl_set(r.high), fl_max_b(fl_set(r.low), v));
   if (n == FL_LANES) {
-    fl_store(r->out + at, v);
+    fl_store(r.out + at, v);
   } else {
-    fl_store_part(r->out + at, v, n);
+    fl_store_part(r.out + at, v, n);
   }
 }
 
-/* `count` pixels from x on, all of whose taps [first, last) lie within the image; `from` is tap 0 of pixel x, possibly a place outside it. */
-FL_INLINE void pixels_any(const row *r, size_t x, ptrdiff_t from, size_t step, size_t first, size_t last, const int count) {
-  for (size_t c = 0; c < r->channels; c += FL_LANES) {
-    const size_t n = r->channels - c < FL_LANES ? r->channels - c : FL_LANES;
-    fl_vec acc[4];
-    FL_UNROLL
-    for (int t = 0; t < count; ++t) {
-      acc[t] = fl_zero();
-    }
-    for (size_t i = 0; i < r->rows; ++i) {
-      for (size_t j = first; j < last; ++j) {
-        const fl_vec w = fl_load(r->weight + (i * r->columns + j) * r->padded_channels + c);
-        const ptrdiff_t at = from + (ptrdiff_t)(i * r->line + j * r->dilation + c);
-        FL_UNROLL
-        for (int t = 0; t < count; ++t) {
-          acc[t] = fl_fma(load_some(r->input + at + (ptrdiff_t)((size_t)t * step), n), w, acc[t]);
-        }
-      }
-    }
-    FL_UNROLL
-    for (int t = 0; t < count; ++t) {
-      finish(r, acc[t], (x + (size_t)t) * r->channels + c, c, n);
-    }
-  }
-}
-
-static __attribute__((noinline)) void pixels_4(const row *r, size_t x, ptrdiff_t from, size_t step, size_t first, size_t last) {
-  pixels_any(r, x, from, step, first, last, 4);
-}
-
-static __attribute__((noinline)) void pixels_1(const row *r, size_t x, ptrdiff_t from, size_t step, size_t first, size_t last) {
-  pixels_any(r, x, from, step, first, last, 1);
-}
-
-/* 3 x 3 without dilation, whole vectors: the weights stay in registers, and a pixel of the input is loaded once for all the outputs that
- * it falls into. Element x of a row of the input is under tap x - stride t of output t. */
-FL_INLINE size_t pixels_3x3(const row *r, size_t x, size_t from, const int stride, const int count) {
-  const float *in = r->input + from;
-  const size_t pixel = r->channels;
-  size_t c = 0;
-  for (; c + FL_LANES <= r->channels; c += FL_LANES) {
-    fl_vec acc[4];
-    FL_UNROLL
-    for (int t = 0; t < count; ++t) {
-      acc[t] = fl_zero();
-    }
-    FL_UNROLL
-    for (int i = 0; i < 3; ++i) {
-      const float *line = in + (size_t)i * r->line + c;
-      const float *weight = r->weight + (size_t)(3 * i) * r->padded_channels + c;
-      const fl_vec w[3] = {fl_load(weight), fl_load(weight + r->padded_channels), fl_load(weight + 2 * r->padded_channels)};
-      FL_UNROLL
-      for (int e = 0; e < stride * (count - 1) + 3; ++e) {
-        const fl_vec v = fl_load(line + (size_t)e * pixel);
-        FL_UNROLL
-        for (int t = 0; t < count; ++t) {
-          const int tap = e - stride * t;
-          if (tap >= 0 && tap < 3) {
-            acc[t] = fl_fma(v, w[tap], acc[t]);
+/* `blocks` times `count` pixels from x on, all of whose taps [first, last) lie within the image; `from` is tap 0 of pixel x, possibly a place
+ * outside it. The row comes by value, so that its members stay in registers whatever is stored. */
+FL_INLINE void pixels_any(const row r, size_t x, ptrdiff_t from, size_t first, size_t last, const int count, size_t blocks) {
+  for (size_t c = 0; c < r.channels; c += FL_LANES) {
+    const size_t n = r.channels - c < FL_LANES ? r.channels - c : FL_LANES;
+    const fl_vec bias = r.bias ? load_some(r.bias + c, n) : fl_zero();
+    for (size_t block = 0; block < blocks; ++block) {
+      const ptrdiff_t start = from + (ptrdiff_t)(block * (size_t)count * r.step + c);
+      fl_vec acc[4] = {bias, bias, bias, bias};
+      for (size_t i = 0; i < r.rows; ++i) {
+        for (size_t j = first; j < last; ++j) {
+          fl_vec w = fl_load(r.weight + (i * r.columns + j) * r.padded_channels + c);
+          FL_HOLD(w);
+          const float *in = r.input + (start + (ptrdiff_t)(i * r.line + j * r.dilation));
+          FL_UNROLL
+          for (int t = 0; t < count; ++t) {
+            acc[t] = fl_fma(load_some(in + (size_t)t * r.step, n), w, acc[t]);
           }
         }
       }
-    }
-    FL_UNROLL
-    for (int t = 0; t < count; ++t) {
-      finish(r, acc[t], (x + (size_t)t) * pixel + c, c, FL_LANES);
+      FL_UNROLL
+      for (int t = 0; t < count; ++t) {
+        finish(r, acc[t], (x + block * (size_t)count + (size_t)t) * r.channels + c, n);
+      }
     }
   }
-  return c;
 }
 
-static __attribute__((noinline)) void pixels_3x3_stride_1(const row *r, size_t x, size_t from) { (void)pixels_3x3(r, x, from, 1, 4); }
-static __attribute__((noinline)) void pixels_3x3_stride_2(const row *r, size_t x, size_t from) { (void)pixels_3x3(r, x, from, 2, 2); }
+static __attribute__((noinline)) void pixels_4(const row *r, size_t x, ptrdiff_t from, size_t first, size_t last, size_t blocks) {
+  pixels_any(*r, x, from, first, last, 4, blocks);
+}
+
+static __attribute__((noinline)) void pixels_1(const row *r, size_t x, ptrdiff_t from, size_t first, size_t last, size_t blocks) {
+  pixels_any(*r, x, from, first, last, 1, blocks);
+}
+
+/* 3 x 3 without dilation, whole vectors: the weights stay in registers, and a pixel of the input is loaded once for all the outputs that
+ * it falls into. Element e of a row of the input is under tap e - stride t of output t. */
+FL_INLINE void pixels_3x3(const row r, size_t x, size_t from, const int stride, const int count, size_t blocks) {
+  const size_t pixel = r.channels;
+  for (size_t c = 0; c < pixel; c += FL_LANES) {
+    fl_vec w[9];
+    FL_UNROLL
+    for (int i = 0; i < 9; ++i) {
+      w[i] = fl_load(r.weight + (size_t)i * r.padded_channels + c);
+    }
+    const fl_vec bias = r.bias ? fl_load(r.bias + c) : fl_zero();
+    const float *in = r.input + from + c;
+    size_t at = x * pixel + c;
+    for (size_t block = 0; block < blocks; ++block) {
+      fl_vec acc[4] = {bias, bias, bias, bias};
+      FL_UNROLL
+      for (int i = 0; i < 3; ++i) {
+        const float *line = in + (size_t)i * r.line;
+        FL_UNROLL
+        for (int e = 0; e < stride * (count - 1) + 3; ++e) {
+          fl_vec v = fl_load(line);
+          FL_HOLD(v);
+          line += pixel;
+          FL_UNROLL
+          for (int t = 0; t < count; ++t) {
+            const int tap = e - stride * t;
+            if (tap >= 0 && tap < 3) {
+              acc[t] = fl_fma(v, w[3 * i + tap], acc[t]);
+            }
+          }
+        }
+      }
+      FL_UNROLL
+      for (int t = 0; t < count; ++t) {
+        finish(r, acc[t], at, FL_LANES);
+        at += pixel;
+      }
+      in += (size_t)(count * stride) * pixel;
+    }
+  }
+}
+
+#define PIXELS_3X3(stride, count)                                                                                           \
+  static __attribute__((noinline)) void pixels_3x3_##stride##_##count(const row *r, size_t x, size_t from, size_t blocks) { \
+    pixels_3x3(*r, x, from, stride, count, blocks);                                                                         \
+  }
+PIXELS_3X3(1, 4)
+PIXELS_3X3(1, 2)
+PIXELS_3X3(1, 1)
+PIXELS_3X3(2, 4)
+PIXELS_3X3(2, 2)
+PIXELS_3X3(2, 1)
+
+/* The pixels [x, x + n), which have all their taps. */
+static void compute_inside(const fl_conv2d *c, const row *r, size_t x, size_t n) {
+  const int whole_3x3 = r->rows == 3 && c->kernel_width == 3 && c->dilation_width == 1 && c->channels % FL_LANES == 0;
+  while (n > 0) {
+    const ptrdiff_t from = ((ptrdiff_t)(x * c->stride_width) - (ptrdiff_t)c->padding_width) * (ptrdiff_t)c->channels;
+    const size_t width = n >= 4 ? 4 : n >= 2 && whole_3x3 ? 2 : 1;
+    const size_t blocks = n / width;
+    if (whole_3x3 && c->stride_width == 1) {
+      (width == 4 ? pixels_3x3_1_4 : width == 2 ? pixels_3x3_1_2 : pixels_3x3_1_1)(r, x, (size_t)from, blocks);
+    } else if (whole_3x3 && c->stride_width == 2) {
+      (width == 4 ? pixels_3x3_2_4 : width == 2 ? pixels_3x3_2_2 : pixels_3x3_2_1)(r, x, (size_t)from, blocks);
+    } else if (width == 4) {
+      pixels_4(r, x, from, 0, c->kernel_width, blocks);
+    } else {
+      pixels_1(r, x, from, 0, c->kernel_width, width * blocks);
+    }
+    x += width * blocks;
+    n -= width * blocks;
+  }
+}
 
 static void compute_row(const fl_conv2d *c, const row *r) {
-  const ptrdiff_t pixel = (ptrdiff_t)c->channels;
-  const size_t step = c->stride_width * c->channels;
   const size_t reach = (c->kernel_width - 1) * c->dilation_width;
-  const int whole_3x3 = r->rows == 3 && c->kernel_width == 3 && c->dilation_width == 1 && c->channels % FL_LANES == 0;
   for (size_t x = 0; x < c->out_width;) {
     const ptrdiff_t start = (ptrdiff_t)(x * c->stride_width) - (ptrdiff_t)c->padding_width;
     /* How many outputs from x on have all their taps within the image. */
     const ptrdiff_t last = (ptrdiff_t)c->width - 1 - (ptrdiff_t)reach - start;
     const size_t inside = start < 0 || last < 0 ? 0 : (size_t)last / c->stride_width + 1;
-    const size_t left = inside < c->out_width - x ? inside : c->out_width - x;
-    if (left >= 4 && whole_3x3 && c->stride_width == 1) {
-      pixels_3x3_stride_1(r, x, (size_t)(start * pixel));
-      x += 4;
-    } else if (left >= 2 && whole_3x3 && c->stride_width == 2) {
-      pixels_3x3_stride_2(r, x, (size_t)(start * pixel));
-      x += 2;
-    } else if (left >= 4) {
-      pixels_4(r, x, start * pixel, step, 0, c->kernel_width);
-      x += 4;
-    } else {
-      size_t first = 0, end = c->kernel_width;
-      while (first < end && start + (ptrdiff_t)(first * c->dilation_width) < 0) {
-        ++first;
-      }
-      while (end > first && start + (ptrdiff_t)((end - 1) * c->dilation_width) >= (ptrdiff_t)c->width) {
-        --end;
-      }
-      pixels_1(r, x, start * pixel, step, first, end);
-      x += 1;
+    if (inside > 0) {
+      const size_t n = inside < c->out_width - x ? inside : c->out_width - x;
+      compute_inside(c, r, x, n);
+      x += n;
+      continue;
     }
+    size_t first = 0, end = c->kernel_width;
+    while (first < end && start + (ptrdiff_t)(first * c->dilation_width) < 0) {
+      ++first;
+    }
+    while (end > first && start + (ptrdiff_t)((end - 1) * c->dilation_width) >= (ptrdiff_t)c->width) {
+      --end;
+    }
+    pixels_1(r, x, start * (ptrdiff_t)c->channels, first, end, 1);
+    x += 1;
   }
 }
 
@@ -155,6 +180,7 @@ void fl_conv2d_depthwise(const fl_conv2d *c) {
   r.padded_channels = (c->channels + FL_PANEL - 1) / FL_PANEL * FL_PANEL;
   r.line = c->dilation_height * c->width * c->channels;
   r.dilation = c->dilation_width * c->channels;
+  r.step = c->stride_width * c->channels;
   r.low = clamped ? 0.0f : -INFINITY;
   r.high = c->activation == FL_ACTIVATION_RELU6 ? 6.0f : INFINITY;
   for (size_t n = 0; n < c->batch; ++n) {

@@ -42,6 +42,7 @@ typedef struct tile {
   float low, high;
   int accumulate;
   int clamp;
+  int plain;                /* none of bias, addend, accumulate and clamp */
 } tile;
 
 /* Vector j of a tile lies in panel j * FL_LANES / 16. */
@@ -127,7 +128,12 @@ FL_INLINE void compute_tile(const tile *t, const int mr, const int nv, const int
     acc[x % (mr * nv)] += acc[x];
   }
 
-  if (t->columns >= (size_t)(nv * FL_LANES)) {
+  if (t->columns >= (size_t)(nv * FL_LANES) && t->plain) {
+    FL_UNROLL
+    for (int x = 0; x < mr * nv; ++x) {
+      fl_store(t->c + (size_t)(x / nv) * t->c_stride + (size_t)(x % nv * FL_LANES), acc[x]);
+    }
+  } else if (t->columns >= (size_t)(nv * FL_LANES)) {
     FL_UNROLL
     for (int x = 0; x < mr * nv; ++x) {
       const size_t row = (size_t)(x / nv);
@@ -269,6 +275,7 @@ void fl_gemm_rows(const fl_gemm *g, const float *const *rows, size_t m, float *c
           t.low = 0.0f;
           t.high = g->activation == FL_ACTIVATION_RELU6 ? 6.0f : INFINITY;
         }
+        t.plain = !t.accumulate && !t.bias && !t.addend && !t.clamp;
         const float *next = column + columns < g->n ? t.b + columns * k : NULL;
         run_columns(t, m, columns, next, last && !in_registers ? g->activation : FL_ACTIVATION_NONE);
         column += columns;
