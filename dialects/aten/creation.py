@@ -1,4 +1,4 @@
-"""Tensors from nothing but numbers, and tensors with another's content in another type."""
+"""Tensors from nothing but numbers, and a tensor's content in another type."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from xdsl.dialects.builtin import f32, i64
 from xdsl.ir import Attribute, SSAValue
 
-from flambeau.dialects.aten.families import IdentityOp, chosen_element, operand_shape
+from flambeau.dialects.aten.families import chosen_element
 from flambeau.dialects.aten.numerics import cast_to, element_of_array
 from flambeau.dialects.lazy import Array, np
 from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import Tensor, broadcast, dtype_of, element_of, numpy_dtype, scalar_element, shape_of, tensor
+from flambeau.dialects.types import Tensor, dtype_of, element_of, numpy_dtype, scalar_element, shape_of, tensor
 
 
 def to_element(x: SSAValue, element: Attribute) -> SSAValue:
@@ -24,9 +24,6 @@ def to_element(x: SSAValue, element: Attribute) -> SSAValue:
 def number_for(value: bool | int | float, element: Attribute) -> SSAValue:
     """A number as a 0-d tensor of an element type."""
     return ScalarTensorOp(value, element).result
-
-
-# Constant content
 
 
 @aten(
@@ -328,10 +325,12 @@ class FillTensorOp(SchemaOp):
 
     @staticmethod
     def numpy(x: Array, value: Array) -> Array:
-        return CopyOp.numpy(x, value)
+        return np.full(x.shape, value.astype(x.dtype))
 
     @staticmethod
     def decompose(x: SSAValue, value: SSAValue) -> SSAValue:
+        from flambeau.dialects.aten.conversion import CopyOp
+
         return CopyOp(x, value).result
 
 
@@ -346,9 +345,6 @@ class ZeroOp(LikeOp):
     @staticmethod
     def decompose(x: SSAValue) -> SSAValue:
         return FullLikeOp(x, 0).result
-
-
-# Sequences
 
 
 @aten(
@@ -448,9 +444,6 @@ class LinspaceOp(SchemaOp):
         return to_element(WhereSelfOp(LtScalarOp(index, steps / 2), from_start, from_end).result, element)
 
 
-# Another's content
-
-
 @aten(
     "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
     "bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
@@ -462,141 +455,3 @@ class ToCopyOp(LikeOp):
     @staticmethod
     def numpy(x: Array, dtype: Attribute | None, *_: Any) -> Array:
         return cast_to(x, chosen_element(dtype, element_of_array(x)))
-
-
-@aten("to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)")
-class ToDtypeOp(LikeOp):
-    """The content in another type."""
-
-    @staticmethod
-    def numpy(x: Array, dtype: Attribute, *_: Any) -> Array:
-        return ToCopyOp.numpy(x, dtype)
-
-    @staticmethod
-    def decompose(x: SSAValue, dtype: Attribute, *_: Any) -> SSAValue:
-        return to_element(x, chosen_element(dtype, element_of(x)))
-
-
-@aten(
-    "to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
-    "bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"
-)
-class ToDtypeLayoutOp(LikeOp):
-    """The content in another type."""
-
-    @staticmethod
-    def numpy(x: Array, dtype: Attribute | None, *_: Any) -> Array:
-        return ToCopyOp.numpy(x, dtype)
-
-    @staticmethod
-    def decompose(x: SSAValue, dtype: Attribute | None, *_: Any) -> SSAValue:
-        return to_element(x, chosen_element(dtype, element_of(x)))
-
-
-@aten(
-    "to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, "
-    "MemoryFormat? memory_format=None) -> Tensor(a)"
-)
-class ToDeviceOp(SchemaOp):
-    """The content in another type; the device is the program's."""
-
-    @staticmethod
-    def infer(x: Tensor, device: Any, dtype: Attribute, *_: Any) -> Tensor:
-        return LikeOp.infer(x, dtype)
-
-    @staticmethod
-    def numpy(x: Array, device: Any, dtype: Attribute, *_: Any) -> Array:
-        return ToCopyOp.numpy(x, dtype)
-
-    @staticmethod
-    def decompose(x: SSAValue, device: Any, dtype: Attribute, *_: Any) -> SSAValue:
-        return to_element(x, chosen_element(dtype, element_of(x)))
-
-
-class LikeAnotherOp(SchemaOp):
-    """The content of one tensor in the type of another."""
-
-    @staticmethod
-    def infer(x: Tensor, other: Tensor, *_: Any) -> Tensor:
-        return LikeOp.infer(x, element_of(other))
-
-    @staticmethod
-    def numpy(x: Array, other: Array, *_: Any) -> Array:
-        return cast_to(x, element_of_array(other))
-
-    @staticmethod
-    def decompose(x: SSAValue, other: SSAValue, *_: Any) -> SSAValue:
-        return to_element(x, element_of(other))
-
-
-@aten("type_as(Tensor self, Tensor other) -> Tensor")
-class TypeAsOp(LikeAnotherOp):
-    """The content in another tensor's type."""
-
-
-@aten("to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)")
-class ToOtherOp(LikeAnotherOp):
-    """The content in another tensor's type."""
-
-
-@aten("copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", core=True)
-class CopyOp(SchemaOp):
-    """The content of `src`, broadcast, with the shape and type of the first operand."""
-
-    @staticmethod
-    def infer(x: Tensor, source: Tensor, *_: Any) -> Tensor:
-        if broadcast(shape_of(x), operand_shape(source)) != shape_of(x):
-            raise ValueError(f"shape {list(shape_of(source))} does not broadcast to {list(shape_of(x))}")
-        return LikeOp.infer(x)
-
-    @staticmethod
-    def numpy(x: Array, source: Array, *_: Any) -> Array:
-        return np.broadcast_to(cast_to(source, element_of_array(x)), x.shape)
-
-
-@aten("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", core=True)
-class CloneOp(IdentityOp):
-    """A copy."""
-
-
-@aten("alias(Tensor(a) self) -> Tensor(a)", core=True)
-class AliasOp(IdentityOp):
-    """The same content."""
-
-
-class VanishingOp(IdentityOp):
-    """The same content, and nothing to compute."""
-
-    @staticmethod
-    def decompose(x: SSAValue, *_: Any) -> SSAValue:
-        return x
-
-
-@aten("contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)")
-class ContiguousOp(VanishingOp):
-    """The same content; where the elements lie is a matter of layout."""
-
-
-@aten("detach(Tensor(a) self) -> Tensor(a)")
-class DetachOp(VanishingOp):
-    """The same content without gradients."""
-
-
-@aten("lift_fresh_copy(Tensor self) -> Tensor", keep=True)
-class LiftFreshCopyOp(VanishingOp):
-    """A copy of a constant."""
-
-
-@aten("lift_fresh(Tensor(a) self) -> Tensor(a)")
-class LiftFreshOp(VanishingOp):
-    """A constant as it is."""
-
-
-@aten("resolve_conj(Tensor(a) self) -> Tensor(a)")
-class ResolveConjOp(VanishingOp):
-    """The same content: real tensors have no pending conjugation."""
-
-
-@aten("real(Tensor(a) self) -> Tensor(a)")
-class RealOp(VanishingOp):
-    """The real part, of a real tensor the tensor."""

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, cast
 import ml_dtypes
 import numpy as np
 
+from flambeau.dialects.aten.aliases import ALIASES
 from flambeau.dialects.lazy import Array
 from flambeau.dialects.types import bf16, f16, f32, f64, i1, i8, i32, i64
 
@@ -276,6 +277,29 @@ SAMPLES: dict[str, Samples] = {
         *[(make(rng, (3,), "int64", 1), 0.5), (np.array(SPECIAL, "float32"), 2), (np.array(SPECIAL, "float32"), 0.5)],
     ],
     "aten.pow.Scalar": lambda rng: [(base, make(rng, (3, 4), dtype, 0)) for dtype in REALS for base in (2, 0.5, 3)],
+    # special
+    **{f"aten.{name}": FLOATING_UNARY for name in ("exp2", "deg2rad", "rad2deg", "sinc")},
+    "aten.frac": unary(special=False),
+    "aten.logit": unary((), (0.1,), dtypes=(*FLOATS, "bool"), low=0.05, high=0.95),
+    "aten.sgn": unary(dtypes=ALL),
+    "aten.positive": unary(dtypes=REALS),
+    "aten.signbit": unary(dtypes=ALL),
+    "aten.copysign.Tensor": binary(dtypes=REALS),
+    "aten.copysign.Scalar": unary((2,), (-0.0,), (-1.5,), dtypes=REALS),
+    **{
+        f"aten.{name}": binary(dtypes=FLOATS, mixed=(("float32", "float64"),), special=False)
+        for name in ("hypot", "logaddexp", "logaddexp2")
+    },
+    "aten.xlogy.Tensor": binary(low=0, high=4),
+    "aten.xlogy.Scalar_Other": unary((2,), (0.5,), (float("nan"),), dtypes=REALS),
+    "aten.xlogy.Scalar_Self": lambda rng: [(number, make(rng, (3, 4), dtype, 0, 4)) for dtype in REALS for number in (0, 2, 1.5)],
+    "aten.heaviside": binary(mixed=(), low=-2, high=2),
+    "aten.nan_to_num": unary((), (1.0, 2.0, -3.0), dtypes=(*FLOATS, "int64")),
+    "aten.isclose": lambda rng: [
+        *[(x, x + np.asarray(1e-6, x.dtype), *rest) for x in (make(rng, (3, 4)),) for rest in ((), (0.0, 1e-7), (1e-3, 0.0))],
+        *[(np.array(SPECIAL, "float32")[:, None], np.array(SPECIAL, "float32"), 1e-5, 1e-8, equal_nan) for equal_nan in (False, True)],
+        (make(rng, (3,), "int64"), make(rng, (), "int64")),
+    ],
     # reduction
     "aten.sum": reduction((), (f32,), (i64,), dtypes=ALL, special=False),
     "aten.sum.dim_IntList": reduction((None,), ((),), ((1,),), ((0, -1), True), ((2,), False, f64), dtypes=ALL, special=False),
@@ -296,6 +320,42 @@ SAMPLES: dict[str, Samples] = {
     **{f"aten.{name}.dims": reduction(((1, 2),), (None, True), ((0, -1), True), dtypes=ALL) for name in ("any", "all")},
     "aten.cumsum": reduction((1,), (-1,), (0, f64), dtypes=ALL),
     "aten.logsumexp": reduction(((1,),), ((0, -1), True), dtypes=(*FLOATS, "int64"), empty=False),
+    # statistics
+    **{f"aten.{name}": reduction((), (False,), dtypes=FLOATS, empty=False) for name in ("var_mean", "std_mean")},
+    **{f"aten.{name}.dim": reduction(((1,),), ((0, 2), False, True), dtypes=FLOATS, special=False) for name in ("var_mean", "std_mean")},
+    **{
+        f"aten.{name}.correction": reduction(((1,),), (None, 0), ((0, 2), 1.5, True), dtypes=FLOATS, special=False)
+        for name in ("var_mean", "std_mean")
+    },
+    "aten.aminmax": reduction((), (1,), (-1, True), dtypes=ALL, empty=False),
+    "aten.count_nonzero": reduction((), (1,), (-1,), dtypes=ALL),
+    "aten.count_nonzero.dim_IntList": reduction(((1,),), ((0, -1),), dtypes=ALL),
+    "aten.nansum": reduction((None,), ((1,),), ((0, -1), True), ((2,), False, f64), dtypes=REALS),
+    "aten.nanmean": reduction((None,), ((1,),), ((0, -1), True), ((2,), False, f64), dtypes=FLOATS),
+    "aten.diff": tensors(
+        *[(((3, 5), dtype), n, dim) for dtype in ("float32", "bool", "int64", "bfloat16") for n, dim in ((1, -1), (2, 0), (7, 1))],
+        (((3, 5), "float32"), 0, 1),
+        (((3, 5), "float32"), 1, 1, ((3, 2), "float32"), ((3, 1), "float32")),
+        (((5,), "int64"), 1, -1, ((1,), "int64")),
+    ),
+    "aten.histc": tensors((((40,), "float32"), 5), (((4, 10), "float32"), 4, -2, 2), (((30,), "float64"), 7, -1.5, 0.5)),
+    # vector_norm
+    "aten.linalg_vector_norm": reduction(
+        (), (1, (1,)), (3, (0, -1), True), (float("inf"), (2,)), (0,), (2, None, False, f64), dtypes=FLOATS, empty=False
+    ),
+    "aten.norm.Scalar": reduction((), (1,), (2.5,), dtypes=FLOATS, empty=False),
+    "aten.norm.ScalarOpt_dim": reduction((2, (1,)), (None, (0,), True), (float("-inf"), (0, 2)), dtypes=FLOATS, empty=False),
+    "aten.norm.ScalarOpt_dim_dtype": reduction((2, (1,), True, f64), (1, (0,), False, f64), dtypes=FLOATS[:2], empty=False),
+    "aten.norm.ScalarOpt_dtype": reduction((2, f64), (None, f64), dtypes=FLOATS[:2], empty=False),
+    "aten.frobenius_norm.dim": reduction(((0, 1),), ((2,), True), dtypes=FLOATS, empty=False),
+    "aten.linalg_norm": reduction(
+        (), (3, (1,)), (1, (0, 2)), (-1, (2, 1), True), (float("inf"), (0, 1)), (None, (0,), True), dtypes=FLOATS, empty=False
+    ),
+    "aten.linalg_norm.ord_str": reduction(("fro", (0, 1)), ("fro", (1, 2), True), dtypes=FLOATS[:2], empty=False),
+    "aten.linalg_matrix_norm": reduction(
+        (1,), (float("-inf"), (0, 1), True), (float("inf"), (2, 0), False, f64), dtypes=FLOATS[:2], empty=False
+    ),
+    "aten.linalg_matrix_norm.str_ord": reduction((), ("fro", (0, 1), True), dtypes=FLOATS[:2], empty=False),
     # softmax
     **{f"aten.{name}": reduction((1, False), (-1, False), dtypes=FLOATS) for name in ("_softmax", "_log_softmax")},
     **{f"aten.{name}.int": reduction((1,), (-1, f64), (0, f32), dtypes=FLOATS) for name in ("softmax", "log_softmax")},
@@ -341,3 +401,4 @@ SAMPLES: dict[str, Samples] = {
     "aten.dropout": unary((0.5, False), (0.0, True), (1.0, True)),
 }
 """Generators by full operator name."""
+SAMPLES.update({f"aten.{schema[: schema.index('(')]}": SAMPLES[target.name] for schema, target in ALIASES})

@@ -1,0 +1,152 @@
+"""A tensor's content in another type, or as it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.ir import Attribute, SSAValue
+
+from flambeau.dialects.aten.creation import LikeOp, ToCopyOp, to_element
+from flambeau.dialects.aten.families import IdentityOp, chosen_element
+from flambeau.dialects.aten.numerics import cast_to, element_of_array
+from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.row import SchemaOp, aten
+from flambeau.dialects.types import Tensor, broadcast, element_of, shape_of
+
+
+@aten("to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)")
+class ToDtypeOp(LikeOp):
+    """The content in another type."""
+
+    @staticmethod
+    def numpy(x: Array, dtype: Attribute, *_: Any) -> Array:
+        return ToCopyOp.numpy(x, dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, dtype: Attribute, *_: Any) -> SSAValue:
+        return to_element(x, chosen_element(dtype, element_of(x)))
+
+
+@aten(
+    "to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
+    "bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"
+)
+class ToDtypeLayoutOp(LikeOp):
+    """The content in another type."""
+
+    @staticmethod
+    def numpy(x: Array, dtype: Attribute | None, *_: Any) -> Array:
+        return ToCopyOp.numpy(x, dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, dtype: Attribute | None, *_: Any) -> SSAValue:
+        return to_element(x, chosen_element(dtype, element_of(x)))
+
+
+@aten(
+    "to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, "
+    "MemoryFormat? memory_format=None) -> Tensor(a)"
+)
+class ToDeviceOp(SchemaOp):
+    """The content in another type; the device is the program's."""
+
+    @staticmethod
+    def infer(x: Tensor, device: Any, dtype: Attribute, *_: Any) -> Tensor:
+        return LikeOp.infer(x, dtype)
+
+    @staticmethod
+    def numpy(x: Array, device: Any, dtype: Attribute, *_: Any) -> Array:
+        return ToCopyOp.numpy(x, dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, device: Any, dtype: Attribute, *_: Any) -> SSAValue:
+        return to_element(x, chosen_element(dtype, element_of(x)))
+
+
+class LikeAnotherOp(SchemaOp):
+    """The content of one tensor in the type of another."""
+
+    @staticmethod
+    def infer(x: Tensor, other: Tensor, *_: Any) -> Tensor:
+        return LikeOp.infer(x, element_of(other))
+
+    @staticmethod
+    def numpy(x: Array, other: Array, *_: Any) -> Array:
+        return cast_to(x, element_of_array(other))
+
+    @staticmethod
+    def decompose(x: SSAValue, other: SSAValue, *_: Any) -> SSAValue:
+        return to_element(x, element_of(other))
+
+
+@aten("type_as(Tensor self, Tensor other) -> Tensor")
+class TypeAsOp(LikeAnotherOp):
+    """The content in another tensor's type."""
+
+
+@aten("to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)")
+class ToOtherOp(LikeAnotherOp):
+    """The content in another tensor's type."""
+
+
+@aten("copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", core=True)
+class CopyOp(SchemaOp):
+    """The content of `src`, broadcast, with the shape and type of the first operand."""
+
+    @staticmethod
+    def infer(x: Tensor, source: Tensor, *_: Any) -> Tensor:
+        if broadcast(shape_of(x), shape_of(source)) != shape_of(x):
+            raise ValueError(f"shape {list(shape_of(source))} does not broadcast to {list(shape_of(x))}")
+        return LikeOp.infer(x)
+
+    @staticmethod
+    def numpy(x: Array, source: Array, *_: Any) -> Array:
+        return np.broadcast_to(cast_to(source, element_of_array(x)), x.shape)
+
+
+@aten("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", core=True)
+class CloneOp(IdentityOp):
+    """A copy."""
+
+
+@aten("alias(Tensor(a) self) -> Tensor(a)", core=True)
+class AliasOp(IdentityOp):
+    """The same content."""
+
+
+class VanishingOp(IdentityOp):
+    """The same content, and nothing to compute."""
+
+    @staticmethod
+    def decompose(x: SSAValue, *_: Any) -> SSAValue:
+        return x
+
+
+@aten("contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)")
+class ContiguousOp(VanishingOp):
+    """The same content; where the elements lie is a matter of layout."""
+
+
+@aten("detach(Tensor(a) self) -> Tensor(a)")
+class DetachOp(VanishingOp):
+    """The same content without gradients."""
+
+
+@aten("lift_fresh_copy(Tensor self) -> Tensor", keep=True)
+class LiftFreshCopyOp(VanishingOp):
+    """A copy of a constant."""
+
+
+@aten("lift_fresh(Tensor(a) self) -> Tensor(a)")
+class LiftFreshOp(VanishingOp):
+    """A constant as it is."""
+
+
+@aten("resolve_conj(Tensor(a) self) -> Tensor(a)")
+class ResolveConjOp(VanishingOp):
+    """The same content: real tensors have no pending conjugation."""
+
+
+@aten("real(Tensor(a) self) -> Tensor(a)")
+class RealOp(VanishingOp):
+    """The real part, of a real tensor the tensor."""

@@ -1,0 +1,315 @@
+"""Statistics that are composed of reductions: mean with variance, counts, histograms, differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from xdsl.dialects.builtin import i64
+from xdsl.ir import Attribute, SSAValue
+
+from flambeau.dialects.aten.families import chosen_element, reduced_dims, reduced_shape, require_category, sum_element
+from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
+from flambeau.dialects.aten.reduction import (
+    AmaxOp,
+    AminOp,
+    ExtremeOp,
+    FloatReductionOp,
+    MeanDimOp,
+    SumDimIntListOp,
+    VarCorrectionOp,
+    variance,
+)
+from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.row import SchemaOp, aten
+from flambeau.dialects.types import Tensor, dtype_of, element_of, normalize_dim, shape_of, tensor
+
+Dims: TypeAlias = "Sequence[int] | int | None"
+
+
+class SpreadAndMeanOp(SchemaOp):
+    """A measure of spread and the mean of floats, over named dimensions or over all when none is named."""
+
+    @staticmethod
+    def infer(x: Tensor, dims: Any = None, correction: Any = None, keepdim: bool = False, *_: Any) -> tuple[Tensor, Tensor]:
+        found = FloatReductionOp.infer(x, dims, keepdim)
+        return found, found
+
+
+def spread_and_mean(x: Array, dims: Dims, correction: float, keepdim: bool, root: bool) -> tuple[Array, Array]:
+    """The variance, or its square root, and the mean."""
+    spread = variance(x, dims, correction, keepdim)
+    return (np.sqrt(spread) if root else spread).astype(x.dtype), MeanDimOp.numpy(x, dims, keepdim, None)
+
+
+def spread_and_mean_of(x: SSAValue, dims: Dims, correction: float | None, keepdim: bool, root: bool) -> tuple[SSAValue, SSAValue]:
+    """As `spread_and_mean`, in terms of core operators."""
+    from flambeau.dialects.aten.math import SqrtOp
+
+    spread = VarCorrectionOp(x, dims, correction, keepdim)
+    return SqrtOp(spread).result if root else spread.result, MeanDimOp(x, dims, keepdim).result
+
+
+@aten("var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)", keep=True)
+class VarMeanCorrectionOp(SpreadAndMeanOp):
+    """The variance, whose divisor is the number of elements less `correction` (1 when absent), and the mean."""
+
+    @staticmethod
+    def numpy(x: Array, dims: Dims, correction: float | None, keepdim: bool) -> tuple[Array, Array]:
+        return spread_and_mean(x, dims, 1 if correction is None else correction, keepdim, False)
+
+    @staticmethod
+    def decompose(x: SSAValue, dims: Dims, correction: float | None, keepdim: bool) -> tuple[SSAValue, SSAValue]:
+        return spread_and_mean_of(x, dims, correction, keepdim, False)
+
+
+@aten("var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)")
+class VarMeanDimOp(SpreadAndMeanOp):
+    """The variance and the mean over the named dimensions."""
+
+    @staticmethod
+    def numpy(x: Array, dims: Dims, unbiased: bool, keepdim: bool) -> tuple[Array, Array]:
+        return spread_and_mean(x, dims, int(unbiased), keepdim, False)
+
+    @staticmethod
+    def decompose(x: SSAValue, dims: Dims, unbiased: bool, keepdim: bool) -> tuple[SSAValue, SSAValue]:
+        return spread_and_mean_of(x, dims, int(unbiased), keepdim, False)
+
+
+@aten("std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)")
+class StdMeanCorrectionOp(SpreadAndMeanOp):
+    """The square root of the variance, whose divisor is the number of elements less `correction`, and the mean."""
+
+    @staticmethod
+    def numpy(x: Array, dims: Dims, correction: float | None, keepdim: bool) -> tuple[Array, Array]:
+        return spread_and_mean(x, dims, 1 if correction is None else correction, keepdim, True)
+
+    @staticmethod
+    def decompose(x: SSAValue, dims: Dims, correction: float | None, keepdim: bool) -> tuple[SSAValue, SSAValue]:
+        return spread_and_mean_of(x, dims, correction, keepdim, True)
+
+
+@aten("std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)")
+class StdMeanDimOp(SpreadAndMeanOp):
+    """The square root of the variance and the mean over the named dimensions."""
+
+    @staticmethod
+    def numpy(x: Array, dims: Dims, unbiased: bool, keepdim: bool) -> tuple[Array, Array]:
+        return spread_and_mean(x, dims, int(unbiased), keepdim, True)
+
+    @staticmethod
+    def decompose(x: SSAValue, dims: Dims, unbiased: bool, keepdim: bool) -> tuple[SSAValue, SSAValue]:
+        return spread_and_mean_of(x, dims, int(unbiased), keepdim, True)
+
+
+class WholeSpreadAndMeanOp(SchemaOp):
+    """A measure of spread and the mean over all elements."""
+
+    @staticmethod
+    def infer(x: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
+        return SpreadAndMeanOp.infer(x)
+
+
+@aten("var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)")
+class VarMeanOp(WholeSpreadAndMeanOp):
+    """The variance and the mean over all elements."""
+
+    @staticmethod
+    def numpy(x: Array, unbiased: bool) -> tuple[Array, Array]:
+        return spread_and_mean(x, None, int(unbiased), False, False)
+
+    @staticmethod
+    def decompose(x: SSAValue, unbiased: bool) -> tuple[SSAValue, SSAValue]:
+        return spread_and_mean_of(x, [], int(unbiased), False, False)
+
+
+@aten("std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)")
+class StdMeanOp(WholeSpreadAndMeanOp):
+    """The square root of the variance and the mean over all elements."""
+
+    @staticmethod
+    def numpy(x: Array, unbiased: bool) -> tuple[Array, Array]:
+        return spread_and_mean(x, None, int(unbiased), False, True)
+
+    @staticmethod
+    def decompose(x: SSAValue, unbiased: bool) -> tuple[SSAValue, SSAValue]:
+        return spread_and_mean_of(x, [], int(unbiased), False, True)
+
+
+@aten("aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)")
+class AminmaxOp(SchemaOp):
+    """The smallest and the largest element along `dim`, or of all."""
+
+    @staticmethod
+    def infer(x: Tensor, dim: int | None = None, keepdim: bool = False, *_: Any) -> tuple[Tensor, Tensor]:
+        found = ExtremeOp.infer(x, dim, keepdim)
+        return found, found
+
+    @staticmethod
+    def numpy(x: Array, dim: int | None, keepdim: bool) -> tuple[Array, Array]:
+        return AminOp.numpy(x, dim, keepdim), AmaxOp.numpy(x, dim, keepdim)
+
+    @staticmethod
+    def decompose(x: SSAValue, dim: int | None, keepdim: bool) -> tuple[SSAValue, SSAValue]:
+        dims = [] if dim is None else [dim]
+        return AminOp(x, dims, keepdim).result, AmaxOp(x, dims, keepdim).result
+
+
+class CountOp(SchemaOp):
+    """How many elements are not zero, over named dimensions or over all when none is named."""
+
+    @staticmethod
+    def infer(x: Tensor, dims: Any = None, *_: Any) -> Tensor:
+        return tensor(i64, reduced_shape(shape_of(x), dims, False))
+
+    @staticmethod
+    def numpy(x: Array, dims: Dims) -> Array:
+        return np.asarray(np.sum(x != 0, axis=reduced_dims(dims, x.ndim), dtype=np.int64))
+
+    @staticmethod
+    def decompose(x: SSAValue, dims: Dims) -> SSAValue:
+        from flambeau.dialects.aten.comparison import NeScalarOp
+
+        return SumDimIntListOp(NeScalarOp(x, 0), reduced_dims(dims, len(shape_of(x)))).result
+
+
+@aten("count_nonzero(Tensor self, int? dim=None) -> Tensor")
+class CountNonzeroOp(CountOp):
+    """How many elements along `dim`, or of all, are not zero."""
+
+
+@aten("count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor")
+class CountNonzeroDimIntListOp(CountOp):
+    """How many elements over the named dimensions are not zero."""
+
+
+@aten("nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
+class NansumOp(SchemaOp):
+    """The sum of the elements that are not NaN."""
+
+    @staticmethod
+    def infer(x: Tensor, dims: Any = None, keepdim: bool = False, dtype: Attribute | None = None, *_: Any) -> Tensor:
+        return tensor(chosen_element(dtype, sum_element(element_of(x))), reduced_shape(shape_of(x), dims, keepdim))
+
+    @staticmethod
+    def numpy(x: Array, dims: Dims, keepdim: bool, dtype: Attribute | None) -> Array:
+        return SumDimIntListOp.numpy(np.where(x != x, np.zeros((), x.dtype), x), dims, keepdim, dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, dims: Dims, keepdim: bool, dtype: Attribute | None) -> SSAValue:
+        return SumDimIntListOp(without_nan(x), dims, keepdim, dtype).result
+
+
+def without_nan(x: SSAValue) -> SSAValue:
+    """0 in place of NaN."""
+    from flambeau.dialects.aten.comparison import IsnanOp, MaskedFillScalarOp
+
+    return MaskedFillScalarOp(x, IsnanOp(x), 0).result if dtype_of(element_of(x)).category == 2 else x
+
+
+@aten("nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
+class NanmeanOp(FloatReductionOp):
+    """The mean of the elements that are not NaN."""
+
+    @staticmethod
+    def numpy(x: Array, dims: Dims, keepdim: bool, dtype: Attribute | None) -> Array:
+        x = cast_to(x, chosen_element(dtype, element_of_array(x)))
+        valid = x == x
+        axes = reduced_dims(dims, x.ndim)
+        total = np.sum(np.where(valid, widened(x), 0), axis=axes, keepdims=keepdim)
+        return (total / np.sum(valid, axis=axes, keepdims=keepdim)).astype(x.dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, dims: Dims, keepdim: bool, dtype: Attribute | None) -> SSAValue:
+        from flambeau.dialects.aten.arithmetic import DivTensorOp
+        from flambeau.dialects.aten.comparison import IsnanOp
+        from flambeau.dialects.aten.creation import to_element
+        from flambeau.dialects.aten.logic import LogicalNotOp
+
+        x = to_element(x, chosen_element(dtype, element_of(x)))
+        count = SumDimIntListOp(LogicalNotOp(IsnanOp(x)), dims, keepdim)
+        return DivTensorOp(SumDimIntListOp(without_nan(x), dims, keepdim), to_element(count.result, element_of(x))).result
+
+
+@aten("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor")
+class DiffOp(SchemaOp):
+    """The n-th differences of neighbours along `dim`, of the tensor between `prepend` and `append`; of bools whether they differ."""
+
+    @staticmethod
+    def infer(x: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
+        from flambeau.dialects.aten.concat import CatOp
+
+        if n < 0 or not shape_of(x):
+            raise ValueError(f"differences of order {n} of a tensor of shape {list(shape_of(x))} are not defined")
+        parts = [part for part in (prepend, x, append) if part is not None]
+        joined = CatOp.infer(parts, dim)
+        shape = list(shape_of(joined))
+        axis = normalize_dim(dim, len(shape))
+        shape[axis] = max(0, shape[axis] - n) if shape[axis] >= 0 else shape[axis]
+        return tensor(element_of(joined), shape)
+
+    @staticmethod
+    def numpy(x: Array, n: int, dim: int, prepend: Array | None, append: Array | None) -> Array:
+        joined = np.concatenate([part for part in (prepend, x, append) if part is not None], axis=dim)
+        return np.diff(joined, min(n, joined.shape[dim]), dim)
+
+    @staticmethod
+    def decompose(x: SSAValue, n: int, dim: int, prepend: SSAValue | None, append: SSAValue | None) -> SSAValue:
+        from flambeau.dialects.aten.arithmetic import SubTensorOp
+        from flambeau.dialects.aten.concat import CatOp
+        from flambeau.dialects.aten.logic import LogicalXorOp
+        from flambeau.dialects.aten.view import SliceTensorOp
+
+        parts = [part for part in (prepend, x, append) if part is not None]
+        value = CatOp(parts, dim).result if len(parts) > 1 else x
+        extent = shape_of(value)[dim]
+        difference: Callable[..., SchemaOp] = LogicalXorOp if dtype_of(element_of(value)).category == 0 else SubTensorOp
+        for _ in range(n if extent < 0 else min(n, extent)):
+            value = difference(SliceTensorOp(value, dim, 1), SliceTensorOp(value, dim, 0, -1)).result
+        return value
+
+
+@aten("histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor")
+class HistcOp(SchemaOp):
+    """How many elements fall in each of `bins` equal parts of [min, max], or of the range of the elements when both are equal."""
+
+    @staticmethod
+    def infer(x: Tensor, bins: int = 100, low: float = 0, high: float = 0, *_: Any) -> Tensor:
+        require_category("a histogram", x, at_least=2)
+        if bins < 1 or low > high:
+            raise ValueError(f"{bins} bins between {low} and {high} are not defined")
+        if low == high:
+            ExtremeOp.infer(x)
+        return tensor(element_of(x), (bins,))
+
+    @staticmethod
+    def numpy(x: Array, bins: int, low: float, high: float) -> Array:
+        first, last = (np.asarray(bound, x.dtype) for bound in ((low, high) if low < high else (np.min(x), np.max(x))))
+        if first == last:
+            first, last = first - 1, last + 1
+        inside = x[(x >= first) & (x <= last)]
+        places = np.minimum(((inside - first) * bins / (last - first)).astype(np.int64), bins - 1)
+        return np.bincount(places, minlength=bins).astype(x.dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, bins: int, low: float, high: float) -> SSAValue:
+        from flambeau.dialects.aten.arithmetic import AddScalarOp, DivTensorOp, MulScalarOp, SubScalarOp, SubTensorOp
+        from flambeau.dialects.aten.comparison import ClampOp, EqTensorOp, GeTensorOp, LeTensorOp, WhereSelfOp
+        from flambeau.dialects.aten.creation import FullOp, number_for, to_element
+        from flambeau.dialects.aten.logic import LogicalAndOp
+        from flambeau.dialects.aten.scatter import ScatterAddOp
+        from flambeau.dialects.aten.view import ViewOp
+
+        element = element_of(x)
+        x = ViewOp(x, [-1]).result
+        if low < high:
+            first, last = number_for(low, element), number_for(high, element)
+        else:
+            smallest, largest = AminOp(x).result, AmaxOp(x).result
+            single = EqTensorOp(smallest, largest)
+            first = WhereSelfOp(single, SubScalarOp(smallest, 1), smallest).result
+            last = WhereSelfOp(single, AddScalarOp(largest, 1), largest).result
+        inside = to_element(LogicalAndOp(GeTensorOp(x, first), LeTensorOp(x, last)).result, element)
+        place = DivTensorOp(MulScalarOp(SubTensorOp(x, first), bins), SubTensorOp(last, first))
+        index = to_element(ClampOp(place, 0, bins - 1).result, i64)
+        return ScatterAddOp(FullOp([bins], 0, element), 0, index, inside).result

@@ -1,0 +1,224 @@
+"""Norms of vectors and matrices, and distances."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from xdsl.dialects.builtin import bf16, f16, f32
+from xdsl.ir import Attribute, SSAValue
+
+from flambeau.dialects.aten.families import chosen_element, reduced_dims, reduced_shape, require_category
+from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
+from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.row import SchemaOp, aten
+from flambeau.dialects.types import ElementType, Tensor, element_of, normalize_dim, shape_of, tensor
+
+Dims: TypeAlias = "Sequence[int] | int | None"
+
+
+def norm_type(x: Tensor, dims: Any, keepdim: bool, dtype: Attribute | None) -> Tensor:
+    """The type of a norm over `dims`."""
+    found = tensor(chosen_element(dtype, element_of(x)), reduced_shape(shape_of(x), dims, keepdim))
+    require_category("a norm", found, at_least=2)
+    return found
+
+
+def vector_norm(x: Array, order: float, dims: Dims, keepdim: bool, dtype: Attribute | None) -> Array:
+    """The norm of an order: (sum |x|**order) ** (1 / order); the number of non-zeros for 0, the extreme of |x| for infinities."""
+    x = cast_to(x, chosen_element(dtype, element_of_array(x)))
+    size = np.abs(widened(x))
+    axes = reduced_dims(dims, x.ndim)
+    if math.isinf(order):
+        found = (np.max if order > 0 else np.min)(size, axis=axes, keepdims=keepdim)
+    elif order == 0:
+        found = np.sum(size != 0, axis=axes, keepdims=keepdim)
+    else:
+        found = np.power(np.sum(np.power(size, order), axis=axes, keepdims=keepdim), 1 / order)
+    return np.asarray(found).astype(x.dtype)
+
+
+def wide_element(element: Attribute) -> ElementType:
+    """The type in which a sum of powers of floats neither overflows nor loses digits."""
+    return f32 if element in (f16, bf16) else chosen_element(element, element)
+
+
+def vector_norm_of(x: SSAValue, order: float, dims: Dims, keepdim: bool, dtype: Attribute | None) -> SSAValue:
+    """As `vector_norm`, in terms of core operators."""
+    from flambeau.dialects.aten.arithmetic import MulTensorOp
+    from flambeau.dialects.aten.comparison import NeScalarOp
+    from flambeau.dialects.aten.creation import to_element
+    from flambeau.dialects.aten.math import AbsOp, PowTensorScalarOp, SqrtOp
+    from flambeau.dialects.aten.reduction import AmaxOp, AminOp, SumDimIntListOp
+
+    element = chosen_element(dtype, element_of(x))
+    axes = reduced_dims(dims, len(shape_of(x)))
+    x = to_element(x, element)
+    if math.isinf(order):
+        return (AmaxOp if order > 0 else AminOp)(AbsOp(x), axes, keepdim).result
+    if order == 0:
+        return SumDimIntListOp(NeScalarOp(x, 0), axes, keepdim, element).result
+    if order == 1:
+        return SumDimIntListOp(AbsOp(x), axes, keepdim).result
+    wide = to_element(x, wide_element(element))
+    if order == 2:
+        found = SqrtOp(SumDimIntListOp(MulTensorOp(wide, wide), axes, keepdim))
+    else:
+        found = PowTensorScalarOp(SumDimIntListOp(PowTensorScalarOp(AbsOp(wide), order), axes, keepdim), 1 / order)
+    return to_element(found.result, element)
+
+
+@aten("linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
+class LinalgVectorNormOp(SchemaOp):
+    """The norm of order `ord` over the named dimensions, or over all elements."""
+
+    @staticmethod
+    def infer(x: Tensor, order: Any = 2, dims: Any = None, keepdim: bool = False, dtype: Attribute | None = None, *_: Any) -> Tensor:
+        return norm_type(x, dims, keepdim, dtype)
+
+    @staticmethod
+    def numpy(x: Array, order: float, dims: Dims, keepdim: bool, dtype: Attribute | None) -> Array:
+        return vector_norm(x, order, dims, keepdim, dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, order: float, dims: Dims, keepdim: bool, dtype: Attribute | None) -> SSAValue:
+        return vector_norm_of(x, order, dims, keepdim, dtype)
+
+
+def matrix_norm_axes(order: Any, dims: Dims, rank: int) -> tuple[int, int] | None:
+    """The axis to add along and the axis to choose an extreme along, for a norm of matrices; None when it is a norm of vectors.
+
+    Raises:
+        ValueError: the norm needs singular values, or the order is unknown.
+    """
+    axes = reduced_dims(dims, rank) if dims is not None else tuple(range(rank))
+    if order is None or (len(axes) == 1 and not isinstance(order, str)):
+        return None
+    if len(axes) != 2:
+        raise ValueError(f"a norm of order {order} needs one or two dimensions, got {len(axes)}")
+    if order == "fro":
+        return None
+    if isinstance(order, str) or abs(order) == 2:
+        raise ValueError(f"the matrix norm of order {order} needs singular values, which no operator of a program computes")
+    rows, columns = (normalize_dim(dim, rank) for dim in (dims if isinstance(dims, Sequence) else (0, 1)))
+    if abs(order) == 1:
+        return rows, columns
+    if math.isinf(order):
+        return columns, rows
+    raise ValueError(f"{order} is no order of a matrix norm")
+
+
+class LinalgNormFamilyOp(SchemaOp):
+    """A norm of vectors or matrices; without an order the square root of the sum of squares."""
+
+    @staticmethod
+    def infer(x: Tensor, order: Any = None, dims: Any = None, keepdim: bool = False, dtype: Attribute | None = None, *_: Any) -> Tensor:
+        matrix_norm_axes(order, dims, len(shape_of(x)))
+        return norm_type(x, dims, keepdim, dtype)
+
+    @staticmethod
+    def numpy(x: Array, order: Any, dims: Dims, keepdim: bool, dtype: Attribute | None) -> Array:
+        axes = matrix_norm_axes(order, dims, x.ndim)
+        if axes is None:
+            return vector_norm(x, 2 if order in (None, "fro") else order, dims, keepdim, dtype)
+        totals = vector_norm(x, 1, axes[0], True, dtype)
+        found = (np.max if order > 0 else np.min)(widened(totals), axis=axes[1], keepdims=True).astype(totals.dtype)
+        return found if keepdim else np.squeeze(found, axis=axes)
+
+    @staticmethod
+    def decompose(x: SSAValue, order: Any, dims: Dims, keepdim: bool, dtype: Attribute | None) -> SSAValue:
+        from flambeau.dialects.aten.reduction import AmaxOp, AminOp
+        from flambeau.dialects.aten.view import SqueezeDimsOp
+
+        axes = matrix_norm_axes(order, dims, len(shape_of(x)))
+        if axes is None:
+            return vector_norm_of(x, 2 if order in (None, "fro") else order, dims, keepdim, dtype)
+        totals = vector_norm_of(x, 1, axes[0], True, dtype)
+        found = (AmaxOp if order > 0 else AminOp)(totals, [axes[1]], True)
+        return found.result if keepdim else SqueezeDimsOp(found, sorted(axes)).result
+
+
+@aten("linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
+class LinalgNormOp(LinalgNormFamilyOp):
+    """The norm of order `ord`: of vectors over one dimension, of matrices over two."""
+
+
+@aten("linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
+class LinalgNormOrdStrOp(LinalgNormFamilyOp):
+    """The Frobenius norm of matrices (`ord = "fro"`)."""
+
+
+@aten("linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
+class LinalgMatrixNormOp(LinalgNormFamilyOp):
+    """The norm of order 1, -1, inf or -inf of matrices."""
+
+
+@aten('linalg_matrix_norm.str_ord(Tensor self, str ord="fro", int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor')
+class LinalgMatrixNormStrOrdOp(LinalgNormFamilyOp):
+    """The Frobenius norm of matrices (`ord = "fro"`)."""
+
+
+class NormOp(SchemaOp):
+    """The norm of order p (2 when absent) over the named dimensions, or over all elements."""
+
+    @staticmethod
+    def infer(x: Tensor, p: Any = 2, dims: Any = None, keepdim: bool = False, dtype: Attribute | None = None, *_: Any) -> Tensor:
+        return norm_type(x, dims, keepdim, dtype)
+
+    @staticmethod
+    def numpy(x: Array, p: float | None, dims: Dims = None, keepdim: bool = False, dtype: Attribute | None = None) -> Array:
+        return vector_norm(x, 2 if p is None else p, dims, keepdim, dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, p: float | None, dims: Dims = None, keepdim: bool = False, dtype: Attribute | None = None) -> SSAValue:
+        return vector_norm_of(x, 2 if p is None else p, dims, keepdim, dtype)
+
+
+@aten("norm.Scalar(Tensor self, Scalar p=2) -> Tensor")
+class NormScalarOp(NormOp):
+    """The norm of order p over all elements."""
+
+
+@aten("norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor")
+class NormScalarOptDimOp(NormOp):
+    """The norm of order p over the named dimensions."""
+
+
+@aten("norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor")
+class NormScalarOptDimDtypeOp(NormOp):
+    """The norm of order p over the named dimensions, of x in another type."""
+
+
+@aten("norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor")
+class NormScalarOptDtypeOp(SchemaOp):
+    """The norm of order p over all elements, of x in another type."""
+
+    @staticmethod
+    def infer(x: Tensor, p: Any, dtype: Attribute, *_: Any) -> Tensor:
+        return norm_type(x, None, False, dtype)
+
+    @staticmethod
+    def numpy(x: Array, p: float | None, dtype: Attribute) -> Array:
+        return NormOp.numpy(x, p, None, False, dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, p: float | None, dtype: Attribute) -> SSAValue:
+        return NormOp.decompose(x, p, None, False, dtype)
+
+
+@aten("frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor")
+class FrobeniusNormDimOp(SchemaOp):
+    """The square root of the sum of squares over the named dimensions."""
+
+    @staticmethod
+    def infer(x: Tensor, dims: Any, keepdim: bool = False, *_: Any) -> Tensor:
+        return norm_type(x, dims, keepdim, None)
+
+    @staticmethod
+    def numpy(x: Array, dims: Dims, keepdim: bool) -> Array:
+        return vector_norm(x, 2, dims, keepdim, None)
+
+    @staticmethod
+    def decompose(x: SSAValue, dims: Dims, keepdim: bool) -> SSAValue:
+        return vector_norm_of(x, 2, dims, keepdim, None)
