@@ -154,6 +154,14 @@ typedef struct fl_counts {
   size_t dims;     /* strides of each tensor, sizes of each dynamic one */
 } fl_counts;
 
+/* What the formula says, and flambeau.runtime.memory computes with. */
+_Static_assert(sizeof(void *) == 8 || sizeof(void *) == 4, "pointers of 8 or 4 bytes");
+_Static_assert(sizeof(fl_value) == (sizeof(void *) == 8 ? 24 : 16), "size of fl_value");
+_Static_assert(sizeof(fl_tensor) == (sizeof(void *) == 8 ? 56 : 28), "size of fl_tensor");
+_Static_assert(sizeof(fl_instruction) == (sizeof(void *) == 8 ? 24 : 16), "size of fl_instruction");
+_Static_assert(sizeof(fl_delegate) == 2 * sizeof(void *), "size of fl_delegate");
+_Static_assert(sizeof(fl_port) == (sizeof(void *) == 8 ? 24 : 12), "size of fl_port");
+
 void fl_count(const fl_plan *plan, fl_counts *counts);
 /* Nonzero when it does not fit in size_t. */
 int fl_method_bytes(const fl_counts *counts, size_t *bytes);

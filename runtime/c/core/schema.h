@@ -115,66 +115,22 @@ static inline uint64_t fl_read_u64(const uint8_t *p) {
 }
 
 /* Position of a field, 0 when the table leaves it at its default (or is 0 itself). */
-static inline uint32_t fl_field(const uint8_t *file, uint32_t table, uint32_t id) {
-  if (table == 0) {
-    return 0;
-  }
-  const uint32_t vtable = table - fl_read_u32(file + table);
-  const uint32_t entry = 4 + 2 * id;
-  if (entry >= fl_read_u16(file + vtable)) {
-    return 0;
-  }
-  const uint32_t offset = fl_read_u16(file + vtable + entry);
-  return offset == 0 ? 0 : table + offset;
-}
-
-static inline uint8_t fl_field_u8(const uint8_t *file, uint32_t table, uint32_t id) {
-  const uint32_t at = fl_field(file, table, id);
-  return at == 0 ? 0 : file[at];
-}
-
-static inline uint32_t fl_field_u32(const uint8_t *file, uint32_t table, uint32_t id) {
-  const uint32_t at = fl_field(file, table, id);
-  return at == 0 ? 0 : fl_read_u32(file + at);
-}
-
-static inline int32_t fl_field_i32(const uint8_t *file, uint32_t table, uint32_t id) {
-  const uint32_t at = fl_field(file, table, id);
-  return at == 0 ? 0 : fl_read_i32(file + at);
-}
-
-static inline int64_t fl_field_i64(const uint8_t *file, uint32_t table, uint32_t id) {
-  const uint32_t at = fl_field(file, table, id);
-  return at == 0 ? 0 : fl_read_i64(file + at);
-}
-
-static inline uint64_t fl_field_u64(const uint8_t *file, uint32_t table, uint32_t id) {
-  const uint32_t at = fl_field(file, table, id);
-  return at == 0 ? 0 : fl_read_u64(file + at);
-}
-
+uint32_t fl_field(const uint8_t *file, uint32_t table, uint32_t id);
+/* The field's value, 0 when absent. */
+uint8_t fl_field_u8(const uint8_t *file, uint32_t table, uint32_t id);
+uint32_t fl_field_u32(const uint8_t *file, uint32_t table, uint32_t id);
+uint64_t fl_field_u64(const uint8_t *file, uint32_t table, uint32_t id);
 /* What a field of offset type refers to: a table, string or vector; 0 when absent. */
-static inline uint32_t fl_child(const uint8_t *file, uint32_t table, uint32_t id) {
-  const uint32_t at = fl_field(file, table, id);
-  return at == 0 ? 0 : at + fl_read_u32(file + at);
-}
-
-static inline fl_vector fl_child_vector(const uint8_t *file, uint32_t table, uint32_t id) {
-  const uint32_t at = fl_child(file, table, id);
-  return at == 0 ? (fl_vector){0, 0} : (fl_vector){at + 4, fl_read_u32(file + at)};
-}
-
+uint32_t fl_child(const uint8_t *file, uint32_t table, uint32_t id);
+fl_vector fl_child_vector(const uint8_t *file, uint32_t table, uint32_t id);
 /* "" when absent. */
-static inline const char *fl_child_string(const uint8_t *file, uint32_t table, uint32_t id) {
-  const uint32_t at = fl_child(file, table, id);
-  return at == 0 ? "" : (const char *)(file + at + 4);
-}
-
+const char *fl_child_string(const uint8_t *file, uint32_t table, uint32_t id);
 /* Table `index` of a vector of tables. */
-static inline uint32_t fl_element(const uint8_t *file, fl_vector vector, uint32_t index) {
-  const uint32_t at = vector.at + 4 * index;
-  return at + fl_read_u32(file + at);
-}
+uint32_t fl_element(const uint8_t *file, fl_vector vector, uint32_t index);
+
+static inline int32_t fl_field_i32(const uint8_t *file, uint32_t table, uint32_t id) { return (int32_t)fl_field_u32(file, table, id); }
+
+static inline int64_t fl_field_i64(const uint8_t *file, uint32_t table, uint32_t id) { return (int64_t)fl_field_u64(file, table, id); }
 
 static inline int32_t fl_element_i32(const uint8_t *file, fl_vector vector, uint32_t index) {
   return fl_read_i32(file + vector.at + (size_t)4 * index);

@@ -1,13 +1,12 @@
 /* Damaged programs: whatever is in a file, loading and running it gives an answer or a reason, and touches no byte that it was not given.
  *
- *     fuzz [ROUNDS [SEED]]
+ *     fuzz [ROUNDS [SEED [PROGRAM]]]
  *
- * Each round damages each program of test/programs in another way and runs what still loads. Run it under the address and undefined-behaviour
- * sanitizers. */
+ * Each round damages each program of test/programs (or PROGRAM, a name of theirs or a path with a slash) in another way and runs what still
+ * loads. Run it under the address and undefined-behaviour sanitizers; with FLAMBEAU_FUZZ_TRACE set, it prints how to repeat each round. */
 #include "test/test.h"
 
-static const char *const programs[] = {"add",  "cond",  "delegate", "dynamic", "legacy",    "linear",
-                                       "lists", "map", "scalar",   "state",   "unplanned"};
+static const char *const all[] = {"add", "cond", "delegate", "dynamic", "legacy", "linear", "lists", "map", "scalar", "state", "unplanned"};
 
 /* More than this is a valid wish of a damaged program, and not worth the time. */
 #define MEMORY_LIMIT ((size_t)1 << 22)
@@ -187,14 +186,12 @@ int main(int argc, char **argv) {
   const fl_kernel_table *const tables[] = {fl_builtin_kernels()};
   const fl_registry registry = {tables, 1, backends, 1};
   const uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
-  const char *only = argc > 3 ? argv[3] : NULL;
+  const char *const *programs = argc > 3 ? (const char *const *)(argv + 3) : all;
+  const size_t count = argc > 3 ? 1 : sizeof all / sizeof *all;
   uint32_t loads = 0;
   uint32_t runs = 0;
   uint32_t files = 0;
-  for (size_t p = 0; p < sizeof programs / sizeof *programs; ++p) {
-    if (only != NULL && strcmp(only, programs[p]) != 0) {
-      continue;
-    }
+  for (size_t p = 0; p < count; ++p) {
     size_t whole = 0;
     uint8_t *original = read_program(programs[p], &whole);
     for (long round = 0; round < rounds; ++round) {

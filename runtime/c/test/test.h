@@ -36,6 +36,7 @@ typedef struct loaded {
 
 /* Memory of exactly `size` bytes, aligned to 64. */
 void *exact(size_t size);
+/* programs/NAME.pte, or the file NAME when that has a slash. */
 uint8_t *read_program(const char *name, size_t *size);
 /* Loads programs/NAME.pte. */
 void open_program(loaded *l, const char *name);
