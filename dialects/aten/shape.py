@@ -70,14 +70,14 @@ class ViewFamilyOp(SchemaOp):
 class ReshapeOp(ViewFamilyOp):
     """The elements, in order, under another shape; one -1 is inferred."""
 
-    target = resolve_size
+    target = staticmethod(resolve_size)
 
 
 @aten("_unsafe_view(Tensor self, SymInt[] size) -> Tensor")
 class UnsafeViewOp(ViewFamilyOp):
     """As `view`, of a tensor that nobody else uses."""
 
-    target = resolve_size
+    target = staticmethod(resolve_size)
 
 
 @aten("flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)")
@@ -244,21 +244,21 @@ def swapped(rank: int, dim0: int, dim1: int) -> list[int]:
 class TransposeIntOp(PermuteFamilyOp):
     """Two dimensions exchanged."""
 
-    order = swapped
+    order = staticmethod(swapped)
 
 
 @aten("swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)")
 class SwapaxesOp(PermuteFamilyOp):
     """Two dimensions exchanged."""
 
-    order = swapped
+    order = staticmethod(swapped)
 
 
 @aten("swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)")
 class SwapdimsOp(PermuteFamilyOp):
     """Two dimensions exchanged."""
 
-    order = swapped
+    order = staticmethod(swapped)
 
 
 @aten("t(Tensor(a) self) -> Tensor(a)")
@@ -308,14 +308,14 @@ def moved(rank: int, source: Sequence[int], destination: Sequence[int]) -> tuple
 class MovedimIntlistOp(PermuteFamilyOp):
     """Dimensions `source` at the places `destination`; the others keep their order."""
 
-    order = moved
+    order = staticmethod(moved)
 
 
 @aten("moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)")
 class MoveaxisIntlistOp(PermuteFamilyOp):
     """Dimensions `source` at the places `destination`; the others keep their order."""
 
-    order = moved
+    order = staticmethod(moved)
 
 
 @aten("movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)")

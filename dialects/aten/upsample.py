@@ -353,8 +353,8 @@ class GridSampler2dOp(SchemaOp):
 class GridSamplerOp(SchemaOp):
     """As `grid_sampler_2d`."""
 
-    infer = GridSampler2dOp.infer
-    numpy = GridSampler2dOp.numpy
+    infer = staticmethod(GridSampler2dOp.infer)
+    numpy = staticmethod(GridSampler2dOp.numpy)
 
     @staticmethod
     def decompose(x: SSAValue, grid: SSAValue, interpolation_mode: int, padding_mode: int, align_corners: bool) -> SSAValue:

@@ -344,6 +344,13 @@ CONTRACTION: dict[str, Samples] = {
     ),
     "im2col": floats(((2, 3, 6, 5), [3, 2], [1, 2], [1, 0], [2, 1]), ((3, 6, 5), [2, 2], [1, 1], [0, 0], [1, 1])),
     "col2im": floats(((2, 8, 12), [4, 5], [2, 2], [1, 1], [0, 0], [1, 1]), ((12, 9), [6, 5], [3, 2], [1, 2], [1, 1], [2, 2])),
+    "_cdist_forward": lambda rng: [
+        *floats(*[((4, 3), (5, 3), p, None) for p in (0.0, 2.0, 3.5)])(rng),
+        (f32(rng, 2, 4, 3), f32(rng, 1, 5, 3), 1.0, None),
+    ],
+    "cdist": floats(((4, 3), (5, 3), 2.0), ((4, 3), (5, 3), float("inf"))),
+    "_pdist_forward": floats(((4, 3), 2.0), ((4, 3), 1.0), ((1, 3), 2.0)),
+    "pdist": floats(((4, 3), 2.0)),
 }
 
 ATEN = {**VIEW, **SHAPE, **SPLIT, **CONCAT, **MATMUL, **PAD, **ATTENTION, **INDEX, **SORT, **RNN, **CONTRACTION}

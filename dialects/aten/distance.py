@@ -1,0 +1,84 @@
+"""Distances between vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from flambeau.dialects.aten.families import require_category
+from flambeau.dialects.aten.vector_norm import vector_norm
+from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.row import SchemaOp, aten
+from flambeau.dialects.types import Tensor, broadcast, element_of, shape_of, tensor
+
+
+def require_order(p: float) -> None:
+    """Raises ValueError for a negative order of a distance."""
+    if p < 0:
+        raise ValueError(f"p must not be negative, got {p}")
+
+
+class PairwiseOp(SchemaOp):
+    """The distances of order p between each row of a and each row of b; further dimensions are batches that broadcast."""
+
+    @staticmethod
+    def infer(a: Tensor, b: Tensor, p: float = 2, *_: Any) -> Tensor:
+        left, right = shape_of(a), shape_of(b)
+        if len(left) < 2 or len(right) < 2 or left[-1] != right[-1]:
+            raise ValueError(f"shapes {list(left)} and {list(right)} must have at least 2 dimensions and the same number of columns")
+        if element_of(a) != element_of(b):
+            raise TypeError(f"both operands must have one element type, got {element_of(a)} and {element_of(b)}")
+        require_order(p)
+        require_category("a distance", a, b, at_least=2)
+        return tensor(element_of(a), (*broadcast(left[:-2], right[:-2]), left[-2], right[-2]))
+
+    @staticmethod
+    def numpy(a: Array, b: Array, p: float, *_: Any) -> Array:
+        return vector_norm(a[..., :, None, :] - b[..., None, :, :], p, -1, False, None)
+
+
+@aten("_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor", core=True)
+class CdistForwardOp(PairwiseOp):
+    """The distances of order p between each row of a and each row of b."""
+
+
+@aten("cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor")
+class CdistOp(PairwiseOp):
+    """The distances of order p between each row of a and each row of b."""
+
+    @staticmethod
+    def decompose(a: SSAValue, b: SSAValue, p: float, compute_mode: int | None) -> SSAValue:
+        return CdistForwardOp(a, b, p, compute_mode).result
+
+
+class RowDistancesOp(SchemaOp):
+    """The distances of order p between the rows of a matrix, each pair once, in one dimension."""
+
+    @staticmethod
+    def infer(x: Tensor, p: float = 2, *_: Any) -> Tensor:
+        shape = shape_of(x)
+        if len(shape) != 2:
+            raise ValueError(f"the tensor must be a matrix, got shape {list(shape)}")
+        require_order(p)
+        require_category("a distance", x, at_least=2)
+        return tensor(element_of(x), (shape[0] * (shape[0] - 1) // 2,))
+
+    @staticmethod
+    def numpy(x: Array, p: float) -> Array:
+        first, second = np.triu_indices(x.shape[0], 1)
+        return vector_norm(x[first] - x[second], p, -1, False, None)
+
+
+@aten("_pdist_forward(Tensor self, float p=2.) -> Tensor", core=True)
+class PdistForwardOp(RowDistancesOp):
+    """The distances of order p between the rows of a matrix, each pair once."""
+
+
+@aten("pdist(Tensor self, float p=2.) -> Tensor")
+class PdistOp(RowDistancesOp):
+    """The distances of order p between the rows of a matrix, each pair once."""
+
+    @staticmethod
+    def decompose(x: SSAValue, p: float) -> SSAValue:
+        return PdistForwardOp(x, p).result
