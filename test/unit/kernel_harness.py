@@ -151,11 +151,23 @@ def dense(x: torch.Tensor) -> torch.Tensor:
     return x if x.permute(order).is_contiguous() else x.contiguous()
 
 
+# For inputs: blocks of exactly their size, so that an address sanitizer sees a read beyond them.
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+libc.malloc.argtypes = [ctypes.c_size_t]
+libc.free.argtypes = [ctypes.c_void_p]
+
+
 @dataclass
 class Frame:
     """Keeps the C objects of one call alive."""
 
     alive: list[Any] = field(default_factory=list[Any])
+    blocks: list[int] = field(default_factory=list[int])
+
+    def __del__(self) -> None:
+        for block in self.blocks:
+            libc.free(block)
 
     def keep(self, item: Any) -> Any:
         self.alive.append(item)
@@ -171,6 +183,13 @@ class Frame:
         start = (base + GUARD + 63) // 64 * 64
         ctypes.memmove(start, data, len(data))
         return buffer, start
+
+    def block(self, data: bytes) -> int:
+        """The address of a copy of these bytes with nothing around it."""
+        address = libc.malloc(max(len(data), 1))
+        self.blocks.append(address)
+        ctypes.memmove(address, data, len(data))
+        return address
 
     def tensor(self, data: int, shape: Sequence[int], order: Sequence[int], dtype: torch.dtype, capacity: int, dynamic: bool) -> CValue:
         rank = len(shape)
@@ -204,8 +223,7 @@ class Frame:
             tensor = dense(value.detach())
             order = dim_order(tensor)
             raw = bytes_of(tensor.permute(order))
-            _, start = self.storage(raw)
-            return self.tensor(start, tensor.shape, order, tensor.dtype, len(raw), False)
+            return self.tensor(self.block(raw), tensor.shape, order, tensor.dtype, len(raw), False)
         if isinstance(value, torch.dtype):
             return self.value(INT, integer=DTYPES[value])
         if isinstance(value, bool):

@@ -138,3 +138,11 @@ def test_dynamic_outputs_are_resized_within_their_bounds() -> None:
             run("aten::neg.out", x, outs=[Out(shape, torch.float32, dynamic=True)])
     with pytest.raises(KernelError):
         run("aten::neg.out", x, outs=[Out((6, 4), torch.float32)])
+
+
+def test_angles_near_and_far() -> None:
+    near = torch.linspace(-100, 100, 20_001)
+    far = torch.cat([torch.linspace(-30_001, 30_001, 999), torch.tensor([1e5, -1e10, 3e38]), torch.arange(-40, 41) * (torch.pi / 4)])
+    for x in (near, far):
+        for name, function in (("sin", torch.sin), ("cos", torch.cos)):
+            check(f"aten::{name}.out", function(x.double()).float(), x, tolerance=1.5e-7)

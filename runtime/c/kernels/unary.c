@@ -45,13 +45,65 @@ REAL_VECTOR(sigmoid, fl_sigmoid(x), 1.0 / (1.0 + exp(-x)))
 REAL_VECTOR(sqrt, fl_sqrt(x), sqrt(x))
 REAL_VECTOR(tanh, fl_tanh(x), tanh(x))
 
+#if defined(__FMA__) || defined(FL_SIMD_NEON)
+/* Beyond this, x - k pi / 2 in float loses digits. */
+#define LARGEST_ANGLE 30000.0f
+
+/* sin (x + quarter pi / 2) for |x| <= LARGEST_ANGLE: reduced to |r| <= pi / 4 with pi / 2 in three parts, then a power series. */
+FL_INLINE fl_vec sine(fl_vec x, int32_t quarter) {
+  const fl_vec magic = fl_set(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer in the low bits */
+  fl_vec shifted = fl_fma(x, fl_set(0.636619772367581343f), magic);
+  fl_vec k = shifted - magic;
+  fl_ivec turn = ((fl_ivec)shifted & fl_iset(3)) + fl_iset(quarter);
+  fl_vec r = fl_fma(k, fl_set(-1.57079637050628662109375f), x);
+  r = fl_fma(k, fl_set(4.37113900018624283e-8f), r);
+  r = fl_fma(k, fl_set(1.71512489e-15f), r);
+  fl_vec z = r * r;
+  fl_vec s = fl_fma(z, fl_set(1.0f / 362880.0f), fl_set(-1.0f / 5040.0f));
+  s = fl_fma(s, z, fl_set(1.0f / 120.0f));
+  s = fl_fma(s, z, fl_set(-1.0f / 6.0f));
+  s = fl_fma(s * z, r, r);
+  fl_vec c = fl_fma(z, fl_set(-1.0f / 3628800.0f), fl_set(1.0f / 40320.0f));
+  c = fl_fma(c, z, fl_set(-1.0f / 720.0f));
+  c = fl_fma(c, z, fl_set(1.0f / 24.0f));
+  c = fl_fma(c, z, fl_set(-0.5f));
+  c = fl_fma(c, z, fl_set(1.0f));
+  fl_vec y = fl_select((fl_ivec)((turn & fl_iset(1)) != 0), c, s);
+  return (fl_vec)((fl_ivec)y ^ ((turn & fl_iset(2)) << 30));
+}
+
+#define SINE(name, function, quarter)                                                               \
+  static void name##_f32(size_t n, void *out, const void *const *in, const fl_parameter *p) {       \
+    float *y = out;                                                                                 \
+    const float *x = in[0];                                                                         \
+    int far = 0;                                                                                    \
+    (void)p;                                                                                        \
+    for (size_t i = 0; i < n; ++i) {                                                                \
+      far |= !(fabsf(x[i]) <= LARGEST_ANGLE);                                                       \
+    }                                                                                               \
+    for (size_t i = 0; far && i < n; ++i) {                                                         \
+      y[i] = function##f(x[i]);                                                                     \
+    }                                                                                               \
+    for (size_t i = 0; !far && i < n; i += FL_LANES) {                                              \
+      const size_t m = n - i < FL_LANES ? n - i : FL_LANES;                                         \
+      fl_store_part(y + i, sine(fl_load_part(x + i, m), quarter), m);                               \
+    }                                                                                               \
+  }                                                                                                 \
+  FL_SPAN1(name##_f64, double, double, function(x))                                                 \
+  KERNEL(name, name##_f32, name##_f64, NULL, 0)
+SINE(sin, sin, 0)
+SINE(cos, cos, 1)
+#else
+REAL_LIBRARY(sin, sin)
+REAL_LIBRARY(cos, cos)
+#endif
+
 REAL_LIBRARY(acos, acos)
 REAL_LIBRARY(acosh, acosh)
 REAL_LIBRARY(asin, asin)
 REAL_LIBRARY(asinh, asinh)
 REAL_LIBRARY(atan, atan)
 REAL_LIBRARY(atanh, atanh)
-REAL_LIBRARY(cos, cos)
 REAL_LIBRARY(cosh, cosh)
 REAL_LIBRARY(erfc, erfc)
 REAL_LIBRARY(exp2, exp2)
@@ -59,7 +111,6 @@ REAL_LIBRARY(expm1, expm1)
 REAL_LIBRARY(log10, log10)
 REAL_LIBRARY(log1p, log1p)
 REAL_LIBRARY(log2, log2)
-REAL_LIBRARY(sin, sin)
 REAL_LIBRARY(sinh, sinh)
 REAL_LIBRARY(tan, tan)
 
