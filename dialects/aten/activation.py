@@ -348,3 +348,22 @@ class GluOp(SchemaOp):
 
         half = GluOp.infer(tensor_type(x), dim).get_shape()[dim]
         return MulTensorOp(SliceTensorOp(x, dim, 0, half), SigmoidOp(SliceTensorOp(x, dim, half, 2 * half))).result
+
+
+@aten("rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> Tensor")
+class RreluOp(FloatOnlyUnaryOp):
+    """x above 0, x times the middle of [lower, upper] elsewhere. A slope drawn at random, as in training, is not supported."""
+
+    @staticmethod
+    def infer(x: Tensor, lower: float = 0.125, upper: float = 1 / 3, training: bool = False, *_: Any) -> Tensor:
+        if training:
+            raise ValueError("training draws slopes at random, which no operator of a program does; export the model in eval mode")
+        return FloatOnlyUnaryOp.infer(x)
+
+    @staticmethod
+    def numpy(x: Array, lower: float, upper: float, *_: Any) -> Array:
+        return LeakyReluOp.numpy(x, (lower + upper) / 2)
+
+    @staticmethod
+    def decompose(x: SSAValue, lower: float, upper: float, *_: Any) -> SSAValue:
+        return LeakyReluOp(x, (lower + upper) / 2).result

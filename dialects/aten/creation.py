@@ -455,3 +455,50 @@ class ToCopyOp(LikeOp):
     @staticmethod
     def numpy(x: Array, dtype: Attribute | None, *_: Any) -> Array:
         return cast_to(x, chosen_element(dtype, element_of_array(x)))
+
+
+class IdentityMatrixOp(SchemaOp):
+    """A matrix with ones on its diagonal, of the default float when no type is given."""
+
+    @staticmethod
+    def infer(rows: int, columns: int, dtype: Attribute | None = None, *_: Any) -> Tensor:
+        return tensor(chosen_element(dtype, f32), (rows, columns))
+
+
+def identity_matrix(rows: int, columns: int, dtype: Attribute | None) -> SSAValue:
+    """The identity matrix as a comparison of row and column numbers."""
+    from flambeau.dialects.aten.comparison import EqTensorOp
+    from flambeau.dialects.aten.view import UnsqueezeOp
+
+    row, column = UnsqueezeOp(ArangeStartStepOp(0, rows), 1), ArangeStartStepOp(0, columns)
+    return to_element(EqTensorOp(row, column).result, chosen_element(dtype, f32))
+
+
+@aten("eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor")
+class EyeOp(SchemaOp):
+    """The identity matrix of n rows."""
+
+    @staticmethod
+    def infer(n: int, dtype: Attribute | None = None, *_: Any) -> Tensor:
+        return IdentityMatrixOp.infer(n, n, dtype)
+
+    @staticmethod
+    def numpy(n: int, dtype: Attribute | None, *_: Any) -> Array:
+        return np.eye(n, dtype=numpy_dtype(chosen_element(dtype, f32)))
+
+    @staticmethod
+    def decompose(n: int, dtype: Attribute | None, *_: Any) -> SSAValue:
+        return identity_matrix(n, n, dtype)
+
+
+@aten("eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor")
+class EyeMOp(IdentityMatrixOp):
+    """A matrix of n rows and m columns with ones on its diagonal."""
+
+    @staticmethod
+    def numpy(n: int, m: int, dtype: Attribute | None, *_: Any) -> Array:
+        return np.eye(n, m, dtype=numpy_dtype(chosen_element(dtype, f32)))
+
+    @staticmethod
+    def decompose(n: int, m: int, dtype: Attribute | None, *_: Any) -> SSAValue:
+        return identity_matrix(n, m, dtype)

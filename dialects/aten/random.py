@@ -124,3 +124,88 @@ class DropoutFamilyOp(SchemaOp):
 @aten("dropout(Tensor input, float p, bool train) -> Tensor")
 class DropoutOp(DropoutFamilyOp):
     """Each element is dropped with probability p when training; else the tensor itself."""
+
+
+class EvaluatedDropoutOp(SchemaOp):
+    """A dropout with its own statistics, which only an evaluated model may hold: there it does nothing."""
+
+    inplace = (0,)
+
+    @staticmethod
+    def infer(x: Tensor, p: float, train: bool) -> Tensor:
+        if train and p > 0:
+            raise ValueError("training drops elements in a way that no operator of a program does; export the model in eval mode")
+        return tensor(element_of(x), shape_of(x))
+
+    @staticmethod
+    def numpy(x: Array, p: float, train: bool) -> Array:
+        return x
+
+    @staticmethod
+    def decompose(x: SSAValue, p: float, train: bool) -> SSAValue:
+        return x
+
+
+@aten("alpha_dropout(Tensor input, float p, bool train) -> Tensor")
+class AlphaDropoutOp(EvaluatedDropoutOp):
+    """The dropout of self-normalising networks, evaluated: the tensor itself."""
+
+
+@aten("feature_dropout(Tensor input, float p, bool train) -> Tensor")
+class FeatureDropoutOp(EvaluatedDropoutOp):
+    """The dropout of whole channels, evaluated: the tensor itself."""
+
+
+def drawn_integers(low: int, high: int, size: Sequence[int], element: Attribute) -> SSAValue:
+    """Integers in [low, high) from numbers in [0, 1); single precision tells 2**24 of them apart."""
+    from flambeau.dialects.aten.arithmetic import AddScalarOp, MulScalarOp
+    from flambeau.dialects.aten.creation import to_element
+    from flambeau.dialects.aten.math import FloorOp
+
+    drawn = FloorOp(MulScalarOp(RandOp(size), float(high - low)))
+    return to_element((AddScalarOp(drawn, float(low)) if low else drawn).result, element)
+
+
+class IntegersOp(SchemaOp):
+    """Integers in [low, high), all equally likely."""
+
+    @staticmethod
+    def infer(low: int, high: int, size: Sequence[int], dtype: Attribute | int | None = None, *_: Any) -> Tensor:
+        if not 0 < high - low <= 1 << 24:
+            raise ValueError(f"the range from {low} to {high} must hold 1 to 2**24 integers")
+        return tensor(chosen_element(dtype, i64), size)
+
+    @staticmethod
+    def numpy(low: int, high: int, size: Sequence[int], dtype: Attribute | int | None, *_: Any) -> Array:
+        return cast_to(np.random.default_rng().integers(low, high, tuple(size)), chosen_element(dtype, i64))
+
+    @staticmethod
+    def decompose(low: int, high: int, size: Sequence[int], dtype: Attribute | int | None, *_: Any) -> SSAValue:
+        return drawn_integers(low, high, size, chosen_element(dtype, i64))
+
+
+@aten(
+    "randint.low(SymInt low, SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None) -> Tensor"
+)
+class RandintLowOp(IntegersOp):
+    """Integers in [low, high), all equally likely."""
+
+
+@aten(
+    "randint(SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
+)
+class RandintOp(SchemaOp):
+    """Integers in [0, high), all equally likely."""
+
+    @staticmethod
+    def infer(high: int, size: Sequence[int], dtype: Attribute | int | None = None, *_: Any) -> Tensor:
+        return IntegersOp.infer(0, high, size, dtype)
+
+    @staticmethod
+    def numpy(high: int, size: Sequence[int], dtype: Attribute | int | None, *_: Any) -> Array:
+        return IntegersOp.numpy(0, high, size, dtype)
+
+    @staticmethod
+    def decompose(high: int, size: Sequence[int], dtype: Attribute | int | None, *_: Any) -> SSAValue:
+        return drawn_integers(0, high, size, chosen_element(dtype, i64))

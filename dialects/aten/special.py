@@ -45,6 +45,8 @@ from flambeau.dialects.aten.math import (
     LogOp,
     NegOp,
     PowScalarOp,
+    PowTensorScalarOp,
+    PowTensorTensorOp,
     ReciprocalOp,
     SignOp,
     SinOp,
@@ -425,3 +427,57 @@ class IscloseOp(BinaryOp):
         finite = LogicalNotOp(LogicalOrOp(IsinfOp(distance), IsnanOp(distance)))
         result = LogicalOrOp(EqTensorOp(a, b), LogicalAndOp(LeTensorOp(distance, bound), finite))
         return LogicalOrOp(result, LogicalAndOp(IsnanOp(first), IsnanOp(second))).result if equal_nan else result.result
+
+
+def float_power(a: Any, b: Any) -> Array:
+    """A to the power of b in double precision."""
+    return np.power(np.asarray(a).astype(np.float64), np.asarray(b).astype(np.float64))
+
+
+class FloatPowerOp(BinaryOp):
+    """A power in double precision, whatever the operands' types."""
+
+    inplace = ()
+
+    @staticmethod
+    def infer(a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:
+        return tensor(f64, shape_of(BinaryOp.infer(a, b)))
+
+
+@aten("float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor")
+class FloatPowerTensorTensorOp(FloatPowerOp):
+    """a to the power of b in double precision."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        return float_power(a, b)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
+        return PowTensorTensorOp(to_element(a, f64), to_element(b, f64)).result
+
+
+@aten("float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor")
+class FloatPowerTensorScalarOp(FloatPowerOp):
+    """a to the power of a number in double precision."""
+
+    @staticmethod
+    def numpy(a: Array, b: float) -> Array:
+        return float_power(a, b)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: float) -> SSAValue:
+        return PowTensorScalarOp(to_element(a, f64), float(b)).result
+
+
+@aten("float_power.Scalar(Scalar self, Tensor exponent) -> Tensor")
+class FloatPowerScalarOp(FloatPowerOp):
+    """A number to the power of b in double precision."""
+
+    @staticmethod
+    def numpy(a: float, b: Array) -> Array:
+        return float_power(a, b)
+
+    @staticmethod
+    def decompose(a: float, b: SSAValue) -> SSAValue:
+        return PowScalarOp(float(a), to_element(b, f64)).result

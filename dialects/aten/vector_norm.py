@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import Attribute, SSAValue
 
-from flambeau.dialects.aten.families import chosen_element, reduced_dims, reduced_shape, require_category
-from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
+from flambeau.dialects.aten.families import chosen_element, promote_values, reduced_dims, reduced_shape, require_category
+from flambeau.dialects.aten.numerics import cast_operands, cast_to, element_of_array, widened
 from flambeau.dialects.lazy import Array, np
 from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import ElementType, Tensor, element_of, normalize_dim, shape_of, tensor
+from flambeau.dialects.types import ElementType, Tensor, broadcast, element_of, normalize_dim, promote_operands, shape_of, tensor
 
 Dims: TypeAlias = "Sequence[int] | int | None"
 
@@ -222,3 +222,38 @@ class FrobeniusNormDimOp(SchemaOp):
     @staticmethod
     def decompose(x: SSAValue, dims: Dims, keepdim: bool) -> SSAValue:
         return vector_norm_of(x, 2, dims, keepdim, None)
+
+
+@aten("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor")
+class CosineSimilarityOp(SchemaOp):
+    """The cosine of the angle between vectors along `dim`, of floats; a norm below eps counts as eps."""
+
+    @staticmethod
+    def infer(a: Tensor, b: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+        require_category("cosine_similarity", a, b, at_least=2)
+        return norm_type(tensor(promote_operands(a, b), broadcast(shape_of(a), shape_of(b))), dim, False, None)
+
+    @staticmethod
+    def numpy(a: Array, b: Array, dim: int, eps: float) -> Array:
+        left, right = cast_operands(a, b)
+        shape = np.broadcast_shapes(a.shape, b.shape)
+        first, second = (np.broadcast_to(widened(x), shape) for x in (left, right))
+        norms = [np.maximum(np.sqrt(np.sum(x * x, axis=dim, keepdims=True)), eps) for x in (first, second)]
+        return np.sum(first / norms[0] * (second / norms[1]), axis=dim).astype(left.dtype)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: SSAValue, dim: int, eps: float) -> SSAValue:
+        from flambeau.dialects.aten.arithmetic import DivTensorOp, MulTensorOp
+        from flambeau.dialects.aten.comparison import ClampOp
+        from flambeau.dialects.aten.creation import to_element
+        from flambeau.dialects.aten.reduction import SumDimIntListOp
+        from flambeau.dialects.aten.view import ExpandOp
+
+        element = promote_values(a, b)
+        shape = broadcast(shape_of(a), shape_of(b))
+        units: list[SSAValue] = []
+        for x in (a, b):
+            wide = to_element(x, wide_element(element))
+            wide = wide if shape_of(x) == shape else ExpandOp(wide, shape).result
+            units.append(DivTensorOp(wide, ClampOp(vector_norm_of(wide, 2, dim, True, None), eps, None)).result)
+        return to_element(SumDimIntListOp(MulTensorOp(*units), [dim]).result, element)

@@ -164,6 +164,7 @@ SAMPLES: dict[str, Samples] = {
         (((2, 3, 4), "bfloat16"), ((), "bfloat16")),
     ),
     "aten.glu": tensors((((3, 4), "float32"), -1), (((4, 3), "float16"), 0), (((2, 6, 3), "bfloat16"), 1)),
+    "aten.rrelu": unary((), (0.1, 0.5)),
     # arithmetic
     "aten.add.Tensor": binary((), (2,), dtypes=ALL, mixed=(*MIXED, ("bool", "int8"))),
     "aten.add.Scalar": unary((2,), (1, 3), (-1,), dtypes=REALS),
@@ -300,6 +301,9 @@ SAMPLES: dict[str, Samples] = {
         *[(np.array(SPECIAL, "float32")[:, None], np.array(SPECIAL, "float32"), 1e-5, 1e-8, equal_nan) for equal_nan in (False, True)],
         (make(rng, (3,), "int64"), make(rng, (), "int64")),
     ],
+    "aten.float_power.Tensor_Tensor": binary(low=0.2, high=3),
+    "aten.float_power.Tensor_Scalar": unary((2,), (0.5,), dtypes=REALS, low=0.2),
+    "aten.float_power.Scalar": lambda rng: [(base, make(rng, (3, 4), dtype, 0)) for dtype in REALS for base in (2, 0.5)],
     # reduction
     "aten.sum": reduction((), (f32,), (i64,), dtypes=ALL, special=False),
     "aten.sum.dim_IntList": reduction((None,), ((),), ((1,),), ((0, -1), True), ((2,), False, f64), dtypes=ALL, special=False),
@@ -356,6 +360,20 @@ SAMPLES: dict[str, Samples] = {
         (1,), (float("-inf"), (0, 1), True), (float("inf"), (2, 0), False, f64), dtypes=FLOATS[:2], empty=False
     ),
     "aten.linalg_matrix_norm.str_ord": reduction((), ("fro", (0, 1), True), dtypes=FLOATS[:2], empty=False),
+    "aten.cosine_similarity": tensors(
+        (ONE_FLOAT, ONE_FLOAT), (ONE_FLOAT, ((4,), "float32"), -1, 0.5), (((2, 1, 4), "bfloat16"), ((3, 4), "bfloat16"), 0)
+    ),
+    # distance
+    **{
+        f"aten.{name}": tensors(
+            *[(((2, 3, 4), dtype), ((5, 4), dtype), p, None) for dtype in FLOATS[:2] for p in (2.0, 1.0, 0.0, np.inf, 3.5)]
+        )
+        for name in ("_cdist_forward", "cdist")
+    },
+    **{
+        f"aten.{name}": tensors((((1, 3), "float32"),), *[(((4, 3), "float32"), p) for p in (2.0, 1.0, np.inf, 3.0)])
+        for name in ("_pdist_forward", "pdist")
+    },
     # softmax
     **{f"aten.{name}": reduction((1, False), (-1, False), dtypes=FLOATS) for name in ("_softmax", "_log_softmax")},
     **{f"aten.{name}.int": reduction((1,), (-1, f64), (0, f32), dtypes=FLOATS) for name in ("softmax", "log_softmax")},
@@ -393,9 +411,14 @@ SAMPLES: dict[str, Samples] = {
         f"aten.{name}": unary(dtypes=ALL)
         for name in ("clone", "alias", "detach", "contiguous", "lift_fresh_copy", "lift_fresh", "resolve_conj", "real")
     },
+    "aten.eye": fixed((3,), (0,), (2, i64), (2, i1)),
+    "aten.eye.m": fixed((3, 2), (1, 4, f16)),
     # random
     **{f"aten.{name}": fixed(((2, 3),), ((), f64), ((4,), f16)) for name in ("rand", "randn")},
     **{f"aten.{name}": unary((), (f64,)) for name in ("rand_like", "randn_like")},
+    "aten.randint": fixed((5, (2, 3)), (9, (), f32)),
+    "aten.randint.low": fixed((-3, 5, (2, 3)), (2, 9, (), i32)),
+    **{f"aten.{name}": unary((0.5, False), (0.0, True)) for name in ("alpha_dropout", "feature_dropout")},
     "aten.randperm": fixed((5,), (0,), (4, i32)),
     "aten.native_dropout": tensors(*[(((3, 4), dtype), *rest) for dtype in FLOATS for rest in ((0.5, False), (0.0, True), (1.0, True))]),
     "aten.dropout": unary((0.5, False), (0.0, True), (1.0, True)),

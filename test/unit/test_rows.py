@@ -31,7 +31,7 @@ from flambeau.dialects.registry import LEVELS, FlambeauContext, find_schema, sch
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.types import element_of, f32, f64, shape_of, tensor
 
-RANDOM = {"aten.rand", "aten.randn", "aten.rand_like", "aten.randn_like", "aten.randperm"}
+RANDOM = {"aten.rand", "aten.randn", "aten.rand_like", "aten.randn_like", "aten.randperm", "aten.randint", "aten.randint.low"}
 """Their meaning is a distribution."""
 UNINITIALIZED = {"aten.empty.memory_format", "aten.empty_strided", "aten.empty_permuted", "aten.empty_like", "aten.new_empty"}
 """Their content is anything."""
