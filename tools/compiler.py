@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
@@ -25,7 +25,9 @@ from flambeau.passes.pipelines import (
     plan_memory,
 )
 from flambeau.passes.runner import PassEvent, run_passes
+from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.emit import emit_pte
+from flambeau.tools.reports import methods_of
 
 STAGES = ("aten", "core", "edge", "exec", "planned")
 """The stages of a module, in order."""
@@ -82,6 +84,8 @@ class Compilation:
         self.to("planned")
         start = time.perf_counter()
         data = b"".join(emit_pte(self.module, self.context))
+        if measure_scratch(self.module, data):
+            data = b"".join(emit_pte(self.module, self.context))
         self.records.append(StageRecord("pte", count_operations(self.module), time.perf_counter() - start))
         return data
 
@@ -90,6 +94,28 @@ class Compilation:
             return
         self.dump_dir.mkdir(parents=True, exist_ok=True)
         write_module(self.module, self.context, self.dump_dir / f"{self.stage}.mlir")
+
+
+def measure_scratch(module: ModuleOp, program: bytes) -> bool:
+    """Notes on each method how much memory our runtime's kernels need while they run; returns whether anything was noted.
+
+    A method that our runtime cannot load, for the lack of a backend, has no such figure.
+    """
+    changed = False
+    try:
+        loaded = Runtime.get().load_program(program)
+    except FlambeauError:
+        return False
+    for method in methods_of(module).values():
+        if method.scratch is not None:
+            continue
+        try:
+            scratch = loaded.metadata(method.sym_name.data).memory.scratch
+        except FlambeauError:
+            continue
+        method.scratch = IntegerAttr(scratch, i64)
+        changed = True
+    return changed
 
 
 def passes_to(stage: str, options: PipelineOptions) -> Sequence[ModulePass]:

@@ -51,7 +51,7 @@ class ExecutorchProgramManager:
     @property
     def memory(self) -> dict[str, MemoryReport]:
         """The planned memory of each method."""
-        return memory_reports(self.module)
+        return memory_reports(self.module, self.context)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the `.pte` file."""

@@ -10,10 +10,13 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.edge.layout import dim_order
-from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, InstructionOp, LabelOp
+from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, LabelOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.ml_program import GlobalOp
+from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.types import dtype_of, nbytes, tensor_type
+from flambeau.runtime.emit.pte_writer import to_program
+from flambeau.runtime.memory import method_memory
 
 LOWER_BOUND = "flambeau.arena_lower_bound"
 """Attribute of a planned method: the most bytes that are alive at once, below which no plan can be."""
@@ -25,14 +28,22 @@ class MemoryReport:
 
     arenas: tuple[int, ...]
     lower_bound: int | None
+    method: int
+    """What the runtime keeps of the method itself, on a machine with 64-bit pointers."""
+    scratch: int | None
+    """What kernels need while they run; None when it was not measured."""
+
+    @property
+    def total(self) -> int:
+        """Every byte that the runtime needs beside the program."""
+        return sum(self.arenas) + self.method + (self.scratch or 0)
 
     def describe(self) -> str:
         """One line for people."""
-        total = sum(self.arenas)
-        if self.lower_bound is None:
-            return f"arena {total} bytes"
-        share = f", {total / self.lower_bound:.3f} times the lower bound of {self.lower_bound}" if self.lower_bound else ""
-        return f"arena {total} bytes{share}"
+        arena = sum(self.arenas)
+        share = f" ({arena / self.lower_bound:.3f} of the lower bound)" if self.lower_bound else ""
+        scratch = "an unknown amount" if self.scratch is None else str(self.scratch)
+        return f"{self.total} bytes of memory: arena {arena}{share}, method {self.method}, kernels {scratch}"
 
 
 def methods_of(module: ModuleOp) -> dict[str, MethodOp]:
@@ -40,16 +51,19 @@ def methods_of(module: ModuleOp) -> dict[str, MethodOp]:
     return {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, MethodOp)}
 
 
-def memory_reports(module: ModuleOp) -> dict[str, MemoryReport]:
-    """The memory of each planned method."""
+def memory_reports(module: ModuleOp, context: FlambeauContext) -> dict[str, MemoryReport]:
+    """The memory of each method of a planned module; empty before planning. Raises EmitError, BlobError."""
+    methods = methods_of(module)
+    if not methods or any(method.arena_sizes is None for method in methods.values()):
+        return {}
     reports: dict[str, MemoryReport] = {}
-    for name, method in methods_of(module).items():
-        sizes = method.arena_sizes
-        if sizes is None:
-            continue
+    plans = {plan.name: plan for plan in to_program(module, context).execution_plan}
+    for name, method in methods.items():
+        sizes = method.arena_sizes or ()
         bound = method.attributes.get(LOWER_BOUND)
         value = cast("IntegerAttr[Any]", bound).value.data if isinstance(bound, IntegerAttr) else None
-        reports[name] = MemoryReport(sizes, value)
+        scratch = None if method.scratch is None else method.scratch.value.data
+        reports[name] = MemoryReport(sizes, value, method_memory(plans[name]), scratch)
     return reports
 
 
@@ -65,8 +79,8 @@ def describe_slot(slot: SSAValue) -> dict[str, Any]:
     return entry
 
 
-def describe_method(method: MethodOp) -> dict[str, Any]:
-    """A method, for JSON."""
+def describe_method(method: MethodOp, report: MemoryReport | None) -> dict[str, Any]:
+    """A method and its memory, for JSON."""
     instructions = [op for op in method.instructions if not isinstance(op, LabelOp)]
     operators = Counter(op.operator.data for op in instructions if isinstance(op, CallOp))
     delegates = Counter(op.delegate.string_value() for op in instructions if isinstance(op, DelegateCallOp))
@@ -78,7 +92,7 @@ def describe_method(method: MethodOp) -> dict[str, Any]:
             {"name": labels[index] if index < len(labels) else f"{stem}_{index}", **describe_slot(slot)} for index, slot in enumerate(slots)
         ]
 
-    report = memory_reports_of(method)
+    memory = None if report is None else {**vars(report), "total": report.total}
     return {
         "inputs": named(tuple(ends.inputs), method.input_names, "input"),
         "outputs": named(tuple(ends.outputs), method.output_names, "output"),
@@ -86,22 +100,15 @@ def describe_method(method: MethodOp) -> dict[str, Any]:
         "values": len(method.slots),
         "operators": dict(sorted(operators.items())),
         "delegates": dict(sorted(delegates.items())),
-        "arenas": list(report.arenas) if report is not None else [],
-        "arena_lower_bound": report.lower_bound if report is not None else None,
+        "memory": memory,
     }
-
-
-def memory_reports_of(method: MethodOp) -> MemoryReport | None:
-    """The memory of one method; None while it is not planned."""
-    module = method.parent_op()
-    return memory_reports(module).get(method.sym_name.data) if isinstance(module, ModuleOp) else None
 
 
 def describe_weights(module: ModuleOp) -> list[dict[str, Any]]:
     """The globals of a module, for JSON, largest first."""
     weights: list[dict[str, Any]] = []
     for op in module.body.block.ops:
-        if isinstance(op, GlobalOp) and isinstance(op.type, TensorType):
+        if isinstance(op, GlobalOp):
             kind = tensor_type(op.type)
             weights.append(
                 {
@@ -113,8 +120,3 @@ def describe_weights(module: ModuleOp) -> list[dict[str, Any]]:
                 }
             )
     return sorted(weights, key=lambda item: (-cast(int, item["bytes"]), cast(str, item["name"])))
-
-
-def count_instructions(module: ModuleOp) -> int:
-    """The instructions of all methods."""
-    return sum(isinstance(op, InstructionOp) for method in methods_of(module).values() for op in method.body.block.ops)

@@ -30,5 +30,5 @@ def test_their_program_runs_on_our_runtime(name: str, theirs: bytes) -> None:
 def test_ours_takes_no_more_memory_or_space(name: str, theirs: bytes) -> None:
     journey = travel(name, "executorch")
     arenas = read_program(theirs).execution_plan[0].non_const_buffer_sizes
-    assert sum(memory_reports(journey.stages["planned"])["forward"].arenas) <= sum(arenas)
+    assert sum(memory_reports(journey.stages["planned"], journey.context)["forward"].arenas) <= sum(arenas)
     assert len(journey.program) <= len(theirs)

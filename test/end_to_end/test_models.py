@@ -60,6 +60,6 @@ def test_two_compilations_give_the_same_bytes(name: str) -> None:
 @every_target
 def test_the_plan_reaches_its_lower_bound(name: str, target: str) -> None:
     journey = travel(name, target)
-    report = memory_reports(journey.stages["planned"])["forward"]
+    report = memory_reports(journey.stages["planned"], journey.context)["forward"]
     assert report.lower_bound is not None
     assert report.lower_bound <= sum(report.arenas) <= 1.05 * report.lower_bound

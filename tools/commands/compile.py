@@ -52,14 +52,14 @@ def compile_command(
             data = compilation.emit()
             path.write_bytes(data)
             size = len(data)
-    memory = memory_reports(compilation.module)
+    memory = memory_reports(compilation.module, context)
     if json:
         report = {
             "output": str(path),
             "bytes": size,
             "import_seconds": imported,
             "stages": [vars(record) for record in compilation.records],
-            "methods": {name: vars(item) for name, item in memory.items()},
+            "methods": {name: {**vars(item), "total": item.total} for name, item in memory.items()},
         }
         json_module.dump(report, sys.stdout, indent=2)
         sys.stdout.write("\n")

@@ -20,14 +20,14 @@ from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.row import SchemaOp
 from flambeau.tools.compiler import stage_of
 from flambeau.tools.programs import read_program
-from flambeau.tools.reports import describe_method, describe_weights, methods_of
+from flambeau.tools.reports import describe_method, describe_weights, memory_reports, methods_of
 
 
 def inspect_command(program: Path, *, json: bool) -> None:
     """Describes `program` on stdout. Raises ValueError, OSError."""
     context = FlambeauContext()
     module = read_program(program, context)
-    report = describe_program(module)
+    report = describe_program(module, context)
     report["file_bytes"] = program.stat().st_size
     if json:
         json_module.dump(report, sys.stdout, indent=2)
@@ -36,9 +36,10 @@ def inspect_command(program: Path, *, json: bool) -> None:
     _print(report)
 
 
-def describe_program(module: ModuleOp) -> dict[str, Any]:
+def describe_program(module: ModuleOp, context: FlambeauContext) -> dict[str, Any]:
     """Everything about a module, for JSON."""
-    methods: dict[str, Any] = {name: describe_method(method) for name, method in methods_of(module).items()}
+    memory = memory_reports(module, context)
+    methods: dict[str, Any] = {name: describe_method(method, memory.get(name)) for name, method in methods_of(module).items()}
     for op in module.body.block.ops:
         if isinstance(op, FuncOp):
             methods[op.sym_name.data] = _describe_function(op)
@@ -56,10 +57,8 @@ def _describe_function(function: FuncOp) -> dict[str, Any]:
     results = iter(function.function_type.outputs)
     operators = Counter(op.name for op in function.walk() if isinstance(op, SchemaOp))
     return {
-        "inputs": [{"name": leaf.name, "type": str(next(kinds)) if leaf.is_tensor else repr(leaf.value)} for leaf in inputs_of(function)],
-        "outputs": [
-            {"name": leaf.name, "type": str(next(results)) if leaf.is_tensor else repr(leaf.value)} for leaf in outputs_of(function)
-        ],
+        "inputs": [_describe_leaf(leaf, kinds) for leaf in inputs_of(function)],
+        "outputs": [_describe_leaf(leaf, results) for leaf in outputs_of(function)],
         "instructions": sum(operators.values()),
         "operators": dict(sorted(operators.items())),
     }
@@ -76,9 +75,10 @@ def _print(report: dict[str, Any]) -> None:
     )
     for name, method in report["methods"].items():
         console.print(f"\nmethod {name}: {method['instructions']} instructions", style="bold")
-        if "arenas" in method:
-            bound = method["arena_lower_bound"]
-            console.print(f"  arenas {method['arenas']} bytes" + (f" (lower bound {bound})" if bound is not None else ""))
+        if memory := method.get("memory"):
+            scratch = "unknown" if memory["scratch"] is None else memory["scratch"]
+            parts = f"arenas {list(memory['arenas'])}, method {memory['method']}, kernels {scratch}"
+            console.print(f"  memory {memory['total']} bytes: {parts}", markup=False)
         for kind in ("inputs", "outputs"):
             for item in method[kind]:
                 shape = f" {item['dtype']} {item['shape']}" if "shape" in item else f" {item['type']}"
