@@ -193,6 +193,19 @@ class MaxPool3dOp(MaxPoolValuesOp):
     pool = MaxPool3dWithIndicesOp
 
 
+def window_divisors(
+    extents: Sequence[int], sizes: Sequence[int], steps: Sequence[int], margins: Sequence[int], counts: Sequence[int], include_pad: bool
+) -> Array:
+    """The number of elements that each window's sum is divided by: those inside, or with `include_pad` also those of the padding."""
+    divisors = np.ones(tuple(counts), np.int64)
+    for axis, (extent, size, step, pad, count) in enumerate(zip(extents, sizes, steps, margins, counts, strict=True)):
+        starts = np.arange(count, dtype=np.int64) * step - pad
+        low, high = (-pad, extent + pad) if include_pad else (0, extent)
+        lengths = np.minimum(starts + size, high) - np.maximum(starts, low)
+        divisors = divisors * lengths.reshape([-1 if dim == axis else 1 for dim in range(len(sizes))])
+    return divisors
+
+
 class AvgPoolOp(PoolOp):
     """The mean of each window."""
 
@@ -228,14 +241,7 @@ class AvgPoolOp(PoolOp):
         wide = widened(x)
         views = windows(wide, sizes, steps, margins, gaps, counts, 0)
         sums = views.sum(axis=tuple(range(views.ndim - cls.rank, views.ndim)), dtype=wide.dtype)
-        divisors = np.ones(counts, np.int64)
-        for axis, (extent, size, step, pad, count) in enumerate(
-            zip(x.shape[x.ndim - cls.rank :], sizes, steps, margins, counts, strict=True)
-        ):
-            starts = np.arange(count, dtype=np.int64) * step - pad
-            low, high = (-pad, extent + pad) if count_include_pad else (0, extent)
-            lengths = np.minimum(starts + size, high) - np.maximum(starts, low)
-            divisors = divisors * lengths.reshape([-1 if d == axis else 1 for d in range(cls.rank)])
+        divisors = window_divisors(x.shape[x.ndim - cls.rank :], sizes, steps, margins, counts, count_include_pad)
         divisor = np.asarray(divisor_override if divisor_override is not None else divisors)
         if x.dtype.kind == "f" or wide is not x:
             return (sums / divisor.astype(wide.dtype)).astype(x.dtype)

@@ -176,5 +176,46 @@ UPSAMPLE: dict[str, Samples] = {
     "grid_sampler": lambda rng: [(f32(rng, 2, 3, 5, 4), f32(rng, 2, 3, 6, 2), 0, 0, False)],
 }
 
-SAMPLES: dict[str, Samples] = {f"aten.{name}": samples for group in (CONVOLUTION, NORM, POOL, UPSAMPLE) for name, samples in group.items()}
+ALL_THREE = (True, True, True)
+
+
+def layer_norm_gradient(rng: np.random.Generator) -> list[Sample]:
+    x = f32(rng, 2, 3, 4)
+    mean, rstd = x.mean(-1, keepdims=True), 1 / np.sqrt(x.var(-1, keepdims=True) + np.float32(1e-5))
+    return [(f32(rng, 2, 3, 4), x, (4,), mean, rstd, f32(rng, 4), f32(rng, 4), ALL_THREE)]
+
+
+def group_norm_gradient(rng: np.random.Generator) -> list[Sample]:
+    x = f32(rng, 2, 6, 4, 3)
+    groups = x.reshape(2, 3, -1)
+    mean, rstd = groups.mean(-1), 1 / np.sqrt(groups.var(-1) + np.float32(1e-5))
+    return [(f32(rng, 2, 6, 4, 3), x, mean, rstd, f32(rng, 6), 2, 6, 12, 3, ALL_THREE)]
+
+
+BACKWARD: dict[str, Samples] = {
+    "embedding_dense_backward": lambda rng: [
+        (f32(rng, 2, 4, 3), rng.integers(0, 5, (2, 4)), 5, -1, False),
+        (f32(rng, 6, 3), rng.integers(0, 4, 6), 4, 1, True),
+    ],
+    "max_pool2d_with_indices_backward": lambda rng: [
+        (f32(rng, 1, 2, 2, 2), f32(rng, 1, 2, 4, 4), (2, 2), (2, 2), (0, 0), (1, 1), False, np.array([[[[0, 3], [9, 15]]] * 2]))
+    ],
+    "avg_pool2d_backward": lambda rng: [
+        (f32(rng, 2, 3, 3, 3), f32(rng, 2, 3, 6, 6), (2, 2), (2, 2), (0, 0), False, True, None),
+        (f32(rng, 1, 2, 4, 4), f32(rng, 1, 2, 6, 7), (3, 3), (2, 2), (1, 1), True, False, None),
+        (f32(rng, 1, 2, 4, 4), f32(rng, 1, 2, 6, 7), (3, 3), (2, 2), (1, 1), True, True, 5),
+    ],
+    "_adaptive_avg_pool2d_backward": floats(((2, 3, 3, 4), (2, 3, 5, 7))),
+    "native_layer_norm_backward": layer_norm_gradient,
+    "native_group_norm_backward": group_norm_gradient,
+    "convolution_backward": lambda rng: [
+        (f32(rng, 2, 4, 4, 4), f32(rng, 2, 3, 8, 6), f32(rng, 4, 3, 3, 2), (4,), (2, 1), (1, 0), (1, 2), False, (0, 0), 1, ALL_THREE),
+        (f32(rng, 2, 6, 8), f32(rng, 2, 4, 8), f32(rng, 6, 2, 3), (6,), (1,), (1,), (1,), False, (0,), 2, ALL_THREE),
+        (f32(rng, 1, 6, 12, 19), f32(rng, 1, 4, 5, 6), f32(rng, 4, 3, 3, 2), (6,), (2, 3), (0, 0), (1, 2), True, (1, 1), 2, ALL_THREE),
+    ],
+}
+
+SAMPLES: dict[str, Samples] = {
+    f"aten.{name}": samples for group in (CONVOLUTION, NORM, POOL, UPSAMPLE, BACKWARD) for name, samples in group.items()
+}
 """Generators by full operator name."""

@@ -1,0 +1,338 @@
+"""Gradients that Core ATen has as operators of their own."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+from xdsl.ir import Attribute
+
+from flambeau.dialects.aten.convolution import cross_correlate, transposed_convolve
+from flambeau.dialects.aten.embedding import require_indices
+from flambeau.dialects.aten.matmul import common_element
+from flambeau.dialects.aten.numerics import widened
+from flambeau.dialects.aten.pool import AdaptiveAvgPool2dCoreOp, AvgPool2dOp, MaxPool2dWithIndicesOp, adaptive_windows, window_divisors
+from flambeau.dialects.aten.windows import spread, windows
+from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.row import SchemaOp, aten
+from flambeau.dialects.types import Tensor, element_of, shape_of, tensor
+
+Mask = tuple[bool, ...]
+Numbers = tuple[int, ...]
+
+
+def require_gradient(grad: Tensor, shape: Sequence[int]) -> None:
+    """Raises ValueError unless the gradient has the shape of the result that it belongs to."""
+    if shape_of(grad) != tuple(shape):
+        raise ValueError(f"the gradient must have the result's shape {list(shape)}, got {list(shape_of(grad))}")
+
+
+def wanted(kind: Tensor | None, element: Attribute, present: bool) -> Tensor:
+    """The type of a gradient; one that the output mask leaves out is empty."""
+    return tensor(element, (0,)) if kind is None or not present else tensor(element, shape_of(kind))
+
+
+def masked(gradients: Sequence[Array | None], mask: Mask, like: Array) -> tuple[Array, ...]:
+    """The gradients in the type of `like`; those that the output mask leaves out are empty."""
+    return tuple(
+        np.zeros(0, like.dtype) if gradient is None or not present else gradient.astype(like.dtype)
+        for gradient, present in zip(gradients, mask, strict=True)
+    )
+
+
+@aten(
+    "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, "
+    "bool scale_grad_by_freq) -> Tensor",
+    core=True,
+)
+class EmbeddingDenseBackwardOp(SchemaOp):
+    """The gradient of an embedding's table: each row's sum over its uses, without those of `padding_idx`."""
+
+    @staticmethod
+    def infer(grad: Tensor, indices: Tensor, num_weights: int, padding_idx: int, scale_grad_by_freq: bool) -> Tensor:
+        require_indices(indices)
+        require_gradient(grad, (*shape_of(indices), shape_of(grad)[-1]))
+        return tensor(element_of(grad), (num_weights, shape_of(grad)[-1]))
+
+    @staticmethod
+    def numpy(grad: Array, indices: Array, num_weights: int, padding_idx: int, scale_grad_by_freq: bool) -> Array:
+        flat = indices.reshape(-1)
+        rows = widened(grad).reshape(flat.size, -1)
+        if scale_grad_by_freq:
+            rows = rows / np.bincount(flat, minlength=num_weights)[flat][:, None].astype(rows.dtype)
+        result = np.zeros((num_weights, grad.shape[-1]), rows.dtype)
+        kept = flat != padding_idx
+        np.add.at(result, flat[kept], rows[kept])
+        return result.astype(grad.dtype)
+
+
+@aten(
+    "max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, "
+    "int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor",
+    core=True,
+)
+class MaxPool2dWithIndicesBackwardOp(SchemaOp):
+    """The gradient of a max pool: each window's goes to the place of its largest element."""
+
+    @staticmethod
+    def infer(
+        grad: Tensor,
+        x: Tensor,
+        kernel_size: Numbers,
+        stride: Numbers,
+        padding: Numbers,
+        dilation: Numbers,
+        ceil_mode: bool,
+        indices: Tensor,
+    ) -> Tensor:
+        values, places = MaxPool2dWithIndicesOp.infer(x, kernel_size, stride, padding, dilation, ceil_mode)
+        require_gradient(grad, shape_of(values))
+        require_gradient(indices, shape_of(places))
+        return tensor(element_of(x), shape_of(x))
+
+    @staticmethod
+    def numpy(
+        grad: Array,
+        x: Array,
+        kernel_size: Numbers,
+        stride: Numbers,
+        padding: Numbers,
+        dilation: Numbers,
+        ceil_mode: bool,
+        indices: Array,
+    ) -> Array:
+        planes = math.prod(x.shape[:-2])
+        result: Array = np.zeros((planes, x.shape[-2] * x.shape[-1]), widened(x).dtype)
+        np.add.at(result, (np.arange(planes)[:, None], indices.reshape(planes, -1)), widened(grad).reshape(planes, -1))
+        return result.reshape(x.shape).astype(x.dtype)
+
+
+@aten(
+    "avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, "
+    "bool count_include_pad, int? divisor_override) -> Tensor",
+    core=True,
+)
+class AvgPool2dBackwardOp(SchemaOp):
+    """The gradient of a mean pool: each window's, divided by its size, goes to all its places."""
+
+    @staticmethod
+    def infer(
+        grad: Tensor,
+        x: Tensor,
+        kernel_size: Numbers,
+        stride: Numbers,
+        padding: Numbers,
+        ceil_mode: bool,
+        count_include_pad: bool,
+        divisor_override: int | None,
+    ) -> Tensor:
+        result = AvgPool2dOp.infer(x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        require_gradient(grad, shape_of(result))
+        return tensor(element_of(x), shape_of(x))
+
+    @staticmethod
+    def numpy(
+        grad: Array,
+        x: Array,
+        kernel_size: Numbers,
+        stride: Numbers,
+        padding: Numbers,
+        ceil_mode: bool,
+        count_include_pad: bool,
+        divisor_override: int | None,
+    ) -> Array:
+        sizes, steps, margins, gaps, counts = AvgPool2dOp.windows(x.shape, kernel_size, stride, padding, (1,), ceil_mode)
+        divisors = window_divisors(x.shape[-2:], sizes, steps, margins, counts, count_include_pad)
+        share = widened(grad) / (divisors if divisor_override is None else divisor_override)
+        planes = math.prod(x.shape[:-2])
+        places = AvgPool2dOp.places(x, sizes, steps, margins, gaps, counts).reshape(-1, math.prod(sizes))
+        # Places outside the image are collected in one more entry.
+        result = np.zeros((planes, x.shape[-2] * x.shape[-1] + 1), share.dtype)
+        shares = np.broadcast_to(share.reshape(planes, -1, 1), (planes, *places.shape))
+        np.add.at(result, (np.arange(planes)[:, None, None], places[None]), shares)
+        return result[:, :-1].reshape(x.shape).astype(x.dtype)
+
+
+@aten("_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor", core=True)
+class AdaptiveAvgPool2dBackwardOp(SchemaOp):
+    """The gradient of an adaptive mean pool: each window's, divided by its size, goes to all its places."""
+
+    @staticmethod
+    def infer(grad: Tensor, x: Tensor) -> Tensor:
+        require_gradient(grad, shape_of(AdaptiveAvgPool2dCoreOp.infer(x, shape_of(grad)[-2:])))
+        return tensor(element_of(x), shape_of(x))
+
+    @staticmethod
+    def numpy(grad: Array, x: Array) -> Array:
+        result = np.zeros(x.shape, widened(x).dtype)
+        bounds = [adaptive_windows(int(extent), int(count)) for extent, count in zip(x.shape[-2:], grad.shape[-2:], strict=True)]
+        for (i, (top, bottom)), (j, (left, right)) in itertools.product(enumerate(bounds[0]), enumerate(bounds[1])):
+            share = widened(grad[..., i, j]) / ((bottom - top) * (right - left))
+            result[..., top:bottom, left:right] += share[..., None, None]
+        return result.astype(x.dtype)
+
+
+def normalized_gradient(grad: Array, normalized: Array, deviation: Array, axes: tuple[int, ...]) -> Array:
+    """The gradient through x -> (x - mean) * deviation over `axes`."""
+    mean = grad.mean(axis=axes, keepdims=True)
+    along = (grad * normalized).mean(axis=axes, keepdims=True)
+    return (grad - mean - normalized * along) * deviation
+
+
+@aten(
+    "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, "
+    "Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+    core=True,
+)
+class NativeLayerNormBackwardOp(SchemaOp):
+    """The gradients of a layer norm's input, weight and bias."""
+
+    @staticmethod
+    def infer(
+        grad: Tensor,
+        x: Tensor,
+        normalized_shape: Numbers,
+        mean: Tensor,
+        rstd: Tensor,
+        weight: Tensor | None,
+        bias: Tensor | None,
+        output_mask: Mask,
+    ) -> tuple[Tensor, ...]:
+        require_gradient(grad, shape_of(x))
+        element = element_of(x)
+        return tuple(wanted(kind, element, present) for kind, present in zip((x, weight, bias), output_mask, strict=True))
+
+    @staticmethod
+    def numpy(
+        grad: Array,
+        x: Array,
+        normalized_shape: Numbers,
+        mean: Array,
+        rstd: Array,
+        weight: Array | None,
+        bias: Array | None,
+        output_mask: Mask,
+    ) -> tuple[Array, ...]:
+        rank = x.ndim - len(normalized_shape)
+        wide, deviation = widened(grad), widened(rstd)
+        normalized = (widened(x) - widened(mean)) * deviation
+        scaled = wide if weight is None else wide * widened(weight)
+        batch = tuple(range(rank))
+        of_weight = None if weight is None else (wide * normalized).sum(axis=batch)
+        of_bias = None if bias is None else wide.sum(axis=batch)
+        of_input = normalized_gradient(scaled, normalized, deviation, tuple(range(rank, x.ndim)))
+        return masked((of_input, of_weight, of_bias), output_mask, x)
+
+
+@aten(
+    "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, "
+    "SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+    core=True,
+)
+class NativeGroupNormBackwardOp(SchemaOp):
+    """The gradients of a group norm's input, weight and bias."""
+
+    @staticmethod
+    def infer(
+        grad: Tensor,
+        x: Tensor,
+        mean: Tensor,
+        rstd: Tensor,
+        weight: Tensor | None,
+        batch: int,
+        channels: int,
+        size: int,
+        group: int,
+        output_mask: Mask,
+    ) -> tuple[Tensor, ...]:
+        require_gradient(grad, shape_of(x))
+        element = element_of(x)
+        vector = tensor(element, (channels,))
+        return tuple(wanted(kind, element, present) for kind, present in zip((x, vector, vector), output_mask, strict=True))
+
+    @staticmethod
+    def numpy(
+        grad: Array,
+        x: Array,
+        mean: Array,
+        rstd: Array,
+        weight: Array | None,
+        batch: int,
+        channels: int,
+        size: int,
+        group: int,
+        output_mask: Mask,
+    ) -> tuple[Array, ...]:
+        apart = (batch, group, channels // group, size)
+        deviation, center = (widened(part).reshape(batch, group, 1, 1) for part in (rstd, mean))
+        wide, normalized = widened(grad).reshape(apart), (widened(x).reshape(apart) - center) * deviation
+        scaled = wide if weight is None else wide * widened(weight).reshape(1, group, -1, 1)
+        of_input = normalized_gradient(scaled, normalized, deviation, (2, 3)).reshape(x.shape)
+        of_weight = (wide * normalized).sum(axis=(0, 3)).reshape(-1)
+        return masked((of_input, of_weight, wide.sum(axis=(0, 3)).reshape(-1)), output_mask, x)
+
+
+@aten(
+    "convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, "
+    "SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+    core=True,
+)
+class ConvolutionBackwardOp(SchemaOp):
+    """The gradients of a convolution's input, weight and bias."""
+
+    @staticmethod
+    def infer(
+        grad: Tensor,
+        x: Tensor,
+        weight: Tensor,
+        bias_sizes: Numbers | None,
+        stride: Numbers,
+        padding: Numbers,
+        dilation: Numbers,
+        transposed: bool,
+        output_padding: Numbers,
+        groups: int,
+        output_mask: Mask,
+    ) -> tuple[Tensor, ...]:
+        element = common_element(grad, x, weight)
+        bias = tensor(element, shape_of(grad)[1:2])
+        return tuple(wanted(kind, element, present) for kind, present in zip((x, weight, bias), output_mask, strict=True))
+
+    @staticmethod
+    def numpy(
+        grad: Array,
+        x: Array,
+        weight: Array,
+        bias_sizes: Numbers | None,
+        stride: Numbers,
+        padding: Numbers,
+        dilation: Numbers,
+        transposed: bool,
+        output_padding: Numbers,
+        groups: int,
+        output_mask: Mask,
+    ) -> tuple[Array, ...]:
+        rank = weight.ndim - 2
+        steps, margins, gaps = (spread(numbers, rank, "") for numbers in (stride, padding, dilation))
+        wide, image, kernels = widened(grad), widened(x), widened(weight)
+        if transposed:
+            of_input = cross_correlate(wide, kernels, steps, margins, gaps, groups)
+            of_weight = weight_gradient(image, wide, kernels.shape, steps, margins, gaps, groups)
+        else:
+            sizes = zip(x.shape[2:], grad.shape[2:], weight.shape[2:], steps, margins, gaps, strict=True)
+            rest = [extent - ((count - 1) * step - 2 * pad + gap * (kernel - 1) + 1) for extent, count, kernel, step, pad, gap in sizes]
+            of_input = transposed_convolve(wide, kernels, steps, margins, gaps, rest, groups)
+            of_weight = weight_gradient(wide, image, kernels.shape, steps, margins, gaps, groups)
+        return masked((of_input, of_weight, wide.sum(axis=(0, *range(2, wide.ndim)))), output_mask, x)
+
+
+def weight_gradient(
+    grad: Array, x: Array, shape: Sequence[int], stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int
+) -> Array:
+    """The gradient of kernels of `shape`, from the gradient of a convolution's result and its input."""
+    batch, counts, kernel = x.shape[0], grad.shape[2:], shape[2:]
+    views = windows(x, kernel, stride, padding, dilation, counts, 0)
+    columns = views.reshape(batch, groups, -1, math.prod(counts), math.prod(kernel))
+    rows = grad.reshape(batch, groups, -1, math.prod(counts))
+    return np.einsum("bgop,bgcpk->gock", rows, columns, optimize=True).reshape(tuple(shape))
