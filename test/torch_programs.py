@@ -14,6 +14,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.verify import verify_module
 from flambeau.frontends.torch_export import import_program
 from flambeau.frontends.torch_export.evaluate import AtenProgram
 
@@ -56,10 +57,10 @@ def imported(program: torch.export.ExportedProgram | Mapping[str, torch.export.E
     """The module of a program: verified, and equal to what its own text parses to."""
     context = FlambeauContext()
     module = import_program(program, context)
-    module.verify()
+    verify_module(module)
     text = text_of(module)
     parsed = Parser(context, text).parse_module()
-    parsed.verify()
+    verify_module(parsed)
     assert module.is_structurally_equivalent(parsed)
     assert text_of(parsed) == text
     return module, context

@@ -15,7 +15,11 @@ from flambeau.dialects.registry import FlambeauContext
 from flambeau.frontends.torch_export.errors import Unsupported, UnsupportedProgramError
 from flambeau.frontends.torch_export.importer import import_program
 
-__all__ = ["Unsupported", "UnsupportedProgramError", "export_module", "import_program", "load"]
+__all__ = ["CaptureError", "Unsupported", "UnsupportedProgramError", "export_module", "import_program", "load"]
+
+
+class CaptureError(ValueError):
+    """A module that `torch.export` cannot capture. One line; the cause is PyTorch's own error."""
 
 
 def load(path: str | Path) -> ExportedProgram:
@@ -33,8 +37,7 @@ def load(path: str | Path) -> ExportedProgram:
         return torch.export.load(path)
     except Exception as error:
         # Readers within PyTorch raise what they happen to raise.
-        reason = str(error).strip().partition("\n")[0] or type(error).__name__
-        raise ValueError(f"{path} holds no exported program of this version of PyTorch ({torch.__version__}): {reason}") from None
+        raise ValueError(f"{path} holds no exported program of PyTorch {torch.__version__}: {_first_line(error)}") from None
 
 
 def export_module(
@@ -45,12 +48,20 @@ def export_module(
     kwargs: Mapping[str, Any] | None = None,
     name: str = "forward",
 ) -> ModuleOp:
-    """Exports a module with example inputs, in inference mode, and imports the program.
+    """Exports a module with example inputs, without gradients and in its present mode, and imports the program.
 
     Raises:
+        CaptureError: `torch.export` cannot capture the module.
         UnsupportedProgramError: lists everything that cannot be imported.
-        torch.export's own errors: the module cannot be captured.
     """
-    with torch.no_grad():
-        program = torch.export.export(module, example_inputs, dict(kwargs or {}), strict=False)
+    try:
+        with torch.no_grad():
+            program = torch.export.export(module, example_inputs, dict(kwargs or {}), strict=False)
+    except Exception as error:
+        # Capture runs the module's own code, which may raise anything.
+        raise CaptureError(f"torch.export cannot capture {type(module).__name__}: {_first_line(error)}") from error
     return import_program(program, context, name=name)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0].strip() or type(error).__name__

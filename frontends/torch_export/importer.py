@@ -8,8 +8,10 @@ from typing import Any, TypeGuard, cast
 
 import torch
 from torch import fx
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind, OutputSpec
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -22,13 +24,12 @@ from flambeau.dialects.types import Tensor, element_of, tensor, tensor_type
 from flambeau.frontends.torch_export.errors import Unsupported, UnsupportedProgramError
 from flambeau.frontends.torch_export.locations import location, place
 from flambeau.frontends.torch_export.mutation import (
-    Variable,
+    analyze_writes,
     argument,
     meta_copy,
     mutated_arguments,
     only_metadata,
     run_on_meta,
-    variables_of,
 )
 from flambeau.frontends.torch_export.operators import (
     UnsupportedError,
@@ -37,7 +38,7 @@ from flambeau.frontends.torch_export.operators import (
     functional_overload,
     operator_class,
 )
-from flambeau.frontends.torch_export.program import FlatProgram, Step, flatten, schema_of
+from flambeau.frontends.torch_export.program import Step, flatten, schema_of
 from flambeau.frontends.torch_export.signature import TreeSpecs, constant_leaf, is_constant, leaf_names
 from flambeau.frontends.torch_export.values import Weights, element_type, tensor_type_of
 
@@ -98,6 +99,10 @@ class _Globals:
 
     def find(self, key: str, value: torch.Tensor) -> _State:
         """The global for a tensor under its name in the model. Raises TypeError for tensors without a type here."""
+        if value.is_meta or isinstance(value, FakeTensor):
+            raise TypeError("it has no data; load the weights before the export")
+        if is_traceable_wrapper_subclass(value):
+            raise TypeError(f"a {type(value).__name__} is not a plain tensor")
         identity = (key, *Weights.identity(value))
         state = self._states.get(identity)
         if state is None:
@@ -127,27 +132,31 @@ class _Method:
         self.problems = problems
         self.block = Block()
         self.flat = flatten(program.graph_module)
-        variables = variables_of(self.flat)
-        if variables is None:
-            program = cast(Any, program).run_decompositions({})
-            self.flat = flatten(program.graph_module)
-            variables = variables_of(self.flat)
-        if variables is None:
-            self._report_writes(self.flat)
-            variables = {node: Variable() for node in (*self.flat.placeholders, *(step.node for step in self.flat.steps))}
+        writes = analyze_writes(self.flat)
+        if writes.hidden and not writes.lost:
+            functional = self._functionalize(program)
+            if functional is not None:
+                program = functional
+                self.flat = flatten(program.graph_module)
+                writes = analyze_writes(self.flat)
+        for step in writes.hidden:
+            self._problem(step.name, _HIDDEN_WRITE, step.node)
         self.program = program
-        self.variables = variables
+        self.variables = writes.variables
         self.signature = program.graph_signature
         self.states: dict[fx.Node, _State] = {}
         self._find_states()
 
     # Everything is looked at before anything is made: whether a global is mutable depends on all methods.
 
-    def _report_writes(self, flat: FlatProgram) -> None:
-        reason = "writes to its operand through a view or an operator without a functional form; write out of place"
-        for step in flat.steps:
-            if step.overload is not None and mutated_arguments(step.overload):
-                self.problems.append(Unsupported(step.name, reason, place(step.node)))
+    @staticmethod
+    def _functionalize(program: ExportedProgram) -> ExportedProgram | None:
+        """The program without in-place operators, as PyTorch makes it while it keeps composite operators; None when it cannot."""
+        try:
+            return cast(Any, program).run_decompositions({})
+        except Exception:
+            # It raises what the retracing happens to raise; the program as it is then shows which writes are the reason.
+            return None
 
     def _find_states(self) -> None:
         used = {node for step in self.flat.steps for node in step.inputs()}
@@ -258,7 +267,7 @@ class _Method:
             nesting = _collect_types(step.node.meta.get("val"), types)
             given = self._arguments(step, cls)
             variable.value = POISON if given is None else _restore(nesting, self._call(step, cls, given, types))
-        except (UnsupportedError, TypeError, ValueError) as error:
+        except (UnsupportedError, TypeError) as error:
             self._problem(step.name, str(error), step.node)
             variable.value = POISON
 
@@ -325,7 +334,7 @@ class _Method:
             names = [f"output_{index}" for index in range(len(users))]
         leaves: list[Leaf] = []
         results: list[SSAValue] = []
-        stores: list[tuple[str, SSAValue]] = []
+        stores: list[tuple[_State, SSAValue]] = []
         for item, output in zip(self.signature.output_specs, self.flat.outputs, strict=True):
             value = self._resolve(output)
             if item.kind is OutputKind.USER_OUTPUT:
@@ -347,19 +356,22 @@ class _Method:
             else:
                 self._problem(f"output {getattr(item.arg, 'name', '')!r}", f"{item.kind.name} outputs are not supported")
         stores += self._in_place_stores()
-        for symbol, value in stores:
-            self._emit(GlobalStoreOp(symbol, value))
+        for state, value in stores:
+            if value.type == state.type:
+                self._emit(GlobalStoreOp(state.symbol, value))
+            else:
+                self._problem(f"buffer {state.key!r}", f"the program changes its type from {state.type} to {value.type}")
         return leaves, results
 
-    def _stored_state(self, spec: OutputSpec) -> str:
+    def _stored_state(self, spec: OutputSpec) -> _State:
         for node, given in zip(self.flat.placeholders, self.signature.input_specs, strict=True):
             if given.target == spec.target and node in self.states:
-                return self.states[node].symbol
+                return self.states[node]
         raise ValueError(f"the graph signature names no input for {spec.target!r}")
 
-    def _in_place_stores(self) -> list[tuple[str, SSAValue]]:
+    def _in_place_stores(self) -> list[tuple[_State, SSAValue]]:
         written = {self.variables[node] for node in self._written_nodes()}
-        stores: list[tuple[str, SSAValue]] = []
+        stores: list[tuple[_State, SSAValue]] = []
         for node, spec in zip(self.flat.placeholders, self.signature.input_specs, strict=True):
             if self.variables[node] not in written:
                 continue
@@ -367,10 +379,11 @@ class _Method:
             if spec.kind is InputKind.USER_INPUT:
                 self._problem(f"input {node.name!r}", f"the program writes to it; {_ADVICE}")
             elif _is_value(value) and node in self.states:
-                stores.append((self.states[node].symbol, value))
+                stores.append((self.states[node], value))
         return stores
 
 
+_HIDDEN_WRITE = "other tensors share the memory it writes to, in a way that cannot be written out of place; write to a clone()"
 _ADVICE = "return the new value instead, or keep it in a buffer"
 
 

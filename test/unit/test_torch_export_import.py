@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from xdsl.dialects.func import FuncOp
 from flambeau.dialects.interface import Leaf, inputs_of, outputs_of
 from flambeau.dialects.ml_program import GlobalOp
 from flambeau.dialects.registry import FlambeauContext
-from flambeau.frontends.torch_export import export_module, import_program, load
+from flambeau.frontends.torch_export import CaptureError, export_module, import_program, load
 from flambeau.frontends.torch_export.evaluate import AtenProgram, EvaluationError, run_aten
 
 seed()
@@ -434,6 +435,17 @@ def test_a_bad_file_is_a_one_line_error(tmp_path: Path, content: bytes | None) -
     assert "\n" not in str(caught.value)
 
 
+def test_what_torch_cannot_capture_is_a_one_line_error() -> None:
+    def function(x: Tensor) -> Tensor:
+        if x.sum() > 0:
+            return x
+        raise RuntimeError("negative\nsum")
+
+    with pytest.raises(CaptureError, match=r"torch\.export cannot capture Function: ") as caught:
+        export_module(Function(function), (torch.randn(3),), FlambeauContext())
+    assert "\n" not in str(caught.value)
+
+
 def test_export_module_exports_and_imports() -> None:
     context = FlambeauContext()
     model, x = Weighted(), torch.randn(4, 3)
@@ -454,3 +466,19 @@ def test_the_engine_rejects_what_does_not_fit() -> None:
         run_aten(ir, context, [torch.randn(3)])
     with pytest.raises(EvaluationError, match="no method 'backward'; it has forward"):
         run_aten(ir, context, [torch.randn(2)], "backward")
+
+
+# --- quantised operators
+
+
+def test_quantised_operators_are_rows_of_the_quant_dialect() -> None:
+    importlib.import_module("torch.ao.quantization.fx._decomposed")
+
+    operators = cast(Any, torch.ops).quantized_decomposed
+
+    def function(x: Tensor) -> Tensor:
+        q = operators.quantize_per_tensor(x, 0.1, 3, -128, 127, torch.int8)
+        return operators.dequantize_per_tensor(q, 0.1, 3, -128, 127, torch.int8)
+
+    text = check(function, torch.randn(3))
+    assert "quant.quantize_per_tensor(" in text and "quant.dequantize_per_tensor(" in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +25,16 @@ def chain(x: Tensor) -> Tensor:
     z = y.relu_()
     z += x
     return y
+
+
+def through(program: torch.export.ExportedProgram, a_file: bool) -> torch.export.ExportedProgram:
+    """The program itself, or as a file gives it back: without what tracing knew about shared memory."""
+    if not a_file:
+        return program
+    stream = io.BytesIO()
+    torch.export.save(program, stream)
+    stream.seek(0)
+    return torch.export.load(stream)
 
 
 def test_in_place_operators_become_their_functional_siblings() -> None:
@@ -152,13 +163,7 @@ def zeros(x: Tensor) -> Tensor:
 @pytest.mark.parametrize("through_a_file", [False, True])
 def test_writes_are_seen_by_every_alias(function: Callable[[Tensor], Any], through_a_file: bool) -> None:
     x = torch.randn(3, 4)
-    program = export(function, x)
-    if through_a_file:
-        stream = io.BytesIO()
-        torch.export.save(program, stream)
-        stream.seek(0)
-        program = torch.export.load(stream)
-    ir, context = imported(program)
+    ir, context = imported(through(export(function, x), through_a_file))
     expected = tensors(function(x.clone()))
     actual = AtenProgram(ir, context).run([x.clone()])
     for left, right in zip(actual, expected, strict=True):
@@ -194,6 +199,83 @@ def test_composite_operators_stay_whole_through_pytorchs_functionalisation() -> 
     text = check(Model().eval(), torch.randn(5, 2, 4), tolerance=1e-6)
     for name in ("lstm.input", "layer_norm", "linear", "silu", "scaled_dot_product_attention", "conv1d"):
         assert f"aten.{name}(" in text
+
+
+def dropped(x: Tensor) -> tuple[Tensor, Tensor]:
+    y = x * 1
+    z = F.dropout(y, 0.5, training=False)
+    z.add_(1)
+    return y, z
+
+
+def dropped_view(x: Tensor) -> tuple[Tensor, Tensor]:
+    y = x * 1
+    z = F.dropout(y, 0.5, training=False)
+    z[0].add_(1)
+    return y, z
+
+
+@pytest.mark.parametrize("through_a_file", [False, True])
+def test_dropout_in_evaluation_mode_gives_its_operand_itself(through_a_file: bool) -> None:
+    x = torch.randn(3, 4)
+    ir, context = imported(through(export(dropped, x), through_a_file))
+    actual = AtenProgram(ir, context).run([x])
+    for left, right in zip(actual, dropped(x), strict=True):
+        assert torch.equal(left, right)
+    with pytest.raises(UnsupportedProgramError, match=r"other tensors share the memory it writes to.*clone"):
+        imported(through(export(dropped_view, x), through_a_file))
+
+
+VIEWS: list[Callable[[Tensor], Tensor]] = [
+    lambda t: t[0] if t.dim() > 1 else t[:],
+    lambda t: t.t() if t.dim() == 2 else t.unsqueeze(0),
+    lambda t: t.reshape(-1),
+    lambda t: t[..., 1:],
+    lambda t: t[..., :-1],
+    lambda t: t.unsqueeze(-1),
+    lambda t: t.contiguous(),
+    lambda t: t.detach(),
+    lambda t: t.to(torch.float32),
+    lambda t: t.chunk(2, -1)[-1],
+    lambda t: t.transpose(0, -1),
+]
+PURE: list[Callable[[Tensor], Tensor]] = [lambda t: t + 1, lambda t: t.sin(), lambda t: t.clone(), lambda t: t * t]
+IN_PLACE: list[Callable[[Tensor], Tensor]] = [
+    lambda t: t.add_(1),
+    lambda t: t.mul_(0.5),
+    lambda t: t.relu_(),
+    lambda t: t.zero_(),
+    lambda t: t.copy_(t.flip(0)),
+    lambda t: t.clamp_(-1, 1),
+    lambda t: t.masked_fill_(t > 0, 2.0),
+]
+
+
+class RandomWrites(nn.Module):
+    """A few random views, writes and functions over an intermediate value and a buffer."""
+
+    buffer: Tensor
+
+    def __init__(self, number: int):
+        super().__init__()
+        self.number = number
+        self.register_buffer("buffer", torch.arange(12.0).reshape(3, 4))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        choose = random.Random(self.number)
+        pool = [x * 1, self.buffer]
+        for _ in range(choose.randint(2, 9)):
+            operand = choose.choice(pool)
+            kind = choose.choices([VIEWS, IN_PLACE, PURE], [7, 9, 4])[0]
+            function = choose.choice(kind)
+            if operand.numel() > 1 and operand.dim() < 4:
+                pool.append(function(operand))
+        return tuple(choose.sample(pool, min(len(pool), 3)))
+
+
+@pytest.mark.parametrize("number", range(24))
+def test_random_writes(number: int) -> None:
+    check(RandomWrites(number), torch.arange(12.0).reshape(3, 4) - 5, calls=2)
 
 
 # --- state
@@ -323,3 +405,13 @@ def test_writing_to_a_view_of_an_input_is_reported() -> None:
 
     with pytest.raises(UnsupportedProgramError, match="input 'x': the program writes to it; return the new value instead"):
         imported(export(function, torch.randn(2)))
+
+
+def test_a_buffer_that_changes_its_shape_is_reported() -> None:
+    class Model(Counter):
+        def forward(self, x: Tensor) -> Tensor:
+            self.count.unsqueeze_(0)
+            return x + self.count
+
+    with pytest.raises(UnsupportedProgramError, match=r"aten\.unsqueeze_"):
+        imported(export(Model(), torch.randn(2)))

@@ -138,6 +138,13 @@ def test_weights_that_programs_cannot_hold() -> None:
     assert "buffer 'phase': tensors of torch.complex64 are not supported" in str(problems(export(Weighted(), torch.randn(2))))
 
 
+def test_weights_without_data() -> None:
+    with torch.device("meta"):
+        model = nn.Linear(2, 2)
+    program = export(model, torch.randn(3, 2, device="meta"))
+    assert "parameter 'weight': it has no data; load the weights before the export" in str(problems(program))
+
+
 def test_a_problem_in_one_method_of_several() -> None:
     programs = {"good": export(unary(lambda x: x + 1), torch.randn(2)), "bad": export(unary(lambda x: mystery(x)), torch.randn(2))}
     with pytest.raises(UnsupportedProgramError, match=r"test_torch_export\.mystery"):
