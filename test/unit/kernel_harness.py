@@ -256,7 +256,7 @@ def bytes_of(x: torch.Tensor) -> bytes:
 def schema_of(name: str) -> Any:
     """The schema of an operator name such as aten::add.out; None for those that neither torch nor SCHEMAS knows."""
     if name in SCHEMAS:
-        return torch._C.parse_schema(SCHEMAS[name])
+        return torch._C.parse_schema(SCHEMAS[name])  # pyright: ignore[reportPrivateUsage]  # torch has no public parser of schemas
     namespace, _, rest = name.partition("::")
     operator, _, overload = rest.partition(".")
     packet = getattr(getattr(torch.ops, namespace), operator, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -37,9 +38,9 @@ def dimension_lists(rank: int) -> list[list[int]]:
     return lists
 
 
-def wide(function: Callable[..., torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+def wide(function: Callable[..., torch.Tensor], x: torch.Tensor, *args: Any, **options: Any) -> torch.Tensor:
     """The result computed in double and rounded once."""
-    return function(x.double()).to(x.dtype) if x.dtype.is_floating_point else function(x)
+    return function(x.double(), *args, **options).to(x.dtype) if x.dtype.is_floating_point else function(x, *args, **options)
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, torch.bool])
@@ -49,11 +50,9 @@ def test_sums_and_means(dtype: torch.dtype) -> None:
             for dims in dimension_lists(x.dim()):
                 for keepdim in (False, True):
                     limit = LIMITS.get(dtype)
-                    check(
-                        "aten::sum.IntList_out", wide(lambda v, d=dims, k=keepdim: torch.sum(v, d, k), x), x, dims, keepdim, tolerance=limit
-                    )
+                    check("aten::sum.IntList_out", wide(torch.sum, x, dims, keepdim), x, dims, keepdim, tolerance=limit)
                     if dtype.is_floating_point:
-                        mean = wide(lambda v, d=dims, k=keepdim: torch.mean(v, d, k), x)
+                        mean = wide(torch.mean, x, dims, keepdim)
                         check("aten::mean.out", mean, x, dims, keepdim, tolerance=limit)
             check("aten::sum.IntList_out", wide(torch.sum, x), x, None, tolerance=LIMITS.get(dtype))
 
@@ -147,7 +146,7 @@ def test_products() -> None:
     for dtype in [*FLOATS, *INTEGERS]:
         for x in layouts(sample((3, 5, 4), dtype) / 4 if dtype.is_floating_point else sample((3, 5, 4), dtype)):
             limit = LIMITS.get(dtype)
-            check("aten::prod.int_out", wide(lambda v: torch.prod(v, 1, True), x), x, 1, True, tolerance=limit)
+            check("aten::prod.int_out", wide(torch.prod, x, 1, True), x, 1, True, tolerance=limit)
             check("aten::prod.out", wide(torch.prod, x), x, tolerance=limit)
     check("aten::prod.out", torch.prod(torch.empty(0)), torch.empty(0))
 
@@ -160,13 +159,13 @@ def test_variances(dtype: torch.dtype) -> None:
             for dims in dimension_lists(x.dim()):
                 for correction in (0, 1, 2):
                     limit = LIMITS[dtype]
-                    variance = wide(lambda v, d=dims, c=correction: torch.var(v, d, correction=c, keepdim=True), x)
+                    variance = wide(torch.var, x, dims, correction=correction, keepdim=True)
                     check("aten::var.correction_out", variance, x, dims, correction, True, tolerance=limit)
-                    mean = wide(lambda v, d=dims: torch.mean(v, d, True), x)
+                    mean = wide(torch.mean, x, dims, True)
                     check("aten::var_mean.correction_out", [variance, mean], x, dims, correction, True, tolerance=limit)
-                    deviation = wide(lambda v, d=dims, c=correction: torch.std(v, d, correction=c), x)
+                    deviation = wide(torch.std, x, dims, correction=correction)
                     check("aten::std.correction_out", deviation, x, dims, correction, tolerance=limit)
-                check("aten::var.out", wide(lambda v, d=dims: torch.var(v, d, unbiased=False), x), x, dims, False, tolerance=limit)
+                check("aten::var.out", wide(torch.var, x, dims, unbiased=False), x, dims, False, tolerance=limit)
     one = torch.tensor([3.0])
     check("aten::var.correction_out", torch.tensor(float("nan")), one, [0])
 
@@ -186,9 +185,9 @@ def test_running_sums_and_products(dtype: torch.dtype) -> None:
     for shape in SHAPES:
         for x in layouts(sample(shape, dtype)):
             for dim in (-1, 0):
-                check("aten::cumsum.out", wide(lambda v, d=dim: torch.cumsum(v, d), x), x, dim, tolerance=LIMITS.get(dtype))
+                check("aten::cumsum.out", wide(torch.cumsum, x, dim), x, dim, tolerance=LIMITS.get(dtype))
     y = sample((3, 6), dtype) / 5 if dtype.is_floating_point else sample((3, 6), dtype)
-    check("aten::cumprod.out", wide(lambda v: torch.cumprod(v, 1), y), y, 1, tolerance=LIMITS.get(dtype))
+    check("aten::cumprod.out", wide(torch.cumprod, y, 1), y, 1, tolerance=LIMITS.get(dtype))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

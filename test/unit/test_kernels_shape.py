@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -159,12 +159,16 @@ def test_as_strided() -> None:
             run("aten::as_strided_copy.out", x, sizes, strides, offset, outs=[Out(sizes, torch.float32)])
 
 
+def parts(function: Callable[..., Sequence[torch.Tensor]], *args: Any) -> list[torch.Tensor]:
+    return [part.contiguous() for part in function(*args)]
+
+
 def test_splits() -> None:
     for dtype in DTYPES:
         for x in layouts((6, 7, 4), dtype):
-            check("aten::split_copy.Tensor_out", [part.contiguous() for part in x.split(3, 1)], x, 3, 1)
-            check("aten::split_with_sizes_copy.out", [part.contiguous() for part in x.split([1, 0, 4, 2], 1)], x, [1, 0, 4, 2], 1)
-            check("aten::unbind_copy.int_out", [part.contiguous() for part in x.unbind(-1)], x, -1)
+            check("aten::split_copy.Tensor_out", parts(torch.split, x, 3, 1), x, 3, 1)
+            check("aten::split_with_sizes_copy.out", parts(torch.split, x, [1, 0, 4, 2], 1), x, [1, 0, 4, 2], 1)
+            check("aten::unbind_copy.int_out", parts(torch.unbind, x, -1), x, -1)
     x = sample((6, 7))
     for name, arguments in (("split_with_sizes_copy.out", ([3, 3], 1)), ("split_copy.Tensor_out", (0, 1)), ("unbind_copy.int_out", (1,))):
         with pytest.raises(KernelError):
