@@ -43,11 +43,15 @@ class TensorSlotOp(SlotOp, ABC):
     def verify_(self) -> None:
         """The size is known, and the place within its bounds."""
         try:
-            self._verify_place(syntax.describe(self.slot), nbytes(self.slot.type), element_size(self.slot.type))
+            fault = self._fault(nbytes(self.slot.type), element_size(self.slot.type))
         except TypeError as error:
-            raise VerifyException(f"{syntax.describe(self.slot)}: {error}") from None
+            fault = f"cannot be a slot: {error}"
+        if fault is not None:
+            raise VerifyException(f"{syntax.describe(self.slot)} {fault}")
 
-    def _verify_place(self, what: str, size: int, element: int) -> None: ...
+    def _fault(self, size: int, element: int) -> str | None:
+        """What is wrong with the place of so many bytes, to follow the slot's name; names are found only then, since that takes time."""
+        return None
 
 
 class PlacedOp(TensorSlotOp, ABC):
@@ -71,23 +75,24 @@ class PlacedOp(TensorSlotOp, ABC):
         self.arena = None if place is None else syntax.integer(place[0])
         self.offset = None if place is None else syntax.integer(place[1])
 
-    def _verify_place(self, what: str, size: int, element: int) -> None:
+    def _fault(self, size: int, element: int) -> str | None:
         if (self.arena is None) != (self.offset is None):
-            raise VerifyException(f"{what} has only one of arena and offset: give both, or neither to leave it unplanned")
+            return "has only one of arena and offset: give both, or neither to leave it unplanned"
         method = self.parent_op()
         if self.place is None or method is None:
-            return
+            return None
         arena, offset = self.place
         declared = method.properties.get("arenas")
         if declared is None:
-            raise VerifyException(f"{what} is in arena {arena}, but its method has no `arenas`")
+            return f"is in arena {arena}, but its method has no `arenas`"
         arenas = syntax.numbers(declared)
         if not 1 <= arena <= len(arenas):
-            raise VerifyException(f"{what} is in arena {arena}, but its method has {len(arenas)}")
+            return f"is in arena {arena}, but its method has {len(arenas)}"
         if offset < 0 or offset + size > arenas[arena - 1]:
-            raise VerifyException(f"{what} takes bytes {offset} to {offset + size} of arena {arena}, which has {arenas[arena - 1]}")
+            return f"takes bytes {offset} to {offset + size} of arena {arena}, which has {arenas[arena - 1]}"
         if offset % element:
-            raise VerifyException(f"{what} starts at byte {offset} of arena {arena}, which is no multiple of its element size {element}")
+            return f"starts at byte {offset} of arena {arena}, which is no multiple of its element size {element}"
+        return None
 
 
 def _number(attribute: Attribute) -> int:
@@ -222,18 +227,19 @@ class AliasOp(TensorSlotOp, ABC):
     def byte_offset(self) -> int:
         """How far into the source it starts, in bytes."""
 
-    def _verify_place(self, what: str, size: int, element: int) -> None:
-        source, offset, room = syntax.describe(self.source), self.byte_offset, nbytes(self.source.type)
+    def _fault(self, size: int, element: int) -> str | None:
+        offset, room = self.byte_offset, nbytes(self.source.type)
         if offset < 0 or offset + size > room:
-            raise VerifyException(f"{what} takes bytes {offset} to {offset + size} of {source}, which has {room}")
+            return f"takes bytes {offset} to {offset + size} of {syntax.describe(self.source)}, which has {room}"
         if offset % element:
-            raise VerifyException(f"{what} starts at byte {offset} of {source}, which is no multiple of its element size {element}")
+            return f"starts at byte {offset} of {syntax.describe(self.source)}, which is no multiple of its element size {element}"
         root, total = root_of(self.slot)
         if isinstance(root.owner, ConstantOp):
             if isinstance(self, ReuseOp):
-                raise VerifyException(f"{what} reuses the storage of constant {syntax.describe(root)}, which must not be written")
+                return f"reuses the storage of constant {syntax.describe(root)}, which must not be written"
             if total:
-                raise VerifyException(f"{what} starts at byte {total} of constant {syntax.describe(root)}: the format has no such views")
+                return f"starts at byte {total} of constant {syntax.describe(root)}: the format has no such views"
+        return None
 
 
 @irdl_op_definition

@@ -111,7 +111,7 @@ exec.method @m {arenas = [64]} {
 
 // -----
 
-// CHECK: error: %x: tensor<?x3xf32> has a dynamic dimension without a bound
+// CHECK: error: %x cannot be a slot: tensor<?x3xf32> has a dynamic dimension without a bound
 exec.method @m {} {
   %x = exec.tensor : tensor<?x3xf32>
   exec.return
@@ -119,7 +119,7 @@ exec.method @m {} {
 
 // -----
 
-// CHECK: error: %x: index is not an element type of a program's tensors
+// CHECK: error: %x cannot be a slot: index is not an element type of a program's tensors
 exec.method @m {} {
   %x = exec.tensor : tensor<3xindex>
   exec.return
