@@ -5,7 +5,7 @@
 #include "rows.h"
 
 #define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
-#include "reduce.def"
+#include "reduction.def"
 #undef FL_KERNEL
 
 /* Independent partial results in a row, which the compiler keeps in vector registers. */

@@ -4,7 +4,7 @@
 #include "loops.h"
 
 #define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
-#include "create.def"
+#include "creation.def"
 #undef FL_KERNEL
 
 static const fl_value zero = {.as = {.integer = 0}, .tag = FL_INT};

@@ -2,7 +2,7 @@
 #include "loops.h"
 
 #define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
-#include "cast.def"
+#include "conversion.def"
 #undef FL_KERNEL
 
 static fl_status copy(fl_context *context, const fl_value *from, const fl_value *to) {

@@ -2,7 +2,7 @@
 #include "spans.h"
 
 #define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
-#include "binary.def"
+#include "arithmetic.def"
 #undef FL_KERNEL
 
 #define KERNEL(name, F32, F64, I64)                                                            \

@@ -2,7 +2,7 @@
 #include "loops.h"
 
 #define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
-#include "join.def"
+#include "concat.def"
 #undef FL_KERNEL
 
 /* The i-th tensor of a list, checked. */

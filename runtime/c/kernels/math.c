@@ -2,7 +2,7 @@
 #include "spans.h"
 
 #define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
-#include "unary.def"
+#include "math.def"
 #undef FL_KERNEL
 
 #define KERNEL(name, F32, F64, I64, BOOL)                                                      \
@@ -129,21 +129,6 @@ PREDICATE(isinf, isinf(x) != 0, 0 * x)
 PREDICATE(isposinf, isinf(x) && x > 0, 0 * x)
 PREDICATE(isneginf, isinf(x) && x < 0, 0 * x)
 PREDICATE(signbit, signbit(x) != 0, x < 0)
-
-FL_SPAN1(logical_not_span, uint8_t, uint8_t, x == 0)
-FL_SPAN1(bitwise_not_span, int64_t, int64_t, ~x)
-
-fl_status fl_logical_not_out(fl_context *context, fl_value *const *args, size_t count) {
-  (void)count;
-  return fl_logical_run(context, logical_not_span, args, 1, args[1]);
-}
-
-fl_status fl_bitwise_not_out(fl_context *context, fl_value *const *args, size_t count) {
-  static const fl_pointwise operation = {NULL, NULL, bitwise_not_span, 0};
-  FL_TENSOR_ARGUMENT(self, 0);
-  FL_CHECK(context, !fl_is_float(self->dtype), "bitwise_not takes integers");
-  return self->dtype == FL_BOOL ? fl_logical_not_out(context, args, count) : fl_pointwise_run(context, &operation, args, 1, args[1], NULL);
-}
 
 /* p[0] and p[1] are the bounds that x is held within. */
 FL_VECTOR_SPAN1(logit_f32, const float low = (float)p[0].real; const float high = (float)p[1].real,

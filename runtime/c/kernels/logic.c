@@ -1,26 +1,9 @@
-/* Comparisons, truth values and bits. */
+/* Truth values and bits. */
 #include "spans.h"
 
 #define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
-#include "compare.def"
+#include "logic.def"
 #undef FL_KERNEL
-
-#define COMPARISON(name, operator)                                                             \
-  FL_SPAN2(name##_f32, float, uint8_t, x operator y)                                           \
-  FL_SPAN2(name##_f64, double, uint8_t, x operator y)                                          \
-  FL_SPAN2(name##_i64, int64_t, uint8_t, x operator y)                                         \
-  fl_status fl_##name##_out(fl_context *context, fl_value *const *args, size_t count) {        \
-    static const fl_pointwise operation = {name##_f32, name##_f64, name##_i64, 1};             \
-    (void)count;                                                                               \
-    return fl_pointwise_run(context, &operation, args, 2, args[2], NULL);                      \
-  }
-
-COMPARISON(eq, ==)
-COMPARISON(ne, !=)
-COMPARISON(lt, <)
-COMPARISON(le, <=)
-COMPARISON(gt, >)
-COMPARISON(ge, >=)
 
 #define LOGICAL(name, expression)                                                              \
   FL_SPAN2(name##_span, uint8_t, uint8_t, expression)                                          \
@@ -50,3 +33,18 @@ BITWISE(bitwise_xor, x ^ y)
 /* By the width or more, or by a negative number: every bit goes. Narrower types shift alike, since they wrap and extend their sign. */
 BITWISE(left_shift, y < 0 || y > 63 ? 0 : (int64_t)((uint64_t)x << (y & 63)))
 BITWISE(right_shift, x >> (y < 0 || y > 63 ? 63 : y))
+
+FL_SPAN1(logical_not_span, uint8_t, uint8_t, x == 0)
+FL_SPAN1(bitwise_not_span, int64_t, int64_t, ~x)
+
+fl_status fl_logical_not_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  return fl_logical_run(context, logical_not_span, args, 1, args[1]);
+}
+
+fl_status fl_bitwise_not_out(fl_context *context, fl_value *const *args, size_t count) {
+  static const fl_pointwise operation = {NULL, NULL, bitwise_not_span, 0};
+  FL_TENSOR_ARGUMENT(self, 0);
+  FL_CHECK(context, !fl_is_float(self->dtype), "bitwise_not takes integers");
+  return self->dtype == FL_BOOL ? fl_logical_not_out(context, args, count) : fl_pointwise_run(context, &operation, args, 1, args[1], NULL);
+}
