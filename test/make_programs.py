@@ -78,6 +78,12 @@ class Lists(torch.nn.Module):
         return {"values": values, "indices": indices, "x": x}
 
 
+class Split(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        first, second, third = torch.split(x, [1, 2, 3], 1)
+        return torch.cat([third, first, second], 1)
+
+
 def save(name: str, module: torch.nn.Module, args: tuple[Any, ...], shapes: Any = None, **config: Any) -> None:
     edge = to_edge(export(module.eval(), args, dynamic_shapes=shapes), compile_config=EdgeCompileConfig(_check_ir_validity=False))
     program = edge.to_executorch(ExecutorchBackendConfig(**config))
@@ -145,6 +151,7 @@ def main() -> None:
     save("map", Map(), (torch.ones(4, 3), torch.ones(3)))
     save("scalar", Scalar(), (torch.ones(3), 3))
     save("lists", Lists(), (x, y))
+    save("split", Split(), (torch.ones(2, 6),))
     save_legacy()
     save_delegate()
 

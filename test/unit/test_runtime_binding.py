@@ -165,6 +165,12 @@ def test_lists_and_several_outputs_of_stock_programs():
     assert np.array_equal(values, X.max(1)) and np.array_equal(indices, [2, 2]) and np.array_equal(same, X)
 
 
+def test_lists_of_outs_of_stock_programs():
+    x = np.arange(12, dtype=np.float32).reshape(2, 6)
+    (output,) = Runtime.get().load_program(stock("split")).load_method().execute((x,))
+    assert np.array_equal(output, x[:, [3, 4, 5, 0, 1, 2]])
+
+
 def test_constants_in_the_flatbuffer_as_before_segments():
     loaded = Runtime.get().load_program(stock("legacy")).load_method()
     assert np.array_equal(loaded.execute((np.ones(2, np.float32),))[0], [2, 3])

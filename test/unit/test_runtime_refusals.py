@@ -65,7 +65,7 @@ REFUSED: dict[str, tuple[pte.ExecutionPlan, Status, str]] = {
     "operator": (with_instruction(call(1, 0, 1, 2, 3, 3)), INVALID, "calls an operator that is not there"),
     "delegate": (with_instruction(pte.DelegateCall(0, (0, 3))), INVALID, "calls a delegate that is not there"),
     "argument": (with_instruction(call(0, 0, 1, 2, 3, 4)), INVALID, "instruction 0 refers to value 4, of 4"),
-    "returned": (with_instruction(call(0, 0, 1, 2, 0, 3)), INVALID, "its out is not the value that it returns"),
+    "returned": (with_instruction(call(0, 0, 1, 2, 0, 3)), INVALID, "its outs are not the values that it returns"),
     "constant out": (with_instruction(call(0, 0, 1, 2, 4, 4), CONSTANT), INVALID, "it writes to a constant"),
     "constant in place": (
         with_instruction(call(0, 4, 1, 5, 4), CONSTANT, pte.Bool(False), operator="aten::copy_"),
@@ -75,6 +75,11 @@ REFUSED: dict[str, tuple[pte.ExecutionPlan, Status, str]] = {
     "in place": (with_instruction(call(0, 0, 1, 4, 3), pte.Bool(False), operator="aten::copy_"), INVALID, "returns another value"),
     "returned list": (
         with_instruction(call(0, 0, 3, 4), pte.TensorList((3, 1)), operator="aten::split.out"),
+        INVALID,
+        "its outs are not the values that it returns",
+    ),
+    "two returned lists": (
+        with_instruction(call(0, 0, 4, 5), pte.TensorList((3, 1)), pte.TensorList((1, 3)), operator="aten::split.out"),
         INVALID,
         "its outs are not the values that it returns",
     ),

@@ -6,7 +6,7 @@
  * loads. Run it under the address and undefined-behaviour sanitizers; with FLAMBEAU_FUZZ_TRACE set, it prints how to repeat each round. */
 #include "test/test.h"
 
-static const char *const all[] = {"add", "cond", "delegate", "dynamic", "legacy", "linear", "lists", "map", "scalar", "state", "unplanned"};
+static const char *const all[] = {"add", "cond", "delegate", "dynamic", "legacy", "linear", "lists", "map", "scalar", "split", "state", "unplanned"};
 
 /* More than this is a valid wish of a damaged program, and not worth the time. */
 #define MEMORY_LIMIT ((size_t)1 << 22)
