@@ -13,7 +13,7 @@ from flambeau.dialects.exec import syntax
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import PlacedOp
 from flambeau.passes.planning.buffers import Buffer, Plan, align, check_plan, lower_bound
-from flambeau.passes.planning.portfolio import ALGORITHMS, plan_buffers
+from flambeau.passes.planning.portfolio import ALGORITHMS, EFFORT, plan_buffers
 from flambeau.passes.storage.classes import MethodStorage, StorageClass
 from flambeau.passes.storage.lifetimes import lifetimes
 from flambeau.passes.storage.rewrite import methods_of
@@ -37,7 +37,7 @@ class MethodPlan:
     lower_bound: int
 
 
-def plan_method(method: MethodOp, *, alignment: int = 16, algorithm: str = "best") -> MethodPlan:
+def plan_method(method: MethodOp, *, alignment: int = 16, algorithm: str = "best", effort: int = EFFORT) -> MethodPlan:
     """Plans the memory of a method without changing it.
 
     Raises:
@@ -46,7 +46,7 @@ def plan_method(method: MethodOp, *, alignment: int = 16, algorithm: str = "best
     """
     spans = lifetimes(MethodStorage(method))
     buffers = [Buffer(start, end, item.size) for item, (start, end) in spans.items()]
-    plan = plan_buffers(buffers, alignment=alignment, algorithm=algorithm)
+    plan = plan_buffers(buffers, alignment=alignment, algorithm=algorithm, effort=effort)
     check_plan(buffers, plan, alignment)
     return MethodPlan(method, tuple(spans), buffers, plan, lower_bound(buffers, alignment))
 
@@ -70,6 +70,8 @@ class PlanMemoryPass(ModulePass):
     """`best`, `first-fit`, `best-fit`, `greedy` (ExecuTorch's) or `naive` (nothing is shared)."""
     arena: int = 1
     """Which arena to fill; those below it stay empty."""
+    effort: int = EFFORT
+    """Bounds the search for a better plan where the lower bound is not reached, in looks at a neighbour (a million: about a second)."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites `op` in place. Raises ValueError for options that make no sense."""
@@ -83,7 +85,7 @@ class PlanMemoryPass(ModulePass):
             self._plan(method)
 
     def _plan(self, method: MethodOp) -> None:
-        planned = plan_method(method, alignment=self.alignment, algorithm=self.algorithm)
+        planned = plan_method(method, alignment=self.alignment, algorithm=self.algorithm, effort=self.effort)
         for slot in method.slots:
             if isinstance(slot, PlacedOp):
                 slot.place = None

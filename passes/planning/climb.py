@@ -1,46 +1,87 @@
-"""Hill climbing over the order of placement: what lies at the top of the arena is placed earlier."""
+"""Hill climbing over the order of placement: what lies at the top of the arena is placed at another turn."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from heapq import heappop, heappush
 
 from flambeau.passes.planning.buffers import Buffer
-from flambeau.passes.planning.fit import UNPLACED, lowest_hole
+from flambeau.passes.planning.fit import lowest_hole, place
 
 
 class _Climber:
-    """One order and its first fit, with a cheap way to try another order that starts the same."""
+    """An order and its first fit. After a move, only those buffers are placed again that have another neighbour below them than before."""
 
     def __init__(self, buffers: Sequence[Buffer], conflicts: Sequence[Sequence[int]], order: Sequence[int]):
-        self.buffers = buffers
+        self.sizes = [buffer.size for buffer in buffers]
         self.conflicts = conflicts
         self.order = list(order)
         self.rank = [0] * len(buffers)
-        self.offsets = [UNPLACED] * len(buffers)
+        for place_in_order, index in enumerate(order):
+            self.rank[index] = place_in_order
+        self.offsets = place(buffers, conflicts, order)
         self.visits = 0
-        self.place_from(0)
+        self.top = self._top()
 
-    def place_from(self, position: int) -> None:
-        """Places the buffers from `position` of the order again."""
-        buffers, offsets, rank = self.buffers, self.offsets, self.rank
-        for place in range(position, len(self.order)):
-            rank[self.order[place]] = place
-        for place in range(position, len(self.order)):
-            index = self.order[place]
-            near = self.conflicts[index]
-            self.visits += len(near) + 8
-            taken = [(low := offsets[other], low + buffers[other].size) for other in near if rank[other] < place]
-            taken.sort()
-            offsets[index] = lowest_hole(buffers[index].size, taken)
-
-    def top(self) -> int:
-        return max(offset + buffer.size for offset, buffer in zip(self.offsets, self.buffers, strict=True))
+    def _top(self) -> int:
+        self.visits += len(self.sizes) // 8
+        return max(offset + size for offset, size in zip(self.offsets, self.sizes, strict=True))
 
     def highest(self) -> list[int]:
         """The buffers that end at the top."""
-        top = self.top()
-        return [index for index, buffer in enumerate(self.buffers) if self.offsets[index] + buffer.size == top]
+        self.visits += len(self.sizes) // 8
+        return [index for index, size in enumerate(self.sizes) if self.offsets[index] + size == self.top]
+
+    def _reorder(self, here: int, there: int) -> None:
+        self.order.insert(there, self.order.pop(here))
+        for position in range(min(here, there), max(here, there) + 1):
+            self.rank[self.order[position]] = position
+
+    def move(self, buffer: int, there: int) -> bool:
+        """Places a buffer at another turn, unless that raises the top; returns whether it did."""
+        here = self.rank[buffer]
+        low, high = min(here, there), max(here, there)
+        self._reorder(here, there)
+        pending = [self.rank[index] for index in (buffer, *self.conflicts[buffer]) if low <= self.rank[index] <= high]
+        before = self._place_again(sorted(pending))
+        if before is None:
+            self.top = self._top()
+            return True
+        for index, offset in reversed(before):
+            self.offsets[index] = offset
+        self._reorder(there, here)
+        return False
+
+    def _place_again(self, pending: list[int]) -> list[tuple[int, int]] | None:
+        """Places the buffers at these turns again, and those that this touches.
+
+        Stops at the first one that would end above the top; gives the offsets that were changed until then, None when all is well.
+        """
+        rank, offsets, sizes = self.rank, self.offsets, self.sizes
+        changed: list[tuple[int, int]] = []
+        waiting = set(pending)
+        while pending:
+            turn = heappop(pending)
+            waiting.discard(turn)
+            index = self.order[turn]
+            near = self.conflicts[index]
+            self.visits += len(near) + 8
+            taken = [(offsets[other], offsets[other] + sizes[other]) for other in near if rank[other] < turn]
+            taken.sort()
+            offset = lowest_hole(sizes[index], taken)
+            if offset == offsets[index]:
+                continue
+            changed.append((index, offsets[index]))
+            offsets[index] = offset
+            if offset + sizes[index] > self.top:
+                return changed
+            for other in near:
+                later = rank[other]
+                if later > turn and later not in waiting:
+                    waiting.add(later)
+                    heappush(pending, later)
+        return None
 
 
 def climb(
@@ -58,22 +99,15 @@ def climb(
     """
     choice = random.Random(seed)
     climber = _Climber(buffers, conflicts, order)
-    size = best_size = climber.top()
-    best = list(climber.offsets)
-    while size > bound and climber.visits < effort:
-        old_order, old_offsets, old_rank = list(climber.order), list(climber.offsets), list(climber.rank)
-        top = choice.choice(climber.highest())
-        victim = top
-        if choice.random() < 0.5 and conflicts[top]:
+    while climber.top > bound and climber.visits < effort:
+        # Half of the moves take the buffer at the top itself, mostly to an earlier turn; the others, one that is in its way.
+        victim = top = choice.choice(climber.highest())
+        if conflicts[top] and choice.random() < 0.5:
             victim = choice.choice(conflicts[top])
         here = climber.rank[victim]
-        there = choice.randrange(here) if here and (victim == top or choice.random() < 0.5) else choice.randrange(len(order))
-        climber.order.insert(there, climber.order.pop(here))
-        climber.place_from(min(here, there))
-        size = climber.top()
-        if size <= best_size:
-            if size < best_size:
-                best, best_size = list(climber.offsets), size
-        else:
-            climber.order, climber.offsets, climber.rank = old_order, old_offsets, old_rank
-    return best
+        earlier = here and (victim == top or choice.random() < 0.5)
+        there = choice.randrange(here) if earlier else choice.randrange(len(order))
+        if there != here:
+            climber.move(victim, there)
+        climber.visits += 1
+    return climber.offsets

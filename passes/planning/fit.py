@@ -44,6 +44,7 @@ def _by_contention(buffers: Sequence[Buffer]) -> list[int]:
 
 ORDERS: dict[str, Order] = {
     "size": _sorted_by(lambda b: (-b.size, b.start - b.end, b.start)),
+    "size and life": _sorted_by(lambda b: (-(b.size**3) * (b.end - b.start), b.start)),
     "area": _sorted_by(lambda b: (-b.size * (b.end - b.start), -b.size)),
     "contention": _by_contention,
     "life": _sorted_by(lambda b: (b.start - b.end, -b.size)),

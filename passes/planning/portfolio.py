@@ -17,8 +17,8 @@ ALGORITHMS = ("best", "first-fit", "best-fit", "greedy", "naive")
 MANY_CONFLICTS = 3_000_000
 """More pairs than this are not listed."""
 
-EFFORT = 8_000_000
-"""How many looks at a neighbour the search may spend when it stays above the bound: a few seconds."""
+EFFORT = 4_000_000
+"""How many looks at a neighbour the search may spend when it stays above the bound: a few seconds at most."""
 
 
 class _Problem:
