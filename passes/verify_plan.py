@@ -15,6 +15,7 @@ from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, LabelOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import StateOp
 from flambeau.dialects.exec.syntax import describe
+from flambeau.passes.reuse_storage import inplace_arguments
 from flambeau.passes.rewriting.locations import where
 
 
@@ -64,14 +65,20 @@ def _describe(method: MethodOp, conflict: Conflict) -> str:
         case Fault.NOWHERE:
             return f"{place} writes {slot}, which has no place in an arena"
         case Fault.OVERLAP:
-            return f"{place} writes {slot} over bytes of {other}, which it reads, without an exec.reuse of it"
+            return f"{place} writes {slot} over bytes of {other}, which it reads, without an exec.reuse of just these"
+        case Fault.UNSAFE:
+            return f"{place} writes {slot} over {other} as it reads it, which its kernel does not allow"
+
+
+def _may_overwrite(kernel: str, position: int) -> bool:
+    return position in inplace_arguments().get(kernel, ())
 
 
 def check_method(method: MethodOp) -> list[str]:
     """Everything that is wrong with the plan of a method, one line each."""
     if method.arenas is None:
         return [f"method @{method.sym_name.data} is not planned: run plan-memory first"]
-    return [f"method @{method.sym_name.data}: {_describe(method, conflict)}" for conflict in ContentAnalysis(method).run()]
+    return [f"method @{method.sym_name.data}: {_describe(method, conflict)}" for conflict in ContentAnalysis(method, _may_overwrite).run()]
 
 
 def _faults(module: ModuleOp) -> Iterator[str]:
@@ -86,7 +93,8 @@ class VerifyPlanPass(ModulePass):
 
     Needs: planned methods. Changes nothing. On every path through the jumps, each slot that an instruction, an output or a state reads
     must hold, in all of its bytes, what was last written through it or through a view of the same content; constants are never written;
-    what is written has memory; and only a reuse may overwrite what the same instruction reads. Sizes, bounds and alignment are the
+    what is written has memory; and only a reuse may overwrite what the same instruction reads, and
+    only where the kernel allows it. Sizes, bounds and alignment are the
     dialect's own rules.
 
     Raises:

@@ -6,7 +6,7 @@ of how memory was planned.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -36,6 +36,7 @@ class Fault(Enum):
     CONSTANT = "it writes the bytes of a constant"
     NOWHERE = "it writes a slot that has no memory"
     OVERLAP = "it writes over bytes that it reads, through a slot that does not reuse them"
+    UNSAFE = "it writes over an argument as a reuse of it, which its kernel does not allow"
 
 
 @dataclass(frozen=True)
@@ -154,10 +155,15 @@ class ContentAnalysis:
     """The analysis of one method.
 
     Linear in the instructions but for two things: the spans of an arena are kept in a sorted list, and paths that meet are compared.
+
+    Args:
+        method: the method.
+        may_overwrite: whether a kernel, by its name, may write over the argument at a position as it reads it; by default all may.
     """
 
-    def __init__(self, method: MethodOp):
+    def __init__(self, method: MethodOp, may_overwrite: Callable[[str, int], bool] = lambda kernel, position: True):
         self.method = method
+        self.may_overwrite = may_overwrite
         self.slots: list[SSAValue] = [op.slot for op in method.slots if isinstance(op, TensorSlotOp)]
         self.index = {slot: index for index, slot in enumerate(self.slots)}
         self.sizes = [nbytes(slot.type) for slot in self.slots]
@@ -366,8 +372,20 @@ class ContentAnalysis:
         if slot in reads:
             return
         for other in reads:
-            if self._overlap(places, self.sizes[slot], self._where(other, state), self.sizes[other]) and not self._reuses(slot, other):
+            found = self._where(other, state)
+            if not self._overlap(places, self.sizes[slot], found, self.sizes[other]):
+                continue
+            # As elements are written in order, only an argument that is the very same bytes has been read by then.
+            if not self._reuses(slot, other) or found != places or self.sizes[other] != self.sizes[slot]:
                 report(Fault.OVERLAP, other)
+            elif not self._allows(self.instructions[position], other):
+                report(Fault.UNSAFE, other)
+
+    def _allows(self, op: InstructionOp, slot: int) -> bool:
+        if not isinstance(op, CallOp):
+            return False
+        positions = [index for index, item in enumerate(op.ins) if item is self.slots[slot]]
+        return bool(positions) and all(self.may_overwrite(op.operator.data, index) for index in positions)
 
     @staticmethod
     def _overlap(left: Iterable[Place], left_size: int, right: Iterable[Place], right_size: int) -> bool:

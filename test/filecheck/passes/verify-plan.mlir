@@ -92,12 +92,36 @@ exec.method @m {arenas = [64]} {
 
 // -----
 
-// CHECK: error: verify-plan: method @m: instruction 0 (aten::neg.out) writes %y over bytes of %x, which it reads, without an exec.reuse of it
+// CHECK: error: verify-plan: method @m: instruction 0 (aten::neg.out) writes %y over bytes of %x, which it reads, without an exec.reuse of just these
 exec.method @m {arenas = [64]} {
   %x = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
   %y = exec.tensor {arena = 1, offset = 8} : tensor<4xf32>
   exec.call "aten::neg.out"(%x) outs(%y)
   exec.return inputs(%x) outputs(%y)
+}
+
+// -----
+
+// A reuse of the source does not make room over another part of it.
+// CHECK: error: verify-plan: method @m: instruction 0 (aten::neg.out) writes %r over bytes of %v, which it reads, without an exec.reuse of just these
+exec.method @m {arenas = [64]} {
+  %x = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
+  %v = exec.view %x {offset = 8} : tensor<2xf32>
+  %r = exec.reuse %x : tensor<4xf32>
+  exec.call "aten::neg.out"(%v) outs(%r)
+  exec.return inputs(%x) outputs(%r)
+}
+
+// -----
+
+// A matrix product reads its arguments many times.
+// CHECK: error: verify-plan: method @m: instruction 0 (aten::mm.out) writes %r over %x as it reads it, which its kernel does not allow
+exec.method @m {arenas = [64]} {
+  %x = exec.tensor {arena = 1, offset = 0} : tensor<2x2xf32>
+  %y = exec.tensor {arena = 1, offset = 16} : tensor<2x2xf32>
+  %r = exec.reuse %x : tensor<2x2xf32>
+  exec.call "aten::mm.out"(%x, %y) outs(%r)
+  exec.return inputs(%x, %y) outputs(%r)
 }
 
 // -----
