@@ -74,6 +74,8 @@ class SchemaOp(IRDLOperation):
     """Not core, but a target that has a kernel may keep it whole: it exists in `core` and `edge` too."""
     inplace: ClassVar[tuple[int, ...]] = ()
     """Operands whose storage the first result may take over: the kernel reads their element i before or as it writes element i."""
+    random: ClassVar[bool] = False
+    """Two equal calls may give different results (torch tags it `nondeterministic_seeded`): neither folded nor shared."""
     traits = _PURE
 
     siblings: ClassVar[dict[str, type[SchemaOp]]]
@@ -449,7 +451,7 @@ def row(dialect: str, namespace: str, schema: str, *, core: bool = False, keep: 
         cls.keep = keep
         cls.definition = None
         cls.siblings = {"row": cls, dialect: cls}
-        cls.traits = _WRITES if parsed.mutates else _PURE
+        cls.traits = _WRITES if parsed.mutates or cls.random else _PURE
         rows = ROWS.setdefault(dialect, {})
         if parsed.name in rows:
             raise ValueError(f"{dialect} has two rows for {parsed.name}")

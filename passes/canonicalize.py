@@ -17,7 +17,7 @@ from flambeau.dialects.aten.view import ExpandOp, PermuteOp, SliceTensorOp, Sque
 from flambeau.dialects.edge.layout import layout_of
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.types import DYNAMIC_INDEX, shape_of, tensor_type
-from flambeau.passes.rewriting.driver import Pattern, apply_patterns, replace_with_values
+from flambeau.passes.rewriting.driver import Pattern, apply_patterns, rename_values, replace_with_values
 
 
 def _producer(value: SSAValue, kind: type[SchemaOp]) -> SchemaOp | None:
@@ -109,8 +109,9 @@ class BroadcastPattern(Pattern):
             if op.infer_types(shorter, op.properties) == [tensor_type(op.result)]:
                 operands, changed = shorter, True
         if changed:
-            op.operands = operands
-            rewriter.notify_op_modified(op)
+            new = type(op).from_attributes(operands, op.result_types, dict(op.properties), dict(op.attributes))
+            rename_values(op, new)
+            rewriter.replace(op, new)
 
 
 class EmptyConcatPattern(Pattern):

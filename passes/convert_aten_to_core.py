@@ -38,6 +38,8 @@ def _why_illegal(op: Operation) -> str | None:
         return None
     if not type(op).has("infer"):
         return "Flambeau knows this operator's schema but not its meaning; add a row for it in dialects/aten"
+    if type(op).has("decompose"):
+        return "it is not in Core ATen; run decompose-aten first"
     return "it is not in Core ATen and has no decomposition"
 
 

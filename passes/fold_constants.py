@@ -20,9 +20,6 @@ from flambeau.dialects.types import nbytes, tensor_type
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.driver import rename_values
 
-_RANDOM = frozenset({"rand", "randn", "randint", "randperm", "native_dropout", "bernoulli", "empty.memory_format", "empty_strided"})
-"""Operators whose results no compiler may fix."""
-
 
 @dataclass(frozen=True)
 class FoldConstantsPass(ModulePass):
@@ -102,4 +99,4 @@ class FoldConstantsPass(ModulePass):
 
 
 def _foldable(op: SchemaOp) -> bool:
-    return type(op).has("numpy") and op.schema.name not in _RANDOM and is_side_effect_free(op)
+    return type(op).has("numpy") and is_side_effect_free(op)

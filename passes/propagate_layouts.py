@@ -59,8 +59,8 @@ class CancelPattern(Pattern):
         if origin.type == op.result.type:
             rewriter.replace(op, [], [origin])
         else:
-            op.operands = [origin]
-            rewriter.notify_op_modified(op)
+            new = ToDimOrderCopyOp.from_attributes([origin], op.result_types, dict(op.properties), dict(op.attributes))
+            rewriter.replace(op, new)
 
 
 class ElementwisePattern(Pattern):
@@ -112,8 +112,8 @@ class PoolPattern(Pattern):
         if name in _REDUCTIONS:
             if not all(layout_of(result) is None for result in op.results):
                 return
-            op.operands = [origin, *op.operands[1:]]
-            rewriter.notify_op_modified(op)
+            new = type(op).from_attributes([origin, *op.operands[1:]], op.result_types, dict(op.properties), dict(op.attributes))
+            rewriter.replace(op, new)
             return
         order = dim_order(origin)
         types = [with_dim_order(result, order) for result in op.results]
@@ -180,8 +180,8 @@ class DropCopyPattern(Pattern):
             return
         origin = _moved(op.operands[0])
         if origin is not None and equal_memory(origin, op.operands[0]):
-            op.operands = [origin]
-            rewriter.notify_op_modified(op)
+            new = type(op).from_attributes([origin], op.result_types, dict(op.properties), dict(op.attributes))
+            rewriter.replace(op, new)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,8 @@ from flambeau.dialects.types import Tensor, element_of, shape_of, tensor
 class RandOp(FilledOp):
     """Numbers from 0 up to but without 1, all equally likely."""
 
+    random = True
+
     @staticmethod
     def numpy(size: Sequence[int], dtype: Attribute | None, *_: Any) -> Array:
         return cast_to(np.random.default_rng().random(size), element_of(FilledOp.infer(size, dtype)))
@@ -32,6 +34,8 @@ class RandOp(FilledOp):
 )
 class RandnOp(FilledOp):
     """Normally distributed numbers of mean 0 and variance 1."""
+
+    random = True
 
     @staticmethod
     def numpy(size: Sequence[int], dtype: Attribute | None, *_: Any) -> Array:
@@ -44,6 +48,8 @@ class RandnOp(FilledOp):
 )
 class RandLikeOp(LikeOp):
     """Numbers from 0 up to but without 1 with another tensor's shape."""
+
+    random = True
 
     @staticmethod
     def numpy(x: Array, dtype: Attribute | None, *_: Any) -> Array:
@@ -61,6 +67,8 @@ class RandLikeOp(LikeOp):
 class RandnLikeOp(LikeOp):
     """Normally distributed numbers with another tensor's shape."""
 
+    random = True
+
     @staticmethod
     def numpy(x: Array, dtype: Attribute | None, *_: Any) -> Array:
         return RandnOp.numpy(x.shape, chosen_element(dtype, element_of_array(x)))
@@ -74,6 +82,8 @@ class RandnLikeOp(LikeOp):
 class RandpermOp(SchemaOp):
     """The numbers from 0 to n - 1 in a random order."""
 
+    random = True
+
     @staticmethod
     def infer(n: int, dtype: Attribute | int | None = None, *_: Any) -> Tensor:
         return tensor(chosen_element(dtype, i64), (n,))
@@ -86,6 +96,8 @@ class RandpermOp(SchemaOp):
 @aten("native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)", core=True)
 class NativeDropoutOp(SchemaOp):
     """Each element is dropped with probability p and the others grow by 1 / (1 - p); and which were not. `train = false` drops none."""
+
+    random = True
 
     @staticmethod
     def infer(x: Tensor, p: float, *_: Any) -> tuple[Tensor, Tensor]:
@@ -169,6 +181,8 @@ def drawn_integers(low: int, high: int, size: Sequence[int], element: Attribute)
 class IntegersOp(SchemaOp):
     """Integers in [low, high), all equally likely."""
 
+    random = True
+
     @staticmethod
     def infer(low: int, high: int, size: Sequence[int], dtype: Attribute | int | None = None, *_: Any) -> Tensor:
         if not 0 < high - low <= 1 << 24:
@@ -191,12 +205,16 @@ class IntegersOp(SchemaOp):
 class RandintLowOp(IntegersOp):
     """Integers in [low, high), all equally likely."""
 
+    random = True
+
 
 @aten(
     "randint(SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
 )
 class RandintOp(SchemaOp):
     """Integers in [0, high), all equally likely."""
+
+    random = True
 
     @staticmethod
     def infer(high: int, size: Sequence[int], dtype: Attribute | int | None = None, *_: Any) -> Tensor:

@@ -1,0 +1,62 @@
+// RUN: flambeau-opt %s -p canonicalize | filecheck %s
+
+// What gives back its operand disappears.
+// CHECK-LABEL: func.func @identities
+// CHECK-NEXT:    func.return %x : tensor<2x3xf32>
+func.func @identities(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %0 = core.view(%x) {size = [2, 3]} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %1 = core.expand(%0) {size = [2, 3]} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %2 = core.clone(%1) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %3 = core.permute(%2) {dims = [0, 1]} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %4 = core.cat([%3]) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %5 = core._to_copy(%4) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %6 = core.mul.Scalar(%5) {other = 1.0} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return %6 : tensor<2x3xf32>
+}
+
+// Reshapes are views, and two of them are one.
+// CHECK-LABEL: func.func @reshapes
+// CHECK-NEXT:    %[[V:.*]] = core.view(%x) {size = [3, 1, 2]} : (tensor<2x3xf32>) -> tensor<3x1x2xf32>
+// CHECK-NEXT:    func.return %[[V]]
+func.func @reshapes(%x: tensor<2x3xf32>) -> tensor<3x1x2xf32> {
+  %0 = core.unsqueeze(%x) {dim = 0} : (tensor<2x3xf32>) -> tensor<1x2x3xf32>
+  %1 = core.squeeze.dim(%0) {dim = 0} : (tensor<1x2x3xf32>) -> tensor<2x3xf32>
+  %2 = core.view(%1) {size = [-1, 1, 2]} : (tensor<2x3xf32>) -> tensor<3x1x2xf32>
+  func.return %2 : tensor<3x1x2xf32>
+}
+
+// A permutation that only moves a dimension of size 1 is a view; one that undoes another is nothing.
+// CHECK-LABEL: func.func @permutations
+// CHECK-NEXT:    %[[V:.*]] = core.view(%x) {size = [2, 1, 3]}
+// CHECK-NEXT:    func.return %[[V]], %y
+func.func @permutations(%x: tensor<1x2x3xf32>, %y: tensor<2x3x4xf32>) -> (tensor<2x1x3xf32>, tensor<2x3x4xf32>) {
+  %0 = core.permute(%x) {dims = [1, 0, 2]} : (tensor<1x2x3xf32>) -> tensor<2x1x3xf32>
+  %1 = core.permute(%y) {dims = [1, 2, 0]} : (tensor<2x3x4xf32>) -> tensor<3x4x2xf32>
+  %2 = core.permute(%1) {dims = [2, 0, 1]} : (tensor<3x4x2xf32>) -> tensor<2x3x4xf32>
+  func.return %0, %2 : tensor<2x1x3xf32>, tensor<2x3x4xf32>
+}
+
+// An operator that broadcasts needs no expanded operand, unless the expansion gives the result its shape.
+// CHECK-LABEL: func.func @broadcasts
+// CHECK-NEXT:    %[[SUM:.*]] = core.add.Tensor(%x, %y) : (tensor<1x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+// CHECK-NEXT:    %[[WIDE:.*]] = core.expand(%x)
+// CHECK-NEXT:    core.mul.Tensor(%[[WIDE]], %x)
+func.func @broadcasts(%x: tensor<1x3xf32>, %y: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<4x3xf32>) {
+  %0 = core.expand(%x) {size = [2, 3]} : (tensor<1x3xf32>) -> tensor<2x3xf32>
+  %1 = core.add.Tensor(%0, %y) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %2 = core.expand(%x) {size = [4, 3]} : (tensor<1x3xf32>) -> tensor<4x3xf32>
+  %3 = core.mul.Tensor(%2, %x) : (tensor<4x3xf32>, tensor<1x3xf32>) -> tensor<4x3xf32>
+  func.return %1, %3 : tensor<2x3xf32>, tensor<4x3xf32>
+}
+
+// Empty operands contribute nothing; a cast or a view to another shape stays.
+// CHECK-LABEL: func.func @stays
+// CHECK:         core.cat([%x, %x])
+// CHECK:         core._to_copy(%x) {dtype = f64}
+// CHECK:         core.view(%x) {size = [3, 2]}
+func.func @stays(%x: tensor<2x3xf32>, %e: tensor<0x3xf32>) -> (tensor<4x3xf32>, tensor<2x3xf64>, tensor<3x2xf32>) {
+  %0 = core.cat([%x, %e, %x]) : (tensor<2x3xf32>, tensor<0x3xf32>, tensor<2x3xf32>) -> tensor<4x3xf32>
+  %1 = core._to_copy(%x) {dtype = f64} : (tensor<2x3xf32>) -> tensor<2x3xf64>
+  %2 = core.view(%x) {size = [3, 2]} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  func.return %0, %1, %2 : tensor<4x3xf32>, tensor<2x3xf64>, tensor<3x2xf32>
+}

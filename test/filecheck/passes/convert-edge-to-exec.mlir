@@ -1,0 +1,57 @@
+// RUN: flambeau-opt %s --split-input-file --verify-diagnostics -p convert-edge-to-exec | filecheck %s
+
+// Every value is a slot, every operator a call of its out-variant; equal numbers and lists share a slot.
+// CHECK-LABEL: exec.method @forward {input_names = ["x"], output_names = ["y"]}
+// CHECK-NEXT:    %x = exec.tensor : tensor<2x3xf32>
+// CHECK-NEXT:    %[[ONE:.*]] = exec.int 1
+// CHECK-NEXT:    %[[S:.*]] = exec.tensor : tensor<2x3xf32>
+// CHECK-NEXT:    %[[DIMS:.*]] = exec.int_list [%[[ONE]]]
+// CHECK-NEXT:    %[[F:.*]] = exec.bool false
+// CHECK-NEXT:    %[[N:.*]] = exec.none
+// CHECK-NEXT:    %[[T:.*]] = exec.tensor : tensor<2xf32>
+// CHECK-NEXT:    exec.call "aten::add.out"(%x, %x, %[[ONE]]) outs(%[[S]])
+// CHECK-NEXT:    exec.call "aten::sum.IntList_out"(%[[S]], %[[DIMS]], %[[F]], %[[N]]) outs(%[[T]])
+// CHECK-NEXT:    exec.return inputs(%x) outputs(%[[T]])
+func.func @forward(%x: tensor<2x3xf32>) -> tensor<2xf32> attributes {flambeau.inputs = [{name = "x"}], flambeau.outputs = [{name = "y"}]} {
+  %0 = edge.add.Tensor(%x, %x) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %1 = edge.sum.dim_IntList(%0) {dim = [1]} : (tensor<2x3xf32>) -> tensor<2xf32>
+  func.return %1 : tensor<2xf32>
+}
+
+// -----
+
+// Several results come back as a list, and so does a list of results.
+// CHECK-LABEL: exec.method @several
+// CHECK:         %[[PAIR:.*]] = exec.tensor_list [%[[V:.*]], %[[I:.*]]]
+// CHECK:         %[[PARTS:.*]] = exec.tensor_list [%[[A:.*]], %[[B:.*]]]
+// CHECK:         exec.call "aten::max.dim_max"(%x, %{{.*}}, %{{.*}}) outs(%[[V]], %[[I]]) returns(%[[PAIR]])
+// CHECK:         exec.call "aten::split_with_sizes_copy.out"(%x, %{{.*}}, %{{.*}}) outs(%[[PARTS]])
+func.func @several(%x: tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2xi64>, tensor<2x1xf32>, tensor<2x2xf32>) {
+  %0, %1 = edge.max.dim(%x) {dim = 1} : (tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2xi64>)
+  %2, %3 = edge.split_with_sizes_copy(%x) {split_sizes = [1, 2], dim = 1} : (tensor<2x3xf32>) -> (tensor<2x1xf32>, tensor<2x2xf32>)
+  func.return %0, %1, %2, %3 : tensor<2xf32>, tensor<2xi64>, tensor<2x1xf32>, tensor<2x2xf32>
+}
+
+// -----
+
+// State keeps its old value for whoever reads it after the store.
+ml_program.global private mutable @s(#ml_program.blob<"s", "0000000000000000">) : tensor<2xf32>
+// CHECK-LABEL: exec.method @state
+// CHECK:         %[[S:.*]] = exec.state @s : tensor<2xf32>
+// CHECK:         exec.call "aten::clone.out"(%[[S]], %{{.*}}) outs(%[[OLD:.*]])
+// CHECK:         exec.call "aten::copy_"(%[[S]], %x, %{{.*}}) returns(%[[S]])
+// CHECK:         exec.return inputs(%x) outputs(%[[OLD]])
+func.func @state(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = ml_program.global_load @s : tensor<2xf32>
+  ml_program.global_store @s = %x : tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}
+
+// -----
+
+// An operator for which the target has no kernel is an error that names the source line.
+// CHECK: error: convert-edge-to-exec: 1 operation cannot be converted to kernel calls of the target 'executorch': edge.sort at head (model.py:7): the target 'executorch' has no kernel aten::sort.values
+func.func @missing(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %0, %1 = edge.sort(%x) : (tensor<3xf32>) -> (tensor<3xf32>, tensor<3xi64>) loc("head"("model.py":7:0))
+  func.return %0 : tensor<3xf32>
+}

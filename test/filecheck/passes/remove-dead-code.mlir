@@ -1,0 +1,20 @@
+// RUN: flambeau-opt %s -p remove-dead-code | filecheck %s
+
+// CHECK-NOT:   @unused
+// CHECK:       ml_program.global public @kept_for_others
+// CHECK:       ml_program.global private @used
+ml_program.global private @unused(dense<1.0> : tensor<1xf32>) : tensor<1xf32>
+ml_program.global public @kept_for_others(dense<1.0> : tensor<1xf32>) : tensor<1xf32>
+ml_program.global private @used(dense<1.0> : tensor<2xf32>) : tensor<2xf32>
+
+// CHECK-LABEL: func.func @chain
+// CHECK-NEXT:    %[[W:.*]] = ml_program.global_load_const @used
+// CHECK-NEXT:    func.return %[[W]]
+func.func @chain(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %w = ml_program.global_load_const @used : tensor<2xf32>
+  %u = ml_program.global_load_const @unused : tensor<1xf32>
+  %0 = core.relu(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  %1 = core.neg(%0) : (tensor<2xf32>) -> tensor<2xf32>
+  %2 = core.mul.Tensor(%1, %u) : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xf32>
+  func.return %w : tensor<2xf32>
+}
