@@ -20,7 +20,7 @@
 #endif
 
 /* Floats of k for which a tile's part of B stays in the first-level cache. */
-#define DEPTH_BLOCK 384
+#define DEPTH_BLOCK 512
 
 #define TILE_ACCUMULATORS (TILE_ROWS * TILE_VECTORS)
 
@@ -42,30 +42,15 @@ typedef struct tile {
   float low, high;
   int accumulate;
   int clamp;
-  int plain;                /* none of bias, addend, accumulate and clamp */
 } tile;
 
 /* Vector j of a tile lies in panel j * FL_LANES / 16. */
 #define B_VECTOR(b, stride, j) fl_load((b) + (size_t)((j) * FL_LANES / FL_PANEL) * (stride) + (size_t)((j) * FL_LANES % FL_PANEL))
 
-/* Adds what belongs to row `row` of C besides the product, and stores the first `columns` values. */
-FL_INLINE fl_vec finish(const tile *t, fl_vec v, const float *c, size_t row, size_t column) {
-  if (t->accumulate) {
-    v += fl_load(c);
-  }
-  if (t->bias) {
-    v += fl_load(t->bias + column);
-  }
-  if (t->addend) {
-    v += fl_load(t->addend + row * t->addend_stride + column);
-  }
-  if (t->clamp) {
-    v = fl_min_b(fl_set(t->high), fl_max_b(fl_set(t->low), v));
-  }
-  return v;
-}
+/* Where vector x of a tile, counted row by row, lies in C (or the addend). */
+#define C_VECTOR(c, stride, x) ((c) + (size_t)((x) / nv) * (stride) + (size_t)((x) % nv * FL_LANES))
 
-/* The same for a tile that reaches beyond the last column, from memory: seldom, and so not worth code in every tile. */
+/* Finishes a tile that reaches beyond the last column, from memory: seldom, and so not worth code in every tile. */
 static __attribute__((noinline)) void finish_part(const tile *t, const float *product, size_t rows, size_t width) {
   for (size_t i = 0; i < rows; ++i) {
     for (size_t j = 0; j < t->columns; ++j) {
@@ -88,9 +73,16 @@ FL_INLINE void compute_tile(const tile *t, const int mr, const int nv, const int
   /* Element x is vector x % nv of row x / nv % mr in step x / nv / mr. One level of loops: compilers unroll it before they decide what lives
    * in registers, which they do not for nested ones. */
   fl_vec acc[TILE_ACCUMULATORS];
+  const int whole = t->columns >= (size_t)(nv * FL_LANES);
   FL_UNROLL
   for (int x = 0; x < mr * nv * ku; ++x) {
     acc[x] = fl_zero();
+  }
+  if (whole && t->bias) {
+    FL_UNROLL
+    for (int x = 0; x < mr * nv; ++x) {
+      acc[x] = fl_load(t->bias + x % nv * FL_LANES);
+    }
   }
   const size_t stride = t->panel_stride;
   for (size_t s = 0; s < t->segments; ++s) {
@@ -128,26 +120,36 @@ FL_INLINE void compute_tile(const tile *t, const int mr, const int nv, const int
     acc[x % (mr * nv)] += acc[x];
   }
 
-  if (t->columns >= (size_t)(nv * FL_LANES) && t->plain) {
-    FL_UNROLL
-    for (int x = 0; x < mr * nv; ++x) {
-      fl_store(t->c + (size_t)(x / nv) * t->c_stride + (size_t)(x % nv * FL_LANES), acc[x]);
-    }
-  } else if (t->columns >= (size_t)(nv * FL_LANES)) {
-    FL_UNROLL
-    for (int x = 0; x < mr * nv; ++x) {
-      const size_t row = (size_t)(x / nv);
-      const size_t column = (size_t)(x % nv * FL_LANES);
-      float *c = t->c + row * t->c_stride + column;
-      fl_store(c, finish(t, acc[x], c, row, column));
-    }
-  } else {
+  if (!whole) {
     float product[TILE_ROWS * TILE_VECTORS * FL_LANES];
     FL_UNROLL
     for (int x = 0; x < mr * nv; ++x) {
       fl_store(product + x * FL_LANES, acc[x]);
     }
     finish_part(t, product, (size_t)mr, (size_t)(nv * FL_LANES));
+    return;
+  }
+  if (t->accumulate) {
+    FL_UNROLL
+    for (int x = 0; x < mr * nv; ++x) {
+      acc[x] += fl_load(C_VECTOR(t->c, t->c_stride, x));
+    }
+  }
+  if (t->addend) {
+    FL_UNROLL
+    for (int x = 0; x < mr * nv; ++x) {
+      acc[x] += fl_load(C_VECTOR(t->addend, t->addend_stride, x));
+    }
+  }
+  if (t->clamp) {
+    FL_UNROLL
+    for (int x = 0; x < mr * nv; ++x) {
+      acc[x] = fl_min_b(fl_set(t->high), fl_max_b(fl_set(t->low), acc[x]));
+    }
+  }
+  FL_UNROLL
+  for (int x = 0; x < mr * nv; ++x) {
+    fl_store(C_VECTOR(t->c, t->c_stride, x), acc[x]);
   }
 }
 
@@ -275,7 +277,6 @@ void fl_gemm_rows(const fl_gemm *g, const float *const *rows, size_t m, float *c
           t.low = 0.0f;
           t.high = g->activation == FL_ACTIVATION_RELU6 ? 6.0f : INFINITY;
         }
-        t.plain = !t.accumulate && !t.bias && !t.addend && !t.clamp;
         const float *next = column + columns < g->n ? t.b + columns * k : NULL;
         run_columns(t, m, columns, next, last && !in_registers ? g->activation : FL_ACTIVATION_NONE);
         column += columns;
