@@ -273,10 +273,11 @@ def type_of(argument: Any) -> str:
     return text
 
 
-def run(name: str, *args: Any, outs: Sequence[Out], in_place: bool = False) -> list[torch.Tensor]:
+def run(name: str, *args: Any, outs: Sequence[Out], in_place: bool = False, over: int | None = None) -> list[torch.Tensor]:
     """Calls a kernel with the schema's arguments and returns what it wrote; KernelError when it refuses.
 
     In-place operators (aten::copy_) take their own first argument as `outs[0].initial`; `in_place` says so where torch has no schema.
+    With `over` the first out takes the storage of that argument, a tensor of its type and shape.
     """
     frame = Frame()
     schema = schema_of(name)
@@ -329,6 +330,10 @@ def run(name: str, *args: Any, outs: Sequence[Out], in_place: bool = False) -> l
         else:
             values.append(out_values[0] if len(out_values) == 1 else frame.list_of(TENSOR_LIST, out_values))
 
+    if over is not None:
+        source, (_, _, _, start, size) = values[over].payload.tensor.contents, written[0]
+        ctypes.memmove(start, source.data, size)
+        source.data = start
     array = (ctypes.POINTER(CValue) * len(values))(*[ctypes.pointer(value) for value in values])
     assert kernel.arguments in (0, len(values)), f"{name} is registered with {kernel.arguments} arguments, the schema has {len(values)}"
     context = CContext(None, 0, None)
