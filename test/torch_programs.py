@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, cast
 
 import torch
 from torch import Tensor, nn
+from torch.utils import _pytree as pytree
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -73,7 +74,7 @@ def body(module: ModuleOp) -> str:
 
 def tensors(value: Any) -> list[Tensor]:
     """The tensors of a nested value, in the order of its leaves."""
-    return [leaf for leaf in torch.utils._pytree.tree_leaves(value) if isinstance(leaf, Tensor)]  # pyright: ignore
+    return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, Tensor)]
 
 
 def check(module: Program, *args: Any, calls: int = 1, tolerance: float = 0.0, **kwargs: Any) -> str:

@@ -174,8 +174,8 @@ def _gives_alias(overload: Overload) -> bool:
 @cache
 def _is_composite(overload: Overload) -> bool:
     """Made of other operators, without a word in its schema about what its result shares."""
-    kernel = torch._C._dispatch_has_kernel_for_dispatch_key(overload.name(), "CompositeImplicitAutograd")  # pyright: ignore[reportPrivateUsage]
-    return kernel and not _gives_alias(overload)
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key  # pyright: ignore[reportPrivateUsage] # the only way to ask
+    return has_kernel(overload.name(), "CompositeImplicitAutograd") and not _gives_alias(overload)
 
 
 def _kind(value: Any) -> Any:

@@ -13,6 +13,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils import _pytree as pytree
 from torch_programs import Function, body, check, export, imported, seed, text_of, unary
 from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp
@@ -231,7 +232,7 @@ def test_tree_specs_are_kept() -> None:
     for key, spec in (("flambeau.in_spec", program.call_spec.in_spec), ("flambeau.out_spec", program.call_spec.out_spec)):
         text = function.attributes[key]
         assert isinstance(text, StringAttr)
-        assert torch.utils._pytree.treespec_loads(text.data) == spec  # pyright: ignore
+        assert pytree.treespec_loads(text.data) == spec
         assert json.loads(text.data)
 
 
