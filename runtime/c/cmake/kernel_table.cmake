@@ -3,13 +3,11 @@
 #   fl_write_kernel_table(OUTPUT file DEFINITIONS a.def b.def ... [ONLY operator names])
 #
 # A row of a .def file is one line: FL_KERNEL("aten::add.out", add_out, add_scratch | NULL, number of arguments).
-# With ONLY, other operators are left out, and a name that no file has is an error. FL_KERNEL_FAMILIES is set in the caller's scope
-# to the .def files of which at least one row was taken.
+# With ONLY, other operators are left out, and a name that no file has is an error.
 
 function(fl_write_kernel_table)
   cmake_parse_arguments(ARG "" "OUTPUT" "DEFINITIONS;ONLY" ${ARGN})
   set(names "")
-  set(families "")
   foreach(definition IN LISTS ARG_DEFINITIONS)
     file(STRINGS "${definition}" lines REGEX "^ *FL_KERNEL")
     foreach(line IN LISTS lines)
@@ -27,7 +25,6 @@ function(fl_write_kernel_table)
       set("run_${name}" "${CMAKE_MATCH_2}")
       set("scratch_${name}" "${CMAKE_MATCH_3}")
       set("arguments_${name}" "${CMAKE_MATCH_4}")
-      list(APPEND families "${definition}")
     endforeach()
   endforeach()
   foreach(name IN LISTS ARG_ONLY)
@@ -65,7 +62,5 @@ function(fl_write_kernel_table)
   endif()
   string(APPEND text "\nconst fl_kernel_table *fl_builtin_kernels(void) { return &table; }\n")
   file(CONFIGURE OUTPUT "${ARG_OUTPUT}" CONTENT "${text}" @ONLY)
-  list(REMOVE_DUPLICATES families)
-  set(FL_KERNEL_FAMILIES "${families}" PARENT_SCOPE)
   message(STATUS "flambeau: ${count} kernels")
 endfunction()
