@@ -44,6 +44,7 @@ class FoldConstantsPass(ModulePass):
 
     def _fold(self, function: FuncOp, constants: ModuleConstants, rewriter: PatternRewriter) -> None:
         values: dict[SSAValue, Array] = {}
+        names: dict[SSAValue, str] = {}
         folded: list[SchemaOp] = []
         for op in function.walk():
             if not isinstance(op, SchemaOp) or not op.results or not _foldable(op):
@@ -54,13 +55,15 @@ class FoldConstantsPass(ModulePass):
             computed: Any = op.numpy(*op.bind(arrays, op.properties))
             results = cast("list[Any]", computed if isinstance(computed, tuple | list) else [computed])
             values.update(zip(op.results, (np.asarray(item) for item in results), strict=True))
+            stem = next((names.get(operand) or constants.name(operand) for operand in op.operands), "constant")
+            names.update((result, stem) for result in op.results)
             folded.append(op)
         inside = set(folded)
         for op in reversed(folded):
             for result in op.results:
                 outside = any(use.operation not in inside for use in result.uses)
                 if outside and self._worth_it(op, result, constants, inside):
-                    self._store(op, result, values[result], constants, rewriter)
+                    self._store(op, result, values[result], names[result], constants, rewriter)
 
     @staticmethod
     def _value(operand: SSAValue, values: dict[SSAValue, Array], constants: ModuleConstants) -> Array | None:
@@ -87,10 +90,8 @@ class FoldConstantsPass(ModulePass):
         return size <= freed
 
     @staticmethod
-    def _store(op: SchemaOp, result: SSAValue, array: Array, constants: ModuleConstants, rewriter: PatternRewriter) -> None:
-        stem = next((constants.name(operand) for operand in op.operands if constants.is_constant(operand)), "constant")
-        name = f"{stem}.{op.schema.base}"
-        load = constants.add(name, array, tensor_type(result))
+    def _store(op: SchemaOp, result: SSAValue, array: Array, stem: str, constants: ModuleConstants, rewriter: PatternRewriter) -> None:
+        load = constants.add(f"{stem}.{op.schema.base}", array, tensor_type(result))
         load.location = op.location
         rewriter.insert(load, InsertPoint.before(op))
         if len(op.results) == 1:

@@ -1,0 +1,52 @@
+// RUN: flambeau-opt %s -p convert-edge-to-fused | filecheck %s
+
+ml_program.global private @w(#ml_program.blob<"w", "1921111380fd3eda">) : tensor<4x3xf32>
+ml_program.global private @k(#ml_program.blob<"k", "767fc2efa9567c1e">) : tensor<2x3x3x3xf32>
+ml_program.global private @d(#ml_program.blob<"d", "1136cb385e6664b9">) : tensor<3x1x3x3xf32>
+
+// Constant weights are packed in panels of 16 columns.
+// CHECK-LABEL: func.func @linear
+// CHECK:         %[[P:.*]] = ml_program.global_load_const @w.packed : tensor<1x3x16xf32>
+// CHECK-NEXT:    fused.linear(%x, %[[P]], none, none) {out_features = 4} : (tensor<2x3xf32>, tensor<1x3x16xf32>) -> tensor<2x4xf32>
+func.func @linear(%x: tensor<2x3xf32>) -> tensor<2x4xf32> {
+  %w = ml_program.global_load_const @w : tensor<4x3xf32>
+  %0 = edge.linear(%x, %w, none) : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<2x4xf32>
+  func.return %0 : tensor<2x4xf32>
+}
+
+// Convolutions, dense and depthwise, work on channels-last images.
+// CHECK-LABEL: func.func @convolutions
+// CHECK:         %[[X:.*]] = edge._to_dim_order_copy(%x) {dim_order = [0, 2, 3, 1]}
+// CHECK-NEXT:    %[[K:.*]] = ml_program.global_load_const @k.packed : tensor<1x27x16xf32>
+// CHECK-NEXT:    %[[Y:.*]] = fused.conv2d(%[[X]], %[[K]], none, none) {kernel_size = [3, 3], stride = [2, 2], padding = [1, 1], dilation = [1, 1], groups = 1, out_channels = 2}
+// CHECK-SAME:    -> tensor<1x2x4x4xf32, #edge.layout<[0, 2, 3, 1]>>
+// CHECK-NEXT:    edge._to_dim_order_copy(%[[Y]]) {dim_order = [0, 1, 2, 3]}
+// CHECK:         ml_program.global_load_const @d.packed : tensor<9x16xf32>
+// CHECK:         fused.conv2d({{.*}}groups = 3, out_channels = 3
+func.func @convolutions(%x: tensor<1x3x8x8xf32>) -> (tensor<1x2x4x4xf32>, tensor<1x3x6x6xf32>) {
+  %k = ml_program.global_load_const @k : tensor<2x3x3x3xf32>
+  %d = ml_program.global_load_const @d : tensor<3x1x3x3xf32>
+  %0 = edge.convolution(%x, %k, none) {stride = [2, 2], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1} : (tensor<1x3x8x8xf32>, tensor<2x3x3x3xf32>) -> tensor<1x2x4x4xf32>
+  %1 = edge.convolution(%x, %d, none) {stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 3} : (tensor<1x3x8x8xf32>, tensor<3x1x3x3xf32>) -> tensor<1x3x6x6xf32>
+  func.return %0, %1 : tensor<1x2x4x4xf32>, tensor<1x3x6x6xf32>
+}
+
+// Attention and norms have their fused form as they are.
+// CHECK-LABEL: func.func @others
+// CHECK:         fused.scaled_dot_product_attention(%q, %q, %q, none) {is_causal = true, scale = 0.5, enable_gqa = false}
+// CHECK:         fused.layer_norm(%y, none, none, none) {normalized_shape = [4], eps = 1.0e-05}
+func.func @others(%q: tensor<1x2x3x4xf32>, %y: tensor<2x4xf32>) -> (tensor<1x2x3x4xf32>, tensor<2x4xf32>) {
+  %0 = edge.scaled_dot_product_attention(%q, %q, %q, none) {is_causal = true} : (tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>) -> tensor<1x2x3x4xf32>
+  %1 = edge.layer_norm(%y, none, none) {normalized_shape = [4]} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  func.return %0, %1 : tensor<1x2x3x4xf32>, tensor<2x4xf32>
+}
+
+// Weights that are no constants, and other dtypes, stay.
+// CHECK-LABEL: func.func @stays
+// CHECK-NEXT:    edge.linear(%x, %w, none)
+// CHECK-NEXT:    edge.layer_norm(%h, none, none)
+func.func @stays(%x: tensor<2x3xf32>, %w: tensor<4x3xf32>, %h: tensor<2x4xf16>) -> (tensor<2x4xf32>, tensor<2x4xf16>) {
+  %0 = edge.linear(%x, %w, none) : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<2x4xf32>
+  %1 = edge.layer_norm(%h, none, none) {normalized_shape = [4]} : (tensor<2x4xf16>) -> tensor<2x4xf16>
+  func.return %0, %1 : tensor<2x4xf32>, tensor<2x4xf16>
+}

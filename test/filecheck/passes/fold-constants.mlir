@@ -1,0 +1,44 @@
+// RUN: flambeau-opt %s -p fold-constants,remove-dead-code | filecheck %s
+
+// CHECK-DAG: ml_program.global private @w(#ml_program.blob<"w", "7343796a8f06af4d">) : tensor<2x3xf32>
+// CHECK-DAG: ml_program.global private @[[ADD:w.add]](#ml_program.blob<"w.add", "{{.*}}">) : tensor<3x2xf32>
+ml_program.global private @w(#ml_program.blob<"w", "7343796a8f06af4d">) : tensor<2x3xf32>
+ml_program.global private @big(#ml_program.blob<"big", "f119045b0ab8172c">) : tensor<20000xf32>
+
+// The end of a chain is stored, not its middle.
+// CHECK-LABEL: func.func @chain
+// CHECK-NEXT:    %[[C:.*]] = ml_program.global_load_const @[[ADD]] : tensor<3x2xf32>
+// CHECK-NEXT:    core.add.Tensor(%x, %[[C]])
+func.func @chain(%x: tensor<3x2xf32>) -> tensor<3x2xf32> {
+  %w = ml_program.global_load_const @w : tensor<2x3xf32>
+  %0 = core.permute(%w) {dims = [1, 0]} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  %1 = core.add.Scalar(%0) {other = 1.0} : (tensor<3x2xf32>) -> tensor<3x2xf32>
+  %2 = core.add.Tensor(%x, %1) : (tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
+  func.return %2 : tensor<3x2xf32>
+}
+
+// What depends on an input, on chance, or on state stays.
+// CHECK-LABEL: func.func @stays
+// CHECK:         core.mul.Tensor(%x, %w)
+// CHECK:         core.rand
+func.func @stays(%x: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2xf32>) {
+  %w = ml_program.global_load_const @w : tensor<2x3xf32>
+  %0 = core.mul.Tensor(%x, %w) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %1 = core.rand() {size = [2]} : () -> tensor<2xf32>
+  func.return %0, %1 : tensor<2x3xf32>, tensor<2xf32>
+}
+
+// A large result is stored only instead of the constants it comes from, not beside them.
+// CHECK-LABEL: func.func @large
+// CHECK:         core.neg
+// CHECK-LABEL: func.func @broadcast
+// CHECK:         core.full
+func.func @large() -> (tensor<20000xf32>, tensor<20000xf32>) {
+  %b = ml_program.global_load_const @big : tensor<20000xf32>
+  %0 = core.neg(%b) : (tensor<20000xf32>) -> tensor<20000xf32>
+  func.return %0, %b : tensor<20000xf32>, tensor<20000xf32>
+}
+func.func @broadcast() -> tensor<20000xf32> {
+  %0 = core.full() {size = [20000], fill_value = 1.0, dtype = f32} : () -> tensor<20000xf32>
+  func.return %0 : tensor<20000xf32>
+}
