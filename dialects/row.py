@@ -271,6 +271,11 @@ class SchemaOp(IRDLOperation):
         self._verify_attributes()
         if type(self).has("infer"):
             self._verify_results()
+        if self.level() == "edge":
+            # The contract knows families, which are rows.
+            from flambeau.dialects.edge.contract import check_contract
+
+            check_contract(self)
 
     def _verify_attributes(self) -> None:
         known = self.schema.attributes

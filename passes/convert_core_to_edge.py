@@ -13,29 +13,14 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
-from flambeau.dialects.aten.families import BinaryOp, CompareOp, FloatBinaryOp, FloatUnaryOp
+from flambeau.dialects.edge.contract import compute_element, promoted_operands
 from flambeau.dialects.registry import find_op
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.schema import Value
 from flambeau.dialects.syntax import normalized_attribute
-from flambeau.dialects.types import ElementType, dtype_of, element_of, promote_operands, tensor_type
+from flambeau.dialects.types import ElementType, dtype_of, element_of
 from flambeau.passes.rewriting.conversion import convert
 from flambeau.passes.rewriting.driver import Pattern, rename_values
-
-_UNIFORM = ("where.self", "cat", "stack")
-"""Operators whose operands promote although they are no BinaryOp."""
-
-
-def compute_element(op: SchemaOp) -> ElementType | None:
-    """The element type that an operator's tensor operands have to have; None where the row does not promote."""
-    if isinstance(op, FloatUnaryOp):
-        return element_of(op.result_types[0])
-    if isinstance(op, CompareOp):
-        first, second, *_ = op.bind([tensor_type(value) for value in op.operands], op.properties)
-        return promote_operands(first, second)
-    if isinstance(op, BinaryOp | FloatBinaryOp) or op.schema.name in _UNIFORM:
-        return element_of(op.result_types[0])
-    return None
 
 
 @dataclass(frozen=True)
@@ -53,10 +38,9 @@ class ToEdgePattern(Pattern):
         properties = dict(op.properties)
         element = compute_element(op)
         if element is not None:
-            condition = 1 if op.schema.name == "where.self" else 0
-            operands = [
-                operand if index < condition else self._cast(op, operand, element, rewriter) for index, operand in enumerate(operands)
-            ]
+            promoted = promoted_operands(op)
+            kept = operands[: len(operands) - len(promoted)]
+            operands = [*kept, *(self._cast(op, operand, element, rewriter) for operand in promoted)]
             _write_scalars(op, properties, element)
         new = op.at("edge").from_attributes(operands, op.result_types, properties, dict(op.attributes))
         rename_values(op, new)

@@ -1,0 +1,57 @@
+"""What the edge level promises beyond Core ATen.
+
+Operands are of one type where an operator computes in one, an elementwise operator knows one layout, and every dynamic dimension has a bound.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from flambeau.dialects.aten.families import BinaryOp, CompareOp, FloatBinaryOp, FloatUnaryOp, UnaryOp
+from flambeau.dialects.edge.layout import equal_memory, upper_bounds
+from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.types import ElementType, element_of, promote_operands, shape_of, tensor_type
+
+_UNIFORM = ("where.self", "cat", "stack")
+"""Operators whose operands promote although they are no BinaryOp."""
+
+
+def compute_element(op: SchemaOp) -> ElementType | None:
+    """The element type that an operator's tensor operands have to have; None where the row does not promote."""
+    if isinstance(op, FloatUnaryOp):
+        return element_of(op.result_types[0])
+    if isinstance(op, CompareOp):
+        first, second, *_ = op.bind([tensor_type(value) for value in op.operands], op.properties)
+        return promote_operands(first, second)
+    if isinstance(op, BinaryOp | FloatBinaryOp) or op.schema.name in _UNIFORM:
+        return element_of(op.result_types[0])
+    return None
+
+
+def promoted_operands(op: SchemaOp) -> tuple[SSAValue, ...]:
+    """The operands that `compute_element` speaks of: all but the condition of `where`."""
+    return tuple(op.operands)[1 if op.schema.name == "where.self" else 0 :]
+
+
+def check_contract(op: SchemaOp) -> None:
+    """Checks an operator of the edge level. Raises VerifyException."""
+    for value in (*op.operands, *op.results):
+        try:
+            upper_bounds(value)
+        except TypeError as error:
+            raise VerifyException(f"{op.name}: {error}") from error
+    element = compute_element(op)
+    found = {element_of(operand) for operand in promoted_operands(op)}
+    if element is not None and found - {element}:
+        names = " and ".join(sorted(str(item) for item in found))
+        raise VerifyException(f"{op.name}: operands of {names} must be of the type it computes in, {element}: cast them")
+    if isinstance(op, UnaryOp | BinaryOp) and len(op.results) == 1:
+        _check_layout(op)
+
+
+def _check_layout(op: SchemaOp) -> None:
+    result = op.results[0]
+    for operand in op.operands:
+        if shape_of(operand) == shape_of(result) and not equal_memory(operand, result):
+            raise VerifyException(f"{op.name}: its operands and results are laid out differently")
