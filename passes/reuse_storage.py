@@ -1,4 +1,4 @@
-"""`reuse-storage`: elementwise kernels write over an operand that nobody reads again."""
+"""`reuse-storage`: kernels write over an operand that nobody reads again, and new state over old."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from xdsl.passes import ModulePass
 
 from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.exec.slots import TensorOp, nbytes
+from flambeau.dialects.exec.slots import ReuseOp, StateOp, TensorOp, nbytes
 from flambeau.dialects.out_variants import out_variant
 from flambeau.dialects.registry import level_ops, load_rows
 from flambeau.passes.storage.classes import MethodStorage, touched_slots
 from flambeau.passes.storage.reinterpretation import is_static
-from flambeau.passes.storage.rewrite import make_reuse, methods_of, order_declarations
+from flambeau.passes.storage.rewrite import erase_instruction, erase_unused, make_reuse, methods_of, order_declarations
+
+COPY = "aten::copy_"
+"""The kernel that stores the next value of a state."""
 
 
 @cache
@@ -35,31 +38,56 @@ def inplace_arguments() -> dict[str, tuple[int, ...]]:
     return kernels
 
 
-def _may_take(out: SSAValue, source: SSAValue, op: CallOp, storage: MethodStorage) -> bool:
-    """Whether `op` may write `out` over `source`, of which nothing is read afterwards."""
-    held, time = storage[source], storage.time[op]
-    if source.type != out.type or held.is_constant or held.is_state or held.is_output or held.last != time:
+def _writable(op: CallOp, source: SSAValue, storage: MethodStorage) -> bool:
+    """Whether the kernel of `op` may write its out over `source`, of the same type."""
+    positions = inplace_arguments().get(op.operator.data, ())
+    if len(op.outs) != 1 or source.type != op.outs[0].type or not is_static(source):
         return False
     # Another operand in the same memory would be read where it was written already, unless it is the very same tensor.
-    others = [slot for slot in touched_slots(op)[0] if storage[slot] is held and slot != source]
-    return not others and held.size == nbytes(source.type)
+    others = [slot for slot in touched_slots(op)[0] if storage[slot] is storage[source] and slot != source]
+    return not others and any(position < len(op.ins) and op.ins[position] == source for position in positions)
 
 
 def _reuse(op: CallOp, storage: MethodStorage) -> bool:
-    positions = inplace_arguments().get(op.operator.data)
-    if not positions or len(op.outs) != 1:
+    """Lets a call write over the first operand that allows it."""
+    if len(op.outs) != 1:
         return False
     out, time = op.outs[0], storage.time[op]
-    if not isinstance(out.owner, TensorOp) or storage[out].first != time or not is_static(out):
+    if not isinstance(out.owner, TensorOp) or storage[out].first != time:
         return False
-    for position in positions:
-        if position < len(op.ins) and isinstance(op.ins[position].type, type(out.type)):
-            source = op.ins[position]
-            if storage[source] is not storage[out] and _may_take(out, source, op, storage):
-                storage.join(storage[source], storage[out])
-                storage.rename(out, make_reuse(out, source))
-                return True
+    for source in touched_slots(op)[0]:
+        held = storage[source]
+        dies = held.last == time and not (held.is_constant or held.is_state or held.is_output)
+        if dies and held is not storage[out] and held.size == nbytes(source.type) and _writable(op, source, storage):
+            storage.join(held, storage[out])
+            storage.rename(out, make_reuse(out, source))
+            return True
     return False
+
+
+def _write_to_state(op: CallOp, storage: MethodStorage) -> bool:
+    """Lets the call that computes the next value of a state write it there, in place of a copy at the end."""
+    if op.operator.data != COPY or not isinstance(op.ins[0].owner, StateOp) or not isinstance(op.ins[1].owner, TensorOp):
+        return False
+    state, value, time = op.ins[0], op.ins[1], storage.time[op]
+    held, computed = storage[state], storage[value]
+    if state.type != value.type or not is_static(state) or len(computed.writes) != 1 or computed.is_output:
+        return False
+    when = computed.writes[0]
+    writer = storage.instructions[when - 1] if 0 < when < time else None
+    if writer is None or value not in touched_slots(writer)[1] or any(isinstance(slot.owner, ReuseOp) for slot in computed.members):
+        return False
+    uses = storage.uses(held)
+    if any(when < use < time for use in uses) or held.written_between(time, computed.last):
+        return False
+    if when in uses and not (isinstance(writer, CallOp) and _writable(writer, state, storage)):
+        return False
+    held.writes.remove(time)
+    storage.replace(value, state)
+    value.replace_all_uses_with(state)
+    erase_instruction(op)
+    erase_unused([value])
+    return True
 
 
 def reuse_storage(method: MethodOp) -> int:
@@ -67,7 +95,10 @@ def reuse_storage(method: MethodOp) -> int:
     storage = MethodStorage(method)
     if not storage.is_straight:
         return 0
-    count = sum(_reuse(op, storage) for op in storage.instructions if isinstance(op, CallOp))
+    calls = [op for op in storage.instructions if isinstance(op, CallOp)]
+    # State first: its next value must have no other storage yet.
+    left = [op for op in calls if not _write_to_state(op, storage)]
+    count = len(calls) - len(left) + sum(_reuse(op, storage) for op in left)
     order_declarations(method)
     return count
 
@@ -76,8 +107,8 @@ def reuse_storage(method: MethodOp) -> int:
 class ReuseStoragePass(ModulePass):
     """Gives the result of an elementwise call the storage of an operand of the same type that dies there: `exec.reuse`.
 
-    Which operands a kernel may write over is what its row's `inplace` says. Constants, state and what the method returns are never
-    written over.
+    Which operands a kernel may write over is what its row's `inplace` says. Constants and what the method returns are never written over;
+    state only with its own next value, whose copy at the end then vanishes.
 
     Needs: `exec` methods before planning; run it after `elide-views` and `place-concat`, which it would block. Leaves: no such call
     that could still take over an operand; never more bytes live at once than before. Dynamic shapes, loops and branches stay as they are.

@@ -438,6 +438,8 @@ def _inserted(x: Array, source: Array) -> tuple[Array, Array]:
 class SliceScatterOp(SchemaOp):
     """The tensor with `src` in the place of a slice."""
 
+    inplace = (0,)
+
     @staticmethod
     def infer(x: Tensor, src: Tensor, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
         place = shape_of(SliceTensorOp.infer(x, dim, start, end, step))
@@ -455,6 +457,8 @@ class SliceScatterOp(SchemaOp):
 @aten("select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor", core=True)
 class SelectScatterOp(SchemaOp):
     """The tensor with `src` in the place of entry `index` of dimension `dim`."""
+
+    inplace = (0,)
 
     @staticmethod
     def infer(x: Tensor, src: Tensor, dim: int, index: int) -> Tensor:

@@ -87,6 +87,8 @@ class UnsafeIndexTensorOp(SchemaOp):
 class IndexPutOp(SchemaOp):
     """The tensor with `values` in the places that index tensors choose, or added to them."""
 
+    inplace = (0,)
+
     @staticmethod
     def infer(x: Tensor, indices: list[Tensor | None], values: Tensor, accumulate: bool) -> Tensor:
         if element_of(x) != element_of(values):

@@ -10,6 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.exec.contents import ALIASING
 from flambeau.dialects.exec.instructions import CallOp, FreeOp, InstructionOp, JumpFalseOp, LabelOp, MoveOp, reads_and_writes
+from flambeau.dialects.exec.literals import OptionalTensorListOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import ConstantOp, StateOp, TensorSlotOp, nbytes, root_of
 from flambeau.passes.planning.buffers import align
@@ -69,7 +70,7 @@ class MethodStorage:
         self.method = method
         self.alignment = alignment
         self.instructions: Sequence[InstructionOp] = method.instructions
-        self.time = {op: index + 1 for index, op in enumerate(self.instructions)}
+        self.time: dict[Operation, int] = {op: index + 1 for index, op in enumerate(self.instructions)}
         self.end = len(self.instructions) + 1
         """When the caller reads the outputs."""
         self._classes: dict[SSAValue, StorageClass] = {}
@@ -144,6 +145,23 @@ class MethodStorage:
         found.members[new] = None
         if found.root is old:
             found.root = new
+
+    def uses(self, item: StorageClass) -> set[int]:
+        """The times at which instructions mention a member, or a list with a member."""
+        times: set[int] = set()
+        pending = list(item.members)
+        while pending:
+            for use in pending.pop().uses:
+                if (time := self.time.get(use.operation)) is not None:
+                    times.add(time)
+                elif isinstance(use.operation, TensorListOp | OptionalTensorListOp):
+                    pending.append(use.operation.slot)
+        return times
+
+    def replace(self, slot: SSAValue, by: SSAValue) -> None:
+        """Makes `by`, which has storage of its own, stand for `slot`, whose class it joins to its own."""
+        self.join(self._classes[by], self._classes[slot])
+        del self._classes[by].members[slot], self._classes[slot]
 
     def would_grow(self, into: StorageClass, others: Iterable[StorageClass]) -> bool:
         """Whether more memory would be needed if `into` lived through the lifetimes of `others`, and they had no memory of their own."""

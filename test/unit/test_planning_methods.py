@@ -74,7 +74,7 @@ class Writer:
 
     def step(self) -> None:
         kind = self.choice.choice(
-            ("unary", "binary", "view", "slice", "select", "permute", "cat", "cat", "stack", "split", "clone", "store")
+            ("unary", "binary", "view", "slice", "select", "permute", "cat", "cat", "stack", "split", "clone", "scatter", "store", "update")
         )
         getattr(self, kind)(*self.pick())
 
@@ -146,6 +146,25 @@ class Writer:
 
     def clone(self, name: str, shape: Shape) -> None:
         self.call("aten::clone.out", [name, self.fresh("exec.none")], shape)
+
+    def scatter(self, name: str, shape: Shape) -> None:
+        parts = [other for other, found in self.values.items() if found == shape[1:]]
+        if parts:
+            row = self.number(self.choice.randrange(shape[0]))
+            self.call("aten::select_scatter.out", [name, self.choice.choice(parts), self.number(0), row], shape)
+
+    def update(self, name: str, shape: Shape) -> None:
+        """A next value for the state, from itself, stored a little later."""
+        if shape == (6,):
+            self.call("aten::select_scatter.out", ["%state", name, self.number(0), self.number(1)], (4, 6))
+        elif shape == (4, 6):
+            self.call("aten::add.out", ["%state", name, self.number(1)], (4, 6))
+        else:
+            return
+        new = self.produced[-1]
+        for _ in range(self.choice.randrange(3)):
+            self.unary(*self.pick())
+        self.store(new, (4, 6))
 
     def store(self, name: str, shape: Shape) -> None:
         if shape == (4, 6):

@@ -84,29 +84,6 @@ exec.method @loop {} {
 
 // -----
 
-// What a round reads before it writes it comes from the round before; what only one branch writes may do so too.
-// CHECK-LABEL: exec.method @carried {arenas = [96], "flambeau.arena_lower_bound" = 96
-exec.method @carried {} {
-  %c = exec.tensor : tensor<1xi1>
-  %sum = exec.tensor : tensor<4xf32>
-  %a = exec.tensor : tensor<4xf32>
-  %b = exec.tensor : tensor<4xf32>
-  %d = exec.tensor : tensor<4xf32>
-  %e = exec.tensor : tensor<4xf32>
-  exec.label @again
-  exec.call "aten::neg.out"(%sum) outs(%a)
-  exec.call "aten::neg.out"(%a) outs(%b)
-  exec.call "aten::neg.out"(%b) outs(%sum)
-  exec.jump_false %c, @skip
-  exec.call "aten::neg.out"(%sum) outs(%d)
-  exec.label @skip
-  exec.call "aten::neg.out"(%d) outs(%e)
-  exec.jump_false %c, @again
-  exec.return inputs(%c, %sum) outputs(%e)
-}
-
-// -----
-
 // A tensor that takes over another's storage keeps it alive, however long it lives.
 // CHECK-LABEL: exec.method @moved {arenas = [64]
 exec.method @moved {} {

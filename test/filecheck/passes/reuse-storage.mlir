@@ -76,3 +76,68 @@ exec.method @broadcast {} {
   exec.call "aten::add.out"(%x, %row, %one) outs(%y)
   exec.return inputs(%x) outputs(%y)
 }
+
+// The next value of a state is written over the state; what reads it afterwards reads the state.
+// CHECK-LABEL: exec.method @counter {} {
+exec.method @counter {} {
+  // CHECK-NEXT: %x = exec.tensor : tensor<4xf32>
+  %x = exec.tensor : tensor<4xf32>
+  // CHECK-NEXT: %s = exec.state @state : tensor<4xf32>
+  %s = exec.state @state : tensor<4xf32>
+  // CHECK-NEXT: %one = exec.int 1
+  %one = exec.int 1
+  %next = exec.tensor : tensor<4xf32>
+  %no = exec.bool false
+  // CHECK-NEXT: %row = exec.view %s : tensor<1x4xf32>
+  %row = exec.view %next : tensor<1x4xf32>
+  // CHECK-NEXT: %y = exec.tensor : tensor<1x4xf32>
+  %y = exec.tensor : tensor<1x4xf32>
+  // CHECK-NEXT: exec.call "aten::add.out"(%s, %x, %one) outs(%s)
+  // CHECK-NEXT: exec.call "aten::neg.out"(%row) outs(%y)
+  // CHECK-NEXT: exec.return
+  exec.call "aten::add.out"(%s, %x, %one) outs(%next)
+  exec.call "aten::copy_"(%s, %next, %no) returns(%s)
+  exec.call "aten::neg.out"(%row) outs(%y)
+  exec.return inputs(%x) outputs(%y)
+}
+
+// So is an entry of a cache.
+// CHECK-LABEL: exec.method @cache
+exec.method @cache {} {
+  %x = exec.tensor : tensor<1xf32>
+  %at = exec.tensor : tensor<1xi64>
+  %s = exec.state @state : tensor<4xf32>
+  %no = exec.bool false
+  %places = exec.optional_tensor_list [%at]
+  %next = exec.tensor : tensor<4xf32>
+  // CHECK: exec.call "aten::index_put.out"(%s, %places, %x, %no) outs(%s)
+  // CHECK-NEXT: exec.return
+  exec.call "aten::index_put.out"(%s, %places, %x, %no) outs(%next)
+  exec.call "aten::copy_"(%s, %next, %no) returns(%s)
+  exec.return inputs(%x, %at)
+}
+
+// Not if the old value is still read, the kernel looks back, the next value is returned, or it was changed or computed otherwise.
+// CHECK-LABEL: exec.method @old_value
+exec.method @old_value {} {
+  %x = exec.tensor : tensor<4xf32>
+  %s = exec.state @state : tensor<4xf32>
+  %one = exec.int 1
+  %next = exec.tensor : tensor<4xf32>
+  %no = exec.bool false
+  %y = exec.tensor : tensor<4xf32>
+  %returned = exec.tensor : tensor<4xf32>
+  // CHECK: exec.call "aten::add.out"(%s, %x, %one) outs(%next)
+  // CHECK-NEXT: exec.call "aten::mul.out"(%s, %next) outs(%y)
+  // CHECK-NEXT: exec.call "aten::copy_"(%s, %next, %no) returns(%s)
+  // CHECK-NEXT: exec.call "aten::cumsum.out"(%s, %no, %no) outs(%returned)
+  // CHECK-NEXT: exec.call "aten::copy_"(%s, %returned, %no) returns(%s)
+  // CHECK-NEXT: exec.call "aten::copy_"(%s, %x, %no) returns(%s)
+  exec.call "aten::add.out"(%s, %x, %one) outs(%next)
+  exec.call "aten::mul.out"(%s, %next) outs(%y)
+  exec.call "aten::copy_"(%s, %next, %no) returns(%s)
+  exec.call "aten::cumsum.out"(%s, %no, %no) outs(%returned)
+  exec.call "aten::copy_"(%s, %returned, %no) returns(%s)
+  exec.call "aten::copy_"(%s, %x, %no) returns(%s)
+  exec.return inputs(%x) outputs(%y, %returned)
+}
