@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from flambeau.runtime.binding.library import CError, CMethodInfo, CRequirements, CSlotInfo, check, library
+from flambeau.runtime.binding.library import CError, CMethodInfo, CRequirements, CSlotInfo, FlambeauError, Status, check, library
 
 if TYPE_CHECKING:
     from flambeau.runtime.binding.program import Program
@@ -249,6 +249,10 @@ class MethodMeta:
         """
         requirements = CRequirements()
         status = library().fl_method_measure(self._program.handle, self._index, None, requirements, self._error)
+        if status == Status.OPERATOR_MISSING:  # the text of a C error is too short for many
+            missing = [name for name in self.operator_names if not library().fl_find_kernel(None, name.encode())]
+            text = f"method {self.name()!r} calls operators that this runtime does not have: {', '.join(missing)}"
+            raise FlambeauError(Status.OPERATOR_MISSING, text)
         check(status, self._error)
         arenas = range(self.num_memory_planned_buffers())
         return Memory(requirements.method, requirements.scratch, tuple(self.memory_planned_buffer_size(index) for index in arenas))

@@ -271,10 +271,10 @@ def test_what_is_no_program_is_refused_in_one_line(tmp_path: Path):
 
 
 def test_everything_that_is_missing_is_listed():
-    values: list[pte.Value] = [tensor(2, at=0), tensor(2, at=16)]
-    instructions: list[pte.Instruction] = [call(0, 0, 1, 1), call(1, 1, 0, 0)]
-    program = load(plan(values, instructions, ["mine::first.out", "mine::second.out"], [0], [0]))
-    expected = "method 'forward' calls operators that this runtime does not have: mine::first.out, mine::second.out"
+    names = [f"mine::operator{number}.out" for number in range(100)]
+    instructions: list[pte.Instruction] = [call(number, 0, 1, 1) for number in range(100)]
+    program = load(plan([tensor(2, at=0), tensor(2, at=16)], instructions, names, [0], [0]))
+    expected = f"method 'forward' calls operators that this runtime does not have: {', '.join(names)}"
     assert message(program.load_method) == expected
     delegate = Runtime.get().load_program(stock("delegate"))
     assert delegate.metadata().backend_names == ("Test", "Test") and delegate.metadata().uses_backend("Test")

@@ -6,7 +6,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from runtime_programs import add_plan, plan, stock, tensor, write
+from runtime_programs import add_plan, call, plan, stock, tensor, write
 
 import flambeau.runtime
 from flambeau.runtime import pte
@@ -116,6 +116,15 @@ def test_bad_command_lines_are_one_line(tmp_path: Path):
         code, output, errors = run(*arguments)
         assert (code, output, errors.count("\n")) == (expected, "", 1), (arguments, code, errors)
         assert errors.startswith("flambeau-run: ") and text_part in errors
+
+
+def test_every_missing_operator_is_listed(tmp_path: Path):
+    names = [f"mine::operator{number}.out" for number in range(100)]
+    program = tmp_path / "missing.pte"
+    instructions: list[pte.Instruction] = [call(number, 0, 1, 1) for number in range(100)]
+    program.write_bytes(write(plan([tensor(2, at=0), tensor(2, at=16)], instructions, names, [0], [0])))
+    code, _, errors = run(program)
+    assert code == 4 and errors.count("\n") == 1 and errors.endswith(f"does not have: {', '.join(names)}\n")
 
 
 def test_failed_runs_and_endless_loops_say_so(tmp_path: Path):

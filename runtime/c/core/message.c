@@ -5,7 +5,8 @@
 
 static void fl_put(fl_error *error, size_t *length, const char *text, size_t count) {
   const size_t room = FL_ERROR_TEXT - 1 - *length;
-  if (count > room) {
+  const int is_cut = count > room;
+  if (is_cut) {
     count = room;
   }
   /* A program may hold any bytes as a name; a message stays one line of printable text. */
@@ -15,6 +16,9 @@ static void fl_put(fl_error *error, size_t *length, const char *text, size_t cou
   }
   *length += count;
   error->text[*length] = 0;
+  if (is_cut) {
+    memcpy(error->text + *length - 3, "...", 3);
+  }
 }
 
 static void fl_put_number(fl_error *error, size_t *length, int64_t number) {

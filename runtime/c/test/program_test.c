@@ -35,6 +35,22 @@ static void test_metadata(void) {
   close_method(&l);
 }
 
+/* A long text is cut and says so. */
+static void test_long_messages(void) {
+  loaded l;
+  fl_error error;
+  uint32_t index = 0;
+  char name[2 * FL_ERROR_TEXT];
+  memset(name, 'x', sizeof name);
+  name[sizeof name - 1] = 0;
+  name[3] = '\n';
+  open_program(&l, "add");
+  CHECK(fl_program_find_method(&l.program, name, &index, &error) == FL_NOT_FOUND);
+  CHECK(strlen(error.text) == FL_ERROR_TEXT - 1 && strchr(error.text, '\n') == NULL);
+  CHECK(strcmp(error.text + FL_ERROR_TEXT - 5, "x...") == 0);
+  close_method(&l);
+}
+
 static void test_what_is_no_program(void) {
   fl_error error;
   fl_program program;
@@ -116,6 +132,7 @@ static void test_repeated_tables(void) {
 
 int main(void) {
   test_metadata();
+  test_long_messages();
   test_what_is_no_program();
   test_truncation();
   test_repeated_tables();

@@ -103,6 +103,21 @@ static int parse_options(int argc, char **argv, options *opts) {
 
 static void *allocate(size_t size) { return aligned_alloc(64, (size + 64) / 64 * 64); }
 
+/* Every missing operator: the text of an error is too short for many. */
+static int fail_missing(const options *opts, const fl_program *program, uint32_t method) {
+  char name[256];
+  const char *separator = "";
+  fprintf(stderr, "flambeau-run: %s: method '%s' calls operators that this runtime does not have: ", opts->program, opts->method);
+  for (uint32_t i = 0; fl_program_operator(program, method, i, name, sizeof name) > 0; ++i) {
+    if (fl_find_kernel(NULL, name) == NULL) {
+      fprintf(stderr, "%s%s", separator, name);
+      separator = ", ";
+    }
+  }
+  fprintf(stderr, "\n");
+  return EXIT_PROGRAM;
+}
+
 static int load(const options *opts, run *r) {
   fl_error error;
   uint32_t index = 0;
@@ -113,9 +128,12 @@ static int load(const options *opts, run *r) {
     return fail(EXIT_FILE, opts->program, reason);
   }
   if (fl_program_load(&r->program, r->file, size, &error) != FL_OK || fl_program_find_method(&r->program, opts->method, &index, &error) != FL_OK ||
-      fl_method_measure(&r->program, index, NULL, &r->need, &error) != FL_OK ||
       fl_program_method_info(&r->program, index, &r->info, &error) != FL_OK) {
     return fail(EXIT_PROGRAM, opts->program, error.text);
+  }
+  const fl_status status = fl_method_measure(&r->program, index, NULL, &r->need, &error);
+  if (status != FL_OK) {
+    return status == FL_OPERATOR_MISSING ? fail_missing(opts, &r->program, index) : fail(EXIT_PROGRAM, opts->program, error.text);
   }
   r->arenas = calloc(r->need.arenas + 1, sizeof *r->arenas);
   r->arena_sizes = calloc(r->need.arenas + 1, sizeof *r->arena_sizes);

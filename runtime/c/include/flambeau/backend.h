@@ -10,6 +10,10 @@
 #include "flambeau/error.h"
 #include "flambeau/kernel.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* One delegate as the program stores it. Everything pointed to lies in the program and lives as long. */
 typedef struct fl_payload {
   const void *data;              /* what the backend's compiler wrote ("processed"); aligned to at least 16 in files of the usual writers */
@@ -52,5 +56,9 @@ FL_API fl_compile_spec fl_payload_compile_spec(const fl_payload *payload, uint32
 
 /* Backends that this library was built with. */
 FL_API const fl_backend *const *fl_builtin_backends(size_t *count);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -9,7 +9,7 @@
 #endif
 
 /* Filled by each function of the library that fails: one line that names the method, the instruction, the operator and the argument concerned,
- * zero-terminated, cut at the end when it is too long. Belongs to the caller; a NULL pointer is accepted everywhere and loses the text only. */
+ * zero-terminated, ending in "..." when it was too long. Belongs to the caller; a NULL pointer is accepted everywhere and loses the text only. */
 typedef struct fl_error {
   fl_status status;
   char text[FL_ERROR_TEXT];

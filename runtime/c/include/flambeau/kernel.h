@@ -11,6 +11,10 @@
 #include "flambeau/status.h"
 #include "flambeau/value.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Passed to each call. Owned by the executor. */
 typedef struct fl_context {
   void *scratch;         /* `scratch` bytes, 64-byte aligned; NULL when the kernel asked for none */
@@ -82,5 +86,9 @@ FL_API int fl_get_real(const fl_value *v, double *out);      /* a Scalar as a nu
 FL_API int fl_get_ints(const fl_value *v, int64_t *out, uint32_t capacity, uint32_t *count); /* FL_INT_LIST */
 static inline fl_tensor *fl_get_tensor(const fl_value *v) { return v->tag == FL_TENSOR ? v->as.tensor : NULL; }
 static inline int fl_is_none(const fl_value *v) { return v->tag == FL_NONE; }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
