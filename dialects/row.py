@@ -355,6 +355,8 @@ class SchemaOp(IRDLOperation):
                 segments.append(len(present))
             else:
                 operand = _parse_operand(parser)
+                if operand is None and not argument.may_be_absent:
+                    parser.raise_error(f"{cls.name} needs the tensor {argument.name!r}")
                 segments.append(int(operand is not None))
                 if operand is not None:
                     unresolved.append(operand)

@@ -1,6 +1,7 @@
 """What the edge level promises beyond Core ATen.
 
-Operands are of one type where an operator computes in one, an elementwise operator knows one layout, and every dynamic dimension has a bound.
+Operands are of one type where an operator computes in one, an elementwise operator knows one layout, and every dynamic dimension has
+a bound.
 """
 
 from __future__ import annotations
