@@ -141,7 +141,7 @@ class Runtime:
         *,
         verification: Verification = Verification.InternalConsistency,
     ) -> Program:
-        """Loads a program. A file is mapped, not read.
+        """Loads a program. A file is mapped, not read: replace it by renaming another over it, not by writing into it.
 
         Args:
             data: a path, the program's bytes, or an open file.

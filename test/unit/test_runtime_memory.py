@@ -32,7 +32,7 @@ def programs() -> Iterator[tuple[str, bytes]]:
         yield f"generated {number}", write(plan(values, calls, ["aten::add.out"], [0, 1], outputs, arena=int(generator.integers(96, 200))))
 
 
-@pytest.mark.parametrize(("name", "data"), programs(), ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(("name", "data"), list(programs()), ids=lambda value: value if isinstance(value, str) else "")
 def test_python_computes_what_c_measures(name: str, data: bytes):
     methods = pte.read_program(data).execution_plan
     loaded = Runtime.get().load_program(data)
