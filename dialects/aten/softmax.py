@@ -35,6 +35,8 @@ def log_normalized(x: Array, dim: int) -> Array:
 class NormalizingOp(SchemaOp):
     """A normalisation of floats along one dimension."""
 
+    inplace = (0,)  # a line is read as a whole before it is written
+
     @staticmethod
     def infer(x: Tensor, dim: int, half_to_float: bool = False, *_: Any) -> Tensor:
         require_category("softmax", x, at_least=2)
