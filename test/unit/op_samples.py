@@ -413,6 +413,9 @@ SAMPLES: dict[str, Samples] = {
     },
     "aten.eye": fixed((3,), (0,), (2, i64), (2, i1)),
     "aten.eye.m": fixed((3, 2), (1, 4, f16)),
+    "edge._to_dim_order_copy": tensors(
+        (((2, 3, 4, 5), "float32"), None, None, None, None, False, (0, 2, 3, 1)), (((2, 3), "int32"), f16), (((2, 3), "bool"),)
+    ),
     # random
     **{f"aten.{name}": fixed(((2, 3),), ((), f64), ((4,), f16)) for name in ("rand", "randn")},
     **{f"aten.{name}": unary((), (f64,)) for name in ("rand_like", "randn_like")},

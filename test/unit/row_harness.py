@@ -92,6 +92,8 @@ def evaluate(values: Sequence[SSAValue], known: dict[SSAValue, Array]) -> list[A
     """The arrays of values built detached, by the meanings of core operators; other operators are decomposed first."""
     for op in detached_ops(values):
         assert isinstance(op, SchemaOp)
+        if op.results[0] in known:
+            continue
         op.verify_()
         arrays = [known[operand] for operand in op.operands]
         if op.core or (op.keep and not op.has("decompose")) or op.level() not in ("aten", "core", "edge"):
