@@ -7,7 +7,7 @@
 #include "loops.h"
 #include "optional.h"
 
-#define KEY_BLOCK 128
+#define KEY_BLOCK 256
 #define QUERY_BLOCK 48
 /* Fewer queries than this do not repay packing keys and values. */
 #define DIRECT_QUERIES 4
@@ -33,84 +33,27 @@ typedef struct attention {
 } attention;
 
 typedef struct buffers {
+  size_t block; /* keys at a time */
   float *keys, *values, *scores, *maxima, *sums;
 } buffers;
 
 static size_t round_up(size_t n) { return (n + FL_PANEL - 1) / FL_PANEL * FL_PANEL; }
 
+static size_t block_of(const heads *k) { return round_up(k->length) < KEY_BLOCK ? round_up(k->length) : KEY_BLOCK; }
+
 static size_t scratch_size(const heads *q, const heads *k, const heads *v) {
   const size_t rows = q->count / k->count * q->length;
-  return sizeof(float) * (QUERY_BLOCK * KEY_BLOCK + KEY_BLOCK * q->width + KEY_BLOCK * round_up(v->width) + 2 * rows);
+  return sizeof(float) * (block_of(k) * (QUERY_BLOCK + q->width + round_up(v->width)) + 2 * rows);
 }
 
 static buffers buffers_at(float *base, const attention *a) {
-  buffers b;
+  buffers b = {.block = block_of(&a->k)};
   b.scores = base;
-  b.keys = b.scores + QUERY_BLOCK * KEY_BLOCK;
-  b.values = b.keys + KEY_BLOCK * a->q.width;
-  b.maxima = b.values + KEY_BLOCK * round_up(a->v.width);
+  b.keys = b.scores + QUERY_BLOCK * b.block;
+  b.values = b.keys + b.block * a->q.width;
+  b.maxima = b.values + b.block * round_up(a->v.width);
   b.sums = b.maxima + a->q.count / a->k.count * a->q.length;
   return b;
-}
-
-/* scores = scores * scale + mask over n keys, and their maximum with `most`. `at`: the mask's element for the first key. */
-static float scale_and_mask(const attention *a, float *scores, size_t n, size_t at, float most) {
-  const fl_vec scale = fl_set(a->scale);
-  const size_t step = a->mask.strides[3];
-  fl_vec best = fl_set(most);
-  size_t j = 0;
-  for (; j + FL_LANES <= n; j += FL_LANES) {
-    fl_vec v = fl_load(scores + j) * scale;
-    if (a->mask.data && a->mask.is_bool) {
-      const uint8_t *allowed = (const uint8_t *)a->mask.data + at + j * step;
-      FL_UNROLL
-      for (int i = 0; i < FL_LANES; ++i) {
-        v[i] = allowed[(size_t)i * step] ? v[i] : -INFINITY;
-      }
-    } else if (a->mask.data) {
-      const float *term = (const float *)a->mask.data + at + j * step;
-      if (step == 1) {
-        v += fl_load(term);
-      } else {
-        v += fl_set(*term); /* broadcast along the keys */
-      }
-    }
-    fl_store(scores + j, v);
-    best = fl_max(best, v);
-  }
-  most = fl_max_lane(best);
-  for (; j < n; ++j) {
-    float v = scores[j] * a->scale;
-    if (a->mask.data && a->mask.is_bool) {
-      v = ((const uint8_t *)a->mask.data)[at + j * step] ? v : -INFINITY;
-    } else if (a->mask.data) {
-      v += ((const float *)a->mask.data)[at + j * step];
-    }
-    scores[j] = v;
-    most = v > most || v != v ? v : most;
-  }
-  return most;
-}
-
-/* scores = e^(scores - most); returns their sum. */
-static float exponentiate(float *scores, size_t n, float most) {
-  const fl_vec m = fl_set(most);
-  fl_vec sum = fl_zero();
-  size_t j = 0;
-  for (; j + FL_LANES <= n; j += FL_LANES) {
-    const fl_vec e = fl_exp_negative(fl_load(scores + j) - m);
-    fl_store(scores + j, e);
-    sum += e;
-  }
-  float total = fl_sum(sum);
-  if (j < n) {
-    const fl_vec e = fl_exp_negative(fl_load_part(scores + j, n - j) - m);
-    fl_store_part(scores + j, e, n - j);
-    for (size_t i = 0; i < n - j; ++i) {
-      total += e[i];
-    }
-  }
-  return total;
 }
 
 static void scale_row(float *x, size_t n, float factor) {
@@ -123,16 +66,93 @@ static void scale_row(float *x, size_t n, float factor) {
   }
 }
 
+/* scores = scores * scale + mask over n keys, where `at` is the mask's element for the first key. */
+static void scale_and_mask(const attention *a, float *scores, size_t n, size_t at) {
+  const size_t step = a->mask.strides[3];
+  if (!a->mask.data) {
+    scale_row(scores, n, a->scale);
+    return;
+  }
+  if (a->mask.is_bool) {
+    const uint8_t *allowed = (const uint8_t *)a->mask.data + at;
+    for (size_t j = 0; j < n; ++j) {
+      const float v = scores[j] * a->scale;
+      scores[j] = allowed[j * step] ? v : -INFINITY;
+    }
+    return;
+  }
+  const float *term = (const float *)a->mask.data + at;
+  if (step == 1) {
+    for (size_t j = 0; j < n; ++j) {
+      scores[j] = scores[j] * a->scale + term[j];
+    }
+  } else {
+    for (size_t j = 0; j < n; ++j) {
+      scores[j] = scores[j] * a->scale + *term; /* broadcast along the keys */
+    }
+  }
+}
+
+/* The largest of n scores; any of them when there is a NaN. */
+static float largest(const float *scores, size_t n) {
+  fl_vec best = fl_set(-INFINITY);
+  size_t j = 0;
+  for (; j + FL_LANES <= n; j += FL_LANES) {
+    best = fl_max_b(best, fl_load(scores + j));
+  }
+  float most = fl_max_lane(best);
+  for (; j < n; ++j) {
+    most = scores[j] > most ? scores[j] : most;
+  }
+  return most;
+}
+
+/* scores = e^(scores * scale - most); returns their sum. */
+static float exponentiate(float *scores, size_t n, float scale, float most) {
+  const fl_vec s = fl_set(scale), m = fl_set(-most);
+  fl_vec sum = fl_zero();
+  size_t j = 0;
+  for (; j + FL_LANES <= n; j += FL_LANES) {
+    const fl_vec e = fl_exp_negative(fl_fma(fl_load(scores + j), s, m));
+    fl_store(scores + j, e);
+    sum += e;
+  }
+  float total = fl_sum(sum);
+  if (j < n) {
+    const fl_vec e = fl_exp_negative(fl_fma(fl_load_part(scores + j, n - j), s, m));
+    fl_store_part(scores + j, e, n - j);
+    for (size_t i = 0; i < n - j; ++i) {
+      total += e[i];
+    }
+  }
+  return total;
+}
+
+static int has_nan(const float *scores, size_t n) {
+  for (size_t j = 0; j < n; ++j) {
+    if (scores[j] != scores[j]) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
 /* Turns a block's scores of one query into weights and brings the row's running state up to date. */
 static void update_row(const attention *a, float *scores, size_t keys, size_t allowed, size_t mask_at, int first, float *maximum, float *sum,
                        float *out) {
   const float before = *maximum;
-  const float most = scale_and_mask(a, scores, allowed, mask_at, before);
-  if (most == -INFINITY) {
+  float scale = a->scale;
+  if (a->mask.data || !(scale > 0)) {
+    scale_and_mask(a, scores, allowed, mask_at);
+    scale = 1.0f;
+  }
+  float most = largest(scores, allowed) * scale;
+  most = before > most ? before : most;
+  if (most == -INFINITY && !has_nan(scores, allowed)) {
     memset(scores, 0, keys * sizeof(float)); /* no key admitted yet */
     return;
   }
-  const float total = exponentiate(scores, allowed, most);
+  const float total = exponentiate(scores, allowed, scale, most);
   memset(scores + allowed, 0, (keys - allowed) * sizeof(float));
   if (!first && before != most) {
     const float factor = before == -INFINITY ? 0.0f : fl_exp(fl_set(before - most))[0];
@@ -211,12 +231,12 @@ static void run_block(const attention *a, const buffers *b, size_t batch, size_t
     if (direct) {
       for (size_t r = 0; r < queries; ++r) {
         for (size_t j = 0; j < keys; ++j) {
-          b->scores[r * KEY_BLOCK + j] = dot(q + (i + r) * a->q.row_stride, k + j * a->k.row_stride, a->q.width);
+          b->scores[r * b->block + j] = dot(q + (i + r) * a->q.row_stride, k + j * a->k.row_stride, a->q.width);
         }
       }
     } else {
       const fl_gemm g = {keys, 1, a->q.width, b->keys, NULL, FL_ACTIVATION_NONE, 0};
-      fl_gemm_dense(&g, q + i * a->q.row_stride, a->q.row_stride, queries, b->scores, KEY_BLOCK, NULL, 0);
+      fl_gemm_dense(&g, q + i * a->q.row_stride, a->q.row_stride, queries, b->scores, b->block, NULL, 0);
     }
     for (size_t r = 0; r < queries; ++r) {
       const size_t row = i + r;
@@ -225,15 +245,15 @@ static void run_block(const attention *a, const buffers *b, size_t batch, size_t
         allowed = row < key ? 0 : row - key + 1 < keys ? row - key + 1 : keys;
       }
       const size_t mask_at = batch * a->mask.strides[0] + head * a->mask.strides[1] + row * a->mask.strides[2] + key * a->mask.strides[3];
-      update_row(a, b->scores + r * KEY_BLOCK, keys, allowed, mask_at, first, maxima + row, sums + row, out + row * a->out.row_stride);
+      update_row(a, b->scores + r * b->block, keys, allowed, mask_at, first, maxima + row, sums + row, out + row * a->out.row_stride);
     }
     if (direct) {
       for (size_t r = 0; r < queries; ++r) {
-        add_values(b->scores + r * KEY_BLOCK, v, keys, a->v.row_stride, a->v.width, first, out + (i + r) * a->out.row_stride);
+        add_values(b->scores + r * b->block, v, keys, a->v.row_stride, a->v.width, first, out + (i + r) * a->out.row_stride);
       }
     } else {
       const fl_gemm g = {a->v.width, 1, keys, b->values, NULL, FL_ACTIVATION_NONE, !first};
-      fl_gemm_dense(&g, b->scores, KEY_BLOCK, queries, out + i * a->out.row_stride, a->out.row_stride, NULL, 0);
+      fl_gemm_dense(&g, b->scores, b->block, queries, out + i * a->out.row_stride, a->out.row_stride, NULL, 0);
     }
   }
 }
@@ -247,8 +267,8 @@ static void run(const attention *a, const buffers *b) {
         b->maxima[r] = -INFINITY;
         b->sums[r] = 0.0f;
       }
-      for (size_t key = 0; key < a->k.length; key += KEY_BLOCK) {
-        const size_t keys = a->k.length - key < KEY_BLOCK ? a->k.length - key : KEY_BLOCK;
+      for (size_t key = 0; key < a->k.length; key += b->block) {
+        const size_t keys = a->k.length - key < b->block ? a->k.length - key : b->block;
         if (a->q.length >= DIRECT_QUERIES) {
           const float *k = a->k.data + batch * a->k.batch_stride + kv * a->k.stride + key * a->k.row_stride;
           const float *v = a->v.data + batch * a->v.batch_stride + kv * a->v.stride + key * a->v.row_stride;
