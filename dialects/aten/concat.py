@@ -9,7 +9,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.numerics import cast_operands, element_of_array
+from flambeau.dialects.aten.numerics import element_of_array
 from flambeau.dialects.aten.shape import expand, permute, swapped, view
 from flambeau.dialects.aten.view import SliceTensorOp, UnsqueezeOp, normalize_dims, selected_index
 from flambeau.dialects.lazy import Array, np
@@ -474,50 +474,4 @@ class SelectScatterOp(SchemaOp):
     def numpy(x: Array, src: Array, dim: int, index: int) -> Array:
         result, source = _inserted(x, src)
         np.moveaxis(result, dim, 0)[index] = source
-        return result
-
-
-@aten("diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor")
-class DiagonalScatterOp(SchemaOp):
-    """The tensor with `src` in the place of a diagonal."""
-
-    @staticmethod
-    def infer(x: Tensor, src: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
-        return tensor(element_of(x), shape_of(x))
-
-    @staticmethod
-    def numpy(x: Array, src: Array, offset: int, dim1: int, dim2: int) -> Array:
-        result, source = _inserted(x, src)
-        first, second = normalize_dims((dim1, dim2), x.ndim)
-        plane = np.moveaxis(result, (first, second), (-2, -1))
-        places: Array = np.arange(src.shape[-1], dtype=np.int64)
-        plane[..., places + max(-offset, 0), places + max(offset, 0)] = source
-        return result
-
-
-@aten("block_diag(Tensor[] tensors) -> Tensor")
-class BlockDiagOp(SchemaOp):
-    """The tensors as blocks along the diagonal of a matrix, zero elsewhere."""
-
-    @staticmethod
-    def blocks(shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-        """The shapes as matrices. Raises ValueError."""
-        if any(len(shape) > 2 for shape in shapes):
-            raise ValueError("tensors must have at most two dimensions")
-        return [(1,) * (2 - len(shape)) + shape for shape in shapes]
-
-    @staticmethod
-    def infer(tensors: list[Tensor]) -> Tensor:
-        blocks = BlockDiagOp.blocks([shape_of(x) for x in tensors])
-        shape = (sum(block[0] for block in blocks), sum(block[1] for block in blocks))
-        return tensor(_promoted([element_of(x) for x in tensors]), shape)
-
-    @staticmethod
-    def numpy(tensors: list[Array]) -> Array:
-        parts = cast_operands(*[x.reshape(block) for x, block in zip(tensors, BlockDiagOp.blocks([x.shape for x in tensors]), strict=True)])
-        result = np.zeros((sum(part.shape[0] for part in parts), sum(part.shape[1] for part in parts)), parts[0].dtype)
-        row = column = 0
-        for part in parts:
-            result[row : row + part.shape[0], column : column + part.shape[1]] = part
-            row, column = row + part.shape[0], column + part.shape[1]
         return result

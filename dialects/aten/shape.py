@@ -449,25 +449,3 @@ class ChannelShuffleOp(SchemaOp):
         shape = shape_of(x)
         apart = ChannelShuffleOp.apart(shape, groups)
         return view(permute(view(x, apart), swapped(len(apart), 1, 2)), shape)
-
-
-@aten("diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor")
-class DiagEmbedOp(SchemaOp):
-    """A matrix in dimensions dim1 and dim2 with the operand's last dimension on its diagonal, zero elsewhere."""
-
-    @staticmethod
-    def infer(x: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
-        *batch, length = shape_of(x)
-        first, second = normalize_dims((dim1, dim2), len(batch) + 2)
-        size = length + abs(offset)
-        rest = iter(batch)
-        return tensor(element_of(x), [size if dim in (first, second) else next(rest) for dim in range(len(batch) + 2)])
-
-    @staticmethod
-    def numpy(x: Array, offset: int, dim1: int, dim2: int) -> Array:
-        first, second = normalize_dims((dim1, dim2), x.ndim + 1)
-        size = x.shape[-1] + abs(offset)
-        result = np.zeros((*x.shape[:-1], size, size), x.dtype)
-        places: Array = np.arange(x.shape[-1], dtype=np.int64)
-        result[..., places + max(-offset, 0), places + max(offset, 0)] = x
-        return np.moveaxis(result, (-2, -1), (first, second))

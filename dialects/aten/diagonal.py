@@ -1,0 +1,134 @@
+"""Tensors laid along diagonals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from flambeau.dialects.aten.comparison import EqTensorOp, WhereScalarOtherOp, WhereSelfOp
+from flambeau.dialects.aten.concat import CatOp
+from flambeau.dialects.aten.creation import ArangeStartStepOp, to_element
+from flambeau.dialects.aten.families import promote_values
+from flambeau.dialects.aten.numerics import cast_operands, cast_to, element_of_array
+from flambeau.dialects.aten.pad import ConstantPadNdOp
+from flambeau.dialects.aten.triangle import zero_of
+from flambeau.dialects.aten.view import PermuteOp, UnsqueezeOp, ViewOp, normalize_dims
+from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.row import SchemaOp, aten
+from flambeau.dialects.types import Tensor, element_of, promote_operands, shape_of, tensor
+
+
+def on_diagonal(rows: int, columns: int, offset: int) -> SSAValue:
+    """A bool matrix that holds where column - row = offset."""
+    return EqTensorOp(UnsqueezeOp(ArangeStartStepOp(offset, rows + offset), 1), ArangeStartStepOp(0, columns)).result
+
+
+def spread(x: SSAValue, rows: int, columns: int, offset: int) -> SSAValue:
+    """The last dimension of x such that, broadcast to a matrix, its elements in order stand on a diagonal."""
+    missing = (rows if offset >= 0 else columns) - shape_of(x)[-1]
+    padded = ConstantPadNdOp(x, [0, missing], zero_of(x)).result if missing else x
+    return UnsqueezeOp(padded, -1 if offset >= 0 else -2).result
+
+
+def placed(x: SSAValue, first: int, second: int) -> SSAValue:
+    """The matrices of the last two dimensions of x, moved to dimensions `first` and `second`."""
+    rank = len(shape_of(x))
+    rest = iter(range(rank - 2))
+    order = [rank - 2 if dim == first else rank - 1 if dim == second else next(rest) for dim in range(rank)]
+    return x if order == list(range(rank)) else PermuteOp(x, order).result
+
+
+@aten("diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor")
+class DiagEmbedOp(SchemaOp):
+    """A matrix in dimensions dim1 and dim2 with the operand's last dimension on its diagonal, zero elsewhere."""
+
+    @staticmethod
+    def infer(x: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
+        *batch, length = shape_of(x)
+        first, second = normalize_dims((dim1, dim2), len(batch) + 2)
+        size = length + abs(offset)
+        rest = iter(batch)
+        return tensor(element_of(x), [size if dim in (first, second) else next(rest) for dim in range(len(batch) + 2)])
+
+    @staticmethod
+    def numpy(x: Array, offset: int, dim1: int, dim2: int) -> Array:
+        first, second = normalize_dims((dim1, dim2), x.ndim + 1)
+        size = x.shape[-1] + abs(offset)
+        result = np.zeros((*x.shape[:-1], size, size), x.dtype)
+        places: Array = np.arange(x.shape[-1], dtype=np.int64)
+        result[..., places + max(-offset, 0), places + max(offset, 0)] = x
+        return np.moveaxis(result, (-2, -1), (first, second))
+
+    @staticmethod
+    def decompose(x: SSAValue, offset: int, dim1: int, dim2: int) -> SSAValue:
+        size = shape_of(x)[-1] + abs(offset)
+        matrix = WhereScalarOtherOp(on_diagonal(size, size, offset), spread(x, size, size, offset), zero_of(x))
+        return placed(matrix.result, *normalize_dims((dim1, dim2), len(shape_of(x)) + 1))
+
+
+@aten("diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor")
+class DiagonalScatterOp(SchemaOp):
+    """The tensor with `src` in the place of a diagonal."""
+
+    @staticmethod
+    def infer(x: Tensor, src: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
+        return tensor(element_of(x), shape_of(x))
+
+    @staticmethod
+    def numpy(x: Array, src: Array, offset: int, dim1: int, dim2: int) -> Array:
+        result, source = x.copy(), cast_to(src, element_of_array(x))
+        first, second = normalize_dims((dim1, dim2), x.ndim)
+        plane = np.moveaxis(result, (first, second), (-2, -1))
+        places: Array = np.arange(src.shape[-1], dtype=np.int64)
+        plane[..., places + max(-offset, 0), places + max(offset, 0)] = source
+        return result
+
+    @staticmethod
+    def decompose(x: SSAValue, src: SSAValue, offset: int, dim1: int, dim2: int) -> SSAValue:
+        shape = shape_of(x)
+        first, second = normalize_dims((dim1, dim2), len(shape))
+        rows, columns = shape[first], shape[second]
+        source = placed(spread(to_element(src, element_of(x)), rows, columns, offset), first, second)
+        mask = ViewOp(on_diagonal(rows, columns, offset), [1] * (len(shape) - 2) + [rows, columns]).result
+        return WhereSelfOp(placed(mask, first, second), source, x).result
+
+
+@aten("block_diag(Tensor[] tensors) -> Tensor")
+class BlockDiagOp(SchemaOp):
+    """The tensors as blocks along the diagonal of a matrix, zero elsewhere."""
+
+    @staticmethod
+    def blocks(shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """The shapes as matrices. Raises ValueError."""
+        if any(len(shape) > 2 for shape in shapes):
+            raise ValueError("tensors must have at most two dimensions")
+        return [(1,) * (2 - len(shape)) + shape for shape in shapes]
+
+    @staticmethod
+    def infer(tensors: list[Tensor]) -> Tensor:
+        blocks = BlockDiagOp.blocks([shape_of(x) for x in tensors])
+        shape = (sum(block[0] for block in blocks), sum(block[1] for block in blocks))
+        return tensor(promote_operands(*tensors), shape)
+
+    @staticmethod
+    def numpy(tensors: list[Array]) -> Array:
+        parts = cast_operands(*[x.reshape(block) for x, block in zip(tensors, BlockDiagOp.blocks([x.shape for x in tensors]), strict=True)])
+        result = np.zeros((sum(part.shape[0] for part in parts), sum(part.shape[1] for part in parts)), parts[0].dtype)
+        row = column = 0
+        for part in parts:
+            result[row : row + part.shape[0], column : column + part.shape[1]] = part
+            row, column = row + part.shape[0], column + part.shape[1]
+        return result
+
+    @staticmethod
+    def decompose(tensors: list[SSAValue]) -> SSAValue:
+        blocks = BlockDiagOp.blocks([shape_of(x) for x in tensors])
+        element = promote_values(*tensors)
+        total, column = sum(block[1] for block in blocks), 0
+        rows: list[SSAValue] = []
+        for x, block in zip(tensors, blocks, strict=True):
+            part = to_element(x if shape_of(x) == block else ViewOp(x, block).result, element)
+            rows.append(ConstantPadNdOp(part, [column, total - column - block[1]], zero_of(part)).result)
+            column += block[1]
+        return CatOp(rows, 0).result
