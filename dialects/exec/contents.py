@@ -24,6 +24,9 @@ Span: TypeAlias = tuple[int, int]
 Place: TypeAlias = tuple[int, int]
 """Arena and byte offset. Arenas below 1 are not real: each stands for the memory of one constant or of one slot without a place."""
 
+Role: TypeAlias = tuple[Place, int]
+"""Where a slot lies, and the number of the content that it is."""
+
 ALIASING = "executorch_prim::et_view.default"
 """The kernel whose result has the storage of its first argument."""
 
@@ -140,12 +143,12 @@ class _State:
     Attributes:
         owners: by arena.
         whole: the spans of each slot that hold its content, counted from its start; absent for none.
-        moved: the places that a slot may have, where they are not those it was declared with.
+        moved: the places that a slot may have, and the content it then is, where they are not those it was declared with.
     """
 
     owners: dict[int, _Owners] = field(default_factory=dict[int, _Owners])
     whole: dict[int, tuple[Span, ...]] = field(default_factory=dict[int, tuple[Span, ...]])
-    moved: dict[int, frozenset[Place]] = field(default_factory=dict[int, frozenset[Place]])
+    moved: dict[int, frozenset[Role]] = field(default_factory=dict[int, frozenset[Role]])
 
     def copy(self) -> "_State":
         return _State({arena: owners.copy() for arena, owners in self.owners.items()}, dict(self.whole), dict(self.moved))
@@ -283,7 +286,7 @@ class ContentAnalysis:
             if spans := _common(left.whole[slot], right.whole[slot]):
                 result.whole[slot] = spans
         for slot in left.moved.keys() | right.moved.keys():
-            result.moved[slot] = self._where(slot, left) | self._where(slot, right)
+            result.moved[slot] = self._roles(slot, left) | self._roles(slot, right)
         for arena in left.owners.keys() | right.owners.keys():
             result.owners[arena] = left.owners.get(arena, _Owners()).joined(right.owners.get(arena, _Owners()))
         return result
@@ -329,8 +332,11 @@ class ContentAnalysis:
         for slot in dict.fromkeys(kept):
             self._read(len(self.instructions), self.index[slot], state)
 
+    def _roles(self, slot: int, state: _State) -> frozenset[Role]:
+        return state.moved.get(slot) or frozenset(((self.places[slot], self.contents[slot]),))
+
     def _where(self, slot: int, state: _State) -> frozenset[Place]:
-        return state.moved.get(slot) or frozenset((self.places[slot],))
+        return frozenset(place for place, _ in self._roles(slot, state))
 
     def _is_whole(self, slot: int, state: _State) -> bool:
         return not self.sizes[slot] or state.whole.get(slot) == ((0, self.sizes[slot]),)
@@ -401,11 +407,11 @@ class ContentAnalysis:
         return False
 
     def _write(self, position: int, slot: int, state: _State) -> None:
-        size, content = self.sizes[slot], self.contents[slot]
+        size = self.sizes[slot]
         if not size:
             return
-        places = self._where(slot, state)
-        for arena, offset in places:
+        roles = self._roles(slot, state)
+        for (arena, offset), content in roles:
             owners = state.owners.setdefault(arena, _Owners())
             end = offset + size
             before: set[int] = set()
@@ -416,17 +422,20 @@ class ContentAnalysis:
                         if member not in state.moved:
                             self._break(member, self.places[member], arena, low, high, position, slot, state)
             for holder, held in list(state.moved.items()):
-                if holder != slot:
-                    for place in held:
+                for place, other in held:
+                    if holder != slot and other != content:
                         self._break(holder, place, arena, offset, end, position, slot, state)
-            owners.assign(offset, end, frozenset((content,)) if len(places) == 1 else frozenset(before | {content}))
-            if slot not in state.moved:
-                for member in self.members[content]:
-                    if member not in state.moved:
-                        start = self.places[member][1]
-                        low, high = max(offset - start, 0), min(end - start, self.sizes[member])
-                        if low < high:
-                            state.whole[member] = _added(state.whole.get(member, ()), low, high)
+            if len(roles) > 1:
+                # Perhaps it is not here that it writes.
+                owners.assign(offset, end, frozenset(before | {content}))
+                continue
+            owners.assign(offset, end, frozenset((content,)))
+            for member in self.members[content]:
+                if member not in state.moved and self.places[member][0] == arena:
+                    start = self.places[member][1]
+                    low, high = max(offset - start, 0), min(end - start, self.sizes[member])
+                    if low < high:
+                        state.whole[member] = _added(state.whole.get(member, ()), low, high)
         state.whole[slot] = ((0, size),)
 
     def _break(self, slot: int, place: Place, arena: int, low: int, high: int, position: int, through: int, state: _State) -> None:
@@ -441,7 +450,7 @@ class ContentAnalysis:
 
     def _alias(self, source: int, target: int, state: _State) -> None:
         """`target` takes the storage of `source`, and with it what that holds."""
-        state.moved[target] = self._where(source, state)
+        state.moved[target] = self._roles(source, state)
         if self._is_whole(source, state):
             state.whole[target] = ((0, self.sizes[target]),)
         else:
