@@ -13,7 +13,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from flambeau.dialects.aten.attention import ScaledDotProductAttentionOp
 from flambeau.dialects.aten.convolution import ConvolutionOp
-from flambeau.dialects.aten.matmul import LinearOp
+from flambeau.dialects.aten.matmul import AddmmOp, LinearOp, MmOp
 from flambeau.dialects.aten.norm import LayerNormOp, RmsNormOp
 from flambeau.dialects.edge.dim_order import ToDimOrderCopyOp
 from flambeau.dialects.edge.layout import layout_of, with_dim_order
@@ -35,24 +35,58 @@ def _plain(*values: SSAValue | None) -> bool:
     return all(element_of(v) == f32 and layout_of(v) is None and DYNAMIC_INDEX not in shape_of(v) for v in present)
 
 
+_PRODUCTS = (LinearOp, AddmmOp, MmOp)
+
+
+def _linear_parts(op: Operation) -> tuple[SSAValue, SSAValue, SSAValue | None, bool] | None:
+    """Input, weight, bias, and whether the weight is [inputs, outputs], of a product that is a linear layer."""
+    match op:
+        case LinearOp():
+            x, weight, bias = op.arguments()
+            return x, weight, bias, False
+        case MmOp():
+            x, weight = op.arguments()
+            return x, weight, None, True
+        case AddmmOp():
+            bias, x, weight, beta, alpha = op.arguments()
+            return (x, weight, bias, True) if beta == alpha == 1 and shape_of(bias) == shape_of(weight)[1:] else None
+        case _:
+            return None
+
+
 @dataclass(frozen=True)
 class LinearPattern(Pattern):
-    """edge.linear with a constant weight: the weight packed in panels."""
+    """edge.linear, mm or addmm with a constant weight: the weight packed in panels.
+
+    A weight that something else reads as it is (an embedding that is also the last layer) is not stored a second time.
+    """
 
     constants: ModuleConstants
-    roots = (LinearOp,)
+    roots = _PRODUCTS
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op` at the edge level."""
-        assert isinstance(op, LinearOp)
-        x, weight, bias = op.arguments()
-        array = self.constants.array(weight)
-        if op.level() != "edge" or array is None or not _plain(x, weight, bias) or array.size == 0:
+        assert isinstance(op, LinearOp | AddmmOp | MmOp)
+        parts = _linear_parts(op)
+        if op.level() != "edge" or parts is None:
             return
-        packed = pack_linear_weight(array)
+        x, weight, bias, transposed = parts
+        array = self.constants.array(weight)
+        if array is None or not _plain(x, weight, bias) or array.size == 0 or self._is_shared(weight):
+            return
+        columns = array.T if transposed else array
+        packed = pack_linear_weight(columns)
         load = self.constants.add(f"{self.constants.name(weight)}.packed", packed, tensor(f32, packed.shape))
-        fused = FusedLinearOp(x, load.results[0], bias, None, array.shape[0])
+        fused = FusedLinearOp(x, load.results[0], bias, None, columns.shape[0])
         replace_with_values(op, [fused.result], rewriter)
+
+    @staticmethod
+    def _is_shared(weight: SSAValue) -> bool:
+        for use in weight.uses:
+            parts = _linear_parts(use.operation)
+            if parts is None or parts[1] is not weight:
+                return True
+        return False
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,25 @@ func.func @others(%q: tensor<1x2x3x4xf32>, %y: tensor<2x4xf32>) -> (tensor<1x2x3
   func.return %0, %1 : tensor<1x2x3x4xf32>, tensor<2x4xf32>
 }
 
+// Products with a constant are linear layers; a weight that something else reads too is not stored twice.
+// CHECK-LABEL: func.func @products
+// CHECK:         fused.linear(%y, %{{.*}}, %b, none) {out_features = 3}
+// CHECK:         fused.linear(%y, %{{.*}}, none, none) {out_features = 3}
+// CHECK-LABEL: func.func @shared
+// CHECK:         edge.linear(%x, %w, none)
+func.func @products(%y: tensor<2x4xf32>, %b: tensor<3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>) {
+  %w = ml_program.global_load_const @w : tensor<4x3xf32>
+  %0 = edge.addmm(%b, %y, %w) : (tensor<3xf32>, tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
+  %1 = edge.mm(%y, %w) : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
+  func.return %0, %1 : tensor<2x3xf32>, tensor<2x3xf32>
+}
+func.func @shared(%i: tensor<2xi64>) -> tensor<2x4xf32> {
+  %w = ml_program.global_load_const @w : tensor<4x3xf32>
+  %x = edge.embedding(%w, %i) : (tensor<4x3xf32>, tensor<2xi64>) -> tensor<2x3xf32>
+  %0 = edge.linear(%x, %w, none) : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<2x4xf32>
+  func.return %0 : tensor<2x4xf32>
+}
+
 // Weights that are no constants, and other dtypes, stay.
 // CHECK-LABEL: func.func @stays
 // CHECK-NEXT:    edge.linear(%x, %w, none)
