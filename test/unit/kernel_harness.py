@@ -235,7 +235,7 @@ class Frame:
         if isinstance(value, str):
             text = value.encode()
             return self.value(STRING, string=CString(text, len(text)))
-        if "Tensor?" in type_text and "[" in type_text:
+        if type_text.startswith("Tensor?[]"):
             return self.list_of(OPTIONAL_TENSOR_LIST, [None if item is None else self.argument(item) for item in value])
         if "Tensor" in type_text:
             return self.list_of(TENSOR_LIST, [self.argument(item) for item in value])
@@ -266,11 +266,17 @@ def schema_of(name: str) -> Any:
 
 
 def type_of(argument: Any) -> str:
-    """The schema's type of an argument: Tensor, Tensor?, Tensor?[], int[], float, Scalar, …"""
-    text = str(argument.type)
-    for long, short in (("Optional[Tensor]", "Tensor?"), ("List[", "["), ("Optional[", "?["), ("number", "Scalar")):
-        text = text.replace(long, short)
-    return text
+    """The schema's type of an argument: Tensor, Tensor?, Tensor?[], int[], int[]?, float, Scalar, …"""
+
+    def text(kind: Any) -> str:
+        name: str = kind.kind()
+        if name == "OptionalType":
+            return text(kind.getElementType()) + "?"
+        if name == "ListType":
+            return text(kind.getElementType()) + "[]"
+        return {"TensorType": "Tensor", "NumberType": "Scalar", "StringType": "str"}.get(name, str(kind))
+
+    return text(argument.type)
 
 
 def run(name: str, *args: Any, outs: Sequence[Out], in_place: bool = False, over: int | None = None) -> list[torch.Tensor]:
@@ -311,7 +317,7 @@ def run(name: str, *args: Any, outs: Sequence[Out], in_place: bool = False, over
         given = list(args)
         for argument in arguments:
             if argument.is_out:
-                if type_of(argument).startswith("["):
+                if type_of(argument) == "Tensor[]":
                     out_list = True
                     values.append(frame.list_of(TENSOR_LIST, [make_out(out) for out in remaining]))
                 else:
