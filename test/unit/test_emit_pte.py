@@ -1,4 +1,6 @@
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.dialects.exec.method import MethodOp
@@ -6,7 +8,7 @@ from flambeau.dialects.exec.slots import ReuseOp, StateOp, ViewOp
 from flambeau.dialects.ml_program import BlobError
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import parse_module, print_module
-from flambeau.dialects.verify import verify_module
+from flambeau.dialects.verify import VerificationError, verify_module
 from flambeau.passes.verify_plan import check_method
 from flambeau.runtime import pte
 from flambeau.runtime.emit import EmitError, emit_pte, metadata, read_pte
@@ -90,6 +92,9 @@ def program_module() -> tuple[ModuleOp, FlambeauContext]:
 
 def written(module: ModuleOp, context: FlambeauContext) -> bytes:
     return b"".join(emit_pte(module, context))
+
+
+FILE = written(*program_module())
 
 
 def test_reading_and_writing_again_gives_the_same_bytes() -> None:
@@ -314,3 +319,25 @@ def test_damaged_metadata_is_refused(content: bytes) -> None:
 def test_a_scalar_that_may_grow_is_fixed() -> None:
     file = plan_with(pte.Tensor(pte.ScalarType.FLOAT, (), (), shape_dynamism=pte.TensorShapeDynamism.DYNAMIC_BOUND))
     assert "exec.tensor : tensor<f32>" in print_module(read_pte(file, FlambeauContext()))
+
+
+@settings(max_examples=400, deadline=None, derandomize=True)
+@given(st.data())
+def test_damaged_programs_are_refused_or_become_ir(data: st.DataObject) -> None:
+    damaged = bytearray(FILE)
+    for _ in range(data.draw(st.integers(1, 3))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    context = FlambeauContext()
+    try:
+        module = read_pte(bytes(damaged), context)
+        verify_module(module)
+        file = written(module, context)
+    except (pte.PteError, VerificationError, EmitError) as error:
+        assert "\n" not in str(error)
+        return
+    # What is accepted says the same as IR; its plan may be wrong, but looking at it ends.
+    for method in module.body.block.ops:
+        if isinstance(method, MethodOp):
+            check_method(method)
+    fresh = FlambeauContext()
+    assert written(read_pte(file, fresh), fresh) == file
