@@ -24,8 +24,13 @@ static uint32_t draw(uint32_t below) {
 static void damage(uint8_t *file, size_t *size) {
   static const uint32_t numbers[] = {0, 1, 2, 4, 7, 8, 16, 64, 255, 0x7f, 0x80, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, 0xfffffffe};
   const uint32_t times = 1 + draw(3);
+  /* Weights can hardly be wrong: mostly, the part that describes the program is damaged. */
+  uint64_t described = *size;
+  if (*size >= 40 && memcmp(file + 8, "eh00", 4) == 0) {
+    memcpy(&described, file + 16, sizeof described); /* the header's size of the program without its segments */
+  }
   for (uint32_t i = 0; i < times; ++i) {
-    const uint32_t at = draw((uint32_t)*size);
+    const uint32_t at = draw((uint32_t)(draw(16) == 0 || described > *size ? *size : described));
     const uint32_t word = at / 4 * 4;
     uint32_t value = 0;
     switch (draw(8)) {
@@ -110,7 +115,8 @@ static void set_inputs(loaded *l, void **blocks, uint32_t count) {
     value.tag = slot.tag;
     if (slot.tag == FL_TENSOR && blocks[i] == NULL && slot.bytes < MEMORY_LIMIT) {
       blocks[i] = exact(slot.bytes);
-      memset(blocks[i], (int)(i + 1), slot.bytes);
+      /* Floats of about 0.75, and integers that are an index into anything. */
+      memset(blocks[i], slot.dtype >= FL_FLOAT16 && slot.dtype <= FL_FLOAT64 ? 0x3f : 0, slot.bytes);
     }
     if (slot.tag == FL_TENSOR) {
       int32_t sizes[FL_MAX_RANK];
