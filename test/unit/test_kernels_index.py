@@ -85,6 +85,23 @@ def test_gather_and_scatter() -> None:
     check("aten::gather.out", scalar, scalar, 0, torch.tensor(0))
 
 
+@pytest.mark.parametrize("reduce", ["sum", "mean", "prod", "amax", "amin"])
+def test_scatter_with_a_reduction(reduce: str) -> None:
+    for dtype in (torch.float32, torch.float64, torch.int64, torch.uint8, torch.int16):
+        for x in layouts(sample((4, 5, 6), dtype)):
+            for dim in (0, 1, -1):
+                index = indices((3, 4, 5), 4)
+                source = sample((4, 5, 6), dtype, 1)
+                for include_self in (True, False):
+                    expected = torch.scatter_reduce(x, dim, index, source, reduce, include_self=include_self).contiguous()
+                    check("aten::scatter_reduce.two_out", expected, x, dim, index, source, reduce, include_self)
+    nan = torch.tensor([float("nan"), 1.0])
+    expected = torch.scatter_reduce(torch.zeros(2), 0, torch.tensor([0, 0]), nan, reduce)
+    check("aten::scatter_reduce.two_out", expected, torch.zeros(2), 0, torch.tensor([0, 0]), nan, reduce)
+    with pytest.raises(KernelError, match="amax"):
+        run("aten::scatter_reduce.two_out", nan, 0, torch.tensor([0]), nan, "median", outs=[Out((2,), torch.float32)])
+
+
 INDEXINGS: list[list[Any]] = [
     [indices((3,), 4)],
     [None, indices((2, 3), 5, low=-5)],

@@ -1,0 +1,70 @@
+/* What gathers and scatters share: a tensor of indices into one dimension, each for one element. */
+#ifndef FLAMBEAU_KERNELS_INDEXED_H
+#define FLAMBEAU_KERNELS_INDEXED_H
+
+#include "loops.h"
+
+static inline fl_status fl_check_index_type(fl_context *context, const fl_tensor *index) {
+  FL_CHECK(context, index->dtype == FL_INT64 || index->dtype == FL_INT32, "the indices must be of int64 or int32");
+  return FL_OK;
+}
+
+/* Fails unless every index lies in [low, size). */
+static inline fl_status fl_check_indices(fl_context *context, const fl_tensor *index, int64_t low, int64_t size) {
+  FL_TRY(fl_check_index_type(context, index));
+  const size_t n = fl_numel(index);
+  const size_t element = fl_dtype_size(index->dtype);
+  for (size_t i = 0; i < n; ++i) { /* the order does not matter, so the storage is read as it lies */
+    const int64_t at = fl_index_at((const char *)index->data + i * element, index->dtype);
+    FL_CHECK(context, at >= low && at < size, "an index is out of range");
+  }
+  return FL_OK;
+}
+
+/* Index tensors of gather and scatter: as many dimensions as self and none larger, but for the one they index. */
+static inline fl_status fl_check_index_shape(fl_context *context, const fl_tensor *index, const fl_tensor *self, uint8_t axis) {
+  const uint8_t index_rank = index->rank > 0 ? index->rank : 1;
+  const uint8_t self_rank = self->rank > 0 ? self->rank : 1;
+  FL_CHECK(context, index_rank == self_rank, "the indices must have as many dimensions as the input");
+  for (uint8_t d = 0; d < index->rank && d < self->rank; ++d) {
+    FL_CHECK(context, d == axis || index->sizes[d] <= self->sizes[d], "the indices must not be larger than the input");
+  }
+  return FL_OK;
+}
+
+/* The view with at least one dimension. */
+static inline fl_view fl_view_at_least_1d(const fl_tensor *tensor) {
+  fl_view view = fl_view_of(tensor);
+  if (view.rank == 0) {
+    view.rank = 1;
+    view.sizes[0] = 1;
+    view.strides[0] = view.element;
+  }
+  return view;
+}
+
+/* What to do with the element of `indexed` that an index names and the element of `aligned` at the index's own place. */
+typedef void (*fl_visit_fn)(char *indexed, char *aligned, int8_t dtype);
+
+static void fl_visit_indices(const fl_view *index, int8_t index_dtype, const fl_view *indexed, const fl_view *aligned, uint8_t axis, fl_visit_fn visit,
+                          int8_t dtype) {
+  size_t position[FL_MAX_DIMS] = {0};
+  fl_nest nest = {.rank = index->rank, .operands = 3};
+  char *at[3] = {index->data, indexed->data, aligned->data};
+  for (uint8_t d = 0; d < index->rank; ++d) {
+    nest.sizes[d] = (size_t)index->sizes[d];
+    nest.strides[0][d] = index->strides[d];
+    nest.strides[1][d] = d == axis ? 0 : indexed->strides[d];
+    nest.strides[2][d] = aligned->strides[d];
+  }
+  do {
+    visit(at[1] + fl_index_at(at[0], index_dtype) * indexed->strides[axis], at[2], dtype);
+  } while (fl_nest_next(&nest, 0, position, at));
+}
+
+/* The function for elements of this size, out of those for 1, 2, 4 and 8 bytes. */
+static inline fl_visit_fn fl_visit_by_size(size_t element, const fl_visit_fn *functions) {
+  return functions[element == 1 ? 0 : element == 2 ? 1 : element == 4 ? 2 : 3];
+}
+
+#endif

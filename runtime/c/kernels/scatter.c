@@ -1,0 +1,264 @@
+/* Elements placed by one tensor of indices. Every index is checked before anything is written; of several sources for one place the last one
+ * in logical order stays. */
+#include <math.h>
+
+#include "indexed.h"
+
+#define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
+#include "scatter.def"
+#undef FL_KERNEL
+
+size_t fl_scatter_reduce_scratch(fl_value *const *args, size_t count);
+
+#define PUT(T)                                                      \
+  static void put_##T(char *indexed, char *aligned, int8_t dtype) { \
+    (void)dtype;                                                     \
+    memcpy(indexed, aligned, sizeof(T));                             \
+  }
+PUT(uint8_t)
+PUT(uint16_t)
+PUT(uint32_t)
+PUT(uint64_t)
+
+/* out = self, after all checks of a scatter. */
+static fl_status start_scatter(fl_context *context, const fl_tensor *self, int64_t dim, const fl_tensor *index, fl_tensor *out, uint8_t *axis) {
+  FL_TRY(fl_wrap_dim(context, dim, self->rank, axis));
+  if (fl_numel(index) > 0) {
+    FL_TRY(fl_check_index_shape(context, index, self, *axis));
+  }
+  FL_TRY(fl_check_indices(context, index, 0, self->rank > 0 ? self->sizes[*axis] : 1));
+  const fl_view from = fl_view_of(self);
+  return fl_copy_out(context, out, &from, self->dtype);
+}
+
+static fl_status check_source(fl_context *context, const fl_tensor *src, const fl_tensor *index, const fl_tensor *self) {
+  FL_CHECK(context, src->dtype == self->dtype, "the source must have self's type");
+  if (fl_numel(index) == 0) {
+    return FL_OK;
+  }
+  FL_CHECK(context, (src->rank > 0 ? src->rank : 1) == (index->rank > 0 ? index->rank : 1), "the source must have as many dimensions as the indices");
+  for (uint8_t d = 0; d < index->rank; ++d) {
+    FL_CHECK(context, index->sizes[d] <= (src->rank > 0 ? src->sizes[d] : 1), "the source must be as large as the indices");
+  }
+  return FL_OK;
+}
+
+fl_status fl_scatter_src_out(fl_context *context, fl_value *const *args, size_t count) {
+  static const fl_visit_fn puts[] = {put_uint8_t, put_uint16_t, put_uint32_t, put_uint64_t};
+  FL_TENSOR_ARGUMENT(self, 0);
+  FL_INT_ARGUMENT(dim, 1);
+  FL_TENSOR_ARGUMENT(index, 2);
+  FL_TENSOR_ARGUMENT(src, 3);
+  FL_TENSOR_ARGUMENT(out, 4);
+  uint8_t axis;
+  (void)count;
+  FL_TRY(check_source(context, src, index, self));
+  FL_TRY(start_scatter(context, self, dim, index, out, &axis));
+  if (fl_numel(index) > 0) {
+    const fl_view indices = fl_view_at_least_1d(index);
+    const fl_view from = fl_view_at_least_1d(src);
+    const fl_view to = fl_view_at_least_1d(out);
+    fl_visit_indices(&indices, index->dtype, &to, &from, axis, fl_visit_by_size(to.element, puts), self->dtype);
+  }
+  return FL_OK;
+}
+
+fl_status fl_scatter_value_out(fl_context *context, fl_value *const *args, size_t count) {
+  static const fl_visit_fn puts[] = {put_uint8_t, put_uint16_t, put_uint32_t, put_uint64_t};
+  FL_TENSOR_ARGUMENT(self, 0);
+  FL_INT_ARGUMENT(dim, 1);
+  FL_TENSOR_ARGUMENT(index, 2);
+  FL_TENSOR_ARGUMENT(out, 4);
+  _Alignas(8) char element[8];
+  uint8_t axis;
+  (void)count;
+  FL_CHECK(context, fl_scalar_element(args[3], self->dtype, element), "the value must be a number");
+  FL_TRY(start_scatter(context, self, dim, index, out, &axis));
+  if (fl_numel(index) > 0) {
+    const fl_view indices = fl_view_at_least_1d(index);
+    const fl_view to = fl_view_at_least_1d(out);
+    fl_view from = indices;
+    from.data = element;
+    memset(from.strides, 0, sizeof from.strides);
+    fl_visit_indices(&indices, index->dtype, &to, &from, axis, fl_visit_by_size(to.element, puts), self->dtype);
+  }
+  return FL_OK;
+}
+
+/* ---- combined with what is there ---- */
+
+typedef union number {
+  float f32;
+  double f64;
+  int64_t i64;
+} number;
+
+/* Combines two elements in their computing type. */
+#define COMBINE(name, f32_expression, f64_expression, i64_expression)            \
+  static void name(char *indexed, char *aligned, int8_t dtype) {                 \
+    number a;                                                                    \
+    number b;                                                                    \
+    const fl_compute type = fl_compute_of(dtype);                                \
+    const fl_convert_fn widen = fl_widen(dtype, type);                           \
+    const fl_convert_fn narrow = fl_narrow(type, dtype);                         \
+    const size_t element = fl_dtype_size(dtype);                                 \
+    if (widen != NULL) {                                                         \
+      widen(1, &a, indexed);                                                     \
+      widen(1, &b, aligned);                                                     \
+    } else {                                                                     \
+      memcpy(&a, indexed, element);                                              \
+      memcpy(&b, aligned, element);                                              \
+    }                                                                            \
+    if (type == FL_COMPUTE_F32) {                                                \
+      const float x = a.f32;                                                     \
+      const float y = b.f32;                                                     \
+      a.f32 = (f32_expression);                                                  \
+    } else if (type == FL_COMPUTE_F64) {                                         \
+      const double x = a.f64;                                                    \
+      const double y = b.f64;                                                    \
+      a.f64 = (f64_expression);                                                  \
+    } else {                                                                     \
+      const int64_t x = a.i64;                                                   \
+      const int64_t y = b.i64;                                                   \
+      a.i64 = (i64_expression);                                                  \
+    }                                                                            \
+    if (narrow != NULL) {                                                        \
+      narrow(1, indexed, &a);                                                    \
+    } else {                                                                     \
+      memcpy(indexed, &a, element);                                              \
+    }                                                                            \
+  }
+
+static int64_t floor_divide(int64_t x, int64_t y) { return x / y - (x % y != 0 && x < 0); }
+
+COMBINE(add, x + y, x + y, (int64_t)((uint64_t)x + (uint64_t)y))
+COMBINE(multiply, x *y, x *y, (int64_t)((uint64_t)x * (uint64_t)y))
+COMBINE(largest, x > y || x != x ? x : y, x > y || x != x ? x : y, x > y ? x : y)
+COMBINE(smallest, x < y || x != x ? x : y, x < y || x != x ? x : y, x < y ? x : y)
+/* By a count, which is positive and of the element's own type. */
+COMBINE(divide, x / y, x / y, floor_divide(x, y))
+
+fl_status fl_scatter_add_out(fl_context *context, fl_value *const *args, size_t count) {
+  FL_TENSOR_ARGUMENT(self, 0);
+  FL_INT_ARGUMENT(dim, 1);
+  FL_TENSOR_ARGUMENT(index, 2);
+  FL_TENSOR_ARGUMENT(src, 3);
+  FL_TENSOR_ARGUMENT(out, 4);
+  uint8_t axis;
+  (void)count;
+  FL_TRY(check_source(context, src, index, self));
+  FL_TRY(start_scatter(context, self, dim, index, out, &axis));
+  if (fl_numel(index) > 0) {
+    const fl_view indices = fl_view_at_least_1d(index);
+    const fl_view from = fl_view_at_least_1d(src);
+    const fl_view to = fl_view_at_least_1d(out);
+    fl_visit_indices(&indices, index->dtype, &to, &from, axis, add, self->dtype);
+  }
+  return FL_OK;
+}
+
+typedef struct reduction {
+  const char *name;
+  fl_visit_fn combine;
+  double start; /* where the element itself does not count */
+} reduction;
+
+/* The smallest (largest) number of an integer type as an element. */
+static void integer_limit(int8_t dtype, int smallest_one, void *element) {
+  const unsigned bits = (unsigned)(8 * fl_dtype_size(dtype));
+  const int has_sign = dtype >= FL_INT8 && dtype <= FL_INT64;
+  const uint64_t sign = has_sign ? (uint64_t)1 << (bits - 1) : 0;
+  const uint64_t all = bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
+  const fl_value value = {.as = {.integer = (int64_t)(smallest_one ? sign : all ^ sign)}, .tag = FL_INT};
+  (void)fl_scalar_element(&value, dtype, element);
+}
+
+/* Counts for each element of the output, which a mean needs. */
+size_t fl_scatter_reduce_scratch(fl_value *const *args, size_t count) {
+  const fl_tensor *self = fl_get_tensor(args[0]);
+  (void)count;
+  return self != NULL ? fl_numel(self) * sizeof(int64_t) : 0;
+}
+
+/* Divides every element of a contiguous run that was hit by its count. */
+static void divide_by_counts(fl_tensor *out, const int64_t *counts) {
+  const size_t element = fl_dtype_size(out->dtype);
+  const size_t n = fl_numel(out);
+  for (size_t i = 0; i < n; ++i) {
+    if (counts[i] > 1) {
+      _Alignas(8) char divisor[8];
+      const fl_value value = {.as = {.integer = counts[i]}, .tag = FL_INT};
+      (void)fl_scalar_element(&value, out->dtype, divisor);
+      divide((char *)out->data + i * element, divisor, out->dtype);
+    }
+  }
+}
+
+fl_status fl_scatter_reduce_out(fl_context *context, fl_value *const *args, size_t count) {
+  static const reduction reductions[] = {{"sum", add, 0.0},
+                                         {"mean", add, 0.0},
+                                         {"prod", multiply, 1.0},
+                                         {"amax", largest, -INFINITY},
+                                         {"amin", smallest, INFINITY}};
+  static const fl_visit_fn puts[] = {put_uint8_t, put_uint16_t, put_uint32_t, put_uint64_t};
+  FL_TENSOR_ARGUMENT(self, 0);
+  FL_INT_ARGUMENT(dim, 1);
+  FL_TENSOR_ARGUMENT(index, 2);
+  FL_TENSOR_ARGUMENT(src, 3);
+  FL_INT_ARGUMENT(include_self, 5);
+  FL_TENSOR_ARGUMENT(out, 6);
+  const reduction *chosen = NULL;
+  uint8_t axis;
+  (void)count;
+  FL_CHECK(context, args[4]->tag == FL_STRING, "the reduction must be a string");
+  for (size_t i = 0; i < sizeof reductions / sizeof *reductions; ++i) {
+    chosen = strcmp(args[4]->as.string.data, reductions[i].name) == 0 ? &reductions[i] : chosen;
+  }
+  FL_CHECK(context, chosen != NULL, "the reduction must be sum, mean, prod, amax or amin");
+  const int is_mean = strcmp(chosen->name, "mean") == 0;
+  FL_TRY(check_source(context, src, index, self));
+  FL_CHECK(context, self->dtype != FL_BOOL && self->dtype != FL_UINT64, "the reduction is not defined on this type");
+  if (is_mean && (context->scratch == NULL || context->scratch_size < fl_numel(self) * sizeof(int64_t))) {
+    return FL_FAIL(context, fl_numel(self) > 0 ? FL_OUT_OF_MEMORY : FL_INVALID_ARGUMENT, "the scratch memory is too small for the counts");
+  }
+  FL_TRY(start_scatter(context, self, dim, index, out, &axis));
+  if (fl_numel(index) == 0) {
+    return FL_OK;
+  }
+  const fl_view indices = fl_view_at_least_1d(index);
+  const fl_view from = fl_view_at_least_1d(src);
+  const fl_view to = fl_view_at_least_1d(out);
+  if (!include_self) {
+    _Alignas(8) char element[8];
+    const fl_value start = {.as = {.real = chosen->start}, .tag = FL_DOUBLE};
+    fl_view source = indices;
+    (void)fl_scalar_element(&start, self->dtype, element);
+    if (!fl_is_float(self->dtype) && (chosen->combine == largest || chosen->combine == smallest)) {
+      integer_limit(self->dtype, chosen->combine == largest, element);
+    }
+    source.data = element;
+    memset(source.strides, 0, sizeof source.strides);
+    fl_visit_indices(&indices, index->dtype, &to, &source, axis, fl_visit_by_size(to.element, puts), self->dtype);
+  }
+  fl_visit_indices(&indices, index->dtype, &to, &from, axis, chosen->combine, self->dtype);
+  if (is_mean) {
+    /* The counts lie as the output does. */
+    int64_t *counts = context->scratch;
+    const size_t n = fl_numel(out);
+    int64_t one = 1;
+    fl_view counted = to;
+    fl_view ones = indices;
+    for (size_t i = 0; i < n; ++i) {
+      counts[i] = include_self ? 1 : 0;
+    }
+    counted.data = (char *)counts;
+    ones.data = (char *)&one;
+    memset(ones.strides, 0, sizeof ones.strides);
+    for (uint8_t d = 0; d < counted.rank; ++d) {
+      counted.strides[d] = counted.strides[d] / (int64_t)to.element * (int64_t)sizeof(int64_t);
+    }
+    fl_visit_indices(&indices, index->dtype, &counted, &ones, axis, add, FL_INT64);
+    divide_by_counts(out, counts);
+  }
+  return FL_OK;
+}
