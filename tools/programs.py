@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import read_module
 from flambeau.runtime.emit import read_pte
+from flambeau.runtime.pte import PteError
 from flambeau.tools.compiler import Compilation, stage_of
 
 if TYPE_CHECKING:
@@ -25,12 +26,15 @@ class EngineError(ValueError):
 
 
 def read_program(path: Path, context: FlambeauContext) -> ModuleOp:
-    """The module in a `.pte` or a `.mlir` file. Raises EngineError, IRError, PteError, OSError."""
+    """The module in a `.pte` or a `.mlir` file. Raises EngineError, IRError, OSError."""
     if not path.is_file():
         raise EngineError(f"no such file: {path}")
     if path.suffix == ".mlir":
         return read_module(path, context).module
-    return read_pte(path.read_bytes(), context)
+    try:
+        return read_pte(path.read_bytes(), context)
+    except PteError as error:
+        raise EngineError(f"{path}: {error}") from error
 
 
 def make_engine(engine: str | None, module: ModuleOp, context: FlambeauContext, method: str, path: Path | None = None) -> Runner:

@@ -6,6 +6,7 @@ python examples/minilm/search.py "which animal sleeps the most?"
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 import time
@@ -149,11 +150,13 @@ class quiet:
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
         os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
+        logging.disable(logging.WARNING)
         self._filters = warnings.catch_warnings()
         self._filters.__enter__()
         warnings.simplefilter("ignore")
 
     def __exit__(self, *error: object) -> None:
+        logging.disable(logging.NOTSET)
         self._filters.__exit__(None, None, None)
 
 

@@ -1,0 +1,194 @@
+"""Bad input is answered with one line that says what and where, and an exit status that is not 0: never a traceback, a crash or a guess."""
+
+from __future__ import annotations
+
+import random
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from flambeau.tools.main import main
+from flambeau.tools.opt import main as opt_main
+
+FACTORY = """
+    import torch
+
+    class Network(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(8, 4)
+
+        def forward(self, x):
+            return torch.relu(self.linear(x))
+
+    class Unsupported(torch.nn.Module):
+        def forward(self, x):
+            return torch.linalg.cholesky(x) + torch.linalg.slogdet(x)[1]
+
+    class Dynamic(torch.nn.Module):
+        def forward(self, x):
+            return x[x > 0] + 1
+
+    def good():
+        return Network().eval(), (torch.ones(2, 8),)
+
+    def unsupported():
+        return Unsupported(), (torch.eye(3),)
+
+    def dynamic():
+        return Dynamic(), (torch.ones(3),)
+
+    def not_a_pair():
+        return Network()
+
+    not_callable = 3
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "bad_input_factories.py").write_text(textwrap.dedent(FACTORY))
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", np.ones((2, 8), np.float32))
+    np.save("double.npy", np.ones((2, 8)))
+    np.save("narrow.npy", np.ones((2, 7), np.float32))
+    return tmp_path
+
+
+@pytest.fixture
+def program(folder: Path) -> Path:
+    assert main(["compile", "bad_input_factories:good", "-o", "good.pte"]) == 0
+    return folder / "good.pte"
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """The one line that a command prints when it fails."""
+    capsys.readouterr()
+    assert main(arguments) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "Traceback" not in captured.err
+    assert "internal error" not in captured.err
+    return captured.err.strip()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["compile", "nothing.pt2"], ["no such file", "nothing.pt2"]),
+        (["compile", "nothing.mlir"], ["no such file", "nothing.mlir"]),
+        (["compile", "nothing"], ["nothing", "package.module:factory"]),
+        (["compile", "no_module:good"], ["no_module"]),
+        (["compile", "bad_input_factories:missing"], ["no function 'missing'"]),
+        (["compile", "bad_input_factories:not_callable"], ["no function 'not_callable'"]),
+        (["compile", "bad_input_factories:not_a_pair"], ["(module, example_inputs)"]),
+        (["compile", "bad_input_factories:good", "--target", "vax"], ["no target 'vax'", "executorch", "flambeau"]),
+        (["compile", "bad_input_factories:good", "--emit", "exe"], ["pte or mlir"]),
+        (["compile", "bad_input_factories:good", "--emit", "mlir", "--to", "middle"], ["no stage 'middle'"]),
+        (["run", "nothing.pte"], ["no such file", "nothing.pte"]),
+        (["inspect", "nothing.pte"], ["no such file", "nothing.pte"]),
+        (["inspect", "x.npy"], ["x.npy"]),
+    ],
+)
+def test_what_is_not_there(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: list[str]) -> None:
+    message = refused(capsys, *arguments)
+    assert "\n" not in message
+    assert all(word in message for word in words), message
+
+
+@pytest.mark.parametrize("engine", ["c", "numpy"])
+@pytest.mark.parametrize(
+    ("inputs", "words"),
+    [
+        ([], ["1", "0"]),
+        (["x.npy", "x.npy"], ["1", "2"]),
+        (["double.npy"], ["float32", "float64"]),
+        (["narrow.npy"], ["8", "7"]),
+        (["3"], ["int"]),
+        (["gone.npy"], ["no such file"]),
+    ],
+)
+def test_inputs_that_do_not_fit(
+    program: Path, capsys: pytest.CaptureFixture[str], engine: str, inputs: list[str], words: list[str]
+) -> None:
+    options = [option for path in inputs for option in ("--input", path)]
+    message = refused(capsys, "run", str(program), "--engine", engine, *options)
+    assert "\n" not in message
+    assert all(word in message for word in words), message
+
+
+def test_an_unsupported_operator_names_the_line_of_the_model(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    message = refused(capsys, "compile", "bad_input_factories:unsupported")
+    assert "aten.linalg_cholesky" in message
+    assert "aten.linalg_slogdet" in message
+    assert message.count("bad_input_factories.py:14") == 2, message
+
+
+def test_data_dependent_shapes_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    message = refused(capsys, "compile", "bad_input_factories:dynamic")
+    assert "bad_input_factories.py" in message
+    assert "dynamic" in message
+
+
+def test_a_cut_off_program(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = program.read_bytes()
+    for length in (0, 3, 8, 40, 100, len(data) // 2, len(data) - 1):
+        Path("cut.pte").write_bytes(data[:length])
+        for command in (["run", "cut.pte", "--input", "x.npy"], ["inspect", "cut.pte"]):
+            assert "\n" not in refused(capsys, *command)
+
+
+def test_a_program_with_a_flipped_bit_is_refused_or_still_runs(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = program.read_bytes()
+    generator = random.Random(0)
+    refusals = 0
+    for _ in range(150):
+        damaged = bytearray(data)
+        damaged[generator.randrange(len(data))] ^= 1 << generator.randrange(8)
+        Path("flipped.pte").write_bytes(damaged)
+        capsys.readouterr()
+        status = main(["run", "flipped.pte", "--input", "x.npy", "--output", "out.npz"])
+        error = capsys.readouterr().err
+        assert status in (0, 1)
+        assert "Traceback" not in error
+        assert "internal error" not in error, error
+        refusals += status
+    assert refusals > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("func.func @f(%x: tensor<2xf32>) { %0 = core.relu(%x) : (tensor<2xf32>) -> tensor<3xf32> func.return }", ["result types must be"]),
+        ("func.func @f(", ["bad.mlir:1"]),
+        ("core.relu(%x", ["bad.mlir:1"]),
+        ("not ir at all", ["bad.mlir:1"]),
+        ("", []),
+    ],
+)
+def test_ir_that_is_not_valid(folder: Path, capsys: pytest.CaptureFixture[str], text: str, words: list[str]) -> None:
+    Path("bad.mlir").write_text(text)
+    message = refused(capsys, "compile", "bad.mlir", "-o", "bad.pte")
+    assert "\n" not in message
+    assert all(word in message for word in words), message
+    assert not Path("bad.pte").exists()
+
+
+def test_flambeau_opt_refuses_in_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("fine.mlir").write_text("func.func @f() { func.return }")
+    for arguments in (
+        ["gone.mlir"],
+        ["fine.mlir", "-p", "canonicalise"],
+        ["fine.mlir", "-p", "cse{depth=3}"],
+        ["fine.mlir", "-p", "plan-memory{alignment=3}"],
+        ["fine.mlir", "-p", "cse,,{"],
+    ):
+        capsys.readouterr()
+        assert opt_main(arguments) == 1
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.count("\n") == 1, captured.err
+    assert opt_main(["fine.mlir", "-p", "canonicalise"]) == 1
+    assert "did you mean 'canonicalize'" in capsys.readouterr().err
