@@ -46,7 +46,7 @@ def masked_softmax(scores: Array, mask: Array | None, is_causal: bool) -> Array:
     if mask is not None:
         scores = np.where(mask, scores, -np.inf) if mask.dtype == np.bool_ else scores + mask
     highest = scores.max(axis=-1, keepdims=True, initial=-np.inf)
-    weights = np.exp(scores - np.where(np.isneginf(highest), 0, highest))
+    weights = np.exp(scores - np.where(highest == -np.inf, 0, highest))
     total = weights.sum(axis=-1, keepdims=True)
     return weights / np.where(total == 0, 1, total)
 

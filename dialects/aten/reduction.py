@@ -24,6 +24,11 @@ def reduced(function: Callable[..., Any], x: Array, dims: Dims, keepdim: bool, e
     return np.asarray(function(widened(x), axis=reduced_dims(dims, x.ndim), keepdims=keepdim)).astype(x.dtype)
 
 
+def average(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
+    """The mean over axes; NaN, without a Python warning, when there is no element."""
+    return np.sum(x, axis=axis, keepdims=keepdims) / np.asarray(math.prod(x.shape[a] for a in axis), x.dtype)
+
+
 class AccumulationOp(SchemaOp):
     """A sum or a product over named dimensions; integers and bools accumulate as int64."""
 
@@ -96,7 +101,7 @@ class MeanDimOp(FloatReductionOp):
 
     @staticmethod
     def numpy(x: Array, dims: Dims, keepdim: bool, dtype: Attribute | None) -> Array:
-        return reduced(np.mean, x, dims, keepdim, chosen_element(dtype, element_of_array(x)))
+        return reduced(average, x, dims, keepdim, chosen_element(dtype, element_of_array(x)))
 
 
 @aten("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", core=True)
@@ -124,7 +129,7 @@ def variance(x: Array, dims: Dims, correction: float, keepdim: bool) -> Array:
     """The sum of squared distances from the mean, over the number of elements less `correction`; widened."""
     axes = reduced_dims(dims, x.ndim)
     wide = widened(x)
-    squares = np.square(wide - np.mean(wide, axis=axes, keepdims=True))
+    squares = np.square(wide - average(wide, axes, True))
     count = math.prod(x.shape[axis] for axis in axes)
     return np.sum(squares, axis=axes, keepdims=keepdim) / np.asarray(max(0, count - correction), wide.dtype)
 
