@@ -27,11 +27,11 @@ class DecomposePattern(Pattern):
     roots = (SchemaOp,)
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Decomposes `op` unless it is core or kept whole."""
+        """Decomposes `op` unless the target runs it."""
         assert isinstance(op, SchemaOp)
-        if op.level() != "aten" or op.core or not op.has("decompose"):
+        if op.level() != "aten" or not op.has("decompose"):
             return
-        if op.keep and (op.schema.name in self.preserve or keeps(self.target, type(op))):
+        if (op.core or op.keep) and (op.schema.name in self.preserve or keeps(self.target, type(op))):
             return
         try:
             decomposed: Any = op.decompose(*op.arguments())
@@ -43,10 +43,10 @@ class DecomposePattern(Pattern):
 
 @dataclass(frozen=True)
 class DecomposeAtenPass(ModulePass):
-    """Rewrites every `aten` operator that is not Core ATen by its row's `decompose`.
+    """Rewrites every `aten` operator that is not Core ATen, or for which the target has no kernel, by its row's `decompose`.
 
-    Needs: `aten` operators with inferred types. Leaves: `aten` operators that are core, that the target keeps whole (it has a kernel for
-    them), that `preserve` names, or that have no decomposition (`convert-aten-to-core` reports those).
+    Needs: `aten` operators with inferred types. Leaves: `aten` operators, core or kept whole, that the target has a kernel for or that
+    `preserve` names, and those that have no decomposition (`convert-aten-to-core` reports the ones outside Core ATen).
     """
 
     name = "decompose-aten"

@@ -35,3 +35,13 @@ func.func @stays(%x: tensor<2x3xf32>, %w: tensor<4x3xf32>) -> tensor<2x4xf32> {
   %2 = aten.lgamma(%1) : (tensor<2x4xf32>) -> tensor<2x4xf32>
   func.return %2 : tensor<2x4xf32>
 }
+
+// Stock ExecuTorch has no kernel of sort, although it is core; ours does.
+// CHECK-LABEL: func.func @sort
+// CHECK-NEXT:    aten.topk(%x) {k = 3, largest = false}
+// OURS-LABEL:  func.func @sort
+// OURS-NEXT:     aten.sort(%x)
+func.func @sort(%x: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>) {
+  %0, %1 = aten.sort(%x) : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>)
+  func.return %0, %1 : tensor<2x3xf32>, tensor<2x3xi64>
+}
