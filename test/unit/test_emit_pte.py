@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -7,7 +9,7 @@ from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import ReuseOp, StateOp, ViewOp
 from flambeau.dialects.ml_program import BlobError
 from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module, print_module
+from flambeau.dialects.text import parse_module, print_module, read_module, save_weights
 from flambeau.dialects.verify import VerificationError, verify_module
 from flambeau.passes.verify_plan import check_method
 from flambeau.runtime import pte
@@ -319,6 +321,14 @@ def test_damaged_metadata_is_refused(content: bytes) -> None:
 def test_a_scalar_that_may_grow_is_fixed() -> None:
     file = plan_with(pte.Tensor(pte.ScalarType.FLOAT, (), (), shape_dynamism=pte.TensorShapeDynamism.DYNAMIC_BOUND))
     assert "exec.tensor : tensor<f32>" in print_module(read_pte(file, FlambeauContext()))
+
+
+def test_everything_a_program_needs_is_saved_beside_the_text(tmp_path: Path) -> None:
+    module, context = program_module()
+    save_weights(module, context.blobs, tmp_path / "model.safetensors")
+    (tmp_path / "model.mlir").write_text(print_module(module))
+    fresh = FlambeauContext()
+    assert written(read_module(tmp_path / "model.mlir", fresh).module, fresh) == FILE
 
 
 @settings(max_examples=400, deadline=None, derandomize=True)
