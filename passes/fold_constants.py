@@ -52,7 +52,8 @@ class FoldConstantsPass(ModulePass):
             arrays = [self._value(operand, values, constants) for operand in op.operands]
             if any(array is None for array in arrays):
                 continue
-            computed: Any = op.numpy(*op.bind(arrays, op.properties))
+            with np.errstate(all="ignore"):  # infinities and NaN are results like others
+                computed: Any = op.numpy(*op.bind(arrays, op.properties))
             results = cast("list[Any]", computed if isinstance(computed, tuple | list) else [computed])
             values.update(zip(op.results, (np.asarray(item) for item in results), strict=True))
             stem = next((names.get(operand) or constants.name(operand) for operand in op.operands), "constant")

@@ -11,8 +11,10 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
+from flambeau.dialects.delegate.ops import CallOp, PartitionOp, PayloadOp
+from flambeau.dialects.delegate.ops import ReturnOp as PartitionReturnOp
 from flambeau.dialects.interface import Constant, inputs_of, outputs_of
 from flambeau.dialects.lazy import Array, np
 from flambeau.dialects.ml_program import BlobAttr, GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
@@ -24,6 +26,10 @@ from flambeau.dialects.weights import logical_array
 Leaf = Array | Constant
 Observer = Callable[[Operation, Sequence[Array]], None]
 """Called after each operation with its results."""
+
+
+DelegateRunner = Callable[[str, memoryview, Sequence[Array]], Sequence[Array]]
+"""Runs a payload: the identifier of its backend, its bytes, the inputs; gives the outputs. Raises ValueError."""
 
 
 class InterpreterError(ValueError):
@@ -39,15 +45,21 @@ class _Step:
     last_uses: tuple[int, ...]
 
 
+_Compiled = tuple[list[_Step], list[int], list[int]]
+"""Steps, and the slots of arguments and results."""
+
+
 class FunctionProgram:
     """The functions of a module, ready to run. State (mutable globals) lasts from call to call."""
 
-    def __init__(self, module: ModuleOp, context: FlambeauContext):
+    def __init__(self, module: ModuleOp, context: FlambeauContext, delegates: DelegateRunner | None = None):
         self._context = context
+        self._delegates = delegates
+        self._delegated = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, PartitionOp | PayloadOp)}
         self._globals = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, GlobalOp)}
         self._functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
         self._state: dict[str, Array] = {}
-        self._compiled: dict[str, tuple[list[_Step], list[int], list[int]]] = {}
+        self._compiled: dict[str, _Compiled] = {}
 
     @property
     def method_names(self) -> tuple[str, ...]:
@@ -64,30 +76,18 @@ class FunctionProgram:
         if function is None:
             raise InterpreterError(f"there is no method {method!r}; there are {', '.join(self._functions) or 'none'}")
         if method not in self._compiled:
-            self._compiled[method] = self._compile(function)
-        steps, arguments, results = self._compiled[method]
-        slots: list[Any] = [None] * (len(arguments) + sum(len(step.outputs) for step in steps))
-        for slot, array in zip(arguments, check_inputs(function, inputs), strict=True):
-            slots[slot] = array
-        for step in steps:
-            outputs = step.run([slots[index] for index in step.inputs])
-            if observer is not None:
-                observer(step.op, outputs)
-            for slot, array in zip(step.outputs, outputs, strict=True):
-                slots[slot] = array
-            for slot in step.last_uses:
-                slots[slot] = None
-        tensors = iter(results)
-        return [slots[next(tensors)] if leaf.is_tensor else leaf.value for leaf in outputs_of(function)]
+            self._compiled[method] = self._compile(function.body.block)
+        tensors = iter(_run(self._compiled[method], check_inputs(function, inputs), observer))
+        return [next(tensors) if leaf.is_tensor else leaf.value for leaf in outputs_of(function)]
 
-    def _compile(self, function: FuncOp) -> tuple[list[_Step], list[int], list[int]]:
-        numbers: dict[SSAValue, int] = {argument: index for index, argument in enumerate(function.body.block.args)}
+    def _compile(self, block: Block) -> _Compiled:
+        numbers: dict[SSAValue, int] = {argument: index for index, argument in enumerate(block.args)}
         arguments = list(numbers.values())
         last: dict[int, int] = {}
         pending: list[tuple[Operation, Callable[[list[Any]], Sequence[Array]]]] = []
         results: list[int] = []
-        for op in function.body.block.ops:
-            if isinstance(op, ReturnOp):
+        for op in block.ops:
+            if isinstance(op, ReturnOp | PartitionReturnOp):
                 results = [numbers[value] for value in op.operands]
                 break
             for value in op.operands:
@@ -125,8 +125,22 @@ class FunctionProgram:
             case GlobalStoreOp():
                 name = op.global_attr.string_value()
                 return lambda values: self._store(name, values[0])
+            case CallOp():
+                return self._delegate(op)
             case _:
                 raise InterpreterError(f"{op.name} has no meaning to the interpreter")
+
+    def _delegate(self, op: CallOp) -> Callable[[list[Any]], Sequence[Array]]:
+        found = self._delegated.get(op.callee.string_value())
+        match found:
+            case PartitionOp():
+                compiled = self._compile(found.body.block)
+                return lambda values: _run(compiled, values)
+            case PayloadOp():
+                data = self._context.blobs.get(found.data)
+                return lambda values: run_delegate(self._delegates, found, data, values)
+            case _:
+                raise InterpreterError(f"@{op.callee.string_value()} names no delegate.partition or delegate.payload of the module")
 
     def _initial(self, name: str) -> Array:
         found = self._globals.get(name)
@@ -144,6 +158,33 @@ class FunctionProgram:
         return ()
 
 
+def _run(compiled: _Compiled, values: Sequence[Array], observer: Observer | None = None) -> list[Array]:
+    steps, arguments, results = compiled
+    slots: list[Any] = [None] * (len(arguments) + sum(len(step.outputs) for step in steps))
+    for slot, array in zip(arguments, values, strict=True):
+        slots[slot] = array
+    for step in steps:
+        outputs = step.run([slots[index] for index in step.inputs])
+        if observer is not None:
+            observer(step.op, outputs)
+        for slot, array in zip(step.outputs, outputs, strict=True):
+            slots[slot] = array
+        for slot in step.last_uses:
+            slots[slot] = None
+    return [slots[index] for index in results]
+
+
+def run_delegate(delegates: DelegateRunner | None, payload: PayloadOp, data: memoryview, inputs: Sequence[Array]) -> Sequence[Array]:
+    """Runs a payload. Raises InterpreterError when nothing here can, or when its backend refuses it."""
+    name, identifier = payload.sym_name.data, payload.backend.data
+    if delegates is None:
+        raise InterpreterError(f"@{name} runs on the backend {identifier!r}, and the interpreter was given no backends")
+    try:
+        return delegates(identifier, data, inputs)
+    except ValueError as error:
+        raise InterpreterError(f"@{name}: {error}") from error
+
+
 def schema_kernel(op: SchemaOp) -> Callable[[list[Any]], Sequence[Array]]:
     """A function from operand arrays to result arrays: the row's meaning with this operation's attributes. Raises InterpreterError."""
     if not type(op).has("numpy"):
@@ -151,7 +192,8 @@ def schema_kernel(op: SchemaOp) -> Callable[[list[Any]], Sequence[Array]]:
     expected = [(tensor_type(kind).get_shape(), numpy_dtype(tensor_type(kind).element_type)) for kind in op.result_types]
 
     def run(values: list[Any]) -> Sequence[Array]:
-        computed: Any = op.numpy(*op.bind(values, op.properties))
+        with np.errstate(all="ignore"):  # infinities and NaN are results like others
+            computed: Any = op.numpy(*op.bind(values, op.properties))
         results = cast("Sequence[Array]", computed if isinstance(computed, tuple | list) else (computed,))
         arrays = [np.asarray(item) for item in results]
         for array, (shape, dtype) in zip(arrays, expected, strict=True):

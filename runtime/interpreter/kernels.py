@@ -37,7 +37,8 @@ class RowKernel:
                 arguments.append(None if row is None else row.element)
             else:
                 arguments.append(argument.default)
-        computed: Any = self.row.numpy(*arguments)
+        with np.errstate(all="ignore"):  # infinities and NaN are results like others
+            computed: Any = self.row.numpy(*arguments)
         return cast("Sequence[Array]", computed if isinstance(computed, tuple | list) else (computed,))
 
 
