@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, i64
@@ -12,6 +13,7 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.concat import CatOp
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.reduction import MeanDimOp
+from flambeau.dialects.aten.shape import view
 from flambeau.dialects.aten.view import SliceTensorOp, SqueezeDimOp, UnsqueezeOp
 from flambeau.dialects.aten.windows import places_of, spread, window_count, windows
 from flambeau.dialects.lazy import Array, np
@@ -166,8 +168,8 @@ class MaxPoolValuesOp(SchemaOp):
         return cls.pool.numpy(x, *args)[0]
 
     @classmethod
-    def decompose(cls, x: SSAValue, *args: Any) -> SSAValue:
-        return cls.pool(x, *args).results[0]
+    def decompose(cls, *args: Any, **kwargs: Any) -> SSAValue:
+        return cls.pool(*args).results[0]
 
 
 @aten(
@@ -192,6 +194,24 @@ class MaxPool3dOp(MaxPoolValuesOp):
 
     pool = MaxPool3dWithIndicesOp
 
+    @classmethod
+    def decompose(
+        cls,
+        x: SSAValue,
+        kernel_size: tuple[int, ...],
+        stride: tuple[int, ...],
+        padding: tuple[int, ...],
+        dilation: tuple[int, ...],
+        ceil_mode: bool,
+    ) -> SSAValue:
+        sizes, steps, margins, gaps, counts = cls.pool.windows(shape_of(x), kernel_size, stride, padding, dilation, ceil_mode)
+
+        def pool(image: SSAValue, last: bool) -> SSAValue:
+            plane = [plane_of(*extents, last) for extents in ((sizes, 1), (steps, 1), (margins, 0), (gaps, 1))]
+            return MaxPool2dWithIndicesOp(image, *plane, ceil_mode).results[0]
+
+        return over_planes(x, counts, pool)
+
 
 def window_divisors(
     extents: Sequence[int], sizes: Sequence[int], steps: Sequence[int], margins: Sequence[int], counts: Sequence[int], include_pad: bool
@@ -204,6 +224,23 @@ def window_divisors(
         lengths = np.minimum(starts + size, high) - np.maximum(starts, low)
         divisors = divisors * lengths.reshape([-1 if dim == axis else 1 for dim in range(len(sizes))])
     return divisors
+
+
+def plane_of(numbers: Sequence[int], filler: int, last: bool) -> tuple[int, ...]:
+    """The last two of three numbers, or the first and a filler."""
+    return tuple(numbers[1:]) if last else (numbers[0], filler)
+
+
+def over_planes(x: SSAValue, counts: Sequence[int], pool: Callable[[SSAValue, bool], SSAValue]) -> SSAValue:
+    """A pool over three dimensions as one over the last two, then one over the first, built detached.
+
+    `pool(image, last)` pools an image by the last two extents of the three, or by the first.
+    """
+    shape = shape_of(x)
+    *batch, depth, height, width = shape
+    planes = pool(view(x, (math.prod(batch), depth, height, width)), True)
+    columns = pool(view(planes, (math.prod(batch), depth, counts[1] * counts[2])), False)
+    return view(columns, (*batch, *counts))
 
 
 class AvgPoolOp(PoolOp):
@@ -268,6 +305,27 @@ class AvgPool3dOp(AvgPoolOp):
     """The mean of each window over three dimensions."""
 
     rank = 3
+
+    @classmethod
+    def decompose(
+        cls,
+        x: SSAValue,
+        kernel_size: tuple[int, ...],
+        stride: tuple[int, ...],
+        padding: tuple[int, ...],
+        ceil_mode: bool,
+        count_include_pad: bool,
+        divisor_override: int | None,
+    ) -> SSAValue:
+        sizes, steps, margins, _, counts = cls.windows(shape_of(x), kernel_size, stride, padding, (1,), ceil_mode)
+        # The divisor of a window is the product of its extents, so the mean of means is the mean; sums, divided once, likewise.
+        sums = None if divisor_override is None else 1
+
+        def pool(image: SSAValue, last: bool) -> SSAValue:
+            plane = [plane_of(*extents, last) for extents in ((sizes, 1), (steps, 1), (margins, 0))]
+            return AvgPool2dOp(image, *plane, ceil_mode, count_include_pad, sums if last else divisor_override).result
+
+        return over_planes(x, counts, pool)
 
 
 @aten(

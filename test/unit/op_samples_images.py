@@ -114,14 +114,16 @@ POOL: dict[str, Samples] = {
     "max_pool1d": floats(((2, 3, 7), [3]), ((3, 7), [3], [2], [1], [1], True)),
     "max_pool1d_with_indices": floats(((2, 3, 7), [3]), ((3, 7), [3], [2], [1], [2], True)),
     "max_pool3d_with_indices": floats(((2, 3, 5, 4, 5), [2, 2, 3]), ((3, 5, 4, 5), [2], [1], [1])),
-    "max_pool3d": floats(((2, 3, 5, 4, 5), [2, 2, 3])),
+    "max_pool3d": floats(((2, 3, 5, 4, 5), [2, 2, 3]), ((3, 5, 4, 5), [3], [2], [1], [1], True), ((3, 7, 6, 8), [2], [3], [1], [2])),
     "avg_pool2d": lambda rng: [
         *floats(*[(shape, *(list(part) if isinstance(part, tuple) else part for part in rest)) for shape, *rest in AVG_POOL])(rng),
         (f32(rng, 2, 5, 5), (2,), (2,), (1,), False, True, 7),
         (f32(rng, 2, 5, 5).astype(np.float16), (3,)),
     ],
     "avg_pool1d": floats(((2, 3, 7), [3]), ((3, 7), [3], [2], [1], True, False)),
-    "avg_pool3d": floats(((2, 3, 5, 4, 5), [2, 2, 3]), ((3, 5, 4, 5), [2], [1], [1], False, False, 3)),
+    "avg_pool3d": floats(
+        ((2, 3, 5, 4, 5), [2, 2, 3]), ((3, 5, 4, 5), [2], [1], [1], False, False, 3), ((1, 2, 5, 4, 5), [3], [2], [1], True, False)
+    ),
     "_adaptive_avg_pool2d": floats(((2, 3, 6, 8), [1, 1]), ((2, 6, 8), [3, 2]), ((2, 5, 7), [3, 4])),
     "adaptive_avg_pool2d": floats(((2, 3, 6, 8), [1, 1]), ((2, 6, 8), [3, 2]), ((2, 5, 7), [3, 4])),
     "adaptive_avg_pool1d": floats(((2, 3, 6), [1]), ((2, 6), [3]), ((2, 5), [3])),
