@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,26 +12,28 @@ from kernel_harness import SCHEMAS, KernelError, Out, dim_order, run
 
 torch.set_num_threads(1)
 
-SCHEMAS.update(
-    {
-        "flambeau::linear.out": "flambeau::linear.out(Tensor input, Tensor packed_weight, Tensor? bias, Tensor? addend, int out_features, str activation, *, "
-        "Tensor(a!) out) -> Tensor(a!)",
-        "flambeau::conv2d.out": "flambeau::conv2d.out(Tensor input, Tensor packed_weight, Tensor? bias, Tensor? addend, int[2] kernel_size, int[2] stride, "
-        "int[2] padding, int[2] dilation, int groups, int out_channels, str activation, *, Tensor(a!) out) -> Tensor(a!)",
-        "flambeau::scaled_dot_product_attention.out": "flambeau::scaled_dot_product_attention.out(Tensor query, Tensor key, Tensor value, Tensor? mask, "
-        "bool is_causal, float scale, bool enable_gqa, *, Tensor(a!) out) -> Tensor(a!)",
-        "flambeau::layer_norm.out": "flambeau::layer_norm.out(Tensor input, Tensor? addend, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps, *, "
-        "Tensor(a!) out) -> Tensor(a!)",
-        "flambeau::rms_norm.out": "flambeau::rms_norm.out(Tensor input, Tensor? addend, int[] normalized_shape, Tensor? weight, float eps, *, "
-        "Tensor(a!) out) -> Tensor(a!)",
-    }
-)
-ACTIVATIONS = {
-    "none": lambda x: x,
+for schema in (
+    "flambeau::linear.out(Tensor input, Tensor packed_weight, Tensor? bias, Tensor? addend, int out_features, str activation",
+    "flambeau::conv2d.out(Tensor input, Tensor packed_weight, Tensor? bias, Tensor? addend, int[2] kernel_size, int[2] stride, "
+    "int[2] padding, int[2] dilation, int groups, int out_channels, str activation",
+    "flambeau::scaled_dot_product_attention.out(Tensor query, Tensor key, Tensor value, Tensor? mask, bool is_causal, float scale, "
+    "bool enable_gqa",
+    "flambeau::layer_norm.out(Tensor input, Tensor? addend, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps",
+    "flambeau::rms_norm.out(Tensor input, Tensor? addend, int[] normalized_shape, Tensor? weight, float eps",
+):
+    SCHEMAS[schema.partition("(")[0]] = schema + ", *, Tensor(a!) out) -> Tensor(a!)"
+
+
+def gelu_tanh(x: torch.Tensor) -> torch.Tensor:
+    return F.gelu(x, approximate="tanh")
+
+
+ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "none": torch.Tensor.clone,
     "relu": torch.relu,
     "relu6": F.relu6,
     "gelu": F.gelu,
-    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "gelu_tanh": gelu_tanh,
     "silu": F.silu,
     "hardswish": F.hardswish,
     "hardsigmoid": F.hardsigmoid,
@@ -300,12 +303,13 @@ def test_norms(shape: tuple[int, ...]) -> None:
 
 def test_norms_refuse() -> None:
     x = random(3, 8)
-    for args in [
+    refused: list[tuple[Any, ...]] = [
         (x, None, [7], None, None, 1e-5),
         (x, None, [], None, None, 1e-5),
         (x, None, [1, 3, 8], None, None, 1e-5),
         (x, x[:2], [8], None, None, 1e-5),
-    ]:
+    ]
+    for args in refused:
         with pytest.raises(KernelError):
             call("flambeau::layer_norm.out", *args, like=x)
     with pytest.raises(KernelError, match="weight"):

@@ -78,7 +78,7 @@ def test_batch_norm(dtype: torch.dtype) -> None:
                 close(results, expected, dtype)
 
 
-POOLS = [
+POOLS: list[tuple[list[int], list[int], list[int]]] = [
     # kernel, stride, padding
     ([2, 2], [2, 2], [0, 0]),
     ([3, 3], [2, 2], [1, 1]),
@@ -99,7 +99,13 @@ def test_avg_pool2d(pool: tuple[list[int], ...], dtype: torch.dtype) -> None:
                 expected = F.avg_pool2d(x.double(), pool[0], pool[1] or None, pool[2], ceil, padded, divisor).to(dtype)
                 args = (y, *pool, ceil, padded, divisor)
                 check("aten::avg_pool2d.out", expected, *args, order=order, tolerance=LIMITS[dtype])
-        check("aten::avg_pool2d.out", F.avg_pool2d(x[0].double(), pool[0], pool[1] or None, pool[2]).to(dtype), x[0], *pool, tolerance=LIMITS[dtype])
+        check(
+            "aten::avg_pool2d.out",
+            F.avg_pool2d(x[0].double(), pool[0], pool[1] or None, pool[2]).to(dtype),
+            x[0],
+            *pool,
+            tolerance=LIMITS[dtype],
+        )
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int8, torch.int64, torch.uint8])
@@ -139,7 +145,15 @@ def test_adaptive_avg_pool2d(dtype: torch.dtype) -> None:
 def test_pools_refuse() -> None:
     x = random(1, 2, 6, 6)
     out, both = [Out((1, 2, 6, 6), torch.float32)], [Out((1, 2, 6, 6), torch.float32), Out((1, 2, 6, 6), torch.int64)]
-    for pool in [([0, 1], [1, 1], [0, 0]), ([2, 2], [0, 1], [0, 0]), ([2, 2], [1, 1], [2, 0]), ([2, 2], [1, 1], [-1, 0]), ([9, 9], [1, 1], [0, 0]), ([], [], [0])]:
+    refused: list[tuple[list[int], list[int], list[int]]] = [
+        ([0, 1], [1, 1], [0, 0]),
+        ([2, 2], [0, 1], [0, 0]),
+        ([2, 2], [1, 1], [2, 0]),
+        ([2, 2], [1, 1], [-1, 0]),
+        ([9, 9], [1, 1], [0, 0]),
+        ([], [], [0]),
+    ]
+    for pool in refused:
         with pytest.raises(KernelError):
             run("aten::avg_pool2d.out", x, *pool, outs=out)
         with pytest.raises(KernelError):
@@ -179,7 +193,16 @@ def test_upsample(dtype: torch.dtype) -> None:
 
 def test_upsample_refuses() -> None:
     x = random(1, 2, 4, 4)
-    for args in [(x, None, None), (x, [2], None), (x, [0, 3], None), (x, [3, 3], [1.0, 1.0]), (x, None, [0.0, 1.0]), (x, None, [-1.0, 1.0]), (x, None, [1e300, 1.0]), (x[0], [3, 3], None)]:
+    for args in [
+        (x, None, None),
+        (x, [2], None),
+        (x, [0, 3], None),
+        (x, [3, 3], [1.0, 1.0]),
+        (x, None, [0.0, 1.0]),
+        (x, None, [-1.0, 1.0]),
+        (x, None, [1e300, 1.0]),
+        (x[0], [3, 3], None),
+    ]:
         with pytest.raises(KernelError):
             run("aten::upsample_nearest2d.vec_out", *args, outs=[Out((1, 2, 3, 3), torch.float32)])
     for scale in (0.0, -1.0, float("nan"), 1e-300):

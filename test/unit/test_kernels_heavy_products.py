@@ -185,7 +185,7 @@ def test_transposed_convolution(dtype: torch.dtype) -> None:
                 expected,
                 last,
                 w,
-                None if b is None else b,
+                b,
                 *rest,
                 order=[0, 2, 3, 1],
                 tolerance=LIMITS.get(dtype, 0.0),
