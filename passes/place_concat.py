@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from flambeau.dialects.exec.instructions import CallOp
-from flambeau.dialects.exec.literals import TensorListOp
+from flambeau.dialects.exec.literals import NoneOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.exec.slots import ReuseOp, TensorOp, nbytes, root_of
+from flambeau.dialects.exec.slots import ReuseOp, TensorOp, ViewOp, nbytes, root_of
 from flambeau.dialects.types import shape_of, tensor_type
 from flambeau.passes.storage.classes import MethodStorage
-from flambeau.passes.storage.reinterpretation import Cut, cut_offset, is_static, literal
+from flambeau.passes.storage.reinterpretation import Cut, cut_offset, is_static, literal, tensors_of
 from flambeau.passes.storage.rewrite import collapse_views, erase_instruction, make_view, methods_of, order_declarations
 
 KERNELS = {"aten::cat.out": True, "aten::stack.out": False}
@@ -48,39 +48,62 @@ def _offsets(op: CallOp) -> list[tuple[SSAValue, int]] | None:
     return found
 
 
+def _can_move(slot: SSAValue, time: int, storage: MethodStorage) -> bool:
+    """Whether the storage of a part may lie inside the result.
+
+    Whatever shares it must hold just this part, written by instructions before `time` only.
+    """
+    (root, inner), part = root_of(slot), storage[slot]
+    if not isinstance(root.owner, TensorOp) or inner or nbytes(root.type) != nbytes(slot.type):
+        return False
+    if not part.writes or not 0 < part.writes[0] <= part.writes[-1] < time:
+        return False
+    return not any(isinstance(member.owner, ReuseOp) for member in part.members)
+
+
+def _copy_part(op: CallOp, part: SSAValue, offset: int) -> None:
+    """Copies a part that stays where it is to its place in the result."""
+    out = op.outs[0]
+    place, none = ViewOp(out, part.type, offset), NoneOp()
+    copy = CallOp("aten::clone.out", [part, none.slot], [place.slot])
+    copy.location = op.location
+    block, declaration = op.parent, out.owner
+    assert block is not None and isinstance(declaration, Operation)
+    block.insert_ops_after([none, place], declaration)
+    block.insert_op_before(copy, op)
+
+
 def _place(op: CallOp, storage: MethodStorage) -> bool:
     found = _offsets(op)
     if found is None:
         return False
     out, time = op.outs[0], storage.time[op]
     whole = storage[out]
-    if whole.writes != [time] or not isinstance(out.owner, TensorOp):
+    if whole.writes != [time] or not isinstance(out.owner, TensorOp) or any(storage[slot] is whole for slot, _ in found):
         return False
     roots: dict[SSAValue, int] = {}
-    for slot, offset in found:
-        root, inner = root_of(slot)
-        part = storage[slot]
-        # Whatever shares the memory of a part must hold just this part, written by instructions before the call only.
-        if not isinstance(root.owner, TensorOp) or inner or nbytes(root.type) != nbytes(slot.type) or root in roots or part is whole:
-            return False
-        if not part.writes or not 0 < part.writes[0] <= part.writes[-1] < time:
-            return False
-        if any(isinstance(member.owner, ReuseOp) for member in part.members):
-            return False
-        roots[root] = offset
-    parts = [storage[root] for root in roots]
-    if storage.would_grow(whole, parts):
+    copied: list[int] = []
+    for index, (slot, offset) in enumerate(found):
+        root = root_of(slot)[0]
+        if root not in roots and _can_move(slot, time, storage):
+            roots[root] = offset
+        else:
+            copied.append(index)
+    if len(copied) > len(roots) or storage.would_grow(whole, [storage[root] for root in roots]):
         return False
-    storage.forget(whole, time)
+    if not copied:
+        storage.forget(whole, time)
     for root, offset in roots.items():
         storage.join(whole, storage[root])
         storage.rename(root, make_view(root, out, offset))
+    for index in copied:
+        _copy_part(op, tensors_of(op.ins[0])[index], found[index][1])
     erase_instruction(op)
     return True
 
 
 def place_concat(method: MethodOp) -> int:
-    """Places the operands of a method's concatenations; gives how many calls vanished."""
+    """Places the operands of a method's concatenations; gives how many were placed."""
     storage = MethodStorage(method)
     if not storage.is_straight:
         return 0
@@ -94,11 +117,11 @@ def place_concat(method: MethodOp) -> int:
 class PlaceConcatPass(ModulePass):
     """Makes the operands of a concatenation views of its result, so that it has nothing left to copy.
 
-    Applies along the outermost dimension in memory, when each operand has storage of its own, written by one instruction, and appears in
-    no other concatenation that was placed before.
+    Applies along the outermost dimension in memory. An operand is placed when it has storage of its own, which instructions write, and lies
+    in no concatenation that was placed before; others (inputs, constants) are copied to their place one by one, unless they are more.
 
-    Needs: `exec` methods before planning; finds more after `elide-views`. Leaves: no concatenation that could be placed as a whole
-    without raising the most bytes that are live at once. Dynamic shapes, loops and branches stay as they are.
+    Needs: `exec` methods before planning; finds more after `elide-views`. Leaves: no concatenation that could be placed without raising
+    the most bytes that are live at once. Dynamic shapes, loops and branches stay as they are.
     """
 
     name = "place-concat"

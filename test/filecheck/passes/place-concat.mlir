@@ -90,7 +90,38 @@ exec.method @views {} {
   exec.return inputs(%x) outputs(%y)
 }
 
-// Not along an inner dimension, of an input, of one tensor twice, or of a tensor that is placed elsewhere.
+// An input, and a tensor that has its place already, are copied to where they belong.
+// CHECK-LABEL: exec.method @copied
+exec.method @copied {} {
+  %x = exec.tensor : tensor<2x4xf32>
+  %zero = exec.int 0
+  // CHECK: %y = exec.tensor : tensor<4x4xf32>
+  // CHECK-NEXT: %[[NONE:[0-9]+]] = exec.none
+  // CHECK-NEXT: %[[PLACE:[0-9]+]] = exec.view %y : tensor<2x4xf32>
+  %y = exec.tensor : tensor<4x4xf32>
+  // CHECK: %a = exec.view %y {offset = 32} : tensor<2x4xf32>
+  %a = exec.tensor : tensor<2x4xf32>
+  %xa = exec.tensor_list [%x, %a]
+  // CHECK: %twice = exec.tensor : tensor<4x4xf32>
+  // CHECK-NEXT: %b = exec.view %twice : tensor<2x4xf32>
+  // CHECK-NEXT: %[[NONE2:[0-9]+]] = exec.none
+  // CHECK-NEXT: %[[SECOND:[0-9]+]] = exec.view %twice {offset = 32} : tensor<2x4xf32>
+  %b = exec.tensor : tensor<2x4xf32>
+  %bb = exec.tensor_list [%b, %b]
+  %twice = exec.tensor : tensor<4x4xf32>
+  // CHECK-NEXT: exec.call "aten::relu.out"(%x) outs(%a)
+  // CHECK-NEXT: exec.call "aten::neg.out"(%x) outs(%b)
+  // CHECK-NEXT: exec.call "aten::clone.out"(%x, %[[NONE]]) outs(%[[PLACE]])
+  // CHECK-NEXT: exec.call "aten::clone.out"(%b, %[[NONE2]]) outs(%[[SECOND]])
+  // CHECK-NEXT: exec.return
+  exec.call "aten::relu.out"(%x) outs(%a)
+  exec.call "aten::neg.out"(%x) outs(%b)
+  exec.call "aten::cat.out"(%xa, %zero) outs(%y)
+  exec.call "aten::cat.out"(%bb, %zero) outs(%twice)
+  exec.return inputs(%x) outputs(%y, %twice)
+}
+
+// Not along an inner dimension, of inputs alone, or of tensors that are placed elsewhere.
 // CHECK-LABEL: exec.method @kept
 exec.method @kept {} {
   %x = exec.tensor : tensor<2x4xf32>
@@ -100,27 +131,23 @@ exec.method @kept {} {
   %one = exec.int 1
   %ab = exec.tensor_list [%a, %b]
   %wide = exec.tensor : tensor<2x8xf32>
-  %xa = exec.tensor_list [%x, %a]
+  %xx = exec.tensor_list [%x, %x]
   %tall = exec.tensor : tensor<4x4xf32>
-  %aa = exec.tensor_list [%a, %a]
-  %twice = exec.tensor : tensor<4x4xf32>
   // CHECK: %placed = exec.tensor : tensor<4x4xf32>
   %placed = exec.tensor : tensor<4x4xf32>
   %ba = exec.tensor_list [%b, %a]
   %again = exec.tensor : tensor<4x4xf32>
   // CHECK: exec.call "aten::cat.out"(%ab, %one) outs(%wide)
-  // CHECK-NEXT: exec.call "aten::cat.out"(%xa, %zero) outs(%tall)
-  // CHECK-NEXT: exec.call "aten::cat.out"(%aa, %zero) outs(%twice)
+  // CHECK-NEXT: exec.call "aten::cat.out"(%xx, %zero) outs(%tall)
   // CHECK-NEXT: exec.call "aten::cat.out"(%ba, %zero) outs(%again)
   // CHECK-NEXT: exec.return
   exec.call "aten::relu.out"(%x) outs(%a)
   exec.call "aten::neg.out"(%x) outs(%b)
   exec.call "aten::cat.out"(%ab, %one) outs(%wide)
-  exec.call "aten::cat.out"(%xa, %zero) outs(%tall)
-  exec.call "aten::cat.out"(%aa, %zero) outs(%twice)
+  exec.call "aten::cat.out"(%xx, %zero) outs(%tall)
   exec.call "aten::cat.out"(%ab, %zero) outs(%placed)
   exec.call "aten::cat.out"(%ba, %zero) outs(%again)
-  exec.return inputs(%x) outputs(%wide, %tall, %twice, %placed, %again)
+  exec.return inputs(%x) outputs(%wide, %tall, %placed, %again)
 }
 
 // Not where keeping room for the whole result from its first part on would take more memory.
