@@ -197,6 +197,13 @@ def distinct(rng: np.random.Generator, extent: int, *shape: int) -> Any:
 INDEX: dict[str, Samples] = {
     "embedding": lambda rng: [(f32(rng, 5, 3), below(rng, 5, 2, 4)), (f32(rng, 5, 3), below(rng, 5).astype(np.int32), 0)],
     "one_hot": lambda rng: [(below(rng, 4, 2, 3), 4)],
+    "_embedding_bag": lambda rng: [
+        (f32(rng, 6, 3), below(rng, 6, 7), np.array([0, 3, 3])),
+        (f32(rng, 6, 3), below(rng, 6, 7), np.array([0, 2, 7]), False, 0, False, f32(rng, 7), True),
+        (f32(rng, 6, 3), below(rng, 6, 7), np.array([0, 3, 3]), False, 1, False, None, False, 2),
+        (f32(rng, 6, 3), below(rng, 6, 7), np.array([0, 3, 3]), False, 2),
+    ],
+    "embedding_bag": lambda rng: [(f32(rng, 6, 3), below(rng, 6, 7), np.array([0, 3, 3]), False, mode) for mode in range(3)],
     "index.Tensor": lambda rng: [
         (f32(rng, 4, 5), [below(rng, 4, 3)]),
         (f32(rng, 4, 5), [None, below(rng, 5, 2, 3) - 5]),
