@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import resources
-from typing import Any, cast
+from typing import Any
 
 import torch
 from transformers import AutoTokenizer, BertModel
@@ -34,13 +34,15 @@ class SentenceEncoder(torch.nn.Module):
 
 def load_encoder() -> SentenceEncoder:
     """The encoder with the real weights, for inference."""
-    bert = cast(BertModel, BertModel.from_pretrained(model_folder(), add_pooling_layer=False))
+    loader: Any = BertModel
+    bert: BertModel = loader.from_pretrained(model_folder(), add_pooling_layer=False)
     return SentenceEncoder(bert).eval().requires_grad_(False)
 
 
 def load_tokenizer() -> Any:
     """The tokenizer that belongs to the weights."""
-    return AutoTokenizer.from_pretrained(model_folder())
+    loader: Any = AutoTokenizer
+    return loader.from_pretrained(model_folder())
 
 
 def tokenize(tokenizer: Any, sentence: str) -> tuple[torch.Tensor, torch.Tensor]:

@@ -1,9 +1,7 @@
 /* Conversions between element types and computing types, and type promotion. */
 #include "dtype.h"
 
-#if defined(__F16C__) && defined(__AVX__)
-#include <immintrin.h>
-#endif
+#include "simd.h"
 
 /* One conversion: n elements of type FROM to type TO by an expression in x. */
 #define CONVERT(name, TO, FROM, expression)                   \
@@ -125,7 +123,8 @@ static int place(int8_t dtype) {
 fl_convert_fn fl_widen(int8_t from, fl_compute to) {
   static const fl_convert_fn table[13][4] = {
       TO_EACH(u8), TO_EACH(i8), TO_EACH(i16), TO_EACH(i32), {i64_to_f32, i64_to_f64, NULL, i64_to_bool}, TO_EACH(f16),
-      {NULL, f32_to_f64, f32_to_i64, f32_to_bool}, {f64_to_f32, NULL, f64_to_i64, f64_to_bool}, {bool_to_f32, bool_to_f64, bool_to_i64, NULL},
+      {NULL, f32_to_f64, f32_to_i64, f32_to_bool}, {f64_to_f32, NULL, f64_to_i64, f64_to_bool},
+      {bool_to_f32, bool_to_f64, bool_to_i64, NULL},
       TO_EACH(bf16), TO_EACH(u16), TO_EACH(u32), TO_EACH(u64)};
   int at = place(from);
   return at < 0 ? NULL : table[at][to];
@@ -134,7 +133,8 @@ fl_convert_fn fl_widen(int8_t from, fl_compute to) {
 fl_convert_fn fl_narrow(fl_compute from, int8_t to) {
   static const fl_convert_fn table[13][4] = {
       FROM_EACH(u8), FROM_EACH(i8), FROM_EACH(i16), FROM_EACH(i32), {f32_to_i64, f64_to_i64, NULL, bool_to_i64}, FROM_EACH(f16),
-      {NULL, f64_to_f32, i64_to_f32, bool_to_f32}, {f32_to_f64, NULL, i64_to_f64, bool_to_f64}, {f32_to_bool, f64_to_bool, i64_to_bool, NULL},
+      {NULL, f64_to_f32, i64_to_f32, bool_to_f32}, {f32_to_f64, NULL, i64_to_f64, bool_to_f64},
+      {f32_to_bool, f64_to_bool, i64_to_bool, NULL},
       FROM_EACH(bf16), FROM_EACH(u16), FROM_EACH(u32), FROM_EACH(u64)};
   int at = place(to);
   return at < 0 ? NULL : table[at][from];
