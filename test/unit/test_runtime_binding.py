@@ -4,6 +4,7 @@ import io
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,7 @@ def test_metadata_says_what_a_method_takes_gives_and_needs():
 def test_operators_and_backends_are_listed():
     runtime = Runtime.get()
     assert {"aten::add.out", "aten::addmm.out", "executorch_prim::add.Scalar"} <= runtime.operator_registry.operator_names
-    assert runtime.backend_registry.registered_backend_names == []
+    assert runtime.backend_registry.registered_backend_names == ["FlambeauElementwise"]
     assert not runtime.backend_registry.is_available("XnnpackBackend")
 
 
@@ -195,6 +196,28 @@ def test_a_scalar_that_nothing_reads_was_fixed_when_the_program_was_made():
     assert "method 'forward', input 1: the program was made for one value of it, and this is another" in message(loaded.execute, (ones, 4))
 
 
+def test_each_kind_of_scalar_can_have_been_fixed():
+    values: list[pte.Value] = [pte.Double(0.5), pte.Bool(True), pte.String("x"), pte.Null(), pte.IntList(())]
+    loaded = method(plan(values, [], [], [0, 1, 2, 3], []))
+    assert loaded.execute((0.5, True, "x", None)) == []
+    for given in ((0.25, True, "x", None), (0.5, False, "x", None), (0.5, True, "y", None)):
+        assert "made for one value" in message(loaded.execute, given)
+    lists = method(plan(values, [], [], [4], []))
+    assert message(lists.execute, ([],)) == "method 'forward', input 0: expected int_list, got list"
+
+
+def test_a_condition_without_memory_is_no_condition():
+    loaded = method(plan([tensor(2, type=BOOL), tensor(2, at=0)], [pte.JumpFalseCall(0, 0), pte.FreeCall(1)], [], [], []))
+    assert message(loaded.execute) == "method 'forward', instruction 0: its condition is not a bool"
+
+
+def test_a_tensor_of_bools_is_true_when_all_are():
+    values: list[pte.Value] = [tensor(2, at=0, type=BOOL), pte.Int(1), pte.Int(2), pte.Int(3)]
+    instructions: list[pte.Instruction] = [pte.JumpFalseCall(0, 2), pte.MoveCall(1, 3), pte.FreeCall(0)]
+    for truths, expected in (([True, True], 1), ([True, False], 3), ([False, False], 3)):
+        assert method(plan(values, instructions, [], [0], [3])).execute((np.array(truths),)) == [expected]
+
+
 def test_inputs_that_do_not_fit_are_named():
     loaded = method(add_plan())
     where = "method 'forward', input 1: "
@@ -279,6 +302,8 @@ def test_everything_that_is_missing_is_listed():
     delegate = Runtime.get().load_program(stock("delegate"))
     assert delegate.metadata().backend_names == ("Test", "Test") and delegate.metadata().uses_backend("Test")
     assert "needs backend 'Test', which this runtime does not have" in message(delegate.load_method)
+    own = replace(plan([tensor(2, at=0)], [], [], [0], [0]), delegates=(pte.BackendDelegate("Own", memoryview(b"payload")),))
+    assert "needs backend 'Own'" in message(load(own).load_method)
 
 
 def test_an_endless_loop_ends():

@@ -311,6 +311,41 @@ static void test_scalar_input(void) {
   close_method(&l);
 }
 
+/* 100 per tensor of the list, and the columns of all. */
+static size_t columns_of_list(fl_value *const *args, size_t count) {
+  size_t bytes = 0;
+  CHECK(count == 4 && args[0]->tag == FL_TENSOR_LIST && args[1]->tag == FL_INT && args[2] != args[3]);
+  for (uint32_t i = 0; i < args[0]->as.list.count; ++i) {
+    const fl_value *item = ((const fl_value *const *)args[0]->as.list.items)[i];
+    CHECK(item->tag == FL_TENSOR && item->as.tensor->data == NULL && item->as.tensor->strides[0] == 3);
+    bytes += 100 + (size_t)item->as.tensor->sizes[1];
+  }
+  return bytes;
+}
+
+static size_t too_much(fl_value *const *args, size_t count) {
+  (void)args;
+  (void)count;
+  return SIZE_MAX;
+}
+
+static void test_scratch_of_lists(void) {
+  loaded l;
+  fl_error error;
+  static const fl_kernel own[] = {{"aten::cat.out", add, columns_of_list, 4}, {"aten::max.dim_max", add, NULL, 6}};
+  static const fl_kernel greedy[] = {{"aten::cat.out", add, too_much, 4}, {"aten::max.dim_max", add, NULL, 6}};
+  static const fl_kernel_table own_table = {own, 2};
+  static const fl_kernel_table greedy_table = {greedy, 2};
+  static const fl_kernel_table *const own_tables[] = {&own_table};
+  static const fl_kernel_table *const greedy_tables[] = {&greedy_table};
+  open_program(&l, "lists");
+  CHECK(fl_method_measure(&l.program, 0, &(fl_registry){.tables = own_tables, .table_count = 1}, &l.need, &error) == FL_OK);
+  CHECK(l.need.scratch == 3 * 103);
+  CHECK(fl_method_measure(&l.program, 0, &(fl_registry){.tables = greedy_tables, .table_count = 1}, &l.need, &error) == FL_OUT_OF_MEMORY);
+  CHECK_TEXT(error, "aten::cat.out wants too much scratch memory");
+  close_method(&l);
+}
+
 static void test_what_is_missing(void) {
   loaded l;
   fl_error error;
@@ -369,6 +404,7 @@ int main(void) {
   test_endless_loop();
   test_state();
   test_scalar_input();
+  test_scratch_of_lists();
   test_what_is_missing();
   test_memory_that_is_too_small();
   return 0;

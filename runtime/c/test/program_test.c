@@ -25,6 +25,10 @@ static void test_metadata(void) {
   CHECK(fl_program_operator(&l.program, 0, 1, name, sizeof name) == strlen("aten::addmm.out") && strcmp(name, "aten::a") == 0);
   CHECK(fl_program_operator(&l.program, 0, 3, name, sizeof name) == 0);
   CHECK(fl_program_arena_size(&l.program, 0, 0) > 0 && fl_program_arena_size(&l.program, 0, 1) == 0);
+  const void *data = NULL;
+  size_t size = 0;
+  CHECK(fl_program_named_data(&l.program, "names", &data, &size, &error) == FL_NOT_FOUND && fl_program_named_data_key(&l.program, 0) == NULL);
+  CHECK_TEXT(error, "no named data 'names'");
   CHECK(fl_program_named_data_count(&l.program) == 0 && fl_program_delegate(&l.program, 0, 0) == NULL);
   close_method(&l);
   open_program(&l, "scalar");
