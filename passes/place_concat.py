@@ -21,6 +21,9 @@ from flambeau.passes.storage.rewrite import collapse_views, erase_instruction, m
 KERNELS = {"aten::cat.out": True, "aten::stack.out": False}
 """Kernels that join tensors, and whether the dimension along which they do so is there already."""
 
+MOST_COPIES = 4
+"""More operands than this are not copied one by one: each copy is a call of its own."""
+
 
 def _offsets(op: CallOp) -> list[tuple[SSAValue, int]] | None:
     """The tensors that a call joins, each with the offset of its bytes in the result; None when they do not lie together there."""
@@ -89,7 +92,8 @@ def _place(op: CallOp, storage: MethodStorage) -> bool:
             roots[root] = offset
         else:
             copied.append(index)
-    if len(copied) > len(roots) or storage.would_grow(whole, [storage[root] for root in roots]):
+    left = sum(nbytes(found[index][0].type) for index in copied)
+    if len(copied) > MOST_COPIES or 2 * left > whole.size or not roots or storage.would_grow(whole, [storage[root] for root in roots]):
         return False
     if not copied:
         storage.forget(whole, time)
@@ -118,7 +122,8 @@ class PlaceConcatPass(ModulePass):
     """Makes the operands of a concatenation views of its result, so that it has nothing left to copy.
 
     Applies along the outermost dimension in memory. An operand is placed when it has storage of its own, which instructions write, and lies
-    in no concatenation that was placed before; others (inputs, constants) are copied to their place one by one, unless they are more.
+    in no concatenation that was placed before; others (inputs, constants) are copied to their place one by one, as long
+    as they are few and small.
 
     Needs: `exec` methods before planning; finds more after `elide-views`. Leaves: no concatenation that could be placed without raising
     the most bytes that are live at once. Dynamic shapes, loops and branches stay as they are.
