@@ -131,11 +131,15 @@ static fl_status arange(fl_context *context, const fl_value *from, const fl_valu
   fl_tensor *out;
   FL_TRY(get_out(context, output, &out));
   FL_CHECK(context, fl_get_real(from, &start) && fl_get_real(to, &end) && fl_get_real(by, &r.step), "start, end and step must be numbers");
-  FL_CHECK(context, isfinite(start) && isfinite(end) && isfinite(r.step) && r.step != 0.0, "start, end and step must be finite, and step not 0");
+  FL_CHECK(context, isfinite(start) && isfinite(end) && isfinite(r.step) && r.step != 0.0,
+           "start, end and step must be finite, and step not 0");
   r.start = start;
   r.is_integer = fl_get_int(from, &r.start_integer) && fl_get_int(to, &end_integer) && fl_get_int(by, &r.step_integer);
   const double steps = ceil((end - start) / r.step);
-  const int64_t n = r.is_integer ? count_steps(r.start_integer, end_integer, r.step_integer) : steps >= 0.0 && steps <= INT32_MAX ? (int64_t)steps : -1;
+  int64_t n = steps >= 0.0 && steps <= INT32_MAX ? (int64_t)steps : -1;
+  if (r.is_integer) {
+    n = count_steps(r.start_integer, end_integer, r.step_integer);
+  }
   if (!fl_is_float(out->dtype) && !r.is_integer) {
     /* ATen casts the numbers to an integer type first. */
     r.is_integer = 1;

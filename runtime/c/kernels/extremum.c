@@ -135,7 +135,8 @@ static fl_status extremum_dim(fl_context *context, fl_value *const *args, int la
   uint8_t at;
   FL_TRY(fl_wrap_dim(context, dim, self->rank, &at));
   FL_TRY(check_input(context, self, at));
-  FL_CHECK(context, values->dtype == self->dtype && indices->dtype == FL_INT64, "the values must be of the input's type and the indices int64");
+  FL_CHECK(context, values->dtype == self->dtype && indices->dtype == FL_INT64,
+           "the values must be of the input's type and the indices int64");
   const uint8_t rank = reduced_sizes(self, at, keepdim != 0, sizes);
   FL_TRY(fl_resize(context, values, sizes, rank));
   FL_TRY(fl_resize(context, indices, sizes, rank));

@@ -9,7 +9,8 @@ fl_status fl_reduced_dims(fl_context *context, const fl_value *dim, uint8_t rank
   if (fl_get_int(dim, &dims[0])) {
     number = 1;
   } else {
-    FL_CHECK(context, fl_is_none(dim) || fl_get_ints(dim, dims, FL_MAX_RANK, &number), "the dimensions must be a list of at most 16 integers");
+    FL_CHECK(context, fl_is_none(dim) || fl_get_ints(dim, dims, FL_MAX_RANK, &number),
+             "the dimensions must be a list of at most 16 integers");
   }
   for (uint32_t i = 0; i < number; ++i) {
     uint8_t at;
@@ -47,7 +48,8 @@ size_t fl_reduced_count(const fl_tensor *in, uint32_t reduced) {
 /* Rows longer than this are folded piece by piece, which bounds the rounding error of sums in float. */
 #define PIECE 1024
 
-static void fold_rows(fl_buffer *r, const fl_fold *fold, const fl_nest *nest, char *from, fl_accumulator *accumulator, const fl_accumulator *origin) {
+static void fold_rows(fl_buffer *r, const fl_fold *fold, const fl_nest *nest, char *from, fl_accumulator *accumulator,
+                      const fl_accumulator *origin) {
   size_t index[FL_MAX_DIMS] = {0};
   const size_t n = nest->rank > 0 ? nest->sizes[nest->rank - 1] : 1;
   const int64_t stride = nest->rank > 0 ? nest->strides[0][nest->rank - 1] : (int64_t)r->element;
@@ -60,8 +62,8 @@ static void fold_rows(fl_buffer *r, const fl_fold *fold, const fl_nest *nest, ch
   } while (fl_nest_next(nest, 1, index, &from));
 }
 
-static void fold_lanes(fl_buffer *r, const fl_fold *fold, const fl_nest *nest, size_t n, char *from, int64_t stride, fl_accumulator *accumulators,
-                       const fl_accumulator *origins) {
+static void fold_lanes(fl_buffer *r, const fl_fold *fold, const fl_nest *nest, size_t n, char *from, int64_t stride,
+                       fl_accumulator *accumulators, const fl_accumulator *origins) {
   size_t index[FL_MAX_DIMS] = {0};
   do {
     fold->lanes(n, accumulators, fl_buffer_read(r, n, from, stride), origins);

@@ -46,7 +46,8 @@ static fl_status check_bounds(fl_context *context, const fl_tensor *index, int64
   return FL_OK;
 }
 
-static fl_status analyse_mask(fl_context *context, indexing *x, const fl_tensor *mask, const fl_tensor *self, uint8_t first, uint32_t present) {
+static fl_status analyse_mask(fl_context *context, indexing *x, const fl_tensor *mask, const fl_tensor *self, uint8_t first,
+                              uint32_t present) {
   FL_CHECK(context, present == 1, "a mask must be the only index");
   FL_CHECK(context, mask->rank > 0 && first + mask->rank <= self->rank, "the mask has more dimensions than the input");
   for (uint8_t d = 0; d < mask->rank; ++d) {

@@ -46,8 +46,8 @@ static inline fl_view fl_view_at_least_1d(const fl_tensor *tensor) {
 /* What to do with the element of `indexed` that an index names and the element of `aligned` at the index's own place. */
 typedef void (*fl_visit_fn)(char *indexed, char *aligned, int8_t dtype);
 
-static void fl_visit_indices(const fl_view *index, int8_t index_dtype, const fl_view *indexed, const fl_view *aligned, uint8_t axis, fl_visit_fn visit,
-                          int8_t dtype) {
+static inline void fl_visit_indices(const fl_view *index, int8_t index_dtype, const fl_view *indexed, const fl_view *aligned, uint8_t axis,
+                                    fl_visit_fn visit, int8_t dtype) {
   size_t position[FL_MAX_DIMS] = {0};
   fl_nest nest = {.rank = index->rank, .operands = 3};
   char *at[3] = {index->data, indexed->data, aligned->data};

@@ -218,7 +218,8 @@ static fl_status build_nest(fl_context *context, fl_nest *nest, const fl_tensor 
   return FL_OK;
 }
 
-static void run_row(const fl_map *map, channel *channels, size_t count, size_t n, size_t step, char *const *at, fl_convert_fn wrap, fl_convert_fn unwrap) {
+static void run_row(const fl_map *map, channel *channels, size_t count, size_t n, size_t step, char *const *at, fl_convert_fn wrap,
+                    fl_convert_fn unwrap) {
   fl_buffer *result = &channels[0].buffer;
   const int direct_out = fl_is_direct(result, n, channels[0].stride) && wrap == NULL;
   for (size_t i = 0; i < n; i += step) {

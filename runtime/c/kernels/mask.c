@@ -115,7 +115,7 @@ fl_status fl_masked_scatter_out(fl_context *context, fl_value *const *args, size
   return FL_OK;
 }
 
-/* Whether the element at a place is not zero: every type but the real ones is, when one of its bytes is. */
+/* Whether the element at a place is not zero. */
 static int is_nonzero(const char *at, int8_t dtype) {
   uint8_t truth = 0;
   const fl_convert_fn convert = fl_widen(dtype, FL_COMPUTE_BOOL);
@@ -180,7 +180,8 @@ fl_status fl_repeat_interleave_out(fl_context *context, fl_value *const *args, s
     FL_CHECK(context, times >= 0 && times <= INT32_MAX - total, "a count is negative, or their sum too large");
     total += times;
   }
-  FL_CHECK(context, fl_is_none(args[1]) || (fl_get_int(args[1], &expected) && expected == total), "output_size must be the sum of the repeats");
+  FL_CHECK(context, fl_is_none(args[1]) || (fl_get_int(args[1], &expected) && expected == total),
+           "output_size must be the sum of the repeats");
   const int32_t size = (int32_t)total;
   FL_TRY(fl_resize(context, out, &size, 1));
   char *to = out->data;

@@ -6,7 +6,8 @@
 #undef FL_KERNEL
 
 /* Reads the amounts into before[d] and after[d], and the sizes of the result into `shape`. */
-static fl_status read_amounts(fl_context *context, const fl_value *list, const fl_tensor *self, int64_t *before, int64_t *after, fl_view *shape) {
+static fl_status read_amounts(fl_context *context, const fl_value *list, const fl_tensor *self, int64_t *before, int64_t *after,
+                              fl_view *shape) {
   int64_t amounts[2 * FL_MAX_RANK];
   uint32_t number = 0;
   FL_CHECK(context, fl_get_ints(list, amounts, 2 * FL_MAX_RANK, &number) && number % 2 == 0, "the padding must be pairs of integers");
@@ -68,7 +69,8 @@ static fl_status pad_by_index(fl_context *context, fl_value *const *args, uint8_
   int64_t after[FL_MAX_RANK];
   fl_view shape;
   size_t index[FL_MAX_DIMS] = {0};
-  FL_CHECK(context, self->rank == dims + 1 || self->rank == dims + 2, "the input must have a channel dimension and at most a batch dimension");
+  FL_CHECK(context, self->rank == dims + 1 || self->rank == dims + 2,
+           "the input must have a channel dimension and at most a batch dimension");
   FL_TRY(read_amounts(context, args[1], self, before, after, &shape));
   for (uint8_t d = 0; d < self->rank; ++d) {
     const int padded = d + dims >= self->rank;
@@ -100,7 +102,8 @@ static fl_status pad_by_index(fl_context *context, fl_value *const *args, uint8_
                         source + (low - before[last]) * from.strides[last], from.strides[last]);
         j = high - 1;
       } else {
-        memcpy(row + j * to.strides[last], source + from.strides[last] * source_index(j, before[last], from.sizes[last], reflect), to.element);
+        memcpy(row + j * to.strides[last], source + from.strides[last] * source_index(j, before[last], from.sizes[last], reflect),
+               to.element);
       }
     }
   } while (fl_view_next(&to, 1, index, &row));

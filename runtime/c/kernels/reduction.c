@@ -122,7 +122,8 @@ static fl_status read_keepdim(fl_context *context, const fl_value *value, int *k
 }
 
 /* Elements are cast to the output's type before they are summed, as ATen's dtype argument says. */
-static fl_status reduce_as_output(fl_context *context, const fl_value *input, const fl_value *dim, int keepdim, const fl_value *output, fl_reduction *reduction) {
+static fl_status reduce_as_output(fl_context *context, const fl_value *input, const fl_value *dim, int keepdim, const fl_value *output,
+                                  fl_reduction *reduction) {
   const fl_tensor *in = fl_get_tensor(input);
   fl_tensor *out = fl_get_tensor(output);
   uint32_t reduced = UINT32_MAX;
@@ -188,7 +189,8 @@ fl_status fl_prod_out(fl_context *context, fl_value *const *args, size_t count) 
 
 /* ---- extrema ---- */
 
-static fl_status extremum(fl_context *context, const fl_value *input, const fl_value *dim, int keepdim, const fl_value *output, int largest) {
+static fl_status extremum(fl_context *context, const fl_value *input, const fl_value *dim, int keepdim, const fl_value *output,
+                          int largest) {
   fl_reduction reduction = {.folds = largest ? max_folds : min_folds,
                             .start = {{.real = largest ? -INFINITY : INFINITY}, {.integer = largest ? INT64_MIN : INT64_MAX}}};
   const fl_tensor *in = fl_get_tensor(input);
@@ -293,10 +295,11 @@ static void to_deviation(size_t n, fl_accumulator *accumulators, int is_real, si
   }
 }
 
-static fl_status variance(fl_context *context, fl_value *const *args, double correction, const fl_value *keepdim_value, const fl_value *output,
-                          const fl_value *mean_output, int root) {
+static fl_status variance(fl_context *context, fl_value *const *args, double correction, const fl_value *keepdim_value,
+                          const fl_value *output, const fl_value *mean_output, int root) {
   const fl_parameter parameter = {correction, 0};
-  fl_reduction reduction = {.folds = sum_folds, .second = square_folds, .finish = root ? to_deviation : to_variance, .parameters = &parameter};
+  fl_reduction reduction = {.folds = sum_folds, .second = square_folds, .finish = root ? to_deviation : to_variance,
+                            .parameters = &parameter};
   FL_TENSOR_ARGUMENT(self, 0);
   fl_tensor *out = fl_get_tensor(output);
   fl_tensor *mean_out = mean_output != NULL ? fl_get_tensor(mean_output) : NULL;

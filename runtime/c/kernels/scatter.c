@@ -1,5 +1,5 @@
-/* Elements placed by one tensor of indices. Every index is checked before anything is written; of several sources for one place the last one
- * in logical order stays. */
+/* Elements placed by one tensor of indices. Every index is checked before anything is written; of several sources for one place the last
+ * one in logical order stays. */
 #include <math.h>
 
 #include "indexed.h"
@@ -21,7 +21,8 @@ PUT(uint32_t)
 PUT(uint64_t)
 
 /* out = self, after all checks of a scatter. */
-static fl_status start_scatter(fl_context *context, const fl_tensor *self, int64_t dim, const fl_tensor *index, fl_tensor *out, uint8_t *axis) {
+static fl_status start_scatter(fl_context *context, const fl_tensor *self, int64_t dim, const fl_tensor *index, fl_tensor *out,
+                               uint8_t *axis) {
   FL_TRY(fl_wrap_dim(context, dim, self->rank, axis));
   if (fl_numel(index) > 0) {
     FL_TRY(fl_check_index_shape(context, index, self, *axis));
@@ -36,7 +37,8 @@ static fl_status check_source(fl_context *context, const fl_tensor *src, const f
   if (fl_numel(index) == 0) {
     return FL_OK;
   }
-  FL_CHECK(context, (src->rank > 0 ? src->rank : 1) == (index->rank > 0 ? index->rank : 1), "the source must have as many dimensions as the indices");
+  FL_CHECK(context, (src->rank > 0 ? src->rank : 1) == (index->rank > 0 ? index->rank : 1),
+           "the source must have as many dimensions as the indices");
   for (uint8_t d = 0; d < index->rank; ++d) {
     FL_CHECK(context, index->sizes[d] <= (src->rank > 0 ? src->sizes[d] : 1), "the source must be as large as the indices");
   }

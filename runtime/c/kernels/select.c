@@ -141,7 +141,8 @@ fl_status fl_as_strided_copy_out(fl_context *context, fl_value *const *args, siz
   int empty = 0;
   FL_CHECK(context, offset >= 0 && offset <= INT32_MAX, "the storage offset is out of range");
   for (uint8_t d = 0; d < from.rank; ++d) {
-    FL_CHECK(context, sizes[d] >= 0 && sizes[d] <= INT32_MAX && strides[d] >= 0 && strides[d] <= INT32_MAX, "a size or stride is out of range");
+    FL_CHECK(context, sizes[d] >= 0 && sizes[d] <= INT32_MAX && strides[d] >= 0 && strides[d] <= INT32_MAX,
+             "a size or stride is out of range");
     from.sizes[d] = sizes[d];
     from.strides[d] = strides[d] * from.element;
     empty |= sizes[d] == 0;
@@ -207,7 +208,8 @@ fl_status fl_split_with_sizes_copy_out(fl_context *context, fl_value *const *arg
   fl_value *const *sizes = args[1]->as.list.items;
   for (uint32_t i = 0; i < args[1]->as.list.count; ++i) {
     int64_t size = 0;
-    FL_CHECK(context, fl_get_int(sizes[i], &size) && size >= 0 && size <= own.sizes[at] - start, "the sizes must add up to the dimension's");
+    FL_CHECK(context, fl_get_int(sizes[i], &size) && size >= 0 && size <= own.sizes[at] - start,
+             "the sizes must add up to the dimension's");
     start += size;
   }
   FL_CHECK(context, start == own.sizes[at], "the sizes must add up to the dimension's");

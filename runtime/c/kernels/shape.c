@@ -193,7 +193,8 @@ fl_status fl_expand_copy_out(fl_context *context, fl_value *const *args, size_t 
   for (uint8_t d = 0; d < from.rank; ++d) {
     const int i = (int)d - (int)(from.rank - self->rank);
     const int64_t size = i >= 0 ? own.sizes[i] : 1;
-    FL_CHECK(context, sizes[d] == size || (size == 1 && sizes[d] >= 0) || (sizes[d] == -1 && i >= 0), "the shape does not expand to the size");
+    FL_CHECK(context, sizes[d] == size || (size == 1 && sizes[d] >= 0) || (sizes[d] == -1 && i >= 0),
+             "the shape does not expand to the size");
     from.sizes[d] = sizes[d] == -1 ? size : sizes[d];
     from.strides[d] = size == 1 ? 0 : own.strides[i];
   }
@@ -372,7 +373,8 @@ static fl_status pixels(fl_context *context, fl_value *const *args, int shuffle)
     shape.sizes[batch + 1] *= factor;
     shape.sizes[batch + 2] *= factor;
   } else {
-    FL_CHECK(context, own.sizes[batch + 1] % factor == 0 && own.sizes[batch + 2] % factor == 0, "height and width must be multiples of the factor");
+    FL_CHECK(context, own.sizes[batch + 1] % factor == 0 && own.sizes[batch + 2] % factor == 0,
+             "height and width must be multiples of the factor");
     shape.sizes[batch] *= square;
     shape.sizes[batch + 1] /= factor;
     shape.sizes[batch + 2] /= factor;

@@ -35,7 +35,8 @@ static int64_t key_of_real(double x) {
   return bits < 0 ? (int64_t)(0x8000000000000000u - (uint64_t)bits) : bits;
 }
 
-static void read_entries(fl_buffer *buffer, fl_compute type, size_t length, const char *from, int64_t stride, int descending, entry *entries) {
+static void read_entries(fl_buffer *buffer, fl_compute type, size_t length, const char *from, int64_t stride, int descending,
+                         entry *entries) {
   for (size_t i = 0; i < length; i += FL_BLOCK) {
     const size_t n = length - i < FL_BLOCK ? length - i : FL_BLOCK;
     const void *x = fl_buffer_read(buffer, n, from + (int64_t)i * stride, stride);
@@ -109,7 +110,8 @@ static void select_first(entry *entries, size_t n, size_t k) {
 }
 
 /* Sorts along `dim` and keeps the first k (-1: all); `values` may be NULL. */
-static fl_status sort(fl_context *context, const fl_tensor *self, int64_t dim, int64_t k, int descending, fl_tensor *values, fl_tensor *indices) {
+static fl_status sort(fl_context *context, const fl_tensor *self, int64_t dim, int64_t k, int descending, fl_tensor *values,
+                      fl_tensor *indices) {
   fl_buffer buffer;
   int32_t sizes[FL_MAX_RANK];
   size_t index[FL_MAX_DIMS] = {0};

@@ -14,7 +14,8 @@ WHERE_SPAN(where_i64, int64_t)
 WHERE_SPAN(where_bool, uint8_t)
 
 /* out = condition ? args[0] : args[1], computed in `common`. */
-static fl_status where(fl_context *context, const fl_value *condition, const fl_value *yes, const fl_value *no, int8_t common, fl_tensor *out) {
+static fl_status where(fl_context *context, const fl_value *condition, const fl_value *yes, const fl_value *no, int8_t common,
+                       fl_tensor *out) {
   fl_scalar_tensor storage[3];
   const fl_tensor *in[3] = {fl_operand(condition, &storage[0]), fl_operand(yes, &storage[1]), fl_operand(no, &storage[2])};
   for (size_t k = 0; k < 3; ++k) {
