@@ -170,7 +170,9 @@ def promote(a: Attribute, b: Attribute) -> ElementType:
     if a == b:
         return left.element
     if left.category != right.category:
-        return left.element if left.category > right.category else right.element
+        higher = left if left.category > right.category else right
+        if higher.element not in (ui16, ui32, ui64):
+            return higher.element
     if left.category == 2:
         if _FLOAT_RANK[a] == _FLOAT_RANK[b]:
             return f32
