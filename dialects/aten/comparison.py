@@ -468,3 +468,43 @@ class MaskedFillTensorOp(MaskingOp):
     @staticmethod
     def decompose(x: SSAValue, mask: SSAValue, value: SSAValue) -> SSAValue:
         return WhereSelfOp(mask, as_operand(value, element_of(x)), x).result
+
+
+class MembershipOp(SchemaOp):
+    """Whether each element is among others; with `invert` whether it is not."""
+
+    @staticmethod
+    def infer(x: Tensor, *_: Any) -> Tensor:
+        return UnaryPredicateOp.infer(x)
+
+
+@aten("isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor")
+class IsinTensorTensorOp(MembershipOp):
+    """Whether each element is among those of another tensor."""
+
+    @staticmethod
+    def numpy(x: Array, others: Array, assume_unique: bool, invert: bool) -> Array:
+        left, right = cast_operands(x, others)
+        return np.isin(left, right, invert=invert)
+
+    @staticmethod
+    def decompose(x: SSAValue, others: SSAValue, assume_unique: bool, invert: bool) -> SSAValue:
+        from flambeau.dialects.aten.logic import LogicalNotOp
+        from flambeau.dialects.aten.reduction import AnyDimOp
+        from flambeau.dialects.aten.view import UnsqueezeOp, ViewOp
+
+        found = AnyDimOp(EqTensorOp(UnsqueezeOp(x, -1), ViewOp(others, [-1])), -1)
+        return LogicalNotOp(found).result if invert else found.result
+
+
+@aten("isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor")
+class IsinTensorScalarOp(MembershipOp):
+    """Whether each element is a number."""
+
+    @staticmethod
+    def numpy(x: Array, other: float, assume_unique: bool, invert: bool) -> Array:
+        return compared(np.not_equal if invert else np.equal, x, other)
+
+    @staticmethod
+    def decompose(x: SSAValue, other: float, assume_unique: bool, invert: bool) -> SSAValue:
+        return (NeScalarOp if invert else EqScalarOp)(x, other).result

@@ -9,7 +9,7 @@ from typing import Any
 from xdsl.dialects.builtin import bf16, f16, f32, f64
 from xdsl.ir import Attribute, SSAValue
 
-from flambeau.dialects.aten.arithmetic import AddScalarOp, AddTensorOp, DivTensorOp, MulScalarOp, MulTensorOp, SubTensorOp
+from flambeau.dialects.aten.arithmetic import AddScalarOp, AddTensorOp, DivTensorOp, MulScalarOp, MulTensorOp, SubTensorOp, product
 from flambeau.dialects.aten.comparison import (
     ClampOp,
     EqScalarOp,
@@ -52,6 +52,7 @@ from flambeau.dialects.aten.math import (
     SinOp,
     SqrtOp,
     TruncOp,
+    power,
 )
 from flambeau.dialects.aten.numerics import element_of_array, float_operands, in_float, widened
 from flambeau.dialects.lazy import Array, np
@@ -481,3 +482,20 @@ class FloatPowerScalarOp(FloatPowerOp):
     @staticmethod
     def decompose(a: float, b: SSAValue) -> SSAValue:
         return PowScalarOp(float(a), to_element(b, f64)).result
+
+
+@aten("ldexp.Tensor(Tensor self, Tensor other) -> Tensor")
+class LdexpTensorOp(FloatBinaryOp):
+    """a * 2**b."""
+
+    @staticmethod
+    def infer(a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:
+        return FloatBinaryOp.infer(a, FloatBinaryOp.infer(2.0, b))
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        return product(a, power(2.0, b))
+
+    @staticmethod
+    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
+        return MulTensorOp(a, PowScalarOp(2.0, b)).result

@@ -257,3 +257,24 @@ class CosineSimilarityOp(SchemaOp):
             wide = wide if shape_of(x) == shape else ExpandOp(wide, shape).result
             units.append(DivTensorOp(wide, ClampOp(vector_norm_of(wide, 2, dim, True, None), eps, None)).result)
         return to_element(SumDimIntListOp(MulTensorOp(*units), [dim]).result, element)
+
+
+@aten("pairwise_distance(Tensor x1, Tensor x2, float p=2., float eps=9.9999999999999995e-07, bool keepdim=False) -> Tensor")
+class PairwiseDistanceOp(SchemaOp):
+    """The norm of order p of x1 - x2 + eps over the last dimension, of floats."""
+
+    @staticmethod
+    def infer(a: Tensor, b: Tensor, p: float = 2, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+        require_category("pairwise_distance", a, b, at_least=2)
+        return norm_type(tensor(promote_operands(a, b), broadcast(shape_of(a), shape_of(b))), -1, keepdim, None)
+
+    @staticmethod
+    def numpy(a: Array, b: Array, p: float, eps: float, keepdim: bool) -> Array:
+        left, right = cast_operands(a, b)
+        return vector_norm((left - right + np.asarray(eps, left.dtype)).astype(left.dtype), p, -1, keepdim, None)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: SSAValue, p: float, eps: float, keepdim: bool) -> SSAValue:
+        from flambeau.dialects.aten.arithmetic import AddScalarOp, SubTensorOp
+
+        return vector_norm_of(AddScalarOp(SubTensorOp(a, b), eps).result, p, -1, keepdim, None)

@@ -240,6 +240,13 @@ SAMPLES: dict[str, Samples] = {
         (((), "bfloat16"), ((2,), "bool"), 0.5),
     ),
     "aten.masked_fill.Tensor": tensors((ONE_FLOAT, ((3, 4), "bool"), ((), "float32")), (((4,), "float16"), ((4,), "bool"), ((), "int64"))),
+    "aten.isin.Tensor_Tensor": tensors(
+        (((3, 4), "int64"), ((3,), "int64")),
+        (((3, 4), "int64"), ((2, 2), "int32"), False, True),
+        (((), "int32"), ((3,), "int32")),
+        (((3,), "float32"), ((0,), "float32")),
+    ),
+    "aten.isin.Tensor_Scalar": unary((1,), (0, False, True), dtypes=(*FLOATS[:2], *INTS)),
     # logic
     "aten.logical_not": unary(dtypes=ALL),
     **{f"aten.{name}": binary(dtypes=ALL) for name in ("logical_and", "logical_or", "logical_xor")},
@@ -304,6 +311,7 @@ SAMPLES: dict[str, Samples] = {
     "aten.float_power.Tensor_Tensor": binary(low=0.2, high=3),
     "aten.float_power.Tensor_Scalar": unary((2,), (0.5,), dtypes=REALS, low=0.2),
     "aten.float_power.Scalar": lambda rng: [(base, make(rng, (3, 4), dtype, 0)) for dtype in REALS for base in (2, 0.5)],
+    "aten.ldexp.Tensor": binary(dtypes=("float32", "float64", "int64"), mixed=(("float32", "int32"), ("int8", "int64")), special=False),
     # reduction
     "aten.sum": reduction((), (f32,), (i64,), dtypes=ALL, special=False),
     "aten.sum.dim_IntList": reduction((None,), ((),), ((1,),), ((0, -1), True), ((2,), False, f64), dtypes=ALL, special=False),
@@ -362,6 +370,9 @@ SAMPLES: dict[str, Samples] = {
     "aten.linalg_matrix_norm.str_ord": reduction((), ("fro", (0, 1), True), dtypes=FLOATS[:2], empty=False),
     "aten.cosine_similarity": tensors(
         (ONE_FLOAT, ONE_FLOAT), (ONE_FLOAT, ((4,), "float32"), -1, 0.5), (((2, 1, 4), "bfloat16"), ((3, 4), "bfloat16"), 0)
+    ),
+    "aten.pairwise_distance": tensors(
+        (ONE_FLOAT, ONE_FLOAT), (ONE_FLOAT, ((4,), "float32"), 1.0, 0.1, True), (((4,), "float64"), ((4,), "float64"), 3.0)
     ),
     # distance
     **{
