@@ -1,0 +1,237 @@
+/* quantized_decomposed: between real numbers and integers by scale and zero point, per tensor, per channel and per token (row). */
+#include <math.h>
+
+#include "loops.h"
+#include "optional.h"
+
+/* Which scale an element has: its index is i / stride % count, for element i in memory order. */
+typedef struct parameters {
+  const fl_tensor *scales, *zero_points; /* NULL: one value for all */
+  double scale;
+  int64_t zero_point;
+  size_t stride, count;
+} parameters;
+
+static double scale_at(const parameters *p, size_t i) {
+  return p->scales ? fl_read_real(p->scales->dtype, p->scales->data, i / p->stride % p->count) : p->scale;
+}
+
+static int64_t zero_point_at(const parameters *p, size_t i) {
+  if (!p->zero_points) {
+    return p->zero_point;
+  }
+  const size_t at = i / p->stride % p->count;
+  const fl_tensor *t = p->zero_points;
+  return fl_is_float(t->dtype) ? fl_i64_of_real(fl_read_real(t->dtype, t->data, at)) : (int64_t)fl_read_integer(t->dtype, t->data, at);
+}
+
+/* One value from a Scalar or a tensor of one element. */
+static fl_status read_one(fl_context *context, const fl_value *value, double *real, int64_t *integer) {
+  const fl_tensor *t = fl_get_tensor(value);
+  if (t) {
+    FL_CHECK(context, fl_numel(t) == 1 && fl_dtype_size(t->dtype) > 0, "scale and zero point must have one element");
+    *real = fl_read_real(t->dtype, t->data, 0);
+    *integer = fl_is_float(t->dtype) ? fl_i64_of_real(*real) : (int64_t)fl_read_integer(t->dtype, t->data, 0);
+    return FL_OK;
+  }
+  FL_CHECK(context, fl_get_real(value, real), "scale and zero point must be numbers");
+  *integer = fl_i64_of_real(*real);
+  (void)fl_get_int(value, integer);
+  return FL_OK;
+}
+
+static fl_status one_for_all(fl_context *context, fl_value *const *args, parameters *p) {
+  double real = 0;
+  int64_t integer = 0;
+  *p = (parameters){.stride = 1, .count = 1};
+  FL_TRY(read_one(context, args[1], &p->scale, &integer));
+  return read_one(context, args[2], &real, &p->zero_point);
+}
+
+static fl_status one_for_each(fl_context *context, fl_value *const *args, size_t count, size_t stride, parameters *p) {
+  FL_TENSOR_ARGUMENT(scales, 1);
+  FL_OPTIONAL_TENSOR_ARGUMENT(zero_points, 2);
+  FL_CHECK(context, fl_is_float(scales->dtype) && fl_numel(scales) == count && fl_is_contiguous(scales), "there must be one scale for each channel or row");
+  FL_CHECK(context, !zero_points || (fl_numel(zero_points) == count && fl_is_contiguous(zero_points)),
+           "there must be one zero point for each channel or row");
+  *p = (parameters){scales, zero_points, 0, 0, stride > 0 ? stride : 1, count > 0 ? count : 1};
+  return FL_OK;
+}
+
+static fl_status each_channel(fl_context *context, fl_value *const *args, const fl_tensor *input, parameters *p) {
+  FL_INT_ARGUMENT(axis, 3);
+  uint8_t d = 0;
+  FL_CHECK(context, input->rank >= 1, "the input needs a dimension");
+  FL_TRY(fl_wrap_dim(context, axis, input->rank, &d));
+  return one_for_each(context, args, (size_t)input->sizes[d], (size_t)input->strides[d], p);
+}
+
+static fl_status each_row(fl_context *context, fl_value *const *args, const fl_tensor *input, parameters *p) {
+  FL_CHECK(context, input->rank >= 1 && fl_is_contiguous(input), "the input must be contiguous and have a dimension");
+  const size_t width = (size_t)input->sizes[input->rank - 1];
+  return one_for_each(context, args, width > 0 ? fl_numel(input) / width : 0, width, p);
+}
+
+/* Checks quant_min and quant_max at `at`, against what the integer type holds. */
+static fl_status read_range(fl_context *context, fl_value *const *args, int at, int8_t dtype, int64_t *range) {
+  FL_CHECK(context, fl_get_int(args[at], &range[0]) && fl_get_int(args[at + 1], &range[1]) && range[0] <= range[1],
+           "quant_min must be an integer not above quant_max");
+  FL_CHECK(context, fl_is_integer(dtype) && dtype != FL_INT64 && dtype != FL_UINT64, "the quantized type must be an integer of at most 32 bits");
+  const int is_signed = dtype == FL_INT8 || dtype == FL_INT16 || dtype == FL_INT32;
+  const int64_t span = (int64_t)1 << (8 * fl_dtype_size(dtype));
+  FL_CHECK(context, range[0] >= (is_signed ? -span / 2 : 0) && range[1] < (is_signed ? span / 2 : span),
+           "quant_min and quant_max must lie within the quantized type");
+  return FL_OK;
+}
+
+/* `shifted_first`: the zero point is added before rounding. */
+static fl_status quantize(fl_context *context, const fl_tensor *input, fl_tensor *out, const parameters *p, const int64_t *range, int shifted_first) {
+  FL_CHECK(context, fl_is_float(input->dtype), "the input must be of a floating type");
+  FL_TRY(fl_resize(context, out, input->sizes, input->rank));
+  FL_CHECK(context, fl_same_order(input, out), "the result must be laid out as the input");
+  const int wide = p->scales && p->scales->dtype == FL_FLOAT64;
+  const size_t count = fl_numel(input);
+  for (size_t i = 0; i < count; ++i) {
+    const double x = fl_read_real(input->dtype, input->data, i), zero = (double)zero_point_at(p, i);
+    const double inverse = p->scales && !wide ? (double)(1.0f / (float)scale_at(p, i)) : 1.0 / scale_at(p, i);
+    double v = wide ? x * inverse : (double)((float)x * (float)inverse);
+    v = shifted_first ? nearbyint(wide ? v + zero : (double)((float)v + (float)zero)) : nearbyint(v) + zero;
+    v = v < (double)range[0] ? (double)range[0] : v > (double)range[1] ? (double)range[1] : v;
+    fl_write_integer(out->dtype, out->data, i, (uint64_t)fl_i64_of_real(v));
+  }
+  return FL_OK;
+}
+
+static fl_status dequantize(fl_context *context, const fl_tensor *input, fl_tensor *out, const parameters *p) {
+  FL_CHECK(context, fl_is_integer(input->dtype) && fl_is_float(out->dtype), "the input must be of an integer type, and the result of a floating one");
+  FL_TRY(fl_resize(context, out, input->sizes, input->rank));
+  FL_CHECK(context, fl_same_order(input, out), "the result must be laid out as the input");
+  const int wide = p->scales && p->scales->dtype == FL_FLOAT64;
+  const size_t count = fl_numel(input);
+  for (size_t i = 0; i < count; ++i) {
+    const double x = fl_read_real(input->dtype, input->data, i) - (double)zero_point_at(p, i), scale = scale_at(p, i);
+    fl_write_real(out->dtype, out->data, i, wide ? x * scale : (double)((float)x * (float)scale));
+  }
+  return FL_OK;
+}
+
+fl_status fl_quantize_per_tensor_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  FL_TENSOR_ARGUMENT(input, 0);
+  FL_TENSOR_ARGUMENT(out, 6);
+  parameters p;
+  int64_t range[2];
+  FL_TRY(one_for_all(context, args, &p));
+  FL_TRY(read_range(context, args, 3, out->dtype, range));
+  return quantize(context, input, out, &p, range, 0);
+}
+
+fl_status fl_dequantize_per_tensor_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  FL_TENSOR_ARGUMENT(input, 0);
+  FL_TENSOR_ARGUMENT(out, 7);
+  parameters p;
+  FL_TRY(one_for_all(context, args, &p));
+  return dequantize(context, input, out, &p);
+}
+
+fl_status fl_quantize_per_channel_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  FL_TENSOR_ARGUMENT(input, 0);
+  FL_TENSOR_ARGUMENT(out, 7);
+  parameters p;
+  int64_t range[2];
+  FL_TRY(each_channel(context, args, input, &p));
+  FL_TRY(read_range(context, args, 4, out->dtype, range));
+  return quantize(context, input, out, &p, range, 0);
+}
+
+fl_status fl_dequantize_per_channel_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  FL_TENSOR_ARGUMENT(input, 0);
+  FL_TENSOR_ARGUMENT(out, 8);
+  parameters p;
+  FL_TRY(each_channel(context, args, input, &p));
+  return dequantize(context, input, out, &p);
+}
+
+fl_status fl_quantize_per_token_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  FL_TENSOR_ARGUMENT(input, 0);
+  FL_TENSOR_ARGUMENT(out, 6);
+  parameters p;
+  int64_t range[2];
+  FL_TRY(each_row(context, args, input, &p));
+  FL_TRY(read_range(context, args, 3, out->dtype, range));
+  return quantize(context, input, out, &p, range, 1);
+}
+
+fl_status fl_dequantize_per_token_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  FL_TENSOR_ARGUMENT(input, 0);
+  FL_TENSOR_ARGUMENT(out, 7);
+  parameters p;
+  FL_TRY(each_row(context, args, input, &p));
+  return dequantize(context, input, out, &p);
+}
+
+/* The smallest and largest of n elements, 0 among them. */
+static void range_of(const fl_tensor *t, size_t start, size_t n, float *low, float *high) {
+  *low = *high = 0.0f;
+  for (size_t i = 0; i < n; ++i) {
+    const float x = (float)fl_read_real(t->dtype, t->data, start + i);
+    *low = x < *low || x != x ? x : *low;
+    *high = x > *high || x != x ? x : *high;
+  }
+}
+
+fl_status fl_choose_qparams_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  FL_TENSOR_ARGUMENT(input, 0);
+  FL_REAL_ARGUMENT(eps, 3);
+  FL_TENSOR_ARGUMENT(scale_out, 5);
+  FL_TENSOR_ARGUMENT(zero_point_out, 6);
+  int64_t range[2];
+  FL_TRY(read_range(context, args, 1, FL_INT32, range));
+  FL_CHECK(context, range[0] < range[1], "quant_min must be below quant_max");
+  FL_CHECK(context, fl_is_float(input->dtype) && fl_numel(input) > 0, "the input must be of a floating type and not empty");
+  FL_CHECK(context, fl_is_float(scale_out->dtype) && fl_is_integer(zero_point_out->dtype), "the scale must be of a floating type, the zero point an integer");
+  FL_CHECK(context, fl_numel(scale_out) == 1 && fl_numel(zero_point_out) == 1, "scale and zero point must have one element");
+  float low, high;
+  range_of(input, 0, fl_numel(input), &low, &high);
+  float scale = (high - low) / (float)(range[1] - range[0]);
+  scale = scale < (float)eps ? (float)eps : scale;
+  const int64_t zero = range[0] - fl_i64_of_real((double)nearbyintf(low / scale));
+  fl_write_real(scale_out->dtype, scale_out->data, 0, (double)scale);
+  fl_write_integer(zero_point_out->dtype, zero_point_out->data, 0, (uint64_t)(zero < range[0] ? range[0] : zero > range[1] ? range[1] : zero));
+  return FL_OK;
+}
+
+fl_status fl_choose_qparams_per_token_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  FL_TENSOR_ARGUMENT(input, 0);
+  FL_TENSOR_ARGUMENT(scale_out, 2);
+  FL_TENSOR_ARGUMENT(zero_point_out, 3);
+  FL_CHECK(context, fl_is_float(input->dtype) && input->rank >= 1 && fl_is_contiguous(input), "the input must be contiguous and of a floating type");
+  FL_CHECK(context, input->sizes[input->rank - 1] > 0, "the input's last dimension must not be empty");
+  FL_CHECK(context, fl_is_float(scale_out->dtype) && fl_is_integer(zero_point_out->dtype), "the scale must be of a floating type, the zero point an integer");
+  int32_t sizes[FL_MAX_RANK];
+  memcpy(sizes, input->sizes, input->rank * sizeof(int32_t));
+  sizes[input->rank - 1] = 1;
+  FL_TRY(fl_resize(context, scale_out, sizes, input->rank));
+  FL_TRY(fl_resize(context, zero_point_out, sizes, input->rank));
+  FL_CHECK(context, fl_is_contiguous(scale_out) && fl_is_contiguous(zero_point_out), "the results must be contiguous");
+  const size_t width = (size_t)input->sizes[input->rank - 1], rows = fl_numel(input) / width;
+  for (size_t i = 0; i < rows; ++i) {
+    float low, high;
+    range_of(input, i * width, width, &low, &high);
+    float scale = (high - low) / 255.0f;
+    scale = scale < 0x1p-23f ? 0x1p-23f : scale;
+    /* Whichever end of the range leaves the smaller error. */
+    float zero = -128.0f + low / scale + (127.0f + high / scale) > 0 ? -128.0f - low / scale : 127.0f - high / scale;
+    zero = zero < -128.0f ? -128.0f : zero > 127.0f ? 127.0f : zero;
+    fl_write_real(scale_out->dtype, scale_out->data, i, (double)scale);
+    fl_write_integer(zero_point_out->dtype, zero_point_out->data, i, (uint64_t)fl_i64_of_real((double)nearbyintf(zero)));
+  }
+  return FL_OK;
+}
