@@ -54,6 +54,7 @@
 #define FOLD_LANES(name, T, field, A, step)                                                                                \
   static void name##_lanes(size_t n, fl_accumulator *accumulators, const void *elements, const fl_accumulator *origins) {  \
     const T *source = elements;                                                                                            \
+    FL_INDEPENDENT                                                                                                         \
     for (size_t i = 0; i < n; ++i) {                                                                                       \
       const A a = accumulators[i].field;                                                                                   \
       const A x = (A)source[i];                                                                                            \
