@@ -11,8 +11,11 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.traits import SymbolTable
 
-from flambeau.dialects.exec.instructions import CallOp
+from flambeau.dialects.delegate.ops import CallOp as DelegatedCallOp
+from flambeau.dialects.delegate.ops import PayloadOp
+from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp
 from flambeau.dialects.exec.instructions import ReturnOp as ExecReturnOp
 from flambeau.dialects.exec.literals import (
     BoolListOp,
@@ -127,7 +130,17 @@ class _Method:
             return CallOp(schema.qualified_name, ins, outs)
         return CallOp(schema.qualified_name, ins, outs, [self.slot(TensorListOp(outs))])
 
-    def _out(self, result: SSAValue, op: SchemaOp) -> SSAValue:
+    def delegate(self, op: DelegatedCallOp) -> None:
+        """Adds the call of a delegate."""
+        if not isinstance(SymbolTable.lookup_symbol(op, op.callee), PayloadOp):
+            reason = f"@{op.callee.string_value()} is not compiled yet; run lower-partitions first"
+            self.illegal.append(IllegalOperation(op.name, describe_location(op.location), reason))
+        outs = [self._out(result, op) for result in op.results]
+        call = DelegateCallOp(op.callee, [self.values[value] for value in op.arguments], outs)
+        call.location = op.location
+        self.instructions.append(call)
+
+    def _out(self, result: SSAValue, op: Operation) -> SSAValue:
         slot = TensorOp(result.type)
         slot.location = op.location
         slot.results[0].name_hint = result.name_hint
@@ -155,10 +168,10 @@ def _outlives_store(load: GlobalLoadOp, name: str) -> bool:
     stored = False
     following = load.next_op
     while following is not None:
+        if stored and following in users:
+            return True
         if isinstance(following, GlobalStoreOp) and following.global_attr.string_value() == name:
             stored = True
-        elif stored and following in users:
-            return True
         following = following.next_op
     return False
 
@@ -213,6 +226,8 @@ def convert_function(function: FuncOp, target: str) -> tuple[MethodOp, list[Ille
                     method.store(op, states[name])
             case SchemaOp():
                 method.call(op)
+            case DelegatedCallOp():
+                method.delegate(op)
             case ReturnOp():
                 tensors = iter(op.operands)
                 for leaf in outputs_of(function):
@@ -236,9 +251,9 @@ def convert_function(function: FuncOp, target: str) -> tuple[MethodOp, list[Ille
 class ConvertEdgeToExecPass(ModulePass):
     """Gives every value a slot and every operator a kernel call in ExecuTorch's calling convention.
 
-    Needs: `edge`, `quant` or `fused` operators with static or bounded shapes. Leaves: one `exec.method` per function, its tensors without
-    places; scalars and lists that are equal share a slot. Raises ConversionError that lists every operator for which the target has no
-    kernel.
+    Needs: `edge`, `quant` or `fused` operators with static or bounded shapes, and calls of payloads. Leaves: one `exec.method` per
+    function, its tensors without places; scalars and lists that are equal share a slot. Raises ConversionError that lists every operator
+    for which the target has no kernel.
     """
 
     name = "convert-edge-to-exec"

@@ -38,6 +38,8 @@ class PipelineOptions(ArgSpecConvertible):
     """What the program may use: `executorch` or `flambeau`."""
     preserve: tuple[str, ...] = ()
     """Operators to keep whole although they are not Core ATen."""
+    backends: tuple[str, ...] = ()
+    """Backends to hand parts of the program to, the first choice first."""
 
 
 Pipeline = Callable[[PipelineOptions], Sequence[ModulePass]]
@@ -94,6 +96,15 @@ def optimize_edge(options: PipelineOptions) -> Sequence[ModulePass]:
     ]
 
 
+def delegate(options: PipelineOptions) -> Sequence[ModulePass]:
+    """What `options.backends` take goes to them, if any are named. The passes are those that the layer of backends made known."""
+    if not options.backends:
+        return []
+    if "delegate" not in PIPELINES:
+        raise ValueError("backends are named, but none are loaded: call flambeau.backends.delegate.register_passes() first")
+    return PIPELINES["delegate"](options)
+
+
 def edge_to_exec(options: PipelineOptions) -> Sequence[ModulePass]:
     """From values to storage: kernel calls that write into slots."""
     return [
@@ -119,6 +130,7 @@ def compile_pipeline(options: PipelineOptions) -> Sequence[ModulePass]:
         *optimize_core(options),
         *core_to_edge(options),
         *optimize_edge(options),
+        *delegate(options),
         *edge_to_exec(options),
         *plan_memory(options),
     ]

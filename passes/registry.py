@@ -19,6 +19,10 @@ _LIBRARY = ("registry", "runner", "pipelines")
 """Files of this folder that are not passes."""
 
 
+_REGISTERED: dict[str, type[ModulePass]] = {}
+"""Passes of layers above this one."""
+
+
 class PipelineError(ValueError):
     """A pipeline that does not parse or names what does not exist."""
 
@@ -28,6 +32,16 @@ def own_pass_names() -> tuple[str, ...]:
     """The names of our passes, by listing the folder: `fold_constants.py` is `fold-constants`."""
     modules = pkgutil.iter_modules(flambeau.passes.__path__)
     return tuple(sorted(m.name.replace("_", "-") for m in modules if not m.ispkg and m.name not in _LIBRARY))
+
+
+def register_pass(kind: type[ModulePass]) -> None:
+    """Makes a pass of a layer above this one known by its name."""
+    _REGISTERED[kind.name] = kind
+
+
+def registered_passes() -> dict[str, type[ModulePass]]:
+    """The passes that layers above this one made known, by name."""
+    return dict(_REGISTERED)
 
 
 def own_pass(name: str) -> type[ModulePass]:
@@ -49,13 +63,18 @@ def _factory(name: str) -> Callable[[], type[ModulePass]]:
     return lambda: own_pass(name)
 
 
+def _constant(kind: type[ModulePass]) -> Callable[[], type[ModulePass]]:
+    return lambda: kind
+
+
 def find_pass(spec: ArgSpec) -> ModulePass:
     """The pass that a parsed specification asks for. Raises PipelineError for unknown names and options."""
-    factory = all_passes().get(spec.name)
+    registered = _REGISTERED.get(spec.name)
+    factory = all_passes().get(spec.name) if registered is None else _constant(registered)
     if factory is None:
         from flambeau.passes.pipelines import PIPELINES
 
-        near = get_close_matches(spec.name, [*all_passes(), *PIPELINES], n=1)
+        near = get_close_matches(spec.name, [*all_passes(), *_REGISTERED, *PIPELINES], n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise PipelineError(f"there is no pass or pipeline {spec.name!r}{hint}")
     try:

@@ -11,6 +11,8 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
+from flambeau.backends.delegate import delegate_if_named
+from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.row import SchemaOp
@@ -124,7 +126,7 @@ def passes_to(stage: str, options: PipelineOptions) -> Sequence[ModulePass]:
         case "core":
             return aten_to_core(options)
         case "edge":
-            return [*optimize_core(options), *core_to_edge(options), *optimize_edge(options)]
+            return [*optimize_core(options), *core_to_edge(options), *optimize_edge(options), *delegate_if_named(options)]
         case "exec":
             return edge_to_exec(options)
         case _:
@@ -139,6 +141,9 @@ def stage_of(module: ModuleOp) -> str:
         raise StageError("the module holds both functions and planned methods; lower the functions first")
     if methods:
         return "planned" if all(method.arena_sizes is not None for method in methods) else "exec"
+    if any(isinstance(op, PartitionOp | PayloadOp) for op in module.body.block.ops):
+        # Backends take operators of the edge level only, and may have taken every one.
+        return "edge"
     levels = {op.level() for function in functions for op in function.walk() if isinstance(op, SchemaOp)} & {"aten", "core", "edge"}
     if len(levels) > 1:
         raise StageError(f"the module mixes the levels {' and '.join(sorted(levels))}; finish the conversion that was begun")

@@ -8,10 +8,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from flambeau.backends.delegate import register_passes
 from flambeau.dialects.registry import load_rows
 from flambeau.dialects.row import SchemaOp
 from flambeau.passes.pipelines import PIPELINES, PipelineOptions
-from flambeau.passes.registry import own_pass, own_pass_names
+from flambeau.passes.registry import own_pass, own_pass_names, registered_passes
 
 WRITTEN_BY = "<!-- Written by `make docs`. -->"
 
@@ -53,12 +54,14 @@ def passes_page() -> str:
         "## Pipelines",
         "",
     ]
+    register_passes()
     for name in sorted(PIPELINES):
         steps = ", ".join(f"`{step.name}`" for step in PIPELINES[name](PipelineOptions()))
         lines += [f"**`{name}`**: {_summary(PIPELINES[name])} Runs {steps}.", ""]
     lines += ["## Passes"]
-    for name in own_pass_names():
-        cls = own_pass(name)
+    passes = registered_passes() | {name: own_pass(name) for name in own_pass_names()}
+    for name in sorted(passes):
+        cls = passes[name]
         lines += ["", f"### `{name}`", "", inspect.getdoc(cls) or ""]
         options = [field for field in dataclasses.fields(cls) if field.name != "name"]
         if options:

@@ -11,6 +11,8 @@ from typing import IO, TYPE_CHECKING
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from flambeau.backends.delegate import Survey, delegate, register_passes, survey
+from flambeau.backends.interface import find_backend
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import print_module
 from flambeau.passes.pipelines import PipelineOptions
@@ -85,13 +87,19 @@ class EdgeProgramManager:
 
     def transform(self, passes: str | Sequence[ModulePass]) -> EdgeProgramManager:
         """A manager of the program after some passes: the text of a pipeline, or passes. Raises PassError, PipelineError."""
+        register_passes()
         module = self.module.clone()
         run_passes(passes, module, self.context)
         return EdgeProgramManager(module, self.context, self._options)
 
     def to_backend(self, backend: str) -> EdgeProgramManager:
-        """A manager of the program in which what `backend` can take is delegated to it. Raises PassError when there is no such backend."""
-        return self.transform(f"delegate{{backends={backend}}}")
+        """A manager of the program in which what `backend` takes is delegated to it. Raises BackendError when there is no such backend."""
+        find_backend(backend)
+        return self.transform(delegate(PipelineOptions(backends=(backend,))))
+
+    def survey(self, backend: str) -> Survey:
+        """What `backend` would take, and why not the rest; printable. Raises BackendError when there is no such backend."""
+        return survey(self.module, backend)
 
     def to_executorch(self) -> ExecutorchProgramManager:
         """The finished program. Raises PassError when the target lacks a kernel."""

@@ -33,10 +33,21 @@ def _compile(
     to: Annotated[str, typer.Option(help="with --emit mlir: stop at aten, core, edge, exec or planned")] = "planned",
     dump_dir: Annotated[Path | None, typer.Option(help="write the IR of each stage into this folder")] = None,
     preserve: Annotated[list[str] | None, typer.Option(help="keep this operator whole; may be given again")] = None,
+    backend: Annotated[list[str] | None, typer.Option(help="hand what this backend takes to it; may be given again")] = None,
     json: Annotated[bool, typer.Option("--json", help="print the report as JSON on stdout")] = False,
 ) -> None:
     """Compile MODEL to a .pte, or to the IR of a stage."""
-    compile_command(model, output, target=target, emit=emit, to=to, dump_dir=dump_dir, preserve=tuple(preserve or ()), json=json)
+    compile_command(
+        model,
+        output,
+        target=target,
+        emit=emit,
+        to=to,
+        dump_dir=dump_dir,
+        preserve=tuple(preserve or ()),
+        backends=tuple(backend or ()),
+        json=json,
+    )
 
 
 @app.command("run")

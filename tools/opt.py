@@ -32,10 +32,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _list_passes() -> None:
+    from flambeau.backends.delegate import register_passes
     from flambeau.passes.pipelines import PIPELINES
-    from flambeau.passes.registry import all_passes, own_pass_names
+    from flambeau.passes.registry import all_passes, own_pass_names, registered_passes
 
-    own = own_pass_names()
+    register_passes()
+    own = tuple(sorted((*own_pass_names(), *registered_passes())))
     for title, names in (
         ("Pipelines", sorted(PIPELINES)),
         ("Flambeau's passes", own),
@@ -50,8 +52,10 @@ def _run_chunk(text: str, file: str, context: FlambeauContext, arguments: argpar
     parsed = parse_module(text, context, file)
     verify_parsed(parsed)
     if arguments.passes:
+        from flambeau.backends.delegate import register_passes
         from flambeau.passes.runner import run_passes
 
+        register_passes()
         run_passes(arguments.passes, parsed.module, context)
     return parsed
 

@@ -63,9 +63,10 @@ def make_engine(engine: str | None, module: ModuleOp, context: FlambeauContext, 
         case "numpy":
             if stage == "aten":
                 raise EngineError("numpy runs the stages from core on; use the engine torch, or compile first")
+            from flambeau.backends.interface import run_payload
             from flambeau.runtime.interpreter import interpret
 
-            program = interpret(module, context)
+            program = interpret(module, context, run_payload)
             return lambda inputs: program.run(method, inputs)
         case "c":
             from flambeau.runtime import Runtime

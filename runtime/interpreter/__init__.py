@@ -4,14 +4,14 @@ from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.registry import FlambeauContext
-from flambeau.runtime.interpreter.functional import FunctionProgram, InterpreterError, Leaf, Observer
+from flambeau.runtime.interpreter.functional import DelegateRunner, FunctionProgram, InterpreterError, Leaf, Observer
 from flambeau.runtime.interpreter.planned import MethodProgram
 
-__all__ = ["FunctionProgram", "InterpreterError", "Leaf", "MethodProgram", "Observer", "interpret"]
+__all__ = ["DelegateRunner", "FunctionProgram", "InterpreterError", "Leaf", "MethodProgram", "Observer", "interpret"]
 
 
-def interpret(module: ModuleOp, context: FlambeauContext) -> FunctionProgram | MethodProgram:
-    """The program that runs a module: of functions, or of `exec` methods."""
+def interpret(module: ModuleOp, context: FlambeauContext, delegates: DelegateRunner | None = None) -> FunctionProgram | MethodProgram:
+    """The program that runs a module: of functions, or of `exec` methods; its delegates by `delegates`."""
     if any(isinstance(op, MethodOp) for op in module.body.block.ops):
-        return MethodProgram(module, context)
-    return FunctionProgram(module, context)
+        return MethodProgram(module, context, delegates)
+    return FunctionProgram(module, context, delegates)

@@ -12,8 +12,9 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 
+from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.edge.layout import byte_strides, upper_bounds
-from flambeau.dialects.exec.instructions import CallOp, FreeOp, JumpFalseOp, LabelOp, MoveOp
+from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, FreeOp, JumpFalseOp, LabelOp, MoveOp
 from flambeau.dialects.exec.literals import (
     BoolListOp,
     BoolOp,
@@ -32,7 +33,7 @@ from flambeau.dialects.lazy import Array, np
 from flambeau.dialects.ml_program import BlobAttr, GlobalOp
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.types import numpy_dtype, tensor_type
-from flambeau.runtime.interpreter.functional import InterpreterError, Leaf, Observer
+from flambeau.runtime.interpreter.functional import DelegateRunner, InterpreterError, Leaf, Observer, run_delegate
 from flambeau.runtime.interpreter.kernels import PRIMITIVES, TENSOR_PRIMITIVES, row_kernels
 
 INSTRUCTION_LIMIT = 10_000_000
@@ -55,8 +56,10 @@ class _Memory:
 class MethodProgram:
     """The `exec` methods of a module, ready to run. State lasts from call to call."""
 
-    def __init__(self, module: ModuleOp, context: FlambeauContext):
+    def __init__(self, module: ModuleOp, context: FlambeauContext, delegates: DelegateRunner | None = None):
         self._context = context
+        self._delegates = delegates
+        self._payloads = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, PayloadOp)}
         self._globals = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, GlobalOp)}
         self._methods = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, MethodOp)}
         self._memories: dict[str, _Memory] = {}
@@ -165,6 +168,8 @@ class MethodProgram:
             match op:
                 case CallOp():
                     self._call(op, memory, observer)
+                case DelegateCallOp():
+                    self._delegate(op, memory, observer)
                 case JumpFalseOp():
                     condition = memory.values[op.condition]
                     holds = bool(condition.all()) if isinstance(condition, np.ndarray) else bool(condition)
@@ -175,7 +180,7 @@ class MethodProgram:
                 case LabelOp() | FreeOp():
                     pass
                 case _:
-                    raise InterpreterError(f"{op.name} has no meaning to the interpreter: its backend's payload runs in the C runtime")
+                    raise InterpreterError(f"{op.name} has no meaning to the interpreter")
 
     def _call(self, op: CallOp, memory: _Memory, observer: Observer | None) -> None:
         name = op.operator.data
@@ -186,11 +191,21 @@ class MethodProgram:
             return
         slots = [item for value in (op.outs or op.returns) for item in _tensors(value, memory.values)]
         outs = [cast(Array, memory.values[slot]) for slot in slots]
-        results = self._compute(name, ins, outs)
-        for out, result in zip(outs, results, strict=True):
-            if out.shape != result.shape:
-                raise InterpreterError(f"{name} gave the shape {list(result.shape)} for a slot of shape {list(out.shape)}")
-            out[...] = result.astype(out.dtype, copy=False)
+        _write(name, outs, self._compute(name, ins, outs))
+        if observer is not None:
+            observer(op, outs)
+
+    def _delegate(self, op: DelegateCallOp, memory: _Memory, observer: Observer | None) -> None:
+        name = op.delegate.string_value()
+        payload = self._payloads.get(name)
+        if payload is None:
+            raise InterpreterError(f"@{name} names no delegate.payload of the module")
+        outs = [cast(Array, memory.values[slot]) for slot in op.outs]
+        ins = [cast(Array, memory.values[slot]) for slot in op.ins]
+        results = run_delegate(self._delegates, payload, self._context.blobs.get(payload.data), ins)
+        if len(results) != len(outs):
+            raise InterpreterError(f"delegate @{name} gave {len(results)} results for {len(outs)} slots")
+        _write(f"delegate @{name}", outs, results)
         if observer is not None:
             observer(op, outs)
 
@@ -202,6 +217,13 @@ class MethodProgram:
         if kernel is None:
             raise InterpreterError(f"the interpreter has no kernel {name}")
         return [np.asarray(result) for result in kernel.compute(ins, outs)]
+
+
+def _write(name: str, outs: Sequence[Array], results: Sequence[Array]) -> None:
+    for out, result in zip(outs, results, strict=True):
+        if out.shape != result.shape:
+            raise InterpreterError(f"{name} gave the shape {list(result.shape)} for a slot of shape {list(out.shape)}")
+        out[...] = result.astype(out.dtype, copy=False)
 
 
 def _fresh(size: int) -> memoryview:

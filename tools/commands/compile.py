@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from flambeau.backends.interface import find_backend
 from flambeau.dialects.exec.target import find_target
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.passes.pipelines import PipelineOptions
@@ -27,6 +28,7 @@ def compile_command(
     to: str,
     dump_dir: Path | None,
     preserve: tuple[str, ...],
+    backends: tuple[str, ...] = (),
     json: bool,
 ) -> None:
     """Compiles `model` and writes `output` (by default the model's name beside the current folder). Raises ValueError, OSError."""
@@ -35,6 +37,8 @@ def compile_command(
     if to not in STAGES:
         raise StageError(f"there is no stage {to!r}; there are {', '.join(STAGES)}")
     find_target(target)
+    for backend in backends:
+        find_backend(backend)
     path = output or Path(f"{Path(model.partition(':')[0].rpartition('.')[2] if ':' in model else model).stem}.{emit}")
     console = Console(stderr=True)
     context = FlambeauContext()
@@ -42,7 +46,7 @@ def compile_command(
     with console.status(f"reading {model}"):
         module = load_source(model, context)
     imported = time.perf_counter() - start
-    compilation = Compilation(module, context, PipelineOptions(target=target, preserve=preserve), dump_dir)
+    compilation = Compilation(module, context, PipelineOptions(target=target, preserve=preserve, backends=backends), dump_dir)
     with console.status(f"compiling {model}"):
         if emit == "mlir":
             compilation.to(to)

@@ -55,3 +55,31 @@ func.func @missing(%x: tensor<3xf32>) -> tensor<3xf32> {
   %0, %1 = edge.sort(%x) : (tensor<3xf32>) -> (tensor<3xf32>, tensor<3xi64>) loc("head"("model.py":7:0))
   func.return %0 : tensor<3xf32>
 }
+
+// -----
+
+// A value that is stored back after another store was loaded before it: it needs a copy.
+ml_program.global private mutable @s(#ml_program.blob<"s", "0000000000000000">) : tensor<2xf32>
+// CHECK-LABEL: exec.method @stored_back
+// CHECK:         %[[S:.*]] = exec.state @s : tensor<2xf32>
+// CHECK:         exec.call "aten::clone.out"(%[[S]], %{{.*}}) outs(%[[OLD:.*]])
+// CHECK-NEXT:    exec.call "aten::copy_"(%[[S]], %x, %{{.*}}) returns(%[[S]])
+// CHECK-NEXT:    exec.call "aten::copy_"(%[[S]], %[[OLD]], %{{.*}}) returns(%[[S]])
+func.func @stored_back(%x: tensor<2xf32>) {
+  %0 = ml_program.global_load @s : tensor<2xf32>
+  ml_program.global_store @s = %x : tensor<2xf32>
+  ml_program.global_store @s = %0 : tensor<2xf32>
+  func.return
+}
+
+// -----
+
+// Only what a backend has compiled can be called.
+// CHECK: error: convert-edge-to-exec: 1 operation cannot be converted to kernel calls of the target 'executorch': delegate.call: @p is not compiled yet; run lower-partitions first
+delegate.partition @p backend "Any" (%a: tensor<4xf32>) -> (tensor<4xf32>) {
+  delegate.return %a : tensor<4xf32>
+}
+func.func @uncompiled(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = delegate.call @p(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}

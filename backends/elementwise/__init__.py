@@ -1,0 +1,17 @@
+"""Runs of elementwise float32 operators as one pass over the elements; README.md in this folder says more."""
+
+from flambeau.backends.elementwise.lower import lower
+from flambeau.backends.elementwise.partition import MOST_OPERATIONS, absorbs, refuse
+from flambeau.backends.elementwise.payload import execute
+from flambeau.backends.interface import Backend
+
+BACKEND = Backend(
+    "elementwise",
+    "FlambeauElementwise",
+    refuse=refuse,
+    absorbs=absorbs,
+    lower=lower,
+    execute=execute,
+    least=2,
+    most=MOST_OPERATIONS,
+)

@@ -1,0 +1,91 @@
+"""Which operations of a function go to a backend together, so that no group waits for itself.
+
+Each operation has a level: one of the backend's is on the highest level among its operands; any other is one above its operands that
+the backend takes. Levels never fall along a path, and a path that leaves the backend's operations comes back on a higher level. So
+connected operations of one level can be one call, however many branches there are; the cost is linear.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.traits import is_side_effect_free
+
+
+def dependencies(block: Block) -> dict[Operation, list[Operation]]:
+    """What each operation but the terminator has to follow: its operands' operations, and whoever touched state before it."""
+    found: dict[Operation, list[Operation]] = {}
+    last: Operation | None = None
+    for op in block.ops:
+        if op is block.last_op:
+            break
+        found[op] = list(dict.fromkeys(value.op for value in op.operands if isinstance(value, OpResult)))
+        if not is_side_effect_free(op):
+            if last is not None:
+                found[op].append(last)
+            last = op
+    return found
+
+
+def group(block: Block, takes: Callable[[Operation], bool], least: int, most: int) -> list[list[Operation]]:
+    """The operations that go to a backend, in groups of `least` to `most`, each in the order of the block."""
+    levels: dict[Operation, int] = {}
+    parents: dict[Operation, Operation] = {}
+
+    def root(op: Operation) -> Operation:
+        while parents[op] is not op:
+            parents[op] = parents[parents[op]]
+            op = parents[op]
+        return op
+
+    for op, before in dependencies(block).items():
+        if takes(op):
+            parents[op] = op
+            levels[op] = max((levels[item] for item in before), default=0)
+            for item in before:
+                if item in parents and levels[item] == levels[op]:
+                    parents[root(item)] = root(op)
+        else:
+            levels[op] = max((levels[item] + (item in parents) for item in before), default=0)
+    connected: dict[Operation, list[Operation]] = {}
+    for op in parents:
+        connected.setdefault(root(op), []).append(op)
+    # Pieces of one group only ever wait for earlier pieces, since operations stand after their operands.
+    pieces = [items[start : start + most] for items in connected.values() for start in range(0, len(items), most)]
+    return [piece for piece in pieces if len(piece) >= least]
+
+
+def contracted_order(block: Block, groups: Sequence[Sequence[Operation]]) -> list[Operation | int]:
+    """An order in which each group (its index) can run at once; everything else stays as near to its place as that allows."""
+    place = {op: index for index, op in enumerate(block.ops)}
+    owner: dict[Operation, Operation | int] = {op: index for index, items in enumerate(groups) for op in items}
+    priority: dict[Operation | int, int] = {index: place[items[-1]] for index, items in enumerate(groups)}
+    waits: dict[Operation | int, set[Operation | int]] = {index: set() for index in range(len(groups))}
+    for op, before in dependencies(block).items():
+        node = owner.get(op, op)
+        priority.setdefault(node, place[op])
+        waits.setdefault(node, set()).update(found for item in before if (found := owner.get(item, item)) != node)
+    followers: dict[Operation | int, list[Operation | int]] = {}
+    for node, before in waits.items():
+        for item in before:
+            followers.setdefault(item, []).append(node)
+    at = {priority[node]: node for node in waits}
+    ready = [priority[node] for node, before in waits.items() if not before]
+    heapq.heapify(ready)
+    order: list[Operation | int] = []
+    while ready:
+        node = at[heapq.heappop(ready)]
+        order.append(node)
+        for follower in followers.get(node, ()):
+            waits[follower].remove(node)
+            if not waits[follower]:
+                heapq.heappush(ready, priority[follower])
+    return order
+
+
+def used_outside(items: Sequence[Operation]) -> list[SSAValue]:
+    """The results that something other than `items` uses."""
+    inside = set(items)
+    return [result for op in items for result in op.results if any(use.operation not in inside for use in result.uses)]

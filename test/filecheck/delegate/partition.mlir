@@ -1,0 +1,45 @@
+// RUN: flambeau-opt %s --split-input-file --verify-diagnostics -p partition{backends=elementwise} | filecheck %s
+
+// What lies between two groups splits them: one group would wait for itself. A constant number becomes part of the partition.
+ml_program.global private @half(#ml_program.blob<"half", "0000000000000000">) : tensor<f32>
+// CHECK:       delegate.partition @forward_elementwise_0 backend "FlambeauElementwise" (%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>) {
+// CHECK-NEXT:    %[[H:.*]] = ml_program.global_load_const @half : tensor<f32>
+// CHECK-NEXT:    %[[A:.*]] = edge.add.Tensor(%x, %y)
+// CHECK-NEXT:    %[[B:.*]] = edge.relu(%[[A]])
+// CHECK-NEXT:    %[[C:.*]] = edge.mul.Tensor(%[[B]], %[[H]])
+// CHECK-NEXT:    delegate.return %[[B]], %[[C]]
+// CHECK:       delegate.partition @forward_elementwise_1
+// CHECK-NEXT:    edge.sub.Tensor
+// CHECK-NEXT:    edge.sigmoid
+// CHECK-LABEL: func.func @forward
+// CHECK:         %[[R:.*]], %[[S:.*]] = delegate.call @forward_elementwise_0(%x, %y)
+// CHECK-NEXT:    %[[P:.*]] = edge.permute_copy(%[[R]])
+// CHECK-NEXT:    %[[Q:.*]] = edge.permute_copy(%[[P]])
+// CHECK-NEXT:    %[[T:.*]] = delegate.call @forward_elementwise_1(%[[S]], %[[Q]])
+// CHECK-NEXT:    func.return %[[T]]
+func.func @forward(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %h = ml_program.global_load_const @half : tensor<f32>
+  %0 = edge.add.Tensor(%x, %y) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %1 = edge.relu(%0) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %2 = edge.permute_copy(%1) {dims = [1, 0]} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  %3 = edge.permute_copy(%2) {dims = [1, 0]} : (tensor<3x2xf32>) -> tensor<2x3xf32>
+  %4 = edge.mul.Tensor(%1, %h) : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>
+  %5 = edge.sub.Tensor(%4, %3) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %6 = edge.sigmoid(%5) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return %6 : tensor<2x3xf32>
+}
+
+// -----
+
+// What the backend refuses stays: integers, broadcasts, an alpha, an operator on its own.
+// CHECK-LABEL: func.func @stays
+// CHECK-NOT:     delegate.call
+// CHECK:         func.return
+func.func @stays(%x: tensor<2x3xf32>, %r: tensor<3xf32>, %i: tensor<2xi64>) -> (tensor<2x3xf32>, tensor<2xi64>) {
+  %0 = edge.add.Tensor(%x, %r) : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  %1 = edge.sub.Tensor(%0, %x) {alpha = 2} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %2 = edge.relu(%1) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %3 = edge.neg(%i) : (tensor<2xi64>) -> tensor<2xi64>
+  %4 = edge.neg(%3) : (tensor<2xi64>) -> tensor<2xi64>
+  func.return %2, %4 : tensor<2x3xf32>, tensor<2xi64>
+}
