@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import pytest
 import torch
-import torch.ao.quantization.fx._decomposed  # its import registers the operators  # noqa: F401
 from kernel_harness import SCHEMAS, KernelError, Out, dim_order, run
 
 torch.set_num_threads(1)
+import_module("torch.ao.quantization.fx._decomposed")  # registers the operators
 
 for schema in (
     "quantize_per_tensor.out(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype",
@@ -108,7 +110,7 @@ def test_refuses() -> None:
     for args in [(0.1, 0, -129, 127), (0.1, 0, -128, 128), (0.1, 0, 5, 4)]:
         with pytest.raises(KernelError, match="quant_m"):
             run("quantized_decomposed::quantize_per_tensor.out", x, *args, torch.int8, outs=outs)
-    with pytest.raises(KernelError, match="axis|dimension"):
+    with pytest.raises(KernelError, match="dimension"):
         run("quantized_decomposed::quantize_per_channel.out", x, random(3), torch.zeros(3), 2, -128, 127, torch.int8, outs=outs)
     with pytest.raises(KernelError, match="scale"):
         run("quantized_decomposed::quantize_per_channel.out", x, random(4), torch.zeros(4), 0, -128, 127, torch.int8, outs=outs)
