@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from flambeau.dialects.exec.instructions import CallOp
+from flambeau.dialects.exec.literals import OptionalTensorListOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import ReuseOp, StateOp, TensorOp, nbytes
 from flambeau.dialects.out_variants import out_variant
@@ -45,7 +46,10 @@ def _writable(op: CallOp, source: SSAValue, storage: MethodStorage) -> bool:
         return False
     # Another operand in the same memory would be read where it was written already, unless it is the very same tensor.
     others = [slot for slot in touched_slots(op)[0] if storage[slot] is storage[source] and slot != source]
-    return not others and any(position < len(op.ins) and op.ins[position] == source for position in positions)
+    read_at = {position for position, slot in enumerate(op.ins) if slot == source}
+    in_list = any(source in slot.owner.operands for slot in op.ins if isinstance(slot.owner, TensorListOp | OptionalTensorListOp))
+    # Standing at one more place, which the kernel reads at another time, forbids it.
+    return not others and not in_list and bool(read_at) and read_at.issubset(positions)
 
 
 def _reuse(op: CallOp, storage: MethodStorage) -> bool:

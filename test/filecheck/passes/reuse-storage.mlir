@@ -77,6 +77,22 @@ exec.method @broadcast {} {
   exec.return inputs(%x) outputs(%y)
 }
 
+// Not when the tensor is also an operand that the kernel reads at another time: here the values to put into it, or the places.
+// CHECK-LABEL: exec.method @twice
+exec.method @twice {} {
+  %x = exec.tensor : tensor<4xf32>
+  %i = exec.tensor : tensor<4xi64>
+  %yes = exec.bool true
+  %places = exec.optional_tensor_list [%i]
+  // CHECK: %a = exec.tensor : tensor<4xf32>
+  %a = exec.tensor : tensor<4xf32>
+  // CHECK-NEXT: %b = exec.tensor : tensor<4xi64>
+  %b = exec.tensor : tensor<4xi64>
+  exec.call "aten::index_put.out"(%x, %places, %x, %yes) outs(%a)
+  exec.call "aten::index_put.out"(%i, %places, %i, %yes) outs(%b)
+  exec.return inputs(%x, %i) outputs(%a, %b)
+}
+
 // The next value of a state is written over the state; what reads it afterwards reads the state.
 // CHECK-LABEL: exec.method @counter {} {
 exec.method @counter {} {
