@@ -6,12 +6,15 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.arithmetic import AddTensorOp
 from flambeau.dialects.aten.matmul import common_element
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.pad import ConstantPadNdOp
-from flambeau.dialects.aten.view import SqueezeDimOp, UnsqueezeOp
+from flambeau.dialects.aten.shape import permute, view
+from flambeau.dialects.aten.view import SelectIntOp, SliceTensorOp, SqueezeDimOp, UnsqueezeOp
 from flambeau.dialects.aten.windows import spread, window_count, windows
 from flambeau.dialects.lazy import Array, np
 from flambeau.dialects.row import SchemaOp, aten
@@ -139,6 +142,42 @@ class ConvolutionOp(SchemaOp):
         return result.astype(x.dtype, copy=False)
 
 
+def over_planes(
+    x: SSAValue,
+    weight: SSAValue,
+    bias: SSAValue | None,
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    transposed: bool,
+    output_padding: tuple[int, ...],
+    groups: int,
+) -> SSAValue | None:
+    """A convolution over three dimensions as a sum of convolutions over planes, one per depth of the kernel, built detached.
+
+    Stock ExecuTorch's kernel takes at most two dimensions. None for transposed ones, dynamic extents and other ranks.
+    """
+    shape, kernel = shape_of(x), shape_of(weight)
+    if len(shape) != 5 or transposed or DYNAMIC_INDEX in shape:
+        return None
+    numbers = [spread(values, 3, name) for name, values in (("stride", stride), ("padding", padding), ("dilation", dilation))]
+    (step, *steps), (pad, *pads), (gap, *gaps) = numbers
+    count = window_count(shape[2], kernel[2], step, pad, gap)
+    # Depth next to the batch: a range of depths is a batch of images.
+    images = permute(ConstantPadNdOp(x, (0, 0, 0, 0, pad, pad)).result if pad else x, (0, 2, 1, 3, 4))
+    total: SSAValue | None = None
+    for depth in range(kernel[2]):
+        part = SliceTensorOp(images, 1, depth * gap, depth * gap + (count - 1) * step + 1, step).result
+        flat = view(part, (shape[0] * count, shape[1], *shape[3:]))
+        plane = SelectIntOp(weight, 2, depth)
+        arguments = (tuple(steps), tuple(pads), tuple(gaps), False, (0, 0), groups)
+        result = ConvolutionOp(flat, plane, None if depth else bias, *arguments).result
+        total = result if total is None else AddTensorOp(total, result).result
+    if total is None:
+        return None
+    return permute(view(total, (shape[0], count, *shape_of(total)[1:])), (0, 2, 1, 3, 4))
+
+
 class ConvolutionFamilyOp(SchemaOp):
     """Convolutions of a fixed number of spatial dimensions; the batch dimension may be missing."""
 
@@ -175,7 +214,8 @@ class ConvolutionFamilyOp(SchemaOp):
     def decompose(cls, x: SSAValue, weight: SSAValue, bias: SSAValue | None, *args: Any) -> SSAValue:
         shape = cls.batched(shape_of(x))
         batch = x if shape_of(x) == shape else UnsqueezeOp(x, 0).result
-        result = ConvolutionOp(batch, weight, bias, *cls.convolution(shape, shape_of(weight), *args)).result
+        arguments = cls.convolution(shape, shape_of(weight), *args)
+        result = over_planes(batch, weight, bias, *arguments) or ConvolutionOp(batch, weight, bias, *arguments).result
         return result if batch is x else SqueezeDimOp(result, 0).result
 
 

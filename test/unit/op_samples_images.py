@@ -25,7 +25,10 @@ CONVOLUTION: dict[str, Samples] = {
         (f32(rng, 2, 3, 8, 7), f32(rng, 4, 3, 3, 2)),
         (f32(rng, 4, 5, 6), f32(rng, 8, 1, 3, 3), None, (1, 1), (1, 1), (1, 1), 4),
     ],
-    "conv3d": lambda rng: [(f32(rng, 1, 2, 4, 5, 6), f32(rng, 3, 2, 2, 3, 2), f32(rng, 3), (1, 2, 1), (0, 1, 1))],
+    "conv3d": lambda rng: [
+        (f32(rng, 1, 2, 4, 5, 6), f32(rng, 3, 2, 2, 3, 2), f32(rng, 3), (1, 2, 1), (0, 1, 1)),
+        (f32(rng, 4, 7, 5, 6), f32(rng, 6, 2, 3, 2, 2), None, (2, 1, 1), (1, 0, 0), (2, 1, 1), 2),
+    ],
     "conv1d.padding": lambda rng: [
         (f32(rng, 2, 3, 8), f32(rng, 4, 3, 4), f32(rng, 4), (1,), "same"),
         (f32(rng, 2, 3, 8), f32(rng, 4, 3, 3), None, (2,), "valid", (2,)),
