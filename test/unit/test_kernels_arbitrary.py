@@ -88,6 +88,13 @@ def attempt(call: Callable[..., Any], *args: Any, **options: Any) -> bool:
     return True
 
 
+def test_argument_counts_are_the_schemas() -> None:
+    for name, kernel in kernels().items():
+        schema = schema_of(name)
+        if schema is not None and kernel.arguments:
+            assert kernel.arguments == len(schema.arguments) + 1, f"{name} is registered with {kernel.arguments} arguments: {schema}"
+
+
 @pytest.mark.parametrize("name", sorted(name for name in kernels() if name.startswith(FAMILIES)))
 def test_arbitrary_arguments(name: str) -> None:
     chance = random.Random(name)

@@ -75,6 +75,7 @@ REARRANGEMENTS: list[tuple[str, tuple[Any, ...], Callable[[torch.Tensor], torch.
     ("alias_copy.out", (), lambda x: x),
     ("detach_copy.out", (), lambda x: x),
     ("lift_fresh_copy.out", (), lambda x: x),
+    ("_conj_physical.out", (), lambda x: x),
 ]
 
 
