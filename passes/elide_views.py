@@ -10,7 +10,7 @@ from xdsl.passes import ModulePass
 
 from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.exec.slots import TensorOp
+from flambeau.dialects.exec.slots import TensorOp, nbytes
 from flambeau.passes.storage.classes import MethodStorage
 from flambeau.passes.storage.layouts import relaid
 from flambeau.passes.storage.reinterpretation import Part, reinterpretation
@@ -41,7 +41,9 @@ def _elide(op: CallOp, storage: MethodStorage, target: str) -> bool:
     if not parts or len(set(slots)) != len(slots) or not all(_is_sound(part, time, storage) for part in parts):
         return False
     source = storage[parts[0].source]
-    if not source.is_state and storage.would_grow(source, [storage[slot] for slot in slots]):
+    # A view keeps the whole of its source alive. Below half of it, memory comes first, and the copy is small.
+    small = 2 * sum(nbytes(slot.type) for slot in slots) < source.size
+    if small and not source.is_state and storage.would_grow(source, [storage[slot] for slot in slots]):
         return False
     if change is not None:
         new = replace_slot(change.slot, TensorOp(change.type))
@@ -73,8 +75,9 @@ class ElideViewsPass(ModulePass):
 
     Such are reshapes, copies of one dtype and layout, permutations that move no byte, and slices whose bytes lie together.
 
-    Needs: `exec` methods before planning. Leaves: no such copy where a view gives the same content until its last read and takes no more
-    memory. Outputs stay copies of constants and of state. Dynamic shapes, loops and branches stay as they are.
+    Needs: `exec` methods before planning. Leaves: no such copy where a view gives the same content until its last read, but for small
+    parts of large tensors that would live on for them while memory is fullest. Outputs stay copies of constants and of state. Dynamic
+    shapes, loops and branches stay as they are.
     """
 
     name = "elide-views"
