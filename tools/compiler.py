@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 
 from flambeau.backends.delegate import delegate_if_named
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
+from flambeau.dialects.exec.instructions import DelegateCallOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.row import SchemaOp
@@ -29,7 +30,7 @@ from flambeau.passes.pipelines import (
 from flambeau.passes.runner import PassEvent, run_passes
 from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.emit import emit_pte
-from flambeau.tools.reports import methods_of
+from flambeau.tools.reports import DELEGATE_MEMORY, memory_reports, methods_of
 
 STAGES = ("aten", "core", "edge", "exec", "planned")
 """The stages of a module, in order."""
@@ -86,7 +87,7 @@ class Compilation:
         self.to("planned")
         start = time.perf_counter()
         data = b"".join(emit_pte(self.module, self.context))
-        if measure_scratch(self.module, data):
+        if measure_scratch(self.module, self.context, data):
             data = b"".join(emit_pte(self.module, self.context))
         self.records.append(StageRecord("pte", count_operations(self.module), time.perf_counter() - start))
         return data
@@ -98,8 +99,8 @@ class Compilation:
         write_module(self.module, self.context, self.dump_dir / f"{self.stage}.mlir")
 
 
-def measure_scratch(module: ModuleOp, program: bytes) -> bool:
-    """Notes on each method how much memory our runtime's kernels need while they run; returns whether anything was noted.
+def measure_scratch(module: ModuleOp, context: FlambeauContext, program: bytes) -> bool:
+    """Notes on each method how much memory our runtime's kernels and delegates need; returns whether anything was noted.
 
     A method that our runtime cannot load, for the lack of a backend, has no such figure.
     """
@@ -112,10 +113,13 @@ def measure_scratch(module: ModuleOp, program: bytes) -> bool:
         if method.scratch is not None:
             continue
         try:
-            scratch = loaded.metadata(method.sym_name.data).memory.scratch
+            memory = loaded.metadata(method.sym_name.data).memory
         except FlambeauError:
             continue
-        method.scratch = IntegerAttr(scratch, i64)
+        method.scratch = IntegerAttr(memory.scratch, i64)
+        if any(isinstance(op, DelegateCallOp) for op in method.instructions):
+            own = memory_reports(module, context)[method.sym_name.data].method
+            method.attributes[DELEGATE_MEMORY] = IntegerAttr(memory.method - own, i64)
         changed = True
     return changed
 

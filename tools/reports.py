@@ -18,6 +18,9 @@ from flambeau.dialects.types import dtype_of, nbytes, tensor_type
 from flambeau.runtime.emit.pte_writer import to_program
 from flambeau.runtime.memory import method_memory
 
+DELEGATE_MEMORY = "flambeau.delegate_memory"
+"""Attribute of a planned method with delegates: the bytes that their backends keep from load to unload."""
+
 LOWER_BOUND = "flambeau.arena_lower_bound"
 """Attribute of a planned method: the most bytes that are alive at once, below which no plan can be."""
 
@@ -31,19 +34,22 @@ class MemoryReport:
     method: int
     """What the runtime keeps of the method itself, on a machine with 64-bit pointers."""
     scratch: int | None
-    """What kernels need while they run; None when it was not measured."""
+    """What kernels and delegates need while they run; None when it was not measured."""
+    delegates: int | None = 0
+    """What the backends of delegates keep of them; None when it was not measured."""
 
     @property
     def total(self) -> int:
-        """Every byte that the runtime needs beside the program."""
-        return sum(self.arenas) + self.method + (self.scratch or 0)
+        """Every byte that the runtime needs beside the program, but for what was not measured."""
+        return sum(self.arenas) + self.method + (self.scratch or 0) + (self.delegates or 0)
 
     def describe(self) -> str:
         """One line for people."""
         arena = sum(self.arenas)
         share = f" ({arena / self.lower_bound:.3f} of the lower bound)" if self.lower_bound else ""
         scratch = "an unknown amount" if self.scratch is None else str(self.scratch)
-        return f"{self.total} bytes of memory: arena {arena}{share}, method {self.method}, kernels {scratch}"
+        delegates = "" if self.delegates == 0 else f", delegates {'an unknown amount' if self.delegates is None else self.delegates}"
+        return f"{self.total} bytes of memory: arena {arena}{share}, method {self.method}, kernels {scratch}{delegates}"
 
 
 def methods_of(module: ModuleOp) -> dict[str, MethodOp]:
@@ -63,7 +69,10 @@ def memory_reports(module: ModuleOp, context: FlambeauContext) -> dict[str, Memo
         bound = method.attributes.get(LOWER_BOUND)
         value = cast("IntegerAttr[Any]", bound).value.data if isinstance(bound, IntegerAttr) else None
         scratch = None if method.scratch is None else method.scratch.value.data
-        reports[name] = MemoryReport(sizes, value, method_memory(plans[name]), scratch)
+        kept = method.attributes.get(DELEGATE_MEMORY)
+        delegates = cast("IntegerAttr[Any]", kept).value.data if isinstance(kept, IntegerAttr) else None
+        delegates = delegates if plans[name].delegates else 0
+        reports[name] = MemoryReport(sizes, value, method_memory(plans[name]), scratch, delegates)
     return reports
 
 

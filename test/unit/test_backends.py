@@ -34,7 +34,8 @@ def random_function(seed: int, *, state: bool = False) -> str:
     names = ["x", "y"]
     lines: list[str] = []
     for index in range(chance.randint(3, 40)):
-        kind = chance.choice(["add", "add", "tanh", "cos", *(["load", "store"] if state else [])])
+        kinds = ["add", "add", "tanh", "cos"] + (["load", "store"] if state else [])
+        kind = chance.choice(kinds)
         first, second = (chance.choice(names[-8:]) for _ in range(2))
         if kind == "store":
             lines.append(f"ml_program.global_store @s = %{first} : {KIND}")
@@ -43,15 +44,15 @@ def random_function(seed: int, *, state: bool = False) -> str:
         names.append(f"v{index}")
     results = list(dict.fromkeys([names[-1], *chance.sample(names, 2)]))
     returned = ", ".join(f"%{name}" for name in results)
-    kinds = ", ".join([KIND] * len(results))
+    types = ", ".join([KIND] * len(results))
     head = f'ml_program.global private mutable @s(#ml_program.blob<"s", "DIGEST">) : {KIND}\n' if state else ""
-    body = "\n".join(f"  {line}" for line in [*lines, f"func.return {returned} : {kinds}"])
-    return f"{head}func.func @forward(%x: {KIND}, %y: {KIND}) -> ({kinds}) {{\n{body}\n}}"
+    body = "\n".join(f"  {line}" for line in [*lines, f"func.return {returned} : {types}"])
+    return f"{head}func.func @forward(%x: {KIND}, %y: {KIND}) -> ({types}) {{\n{body}\n}}"
 
 
 def parsed(text: str) -> tuple[Any, FlambeauContext]:
     context = FlambeauContext()
-    blob = context.blobs.add("s", np.linspace(-1, 1, 5, dtype=np.float32))
+    blob = context.blobs.add("s", memoryview(np.linspace(-1, 1, 5, dtype=np.float32).tobytes()))
     return parse_module(text.replace("DIGEST", blob.digest.data), context).module, context
 
 

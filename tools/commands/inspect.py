@@ -78,6 +78,8 @@ def _print(report: dict[str, Any]) -> None:
         if memory := method.get("memory"):
             scratch = "unknown" if memory["scratch"] is None else memory["scratch"]
             parts = f"arenas {list(memory['arenas'])}, method {memory['method']}, kernels {scratch}"
+            if memory["delegates"] != 0:
+                parts += f", delegates {'unknown' if memory['delegates'] is None else memory['delegates']}"
             console.print(f"  memory {memory['total']} bytes: {parts}", markup=False)
         for kind in ("inputs", "outputs"):
             for item in method[kind]:

@@ -178,3 +178,10 @@ def test_a_damaged_payload_is_refused_when_the_method_is_loaded():
     with pytest.raises(FlambeauError, match=message) as caught:
         Runtime.get().load_program(bytes(damaged)).load_method("forward")
     assert caught.value.status.name == "DELEGATE_INCOMPATIBLE"
+
+
+def test_the_memory_report_counts_what_delegates_take():
+    program = exported(Mixed(), *inputs()).to_backend("elementwise").to_executorch()
+    report = program.memory["forward"]
+    assert report.delegates
+    assert report.total == Runtime.get().load_program(program.buffer).metadata().memory.total
