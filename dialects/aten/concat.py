@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.numerics import element_of_array
-from flambeau.dialects.aten.shape import expand, permute, swapped, view
+from flambeau.dialects.aten.shape import Atleast3dOp, expand, permute, swapped, view
 from flambeau.dialects.aten.view import SliceTensorOp, UnsqueezeOp, normalize_dims, selected_index
 from flambeau.dialects.lazy import Array, np
 from flambeau.dialects.row import SchemaOp, aten
@@ -168,6 +168,21 @@ class VstackOp(StackFamilyOp):
     def axis(rank: int) -> int:
         """The first dimension."""
         return 0
+
+
+@aten("dstack(Tensor[] tensors) -> Tensor")
+class DstackOp(StackFamilyOp):
+    """Along dimension 2, with at least three dimensions."""
+
+    @staticmethod
+    def part(shape: tuple[int, ...]) -> tuple[int, ...]:
+        """At least three dimensions."""
+        return Atleast3dOp.target(shape)
+
+    @staticmethod
+    def axis(rank: int) -> int:
+        """The third dimension."""
+        return 2
 
 
 @aten("column_stack(Tensor[] tensors) -> Tensor")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 
@@ -436,6 +437,25 @@ class ChainMatmulOp(SchemaOp):
         for other in matrices[1:]:
             result = MmOp(result, other).result
         return result
+
+
+@aten("linalg_multi_dot(Tensor[] tensors) -> Tensor")
+class LinalgMultiDotOp(SchemaOp):
+    """The product of matrices, of which the first and the last may be vectors."""
+
+    @staticmethod
+    def infer(tensors: list[Tensor]) -> Tensor:
+        if len(tensors) < 2 or any(len(shape_of(x)) != 2 for x in tensors[1:-1]):
+            raise ValueError("needs at least two tensors, matrices between the first and the last")
+        return functools.reduce(MatmulOp.infer, tensors)
+
+    @staticmethod
+    def numpy(tensors: list[Array]) -> Array:
+        return np.asarray(functools.reduce(multiply, tensors))
+
+    @staticmethod
+    def decompose(tensors: list[SSAValue]) -> SSAValue:
+        return functools.reduce(MatmulOp.decompose, tensors)
 
 
 @aten("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor")

@@ -149,6 +149,16 @@ class Atleast2dOp(ViewFamilyOp):
         return (1,) * (2 - len(shape)) + shape
 
 
+@aten("atleast_3d(Tensor self) -> Tensor")
+class Atleast3dOp(ViewFamilyOp):
+    """With at least three dimensions: a vector becomes [1, n, 1], a matrix gets a last dimension."""
+
+    @staticmethod
+    def target(shape: tuple[int, ...]) -> tuple[int, ...]:
+        """New dimensions around."""
+        return (*Atleast2dOp.target(shape), 1) if len(shape) < 3 else shape
+
+
 class SameShapeAsOp(SchemaOp):
     """A view of the shape of another tensor."""
 
@@ -283,6 +293,16 @@ class MTOp(PermuteFamilyOp):
         if rank < 2:
             raise ValueError(f"mT takes at least 2 dimensions, got {rank}")
         return swapped(rank, -2, -1)
+
+
+@aten("mH(Tensor(a) self) -> Tensor(a)")
+class MHOp(MTOp):
+    """As `mT`: the elements are real."""
+
+
+@aten("adjoint(Tensor(a) self) -> Tensor(a)")
+class AdjointOp(MTOp):
+    """As `mT`: the elements are real."""
 
 
 @aten("numpy_T(Tensor(a) self) -> Tensor(a)")

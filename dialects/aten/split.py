@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from xdsl.ir import SSAValue
 
@@ -178,3 +179,100 @@ class UnbindIntOp(SchemaOp):
     def decompose(x: SSAValue, dim: int) -> list[SSAValue]:
         shape = shape_of(x)
         return [SelectIntOp(x, dim, index).result for index in range(shape[split_dim(shape, dim)])]
+
+
+class AxisSplitOp(SchemaOp):
+    """`tensor_split` of one dimension by name: along the width, the height or the depth."""
+
+    @staticmethod
+    def axis(rank: int) -> int:
+        """The dimension to split. Raises ValueError."""
+        raise NotImplementedError
+
+    @classmethod
+    def general(cls) -> Any:
+        """The row of `tensor_split` with the same kind of argument."""
+        return TensorSplitSectionsOp if cls.schema.overload == "int" else TensorSplitIndicesOp
+
+    @classmethod
+    def checked(cls, shape: Sequence[int], sections: int | tuple[int, ...]) -> int:
+        """The dimension to split. Raises ValueError when the sections cannot be equal."""
+        axis = cls.axis(len(shape))
+        if isinstance(sections, int) and (sections < 1 or shape[axis] % sections):
+            raise ValueError(f"dimension {axis} of size {shape[axis]} does not divide into {sections} sections")
+        return axis
+
+    @classmethod
+    def infer(cls, x: Tensor, sections: int | tuple[int, ...]) -> list[Tensor]:
+        return cls.general().infer(x, sections, cls.checked(shape_of(x), sections))
+
+    @classmethod
+    def numpy(cls, x: Array, sections: int | tuple[int, ...]) -> list[Array]:
+        return cls.general().numpy(x, sections, cls.checked(x.shape, sections))
+
+    @classmethod
+    def decompose(cls, x: SSAValue, sections: int | tuple[int, ...]) -> list[SSAValue]:
+        return list(cls.general()(x, sections, cls.checked(shape_of(x), sections)).results)
+
+
+class WidthSplitOp(AxisSplitOp):
+    """Splits along dimension 1, or 0 of a vector."""
+
+    @staticmethod
+    def axis(rank: int) -> int:
+        """The second dimension where there is one."""
+        if rank < 1:
+            raise ValueError("needs at least 1 dimension")
+        return min(rank - 1, 1)
+
+
+class HeightSplitOp(AxisSplitOp):
+    """Splits along dimension 0 of a matrix."""
+
+    @staticmethod
+    def axis(rank: int) -> int:
+        """The first dimension."""
+        if rank < 2:
+            raise ValueError("needs at least 2 dimensions")
+        return 0
+
+
+class DepthSplitOp(AxisSplitOp):
+    """Splits along dimension 2."""
+
+    @staticmethod
+    def axis(rank: int) -> int:
+        """The third dimension."""
+        if rank < 3:
+            raise ValueError("needs at least 3 dimensions")
+        return 2
+
+
+@aten("hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]")
+class HsplitIntOp(WidthSplitOp):
+    """Equal parts along the second dimension (the first of a vector)."""
+
+
+@aten("hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]")
+class HsplitArrayOp(WidthSplitOp):
+    """The parts between consecutive indices along the second dimension (the first of a vector)."""
+
+
+@aten("vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]")
+class VsplitIntOp(HeightSplitOp):
+    """Equal parts along the first dimension."""
+
+
+@aten("vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]")
+class VsplitArrayOp(HeightSplitOp):
+    """The parts between consecutive indices along the first dimension."""
+
+
+@aten("dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]")
+class DsplitIntOp(DepthSplitOp):
+    """Equal parts along the third dimension."""
+
+
+@aten("dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]")
+class DsplitArrayOp(DepthSplitOp):
+    """The parts between consecutive indices along the third dimension."""
