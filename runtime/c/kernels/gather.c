@@ -79,10 +79,9 @@ fl_status fl_embedding_out(fl_context *context, fl_value *const *args, size_t co
   return FL_OK;
 }
 
-#define PICK(T)                                                      \
-  static void pick_##T(char *indexed, char *aligned, int8_t dtype) { \
-    (void)dtype;                                                     \
-    memcpy(aligned, indexed, sizeof(T));                             \
+#define PICK(T)                                                \
+  static void pick_##T(size_t n, const fl_indexed_row *row) {  \
+    FL_VISIT_ROW(memcpy(aligned, indexed, sizeof(T)))          \
   }
 PICK(uint8_t)
 PICK(uint16_t)

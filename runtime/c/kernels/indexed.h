@@ -43,23 +43,52 @@ static inline fl_view fl_view_at_least_1d(const fl_tensor *tensor) {
   return view;
 }
 
-/* What to do with the element of `indexed` that an index names and the element of `aligned` at the index's own place. */
-typedef void (*fl_visit_fn)(char *indexed, char *aligned, int8_t dtype);
+/* A row of index elements, with the places that each belongs to. Strides in bytes. */
+typedef struct fl_indexed_row {
+  const char *index;
+  int64_t index_stride;
+  char *indexed; /* index 0 of the tensor that is indexed */
+  int64_t indexed_stride;
+  int64_t axis_stride; /* one index further */
+  char *aligned; /* the element at the index's own place of the other tensor */
+  int64_t aligned_stride;
+  int8_t index_dtype;
+  int8_t dtype;
+} fl_indexed_row;
 
+typedef void (*fl_visit_fn)(size_t n, const fl_indexed_row *row);
+
+/* Runs a body for each of the n elements of a row, which are `indexed` and `aligned` there. */
+#define FL_VISIT_ROW(body)                                                                                              \
+  for (size_t i = 0; i < n; ++i) {                                                                                      \
+    char *const indexed = row->indexed + (int64_t)i * row->indexed_stride +                                             \
+                          fl_index_at(row->index + (int64_t)i * row->index_stride, row->index_dtype) * row->axis_stride; \
+    char *const aligned = row->aligned + (int64_t)i * row->aligned_stride;                                              \
+    body;                                                                                                               \
+  }
+
+/* Visits every element of the index tensor in logical order. */
 static inline void fl_visit_indices(const fl_view *index, int8_t index_dtype, const fl_view *indexed, const fl_view *aligned, uint8_t axis,
                                     fl_visit_fn visit, int8_t dtype) {
   size_t position[FL_MAX_DIMS] = {0};
   fl_nest nest = {.rank = index->rank, .operands = 3};
   char *at[3] = {index->data, indexed->data, aligned->data};
+  const uint8_t last = (uint8_t)(index->rank - 1);
   for (uint8_t d = 0; d < index->rank; ++d) {
     nest.sizes[d] = (size_t)index->sizes[d];
     nest.strides[0][d] = index->strides[d];
     nest.strides[1][d] = d == axis ? 0 : indexed->strides[d];
     nest.strides[2][d] = aligned->strides[d];
   }
+  fl_indexed_row row = {.index_stride = nest.strides[0][last], .indexed_stride = nest.strides[1][last],
+                        .aligned_stride = nest.strides[2][last],
+                        .axis_stride = indexed->strides[axis], .index_dtype = index_dtype, .dtype = dtype};
   do {
-    visit(at[1] + fl_index_at(at[0], index_dtype) * indexed->strides[axis], at[2], dtype);
-  } while (fl_nest_next(&nest, 0, position, at));
+    row.index = at[0];
+    row.indexed = at[1];
+    row.aligned = at[2];
+    visit(nest.sizes[last], &row);
+  } while (fl_nest_next(&nest, 1, position, at));
 }
 
 /* The function for elements of this size, out of those for 1, 2, 4 and 8 bytes. */

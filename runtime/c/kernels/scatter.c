@@ -10,10 +10,9 @@
 
 size_t fl_scatter_reduce_scratch(fl_value *const *args, size_t count);
 
-#define PUT(T)                                                      \
-  static void put_##T(char *indexed, char *aligned, int8_t dtype) { \
-    (void)dtype;                                                     \
-    memcpy(indexed, aligned, sizeof(T));                             \
+#define PUT(T)                                                \
+  static void put_##T(size_t n, const fl_indexed_row *row) {  \
+    FL_VISIT_ROW(memcpy(indexed, aligned, sizeof(T)))         \
   }
 PUT(uint8_t)
 PUT(uint16_t)
@@ -95,50 +94,56 @@ typedef union number {
   int64_t i64;
 } number;
 
-/* Combines two elements in their computing type. */
-#define COMBINE(name, f32_expression, f64_expression, i64_expression)            \
-  static void name(char *indexed, char *aligned, int8_t dtype) {                 \
-    number a;                                                                    \
-    number b;                                                                    \
-    const fl_compute type = fl_compute_of(dtype);                                \
-    const fl_convert_fn widen = fl_widen(dtype, type);                           \
-    const fl_convert_fn narrow = fl_narrow(type, dtype);                         \
-    const size_t element = fl_dtype_size(dtype);                                 \
-    if (widen != NULL) {                                                         \
-      widen(1, &a, indexed);                                                     \
-      widen(1, &b, aligned);                                                     \
-    } else {                                                                     \
-      memcpy(&a, indexed, element);                                              \
-      memcpy(&b, aligned, element);                                              \
-    }                                                                            \
+/* An element read as its computing type, and written back. */
+static number read_number(const char *at, fl_compute type, int8_t dtype) {
+  const fl_convert_fn widen = fl_widen(dtype, type);
+  number x = {.i64 = 0};
+  if (widen != NULL) {
+    widen(1, &x, at);
+  } else {
+    memcpy(&x, at, fl_dtype_size(dtype));
+  }
+  return x;
+}
+
+static void write_number(char *at, number x, fl_compute type, int8_t dtype) {
+  const fl_convert_fn narrow = fl_narrow(type, dtype);
+  if (narrow != NULL) {
+    narrow(1, at, &x);
+  } else {
+    memcpy(at, &x, fl_dtype_size(dtype));
+  }
+}
+
+/* Combines two elements x and y in their computing type. */
+#define COMBINE(name, real_expression, integer_expression)                       \
+  static number name##_numbers(number a, number b, fl_compute type) {            \
     if (type == FL_COMPUTE_F32) {                                                \
       const float x = a.f32;                                                     \
       const float y = b.f32;                                                     \
-      a.f32 = (f32_expression);                                                  \
+      a.f32 = (real_expression);                                                 \
     } else if (type == FL_COMPUTE_F64) {                                         \
       const double x = a.f64;                                                    \
       const double y = b.f64;                                                    \
-      a.f64 = (f64_expression);                                                  \
+      a.f64 = (real_expression);                                                 \
     } else {                                                                     \
       const int64_t x = a.i64;                                                   \
       const int64_t y = b.i64;                                                   \
-      a.i64 = (i64_expression);                                                  \
+      a.i64 = (integer_expression);                                              \
     }                                                                            \
-    if (narrow != NULL) {                                                        \
-      narrow(1, indexed, &a);                                                    \
-    } else {                                                                     \
-      memcpy(indexed, &a, element);                                              \
-    }                                                                            \
+    return a;                                                                    \
+  }                                                                              \
+  static void name(size_t n, const fl_indexed_row *row) {                        \
+    const int8_t dtype = row->dtype;                                             \
+    const fl_compute type = fl_compute_of(dtype);                                \
+    FL_VISIT_ROW(write_number(                                                   \
+        indexed, name##_numbers(read_number(indexed, type, dtype), read_number(aligned, type, dtype), type), type, dtype)) \
   }
 
-static int64_t floor_divide(int64_t x, int64_t y) { return x / y - (x % y != 0 && x < 0); }
-
-COMBINE(add, x + y, x + y, (int64_t)((uint64_t)x + (uint64_t)y))
-COMBINE(multiply, x *y, x *y, (int64_t)((uint64_t)x * (uint64_t)y))
-COMBINE(largest, x > y || x != x ? x : y, x > y || x != x ? x : y, x > y ? x : y)
-COMBINE(smallest, x < y || x != x ? x : y, x < y || x != x ? x : y, x < y ? x : y)
-/* By a count, which is positive and of the element's own type. */
-COMBINE(divide, x / y, x / y, floor_divide(x, y))
+COMBINE(add, x + y, (int64_t)((uint64_t)x + (uint64_t)y))
+COMBINE(multiply, x *y, (int64_t)((uint64_t)x * (uint64_t)y))
+COMBINE(largest, x > y || x != x ? x : y, x > y ? x : y)
+COMBINE(smallest, x < y || x != x ? x : y, x < y ? x : y)
 
 fl_status fl_scatter_add_out(fl_context *context, fl_value *const *args, size_t count) {
   FL_TENSOR_ARGUMENT(self, 0);
@@ -182,17 +187,25 @@ size_t fl_scatter_reduce_scratch(fl_value *const *args, size_t count) {
   return self != NULL ? fl_numel(self) * sizeof(int64_t) : 0;
 }
 
-/* Divides every element of a contiguous run that was hit by its count. */
+/* Divides every element by its count, rounding integers down. */
 static void divide_by_counts(fl_tensor *out, const int64_t *counts) {
   const size_t element = fl_dtype_size(out->dtype);
   const size_t n = fl_numel(out);
+  const fl_compute type = fl_compute_of(out->dtype);
   for (size_t i = 0; i < n; ++i) {
-    if (counts[i] > 1) {
-      _Alignas(8) char divisor[8];
-      const fl_value value = {.as = {.integer = counts[i]}, .tag = FL_INT};
-      (void)fl_scalar_element(&value, out->dtype, divisor);
-      divide((char *)out->data + i * element, divisor, out->dtype);
+    if (counts[i] <= 1) {
+      continue;
     }
+    char *at = (char *)out->data + i * element;
+    number x = read_number(at, type, out->dtype);
+    if (type == FL_COMPUTE_F32) {
+      x.f32 /= (float)counts[i];
+    } else if (type == FL_COMPUTE_F64) {
+      x.f64 /= (double)counts[i];
+    } else {
+      x.i64 = x.i64 / counts[i] - (x.i64 % counts[i] != 0 && x.i64 < 0);
+    }
+    write_number(at, x, type, out->dtype);
   }
 }
 
