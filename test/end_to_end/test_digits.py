@@ -23,24 +23,26 @@ TRAINING = 1200
 
 @pytest.fixture(scope="module")
 def digits() -> tuple[torch.Tensor, torch.Tensor]:
-    data: Any = load_digits()
-    images = torch.from_numpy((data.images / 16).astype(np.float32)).unsqueeze(1)
-    return images, torch.from_numpy(data.target.astype(np.int64))
+    load: Any = load_digits
+    data: Any = load()
+    images = torch.as_tensor((data.images / 16).astype(np.float32)).unsqueeze(1)
+    return images, torch.as_tensor(data.target.astype(np.int64))
 
 
 @pytest.fixture(scope="module")
 def trained(digits: tuple[torch.Tensor, torch.Tensor]) -> torch.nn.Module:
     images, labels = digits[0][:TRAINING], digits[1][:TRAINING]
-    generator = torch.Generator().manual_seed(0)
-    with torch.random.fork_rng():
-        torch.random.manual_seed(0)
+    # PyTorch leaves much of what training uses without types.
+    untyped: Any = torch
+    with untyped.random.fork_rng():
+        untyped.manual_seed(0)
         model = DigitsCNN()
-        optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
+        optimizer: Any = torch.optim.Adam(model.parameters(), lr=2e-3)
         model.train()
         for _ in range(15):
-            for batch in torch.randperm(TRAINING, generator=generator).split(50):
+            for batch in untyped.randperm(TRAINING).split(50):
                 optimizer.zero_grad()
-                loss = torch.nn.functional.cross_entropy(model(images[batch]), labels[batch])
+                loss: Any = torch.nn.functional.cross_entropy(model(images[batch]), labels[batch])
                 loss.backward()
                 optimizer.step()
     return model.eval().requires_grad_(False)
