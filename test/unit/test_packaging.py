@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from pathlib import Path
 
@@ -12,14 +13,16 @@ FOLDERS = ("backends", "dialects", "frontends", "passes", "runtime", "tools")
 
 # `-S` leaves out the editable installation, so that `flambeau` is the wheel's; None in sys.modules makes an import fail.
 PREAMBLE = """\
-import sys, sysconfig
-sys.path[:0] = [{installed!r}, sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+import sys
+sys.path[:0] = {path!r}
 sys.modules.update(dict.fromkeys(["torch", "transformers", "executorch", "sklearn"]))
 """
 
 
 def run(code: str, installed: Path) -> str:
-    command = [sys.executable, "-I", "-S", "-c", PREAMBLE.format(installed=str(installed)) + code]
+    # Without `site` the interpreter does not find its environment's packages by itself.
+    path = [str(installed), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    command = [sys.executable, "-I", "-S", "-c", PREAMBLE.format(path=path) + code]
     result = subprocess.run(command, cwd="/", capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     return result.stdout
@@ -66,6 +69,6 @@ def test_runtime_and_interpreter_run_without_torch(installed: Path):
     code = (
         "from flambeau.runtime import Runtime\n"
         "import flambeau.runtime.interpreter, flambeau.runtime.emit\n"
-        "print('aten::add.out' in Runtime.get().operator_names)"
+        "print('aten::add.out' in Runtime.get().operator_registry.operator_names)"
     )
     assert run(code, installed) == "True\n"
