@@ -12,7 +12,6 @@ import argparse
 import importlib
 import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -130,12 +129,20 @@ def measure_memory(runtime: str, folder: Path) -> dict[str, Any]:
     # The runtime itself belongs to what was there before.
     for library in ("flambeau.runtime.binding",) if runtime.startswith("flambeau") else ("torch", "executorch.runtime"):
         importlib.import_module(library)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_resident()
     call = load(runtime, folder)
     call()
     call()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak = peak_resident()
     return {"peak": peak, "growth": peak - before}
+
+
+def peak_resident() -> int:
+    """Peak resident kilobytes of this process. Not `ru_maxrss`, which a process inherits from the one that started it."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1])
+    raise RuntimeError("this system does not tell a process's peak memory in /proc/self/status")
 
 
 def arenas(folder: Path) -> dict[str, int]:

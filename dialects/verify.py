@@ -20,15 +20,52 @@ class VerificationError(ValueError):
 
 def verify_module(module: ModuleOp) -> None:
     """Checks every operation by its own rules, symbols, and dominance. Raises VerificationError for the first failure."""
-    symbols = {name.data: op for op in module.body.block.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)}
-    for op in module.walk():
-        try:
-            op.verify(verify_nested_ops=False)
-            if isinstance(op, ReferenceOp):
-                op.verify_symbol_uses(symbols)
-        except (VerifyException, ValueError, TypeError) as error:
-            raise VerificationError(op, " ".join(str(error).split())) from error
-    _verify_dominance(module)
+    ModuleVerifier().verify(module)
+
+
+class ModuleVerifier:
+    """The verifier of one module that is checked again and again, as after each pass.
+
+    An operation's own rules look at nothing but itself, its operands' types and its place at the end of its block, so one that has not
+    changed in these since it passed is not asked again. Symbols and dominance are checked every time.
+    """
+
+    def __init__(self) -> None:
+        self._passed: dict[Operation, tuple[object, ...]] = {}
+
+    def verify(self, module: ModuleOp) -> None:
+        """As `verify_module`."""
+        symbols = {name.data: op for op in module.body.block.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)}
+        passed: dict[Operation, tuple[object, ...]] = {}
+        for op in module.walk():
+            state = _state(op)
+            try:
+                if state is None or self._passed.get(op) != state:
+                    op.verify(verify_nested_ops=False)
+                if isinstance(op, ReferenceOp):
+                    op.verify_symbol_uses(symbols)
+            except (VerifyException, ValueError, TypeError) as error:
+                raise VerificationError(op, " ".join(str(error).split())) from error
+            if state is not None:
+                passed[op] = state
+        # Only operations of this module are kept: an erased one may not stand for another.
+        self._passed = passed
+        _verify_dominance(module)
+
+
+def _state(op: Operation) -> tuple[object, ...] | None:
+    """All that an operation's own rules look at; None for one with regions or successors, which look further."""
+    if op.regions or op.successors:
+        return None
+    operands = op.operands
+    return (
+        tuple(operands),
+        tuple(operand.type for operand in operands),
+        tuple(op.result_types),
+        tuple(op.properties.items()),
+        tuple(op.attributes.items()),
+        op.next_op is None,
+    )
 
 
 class _Checker:

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
-from flambeau.dialects.verify import VerificationError, verify_module
+from flambeau.dialects.verify import ModuleVerifier, VerificationError
 from flambeau.passes.registry import parse_passes
 from flambeau.passes.rewriting.locations import where
 
@@ -35,6 +35,7 @@ def run_passes(
     context: Context,
     *,
     verify_each: bool = True,
+    verifier: ModuleVerifier | None = None,
     after_each: Callable[[PassEvent], None] | None = None,
 ) -> None:
     """Runs a pipeline over `module` in place.
@@ -44,12 +45,14 @@ def run_passes(
         module: valid IR.
         context: owns the module's weights.
         verify_each: verify after each pass.
+        verifier: the module's verifier from an earlier call, which need not check again what has not changed.
         after_each: called after each pass.
 
     Raises:
         PassError: names the pass and says what went wrong, where in the model.
         PipelineError: the pipeline's text names what does not exist.
     """
+    checker = verifier or ModuleVerifier()
     for item in parse_passes(passes) if isinstance(passes, str) else passes:
         start = time.perf_counter()
         try:
@@ -59,7 +62,7 @@ def run_passes(
         seconds = time.perf_counter() - start
         if verify_each:
             try:
-                verify_module(module)
+                checker.verify(module)
             except VerificationError as error:
                 raise PassError(f"{item.name} left the module invalid: {error}{where(error.op)}") from error
         if after_each is not None:

@@ -18,6 +18,7 @@ from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.text import print_module, save_weights
+from flambeau.dialects.verify import ModuleVerifier
 from flambeau.passes.pipelines import (
     PipelineOptions,
     aten_to_core,
@@ -59,6 +60,7 @@ class Compilation:
     dump_dir: Path | None = None
     on_pass: Callable[[PassEvent], None] | None = None
     records: list[StageRecord] = field(default_factory=list[StageRecord])
+    verifier: ModuleVerifier = field(default_factory=ModuleVerifier)
 
     def __post_init__(self) -> None:
         self.records.append(StageRecord(stage_of(self.module), count_operations(self.module), 0.0))
@@ -78,7 +80,7 @@ class Compilation:
             raise StageError(f"the program is at stage {self.stage!r} already, which comes after {stage!r}")
         for following in STAGES[here + 1 : there + 1]:
             start = time.perf_counter()
-            run_passes(passes_to(following, self.options), self.module, self.context, after_each=self.on_pass)
+            run_passes(passes_to(following, self.options), self.module, self.context, verifier=self.verifier, after_each=self.on_pass)
             self.records.append(StageRecord(following, count_operations(self.module), time.perf_counter() - start))
             self._dump()
 

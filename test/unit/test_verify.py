@@ -1,0 +1,67 @@
+"""A module's verifier skips what has not changed, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.ir import Operation
+
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.text import parse_module
+from flambeau.dialects.verify import ModuleVerifier, VerificationError, verify_module
+
+TEXT = """
+func.func @f(%x: tensor<2x3xf32>, %y: tensor<4x3xf32>) -> tensor<2xf32> {
+  %0 = core.relu(%x) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %1 = core.sum.dim_IntList(%0) {dim = [1]} : (tensor<2x3xf32>) -> tensor<2xf32>
+  func.return %1 : tensor<2xf32>
+}
+"""
+
+
+def operations() -> tuple[ModuleVerifier, ModuleOp, Operation, Operation]:
+    module = parse_module(TEXT, FlambeauContext()).module
+    verifier = ModuleVerifier()
+    verifier.verify(module)
+    relu, total = (op for op in module.walk() if op.name.startswith("core."))
+    return verifier, module, relu, total
+
+
+def check(verifier: ModuleVerifier, module: ModuleOp, match: str) -> None:
+    for run in (verifier.verify, verify_module):
+        with pytest.raises(VerificationError, match=match):
+            run(module)
+
+
+def test_a_changed_operand_is_seen() -> None:
+    verifier, module, relu, _ = operations()
+    block = relu.parent
+    assert block is not None
+    relu.operands = [block.args[1]]
+    check(verifier, module, "result types must be")
+
+
+def test_a_changed_attribute_is_seen() -> None:
+    verifier, module, _, total = operations()
+    total.properties["dim"] = IntegerAttr(1, i64)
+    check(verifier, module, "'dim' must be int")
+
+
+def test_a_moved_operation_is_seen() -> None:
+    verifier, module, relu, total = operations()
+    block = relu.parent
+    assert block is not None
+    relu.detach()
+    block.insert_op_after(relu, total)
+    check(verifier, module, "used before")
+
+
+def test_a_terminator_that_is_gone_is_seen() -> None:
+    verifier, module, relu, total = operations()
+    block = relu.parent
+    assert block is not None and block.last_op is not None
+    last = block.last_op
+    last.detach()
+    last.erase()
+    check(verifier, module, "terminator")
+    assert total.next_op is None
