@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from io import StringIO
 from os import PathLike
@@ -11,8 +12,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
 from xdsl.ir import Operation
 from xdsl.parser import Parser
+from xdsl.parser.generic_parser import ParserState
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.lexer import Input
+from xdsl.utils.mlir_lexer import MLIRLexer
 
 from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
 from flambeau.dialects.registry import FlambeauContext
@@ -36,11 +40,18 @@ class Position:
         return f"{self.file}:{self.line}:{self.column}"
 
 
+class _Lexer(MLIRLexer):
+    """xDSL's lexer, whose expression for string literals takes exponential time when the closing quote is missing."""
+
+    _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
+
+
 class PositionParser(Parser):
     """xDSL's parser, noting where each operation begins."""
 
     def __init__(self, context: Context, text: str, name: str):
-        super().__init__(context, text, name)
+        super().__init__(context, "", name)
+        self._parser_state = ParserState(_Lexer(Input(text, name)))
         self._file = name
         self.offsets: dict[Operation, int] = {}
 
@@ -92,9 +103,17 @@ def parse_module(text: str, context: Context, file: str = "<string>") -> ParsedM
     return ParsedModule(module, text, file, parser.offsets)
 
 
+def read_text(path: str | PathLike[str]) -> str:
+    """The text of a file. Raises IRError when it is no text, OSError."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise IRError(f"{path}: error: this is not text: a module is a .mlir file") from None
+
+
 def read_module(path: str | PathLike[str], context: FlambeauContext) -> ParsedModule:
     """Reads and verifies `model.mlir`, with the weights beside it as `model.safetensors`. Raises IRError or OSError."""
-    text = Path(path).read_text()
+    text = read_text(path)
     context.blobs.open_beside(path)
     parsed = parse_module(text, context, str(path))
     verify_parsed(parsed)

@@ -107,7 +107,9 @@ class EdgeProgramManager:
         return ExecutorchProgramManager(compilation.emit(), compilation.module, self.context)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Writes the IR to `path` and the weights beside it."""
+        """Writes the IR to `path` and the weights beside it. Raises ValueError for a `.pte`, which `to_executorch().save` writes."""
+        if Path(path).suffix == ".pte":
+            raise ValueError(f"{path}: save writes IR (.mlir); to_executorch().save writes a .pte")
         write_module(self.module, self.context, Path(path))
 
     def __str__(self) -> str:
@@ -130,6 +132,11 @@ def to_edge(
     """
     from flambeau.frontends.torch_export import import_program
 
+    for program in programs.values() if isinstance(programs, Mapping) else [programs]:
+        if not hasattr(program, "graph_signature"):
+            raise TypeError(
+                f"to_edge takes what torch.export.export(module, inputs) gives, or several by method name, not {type(program).__name__}"
+            )
     config = compile_config or EdgeCompileConfig()
     context = FlambeauContext()
     module = import_program(programs, context)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import IRError, ParsedModule, parse_module, print_module, save_weights, verify_parsed
+from flambeau.dialects.text import IRError, ParsedModule, parse_module, print_module, read_text, save_weights, verify_parsed
 
 SPLIT_MARKER = "// -----"
 
@@ -85,7 +85,7 @@ def _main(arguments: argparse.Namespace) -> int:
         _list_passes()
         return 0
     from_stdin = arguments.input == "-"
-    text = sys.stdin.read() if from_stdin else Path(arguments.input).read_text()
+    text = sys.stdin.read() if from_stdin else read_text(arguments.input)
     file = "<stdin>" if from_stdin else arguments.input
     chunks = text.split(f"{SPLIT_MARKER}\n") if arguments.split_input_file else [text]
     outputs: list[str] = []

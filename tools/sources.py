@@ -57,8 +57,13 @@ def _from_factory(source: str, context: FlambeauContext) -> ModuleOp:
     factory = getattr(module, name, None)
     if not callable(factory):
         raise SourceError(f"{source}: {module_name} has no function {name!r}")
-    made: Any = factory()
+    try:
+        made: Any = factory()
+    except Exception as error:
+        raise SourceError(f"{source}: the function failed: {type(error).__name__}: {error}") from error
     if not isinstance(made, tuple) or len(cast("tuple[Any, ...]", made)) != 2:
         raise SourceError(f"{source}: the function must give (module, example_inputs)")
     network, inputs = cast("tuple[Any, Any]", made)
-    return export_module(network, tuple(inputs), context)
+    if not isinstance(inputs, tuple | list):
+        raise SourceError(f"{source}: example_inputs must be a tuple of the module's arguments, not {type(inputs).__name__}")
+    return export_module(network, tuple(cast("tuple[Any, ...]", inputs)), context)

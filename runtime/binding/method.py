@@ -4,7 +4,7 @@ import ctypes
 from collections.abc import Sequence
 from numbers import Integral, Real
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from flambeau.runtime.binding.arrays import aligned_bytes, as_array, from_tensor, to_tensor
 from flambeau.runtime.binding.library import (
@@ -94,6 +94,9 @@ class Method:
             FlambeauError: an input does not fit, or the execution failed.
         """
         slots = self.metadata.inputs
+        if not isinstance(cast(object, inputs), list | tuple):
+            kind = type(inputs).__name__
+            raise FlambeauError(Status.INVALID_ARGUMENT, f"{self._where} takes a list or tuple of inputs, {kind} was given")
         if len(inputs) != len(slots):
             raise FlambeauError(Status.INVALID_ARGUMENT, f"{self._where} takes {len(slots)} inputs, {len(inputs)} were given")
         if not self._lock.acquire(blocking=False):

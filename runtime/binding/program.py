@@ -154,6 +154,9 @@ class Runtime:
             return _load_file(Path(fspath(data)))
         if isinstance(data, bytes | bytearray | memoryview):
             return Program(data)
+        if not hasattr(data, "read"):
+            kind = type(data).__name__
+            raise FlambeauError(Status.INVALID_ARGUMENT, f"a program is a path, bytes or an open file, {kind} was given")
         return Program(data.read())
 
 

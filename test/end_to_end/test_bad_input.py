@@ -5,10 +5,14 @@ from __future__ import annotations
 import random
 import textwrap
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
+import torch
 
+from flambeau import Runtime, to_edge
+from flambeau.runtime import FlambeauError
 from flambeau.tools.main import main
 from flambeau.tools.opt import main as opt_main
 
@@ -42,6 +46,12 @@ FACTORY = """
 
     def not_a_pair():
         return Network()
+
+    def needs_argument(size):
+        return Network(), (torch.ones(size, 8),)
+
+    def bare_tensor():
+        return Network(), torch.ones(2, 8)
 
     not_callable = 3
 """
@@ -192,3 +202,44 @@ def test_flambeau_opt_refuses_in_one_line(folder: Path, capsys: pytest.CaptureFi
         assert captured.err.count("\n") == 1, captured.err
     assert opt_main(["fine.mlir", "-p", "canonicalise"]) == 1
     assert "did you mean 'canonicalize'" in capsys.readouterr().err
+
+
+def test_a_module_whose_string_never_ends_is_refused_at_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("cut.mlir").write_text('func.func @f() attributes {spec = "' + "\\22type\\22: tuple, " * 40)
+    for arguments in (["cut.mlir"], ["cut.mlir", "-p", "cse"]):
+        assert opt_main(arguments) == 1
+        assert capsys.readouterr().err.count("\n") == 1
+    assert "End of file" in refused(capsys, "compile", "cut.mlir", "-o", "cut.pte")
+
+
+def test_options_and_files_of_the_wrong_kind(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.savez("x.npz", np.ones((2, 8), np.float32))
+    for arguments, word in (
+        (["run", str(program), "--input", "x.npz"], ".npy"),
+        (["run", str(program), "--input", str(program)], ".npy"),
+        (["run", str(program), "--input", "x.npy", "--output", "out.txt"], ".npz"),
+        (["compile", "bad_input_factories:good", "--preserve", "no_such_operator"], "no_such_operator"),
+        (["compile", "bad_input_factories:needs_argument"], "the function failed"),
+        (["compile", "bad_input_factories:bare_tensor"], "must be a tuple"),
+    ):
+        message = refused(capsys, *arguments)
+        assert "\n" not in message
+        assert word in message
+    assert opt_main([str(program)]) == 1
+    assert "not text" in capsys.readouterr().err
+
+
+def test_mistakes_in_python_are_explained(program: Path) -> None:
+    method = Runtime.get().load_program(program).load_method("forward")
+    untyped: Any = to_edge
+    for call, kind, words in (
+        (lambda: untyped(torch.nn.ReLU()), TypeError, "torch.export.export"),
+        (lambda: untyped({"forward": 3}), TypeError, "torch.export.export"),
+        (lambda: method.execute(cast(Any, None)), FlambeauError, "list or tuple"),
+        (lambda: Runtime.get().load_program(cast(Any, None)), FlambeauError, "a path, bytes or an open file"),
+    ):
+        with pytest.raises(kind, match=words):
+            call()
+    edge = to_edge(torch.export.export(torch.nn.ReLU(), (torch.ones(2),)))
+    with pytest.raises(ValueError, match="to_executorch"):
+        edge.save("edge.pte")

@@ -12,9 +12,9 @@ from rich.table import Table
 
 from flambeau.backends.interface import find_backend
 from flambeau.dialects.exec.target import find_target
-from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.registry import FlambeauContext, find_op
 from flambeau.passes.pipelines import PipelineOptions
-from flambeau.tools.compiler import STAGES, Compilation, StageError, write_module
+from flambeau.tools.compiler import STAGES, Compilation, StageError, stage_of, write_module
 from flambeau.tools.reports import MemoryReport, memory_reports
 from flambeau.tools.sources import load_source
 
@@ -37,6 +37,9 @@ def compile_command(
     if to not in STAGES:
         raise StageError(f"there is no stage {to!r}; there are {', '.join(STAGES)}")
     find_target(target)
+    for operator in preserve:
+        if find_op(f"aten.{operator}") is None:
+            raise StageError(f"--preserve {operator}: ATen has no operator of that name")
     for backend in backends:
         find_backend(backend)
     path = output or Path(f"{Path(model.partition(':')[0].rpartition('.')[2] if ':' in model else model).stem}.{emit}")
@@ -46,6 +49,8 @@ def compile_command(
     with console.status(f"reading {model}"):
         module = load_source(model, context)
     imported = time.perf_counter() - start
+    if (stage := stage_of(module)) != "aten" and (target != "executorch" or preserve):
+        console.print(f"note: {model} is at stage {stage} already; what --target and --preserve mean for earlier stages was decided there")
     compilation = Compilation(module, context, PipelineOptions(target=target, preserve=preserve, backends=backends), dump_dir)
     with console.status(f"compiling {model}"):
         if emit == "mlir":

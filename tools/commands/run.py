@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from rich.console import Console
@@ -34,15 +34,20 @@ def parse_input(text: str) -> Any:
     if not path.is_file():
         raise EngineError(f"no such file: {text}")
     try:
-        return np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise EngineError(f"{text} is not a .npy file: {error}") from error
+        loaded: Any = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        raise EngineError(f"{text} is not a .npy file of numbers") from error
+    if not isinstance(loaded, np.ndarray):
+        raise EngineError(f"{text} is not a .npy file: give each input a file of its own, written with numpy.save")
+    return cast(Any, loaded)
 
 
 def run_command(
     program: Path, inputs: Sequence[str], output: Path | None, *, method: str, engine: str | None, repeat: int, json: bool
 ) -> None:
     """Runs `program` and writes or prints its outputs. Raises ValueError, OSError."""
+    if output is not None and output.suffix != ".npz":
+        raise EngineError(f"--output {output}: outputs are written as an .npz file")
     context = FlambeauContext()
     module = read_program(program, context)
     runner = make_engine(engine, module, context, method, program)
