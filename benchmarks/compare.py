@@ -126,8 +126,8 @@ def measure_latency(folder: Path, rounds: int) -> dict[str, Any]:
 
 def measure_memory(runtime: str, folder: Path) -> dict[str, Any]:
     """Peak resident kilobytes of this process: before the program is loaded and after it ran."""
-    # The runtime itself belongs to what was there before.
-    for library in ("flambeau.runtime.binding",) if runtime.startswith("flambeau") else ("torch", "executorch.runtime"):
+    # The runtime itself belongs to what was there before, and so does numpy, which torch brings along and ours loads at its first use.
+    for library in ("numpy", "flambeau.runtime.binding") if runtime.startswith("flambeau") else ("numpy", "torch", "executorch.runtime"):
         importlib.import_module(library)
     before = peak_resident()
     call = load(runtime, folder)

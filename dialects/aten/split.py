@@ -32,11 +32,6 @@ def chunk_sizes(extent: int, size: int) -> list[int]:
     return [min(size, extent - start) for start in range(0, extent, size)]
 
 
-def split_points(x: SSAValue, bounds: Sequence[tuple[int, int]], dim: int) -> list[SSAValue]:
-    """One slice of dimension `dim` per (start, end)."""
-    return [SliceTensorOp(x, dim, start, end).result for start, end in bounds]
-
-
 @aten("split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]", core=True)
 class SplitWithSizesOp(SchemaOp):
     """Consecutive parts of the given sizes along `dim`."""
