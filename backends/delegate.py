@@ -17,8 +17,8 @@ from flambeau.backends.interface import Backend, BackendError, backend_names, fi
 from flambeau.dialects.delegate.ops import CallOp, PartitionOp, PayloadOp, ReturnOp
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.row import SchemaOp
-from flambeau.passes.pipelines import PIPELINES, PipelineOptions
-from flambeau.passes.registry import register_pass
+from flambeau.passes.pipelines import PipelineOptions
+from flambeau.passes.registry import register_pass, register_pipeline
 from flambeau.passes.remove_dead_code import RemoveDeadCodePass
 from flambeau.passes.rewriting.constants import ModuleConstants, blob_store
 
@@ -212,4 +212,4 @@ def register_passes() -> None:
     """Makes the passes and the pipeline of this file known to `flambeau-opt` and to pipelines given as text."""
     register_pass(PartitionPass)
     register_pass(LowerPartitionsPass)
-    PIPELINES["delegate"] = delegate
+    register_pipeline("delegate", delegate)

@@ -18,6 +18,7 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRLexer
 
+from flambeau.dialects.diagnostics import Diagnostic, Position
 from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.types import dtype_of, element_of, shape_of
@@ -27,17 +28,9 @@ from flambeau.dialects.verify import VerificationError, verify_module
 class IRError(ValueError):
     """Text that is not a valid module. One line: file, position, what is wrong."""
 
-
-@dataclass(frozen=True)
-class Position:
-    """A place in a source text, counted from 1."""
-
-    file: str
-    line: int
-    column: int
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
+    def __init__(self, message: str, position: Position | None = None, op: Operation | None = None):
+        self.diagnostic = Diagnostic("error", message, position, op)
+        super().__init__(str(self.diagnostic))
 
 
 class _Lexer(MLIRLexer):
@@ -94,12 +87,12 @@ def parse_module(text: str, context: Context, file: str = "<string>") -> ParsedM
     except ParseError as error:
         place = position_at(text, error.span.start, file)
         message = " ".join(error.msg.split())
-        raise IRError(f"{place}: error: {message}") from error
+        raise IRError(message, place) from error
     except (VerifyException, ValueError, TypeError, IndexError) as error:
         place = position_at(text, min(parser.pos, len(text)), file)
-        raise IRError(f"{place}: error: {' '.join(str(error).split())}") from error
+        raise IRError(" ".join(str(error).split()), place) from error
     except RecursionError:
-        raise IRError(f"{file}: error: the text is nested too deeply") from None
+        raise IRError(f"{file}: the text is nested too deeply") from None
     return ParsedModule(module, text, file, parser.offsets)
 
 
@@ -108,7 +101,7 @@ def read_text(path: str | PathLike[str]) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise IRError(f"{path}: error: this is not text: a module is a .mlir file") from None
+        raise IRError(f"{path}: this is not text: a module is a .mlir file") from None
 
 
 def read_module(path: str | PathLike[str], context: FlambeauContext) -> ParsedModule:
@@ -126,7 +119,7 @@ def verify_parsed(parsed: ParsedModule) -> None:
         verify_module(parsed.module)
     except VerificationError as error:
         place = parsed.position(error.op)
-        raise IRError(f"{place or parsed.file}: error: {error}") from error
+        raise IRError(str(error) if place else f"{parsed.file}: {error}", place, error.op) from error
 
 
 def print_module(module: ModuleOp, *, generic: bool = False, locations: bool = False) -> str:

@@ -7,15 +7,12 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.irdl.dominance import DominanceInfo
 from xdsl.utils.exceptions import VerifyException
 
+from flambeau.dialects.diagnostics import OperationError
 from flambeau.dialects.ml_program.ops import ReferenceOp
 
 
-class VerificationError(ValueError):
+class VerificationError(OperationError):
     """An operation that breaks its rules, and what they are."""
-
-    def __init__(self, op: Operation, message: str):
-        super().__init__(message)
-        self.op = op
 
 
 def verify_module(module: ModuleOp) -> None:

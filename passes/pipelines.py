@@ -24,6 +24,7 @@ from flambeau.passes.fuse_rms_norm import FuseRmsNormPass
 from flambeau.passes.place_concat import PlaceConcatPass
 from flambeau.passes.plan_memory import PlanMemoryPass
 from flambeau.passes.propagate_layouts import PropagateLayoutsPass
+from flambeau.passes.registry import pipelines
 from flambeau.passes.remove_dead_code import RemoveDeadCodePass
 from flambeau.passes.reuse_storage import ReuseStoragePass
 from flambeau.passes.verify_plan import VerifyPlanPass
@@ -100,9 +101,9 @@ def delegate(options: PipelineOptions) -> Sequence[ModulePass]:
     """What `options.backends` take goes to them, if any are named. The passes are those that the layer of backends made known."""
     if not options.backends:
         return []
-    if "delegate" not in PIPELINES:
+    if "delegate" not in (known := pipelines()):
         raise ValueError("backends are named, but none are loaded: call flambeau.backends.delegate.register_passes() first")
-    return PIPELINES["delegate"](options)
+    return known["delegate"](options)
 
 
 def edge_to_exec(options: PipelineOptions) -> Sequence[ModulePass]:

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from functools import cache
+from typing import TYPE_CHECKING
 
 from xdsl.passes import ModulePass
 from xdsl.transforms import get_all_passes
-from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
+from xdsl.utils.arg_spec import ArgSpec
 from xdsl.utils.exceptions import ArgSpecParseError
 
 import flambeau.passes
 
-_LIBRARY = ("registry", "runner", "pipelines")
+if TYPE_CHECKING:
+    from flambeau.passes.pipelines import Pipeline
+
+_LIBRARY = ("registry", "pipelines")
 """Files of this folder that are not passes."""
 
 
 _REGISTERED: dict[str, type[ModulePass]] = {}
-"""Passes of layers above this one."""
+"""Passes of layers above this one, and of plug-ins."""
+_PIPELINES: dict[str, Pipeline] = {}
+"""Pipelines of layers above this one, and of plug-ins."""
 
 
 class PipelineError(ValueError):
@@ -67,38 +73,34 @@ def _constant(kind: type[ModulePass]) -> Callable[[], type[ModulePass]]:
     return lambda: kind
 
 
-def find_pass(spec: ArgSpec) -> ModulePass:
-    """The pass that a parsed specification asks for. Raises PipelineError for unknown names and options."""
-    registered = _REGISTERED.get(spec.name)
-    factory = all_passes().get(spec.name) if registered is None else _constant(registered)
-    if factory is None:
-        from flambeau.passes.pipelines import PIPELINES
-
-        near = get_close_matches(spec.name, [*all_passes(), *_REGISTERED, *PIPELINES], n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise PipelineError(f"there is no pass or pipeline {spec.name!r}{hint}")
-    try:
-        return factory().from_spec(spec)
-    except (ValueError, TypeError, ArgSpecParseError) as error:
-        raise PipelineError(f"pass {spec.name!r}: {error}") from error
+def register_pipeline(name: str, pipeline: Pipeline) -> None:
+    """Makes a named pipeline known: a function from options to passes."""
+    _PIPELINES[name] = pipeline
 
 
-def parse_passes(text: str) -> list[ModulePass]:
-    """The passes of a pipeline such as `canonicalize,cse,plan-memory{alignment=64}`; pipelines' names stand for their passes."""
-    from flambeau.passes.pipelines import PIPELINES, PipelineOptions
+def pipelines() -> dict[str, Pipeline]:
+    """Every named pipeline."""
+    from flambeau.passes.pipelines import PIPELINES
 
-    passes: list[ModulePass] = []
-    try:
-        specs = list(parse_pipeline(text))
-    except ArgSpecParseError as error:
-        raise PipelineError(f"the pipeline {text!r} does not parse: {' '.join(str(error).split())}") from error
-    for spec in specs:
-        pipeline = PIPELINES.get(spec.name)
-        if pipeline is None:
-            passes.append(find_pass(spec))
-            continue
+    return PIPELINES | _PIPELINES
+
+
+def find_passes(spec: ArgSpec) -> Sequence[ModulePass]:
+    """The passes that a specification asks for: one, or those of a named pipeline. Raises PipelineError for unknown names and options."""
+    name = spec.name
+    if name in (known := pipelines()):
+        from flambeau.passes.pipelines import PipelineOptions
+
         try:
-            passes.extend(pipeline(PipelineOptions.from_spec(ArgSpec(PipelineOptions.name, spec.parameters))))
+            return known[name](PipelineOptions.from_spec(ArgSpec(PipelineOptions.name, spec.parameters)))
         except (ValueError, TypeError) as error:
-            raise PipelineError(f"pipeline {spec.name!r}: {error}") from error
-    return passes
+            raise PipelineError(f"pipeline {name!r}: {error}") from error
+    factory = all_passes().get(name) if name not in _REGISTERED else _constant(_REGISTERED[name])
+    if factory is None:
+        near = get_close_matches(name, [*all_passes(), *_REGISTERED, *known], n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise PipelineError(f"there is no pass or pipeline {name!r}{hint}")
+    try:
+        return [factory().from_spec(spec)]
+    except (ValueError, TypeError, ArgSpecParseError) as error:
+        raise PipelineError(f"pass {name!r}: {error}") from error

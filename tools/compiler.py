@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.text import print_module, save_weights
 from flambeau.dialects.verify import ModuleVerifier
+from flambeau.passes.manager import Instrumentation, Pipeline
 from flambeau.passes.pipelines import (
     PipelineOptions,
     aten_to_core,
@@ -28,7 +29,6 @@ from flambeau.passes.pipelines import (
     optimize_edge,
     plan_memory,
 )
-from flambeau.passes.runner import PassEvent, run_passes
 from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.emit import emit_pte
 from flambeau.tools.reports import DELEGATE_MEMORY, memory_reports, methods_of
@@ -58,7 +58,7 @@ class Compilation:
     context: FlambeauContext
     options: PipelineOptions = field(default_factory=PipelineOptions)
     dump_dir: Path | None = None
-    on_pass: Callable[[PassEvent], None] | None = None
+    instrumentations: Sequence[Instrumentation] = ()
     records: list[StageRecord] = field(default_factory=list[StageRecord])
     verifier: ModuleVerifier = field(default_factory=ModuleVerifier)
 
@@ -80,7 +80,8 @@ class Compilation:
             raise StageError(f"the program is at stage {self.stage!r} already, which comes after {stage!r}")
         for following in STAGES[here + 1 : there + 1]:
             start = time.perf_counter()
-            run_passes(passes_to(following, self.options), self.module, self.context, verifier=self.verifier, after_each=self.on_pass)
+            passes = Pipeline.of(passes_to(following, self.options))
+            passes.run(self.module, self.context, self.instrumentations, verifier=self.verifier)
             self.records.append(StageRecord(following, count_operations(self.module), time.perf_counter() - start))
             self._dump()
 

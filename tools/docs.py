@@ -11,8 +11,8 @@ from pathlib import Path
 from flambeau.backends.delegate import register_passes
 from flambeau.dialects.registry import load_rows
 from flambeau.dialects.row import SchemaOp
-from flambeau.passes.pipelines import PIPELINES, PipelineOptions
-from flambeau.passes.registry import own_pass, own_pass_names, registered_passes
+from flambeau.passes.pipelines import PipelineOptions
+from flambeau.passes.registry import own_pass, own_pass_names, pipelines, registered_passes
 
 WRITTEN_BY = "<!-- Written by `make docs`. -->"
 
@@ -55,9 +55,9 @@ def passes_page() -> str:
         "",
     ]
     register_passes()
-    for name in sorted(PIPELINES):
-        steps = ", ".join(f"`{step.name}`" for step in PIPELINES[name](PipelineOptions()))
-        lines += [f"**`{name}`**: {_summary(PIPELINES[name])} Runs {steps}.", ""]
+    for name, pipeline in sorted(pipelines().items()):
+        steps = ", ".join(f"`{step.name}`" for step in pipeline(PipelineOptions()))
+        lines += [f"**`{name}`**: {_summary(pipeline)} Runs {steps}.", ""]
     lines += ["## Passes"]
     passes = registered_passes() | {name: own_pass(name) for name in own_pass_names()}
     for name in sorted(passes):

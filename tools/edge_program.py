@@ -15,8 +15,8 @@ from flambeau.backends.delegate import Survey, delegate, register_passes, survey
 from flambeau.backends.interface import find_backend
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import print_module
+from flambeau.passes.manager import Pipeline
 from flambeau.passes.pipelines import PipelineOptions
-from flambeau.passes.runner import run_passes
 from flambeau.tools.compiler import Compilation, write_module
 from flambeau.tools.reports import MemoryReport, memory_reports, methods_of
 
@@ -89,7 +89,8 @@ class EdgeProgramManager:
         """A manager of the program after some passes: the text of a pipeline, or passes. Raises PassError, PipelineError."""
         register_passes()
         module = self.module.clone()
-        run_passes(passes, module, self.context)
+        pipeline = Pipeline.parse(passes) if isinstance(passes, str) else Pipeline.of(passes)
+        pipeline.run(module, self.context)
         return EdgeProgramManager(module, self.context, self._options)
 
     def to_backend(self, backend: str) -> EdgeProgramManager:

@@ -7,13 +7,15 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
+from xdsl.dialects.builtin import UNKNOWN_LOC
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
+from flambeau.dialects.diagnostics import OperationError
 from flambeau.dialects.row import detached_ops
+from flambeau.passes.rewriting.actions import Action, action_listener
 
 
 class Pattern(ABC):
@@ -26,7 +28,7 @@ class Pattern(ABC):
         """Rewrites `op` through `rewriter`, or leaves everything as it is when it does not match."""
 
 
-class RewriteLimitError(RuntimeError):
+class RewriteLimitError(OperationError):
     """A set of patterns that does not come to an end."""
 
 
@@ -60,9 +62,12 @@ class PatternDriver:
             found = self._found[kind] = tuple(p for p in self._patterns if issubclass(kind, p.roots))
         return found
 
-    def run(self, module: ModuleOp) -> bool:
-        """Rewrites the module in place; returns whether anything changed. Raises RewriteLimitError."""
-        work = list(module.walk(reverse=True))
+    def run(self, root: Operation) -> bool:
+        """Rewrites what is inside `root` in place; returns whether anything changed. Raises RewriteLimitError."""
+        block = next((block for region in root.regions for block in region.blocks), None)
+        if block is None:
+            return False
+        work = list(root.walk(reverse=True))
         waiting = set(work)
         erased: set[Operation] = set()
         current: list[Operation] = []
@@ -85,24 +90,33 @@ class PatternDriver:
                 if isinstance(operand, OpResult):
                     push(operand.op)
 
-        rewriter = PatternRewriter(InsertPoint.at_end(module.body.block))
+        listener = action_listener()
+        rewriter = PatternRewriter(InsertPoint.at_end(block))
         rewriter.operation_insertion_handler = [inserted]
         rewriter.operation_removal_handler = [removed]
         rewriter.operation_modification_handler = [push]
         while work:
             op = work.pop()
             waiting.discard(op)
-            if op in erased or op is module:
+            if op in erased or op is root:
                 continue
             if is_trivially_dead(op):
                 rewriter.erase(op)
                 changed = True
                 continue
             for pattern in self._patterns_for(type(op)):
+                action = Action("pattern", type(pattern).__name__, op) if listener is not None else None
+                if listener is not None and action is not None and not listener.before_action(action):
+                    continue
                 current[:] = [op]
                 rewriter.has_done_action = False
                 rewriter.insertion_point = InsertPoint.before(op)
-                pattern.rewrite(op, rewriter)
+                try:
+                    pattern.rewrite(op, rewriter)
+                except ValueError as error:
+                    raise error if isinstance(error, OperationError) else OperationError(op, str(error)) from error
+                if listener is not None and action is not None:
+                    listener.after_action(action, rewriter.has_done_action)
                 if rewriter.has_done_action:
                     changed = True
                     name = type(pattern).__name__
@@ -110,14 +124,14 @@ class PatternDriver:
                     budget -= 1
                     if budget < 0:
                         frequent = ", ".join(f"{key} ({count} times)" for key, count in self.applied.most_common(3))
-                        raise RewriteLimitError(f"rewriting does not come to an end; last at {op.name}; most applied: {frequent}")
+                        raise RewriteLimitError(op, f"rewriting does not come to an end; last at {op.name}; most applied: {frequent}")
                     break
         return changed
 
 
-def apply_patterns(module: ModuleOp, patterns: Sequence[Pattern]) -> bool:
-    """Applies `patterns` to `module` until none matches; returns whether anything changed."""
-    return PatternDriver(patterns).run(module)
+def apply_patterns(root: Operation, patterns: Sequence[Pattern]) -> bool:
+    """Applies `patterns` to what is inside `root` until none matches; returns whether anything changed."""
+    return PatternDriver(patterns).run(root)
 
 
 def rename_values(op: Operation, new: Operation, make_name: Callable[[str], str] = str) -> None:

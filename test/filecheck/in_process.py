@@ -33,7 +33,7 @@ _lit: Any = lit.TestRunner  # lit has no types
 # Each tool is a module with a function that takes arguments and returns an exit status, and whether the
 # arguments begin with the tool's own name. Loaded at first use: a worker that runs no test pays nothing.
 TOOLS = {
-    "flambeau-opt": ("flambeau.tools.opt", False),
+    "flambeau-opt": ("flambeau.tools.opt.driver", False),
     "filecheck": ("filecheck.main", True),
 }
 

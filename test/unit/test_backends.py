@@ -13,8 +13,8 @@ from flambeau.backends.grouping import contracted_order, dependencies, group
 from flambeau.backends.interface import BackendError, backend_names, find_backend, run_payload
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import parse_module
+from flambeau.passes.manager import Pipeline
 from flambeau.passes.pipelines import PipelineOptions
-from flambeau.passes.runner import run_passes
 from flambeau.runtime import Runtime
 from flambeau.runtime.emit import emit_pte
 from flambeau.runtime.interpreter import interpret
@@ -86,9 +86,9 @@ def test_a_delegated_program_computes_what_it_did(seed: int):
     inputs = [chance.standard_normal(5, dtype=np.float32) for _ in range(2)]
     module, context = parsed(text)
     original = interpret(module.clone(), context)
-    run_passes(delegate(PipelineOptions(backends=("elementwise",))), module, context)
+    Pipeline.of(delegate(PipelineOptions(backends=("elementwise",)))).run(module, context)
     functions = interpret(module.clone(), context, run_payload)
-    run_passes("edge-to-exec,plan", module, context)
+    Pipeline.parse("edge-to-exec,plan").run(module, context)
     methods = interpret(module, context, run_payload)
     loaded = Runtime.get().load_program(b"".join(emit_pte(module, context))).load_method("forward")
     for _ in range(2):

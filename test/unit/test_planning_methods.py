@@ -16,11 +16,11 @@ from flambeau.dialects.ml_program.ops import GlobalOp
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import parse_module, print_module
 from flambeau.dialects.types import f32, shape_of, tensor
+from flambeau.passes.manager import Pipeline
 from flambeau.passes.plan_memory import LOWER_BOUND, plan_method
 from flambeau.passes.planning.buffers import Buffer
 from flambeau.passes.planning.portfolio import plan_buffers
 from flambeau.passes.planning.profile import LiveProfile
-from flambeau.passes.runner import run_passes
 from flambeau.passes.storage.classes import MethodStorage
 from flambeau.passes.storage.lifetimes import lifetimes
 from flambeau.runtime.interpreter import MethodProgram
@@ -204,7 +204,7 @@ def run_twice(module: ModuleOp, context: FlambeauContext, inputs: Sequence[Array
 
 def method_of(text: str, context: FlambeauContext, passes: str) -> MethodOp:
     module = parse_module(text, context).module
-    run_passes(passes, module, context)
+    Pipeline.parse(passes).run(module, context)
     return only_method(module)
 
 
@@ -224,9 +224,9 @@ def test_random_methods_keep_their_meaning(part: int):
         expected = run_twice(module, context, inputs)
         bounds = [plan_method(method).lower_bound]
         for name in PASSES.split(","):
-            run_passes(name, module, context)
+            Pipeline.parse(name).run(module, context)
             bounds.append(plan_method(method).lower_bound)
-        run_passes("plan-memory,verify-plan", module, context)
+        Pipeline.parse("plan-memory,verify-plan").run(module, context)
         for left, right in zip(expected, run_twice(module, context, inputs), strict=True):
             np.testing.assert_array_equal(left, right, err_msg=f"seed {seed}")
         assert bounds[1:] == sorted(bounds[1:], reverse=True), f"seed {seed}"
@@ -241,9 +241,9 @@ def test_running_a_pass_again_changes_nothing(seed: int):
     context = FlambeauContext()
     module = parse_module(random_method(seed, context), context).module
     for name in PASSES.split(","):
-        run_passes(name, module, context)
+        Pipeline.parse(name).run(module, context)
         once = print_module(module)
-        run_passes(name, module, context)
+        Pipeline.parse(name).run(module, context)
         assert print_module(module) == once
 
 

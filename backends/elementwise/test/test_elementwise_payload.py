@@ -12,7 +12,7 @@ from flambeau.backends.interface import BackendError
 from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import parse_module
-from flambeau.passes.runner import run_passes
+from flambeau.passes.manager import Pipeline
 from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.emit import emit_pte
 
@@ -37,7 +37,7 @@ def run_c(data: bytes) -> Any:
     first = module.body.block.first_op
     assert first is not None
     module.body.block.insert_op_before(PayloadOp("p", "FlambeauElementwise", blob), first)
-    run_passes("edge-to-exec,plan", module, context)
+    Pipeline.parse("edge-to-exec,plan").run(module, context)
     return Runtime.get().load_program(b"".join(emit_pte(module, context))).load_method("forward").execute([X, Y])[0]
 
 

@@ -12,7 +12,7 @@ from flambeau.backends.elementwise.partition import MOST_OPERATIONS
 from flambeau.backends.interface import BackendError, run_payload
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.registry import FlambeauContext
-from flambeau.passes.runner import PassError, run_passes
+from flambeau.passes.manager import PassError, Pipeline
 from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.emit import read_pte
 from flambeau.runtime.interpreter import InterpreterError, interpret
@@ -159,7 +159,7 @@ def test_an_unknown_backend_is_one_line_that_lists_those_that_exist():
         with pytest.raises(BackendError, match=r"^there is no backend 'nobody'; there are .*elementwise[^\n]*$"):
             ask("nobody")
     with pytest.raises(PassError, match="no backend is named"):
-        run_passes("partition", edge.module.clone(), edge.context)
+        Pipeline.parse("partition").run(edge.module.clone(), edge.context)
 
 
 def test_a_delegate_needs_someone_who_runs_it():

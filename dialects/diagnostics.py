@@ -1,0 +1,93 @@
+"""Diagnostics: what is wrong or noteworthy, where in the text, and where in the user's model.
+
+Errors are raised, as exceptions that carry their `Diagnostic`. Warnings and remarks do not end anything: `warn` and `remark` hand them to
+whoever listens, as `flambeau-opt` does; with no listener they are dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from xdsl.ir import Operation
+
+Severity: TypeAlias = Literal["error", "warning", "remark", "note"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "remark", "note")
+
+
+@dataclass(frozen=True)
+class Position:
+    """A place in a source text, counted from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One thing to tell a person."""
+
+    severity: Severity
+    message: str
+    """One line: what, why, and what would help. Without position and severity."""
+    position: Position | None = None
+    """The place in the text that was read, where it is known."""
+    op: Operation | None = None
+    """The operation that it is about; its location says where in the user's model."""
+    notes: tuple[Diagnostic, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.position}: {self.severity}: {self.message}" if self.position else f"{self.severity}: {self.message}"
+
+
+class OperationError(ValueError):
+    """What is wrong with an operation: raised where only the operation is known, placed in the text by whoever read it."""
+
+    def __init__(self, op: Operation, message: str, notes: tuple[Diagnostic, ...] = ()):
+        super().__init__(message)
+        self.op = op
+        self.notes = notes
+
+    @property
+    def diagnostic(self) -> Diagnostic:
+        """The error, without its position in the text."""
+        return Diagnostic("error", str(self), op=self.op, notes=self.notes)
+
+
+Listener: TypeAlias = Callable[[Diagnostic], None]
+
+_LISTENER: ContextVar[Listener | None] = ContextVar("flambeau_diagnostics", default=None)
+
+
+@contextmanager
+def listening(listener: Listener) -> Generator[None, None, None]:
+    """Hands every warning and remark within the block to `listener`."""
+    token = _LISTENER.set(listener)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
+
+
+def emit(diagnostic: Diagnostic) -> None:
+    """Hands a diagnostic to the listener, if there is one."""
+    listener = _LISTENER.get()
+    if listener is not None:
+        listener(diagnostic)
+
+
+def warn(op: Operation, message: str) -> None:
+    """Something that is probably not what the user wants, and does not stop the work."""
+    emit(Diagnostic("warning", message, op=op))
+
+
+def remark(op: Operation, message: str) -> None:
+    """What a pass did or declined to do with an operation, and why."""
+    emit(Diagnostic("remark", message, op=op))

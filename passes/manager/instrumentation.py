@@ -1,0 +1,98 @@
+"""Instrumentation: what may watch a pipeline without its passes knowing (MLIR's PassInstrumentation)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from flambeau.passes.rewriting.actions import Action
+
+if TYPE_CHECKING:
+    from flambeau.passes.manager.pipeline import Pipeline
+
+
+@dataclass(eq=False)
+class PassStep:
+    """One run of a pass on one operation."""
+
+    index: int
+    """How many runs of passes came before it, in the whole pipeline."""
+    pass_: ModulePass
+    op: Operation
+    """What the pass runs on: the module, or the function of a nested pipeline."""
+    module: ModuleOp
+    """The module around `op`."""
+    context: Context
+    path: tuple[str, ...]
+    """The anchors of the pipelines around the pass: `("builtin.module", "func.func")`."""
+    counters: Counter[str] = field(default_factory=Counter[str])
+    """What the pass counted, once it ran."""
+
+    @property
+    def name(self) -> str:
+        """The name of the pass."""
+        return self.pass_.name
+
+
+class Instrumentation:
+    """Overrides what it wants to see. `after_` hooks run in the reverse order of the `before_` hooks.
+
+    A class that overrides `before_action` or `after_action` makes every attempt to rewrite an event; the others cost nothing there.
+    """
+
+    def before_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
+        """Called once, before the first pass."""
+
+    def after_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
+        """Called once, after the last pass; not after a failure."""
+
+    def before_pass(self, step: PassStep) -> None:
+        """Called before each run of a pass."""
+
+    def after_pass(self, step: PassStep) -> None:
+        """Called after each run that succeeded and left valid IR. May raise PassError to stop the pipeline."""
+
+    def after_pass_failed(self, step: PassStep, error: Exception) -> None:
+        """Called when a pass raised, or left invalid IR. The error is raised again afterwards."""
+
+    def before_verification(self, step: PassStep) -> None:
+        """Called between a pass and the verification of what it left."""
+
+    def before_action(self, action: Action) -> bool:
+        """Whether an attempt to rewrite may happen."""
+        return True
+
+    def after_action(self, action: Action, changed: bool) -> None:
+        """Called after an attempt that happened."""
+
+
+class Instrumentations:
+    """Several instrumentations as one listener of actions."""
+
+    def __init__(self, items: tuple[Instrumentation, ...]):
+        self.items = items
+        self._watchers = tuple(item for item in items if _watches_actions(type(item)))
+
+    @property
+    def watches_actions(self) -> bool:
+        """Whether any of them wants actions."""
+        return bool(self._watchers)
+
+    def before_action(self, action: Action) -> bool:
+        """Whether all allow it; each is asked as long as those before it do."""
+        return all(watcher.before_action(action) for watcher in self._watchers)
+
+    def after_action(self, action: Action, changed: bool) -> None:
+        """Tells them in reverse order."""
+        for watcher in reversed(self._watchers):
+            watcher.after_action(action, changed)
+
+
+def _watches_actions(kind: type[Instrumentation]) -> bool:
+    return kind.before_action is not Instrumentation.before_action or kind.after_action is not Instrumentation.after_action

@@ -1,0 +1,48 @@
+"""Base classes of passes that look at one operation and what is inside it, so that pipelines can nest them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from flambeau.passes.rewriting.driver import Pattern, PatternDriver
+
+
+@dataclass(frozen=True)
+class OperationPass(ModulePass):
+    """A pass that reads and writes nothing outside the operation it is given.
+
+    `func.func(my-pass)` runs it on each function; at the top level it runs on the module. A pass that needs the module's globals or
+    other functions derives from xDSL's `ModulePass` instead, and may not be nested.
+    """
+
+    anchors: ClassVar[tuple[str, ...]] = ()
+    """The operations that it may run on, by name; any when empty."""
+
+    @abstractmethod
+    def apply_to(self, ctx: Context, op: Operation) -> None:
+        """Rewrites `op` and what is inside it, in place."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrites the module."""
+        self.apply_to(ctx, op)
+
+
+@dataclass(frozen=True)
+class PatternPass(OperationPass):
+    """A pass that is a set of patterns, applied until none matches."""
+
+    @abstractmethod
+    def patterns(self) -> Sequence[Pattern]:
+        """The patterns, in the order in which they are tried on an operation."""
+
+    def apply_to(self, ctx: Context, op: Operation) -> None:
+        """Applies the patterns."""
+        PatternDriver(self.patterns()).run(op)

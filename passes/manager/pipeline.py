@@ -1,0 +1,166 @@
+"""A pipeline of passes as an object: parsed, printed in canonical form, run with instrumentation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import DiagnosticException
+
+from flambeau.dialects.diagnostics import Diagnostic, OperationError
+from flambeau.dialects.verify import ModuleVerifier, VerificationError
+from flambeau.passes.manager.grammar import MODULE, Nested, parse
+from flambeau.passes.manager.instrumentation import Instrumentation, Instrumentations, PassStep
+from flambeau.passes.manager.operation_pass import OperationPass
+from flambeau.passes.manager.statistics import counting
+from flambeau.passes.registry import PipelineError, find_passes
+from flambeau.passes.rewriting.actions import watching
+
+
+class PassError(ValueError):
+    """A pass that cannot do its work on this module, or that left it broken."""
+
+    def __init__(self, step: PassStep, message: str, *, op: Operation | None = None, notes: tuple[Diagnostic, ...] = ()):
+        super().__init__(f"{step.name}: {message}")
+        self.step = step
+        self.diagnostic = Diagnostic("error", str(self), op=op, notes=notes)
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """Passes in order, some of them nested: what runs on the operations named `anchor` that stand directly inside the operation around."""
+
+    anchor: str
+    elements: tuple[ModulePass | Pipeline, ...]
+
+    @staticmethod
+    def parse(text: str) -> Pipeline:
+        """The pipeline of a text in MLIR's or xDSL's grammar; named pipelines are replaced by what they run. Raises PipelineError."""
+        return _build(parse(text), ())
+
+    @staticmethod
+    def of(passes: Sequence[ModulePass]) -> Pipeline:
+        """Passes on the module, one after the other."""
+        return Pipeline(MODULE, tuple(passes))
+
+    def __str__(self) -> str:
+        """The canonical text, which parses to an equal pipeline."""
+        return f"{self.anchor}({','.join(str(element) for element in self.elements)})"
+
+    def passes(self) -> Iterator[ModulePass]:
+        """Every pass, nested ones among them, in order."""
+        for element in self.elements:
+            if isinstance(element, Pipeline):
+                yield from element.passes()
+            else:
+                yield element
+
+    def run(
+        self,
+        module: ModuleOp,
+        context: Context,
+        instrumentations: Sequence[Instrumentation] = (),
+        *,
+        verify_each: bool = True,
+        verifier: ModuleVerifier | None = None,
+    ) -> None:
+        """Runs the passes over `module` in place.
+
+        Args:
+            module: valid IR.
+            context: owns the module's weights.
+            instrumentations: what watches, the outermost first.
+            verify_each: verify after each pass.
+            verifier: the module's verifier from an earlier call, which need not check again what has not changed.
+
+        Raises:
+            PassError: names the pass and says what went wrong, where in the model.
+        """
+        run = _Run(module, context, Instrumentations(tuple(instrumentations)), (verifier or ModuleVerifier()) if verify_each else None)
+        for item in instrumentations:
+            item.before_pipeline(self, module, context)
+        with watching(run.watchers) if run.watchers.watches_actions else nullcontext():
+            run.pipeline(self, module, ())
+        for item in reversed(instrumentations):
+            item.after_pipeline(self, module, context)
+
+
+def _build(tree: Nested, around: tuple[str, ...]) -> Pipeline:
+    elements: list[ModulePass | Pipeline] = []
+    path = (*around, tree.anchor)
+    for element in tree.elements:
+        if isinstance(element, Nested):
+            elements.append(_build(element, path))
+            continue
+        for found in find_passes(element):
+            if around and not isinstance(found, OperationPass):
+                raise PipelineError(f"pass {found.name!r} works on the whole module: write it outside of {tree.anchor}(…)")
+            if isinstance(found, OperationPass) and found.anchors and tree.anchor not in found.anchors:
+                raise PipelineError(f"pass {found.name!r} works on {' or '.join(found.anchors)}, not on {tree.anchor}")
+            elements.append(found)
+    return Pipeline(tree.anchor, tuple(elements))
+
+
+class _Run:
+    """One run of a pipeline."""
+
+    def __init__(self, module: ModuleOp, context: Context, watchers: Instrumentations, verifier: ModuleVerifier | None):
+        self.watchers = watchers
+        self._module = module
+        self._context = context
+        self._verifier = verifier
+        self._steps = 0
+
+    def pipeline(self, pipeline: Pipeline, op: Operation, around: tuple[str, ...]) -> None:
+        path = (*around, pipeline.anchor)
+        for element in pipeline.elements:
+            if not isinstance(element, Pipeline):
+                self._pass(element, op, path)
+                continue
+            for region in op.regions:
+                for block in region.blocks:
+                    for inner in list(block.ops):
+                        if inner.name == element.anchor:
+                            self.pipeline(element, inner, path)
+
+    def _pass(self, item: ModulePass, op: Operation, path: tuple[str, ...]) -> None:
+        step = PassStep(self._steps, item, op, self._module, self._context, path)
+        self._steps += 1
+        for watcher in self.watchers.items:
+            watcher.before_pass(step)
+        try:
+            self._apply(step)
+            for watcher in self.watchers.items:
+                watcher.before_verification(step)
+            self._verify(step)
+        except Exception as error:
+            for watcher in reversed(self.watchers.items):
+                watcher.after_pass_failed(step, error)
+            raise
+        for watcher in reversed(self.watchers.items):
+            watcher.after_pass(step)
+
+    def _apply(self, step: PassStep) -> None:
+        try:
+            with counting(step.counters):
+                if isinstance(step.pass_, OperationPass):
+                    step.pass_.apply_to(self._context, step.op)
+                else:
+                    step.pass_.apply(self._context, self._module)
+        except OperationError as error:
+            raise PassError(step, str(error), op=error.op, notes=error.notes) from error
+        except (ValueError, DiagnosticException) as error:
+            raise PassError(step, str(error)) from error
+
+    def _verify(self, step: PassStep) -> None:
+        if self._verifier is None:
+            return
+        try:
+            self._verifier.verify(self._module)
+        except VerificationError as error:
+            raise PassError(step, f"left the module invalid: {error}", op=error.op) from error

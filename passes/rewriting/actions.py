@@ -1,0 +1,84 @@
+"""Actions: single rewrites as events that can be watched, timed, counted and forbidden (MLIR's Actions).
+
+The pattern driver announces each attempt to apply a pattern. A pass that rewrites in a sweep of its own asks `may_rewrite` first. Both cost
+one look-up when nobody listens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Protocol
+
+from xdsl.ir import Operation
+
+
+@dataclass(frozen=True, eq=False)
+class Action:
+    """One attempt to rewrite, or one analysis."""
+
+    kind: str
+    """`pattern`, `rewrite` (of a pass's own sweep) or `analysis`."""
+    name: str
+    """The pattern's class, the pass, or the analysis."""
+    op: Operation
+    """Where; before the attempt it is still what it was."""
+
+
+class ActionListener(Protocol):
+    """Who watches actions. Whether an attempt happens must depend on earlier attempts only, so that runs can be repeated."""
+
+    def before_action(self, action: Action) -> bool:
+        """Whether the attempt may happen."""
+        ...
+
+    def after_action(self, action: Action, changed: bool) -> None:
+        """Called after an attempt that happened; `changed` says whether the pattern matched."""
+        ...
+
+
+_LISTENER: ContextVar[ActionListener | None] = ContextVar("flambeau_actions", default=None)
+
+
+def action_listener() -> ActionListener | None:
+    """Who watches now."""
+    return _LISTENER.get()
+
+
+@contextmanager
+def watching(listener: ActionListener | None) -> Generator[None, None, None]:
+    """Announces every action within the block to `listener`, and to nobody else."""
+    token = _LISTENER.set(listener)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
+
+
+def may_rewrite(name: str, op: Operation) -> bool:
+    """Asks before a rewrite of `op` that is certain to happen if allowed: for passes that do not use the pattern driver."""
+    listener = _LISTENER.get()
+    if listener is None:
+        return True
+    action = Action("rewrite", name, op)
+    if not listener.before_action(action):
+        return False
+    listener.after_action(action, True)
+    return True
+
+
+@contextmanager
+def analysis(name: str, op: Operation) -> Generator[None, None, None]:
+    """Announces an analysis of `op`, so that its time is told apart from that of the rewriting around it."""
+    listener = _LISTENER.get()
+    if listener is None:
+        yield
+        return
+    action = Action("analysis", name, op)
+    listener.before_action(action)
+    try:
+        yield
+    finally:
+        listener.after_action(action, False)

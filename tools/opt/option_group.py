@@ -1,0 +1,42 @@
+"""Groups of options of `flambeau-opt`: each adds its options, and the instrumentation that they ask for."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.text import ParsedModule
+from flambeau.passes.manager import Instrumentation, Pipeline
+
+
+@dataclass(eq=False)
+class Chunk:
+    """One module of the input on its way through the tool."""
+
+    parsed: ParsedModule
+    context: FlambeauContext
+    pipeline: Pipeline
+    number: int
+    """Counted from 0 over the input."""
+    arguments: argparse.Namespace
+
+
+class OptionGroup:
+    """Overrides what it needs."""
+
+    title: str
+
+    def add_arguments(self, group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]  argparse names it so
+        """Adds the options."""
+
+    def check(self, parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+        """Refuses combinations that make no sense, by `parser.error`."""
+
+    def instrumentations(self, chunk: Chunk) -> Sequence[Instrumentation]:
+        """What watches the pipeline over one chunk. Modules that only some options need are imported here."""
+        return ()
+
+    def finish(self, arguments: argparse.Namespace) -> None:
+        """Called once after the last chunk: writes reports."""
