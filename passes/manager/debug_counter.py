@@ -1,0 +1,77 @@
+"""Debug counters: of the attempts to rewrite, by number, which may happen (MLIR's `-mlir-debug-counter`)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
+from flambeau.passes.rewriting.actions import Action
+
+EVERY = "*"
+"""The name of the counter that counts every attempt, whoever makes it."""
+
+_SETTING = re.compile(r"(?P<name>.+)-(?P<what>skip|count)=(?P<number>\d+)")
+
+
+class DebugCounterError(ValueError):
+    """Settings of debug counters that cannot be read."""
+
+
+@dataclass(frozen=True)
+class CounterRange:
+    """The attempts that may happen: `count` of them after the first `skip`."""
+
+    skip: int = 0
+    count: int | None = None
+    """All that follow when None."""
+
+    def __contains__(self, number: int) -> bool:
+        return number >= self.skip and (self.count is None or number < self.skip + self.count)
+
+
+def parse_debug_counters(text: str) -> dict[str, CounterRange]:
+    """The counters of `NAME-skip=N,NAME-count=M,…`. Raises DebugCounterError."""
+    found: dict[str, dict[str, int]] = {}
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        match = _SETTING.fullmatch(item)
+        if match is None:
+            raise DebugCounterError(f"debug counter {item!r} is neither NAME-skip=N nor NAME-count=N")
+        settings = found.setdefault(match["name"], {})
+        if match["what"] in settings:
+            raise DebugCounterError(f"debug counter {match['name']!r} is given {match['what']} twice")
+        settings[match["what"]] = int(match["number"])
+    return {name: CounterRange(settings.get("skip", 0), settings.get("count")) for name, settings in found.items()}
+
+
+class DebugCounter(Instrumentation):
+    """Lets attempts to rewrite happen by their number, and counts them.
+
+    A counter's name is that of a pattern's class, or of a pass, which counts every attempt within that pass, or `*`. An attempt that has
+    several counters happens when all of them allow it. Analyses rewrite nothing: they always happen and are not counted.
+    """
+
+    def __init__(self, ranges: Mapping[str, CounterRange] | None = None):
+        self.ranges = dict(ranges or {})
+        self.seen: Counter[str] = Counter()
+        """How many attempts there were, by pattern, by pass, and in all (`*`)."""
+        self.allowed: Counter[str] = Counter()
+        """How many of them were let through."""
+        self._pass = ""
+
+    def before_pass(self, step: PassStep) -> None:
+        """Notes whose attempts follow."""
+        self._pass = step.name
+
+    def before_action(self, action: Action) -> bool:
+        """Whether the attempt's numbers lie in the ranges of its counters."""
+        if action.kind == "analysis":
+            return True
+        names = {EVERY, self._pass, action.name} - {""}
+        allowed = all(self.seen[name] in self.ranges[name] for name in names if name in self.ranges)
+        self.seen.update(names)
+        if allowed:
+            self.allowed.update(names)
+        return allowed
