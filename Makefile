@@ -14,7 +14,7 @@ CMAKE := $(BIN)/cmake -S runtime/c -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN
 
 export QUERY
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint types filecheck ctest pytest unit e2e sanitize bench docs format clean
+.PHONY: help install demo test lint types filecheck ctest pytest unit e2e sanitize bench docs site format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -81,6 +81,9 @@ bench: $(RUNTIME) ## latency, compile time, size and memory beside stock ExecuTo
 
 docs: $(RUNTIME) ## write the generated pages
 	$(BIN)/python -m flambeau.tools.docs
+
+site: $(RUNTIME) ## build the site of docs/ into build/site
+	$(BIN)/mkdocs build --quiet
 
 format: $(RUNTIME) ## format the Python files in place
 	$(BIN)/ruff format .

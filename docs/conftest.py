@@ -1,0 +1,7 @@
+"""The code in these documents is tested: `pytest docs`."""
+
+from pathlib import Path
+
+from documents import documents_in
+
+pytest_collect_file = documents_in(Path(__file__).parent)

@@ -1,0 +1,132 @@
+"""Runs the code in documents: every fenced block of docs/ does what its language and title say.
+
+* a block with `title="file"` is written to that file, in the document's own temporary folder;
+* `python`: executed; the blocks of a document share their names;
+* `mlir`: parsed, verified and, printed again, equal;
+* `console`: each `$ command` runs in bash, in that folder; what it prints, stdout and stderr together, is what stands below it, where `...`
+  stands for anything. A command that is to fail ends in `# fails`;
+* `text`, `json`, `toml` and the like without a title: to be read only.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sybil import Document, Example, Sybil
+from sybil.evaluators.python import PythonEvaluator
+from sybil.parsers.markdown.lexers import RawFencedCodeBlockLexer
+from sybil.region import Region
+
+LIMIT_SECONDS = 300
+_INFO = re.compile(r"(?P<language>[\w+-]+)?(?:[ \t]+(?P<attributes>[^\n]*))?[ \t]*\n?")
+_TITLE = re.compile(r'title="([^"]+)"')
+_run_python = PythonEvaluator()
+
+
+class BlockParser:
+    """The fenced blocks of a document that the tests do something with."""
+
+    def __init__(self) -> None:
+        self._lexer = RawFencedCodeBlockLexer(_INFO)
+
+    def __call__(self, document: Document) -> list[Region]:
+        """The regions, each with its evaluator."""
+        found: list[Region] = []
+        for region in self._lexer(document):
+            title = _TITLE.search(region.lexemes["attributes"] or "")
+            language = region.lexemes["language"]
+            evaluator = _write_file if title else {"python": _run_python, "mlir": _check_ir, "console": _run_console}.get(language)
+            if evaluator is not None:
+                region.parsed = region.lexemes["source"]
+                region.evaluator = evaluator
+                region.lexemes["title"] = title[1] if title else None
+                found.append(region)
+        return found
+
+
+def _write_file(example: Example) -> None:
+    path = Path(example.region.lexemes["title"])
+    assert not path.is_absolute(), path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(example.parsed)
+
+
+def _check_ir(example: Example) -> None:
+    from flambeau.dialects.registry import FlambeauContext
+    from flambeau.dialects.text import parse_module, print_module, verify_parsed
+
+    parsed = parse_module(example.parsed, FlambeauContext(), f"{example.path}:{example.line}")
+    verify_parsed(parsed)
+    printed = print_module(parsed.module)
+    assert parse_module(printed, FlambeauContext()).module.is_structurally_equivalent(parsed.module)
+
+
+def commands_of(text: str) -> list[tuple[str, str]]:
+    """The commands of a console session, each with the output that follows it. A line that begins with `> ` continues a command."""
+    commands: list[tuple[str, str]] = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            commands.append((line[2:], ""))
+        elif not commands:
+            raise ValueError(f"a console session begins with '$ ', not with {line!r}")
+        elif line.startswith("> ") and not commands[-1][1]:
+            commands[-1] = (f"{commands[-1][0]}\n{line[2:]}", "")
+        else:
+            command, output = commands[-1]
+            commands[-1] = (command, f"{output}{line}\n")
+    return commands
+
+
+def matches(expected: str, actual: str) -> bool:
+    """Whether the output is what the document says; spaces at the ends of lines do not count."""
+    pattern = ".*?".join(re.escape(part) for part in _without_trailing_space(expected).split("..."))
+    return re.fullmatch(pattern, _without_trailing_space(actual), re.DOTALL) is not None
+
+
+def _without_trailing_space(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+
+
+def _run_console(example: Example) -> None:
+    environment = os.environ | {
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "NO_COLOR": "1",
+        "COLUMNS": "120",
+    }
+    for command, expected in commands_of(example.parsed):
+        done = subprocess.run(
+            ["bash", "-c", command],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=LIMIT_SECONDS,
+            check=False,
+        )
+        fails = re.search(r"#\s*fails\s*$", command) is not None
+        assert (done.returncode != 0) == fails, f"$ {command}\nreturned {done.returncode}:\n{done.stdout}"
+        assert matches(expected, done.stdout), f"$ {command}\nprinted:\n{done.stdout}\nthe document says:\n{expected}"
+
+
+def _enter(namespace: dict[str, Any]) -> None:
+    namespace["_before"] = os.getcwd()
+    namespace["_folder"] = tempfile.TemporaryDirectory(prefix="flambeau-docs-")
+    os.chdir(namespace["_folder"].name)
+
+
+def _leave(namespace: dict[str, Any]) -> None:
+    os.chdir(namespace["_before"])
+    namespace["_folder"].cleanup()
+
+
+def documents_in(folder: Path) -> Callable[..., Any]:
+    """What a conftest.py in `folder` assigns to `pytest_collect_file`."""
+    excludes = ["operators.md", "passes.md"]  # generated, without code of their own
+    return Sybil(parsers=[BlockParser()], path=str(folder), patterns=["*.md"], excludes=excludes, setup=_enter, teardown=_leave).pytest()
