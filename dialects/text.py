@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from io import StringIO
 from os import PathLike
@@ -11,16 +10,14 @@ from pathlib import Path
 from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
 from xdsl.ir import Operation
-from xdsl.parser import Parser
-from xdsl.parser.generic_parser import ParserState
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
-from xdsl.utils.lexer import Input
-from xdsl.utils.mlir_lexer import MLIRLexer
 
 from flambeau.dialects.diagnostics import Diagnostic, Position
 from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
+from flambeau.dialects.parser import ModuleParser
 from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.source import Source
 from flambeau.dialects.types import dtype_of, element_of, shape_of
 from flambeau.dialects.verify import VerificationError, verify_module
 
@@ -33,67 +30,55 @@ class IRError(ValueError):
         super().__init__(str(self.diagnostic))
 
 
-class _Lexer(MLIRLexer):
-    """xDSL's lexer, whose expression for string literals takes exponential time when the closing quote is missing."""
-
-    _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
-
-
-class PositionParser(Parser):
-    """xDSL's parser, noting where each operation begins."""
-
-    def __init__(self, context: Context, text: str, name: str):
-        super().__init__(context, "", name)
-        self._parser_state = ParserState(_Lexer(Input(text, name)))
-        self._file = name
-        self.offsets: dict[Operation, int] = {}
-
-    def parse_optional_operation(self) -> Operation | None:
-        """Parses one operation and notes its position."""
-        start = self.pos
-        op = super().parse_optional_operation()
-        if op is not None:
-            self.offsets[op] = start
-        return op
-
-
 @dataclass(frozen=True)
 class ParsedModule:
     """A module with the positions of its operations in the text."""
 
     module: ModuleOp
-    text: str
-    file: str
+    source: Source
     offsets: dict[Operation, int]
+    """Where each operation begins; those made since are not in it, nor is the module around operations that stand alone."""
+
+    @property
+    def text(self) -> str:
+        """The text that was parsed."""
+        return self.source.text
+
+    @property
+    def file(self) -> str:
+        """The name of the file, for people."""
+        return self.source.file
 
     def position(self, op: Operation) -> Position | None:
         """Where `op` begins in the text; None for operations made since."""
         offset = self.offsets.get(op)
-        return None if offset is None else position_at(self.text, offset, self.file)
+        return None if offset is None else self.source.position(offset)
 
 
-def position_at(text: str, offset: int, file: str) -> Position:
-    """The line and column of an offset."""
-    while offset < len(text) and text[offset].isspace():
-        offset += 1
-    return Position(file, text.count("\n", 0, offset) + 1, offset - (text.rfind("\n", 0, offset) + 1) + 1)
+def parse_module(text: str, context: Context, file: str = "<string>", *, line_offset: int = 0, locate: bool = False) -> ParsedModule:
+    """Parses a module without verifying it.
 
+    Args:
+        text: the module.
+        context: knows the dialects, and receives the weights that the text names.
+        file: what to call the text in errors and locations.
+        line_offset: how many lines of the file stand before the text.
+        locate: give each operation without a `loc(…)` of its own the place where it begins in the text as its location.
 
-def parse_module(text: str, context: Context, file: str = "<string>") -> ParsedModule:
-    """Parses a module without verifying it. Raises IRError with the position."""
-    parser = PositionParser(context, text, file)
+    Raises:
+        IRError: names the position.
+    """
+    source = Source(text, file, line_offset)
+    parser = ModuleParser(context, source, locate=locate)
     try:
         module = parser.parse_module()
     except ParseError as error:
-        place = position_at(text, error.span.start, file)
-        message = " ".join(error.msg.split())
-        raise IRError(message, place) from error
+        raise IRError(" ".join(error.msg.split()), source.position(error.span.start)) from error
     except (VerifyException, ValueError, TypeError, IndexError) as error:
-        place = position_at(text, min(parser.pos, len(text)), file)
-        raise IRError(" ".join(str(error).split()), place) from error
+        raise IRError(" ".join(str(error).split()), source.position(min(parser.pos, len(text)))) from error
     except RecursionError:
         raise IRError(f"{file}: the text is nested too deeply") from None
-    return ParsedModule(module, text, file, parser.offsets)
+    return ParsedModule(module, source, parser.offsets)
 
 
 def read_text(path: str | PathLike[str]) -> str:
