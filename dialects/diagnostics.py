@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from xdsl.ir import Operation
@@ -25,6 +25,8 @@ class Position:
     file: str
     line: int
     column: int
+    length: int = field(default=1, compare=False)
+    """How many characters of the line it covers."""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
@@ -81,6 +83,11 @@ def emit(diagnostic: Diagnostic) -> None:
     listener = _LISTENER.get()
     if listener is not None:
         listener(diagnostic)
+
+
+def is_listening() -> bool:
+    """Whether anybody gets what is emitted: worth asking before work that only a diagnostic needs."""
+    return _LISTENER.get() is not None
 
 
 def warn(op: Operation, message: str) -> None:

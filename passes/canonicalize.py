@@ -17,7 +17,8 @@ from flambeau.dialects.aten.view import ExpandOp, PermuteOp, SliceTensorOp, Sque
 from flambeau.dialects.edge.layout import layout_of
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.types import DYNAMIC_INDEX, shape_of, tensor_type
-from flambeau.passes.rewriting.driver import Pattern, apply_patterns, rename_values, replace_with_values
+from flambeau.passes.rewriting.driver import apply_patterns
+from flambeau.passes.rewriting.pattern import Pattern, rename_values, replace_with_values
 
 
 def _producer(value: SSAValue, kind: type[SchemaOp]) -> SchemaOp | None:

@@ -12,7 +12,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from flambeau.dialects.row import SchemaOp
 from flambeau.passes.rewriting.conversion import convert
-from flambeau.passes.rewriting.driver import Pattern, rename_values
+from flambeau.passes.rewriting.pattern import Pattern, rename_values
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from flambeau.dialects.schema import Value
 from flambeau.dialects.syntax import normalized_attribute
 from flambeau.dialects.types import ElementType, dtype_of, element_of
 from flambeau.passes.rewriting.conversion import convert
-from flambeau.passes.rewriting.driver import Pattern, rename_values
+from flambeau.passes.rewriting.pattern import Pattern, rename_values
 
 
 @dataclass(frozen=True)

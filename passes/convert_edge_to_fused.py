@@ -24,7 +24,8 @@ from flambeau.dialects.fused.norm import FusedLayerNormOp, FusedRmsNormOp
 from flambeau.dialects.fused.packing import pack_conv_weight, pack_linear_weight
 from flambeau.dialects.types import DYNAMIC_INDEX, element_of, shape_of, tensor
 from flambeau.passes.rewriting.constants import ModuleConstants
-from flambeau.passes.rewriting.driver import Pattern, apply_patterns, replace_with_values
+from flambeau.passes.rewriting.driver import apply_patterns
+from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
 
 CHANNELS_LAST = (0, 2, 3, 1)
 

@@ -14,8 +14,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.row import SchemaOp
 from flambeau.passes.lowering.keep import keeps
-from flambeau.passes.rewriting.driver import Pattern, apply_patterns, replace_with_values
+from flambeau.passes.rewriting.driver import apply_patterns
 from flambeau.passes.rewriting.locations import where
+from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from flambeau.dialects.registry import find_op
 from flambeau.dialects.row import SchemaOp, detached_ops
 from flambeau.dialects.types import tensor, tensor_type
 from flambeau.passes.rewriting.constants import ModuleConstants
-from flambeau.passes.rewriting.driver import Pattern, apply_patterns
+from flambeau.passes.rewriting.driver import apply_patterns
+from flambeau.passes.rewriting.pattern import Pattern
 
 
 @dataclass(frozen=True)

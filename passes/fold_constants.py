@@ -18,7 +18,7 @@ from flambeau.dialects.lazy import Array, np
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.types import nbytes, tensor_type
 from flambeau.passes.rewriting.constants import ModuleConstants
-from flambeau.passes.rewriting.driver import rename_values
+from flambeau.passes.rewriting.pattern import rename_values
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from flambeau.dialects.fused.convolution import FusedConv2dOp
 from flambeau.dialects.fused.linear import FusedLinearOp
 from flambeau.dialects.fused.norm import FusedLayerNormOp, FusedRmsNormOp
 from flambeau.dialects.row import SchemaOp
-from flambeau.passes.rewriting.driver import Pattern, apply_patterns
+from flambeau.passes.rewriting.driver import apply_patterns
+from flambeau.passes.rewriting.pattern import Pattern
 
 _PRODUCERS = (FusedLinearOp, FusedConv2dOp)
 

@@ -16,7 +16,8 @@ from flambeau.dialects.edge.layout import layout_of
 from flambeau.dialects.fused.norm import FusedRmsNormOp
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.types import element_of, shape_of
-from flambeau.passes.rewriting.driver import Pattern, apply_patterns, replace_with_values
+from flambeau.passes.rewriting.driver import apply_patterns
+from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
 
 
 def _made_by(value: SSAValue, name: str) -> SchemaOp | None:

@@ -19,7 +19,8 @@ from flambeau.dialects.edge.layout import dim_order, equal_memory, layout_of, wi
 from flambeau.dialects.fused.attention import FusedAttentionOp
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.types import element_of, shape_of
-from flambeau.passes.rewriting.driver import Pattern, apply_patterns
+from flambeau.passes.rewriting.driver import apply_patterns
+from flambeau.passes.rewriting.pattern import Pattern
 
 _ELEMENTWISE = (UnaryOp, FloatUnaryOp, BinaryOp, FloatBinaryOp)
 _POOLS = frozenset({"max_pool2d_with_indices", "avg_pool2d", "_adaptive_avg_pool2d"})

@@ -12,7 +12,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from flambeau.passes.rewriting.driver import Pattern, PatternDriver
+from flambeau.passes.rewriting.driver import PatternDriver
+from flambeau.passes.rewriting.pattern import Pattern
 
 
 @dataclass(frozen=True)

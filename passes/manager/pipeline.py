@@ -17,18 +17,21 @@ from flambeau.dialects.verify import ModuleVerifier, VerificationError
 from flambeau.passes.manager.grammar import MODULE, Nested, parse
 from flambeau.passes.manager.instrumentation import Instrumentation, Instrumentations, PassStep
 from flambeau.passes.manager.operation_pass import OperationPass
-from flambeau.passes.manager.statistics import counting
 from flambeau.passes.registry import PipelineError, find_passes
 from flambeau.passes.rewriting.actions import watching
+from flambeau.passes.rewriting.locations import describe_location
+from flambeau.passes.rewriting.statistics import counting
 
 
 class PassError(ValueError):
     """A pass that cannot do its work on this module, or that left it broken."""
 
     def __init__(self, step: PassStep, message: str, *, op: Operation | None = None, notes: tuple[Diagnostic, ...] = ()):
-        super().__init__(f"{step.name}: {message}")
+        place = "" if op is None else describe_location(op.location)
+        # The diagnostic carries the operation; whoever sees only the text needs the place in it.
+        super().__init__(f"{step.name}: at {place}: {message}" if place else f"{step.name}: {message}")
         self.step = step
-        self.diagnostic = Diagnostic("error", str(self), op=op, notes=notes)
+        self.diagnostic = Diagnostic("error", f"{step.name}: {message}", op=op, notes=notes)
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ class Pipeline:
         for item in instrumentations:
             item.before_pipeline(self, module, context)
         with watching(run.watchers) if run.watchers.watches_actions else nullcontext():
-            run.pipeline(self, module, ())
+            run.pipeline(self, module, (), ())
         for item in reversed(instrumentations):
             item.after_pipeline(self, module, context)
 
@@ -116,20 +119,27 @@ class _Run:
         self._verifier = verifier
         self._steps = 0
 
-    def pipeline(self, pipeline: Pipeline, op: Operation, around: tuple[str, ...]) -> None:
+    def pipeline(self, pipeline: Pipeline, op: Operation, around: tuple[str, ...], at: tuple[int, ...]) -> None:
         path = (*around, pipeline.anchor)
-        for element in pipeline.elements:
+        for index, element in enumerate(pipeline.elements):
             if not isinstance(element, Pipeline):
-                self._pass(element, op, path)
+                self._pass(element, op, path, (*at, index))
                 continue
             for region in op.regions:
                 for block in region.blocks:
                     for inner in list(block.ops):
                         if inner.name == element.anchor:
-                            self.pipeline(element, inner, path)
+                            self._nested(element, inner, path, (*at, index))
 
-    def _pass(self, item: ModulePass, op: Operation, path: tuple[str, ...]) -> None:
-        step = PassStep(self._steps, item, op, self._module, self._context, path)
+    def _nested(self, pipeline: Pipeline, op: Operation, path: tuple[str, ...], at: tuple[int, ...]) -> None:
+        for watcher in self.watchers.items:
+            watcher.before_nested_pipeline(pipeline, op)
+        self.pipeline(pipeline, op, path, at)
+        for watcher in reversed(self.watchers.items):
+            watcher.after_nested_pipeline(pipeline, op)
+
+    def _pass(self, item: ModulePass, op: Operation, path: tuple[str, ...], position: tuple[int, ...]) -> None:
+        step = PassStep(self._steps, item, op, self._module, self._context, path, position=position)
         self._steps += 1
         for watcher in self.watchers.items:
             watcher.before_pass(step)
@@ -164,3 +174,5 @@ class _Run:
             self._verifier.verify(self._module)
         except VerificationError as error:
             raise PassError(step, f"left the module invalid: {error}", op=error.op) from error
+        for watcher in reversed(self.watchers.items):
+            watcher.after_verification(step)

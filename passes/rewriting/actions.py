@@ -39,27 +39,52 @@ class ActionListener(Protocol):
         ...
 
 
-_LISTENER: ContextVar[ActionListener | None] = ContextVar("flambeau_actions", default=None)
+class _Watch:
+    """A listener, and whether it ever said no."""
+
+    def __init__(self, listener: ActionListener):
+        self._listener = listener
+        self.refused = False
+
+    def before_action(self, action: Action) -> bool:
+        allowed = self._listener.before_action(action)
+        self.refused |= not allowed
+        return allowed
+
+    def after_action(self, action: Action, changed: bool) -> None:
+        self._listener.after_action(action, changed)
+
+
+_WATCH: ContextVar[_Watch | None] = ContextVar("flambeau_actions", default=None)
 
 
 def action_listener() -> ActionListener | None:
     """Who watches now."""
-    return _LISTENER.get()
+    return _WATCH.get()
 
 
 @contextmanager
 def watching(listener: ActionListener | None) -> Generator[None, None, None]:
     """Announces every action within the block to `listener`, and to nobody else."""
-    token = _LISTENER.set(listener)
+    token = _WATCH.set(None if listener is None else _Watch(listener))
     try:
         yield
     finally:
-        _LISTENER.reset(token)
+        _WATCH.reset(token)
+
+
+def was_restricted() -> bool:
+    """Whether some action of this run was forbidden: what passes left undone may then be no fault of the program."""
+    watch = _WATCH.get()
+    return watch is not None and watch.refused
 
 
 def may_rewrite(name: str, op: Operation) -> bool:
-    """Asks before a rewrite of `op` that is certain to happen if allowed: for passes that do not use the pattern driver."""
-    listener = _LISTENER.get()
+    """Asks before a rewrite of `op` that is certain to happen if allowed: for passes that do not use the pattern driver.
+
+    Any suffix of a run's rewrites may be forbidden, so what a pass left after each of them must be valid IR.
+    """
+    listener = _WATCH.get()
     if listener is None:
         return True
     action = Action("rewrite", name, op)
@@ -72,7 +97,7 @@ def may_rewrite(name: str, op: Operation) -> bool:
 @contextmanager
 def analysis(name: str, op: Operation) -> Generator[None, None, None]:
     """Announces an analysis of `op`, so that its time is told apart from that of the rewriting around it."""
-    listener = _LISTENER.get()
+    listener = _WATCH.get()
     if listener is None:
         yield
         return

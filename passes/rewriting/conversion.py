@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from flambeau.passes.rewriting.driver import Pattern, apply_patterns
+from flambeau.passes.rewriting.driver import apply_patterns
 from flambeau.passes.rewriting.locations import describe_location
+from flambeau.passes.rewriting.pattern import Pattern
 
 
 @dataclass(frozen=True)

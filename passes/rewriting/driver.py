@@ -2,140 +2,203 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import ClassVar
+from collections import Counter, deque
+from collections.abc import Sequence
+from contextlib import nullcontext
 
 from xdsl.dialects.builtin import UNKNOWN_LOC
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Operation, OpResult
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
-from flambeau.dialects.diagnostics import OperationError
-from flambeau.dialects.row import detached_ops
-from flambeau.passes.rewriting.actions import Action, action_listener
+from flambeau.dialects.diagnostics import Diagnostic, OperationError, is_listening, remark
+from flambeau.passes.rewriting.actions import Action, action_listener, may_rewrite
+from flambeau.passes.rewriting.explanation import explaining
+from flambeau.passes.rewriting.pattern import Pattern
+from flambeau.passes.rewriting.statistics import count
 
+ERASE_DEAD = "erase-dead-operation"
+"""The action that erases an operation without uses or effects."""
 
-class Pattern(ABC):
-    """A local rewrite rooted at operations of the classes in `roots` (subclasses included)."""
-
-    roots: ClassVar[tuple[type[Operation], ...]]
-
-    @abstractmethod
-    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op` through `rewriter`, or leaves everything as it is when it does not match."""
+_REMEMBERED = 32
+"""How many of the last applications are looked at when rewriting does not come to an end."""
 
 
 class RewriteLimitError(OperationError):
     """A set of patterns that does not come to an end."""
 
 
-def replace_with_values(op: Operation, values: Sequence[SSAValue], rewriter: PatternRewriter) -> None:
-    """Replaces `op` by `values`; operations behind them that stand nowhere yet are inserted before `op`, with its location and names."""
-    for old, new in zip(op.results, values, strict=True):
-        if old.name_hint is not None and isinstance(new, OpResult) and new.op.parent is None and new.name_hint is None:
-            new.name_hint = old.name_hint
-    for new_op in detached_ops(values):
-        rewriter.insert(new_op, InsertPoint.before(op))
-    rewriter.replace(op, [], list(values))
-
-
 class PatternDriver:
     """Applies patterns until none matches.
 
     One sweep in program order, then whatever the rewrites touched. Inserted operations without a location get that of the operation they
-    stem from. Operations without uses or effects are erased when met. `limit` bounds the rewrites per operation of the input.
+    stem from. Operations without uses or effects are erased when met.
+
+    Args:
+        patterns: tried on an operation by descending benefit, in this order among equals, until one applies.
+        limit: bounds the rewrites per operation of the input.
+        recursive: whether to look again at what rewrites inserted or changed; without, each operation of the input is looked at once.
+        explain: whether to keep the reasons that patterns give for not applying in `declined`; without, they become remarks.
     """
 
-    def __init__(self, patterns: Sequence[Pattern], *, limit: int = 64):
-        self._patterns = patterns
-        self._limit = limit
+    def __init__(
+        self,
+        patterns: Sequence[Pattern],
+        *,
+        limit: int = 64,
+        recursive: bool = True,
+        explain: bool = False,
+    ):
+        self.limit = limit
+        self.recursive = recursive
+        self.explain = explain
+        self._patterns = sorted(patterns, key=lambda item: -item.benefit)
         self._found: dict[type[Operation], tuple[Pattern, ...]] = {}
         self.applied: Counter[str] = Counter()
         """How often each pattern rewrote something, by class name."""
+        self.declined: dict[Operation, dict[str, str]] = {}
+        """Why patterns, by class name, did not apply to operations that are still there."""
 
-    def _patterns_for(self, kind: type[Operation]) -> tuple[Pattern, ...]:
+    def patterns_for(self, kind: type[Operation]) -> tuple[Pattern, ...]:
+        """The patterns that are tried on operations of a class, in order."""
         found = self._found.get(kind)
         if found is None:
             found = self._found[kind] = tuple(p for p in self._patterns if issubclass(kind, p.roots))
         return found
 
     def run(self, root: Operation) -> bool:
-        """Rewrites what is inside `root` in place; returns whether anything changed. Raises RewriteLimitError."""
+        """Rewrites what is inside `root` in place; returns whether anything changed.
+
+        Raises:
+            RewriteLimitError: when there is no end to it; names the patterns of the cycle.
+            OperationError: of the operation at which a pattern raised ValueError.
+        """
         block = next((block for region in root.regions for block in region.blocks), None)
-        if block is None:
-            return False
-        work = list(root.walk(reverse=True))
-        waiting = set(work)
-        erased: set[Operation] = set()
-        current: list[Operation] = []
+        return block is not None and _Run(self, root, PatternRewriter(InsertPoint.at_end(block))).run()
+
+
+class _Run:
+    """One run of a driver: the worklist, and what the rewriter tells it."""
+
+    def __init__(self, driver: PatternDriver, root: Operation, rewriter: PatternRewriter):
+        self.driver = driver
+        self.root = root
+        self.rewriter = rewriter
+        self.work = list(root.walk(reverse=True))
+        self.waiting = set(self.work)
+        self.erased: set[Operation] = set()
+        self.current: tuple[Operation, Pattern] | None = None
+        self.budget = driver.limit * len(self.work) + 1000
+        self.last: deque[tuple[str, Operation]] = deque(maxlen=_REMEMBERED)
+        rewriter.operation_insertion_handler = [self._inserted]
+        rewriter.operation_removal_handler = [self._removed]
+        rewriter.operation_modification_handler = [self._push]
+
+    def _push(self, op: Operation) -> None:
+        if self.driver.recursive and op not in self.waiting and self.driver.patterns_for(type(op)):
+            self.waiting.add(op)
+            self.work.append(op)
+
+    def _inserted(self, op: Operation) -> None:
+        if self.current is not None and op.location is UNKNOWN_LOC:
+            op.location = self.current[0].location
+        self._push(op)
+
+    def _removed(self, op: Operation) -> None:
+        self.erased.update(op.walk())
+        for operand in op.operands:
+            if isinstance(operand, OpResult):
+                self._push(operand.op)
+
+    def _declined(self, reason: str) -> None:
+        if self.current is not None:
+            op, pattern = self.current
+            self.driver.declined.setdefault(op, {})[type(pattern).__name__] = reason
+
+    def run(self) -> bool:
+        driver = self.driver
+        driver.declined = {}
+        with explaining(self._declined) if driver.explain or is_listening() else nullcontext():
+            changed = self._run()
+        driver.declined = {op: reasons for op, reasons in driver.declined.items() if op not in self.erased}
+        if not driver.explain:
+            for op, reasons in driver.declined.items():
+                for reason in dict.fromkeys(reasons.values()):
+                    remark(op, reason)
+        return changed
+
+    def _run(self) -> bool:
         changed = False
-        budget = self._limit * len(work) + 1000
-
-        def push(op: Operation) -> None:
-            if op not in waiting and self._patterns_for(type(op)):
-                waiting.add(op)
-                work.append(op)
-
-        def inserted(op: Operation) -> None:
-            if current and op.location is UNKNOWN_LOC:
-                op.location = current[0].location
-            push(op)
-
-        def removed(op: Operation) -> None:
-            erased.add(op)
-            for operand in op.operands:
-                if isinstance(operand, OpResult):
-                    push(operand.op)
-
-        listener = action_listener()
-        rewriter = PatternRewriter(InsertPoint.at_end(block))
-        rewriter.operation_insertion_handler = [inserted]
-        rewriter.operation_removal_handler = [removed]
-        rewriter.operation_modification_handler = [push]
-        while work:
-            op = work.pop()
-            waiting.discard(op)
-            if op in erased or op is root:
+        while self.work:
+            op = self.work.pop()
+            self.waiting.discard(op)
+            if op in self.erased or op is self.root:
                 continue
-            if is_trivially_dead(op):
-                rewriter.erase(op)
+            if is_trivially_dead(op) and may_rewrite(ERASE_DEAD, op):
+                self.rewriter.erase(op)
+                count("dead operations erased")
                 changed = True
                 continue
-            for pattern in self._patterns_for(type(op)):
-                action = Action("pattern", type(pattern).__name__, op) if listener is not None else None
-                if listener is not None and action is not None and not listener.before_action(action):
-                    continue
-                current[:] = [op]
-                rewriter.has_done_action = False
-                rewriter.insertion_point = InsertPoint.before(op)
-                try:
-                    pattern.rewrite(op, rewriter)
-                except ValueError as error:
-                    raise error if isinstance(error, OperationError) else OperationError(op, str(error)) from error
-                if listener is not None and action is not None:
-                    listener.after_action(action, rewriter.has_done_action)
-                if rewriter.has_done_action:
+            for pattern in self.driver.patterns_for(type(op)):
+                if self._apply(pattern, op):
                     changed = True
-                    name = type(pattern).__name__
-                    self.applied[name] += 1
-                    budget -= 1
-                    if budget < 0:
-                        frequent = ", ".join(f"{key} ({count} times)" for key, count in self.applied.most_common(3))
-                        raise RewriteLimitError(op, f"rewriting does not come to an end; last at {op.name}; most applied: {frequent}")
                     break
         return changed
+
+    def _apply(self, pattern: Pattern, op: Operation) -> bool:
+        """Tries one pattern on one operation; whether it rewrote something."""
+        name = type(pattern).__name__
+        listener = action_listener()
+        action = None if listener is None else Action("pattern", name, op)
+        if listener is not None and action is not None and not listener.before_action(action):
+            return False
+        rewriter = self.rewriter
+        self.current = op, pattern
+        rewriter.has_done_action = False
+        rewriter.insertion_point = InsertPoint.before(op)
+        try:
+            pattern.rewrite(op, rewriter)
+        except OperationError:
+            raise
+        except ValueError as error:
+            raise OperationError(op, str(error)) from error
+        finally:
+            self.current = None
+        if listener is not None and action is not None:
+            listener.after_action(action, rewriter.has_done_action)
+        if not rewriter.has_done_action:
+            return False
+        self.driver.applied[name] += 1
+        if op in self.driver.declined:
+            self.driver.declined[op].pop(name, None)
+        if pattern.counter:
+            count(pattern.counter)
+        self.last.append((name, op))
+        self.budget -= 1
+        if self.budget < 0:
+            raise self._limit_error(op)
+        return True
+
+    def _limit_error(self, op: Operation) -> RewriteLimitError:
+        cycle = _shortest_cycle(list(self.last))
+        names = list(dict.fromkeys(name for name, _ in cycle))
+        times = sum(self.driver.applied[name] for name in names)
+        whose = f"{names[0]} was" if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]} were"
+        message = f"rewriting does not come to an end: {whose} applied {times} times, last to {op.name}"
+        notes = tuple(Diagnostic("note", f"{name} rewrote {rewritten.name}", op=rewritten) for name, rewritten in cycle)
+        return RewriteLimitError(op, message, notes)
+
+
+def _shortest_cycle(last: Sequence[tuple[str, Operation]]) -> Sequence[tuple[str, Operation]]:
+    """The last applications, as many as come round again and again."""
+    steps = [(name, op.name) for name, op in last]
+    for length in range(1, len(steps) // 2 + 1):
+        if all(steps[-1 - back] == steps[-1 - back - length] for back in range(len(steps) - length)):
+            return last[-length:]
+    return last
 
 
 def apply_patterns(root: Operation, patterns: Sequence[Pattern]) -> bool:
     """Applies `patterns` to what is inside `root` until none matches; returns whether anything changed."""
     return PatternDriver(patterns).run(root)
-
-
-def rename_values(op: Operation, new: Operation, make_name: Callable[[str], str] = str) -> None:
-    """Gives the results of `new` the name hints of those of `op`."""
-    for old_result, new_result in zip(op.results, new.results, strict=True):
-        if old_result.name_hint is not None:
-            new_result.name_hint = make_name(old_result.name_hint)

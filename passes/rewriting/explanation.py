@@ -1,0 +1,34 @@
+"""Why a pattern did not apply: said by the pattern, kept by whoever listens, free when nobody does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeAlias
+
+Listener: TypeAlias = Callable[[str], None]
+
+_LISTENER: ContextVar[Listener | None] = ContextVar("flambeau_explanation", default=None)
+
+
+def decline(reason: str | Callable[[], str]) -> None:
+    """Says why the pattern that runs leaves an operation alone that it was nearly made for.
+
+    A pattern ends with `return decline("the weight is no constant")`. If the operation is still there in the end, users read it as a
+    remark, or in the report of a conversion that fails. A reason that takes work to write is given as a function, which is called only
+    if somebody listens.
+    """
+    listener = _LISTENER.get()
+    if listener is not None:
+        listener(reason if isinstance(reason, str) else reason())
+
+
+@contextmanager
+def explaining(listener: Listener) -> Generator[None, None, None]:
+    """Hands every reason within the block to `listener`."""
+    token = _LISTENER.set(listener)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)

@@ -1,0 +1,79 @@
+"""Patterns: local rewrites, each rooted at operations of some classes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import ClassVar, cast
+
+from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+from xdsl.rewriter import InsertPoint
+
+from flambeau.dialects.row import detached_ops
+
+
+class Pattern(ABC):
+    """A local rewrite rooted at operations of the classes in `roots` (subclasses included)."""
+
+    roots: ClassVar[tuple[type[Operation], ...]]
+    benefit: ClassVar[int] = 1
+    """Of the patterns that fit an operation, those of greater benefit are tried first; equal ones in the order in which they are given."""
+    counter: ClassVar[str] = ""
+    """What one application adds to the statistics of its pass, such as `kernels fused`; nothing when empty."""
+
+    @abstractmethod
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrites `op` through `rewriter`, or leaves everything as it is when it does not match, and may `decline` then with a reason."""
+
+
+def pattern(*roots: type[Operation], benefit: int = 1, counter: str = "") -> Callable[[Callable[..., None]], Pattern]:
+    """Makes a pattern of the function below, which takes the operation and the rewriter: `@pattern(AddTensorOp)`."""
+
+    def make(function: Callable[..., None]) -> Pattern:
+        def rewrite(self: Pattern, op: Operation, rewriter: PatternRewriter) -> None:
+            function(op, rewriter)
+
+        return make_pattern(function.__name__, roots, rewrite, benefit=benefit, counter=counter, doc=function.__doc__)
+
+    return make
+
+
+def make_pattern(
+    name: str,
+    roots: Sequence[type[Operation]],
+    rewrite: Callable[[Pattern, Operation, PatternRewriter], None],
+    *,
+    benefit: int = 1,
+    counter: str = "",
+    doc: str | None = None,
+) -> Pattern:
+    """A pattern of this name, without writing a class for it."""
+    members = {"roots": tuple(roots) or (Operation,), "benefit": benefit, "counter": counter, "rewrite": rewrite, "__doc__": doc}
+    return cast("type[Pattern]", type(name, (Pattern,), members))()
+
+
+def from_xdsl(inner: RewritePattern, *roots: type[Operation], benefit: int = 1) -> Pattern:
+    """A pattern of xDSL's as one of ours, tried on operations of the classes `roots`, or on all when none is named."""
+
+    def rewrite(self: Pattern, op: Operation, rewriter: PatternRewriter) -> None:
+        inner.match_and_rewrite(op, rewriter)
+
+    return make_pattern(type(inner).__name__, roots, rewrite, benefit=benefit, doc=type(inner).__doc__)
+
+
+def replace_with_values(op: Operation, values: Sequence[SSAValue], rewriter: PatternRewriter) -> None:
+    """Replaces `op` by `values`; operations behind them that stand nowhere yet are inserted before `op`, with its location and names."""
+    for old, new in zip(op.results, values, strict=True):
+        if old.name_hint is not None and isinstance(new, OpResult) and new.op.parent is None and new.name_hint is None:
+            new.name_hint = old.name_hint
+    for new_op in detached_ops(values):
+        rewriter.insert(new_op, InsertPoint.before(op))
+    rewriter.replace(op, [], list(values))
+
+
+def rename_values(op: Operation, new: Operation, make_name: Callable[[str], str] = str) -> None:
+    """Gives the results of `new` the name hints of those of `op`."""
+    for old_result, new_result in zip(op.results, new.results, strict=True):
+        if old_result.name_hint is not None:
+            new_result.name_hint = make_name(old_result.name_hint)
