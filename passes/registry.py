@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING
 
 from xdsl.passes import ModulePass
 from xdsl.transforms import get_all_passes
-from xdsl.utils.arg_spec import ArgSpec
-from xdsl.utils.exceptions import ArgSpecParseError
 
 import flambeau.passes
+from flambeau.dialects.diagnostics import Diagnostic, Position
+from flambeau.passes.options import Option, OptionError, construct
 
 if TYPE_CHECKING:
     from flambeau.passes.pipelines import Pipeline
 
-_LIBRARY = ("registry", "pipelines")
+_LIBRARY = ("options", "pipelines", "registry")
 """Files of this folder that are not passes."""
 
 
@@ -30,7 +30,26 @@ _PIPELINES: dict[str, Pipeline] = {}
 
 
 class PipelineError(ValueError):
-    """A pipeline that does not parse or names what does not exist."""
+    """A pipeline that does not parse, or names passes or options that do not exist."""
+
+    def __init__(self, message: str, offset: int | None = None, text: str | None = None):
+        super().__init__(message)
+        self.message = message
+        self.offset = offset
+        """Where in the text of the pipeline."""
+        self.text = text
+        """The text, once it is known."""
+
+    @property
+    def diagnostic(self) -> Diagnostic:
+        """The error, with its place in the text."""
+        if self.text is None or self.offset is None:
+            return Diagnostic("error", self.message)
+        before = self.text[: self.offset]
+        return Diagnostic("error", self.message, Position("<pipeline>", before.count("\n") + 1, self.offset - before.rfind("\n")))
+
+    def __str__(self) -> str:
+        return self.message if self.text is None or self.offset is None else str(self.diagnostic)
 
 
 @cache
@@ -69,10 +88,6 @@ def _factory(name: str) -> Callable[[], type[ModulePass]]:
     return lambda: own_pass(name)
 
 
-def _constant(kind: type[ModulePass]) -> Callable[[], type[ModulePass]]:
-    return lambda: kind
-
-
 def register_pipeline(name: str, pipeline: Pipeline) -> None:
     """Makes a named pipeline known: a function from options to passes."""
     _PIPELINES[name] = pipeline
@@ -85,22 +100,36 @@ def pipelines() -> dict[str, Pipeline]:
     return PIPELINES | _PIPELINES
 
 
-def find_passes(spec: ArgSpec) -> Sequence[ModulePass]:
-    """The passes that a specification asks for: one, or those of a named pipeline. Raises PipelineError for unknown names and options."""
-    name = spec.name
-    if name in (known := pipelines()):
-        from flambeau.passes.pipelines import PipelineOptions
+def find_passes(name: str, options: Sequence[Option] = ()) -> Sequence[ModulePass]:
+    """The passes that a name stands for: one, or those of a named pipeline.
 
-        try:
-            return known[name](PipelineOptions.from_spec(ArgSpec(PipelineOptions.name, spec.parameters)))
-        except (ValueError, TypeError) as error:
-            raise PipelineError(f"pipeline {name!r}: {error}") from error
-    factory = all_passes().get(name) if name not in _REGISTERED else _constant(_REGISTERED[name])
-    if factory is None:
-        near = get_close_matches(name, [*all_passes(), *_REGISTERED, *known], n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise PipelineError(f"there is no pass or pipeline {name!r}{hint}")
+    Raises:
+        PipelineError: an unknown name or option, or a value that does not fit; with the option's offset.
+    """
+    kind = find_pass(name)
     try:
-        return [factory().from_spec(spec)]
-    except (ValueError, TypeError, ArgSpecParseError) as error:
-        raise PipelineError(f"pass {name!r}: {error}") from error
+        if kind is not None:
+            return [construct(kind, f"pass {name!r}", options)]
+        if name in (known := pipelines()):
+            from flambeau.passes.pipelines import PipelineOptions
+
+            return known[name](construct(PipelineOptions, f"pipeline {name!r}", options))
+    except OptionError as error:
+        raise PipelineError(str(error), error.offset) from error
+    except (ValueError, TypeError) as error:
+        raise PipelineError(f"{'pipeline' if kind is None else 'pass'} {name!r}: {error}") from error
+    raise PipelineError(f"there is no pass or pipeline {name!r}{did_you_mean(name, [*all_passes(), *_REGISTERED, *known])}")
+
+
+def find_pass(name: str) -> type[ModulePass] | None:
+    """The class of a pass, imported now; None when there is none of that name. Those of plug-ins come first."""
+    if name in _REGISTERED:
+        return _REGISTERED[name]
+    factory = all_passes().get(name)
+    return None if factory is None else factory()
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?` for the known name that is nearest, or nothing."""
+    near = get_close_matches(name, known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""

@@ -3,23 +3,37 @@
     pipeline ::= element (`,` element)*
     element  ::= anchor `(` pipeline? `)` | name options?
     options  ::= `{` (key (`=` value (`,` value)*)?)* `}`
+    value    ::= word | string in double quotes
 
-An anchor is the name of an operation, `builtin.module` or `func.func`. A flat list stands for `builtin.module(list)`.
+An anchor is the name of an operation, `builtin.module` or `func.func`. A flat list stands for `builtin.module(list)`. Options are separated
+by spaces; a word is anything without spaces, commas, braces, quotes and equals signs.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 
-from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
-from xdsl.utils.exceptions import ArgSpecParseError
-
+from flambeau.passes.options import Option, Value
 from flambeau.passes.registry import PipelineError
 
 MODULE = "builtin.module"
+MAXIMUM_DEPTH = 64
+
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_OPTIONS = re.compile(r'\{(?:[^{}"]|"(?:[^"\\]|\\.)*+")*+\}')
+_WORD = re.compile(r'[^\s,{}="]+')
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+_BRACKETS = re.compile(r"\[([^\]]*)\]")
+
+
+@dataclass(frozen=True)
+class Element:
+    """A pass or a named pipeline with its options, as written."""
+
+    name: str
+    options: tuple[Option, ...]
+    offset: int
 
 
 @dataclass(frozen=True)
@@ -27,17 +41,18 @@ class Nested:
     """A pipeline on the operations of one name: `func.func(cse)`."""
 
     anchor: str
-    elements: tuple[Nested | ArgSpec, ...]
+    elements: tuple[Nested | Element, ...]
+    offset: int = 0
 
 
 def parse(text: str) -> Nested:
     """The tree of a pipeline's text, anchored at the module. Raises PipelineError that points at the place."""
-    parser = _Parser(text)
-    elements = parser.elements(closing=False)
+    elements = _Parser(text).pipeline()
     if len(elements) == 1 and isinstance(elements[0], Nested) and elements[0].anchor == MODULE:
         return elements[0]
-    if any(isinstance(element, Nested) and element.anchor == MODULE for element in elements):
-        raise PipelineError(f"the pipeline {text!r} does not parse: {MODULE}(…) must stand alone, around everything else")
+    for element in elements:
+        if isinstance(element, Nested) and element.anchor == MODULE:
+            raise PipelineError(f"{MODULE}(…) must stand alone, around everything else", element.offset)
     return Nested(MODULE, elements)
 
 
@@ -46,11 +61,19 @@ class _Parser:
         self._text = text
         self._position = 0
 
+    def pipeline(self) -> tuple[Nested | Element, ...]:
+        """The whole text."""
+        self._skip_space()
+        return () if self._at_end() else self._elements("", 0)
+
     def _error(self, message: str) -> PipelineError:
-        return PipelineError(f"the pipeline {self._text!r} does not parse: {message} at column {self._position + 1}")
+        return PipelineError(message, self._position)
+
+    def _at_end(self) -> bool:
+        return self._position == len(self._text)
 
     def _skip_space(self) -> None:
-        while self._position < len(self._text) and self._text[self._position].isspace():
+        while not self._at_end() and self._text[self._position].isspace():
             self._position += 1
 
     def _take(self, character: str) -> bool:
@@ -59,45 +82,74 @@ class _Parser:
         self._position += found
         return found
 
-    def elements(self, *, closing: bool, depth: int = 0) -> tuple[Nested | ArgSpec, ...]:
-        """The elements up to the end, or up to the closing parenthesis."""
-        if depth > 64:
-            raise self._error("nested too deeply")
-        items: list[Nested | ArgSpec] = []
-        self._skip_space()
-        if self._position == len(self._text) and not closing:
-            return ()
-        if closing and self._take(")"):
-            return ()
+    def _match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        found = pattern.match(self._text, self._position)
+        if found is not None:
+            self._position = found.end()
+        return found
+
+    def _elements(self, closing: str, depth: int) -> tuple[Nested | Element, ...]:
+        """At least one element, up to the closing parenthesis or the end."""
+        if depth > MAXIMUM_DEPTH:
+            raise self._error("the pipelines are nested too deeply")
+        items: list[Nested | Element] = []
         while True:
             items.append(self._element(depth))
             if self._take(","):
                 continue
-            if closing:
-                if self._take(")"):
-                    return tuple(items)
-                raise self._error("expected ',' or ')'")
-            if self._position == len(self._text):
+            if (closing and self._take(closing)) or (not closing and self._at_end()):
                 return tuple(items)
-            raise self._error("expected ',' or the end")
+            raise self._error(f"expected ',' or {repr(closing) if closing else 'the end'}")
 
-    def _element(self, depth: int) -> Nested | ArgSpec:
+    def _element(self, depth: int) -> Nested | Element:
         self._skip_space()
-        name = _NAME.match(self._text, self._position)
+        offset = self._position
+        name = self._match(_NAME)
         if name is None:
-            raise self._error("expected the name of a pass or an operation")
-        self._position = name.end()
+            raise self._error("expected the name of a pass, a pipeline or an operation")
         if self._take("("):
-            return Nested(name[0], self.elements(closing=True, depth=depth + 1))
-        start = self._position
-        if not self._text.startswith("{", start):
-            return ArgSpec(name[0], {})
-        options = _OPTIONS.match(self._text, start)
-        if options is None:
-            raise self._error("expected the '}' that closes the options")
-        try:
-            (spec,) = parse_pipeline("x" + re.sub(r"\{\s+|\s+\}", lambda m: m[0].strip(), options[0]))
-        except (ArgSpecParseError, ValueError) as error:
-            raise self._error(f"the options of {name[0]!r} are not key=value pairs ({' '.join(str(error).split())})") from error
-        self._position = options.end()
-        return ArgSpec(name[0], spec.parameters)
+            return Nested(name[0], () if self._take(")") else self._elements(")", depth + 1), offset)
+        if name[0] == "mlir-opt" and (inner := self._match(_BRACKETS)) is not None:
+            return Element(name[0], (_mlir_opt(inner[1], offset),), offset)
+        return Element(name[0], self._options() if self._take("{") else (), offset)
+
+    def _options(self) -> tuple[Option, ...]:
+        options: list[Option] = []
+        while not self._take("}"):
+            if self._at_end():
+                raise self._error("expected the '}' that closes the options")
+            offset = self._position
+            if options and not self._text[offset - 1].isspace():
+                raise self._error("expected a space or '}'")
+            key = self._match(_NAME)
+            if key is None:
+                raise self._error("expected the name of an option, as in {key=value other=value}")
+            options.append(Option(key[0], self._values() if self._take("=") else (), offset))
+        return tuple(options)
+
+    def _values(self) -> tuple[Value, ...]:
+        values = [self._value()]
+        while self._text.startswith(",", self._position):
+            self._position += 1
+            values.append(self._value())
+        return tuple(values)
+
+    def _value(self) -> Value:
+        self._skip_space()
+        offset = self._position
+        if (word := self._match(_WORD)) is not None:
+            return Value(word[0], offset)
+        if (string := self._match(_STRING)) is not None:
+            try:
+                return Value(json.loads(string[0], strict=False), offset, quoted=True)
+            except ValueError:
+                raise PipelineError(r"a string knows the escapes \" \\ \/ \b \f \n \r \t and \uXXXX only", offset) from None
+        if self._text.startswith('"', offset):
+            raise self._error("this string does not end")
+        raise self._error("expected a value: a word, or a string in double quotes")
+
+
+def _mlir_opt(pipeline: str, offset: int) -> Option:
+    """What xDSL's `mlir-opt[cse,canonicalize]` stands for."""
+    arguments = ("--mlir-print-op-generic", "--allow-unregistered-dialect", "-p", f"{MODULE}({pipeline})")
+    return Option("arguments", tuple(Value(argument, offset, quoted=True) for argument in arguments), offset)

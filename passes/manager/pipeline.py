@@ -14,10 +14,11 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from flambeau.dialects.diagnostics import Diagnostic, OperationError
 from flambeau.dialects.verify import ModuleVerifier, VerificationError
-from flambeau.passes.manager.grammar import MODULE, Nested, parse
+from flambeau.passes.manager.grammar import MODULE, Element, Nested, parse
 from flambeau.passes.manager.instrumentation import Instrumentation, Instrumentations, PassStep
 from flambeau.passes.manager.operation_pass import OperationPass
-from flambeau.passes.registry import PipelineError, find_passes
+from flambeau.passes.options import options_text
+from flambeau.passes.registry import PipelineError, did_you_mean, find_pass, find_passes, pipelines
 from flambeau.passes.rewriting.actions import watching
 from flambeau.passes.rewriting.locations import describe_location
 from flambeau.passes.rewriting.statistics import counting
@@ -26,12 +27,26 @@ from flambeau.passes.rewriting.statistics import counting
 class PassError(ValueError):
     """A pass that cannot do its work on this module, or that left it broken."""
 
-    def __init__(self, step: PassStep, message: str, *, op: Operation | None = None, notes: tuple[Diagnostic, ...] = ()):
+    def __init__(
+        self,
+        step: PassStep,
+        message: str,
+        *,
+        op: Operation | None = None,
+        notes: tuple[Diagnostic, ...] = (),
+        others: tuple[Diagnostic, ...] = (),
+    ):
         place = "" if op is None else describe_location(op.location)
         # The diagnostic carries the operation; whoever sees only the text needs the place in it.
         super().__init__(f"{step.name}: at {place}: {message}" if place else f"{step.name}: {message}")
         self.step = step
         self.diagnostic = Diagnostic("error", f"{step.name}: {message}", op=op, notes=notes)
+        self.diagnostics = (self.diagnostic, *others)
+        """Everything that is wrong, the first included."""
+
+
+class PassCrash(PassError):
+    """A pass that ended in an exception that is no message for people, which is its cause: a bug of the pass."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +58,16 @@ class Pipeline:
 
     @staticmethod
     def parse(text: str) -> Pipeline:
-        """The pipeline of a text in MLIR's or xDSL's grammar; named pipelines are replaced by what they run. Raises PipelineError."""
-        return _build(parse(text), ())
+        """The pipeline of a text in MLIR's or xDSL's grammar; named pipelines are replaced by what they run.
+
+        Raises:
+            PipelineError: that points at the place in the text.
+        """
+        try:
+            return _build(parse(text), ())
+        except PipelineError as error:
+            error.text = text
+            raise
 
     @staticmethod
     def of(passes: Sequence[ModulePass]) -> Pipeline:
@@ -53,7 +76,7 @@ class Pipeline:
 
     def __str__(self) -> str:
         """The canonical text, which parses to an equal pipeline."""
-        return f"{self.anchor}({','.join(str(element) for element in self.elements)})"
+        return f"{self.anchor}({','.join(pass_text(item) if isinstance(item, ModulePass) else str(item) for item in self.elements)})"
 
     def passes(self) -> Iterator[ModulePass]:
         """Every pass, nested ones among them, in order."""
@@ -93,20 +116,51 @@ class Pipeline:
             item.after_pipeline(self, module, context)
 
 
+def pass_text(item: ModulePass) -> str:
+    """A pass as it stands in a pipeline, with the options that differ from their defaults."""
+    return item.name + options_text(item)
+
+
 def _build(tree: Nested, around: tuple[str, ...]) -> Pipeline:
     elements: list[ModulePass | Pipeline] = []
     path = (*around, tree.anchor)
     for element in tree.elements:
         if isinstance(element, Nested):
+            _check_anchor(element)
             elements.append(_build(element, path))
             continue
-        for found in find_passes(element):
+        for found in _find(element):
             if around and not isinstance(found, OperationPass):
-                raise PipelineError(f"pass {found.name!r} works on the whole module: write it outside of {tree.anchor}(…)")
+                message = f"pass {found.name!r} works on the whole module: write it outside of {tree.anchor}(…)"
+                raise PipelineError(message, element.offset)
             if isinstance(found, OperationPass) and found.anchors and tree.anchor not in found.anchors:
-                raise PipelineError(f"pass {found.name!r} works on {' or '.join(found.anchors)}, not on {tree.anchor}")
+                message = f"pass {found.name!r} works on {' or '.join(found.anchors)}, not on {tree.anchor}"
+                raise PipelineError(message, element.offset)
             elements.append(found)
     return Pipeline(tree.anchor, tuple(elements))
+
+
+def _find(element: Element) -> Sequence[ModulePass]:
+    try:
+        return find_passes(element.name, element.options)
+    except PipelineError as error:
+        raise PipelineError(error.message, element.offset if error.offset is None else error.offset) from error
+
+
+_ANCHORS = (MODULE, "func.func", "exec.method", "delegate.partition")
+"""The anchors that there is most reason to write, for suggestions."""
+
+
+def _check_anchor(element: Nested) -> None:
+    if element.anchor == MODULE:
+        raise PipelineError(f"{MODULE}(…) must stand alone, around everything else", element.offset)
+    if "." in element.anchor and (element.anchor in _ANCHORS or not did_you_mean(element.anchor, _ANCHORS)):
+        return
+    if find_pass(element.anchor) is not None or element.anchor in pipelines():
+        raise PipelineError(f"{element.anchor!r} is no operation; the options of a pass stand in braces: {{key=value}}", element.offset)
+    raise PipelineError(
+        f"there is no operation {element.anchor!r} to nest passes in{did_you_mean(element.anchor, _ANCHORS)}", element.offset
+    )
 
 
 class _Run:
@@ -166,6 +220,8 @@ class _Run:
             raise PassError(step, str(error), op=error.op, notes=error.notes) from error
         except (ValueError, DiagnosticException) as error:
             raise PassError(step, str(error)) from error
+        except Exception as error:
+            raise PassCrash(step, f"internal error: {type(error).__name__}: {error}") from error
 
     def _verify(self, step: PassStep) -> None:
         if self._verifier is None:
@@ -173,6 +229,8 @@ class _Run:
         try:
             self._verifier.verify(self._module)
         except VerificationError as error:
-            raise PassError(step, f"left the module invalid: {error}", op=error.op) from error
+            left = f"{step.name}: left the module invalid: "
+            others = tuple(Diagnostic("error", f"{left}{other}", op=other.op) for other in error.others)
+            raise PassError(step, f"left the module invalid: {error}", op=error.op, others=others) from error
         for watcher in reversed(self.watchers.items):
             watcher.after_verification(step)
