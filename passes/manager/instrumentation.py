@@ -33,6 +33,8 @@ class PassStep:
     """The anchors of the pipelines around the pass: `("builtin.module", "func.func")`."""
     counters: Counter[str] = field(default_factory=Counter[str])
     """What the pass counted, once it ran."""
+    position: tuple[int, ...] = ()
+    """Where the pass stands in the pipeline: its index among the elements, at each level of nesting."""
 
     @property
     def name(self) -> str:
@@ -52,6 +54,12 @@ class Instrumentation:
     def after_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
         """Called once, after the last pass; not after a failure."""
 
+    def before_nested_pipeline(self, pipeline: Pipeline, op: Operation) -> None:
+        """Called before a nested pipeline runs on one operation."""
+
+    def after_nested_pipeline(self, pipeline: Pipeline, op: Operation) -> None:
+        """Called after it ran; not after a failure."""
+
     def before_pass(self, step: PassStep) -> None:
         """Called before each run of a pass."""
 
@@ -64,12 +72,18 @@ class Instrumentation:
     def before_verification(self, step: PassStep) -> None:
         """Called between a pass and the verification of what it left."""
 
+    def after_verification(self, step: PassStep) -> None:
+        """Called once what a pass left was verified and found valid; not in a pipeline that does not verify."""
+
     def before_action(self, action: Action) -> bool:
         """Whether an attempt to rewrite may happen."""
         return True
 
     def after_action(self, action: Action, changed: bool) -> None:
         """Called after an attempt that happened."""
+
+    def after_action_forbidden(self, action: Action) -> None:
+        """Called instead of `after_action` when an instrumentation behind this one forbade an attempt that this one allowed."""
 
 
 class Instrumentations:
@@ -86,7 +100,12 @@ class Instrumentations:
 
     def before_action(self, action: Action) -> bool:
         """Whether all allow it; each is asked as long as those before it do."""
-        return all(watcher.before_action(action) for watcher in self._watchers)
+        for index, watcher in enumerate(self._watchers):
+            if not watcher.before_action(action):
+                for earlier in reversed(self._watchers[:index]):
+                    earlier.after_action_forbidden(action)
+                return False
+        return True
 
     def after_action(self, action: Action, changed: bool) -> None:
         """Tells them in reverse order."""

@@ -1,0 +1,149 @@
+"""What happens in a run as spans of time, one inside the other: phases of a tool, pipelines, passes, verification, analyses, rewrites."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
+from flambeau.passes.rewriting.actions import Action
+
+if TYPE_CHECKING:
+    from flambeau.passes.manager.pipeline import Pipeline
+
+SpanKind: TypeAlias = Literal["phase", "pipeline", "pass", "verification", "analysis", "pattern"]
+Outcome: TypeAlias = Literal["done", "matched", "unmatched", "skipped", "failed"]
+"""How a span ended. `skipped`: what it announced did not happen, for it was forbidden or there was nothing to do."""
+
+
+@dataclass(eq=False, slots=True)
+class Span:
+    """One thing that takes time."""
+
+    kind: SpanKind
+    name: str
+    op: Operation | None
+    """What it is about; None for the phases of a tool."""
+    start: int
+    """In nanoseconds, on the clock of `perf_counter_ns`."""
+
+
+class SpanInstrumentation(Instrumentation):
+    """Turns the hooks into spans that always nest, whatever fails. It overrides `began`, `ended` and `rewrote`.
+
+    It must be the last of the instrumentations: the others' work is then not taken for that of the passes.
+    """
+
+    def __init__(self) -> None:
+        self._open: list[Span] = []
+
+    def began(self, span: Span) -> None:
+        """Called when a span begins, after those around it."""
+
+    def ended(self, span: Span, end: int, outcome: Outcome) -> None:
+        """Called when a span ends, after those inside of it."""
+
+    def rewrote(self, action: Action) -> None:
+        """Called for a rewrite of a pass's own sweep, whose duration nobody knows."""
+
+    @contextmanager
+    def phase(self, name: str) -> Generator[None, None, None]:
+        """A phase of a tool: what the block does."""
+        depth = len(self._open)
+        self._begin("phase", name, None)
+        outcome: Outcome = "failed"
+        try:
+            yield
+            outcome = "done"
+        finally:
+            self._end(depth, outcome)
+
+    def close(self) -> None:
+        """Ends what is still open after a failure."""
+        self._end(0, "failed")
+
+    def before_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
+        """Begins the pipeline."""
+        self._begin("pipeline", pipeline.anchor, module)
+
+    def after_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
+        """Ends the pipeline."""
+        self._end_last("pipeline", "done")
+
+    def before_nested_pipeline(self, pipeline: Pipeline, op: Operation) -> None:
+        """Begins the nested pipeline."""
+        self._begin("pipeline", pipeline.anchor, op)
+
+    def after_nested_pipeline(self, pipeline: Pipeline, op: Operation) -> None:
+        """Ends the nested pipeline."""
+        self._end_last("pipeline", "done")
+
+    def before_pass(self, step: PassStep) -> None:
+        """Begins the pass."""
+        self._begin("pass", step.name, step.op)
+
+    def before_verification(self, step: PassStep) -> None:
+        """Begins the verification."""
+        self._begin("verification", "verification", step.module)
+
+    def after_verification(self, step: PassStep) -> None:
+        """Ends the verification."""
+        self._end_last("verification", "done")
+
+    def after_pass(self, step: PassStep) -> None:
+        """Ends the pass."""
+        if self._open[-1].kind == "verification":
+            self._end(len(self._open) - 1, "skipped")
+        self._end_last("pass", "done")
+
+    def after_pass_failed(self, step: PassStep, error: Exception) -> None:
+        """Ends the pass, and the pipelines around it, which the error leaves too."""
+        self._end_last("pass", "failed")
+        while self._open and self._open[-1].kind == "pipeline":
+            self._end(len(self._open) - 1, "failed")
+
+    def before_action(self, action: Action) -> bool:
+        """Begins the attempt; all are allowed."""
+        if action.kind != "rewrite":
+            self._begin("analysis" if action.kind == "analysis" else "pattern", action.name, action.op)
+        return True
+
+    def after_action(self, action: Action, changed: bool) -> None:
+        """Ends the attempt."""
+        match action.kind:
+            case "rewrite":
+                self.rewrote(action)
+            case "analysis":
+                self._end_last("analysis", "done")
+            case _:
+                self._end_last("pattern", "matched" if changed else "unmatched")
+
+    def after_action_forbidden(self, action: Action) -> None:
+        """Ends the attempt that did not happen."""
+        if action.kind != "rewrite":
+            self._end(len(self._open) - 1, "skipped")
+
+    def _begin(self, kind: SpanKind, name: str, op: Operation | None) -> None:
+        span = Span(kind, name, op, 0)
+        self._open.append(span)
+        self.began(span)
+        span.start = perf_counter_ns()
+
+    def _end(self, depth: int, outcome: Outcome) -> None:
+        end = perf_counter_ns()
+        while len(self._open) > depth:
+            span = self._open.pop()
+            self.ended(span, end, outcome if len(self._open) == depth else "failed")
+
+    def _end_last(self, kind: SpanKind, outcome: Outcome) -> None:
+        depth = len(self._open) - 1
+        while self._open[depth].kind != kind:
+            depth -= 1
+        self._end(depth, outcome)
