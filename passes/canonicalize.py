@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
@@ -17,7 +15,7 @@ from flambeau.dialects.aten.view import ExpandOp, PermuteOp, SliceTensorOp, Sque
 from flambeau.dialects.edge.layout import layout_of
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.types import DYNAMIC_INDEX, shape_of, tensor_type
-from flambeau.passes.rewriting.driver import apply_patterns
+from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting.pattern import Pattern, rename_values, replace_with_values
 
 
@@ -34,6 +32,7 @@ class IdentityPattern(Pattern):
     """Operators that give back their operand: same type out, same elements."""
 
     roots = (SchemaOp,)
+    counter = "identities removed"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Replaces `op` by its first operand when nothing changes."""
@@ -54,6 +53,7 @@ class ReshapePattern(Pattern):
     """squeeze and unsqueeze as view; a view of a view as one; a permutation of dimensions of size 1 as a view."""
 
     roots = (ViewOp, SqueezeDimOp, SqueezeDimsOp, UnsqueezeOp, PermuteOp)
+    counter = "reshapes rewritten"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites static, row-major reshapes."""
@@ -81,6 +81,7 @@ class PermutePattern(Pattern):
     """A permutation of a permutation as one."""
 
     roots = (PermuteOp,)
+    counter = "permutations merged"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op` when its operand is a permutation too."""
@@ -96,6 +97,7 @@ class BroadcastPattern(Pattern):
     """An expansion before an operator that broadcasts anyway."""
 
     roots = (BinaryOp,)
+    counter = "expansions removed"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Takes the expansion's operand when the result's shape stays."""
@@ -119,6 +121,7 @@ class EmptyConcatPattern(Pattern):
     """Operands without elements contribute nothing to a concatenation."""
 
     roots = (SchemaOp,)
+    counter = "empty operands removed"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Drops empty operands as long as one is left."""
@@ -140,7 +143,7 @@ PATTERNS: tuple[Pattern, ...] = (IdentityPattern(), ReshapePattern(), PermutePat
 
 
 @dataclass(frozen=True)
-class CanonicalizePass(ModulePass):
+class CanonicalizePass(PatternPass):
     """Removes operators that change nothing and writes reshapes, permutations and broadcasts in one form.
 
     Needs nothing; works on every level that has rows. Leaves: no copy, view, expansion or slice whose result is its operand; static
@@ -149,6 +152,6 @@ class CanonicalizePass(ModulePass):
 
     name = "canonicalize"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites `op` in place."""
-        apply_patterns(op, PATTERNS)
+    def patterns(self) -> Sequence[Pattern]:
+        """What makes up the form."""
+        return PATTERNS

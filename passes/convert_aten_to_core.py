@@ -22,6 +22,7 @@ class ToLevelPattern(Pattern):
     source: str
     target: str
     roots = (SchemaOp,)
+    counter = "operators converted"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op` when it belongs to the source level and has a sibling."""

@@ -28,6 +28,7 @@ class ToEdgePattern(Pattern):
     """Replaces a `core` operator by its `edge` sibling: operands cast to the type it computes in, numbers written in that type."""
 
     roots = (SchemaOp,)
+    counter = "operators converted"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op` when it belongs to `core`."""

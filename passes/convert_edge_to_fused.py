@@ -64,6 +64,7 @@ class LinearPattern(Pattern):
 
     constants: ModuleConstants
     roots = _PRODUCTS
+    counter = "linear layers packed"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op` at the edge level."""
@@ -96,6 +97,7 @@ class Conv2dPattern(Pattern):
 
     constants: ModuleConstants
     roots = (ConvolutionOp,)
+    counter = "convolutions packed"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op` at the edge level."""
@@ -136,6 +138,7 @@ class AttentionPattern(Pattern):
     """edge.scaled_dot_product_attention of four-dimensional f32 tensors."""
 
     roots = (ScaledDotProductAttentionOp,)
+    counter = "attentions converted"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op` at the edge level."""
@@ -152,6 +155,7 @@ class NormPattern(Pattern):
     """edge.layer_norm and edge.rms_norm of f32 tensors."""
 
     roots = (LayerNormOp, RmsNormOp)
+    counter = "norms converted"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op` at the edge level."""

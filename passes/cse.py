@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 from xdsl.traits import is_side_effect_free
+
+from flambeau.passes.manager import OperationPass, count
+from flambeau.passes.rewriting.actions import may_rewrite
 
 Items: TypeAlias = frozenset[tuple[str, Attribute]]
 Key: TypeAlias = tuple[type[Operation], tuple[SSAValue, ...], Items, Items, tuple[Attribute, ...]]
@@ -22,7 +23,7 @@ def _key(op: Operation) -> Key:
 
 
 @dataclass(frozen=True)
-class CsePass(ModulePass):
+class CsePass(OperationPass):
     """Replaces an operation without side effects by an equal earlier one of its block or of an enclosing block.
 
     Needs nothing. Leaves no two equal pure operations where the first dominates the second within nested blocks. Operations with
@@ -31,12 +32,11 @@ class CsePass(ModulePass):
 
     name = "cse"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites `op` in place, in one sweep."""
-        rewriter = PatternRewriter(InsertPoint.at_end(op.body.block))
+    def apply_to(self, ctx: Context, op: Operation) -> None:
+        """Rewrites what is inside `op` in place, in one sweep."""
         for region in op.regions:
             for block in region.blocks:
-                self._visit(block, [], rewriter)
+                self._visit(block, [], PatternRewriter(InsertPoint.at_end(block)))
 
     def _visit(self, block: Block, enclosing: list[dict[Key, Operation]], rewriter: PatternRewriter) -> None:
         known: dict[Key, Operation] = {}
@@ -53,5 +53,6 @@ class CsePass(ModulePass):
             earlier = next((scope[key] for scope in scopes if key in scope), None)
             if earlier is None:
                 known[key] = op
-            else:
+            elif may_rewrite(self.name, op):
                 rewriter.replace(op, [], list(earlier.results))
+                count("equal operations merged")

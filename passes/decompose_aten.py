@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.utils.exceptions import VerifyException
 
+from flambeau.dialects.diagnostics import OperationError
 from flambeau.dialects.row import SchemaOp
 from flambeau.passes.lowering.keep import keeps
-from flambeau.passes.rewriting.driver import apply_patterns
-from flambeau.passes.rewriting.locations import where
+from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
 
 
@@ -26,6 +24,7 @@ class DecomposePattern(Pattern):
     target: str
     preserve: frozenset[str]
     roots = (SchemaOp,)
+    counter = "operators decomposed"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Decomposes `op` unless the target runs it."""
@@ -37,13 +36,13 @@ class DecomposePattern(Pattern):
         try:
             decomposed: Any = op.decompose(*op.arguments())
         except (ValueError, TypeError, IndexError, VerifyException) as error:
-            raise ValueError(f"{op.name}{where(op)} cannot be decomposed: {error}") from error
+            raise OperationError(op, f"{op.name} cannot be decomposed: {error}") from error
         values = list(cast("list[SSAValue]", decomposed)) if isinstance(decomposed, tuple | list) else [cast(SSAValue, decomposed)]
         replace_with_values(op, values, rewriter)
 
 
 @dataclass(frozen=True)
-class DecomposeAtenPass(ModulePass):
+class DecomposeAtenPass(PatternPass):
     """Rewrites every `aten` operator that is not Core ATen, or for which the target has no kernel, by its row's `decompose`.
 
     Needs: `aten` operators with inferred types. Leaves: `aten` operators, core or kept whole, that the target has a kernel for or that
@@ -54,6 +53,6 @@ class DecomposeAtenPass(ModulePass):
     target: str = "executorch"
     preserve: tuple[str, ...] = ()
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites `op` in place."""
-        apply_patterns(op, [DecomposePattern(self.target, frozenset(self.preserve))])
+    def patterns(self) -> Sequence[Pattern]:
+        """The one pattern that asks an operator's row."""
+        return [DecomposePattern(self.target, frozenset(self.preserve))]

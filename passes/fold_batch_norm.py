@@ -27,6 +27,7 @@ class FoldBatchNormPattern(Pattern):
 
     constants: ModuleConstants
     roots = (SchemaOp,)
+    counter = "batch norms folded"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op` when it is the batch norm and its saved statistics are unused."""

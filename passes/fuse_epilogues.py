@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
 from flambeau.dialects.aten.arithmetic import AddTensorOp
@@ -16,7 +14,7 @@ from flambeau.dialects.fused.convolution import FusedConv2dOp
 from flambeau.dialects.fused.linear import FusedLinearOp
 from flambeau.dialects.fused.norm import FusedLayerNormOp, FusedRmsNormOp
 from flambeau.dialects.row import SchemaOp
-from flambeau.passes.rewriting.driver import apply_patterns
+from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting.pattern import Pattern
 
 _PRODUCERS = (FusedLinearOp, FusedConv2dOp)
@@ -55,6 +53,7 @@ class ActivationPattern(Pattern):
     """fused operator -> activation, with no other user between."""
 
     roots: ClassVar[tuple[type[Operation], ...]] = (SchemaOp,)
+    counter = "activations fused"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op` when it is the activation."""
@@ -73,6 +72,7 @@ class AddendPattern(Pattern):
     """fused operator -> addition of a tensor of the same type, with no other user between."""
 
     roots: ClassVar[tuple[type[Operation], ...]] = (AddTensorOp,)
+    counter = "additions fused"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op` when one operand can take in the other."""
@@ -97,6 +97,7 @@ class NormAddendPattern(Pattern):
     """addition -> norm, where nobody else reads the sum."""
 
     roots: ClassVar[tuple[type[Operation], ...]] = (FusedLayerNormOp, FusedRmsNormOp)
+    counter = "additions fused"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op` when its input is such a sum."""
@@ -111,7 +112,7 @@ class NormAddendPattern(Pattern):
 
 
 @dataclass(frozen=True)
-class FuseEpiloguesPass(ModulePass):
+class FuseEpiloguesPass(PatternPass):
     """Moves an addition and an activation into the `fused` operator before them, and an addition into the norm after it.
 
     Needs: `fused` operators (`convert-edge-to-fused`), layouts settled (`propagate-layouts`). Leaves: fewer trips through memory; a value
@@ -120,6 +121,6 @@ class FuseEpiloguesPass(ModulePass):
 
     name = "fuse-epilogues"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites `op` in place."""
-        apply_patterns(op, [ActivationPattern(), AddendPattern(), NormAddendPattern()])
+    def patterns(self) -> Sequence[Pattern]:
+        """Of activations, and of additions after and before."""
+        return [ActivationPattern(), AddendPattern(), NormAddendPattern()]

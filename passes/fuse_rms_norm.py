@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
 from flambeau.dialects.aten.arithmetic import MulTensorOp
@@ -16,7 +15,7 @@ from flambeau.dialects.edge.layout import layout_of
 from flambeau.dialects.fused.norm import FusedRmsNormOp
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.types import element_of, shape_of
-from flambeau.passes.rewriting.driver import apply_patterns
+from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
 
 
@@ -57,6 +56,7 @@ class RmsNormPattern(Pattern):
     """weight * (x * rsqrt(mean(x ** 2) + epsilon)) over the last dimension, in f32."""
 
     roots: ClassVar[tuple[type[Operation], ...]] = (MulTensorOp,)
+    counter = "norms fused"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op` when it is the multiplication by the weight."""
@@ -75,7 +75,7 @@ class RmsNormPattern(Pattern):
 
 
 @dataclass(frozen=True)
-class FuseRmsNormPass(ModulePass):
+class FuseRmsNormPass(PatternPass):
     """Recognises root-mean-square normalisation with a weight and makes it one `fused.rms_norm`.
 
     Needs: `edge` operators in canonical form. Leaves: the written-out operators only where something else reads what is between them.
@@ -83,6 +83,6 @@ class FuseRmsNormPass(ModulePass):
 
     name = "fuse-rms-norm"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites `op` in place."""
-        apply_patterns(op, [RmsNormPattern()])
+    def patterns(self) -> Sequence[Pattern]:
+        """The one pattern."""
+        return [RmsNormPattern()]

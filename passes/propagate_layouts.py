@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
@@ -19,7 +17,7 @@ from flambeau.dialects.edge.layout import dim_order, equal_memory, layout_of, wi
 from flambeau.dialects.fused.attention import FusedAttentionOp
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.types import element_of, shape_of
-from flambeau.passes.rewriting.driver import apply_patterns
+from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting.pattern import Pattern
 
 _ELEMENTWISE = (UnaryOp, FloatUnaryOp, BinaryOp, FloatBinaryOp)
@@ -45,6 +43,7 @@ class CancelPattern(Pattern):
     """A change of layout that ends where it began, or that moves nothing."""
 
     roots: ClassVar[tuple[type[Operation], ...]] = (ToDimOrderCopyOp,)
+    counter = "layout changes cancelled"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Replaces `op` by what it copies, or shortens a chain of two."""
@@ -68,6 +67,7 @@ class ElementwisePattern(Pattern):
     """Elementwise operators work in whatever layout their operands are in: the copy to row-major moves behind them."""
 
     roots: ClassVar[tuple[type[Operation], ...]] = _ELEMENTWISE
+    counter = "layout changes moved"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op` when its full-size operands all come from the same layout."""
@@ -100,6 +100,7 @@ class PoolPattern(Pattern):
     """Pools take channels-last images as they are and give them; reductions read them as they are."""
 
     roots: ClassVar[tuple[type[Operation], ...]] = (SchemaOp,)
+    counter = "layout changes moved"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op` when its operand is a copy of an image in another layout."""
@@ -129,6 +130,7 @@ class PermutePattern(Pattern):
     """A permutation whose users take any layout is a matter of its type: no byte moves."""
 
     roots: ClassVar[tuple[type[Operation], ...]] = (PermuteOp,)
+    counter = "permutations made free"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Gives the result the layout in which the bytes stay where they are."""
@@ -154,6 +156,7 @@ class AttentionResultPattern(Pattern):
     """Attention writes its result in the layout in which the permutation after it moves nothing."""
 
     roots: ClassVar[tuple[type[Operation], ...]] = (FusedAttentionOp,)
+    counter = "permutations made free"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op` when its only user swaps heads and positions."""
@@ -173,6 +176,7 @@ class DropCopyPattern(Pattern):
     """A copy between layouts that place every element alike, as dimensions of size 1 allow, before an operator that only reshapes."""
 
     roots: ClassVar[tuple[type[Operation], ...]] = (SchemaOp,)
+    counter = "layout changes cancelled"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Lets a view read the original bytes."""
@@ -186,7 +190,7 @@ class DropCopyPattern(Pattern):
 
 
 @dataclass(frozen=True)
-class PropagateLayoutsPass(ModulePass):
+class PropagateLayoutsPass(PatternPass):
     """Moves copies between layouts along the data flow until they cancel or cannot move on.
 
     Needs: `edge` and `fused` operators of a target whose kernels take any dim order (`flambeau`). Leaves: elementwise operators and pools
@@ -195,9 +199,9 @@ class PropagateLayoutsPass(ModulePass):
 
     name = "propagate-layouts"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites `op` in place."""
-        patterns = [
+    def patterns(self) -> Sequence[Pattern]:
+        """What moves copies, and what makes them unnecessary."""
+        return [
             CancelPattern(),
             ElementwisePattern(),
             PoolPattern(),
@@ -205,4 +209,3 @@ class PropagateLayoutsPass(ModulePass):
             AttentionResultPattern(),
             DropCopyPattern(),
         ]
-        apply_patterns(op, patterns)

@@ -7,38 +7,47 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.ir import Operation, OpResult
-from xdsl.passes import ModulePass
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
 from flambeau.dialects.ml_program import GlobalOp
+from flambeau.passes.manager import OperationPass, count
+from flambeau.passes.rewriting.actions import may_rewrite
 
 
 @dataclass(frozen=True)
-class RemoveDeadCodePass(ModulePass):
+class RemoveDeadCodePass(OperationPass):
     """Erases operations without effects whose results nobody uses, then private globals that nobody names.
 
-    Needs nothing. Leaves no operation that is trivially dead, and no private global without a reference.
+    Needs nothing. Leaves no operation that is trivially dead and, in a module, no private global without a reference.
     """
 
     name = "remove-dead-code"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites `op` in place."""
+    def apply_to(self, ctx: Context, op: Operation) -> None:
+        """Rewrites what is inside `op` in place."""
         work: list[Operation] = [item for item in op.walk() if item is not op]
         while work:
             item = work.pop()
-            if item.parent is None or not is_trivially_dead(item):
+            if item.parent is None or not is_trivially_dead(item) or not may_rewrite(self.name, item):
                 continue
             work.extend(operand.op for operand in item.operands if isinstance(operand, OpResult))
             item.detach()
             item.erase()
+            count("operations erased")
+        if isinstance(op, ModuleOp):
+            self._erase_globals(op)
+
+    def _erase_globals(self, module: ModuleOp) -> None:
         named = {
             attribute.string_value()
-            for item in op.walk()
+            for item in module.walk()
             for attribute in (*item.properties.values(), *item.attributes.values())
             if isinstance(attribute, SymbolRefAttr)
         }
-        for item in list(op.body.block.ops):
-            if isinstance(item, GlobalOp) and item.sym_visibility.data == "private" and item.sym_name.data not in named:
+        for item in list(module.body.block.ops):
+            if not isinstance(item, GlobalOp) or item.sym_visibility.data != "private" or item.sym_name.data in named:
+                continue
+            if may_rewrite(self.name, item):
                 item.detach()
                 item.erase()
+                count("globals erased")
