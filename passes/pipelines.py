@@ -9,25 +9,7 @@ from typing import ClassVar
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpecConvertible
 
-from flambeau.passes.canonicalize import CanonicalizePass
-from flambeau.passes.convert_aten_to_core import ConvertAtenToCorePass
-from flambeau.passes.convert_core_to_edge import ConvertCoreToEdgePass
-from flambeau.passes.convert_edge_to_exec import ConvertEdgeToExecPass
-from flambeau.passes.convert_edge_to_fused import ConvertEdgeToFusedPass
-from flambeau.passes.cse import CsePass
-from flambeau.passes.decompose_aten import DecomposeAtenPass
-from flambeau.passes.elide_views import ElideViewsPass
-from flambeau.passes.fold_batch_norm import FoldBatchNormPass
-from flambeau.passes.fold_constants import FoldConstantsPass
-from flambeau.passes.fuse_epilogues import FuseEpiloguesPass
-from flambeau.passes.fuse_rms_norm import FuseRmsNormPass
-from flambeau.passes.place_concat import PlaceConcatPass
-from flambeau.passes.plan_memory import PlanMemoryPass
-from flambeau.passes.propagate_layouts import PropagateLayoutsPass
-from flambeau.passes.registry import pipelines
-from flambeau.passes.remove_dead_code import RemoveDeadCodePass
-from flambeau.passes.reuse_storage import ReuseStoragePass
-from flambeau.passes.verify_plan import VerifyPlanPass
+from flambeau.passes.registry import find_pass, pipelines
 
 
 @dataclass(frozen=True)
@@ -46,37 +28,44 @@ class PipelineOptions(ArgSpecConvertible):
 Pipeline = Callable[[PipelineOptions], Sequence[ModulePass]]
 
 
+def _pass(name: str, **options: object) -> ModulePass:
+    # By name, so that a tool that runs or lists few passes imports few.
+    kind = find_pass(name)
+    assert kind is not None, f"there is no pass {name}"
+    return kind(**options)
+
+
 def aten_to_core(options: PipelineOptions) -> Sequence[ModulePass]:
     """From any ATen operator to the closed set of Core ATen."""
     return [
         # Composite operators in terms of Core ATen, but for those that the target runs whole.
-        DecomposeAtenPass(target=options.target, preserve=options.preserve),
+        _pass("decompose-aten", target=options.target, preserve=options.preserve),
         # From here on only the closed set exists; whatever is left outside it is reported, all at once.
-        ConvertAtenToCorePass(),
+        _pass("convert-aten-to-core"),
     ]
 
 
 def optimize_core(options: PipelineOptions) -> Sequence[ModulePass]:
     """What needs neither layout nor storage: one form, no repetition, weights folded."""
     return [
-        CanonicalizePass(),
+        _pass("canonicalize"),
         # Batch norms disappear before constants are folded: their statistics are then dead.
-        FoldBatchNormPass(),
-        FoldConstantsPass(),
-        CanonicalizePass(),
-        CsePass(),
-        RemoveDeadCodePass(),
+        _pass("fold-batch-norm"),
+        _pass("fold-constants"),
+        _pass("canonicalize"),
+        _pass("cse"),
+        _pass("remove-dead-code"),
     ]
 
 
 def core_to_edge(options: PipelineOptions) -> Sequence[ModulePass]:
     """Types, scalars and memory explicit."""
     return [
-        ConvertCoreToEdgePass(),
+        _pass("convert-core-to-edge"),
         # Casts of constants are constants.
-        FoldConstantsPass(),
-        CsePass(),
-        RemoveDeadCodePass(),
+        _pass("fold-constants"),
+        _pass("cse"),
+        _pass("remove-dead-code"),
     ]
 
 
@@ -85,15 +74,15 @@ def optimize_edge(options: PipelineOptions) -> Sequence[ModulePass]:
     if options.target != "flambeau":
         return []
     return [
-        ConvertEdgeToFusedPass(),
-        FuseRmsNormPass(),
+        _pass("convert-edge-to-fused"),
+        _pass("fuse-rms-norm"),
         # Convolutions are channels-last now; the changes of layout between them meet and cancel.
-        PropagateLayoutsPass(),
-        CanonicalizePass(),
-        CsePass(),
+        _pass("propagate-layouts"),
+        _pass("canonicalize"),
+        _pass("cse"),
         # Layouts are settled, so an epilogue's operands are of the same type where they can be fused at all.
-        FuseEpiloguesPass(),
-        RemoveDeadCodePass(),
+        _pass("fuse-epilogues"),
+        _pass("remove-dead-code"),
     ]
 
 
@@ -109,19 +98,19 @@ def delegate(options: PipelineOptions) -> Sequence[ModulePass]:
 def edge_to_exec(options: PipelineOptions) -> Sequence[ModulePass]:
     """From values to storage: kernel calls that write into slots."""
     return [
-        ConvertEdgeToExecPass(target=options.target),
+        _pass("convert-edge-to-exec", target=options.target),
         # What only renames bytes costs nothing from here on.
-        ElideViewsPass(target=options.target),
-        PlaceConcatPass(),
+        _pass("elide-views", target=options.target),
+        _pass("place-concat"),
         # Last, because it merges lifetimes that the passes above still split.
-        ReuseStoragePass(),
-        RemoveDeadCodePass(),
+        _pass("reuse-storage"),
+        _pass("remove-dead-code"),
     ]
 
 
 def plan_memory(options: PipelineOptions) -> Sequence[ModulePass]:
     """Every slot gets its place, and an independent check of the result."""
-    return [PlanMemoryPass(), VerifyPlanPass()]
+    return [_pass("plan-memory"), _pass("verify-plan")]
 
 
 def compile_pipeline(options: PipelineOptions) -> Sequence[ModulePass]:
