@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import ParsedModule
@@ -21,6 +22,8 @@ class Chunk:
     number: int
     """Counted from 0 over the input."""
     arguments: argparse.Namespace
+    failure_file: Path | None = None
+    """What holds the IR before the pass that failed, once it is written: whoever reports the failure names it."""
 
 
 class OptionGroup:
