@@ -121,6 +121,10 @@ class BlobStore:
             entries.append(_Entry(view, "memory", digest))
         return BlobAttr.get(key, digest)
 
+    def copy(self) -> "BlobStore":
+        """A store of the same bytes, to which may be added without a change to this one."""
+        return BlobStore({key: list(entries) for key, entries in self._entries.items()}, list(self._missing))
+
     def get(self, blob: BlobAttr) -> memoryview:
         """The bytes of `blob`: a flat read-only view of unsigned bytes.
 

@@ -1,4 +1,4 @@
-"""Running functions of schema operators (`aten`, `core`, `edge`, `quant`, `fused`) with numpy.
+"""Running functions of schema operators (`aten`, `core`, `edge`, `quant`, `fused`) and of plug-ins' operations with numpy.
 
 A function is compiled once to a flat list of steps over numbered slots; a slot is emptied after its last use, so memory follows liveness.
 """
@@ -20,8 +20,9 @@ from flambeau.dialects.lazy import Array, np
 from flambeau.dialects.ml_program import BlobAttr, GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.row import SchemaOp
-from flambeau.dialects.types import numpy_dtype, tensor_type
+from flambeau.dialects.types import tensor_type
 from flambeau.dialects.weights import logical_array
+from flambeau.runtime.interpreter.functions import InterpreterFunction, array_kind, interpreter_function
 
 Leaf = Array | Constant
 Observer = Callable[[Operation, Sequence[Array]], None]
@@ -34,6 +35,10 @@ DelegateRunner = Callable[[str, memoryview, Sequence[Array]], Sequence[Array]]
 
 class InterpreterError(ValueError):
     """A module that cannot run, or inputs that do not fit it. One line, for people."""
+
+
+_Kind = tuple[tuple[int, ...], "np.dtype[np.generic]"]
+"""Shape and dtype."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +133,10 @@ class FunctionProgram:
             case CallOp():
                 return self._delegate(op)
             case _:
-                raise InterpreterError(f"{op.name} has no meaning to the interpreter")
+                function = interpreter_function(op)
+                if function is None:
+                    raise InterpreterError(f"{op.name} has no meaning to the interpreter")
+                return _foreign_kernel(op, function)
 
     def _delegate(self, op: CallOp) -> Callable[[list[Any]], Sequence[Array]]:
         found = self._delegated.get(op.callee.string_value())
@@ -189,19 +197,51 @@ def schema_kernel(op: SchemaOp) -> Callable[[list[Any]], Sequence[Array]]:
     """A function from operand arrays to result arrays: the row's meaning with this operation's attributes. Raises InterpreterError."""
     if not type(op).has("numpy"):
         raise InterpreterError(f"{op.name} has no meaning to the interpreter: its row has no `numpy`")
-    expected = [(tensor_type(kind).get_shape(), numpy_dtype(tensor_type(kind).element_type)) for kind in op.result_types]
+    expected = _expected(op)
 
     def run(values: list[Any]) -> Sequence[Array]:
-        with np.errstate(all="ignore"):  # infinities and NaN are results like others
-            computed: Any = op.numpy(*op.bind(values, op.properties))
+        try:
+            with np.errstate(all="ignore"):  # infinities and NaN are results like others
+                computed: Any = op.numpy(*op.bind(values, op.properties))
+        except (ValueError, IndexError) as error:
+            raise InterpreterError(f"{op.name}: {error}") from error
         results = cast("Sequence[Array]", computed if isinstance(computed, tuple | list) else (computed,))
         arrays = [np.asarray(item) for item in results]
-        for array, (shape, dtype) in zip(arrays, expected, strict=True):
-            if array.dtype != dtype or any(a != b for a, b in zip(array.shape, shape, strict=True) if b >= 0):
-                raise InterpreterError(f"{op.name} gave {array.dtype} {array.shape}, but its type says {dtype} {shape}")
+        _check_results(op, arrays, expected)
         return arrays
 
     return run
+
+
+def _foreign_kernel(op: Operation, function: InterpreterFunction) -> Callable[[list[Any]], Sequence[Array]]:
+    def run(values: list[Any]) -> Sequence[Array]:
+        try:
+            arrays = [np.asarray(item) for item in function(op, values)]
+        except InterpreterError:
+            raise
+        except Exception as error:  # whatever a function from outside does, its operation is to be named
+            raise InterpreterError(f"{op.name}: its interpreter function failed: {type(error).__name__}: {error}") from error
+        if len(arrays) != len(op.results):
+            raise InterpreterError(f"{op.name}: its interpreter function gave {len(arrays)} arrays for {len(op.results)} results")
+        _check_results(op, arrays, expected)
+        return arrays
+
+    expected = _expected(op)
+    return run
+
+
+def _expected(op: Operation) -> list[_Kind]:
+    try:
+        return [array_kind(kind) for kind in op.result_types]
+    except TypeError as error:
+        raise InterpreterError(f"{op.name} has no meaning to the interpreter: {error}") from error
+
+
+def _check_results(op: Operation, arrays: Sequence[Array], expected: Sequence[_Kind]) -> None:
+    for array, (shape, dtype) in zip(arrays, expected, strict=True):
+        fits = len(array.shape) == len(shape) and all(a == b for a, b in zip(array.shape, shape, strict=True) if b >= 0)
+        if array.dtype != dtype or not fits:
+            raise InterpreterError(f"{op.name} gave {array.dtype} {array.shape}, but its type says {dtype} {shape}")
 
 
 def check_inputs(function: FuncOp, inputs: Sequence[Leaf]) -> list[Array]:
@@ -218,11 +258,13 @@ def check_inputs(function: FuncOp, inputs: Sequence[Leaf]) -> list[Array]:
             if value != leaf.value:
                 raise InterpreterError(f"input {leaf.name!r} is fixed to {leaf.value!r} in this program, got {value!r}")
             continue
-        kind = tensor_type(next(kinds))
+        try:
+            shape, dtype = array_kind(next(kinds))
+        except TypeError as error:
+            raise InterpreterError(f"input {leaf.name!r}: {error}") from error
         array = np.asarray(value)
-        if array.dtype != numpy_dtype(kind.element_type):
-            raise InterpreterError(f"input {leaf.name!r} must be {numpy_dtype(kind.element_type)}, got {array.dtype}")
-        shape = kind.get_shape()
+        if array.dtype != dtype:
+            raise InterpreterError(f"input {leaf.name!r} must be {dtype}, got {array.dtype}")
         if array.ndim != len(shape) or any(b >= 0 and a != b for a, b in zip(array.shape, shape, strict=True)):
             raise InterpreterError(f"input {leaf.name!r} must have the shape {list(shape)}, got {list(array.shape)}")
         arrays.append(array)

@@ -6,11 +6,11 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, cast
 
 from flambeau.dialects.lazy import Array, np
 from flambeau.dialects.out_variants import out_variant
+from flambeau.dialects.registration import cached_over_rows
 from flambeau.dialects.registry import level_ops, load_rows
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.schema import Schema, SchemaArgument
@@ -49,7 +49,7 @@ def _as_argument(argument: SchemaArgument, value: Any) -> Any:
     return value
 
 
-@cache
+@cached_over_rows
 def row_kernels() -> dict[str, RowKernel]:
     """Every kernel that a row stands behind, by qualified name."""
     kernels: dict[str, RowKernel] = {}

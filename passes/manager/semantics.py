@@ -1,0 +1,202 @@
+"""What a module computes, as a reference that later forms of it are compared with: by the interpreter, on given or made-up inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from flambeau.dialects.exec.instructions import CallOp
+from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.interface import inputs_of
+from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.ml_program import GlobalOp
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.row import SchemaOp
+from flambeau.runtime.interpreter import DelegateRunner, InterpreterError, Leaf, Observer, generate_inputs, interpret
+from flambeau.runtime.interpreter.kernels import row_kernels
+
+TOLERANCES = {"float64": 1e-8, "float32": 1e-4, "float16": 1e-2, "bfloat16": 8e-2}
+"""How far results may lie apart, relative to the largest number of the result, by dtype. Integers and bools must be equal."""
+
+
+class SemanticsError(ValueError):
+    """A module whose results cannot be compared: the interpreter cannot run it, or its results are random."""
+
+
+@dataclass(frozen=True)
+class SemanticsOptions:
+    """How to run a module and compare its results."""
+
+    tolerance: float | None = None
+    """For float32, relative to the largest number of a result; other dtypes are scaled alike. None: TOLERANCES."""
+    inputs: Mapping[str, Array] | None = None
+    """By the names of inputs (`x`, or `forward.x` where methods differ); made up by `seed` where None."""
+    seed: int = 0
+    delegates: DelegateRunner | None = None
+    """Runs payloads of backends."""
+
+    def tolerance_for(self, dtype: np.dtype[Any]) -> float:
+        """What a dtype is compared with."""
+        default = TOLERANCES.get(dtype.name, 0.0)
+        return default if self.tolerance is None else default / TOLERANCES["float32"] * self.tolerance
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first result of a module that is not what the reference says."""
+
+    method: str
+    call: int
+    """Counted from 0: a module with state is called twice."""
+    output: int
+    """Which of the method's outputs."""
+    detail: str
+    """How they differ: `max |Δ| 3.1e-02 of the scale 4.2, tolerance 1e-04`."""
+
+    def __str__(self) -> str:
+        again = " of the second call" if self.call else ""
+        return f"output {self.output} of @{self.method}{again} differs: {self.detail}"
+
+
+Outputs = dict[str, list[list[Leaf]]]
+"""By method, for each call, the leaves of the outputs."""
+
+
+class Reference:
+    """What a module computes on some inputs.
+
+    Each method is called once, or twice if the module holds state, which starts afresh for each method.
+    """
+
+    def __init__(self, module: ModuleOp, context: FlambeauContext, options: SemanticsOptions | None = None):
+        """Runs the module. Raises SemanticsError when the interpreter cannot, or its results are random."""
+        self.options = options or SemanticsOptions()
+        self._context = context
+        for op in module.walk():
+            if _is_random(op):
+                raise SemanticsError(f"{_name(op)} gives random numbers: the results of two runs of the module cannot be compared")
+        calls = 2 if any(isinstance(op, GlobalOp) and op.is_mutable is not None for op in module.body.block.ops) else 1
+        try:
+            self.inputs = {
+                method.sym_name.data: [self._inputs(method, call) for call in range(calls)]
+                for method in module.body.block.ops
+                if isinstance(method, FuncOp | MethodOp) and not _is_declaration(method)
+            }
+        except InterpreterError as error:
+            raise SemanticsError(str(error)) from error
+        if not self.inputs:
+            raise SemanticsError("the module has no function or method to run")
+        self.outputs = self.run(module)
+
+    def _inputs(self, method: FuncOp | MethodOp, call: int) -> list[Leaf]:
+        made_up = generate_inputs(method, self.options.seed + call)
+        given = self.options.inputs
+        if given is None:
+            return made_up
+        leaves: list[Leaf] = []
+        for index, (name, leaf) in enumerate(zip(_input_names(method), made_up, strict=True)):
+            if not isinstance(leaf, np.ndarray):
+                leaves.append(leaf)
+                continue
+            keys = (f"{method.sym_name.data}.{name}", name, f"arr_{index}")
+            found = next((given[key] for key in keys if key in given), None)
+            if found is None:
+                there = ", ".join(given) or "nothing"
+                raise InterpreterError(f"there is no input {name!r} for @{method.sym_name.data} among the stored ones ({there})")
+            leaves.append(found)
+        return leaves
+
+    def run(
+        self, module: ModuleOp, context: FlambeauContext | None = None, observers: Mapping[str, Sequence[Observer]] | None = None
+    ) -> Outputs:
+        """The outputs of a form of the module. Raises SemanticsError.
+
+        Args:
+            module: the module, or what passes made of it.
+            context: owns the weights, where they are not those of the reference.
+            observers: by method and call, what sees the result of each operation.
+        """
+        outputs: Outputs = {}
+        for name, calls in self.inputs.items():
+            try:
+                program = interpret(module, context or self._context, self.options.delegates)
+                outputs[name] = [
+                    program.run(name, inputs, observers[name][call] if observers else None) for call, inputs in enumerate(calls)
+                ]
+            except (ValueError, TypeError) as error:
+                raise SemanticsError(f"@{name} cannot be run: {error}") from error
+        return outputs
+
+    def difference(self, module: ModuleOp, context: FlambeauContext | None = None) -> Difference | None:
+        """The first output of a form of the module that is not the reference's. Raises SemanticsError."""
+        outputs = self.run(module, context)
+        for name, calls in self.outputs.items():
+            for call, (expected, found) in enumerate(zip(calls, outputs[name], strict=True)):
+                if len(expected) != len(found):
+                    return Difference(name, call, 0, f"there are {len(found)} outputs instead of {len(expected)}")
+                for index, (a, b) in enumerate(zip(expected, found, strict=True)):
+                    if (detail := difference_of(a, b, self.options)) is not None:
+                        return Difference(name, call, index, detail)
+        return None
+
+
+def difference_of(expected: Leaf, found: Leaf, options: SemanticsOptions) -> str | None:
+    """How two results differ; None when they are the same up to the tolerance, with NaN and infinities in the same places."""
+    if not isinstance(expected, np.ndarray) or not isinstance(found, np.ndarray):
+        same = not isinstance(expected, np.ndarray) and not isinstance(found, np.ndarray) and expected == found
+        return None if same else f"{_brief(found)} instead of {_brief(expected)}"
+    if expected.dtype != found.dtype or expected.shape != found.shape:
+        return f"{_brief(found)} instead of {_brief(expected)}"
+    tolerance = options.tolerance_for(expected.dtype)
+    if not tolerance:
+        wrong = int(np.count_nonzero(expected != found))
+        return f"{wrong} of {expected.size} elements" if wrong else None
+    a, b = expected.astype(np.float64), found.astype(np.float64)
+    finite = np.isfinite(a)
+    odd = ~finite & ~((a == b) | (np.isnan(a) & np.isnan(b))) | finite & ~np.isfinite(b)
+    if odd.any():
+        return f"{int(odd.sum())} of {odd.size} elements are infinite or not numbers on one side only"
+    deltas = np.abs(a - b)[finite]
+    delta = float(deltas.max(initial=0.0))
+    scale = float(np.abs(a[finite]).max(initial=0.0))
+    # Where results cancel out, rounding leaves something: what the dtype cannot add to 1 is no difference.
+    if delta <= max(tolerance * scale, _epsilon(expected.dtype)):
+        return None
+    relative = f"{delta / scale:.1e} of its scale {scale:.3g}" if scale else f"{delta:.1e}, where all should be 0"
+    return f"max |Δ| is {relative}, tolerance {tolerance:.0e}"
+
+
+def _epsilon(dtype: np.dtype[Any]) -> float:
+    """What the dtype can add to 1 at least."""
+    return 2.0 ** -{"float64": 52, "float32": 23, "float16": 10}.get(dtype.name, 7)
+
+
+def _brief(leaf: Leaf) -> str:
+    return f"{leaf.dtype} {list(leaf.shape)}" if isinstance(leaf, np.ndarray) else repr(leaf)
+
+
+def _name(op: Operation) -> str:
+    return op.operator.data if isinstance(op, CallOp) else op.name
+
+
+def _is_random(op: Operation) -> bool:
+    if isinstance(op, CallOp):
+        kernel = row_kernels().get(op.operator.data)
+        return kernel is not None and kernel.row.random
+    return isinstance(op, SchemaOp) and op.random
+
+
+def _is_declaration(method: FuncOp | MethodOp) -> bool:
+    return isinstance(method, FuncOp) and method.is_declaration
+
+
+def _input_names(method: FuncOp | MethodOp) -> list[str]:
+    if isinstance(method, FuncOp):
+        return [leaf.name for leaf in inputs_of(method)]
+    names = [name.data for name in method.input_names or ()]
+    return [*names, *(f"input_{index}" for index in range(len(names), len(method.terminator.inputs)))]

@@ -1,0 +1,151 @@
+"""Inputs for methods that nobody gave any: random, the same for the same seed, and valid where the uses of an input say what that means."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+from zlib import crc32
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from flambeau.dialects.edge.layout import layout_of
+from flambeau.dialects.exec.instructions import CallOp
+from flambeau.dialects.exec.literals import BoolOp, DoubleOp, IntOp, NoneOp, StringOp, TensorListOp
+from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.exec.slots import AliasOp
+from flambeau.dialects.interface import inputs_of
+from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.schema import Schema, SchemaArgument
+from flambeau.dialects.types import tensor_type
+from flambeau.runtime.interpreter.functional import InterpreterError, Leaf
+from flambeau.runtime.interpreter.functions import array_kind
+from flambeau.runtime.interpreter.kernels import row_kernels
+
+DYNAMIC_EXTENT = 3
+"""The size of a dynamic dimension without a bound."""
+
+_INDICES = ("index", "indices")
+_TABLES = ("self", "weight")
+_COPIES = ("clone", "_to_copy", "contiguous", "detach", "alias")
+"""Operators that are no views in their schema, and whose result holds the numbers of their operand."""
+
+
+def generate_inputs(method: FuncOp | MethodOp, seed: int) -> list[Leaf]:
+    """The leaves of a method's inputs.
+
+    Floats are normally distributed; bools are random; integers lie below the size of what they number (the rows of an embedding, the
+    entries of an indexed dimension), and are 0 or 1 where nothing says so. A dynamic dimension has its upper bound, or DYNAMIC_EXTENT.
+
+    Raises:
+        InterpreterError: an input of a type that no array has.
+    """
+    random = np.random.default_rng([seed, crc32(method.sym_name.data.encode())])
+    leaves: list[Leaf] = []
+    if isinstance(method, MethodOp):
+        return [_literal(slot) if not isinstance(slot.type, TensorType) else _array(slot, random) for slot in method.terminator.inputs]
+    values = iter(method.body.block.args)
+    for leaf in inputs_of(method):
+        leaves.append(_array(next(values), random) if leaf.is_tensor else leaf.value)
+    return leaves
+
+
+def _literal(slot: SSAValue) -> Leaf:
+    match slot.owner:
+        case IntOp() | DoubleOp():
+            return slot.owner.number
+        case BoolOp():
+            return slot.owner.truth
+        case StringOp():
+            return slot.owner.value.data
+        case NoneOp():
+            return None
+        case _:
+            raise InterpreterError(f"no input can be made up for a slot of type {slot.type}: give inputs")
+
+
+def _array(value: SSAValue, random: np.random.Generator) -> Array:
+    shape, dtype = _concrete(value.type)
+    if dtype.kind == "b":
+        return random.integers(0, 2, shape).astype(dtype)
+    if dtype.kind in "iu":
+        limit = min(_bound(value) or 2, np.iinfo(cast(Any, dtype)).max)
+        return random.integers(0, max(limit, 1), shape).astype(dtype)
+    return random.standard_normal(shape).astype(dtype)
+
+
+def _concrete(kind: Attribute) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
+    try:
+        shape, dtype = array_kind(kind)
+    except TypeError as error:
+        raise InterpreterError(f"no input can be made up: {error}") from error
+    layout = layout_of(tensor_type(cast(Attribute, kind))) if isinstance(kind, TensorType) else None
+    bounds = layout.upper_bounds if layout is not None and layout.upper_bounds else (DYNAMIC_EXTENT,) * len(shape)
+    return tuple(bound if extent == DYNAMIC_INDEX else extent for extent, bound in zip(shape, bounds, strict=True)), dtype
+
+
+def _bound(value: SSAValue) -> int | None:
+    """The least size of what the integers of a value number; None when they number nothing."""
+    bounds: list[int] = []
+    work, seen = [value], {value}
+    while work:
+        for use in work.pop().uses:
+            bounds += _numbered(use.operation, use.operation.operands[use.index])
+            for held in _holding(use.operation):
+                if held not in seen:
+                    seen.add(held)
+                    work.append(held)
+    return min((bound for bound in bounds if bound > 0), default=None)
+
+
+def _holding(op: Operation) -> Sequence[SSAValue]:
+    """The values that hold the numbers of the operand of `op`."""
+    if isinstance(op, AliasOp | TensorListOp):
+        return op.results
+    if isinstance(op, SchemaOp) and len(op.operands) == 1:
+        base = op.schema.base
+        if op.schema.is_view or base.endswith("_copy") or base in _COPIES:
+            return op.results
+    return ()
+
+
+def _call(op: Operation) -> tuple[Schema, Sequence[tuple[SchemaArgument, Any]]] | None:
+    if isinstance(op, SchemaOp):
+        return op.schema, list(zip(op.schema.arguments, op.arguments(), strict=True))
+    kernel = row_kernels().get(op.operator.data) if isinstance(op, CallOp) else None
+    if kernel is None or not isinstance(op, CallOp):
+        return None
+    inputs = [argument for argument in kernel.out.arguments if argument not in kernel.out.outs]
+    return kernel.row.schema, [(argument, _number(slot)) for argument, slot in zip(inputs, op.ins, strict=False)]
+
+
+def _number(slot: SSAValue) -> Any:
+    return slot.owner.number if isinstance(slot.owner, IntOp) else slot
+
+
+def _numbered(op: Operation, value: SSAValue) -> Iterator[int]:
+    """The sizes of what `value`, an operand of `op`, numbers there."""
+    called = _call(op)
+    if called is None:
+        return
+    schema, pairs = called
+    arguments = {argument.name: given for argument, given in pairs}
+    if schema.base == "one_hot" and isinstance(classes := arguments.get("num_classes"), int):
+        yield classes
+    tables: list[SSAValue] = [arguments[name] for name in _TABLES if isinstance(arguments.get(name), SSAValue)]
+    if not tables or tables[0] is value:
+        return
+    shape = _concrete(tensor_type(tables[0]))[0] or (1,)
+    for name in _INDICES:
+        given = arguments.get(name)
+        if isinstance(given, list):
+            yield from (size for item, size in zip(cast("list[Any]", given), shape, strict=False) if item is value)
+        elif given is value:
+            dim = arguments.get("dim")
+            if isinstance(dim, int) and -len(shape) <= dim < len(shape):
+                yield shape[dim]
+            else:
+                yield math.prod(shape) if "dim" in arguments or schema.base == "take" else shape[0]

@@ -1,0 +1,373 @@
+"""What `flambeau bisect` looks for and `flambeau reduce` keeps: a property of a module and of what a pipeline makes of it."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from xdsl.dialects.builtin import ModuleOp
+
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.text import print_module, read_text, save_weights
+from flambeau.dialects.verify import VerificationError
+from flambeau.passes.manager import Instrumentation, PassError, Pipeline
+
+if TYPE_CHECKING:
+    from flambeau.dialects.lazy import Array
+    from flambeau.passes.manager.semantics import Reference
+
+
+class PredicateError(ValueError):
+    """A predicate that makes no sense, or that cannot be evaluated on this module."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a pipeline made of a module."""
+
+    module: ModuleOp
+    """The module as the pipeline left it: in the middle of its work if that failed."""
+    context: FlambeauContext
+    """Owns the module's weights."""
+    error: Exception | None = None
+    """What the pipeline raised."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a predicate holds, and what was seen."""
+
+    holds: bool
+    detail: str
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+
+class Judge(ABC):
+    """The predicate about one input module; asked about as many outcomes as wanted. Only that of `Crash` looks at errors."""
+
+    @abstractmethod
+    def __call__(self, outcome: Outcome) -> Verdict:
+        """Whether the predicate holds for what a pipeline made of the module."""
+
+
+class Question(ABC):
+    """A kind of predicate."""
+
+    description: str
+    """What holds, to follow "the predicate": `the pipeline changes the result`."""
+    wants_final: bool = False
+    """Whether it is about what the whole pipeline makes of a module; otherwise about any intermediate form, even after half a pass."""
+
+    @abstractmethod
+    def about(self, module: ModuleOp, context: FlambeauContext) -> Judge:
+        """The predicate about a module. Raises PredicateError when it makes no sense for it."""
+
+
+def run_pipeline(
+    pipeline: Pipeline, module: ModuleOp, context: FlambeauContext, instrumentations: Sequence[Instrumentation] = (), *, verify: bool = True
+) -> Outcome:
+    """Runs a pipeline on a copy of a module, with weights of its own; whatever it raises is part of the outcome."""
+    trial = context.clone()
+    trial.blobs = context.blobs.copy()
+    copy = module.clone()
+    try:
+        pipeline.run(copy, trial, instrumentations, verify_each=verify)
+    except Exception as error:  # a pass may fail in any way, and that is what is looked for
+        return Outcome(copy, trial, error)
+    return Outcome(copy, trial)
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A question about what a pipeline makes of modules."""
+
+    pipeline: Pipeline
+    question: Question
+
+    @property
+    def description(self) -> str:
+        """What holds."""
+        return self.question.description
+
+    def check(self, module: ModuleOp, context: FlambeauContext) -> Verdict:
+        """Whether the predicate holds for a module, which is not changed. One that it makes no sense for does not satisfy it."""
+        try:
+            judge = self.question.about(module, context)
+            outcome = run_pipeline(self.pipeline, module, context)
+            if outcome.error is not None and not isinstance(self.question, Crash):
+                return Verdict(False, f"the pipeline fails: {' '.join(str(outcome.error).split())}")
+            return judge(outcome)
+        except PredicateError as error:
+            return Verdict(False, str(error))
+
+
+@dataclass(frozen=True)
+class WrongResult(Question):
+    """The results of the module are others after the pipeline: by the interpreter, on stored or made-up inputs."""
+
+    tolerance: float | None = None
+    inputs: Mapping[str, Array] | None = None
+    seed: int = 0
+    description = "the pipeline changes the result"
+
+    def about(self, module: ModuleOp, context: FlambeauContext) -> Judge:
+        """Runs the module once. Raises PredicateError when the interpreter cannot."""
+        from flambeau.backends.interface import run_payload
+        from flambeau.passes.manager.semantics import Reference, SemanticsError, SemanticsOptions
+
+        try:
+            return _WrongResultJudge(Reference(module, context, SemanticsOptions(self.tolerance, self.inputs, self.seed, run_payload)))
+        except SemanticsError as error:
+            raise PredicateError(str(error)) from error
+
+
+class _WrongResultJudge(Judge):
+    def __init__(self, reference: Reference):
+        self.reference = reference
+
+    def __call__(self, outcome: Outcome) -> Verdict:
+        from flambeau.passes.manager.semantics import SemanticsError
+
+        try:
+            difference = self.reference.difference(outcome.module, outcome.context)
+        except SemanticsError as error:
+            return Verdict(False, str(error))
+        return Verdict(False, "the results are the same") if difference is None else Verdict(True, str(difference))
+
+
+@dataclass
+class Crash(Question):
+    """The pipeline raises, or leaves invalid IR. Without `pattern`, the kind of the first error seen is what every later one must be."""
+
+    pattern: str | None = None
+    """A regular expression that the message must match."""
+    _kind: tuple[str, str] | None = field(default=None, repr=False)
+
+    @property
+    def description(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]  made of the pattern
+        """What holds."""
+        return "the pipeline fails" + (f" with /{self.pattern}/" if self.pattern else "")
+
+    def about(self, module: ModuleOp, context: FlambeauContext) -> Judge:
+        """The judge, which looks at the error only."""
+        return _CrashJudge(self)
+
+    def matches(self, error: Exception) -> bool:
+        """Whether this is the error that is looked for."""
+        if self.pattern is not None:
+            return re.search(self.pattern, str(error)) is not None
+        kind = kind_of(error)
+        self._kind = self._kind or kind
+        return kind == self._kind
+
+
+def kind_of(error: Exception) -> tuple[str, str]:
+    """The pass that failed, and the class of what went wrong."""
+    if isinstance(error, PassError):
+        return error.step.name, type(error.__cause__ or error).__name__
+    return "", type(error).__name__
+
+
+class _CrashJudge(Judge):
+    def __init__(self, question: Crash):
+        self._question = question
+
+    def __call__(self, outcome: Outcome) -> Verdict:
+        if outcome.error is None:
+            return Verdict(False, "the pipeline does not fail")
+        message = " ".join(str(outcome.error).split()) or type(outcome.error).__name__
+        if self._question.matches(outcome.error):
+            return Verdict(True, message)
+        return Verdict(False, f"the pipeline fails in another way: {message}")
+
+
+def is_invalid(error: Exception) -> bool:
+    """Whether a pipeline failed because a pass left invalid IR."""
+    return isinstance(error, PassError) and isinstance(error.__cause__, VerificationError)
+
+
+class _TextQuestion(Question):
+    """About the text of what the pipeline makes."""
+
+    wants_final = True
+    negated: bool
+
+    def about(self, module: ModuleOp, context: FlambeauContext) -> Judge:
+        """The judge, which looks at what the pipeline makes only."""
+        return _TextJudge(self)
+
+    @abstractmethod
+    def accepts(self, outcome: Outcome) -> Verdict:
+        """Whether the text is accepted; before negation."""
+
+
+class _TextJudge(Judge):
+    def __init__(self, question: _TextQuestion):
+        self._question = question
+
+    def __call__(self, outcome: Outcome) -> Verdict:
+        verdict = self._question.accepts(outcome)
+        return Verdict(verdict.holds != self._question.negated, verdict.detail)
+
+
+@dataclass(frozen=True)
+class FileCheck(_TextQuestion):
+    """What the pipeline makes passes the checks of a file; or fails them, if negated."""
+
+    file: Path
+    negated: bool = False
+
+    @property
+    def description(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]  made of the file's name
+        """What holds."""
+        return f"the output {'fails' if self.negated else 'passes'} the checks of {self.file}"
+
+    def accepts(self, outcome: Outcome) -> Verdict:
+        """Runs the checks. Raises PredicateError when there are none, or nothing can run them."""
+        text = print_module(outcome.module)
+        if importlib.util.find_spec("filecheck") is not None:
+            return _filecheck_in_process(self.file, text)
+        command = next((found for name in ("filecheck", "FileCheck", "FileCheck-19") if (found := shutil.which(name))), None)
+        if command is None:
+            raise PredicateError("nothing here can run FileCheck tests: install the Python package filecheck, or LLVM's FileCheck")
+        run = subprocess.run([command, str(self.file)], input=text, capture_output=True, text=True, check=False)
+        return Verdict(run.returncode == 0, _last_line(run.stderr) or "all checks match")
+
+
+def _filecheck_in_process(file: Path, text: str) -> Verdict:
+    from filecheck.finput import FInput
+    from filecheck.matcher import Matcher
+    from filecheck.options import Options
+    from filecheck.parser import Parser
+
+    options = Options(str(file), extensions={"MLIR_REGEX_CLS"})  # pyright: ignore[reportArgumentType]  it takes names, as its command does
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
+            status = Matcher(options, FInput("<output>", text), Parser.from_opts(options)).run()
+    except Exception as error:
+        raise PredicateError(f"{file}: these checks cannot be run: {' '.join(str(error).split())}") from error
+    if status == 2:
+        raise PredicateError(f"{file}: there are no checks in it")
+    return Verdict(status == 0, "all checks match" if status == 0 else next(iter(said.getvalue().strip().splitlines()), "a check fails"))
+
+
+def _last_line(text: str) -> str:
+    return next(reversed(text.strip().splitlines()), "")
+
+
+@dataclass(frozen=True)
+class Script(_TextQuestion):
+    """A command that is given the path of what the pipeline makes, with the weights beside it, ends with status 0; or another, if negated.
+
+    One that runs longer than `timeout` seconds counts as having failed.
+    """
+
+    command: str
+    negated: bool = False
+    timeout: float = 60.0
+
+    @property
+    def description(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]  made of the command
+        """What holds."""
+        return f"`{self.command}` ends with {'another status than ' if self.negated else 'status '}0"
+
+    def accepts(self, outcome: Outcome) -> Verdict:
+        """Runs the command. Raises PredicateError when it cannot be run."""
+        with tempfile.TemporaryDirectory(prefix="flambeau-") as folder:
+            path = Path(folder) / "module.mlir"
+            path.write_text(print_module(outcome.module, locations=True))
+            save_weights(outcome.module, outcome.context.blobs, path.with_suffix(".safetensors"))
+            try:
+                words = shlex.split(self.command)
+                run = subprocess.run([*words, str(path)], capture_output=True, text=True, timeout=self.timeout, check=False)
+            except subprocess.TimeoutExpired:
+                return Verdict(self.negated, f"it ran longer than {self.timeout:g} s")
+            except (OSError, ValueError) as error:
+                reason = error.strerror if isinstance(error, OSError) else error
+                raise PredicateError(f"the script {self.command!r} cannot be run: {reason}") from error
+        return Verdict(run.returncode == 0, f"it ended with status {run.returncode}")
+
+
+@dataclass(frozen=True)
+class PredicateOptions:
+    """A predicate as said on a command line. Where it does not say which: a crash if the pipeline fails, else a wrong result."""
+
+    pipeline: str = ""
+    wrong_result: bool = False
+    tolerance: float | None = None
+    inputs: Path | None = None
+    seed: int = 0
+    crash: bool = False
+    error: str | None = None
+    filecheck: Path | None = None
+    script: str | None = None
+    negated: bool = False
+    timeout: float = 60.0
+
+
+def make_predicate(options: PredicateOptions, module: ModuleOp, context: FlambeauContext) -> Predicate:
+    """The predicate of a command line, for a module it is about.
+
+    Raises:
+        PredicateError: options that contradict each other, or files that are not what they should be.
+        PipelineError: the pipeline does not parse.
+    """
+    from flambeau.backends.delegate import register_passes
+
+    register_passes()
+    pipeline = Pipeline.parse(options.pipeline) if options.pipeline else Pipeline.of([])
+    return Predicate(pipeline, _question(options, pipeline, module, context))
+
+
+def _question(options: PredicateOptions, pipeline: Pipeline, module: ModuleOp, context: FlambeauContext) -> Question:
+    is_crash = options.crash or options.error is not None
+    is_wrong = options.wrong_result or options.inputs is not None or options.tolerance is not None
+    if is_crash + is_wrong + (options.filecheck is not None) + (options.script is not None) > 1:
+        raise PredicateError("give one predicate only: a wrong result, a crash, FileCheck or a script")
+    if options.negated and options.filecheck is None and options.script is None:
+        raise PredicateError("--not is for --filecheck and --script")
+    if options.filecheck is not None:
+        read_text(options.filecheck)
+        return FileCheck(options.filecheck, options.negated)
+    if options.script is not None:
+        return Script(options.script, options.negated, options.timeout)
+    if options.error is not None:
+        try:
+            re.compile(options.error)
+        except re.error as error:
+            raise PredicateError(f"--error {options.error!r} is no regular expression: {error}") from error
+    if not is_crash and not is_wrong and not pipeline.elements:
+        raise PredicateError("give a pipeline (-p), or a predicate that needs none: --script or --filecheck")
+    if not is_wrong and (is_crash or run_pipeline(pipeline, module, context).error is not None):
+        return Crash(options.error)
+    return WrongResult(options.tolerance, None if options.inputs is None else load_inputs(options.inputs), options.seed)
+
+
+def load_inputs(path: Path) -> Mapping[str, Array]:
+    """The arrays of an `.npz` file by name. Raises PredicateError, OSError."""
+    import zipfile
+
+    import numpy as np
+
+    try:
+        loaded = np.load(path, allow_pickle=False)
+        if not isinstance(loaded, np.lib.npyio.NpzFile):
+            raise ValueError("it holds one array")
+        with loaded:
+            return {name: cast("Array", loaded[name]) for name in loaded.files}
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise PredicateError(f"{path} is not an .npz file of arrays, as numpy.savez writes: {error}") from error
