@@ -7,17 +7,14 @@ import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
 
 from xdsl.ir import Operation, SSAValue
 
 import flambeau.backends
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.lazy import Array
+from flambeau.dialects.registration import Table, discover, hint
 from flambeau.passes.rewriting.constants import ModuleConstants
-
-GROUP = "flambeau.backends"
-"""The entry points under which other packages offer their backends: each names a `Backend`."""
 
 
 class BackendError(ValueError):
@@ -50,25 +47,47 @@ class Backend:
 
 
 @cache
+def _own_names() -> tuple[str, ...]:
+    """The built-in backends: the packages in this folder."""
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(flambeau.backends.__path__) if module.ispkg))
+
+
+def _own(name: str) -> Backend:
+    return importlib.import_module(f"flambeau.backends.{name}").BACKEND
+
+
+_BACKENDS: Table[Backend] = Table("backend", lambda name: ("Flambeau", _own(name)) if name in _own_names() else None)
+
+
+def register_backend(backend: Backend) -> None:
+    """Makes a backend known by its name and its identifier. Raises RegistrationError when there is another of that name."""
+    _BACKENDS.add(backend.name, backend)
+
+
 def backend_names() -> tuple[str, ...]:
-    """The backends that exist: the packages in this folder, and the entry points of other packages."""
-    listed = (module.name for module in pkgutil.iter_modules(flambeau.backends.__path__) if module.ispkg)
-    return tuple(sorted({*listed, *(point.name for point in entry_points(group=GROUP))}))
+    """The backends that exist: built in, or registered."""
+    return tuple(sorted((*_own_names(), *_BACKENDS.items())))
 
 
-@cache
 def find_backend(name: str) -> Backend:
     """The backend that users call `name`. Raises BackendError that lists those that exist."""
-    if name not in backend_names():
-        raise BackendError(f"there is no backend {name!r}; there are {', '.join(backend_names()) or 'none'}")
-    for point in entry_points(group=GROUP, name=name):
-        return point.load()
-    return importlib.import_module(f"flambeau.backends.{name}").BACKEND
+    if name in _own_names():
+        return _own(name)
+    found = _BACKENDS.find(name)
+    if found is None:
+        raise BackendError(f"there is no backend {name!r}{hint(name, list(backend_names()), listing=True)}")
+    return found
 
 
 def find_identifier(identifier: str) -> Backend | None:
     """The backend that programs call `identifier`; None when no installed one does."""
-    return next((found for found in map(find_backend, backend_names()) if found.identifier == identifier), None)
+    for _ in range(2):
+        for name in backend_names():
+            if (found := find_backend(name)).identifier == identifier:
+                return found
+        if not discover():
+            break
+    return None
 
 
 def run_payload(identifier: str, data: memoryview, inputs: Sequence[Array]) -> Sequence[Array]:

@@ -1,4 +1,4 @@
-"""The context of Flambeau's tools: every dialect of ours and of xDSL, each loaded when its name first occurs.
+"""The context of Flambeau's tools: every dialect of ours, of xDSL and of plug-ins, each loaded when its name first occurs.
 
 A folder under `dialects/` is a dialect: its package exports `DIALECT`. `aten`, `core` and `edge` hold thousands of
 operators, so their classes are found (or made, for operators without a row) by name.
@@ -15,10 +15,11 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
-from xdsl.ir import Dialect, Operation
+from xdsl.ir import Attribute, Dialect, Operation, TypeAttribute
 
 import flambeau.dialects
 from flambeau.dialects.ml_program.blobs import BlobStore
+from flambeau.dialects.registration import RegistrationError, Table, cached_over_rows, on_unload, origin, rows_changed
 from flambeau.dialects.row import ROWS, SchemaOp, table_op
 from flambeau.dialects.schema import Schema, parse_schema
 
@@ -36,16 +37,61 @@ def dialect_names() -> tuple[str, ...]:
     return tuple(sorted(module.name for module in pkgutil.iter_modules(flambeau.dialects.__path__) if module.ispkg))
 
 
-@cache
 def load_rows() -> dict[str, dict[str, type[SchemaOp]]]:
-    """Every row of every dialect: dialect -> operator name -> class."""
+    """Every row of every dialect, those of loaded plug-ins among them: dialect -> operator name -> class."""
+    _load_own_rows()
+    return ROWS
+
+
+@cache
+def _load_own_rows() -> None:
     for dialect in dialect_names():
         if dialect in _WITHOUT_ROWS:
             continue
         package = importlib.import_module(f"flambeau.dialects.{dialect}")
         for module in pkgutil.iter_modules(package.__path__):
             importlib.import_module(f"flambeau.dialects.{dialect}.{module.name}")
-    return ROWS
+
+
+def register_row(row: type[SchemaOp]) -> None:
+    """Makes a row of a plug-in known, and with it its dialect; `@row` does so. Raises RegistrationError for an operator that exists."""
+    dialect, _, name = row.name.partition(".")
+    rows = load_rows()
+    if (known := rows.get(dialect, {}).get(name)) is not None:
+        raise RegistrationError(f"{origin()} declares the row {row.name!r}, but {known.__module__} has one of that name")
+    if dialect not in dialect_names() and dialect in get_all_dialects():
+        raise RegistrationError(f"{origin()} declares the row {row.name!r}, but the dialect {dialect!r} is xDSL's; give it another name")
+
+    def forget() -> None:
+        del rows[dialect][name]
+        if not rows[dialect]:
+            del rows[dialect]
+        rows_changed()
+
+    rows.setdefault(dialect, {})[name] = row
+    rows_changed()
+    on_unload(forget)
+
+
+def _builtin_dialect(name: str) -> tuple[str, Dialect] | None:
+    if name in dialect_names():
+        return "Flambeau", _loader(name)()
+    return ("xDSL", get_all_dialects()[name]()) if name in get_all_dialects() else None
+
+
+_DIALECTS: Table[Dialect] = Table("dialect", _builtin_dialect)
+
+
+def register_dialect(dialect: Dialect) -> None:
+    """Makes a dialect known to every context, by its name. Raises RegistrationError when there is one of that name."""
+    _DIALECTS.add(dialect.name, dialect)
+
+
+def _find_added(name: str) -> Dialect | None:
+    """The dialect of a plug-in, in which rows may be all there is."""
+    if (found := _DIALECTS.items().get(name)) is None and name not in ROWS:
+        found = _DIALECTS.find(name)
+    return Dialect(name, [], []) if found is None and name in ROWS else found
 
 
 @cache
@@ -67,7 +113,7 @@ def find_schema(name: str) -> Schema | None:
     return None
 
 
-@cache
+@cached_over_rows
 def find_op(name: str) -> type[SchemaOp] | None:
     """The class of a schema operation by its full name (`aten.add.Tensor`, `edge.view_copy`, `fused.linear`); None when there is none."""
     dialect, _, short = name.partition(".")
@@ -108,15 +154,40 @@ class FlambeauContext(Context):
                 self.register_dialect(name, factory)
         for name in ours:
             self.register_dialect(name, _loader(name))
+        for name in {*_DIALECTS.items(), *ROWS}:
+            self._admit(name)
         for name in ("builtin", "func"):
             self.load_registered_dialect(name)
 
     def get_optional_op(self, name: str, *, dialect_stack: Sequence[str] = ()) -> type[Operation] | None:
         """As xDSL's, with the operators of schema dialects found by name."""
+        if "." in name:
+            self._admit(name.partition(".")[0])
         for candidate in (name, *(f"{dialect}.{name}" for dialect in reversed(dialect_stack))):
-            if candidate.partition(".")[0] in dialect_names() and (found := find_op(candidate)) is not None:
+            dialect = candidate.partition(".")[0]
+            if (dialect in ROWS or dialect in dialect_names()) and (found := find_op(candidate)) is not None:
                 return found
         return super().get_optional_op(name, dialect_stack=dialect_stack)
+
+    def get_optional_attr(self, name: str) -> type[Attribute] | None:
+        """As xDSL's, with the dialects of plug-ins."""
+        self._admit(name.partition(".")[0])
+        return super().get_optional_attr(name)
+
+    def get_optional_type(self, name: str) -> type[TypeAttribute] | None:
+        """As xDSL's, with the dialects of plug-ins."""
+        self._admit(name.partition(".")[0])
+        return super().get_optional_type(name)
+
+    def get_optional_dialect(self, name: str) -> Dialect | None:
+        """As xDSL's, with the dialects of plug-ins."""
+        self._admit(name)
+        return super().get_optional_dialect(name)
+
+    def _admit(self, name: str) -> None:
+        """Registers a dialect that a plug-in has brought since."""
+        if name not in self._registered_dialects and (found := _find_added(name)) is not None:
+            self.register_dialect(name, lambda: found)
 
     def clone(self) -> FlambeauContext:
         """A context with the same dialects and the same weights."""

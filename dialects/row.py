@@ -448,7 +448,10 @@ ROWS: dict[str, dict[str, type[SchemaOp]]] = {}
 
 
 def row(dialect: str, namespace: str, schema: str, *, core: bool = False, keep: bool = False) -> Callable[[type[RowT]], type[RowT]]:
-    """Declares the class below as an operator's row in `dialect`; its schema is upstream's, in `namespace`."""
+    """Declares the class below as an operator's row in `dialect`; its schema is upstream's, in `namespace`.
+
+    In a plug-in, a dialect of that name need not exist. Raises ValueError for a schema that does not parse, or an operator that exists.
+    """
     parsed = parse_schema(schema, namespace)
 
     def declare(cls: type[RowT]) -> type[RowT]:
@@ -459,6 +462,12 @@ def row(dialect: str, namespace: str, schema: str, *, core: bool = False, keep: 
         cls.definition = None
         cls.siblings = {"row": cls, dialect: cls}
         cls.traits = _WRITES if parsed.mutates or cls.random else _PURE
+        if not cls.__module__.startswith("flambeau."):
+            # What it may clash with has to be there first.
+            from flambeau.dialects.registry import register_row
+
+            register_row(cls)
+            return cls
         rows = ROWS.setdefault(dialect, {})
         if parsed.name in rows:
             raise ValueError(f"{dialect} has two rows for {parsed.name}")

@@ -1,4 +1,4 @@
-"""The passes and pipelines that exist: this folder's files, xDSL's passes, and the lists in `passes/__init__.py`."""
+"""The passes and pipelines that exist: this folder's files, xDSL's passes, the lists in `pipelines.py`, and those of plug-ins."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from xdsl.transforms import get_all_passes
 
 import flambeau.passes
 from flambeau.dialects.diagnostics import Diagnostic, Position
+from flambeau.dialects.registration import RegistrationError, Table, hint, origin
 from flambeau.passes.options import Option, OptionError, construct
 
 if TYPE_CHECKING:
@@ -21,12 +22,6 @@ if TYPE_CHECKING:
 
 _LIBRARY = ("options", "pipelines", "registry")
 """Files of this folder that are not passes."""
-
-
-_REGISTERED: dict[str, type[ModulePass]] = {}
-"""Passes of layers above this one, and of plug-ins."""
-_PIPELINES: dict[str, Pipeline] = {}
-"""Pipelines of layers above this one, and of plug-ins."""
 
 
 class PipelineError(ValueError):
@@ -59,14 +54,34 @@ def own_pass_names() -> tuple[str, ...]:
     return tuple(sorted(m.name.replace("_", "-") for m in modules if not m.ispkg and m.name not in _LIBRARY))
 
 
+def _builtin_pass(name: str) -> tuple[str, type[ModulePass]] | None:
+    if name in own_pass_names():
+        return "Flambeau", own_pass(name)
+    return ("xDSL", all_passes()[name]()) if name in all_passes() else None
+
+
+def _builtin_pipeline(name: str) -> tuple[str, Pipeline] | None:
+    from flambeau.passes.pipelines import PIPELINES
+
+    return ("Flambeau", PIPELINES[name]) if name in PIPELINES else None
+
+
+_PASSES: Table[type[ModulePass]] = Table("pass", _builtin_pass)
+"""Passes of layers above this one, and of plug-ins."""
+_PIPELINES: Table[Pipeline] = Table("pipeline", _builtin_pipeline)
+"""Pipelines of layers above this one, and of plug-ins."""
+
+
 def register_pass(kind: type[ModulePass]) -> None:
-    """Makes a pass of a layer above this one known by its name."""
-    _REGISTERED[kind.name] = kind
+    """Makes a pass of a layer above this one, or of a plug-in, known by its name. Raises RegistrationError for a name that is taken."""
+    if kind.name in pipelines():
+        raise RegistrationError(f"{origin()} declares the pass {kind.name!r}, but there is a pipeline of that name; give it another name")
+    _PASSES.add(kind.name, kind)
 
 
 def registered_passes() -> dict[str, type[ModulePass]]:
-    """The passes that layers above this one made known, by name."""
-    return dict(_REGISTERED)
+    """The passes that layers above this one, and plug-ins, made known, by name."""
+    return _PASSES.items()
 
 
 def own_pass(name: str) -> type[ModulePass]:
@@ -88,16 +103,28 @@ def _factory(name: str) -> Callable[[], type[ModulePass]]:
     return lambda: own_pass(name)
 
 
-def register_pipeline(name: str, pipeline: Pipeline) -> None:
-    """Makes a named pipeline known: a function from options to passes."""
-    _PIPELINES[name] = pipeline
+def register_pipeline(name: str, function: Pipeline) -> None:
+    """Makes a named pipeline known: a function from options to passes. Raises RegistrationError for a name that is taken."""
+    if name in all_passes() or name in _PASSES.items():
+        raise RegistrationError(f"{origin()} declares the pipeline {name!r}, but there is a pass of that name; give it another name")
+    _PIPELINES.add(name, function)
+
+
+def pipeline(name: str) -> Callable[[Pipeline], Pipeline]:
+    """Declares the function below as the pipeline `name`, as `register_pipeline` does."""
+
+    def declare(function: Pipeline) -> Pipeline:
+        register_pipeline(name, function)
+        return function
+
+    return declare
 
 
 def pipelines() -> dict[str, Pipeline]:
     """Every named pipeline."""
     from flambeau.passes.pipelines import PIPELINES
 
-    return PIPELINES | _PIPELINES
+    return PIPELINES | _PIPELINES.items()
 
 
 def find_passes(name: str, options: Sequence[Option] = ()) -> Sequence[ModulePass]:
@@ -118,15 +145,16 @@ def find_passes(name: str, options: Sequence[Option] = ()) -> Sequence[ModulePas
         raise PipelineError(str(error), error.offset) from error
     except (ValueError, TypeError) as error:
         raise PipelineError(f"{'pipeline' if kind is None else 'pass'} {name!r}: {error}") from error
-    raise PipelineError(f"there is no pass or pipeline {name!r}{did_you_mean(name, [*all_passes(), *_REGISTERED, *known])}")
+    raise PipelineError(f"there is no pass or pipeline {name!r}{hint(name, [*all_passes(), *_PASSES.items(), *known])}")
 
 
 def find_pass(name: str) -> type[ModulePass] | None:
-    """The class of a pass, imported now; None when there is none of that name. Those of plug-ins come first."""
-    if name in _REGISTERED:
-        return _REGISTERED[name]
-    factory = all_passes().get(name)
-    return None if factory is None else factory()
+    """The class of a pass, imported now; None when there is none of that name."""
+    if (found := _PASSES.items().get(name)) is not None:
+        return found
+    if (factory := all_passes().get(name)) is not None:
+        return factory()
+    return None if name in pipelines() else _PASSES.find(name)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
+from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.literals import OptionalTensorListOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import ReuseOp, StateOp, TensorOp, nbytes
 from flambeau.dialects.out_variants import out_variant
+from flambeau.dialects.registration import cached_over_rows
 from flambeau.dialects.registry import level_ops, load_rows
+from flambeau.passes.manager import OperationPass, count
+from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.storage.classes import MethodStorage, touched_slots
 from flambeau.passes.storage.reinterpretation import is_static
 from flambeau.passes.storage.rewrite import erase_instruction, erase_unused, make_reuse, methods_of, order_declarations
@@ -24,7 +24,7 @@ COPY = "aten::copy_"
 """The kernel that stores the next value of a state."""
 
 
-@cache
+@cached_over_rows
 def inplace_arguments() -> dict[str, tuple[int, ...]]:
     """By kernel: the positions of the inputs whose storage the out may take over, as the rows say."""
     kernels: dict[str, tuple[int, ...]] = {}
@@ -63,6 +63,8 @@ def _reuse(op: CallOp, storage: MethodStorage) -> bool:
         held = storage[source]
         dies = held.last == time and not (held.is_constant or held.is_state or held.is_output)
         if dies and held is not storage[out] and held.size == nbytes(source.type) and _writable(op, source, storage):
+            if not may_rewrite("reuse-storage", op):
+                return False
             storage.join(held, storage[out])
             storage.rename(out, make_reuse(out, source))
             return True
@@ -86,6 +88,8 @@ def _write_to_state(op: CallOp, storage: MethodStorage) -> bool:
         return False
     if when in uses and not (isinstance(writer, CallOp) and _writable(writer, state, storage)):
         return False
+    if not may_rewrite("reuse-storage", op):
+        return False
     held.writes.remove(time)
     storage.replace(value, state)
     value.replace_all_uses_with(state)
@@ -96,19 +100,20 @@ def _write_to_state(op: CallOp, storage: MethodStorage) -> bool:
 
 def reuse_storage(method: MethodOp) -> int:
     """Lets the calls of a method write over their operands; gives how many do."""
-    storage = MethodStorage(method)
+    with analysis("storage classes", method):
+        storage = MethodStorage(method)
     if not storage.is_straight:
         return 0
     calls = [op for op in storage.instructions if isinstance(op, CallOp)]
     # State first: its next value must have no other storage yet.
     left = [op for op in calls if not _write_to_state(op, storage)]
-    count = len(calls) - len(left) + sum(_reuse(op, storage) for op in left)
+    found = len(calls) - len(left) + sum(_reuse(op, storage) for op in left)
     order_declarations(method)
-    return count
+    return found
 
 
 @dataclass(frozen=True)
-class ReuseStoragePass(ModulePass):
+class ReuseStoragePass(OperationPass):
     """Gives the result of an elementwise call the storage of an operand of the same type that dies there: `exec.reuse`.
 
     Which operands a kernel may write over is what its row's `inplace` says. Constants and what the method returns are never written over;
@@ -120,7 +125,7 @@ class ReuseStoragePass(ModulePass):
 
     name = "reuse-storage"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites `op` in place."""
+    def apply_to(self, ctx: Context, op: Operation) -> None:
+        """Rewrites the methods in place."""
         for method in methods_of(op):
-            reuse_storage(method)
+            count("calls in place", reuse_storage(method))

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
+from flambeau.dialects.registration import RegistrationError, Table, hint
+
 
 @dataclass(frozen=True)
 class Target:
@@ -21,20 +23,43 @@ class UnknownTargetError(ValueError):
 
 
 @cache
-def target_names() -> tuple[str, ...]:
-    """The targets that exist: a list of operators in `targets/`, and `flambeau` itself."""
+def _own_names() -> tuple[str, ...]:
+    """The built-in targets: a list of operators in `targets/`, and `flambeau` itself."""
     listed = (path.name.removesuffix(".txt") for path in resources.files("flambeau.dialects.exec").joinpath("targets").iterdir())
     return tuple(sorted({"flambeau", *listed}))
 
 
 @cache
-def find_target(name: str) -> Target:
-    """The target with this name. Raises UnknownTargetError that lists those that exist."""
+def _own(name: str) -> Target:
     if name == "flambeau":
         from flambeau.runtime.manifest import kernel_names
 
         return Target(name, frozenset(kernel_names()))
-    if name not in target_names():
-        raise UnknownTargetError(f"there is no target {name!r}; there are {', '.join(target_names())}")
     lines = resources.files("flambeau.dialects.exec").joinpath("targets", f"{name}.txt").read_text().splitlines()
     return Target(name, frozenset(line for line in lines if line and not line.startswith("#")))
+
+
+_TARGETS: Table[Target] = Table("target", lambda name: ("Flambeau", _own(name)) if name in _own_names() else None)
+
+
+def register_target(target: Target) -> None:
+    """Makes a target known by its name. Raises RegistrationError for a name that is taken, or operators without a namespace."""
+    odd = sorted(operator for operator in target.operators if "::" not in operator)
+    if odd:
+        raise RegistrationError(f"target {target.name!r}: {odd[0]!r} is no kernel's name; they are like 'aten::add.out'")
+    _TARGETS.add(target.name, target)
+
+
+def target_names() -> tuple[str, ...]:
+    """The targets that exist: built in, or registered."""
+    return tuple(sorted((*_own_names(), *_TARGETS.items())))
+
+
+def find_target(name: str) -> Target:
+    """The target with this name. Raises UnknownTargetError that lists those that exist."""
+    if name in _own_names():
+        return _own(name)
+    found = _TARGETS.find(name)
+    if found is None:
+        raise UnknownTargetError(f"there is no target {name!r}{hint(name, list(target_names()), listing=True)}")
+    return found

@@ -10,6 +10,7 @@ from typing import Any, cast
 import torch
 from xdsl.ir import Operation, SSAValue
 
+from flambeau.dialects.registration import cached_over_rows
 from flambeau.dialects.registry import find_op, load_rows, schema_table
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.schema import Schema, SchemaArgument, SchemaType, parse_schema
@@ -24,7 +25,7 @@ class UnsupportedError(Exception):
     """A construct that cannot be expressed; the text is the reason."""
 
 
-@cache
+@cached_over_rows
 def operator_class(overload: Overload) -> type[SchemaOp] | None:
     """The class of an operator: `aten.*` for ATen, else the row of any dialect whose operators have this namespace."""
     namespace, base = qualified(overload)

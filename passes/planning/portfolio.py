@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 
-from flambeau.passes.planning.buffers import Buffer, Plan, aligned_buffers, lower_bound
+from flambeau.dialects.registration import Table, hint
+from flambeau.passes.planning.buffers import Buffer, Plan, PlanError, aligned_buffers, lower_bound
 from flambeau.passes.planning.climb import climb
 from flambeau.passes.planning.conflicts import conflict_lists, count_conflicts
 from flambeau.passes.planning.dense import greedy_dense, place_dense
@@ -12,7 +14,44 @@ from flambeau.passes.planning.fit import ORDERS, lowest_hole, place, tightest_ho
 from flambeau.passes.planning.greedy import greedy
 
 ALGORITHMS = ("best", "first-fit", "best-fit", "greedy", "naive")
-"""What `plan_buffers` understands: the smallest of all; one alone; ExecuTorch's; or no sharing at all."""
+"""What `plan_buffers` brings: the smallest of all; one alone; ExecuTorch's; or no sharing at all."""
+
+Planner = Callable[[Sequence[Buffer]], Sequence[int]]
+"""From buffers, whose sizes are multiples of the alignment and not 0, to the offset of each."""
+
+
+def _unused(_: Sequence[Buffer]) -> Sequence[int]:
+    return ()
+
+
+_PLANNERS: Table[Planner] = Table("planner", lambda name: ("Flambeau", _unused) if name in ALGORITHMS else None)
+
+
+def register_planner(name: str, planner: Planner) -> None:
+    """Makes an algorithm known to `plan-memory{algorithm=…}`; its plans are checked like all. Raises RegistrationError for a taken name."""
+    _PLANNERS.add(name, planner)
+
+
+def planner(name: str) -> Callable[[Planner], Planner]:
+    """Declares the function below as the planner `name`, as `register_planner` does."""
+
+    def declare(function: Planner) -> Planner:
+        register_planner(name, function)
+        return function
+
+    return declare
+
+
+def algorithm_names() -> tuple[str, ...]:
+    """The algorithms that exist: built in, or registered."""
+    return (*ALGORITHMS, *_PLANNERS.items())
+
+
+def check_algorithm(name: str) -> None:
+    """Raises ValueError that lists those that exist when there is no algorithm of a name."""
+    if name not in ALGORITHMS and _PLANNERS.find(name) is None:
+        raise ValueError(f"there is no planning algorithm {name!r}{hint(name, list(algorithm_names()), listing=True)}")
+
 
 MANY_CONFLICTS = 3_000_000
 """More pairs than this are not listed."""
@@ -57,14 +96,14 @@ def plan_buffers(buffers: Sequence[Buffer], *, alignment: int = 1, algorithm: st
     Args:
         buffers: lifetimes and sizes in bytes. A buffer of 0 bytes lies at 0 or anywhere else.
         alignment: of every offset, and of the arena's size, in bytes.
-        algorithm: one of `ALGORITHMS`; "best" is never larger than any other.
+        algorithm: one of `algorithm_names()`; "best" is never larger than any other built-in one.
         effort: bounds the search of "best"; equal arguments give equal plans, whatever the machine.
 
     Raises:
         ValueError: for an unknown algorithm, or buffers that are none.
+        PlanError: a registered planner gives something that is no plan. Whether tensors clash in it is for `check_plan` to say.
     """
-    if algorithm not in ALGORITHMS:
-        raise ValueError(f"there is no planning algorithm {algorithm!r}; there are {', '.join(ALGORITHMS)}")
+    check_algorithm(algorithm)
     aligned = aligned_buffers(buffers, alignment)
     occupied = [index for index, buffer in enumerate(aligned) if buffer.size]
     problem = _Problem([aligned[index] for index in occupied])
@@ -74,11 +113,27 @@ def plan_buffers(buffers: Sequence[Buffer], *, alignment: int = 1, algorithm: st
         "greedy": problem.greedy,
         "naive": problem.naive,
     }
-    found = problem.plan(simple[algorithm](), algorithm) if algorithm in simple else _best(problem, lower_bound(problem.buffers), effort)
+    if (registered := _PLANNERS.items().get(algorithm)) is not None:
+        found = problem.plan(_offsets(registered(problem.buffers), len(problem.buffers), algorithm), algorithm)
+    elif algorithm in simple:
+        found = problem.plan(simple[algorithm](), algorithm)
+    else:
+        found = _best(problem, lower_bound(problem.buffers), effort)
     offsets = [0] * len(aligned)
     for index, offset in zip(occupied, found.offsets, strict=True):
         offsets[index] = offset
     return Plan(tuple(offsets), found.size, found.algorithm)
+
+
+def _offsets(given: Sequence[int], count: int, algorithm: str) -> list[int]:
+    """What a registered planner gave, if it is as many numbers as there are buffers."""
+    try:
+        offsets = [operator.index(item) for item in given]
+    except TypeError as error:
+        raise PlanError(f"the planner {algorithm!r} gave no sequence of whole numbers: {error}") from error
+    if len(offsets) != count:
+        raise PlanError(f"the planner {algorithm!r} gave {len(offsets)} offsets for {count} buffers")
+    return offsets
 
 
 def _best(problem: _Problem, bound: int, effort: int) -> Plan:

@@ -7,16 +7,16 @@ from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.ir import OpResult, SSAValue
 
 from flambeau.dialects.lazy import Array
-from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalLoadConstantOp, GlobalOp
+from flambeau.dialects.ml_program import BlobAttr, BlobError, BlobStore, GlobalLoadConstantOp, GlobalOp
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.types import Tensor, tensor_type
 from flambeau.dialects.weights import logical_array, stored_array
 
 
 def blob_store(context: Context) -> BlobStore:
-    """The weights of a context. Raises TypeError for a context that is not Flambeau's."""
+    """The weights of a context. Raises BlobError for a context that is not Flambeau's."""
     if not isinstance(context, FlambeauContext):
-        raise TypeError("this pass reads weights, which only a FlambeauContext holds")
+        raise BlobError("weights stand beside the text of a module, where only a FlambeauContext finds them: use flambeau-opt")
     return context.blobs
 
 
@@ -24,7 +24,7 @@ class ModuleConstants:
     """The constant globals of one module."""
 
     def __init__(self, context: Context, module: ModuleOp):
-        self._blobs = blob_store(context)
+        self._context = context
         self._module = module
         self._globals = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, GlobalOp)}
 
@@ -43,7 +43,7 @@ class ModuleConstants:
         source = self.global_of(value)
         if source is None or not isinstance(source.value, BlobAttr):
             return None
-        return logical_array(self._blobs.get(source.value), tensor_type(value))
+        return logical_array(blob_store(self._context).get(source.value), tensor_type(value))
 
     def name(self, value: SSAValue) -> str:
         """The name of the global that `value` loads; `constant` for other values."""
@@ -55,7 +55,7 @@ class ModuleConstants:
         stored = stored_array(array, kind)
         unique, attempt = name, 0
         while True:
-            blob = self._blobs.add(unique, stored.data)
+            blob = blob_store(self._context).add(unique, stored.data)
             known = self._globals.get(unique)
             if known is None:
                 new = GlobalOp(unique, kind, blob)
