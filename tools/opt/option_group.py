@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,5 +42,9 @@ class OptionGroup:
         """What watches the pipeline over one chunk. Modules that only some options need are imported here."""
         return ()
 
+    def phase(self, name: str, arguments: argparse.Namespace) -> AbstractContextManager[None]:
+        """Is entered around each phase of the tool's work on a chunk: `parse`, `verify`, `passes`, `print`."""
+        return nullcontext()
+
     def finish(self, arguments: argparse.Namespace) -> None:
-        """Called once after the last chunk: writes reports."""
+        """Called once after the last chunk, or after what ended the work before: writes reports."""

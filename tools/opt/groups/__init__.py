@@ -1,5 +1,16 @@
-"""The groups of options, in the order of `--help`."""
+"""The groups of options, in the order of `--help`.
 
+Their instrumentations run in this order too, so those that measure time come last: nobody's work is then taken for that of the passes.
+"""
+
+from flambeau.tools.opt.groups.actions import ActionsGroup, DebugCounterGroup
+from flambeau.tools.opt.groups.statistics import StatisticsGroup
+from flambeau.tools.opt.groups.timing import TimingGroup
 from flambeau.tools.opt.option_group import OptionGroup
 
-GROUPS: tuple[OptionGroup, ...] = ()
+GROUPS: tuple[OptionGroup, ...] = (
+    DebugCounterGroup(),
+    StatisticsGroup(),
+    ActionsGroup(),
+    TimingGroup(),
+)

@@ -1,0 +1,143 @@
+"""What passes did: their counters, the rewrites they applied, and how the operations changed in number."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
+from flambeau.passes.rewriting.actions import Action
+
+JSON_VERSION = 1
+"""The version of the form that `PassStatistics.to_json` gives."""
+
+
+@dataclass(eq=False)
+class PassRecord:
+    """What one pass of a pipeline did, over all operations that it ran on."""
+
+    pass_: ModulePass
+    path: tuple[str, ...]
+    """The anchors of the pipelines around it."""
+    runs: int = 0
+    failures: int = 0
+    counters: Counter[str] = field(default_factory=Counter[str])
+    attempts: Counter[str] = field(default_factory=Counter[str])
+    """How often each pattern was tried, by name."""
+    applied: Counter[str] = field(default_factory=Counter[str])
+    """How often each pattern rewrote something; and the rewrites of the pass's own sweep, under its name."""
+    before: Counter[str] = field(default_factory=Counter[str])
+    """The operations inside of what it ran on, by name."""
+    after: Counter[str] = field(default_factory=Counter[str])
+
+    def changes(self) -> dict[str, int]:
+        """How many more (or fewer) operations of each name there are, largest change first."""
+        differences = {name: self.after[name] - self.before[name] for name in self.before | self.after}
+        return {name: n for name, n in sorted(differences.items(), key=lambda item: (-abs(item[1]), item[0])) if n}
+
+
+class PassStatistics(Instrumentation):
+    """Gathers a record for each pass, in the order in which they first ran."""
+
+    def __init__(self) -> None:
+        # By the pass's own identity: the same pass may stand in a pipeline twice.
+        self._records: dict[tuple[tuple[int, ...], int], PassRecord] = {}
+        self._current: PassRecord | None = None
+
+    @property
+    def records(self) -> tuple[PassRecord, ...]:
+        """What each pass did."""
+        return tuple(self._records.values())
+
+    def before_pass(self, step: PassStep) -> None:
+        """Counts operations."""
+        record = self._records.setdefault((step.position, id(step.pass_)), PassRecord(step.pass_, step.path))
+        record.before.update(_operations(step.op))
+        self._current = record
+
+    def after_pass(self, step: PassStep) -> None:
+        """Counts operations again."""
+        self._finish(step)
+
+    def after_pass_failed(self, step: PassStep, error: Exception) -> None:
+        """As after a success: what a pass did before it failed counts."""
+        self._finish(step).failures += 1
+
+    def after_action(self, action: Action, changed: bool) -> None:
+        """Counts the attempt."""
+        if self._current is None or action.kind == "analysis":
+            return
+        if action.kind == "pattern":
+            self._current.attempts[action.name] += 1
+        if changed:
+            self._current.applied[action.name] += 1
+
+    def _finish(self, step: PassStep) -> PassRecord:
+        record = self._records[step.position, id(step.pass_)]
+        record.runs += 1
+        record.counters.update(step.counters)
+        record.after.update(_operations(step.op))
+        self._current = None
+        return record
+
+    def to_json(self) -> dict[str, Any]:
+        """The records for programs."""
+        return {
+            "version": JSON_VERSION,
+            "passes": [
+                {
+                    "pass": record.pass_.name,
+                    "path": list(record.path),
+                    "runs": record.runs,
+                    "failures": record.failures,
+                    "counters": dict(record.counters),
+                    "rewrites": {
+                        name: {"applied": record.applied[name]} | ({"attempts": record.attempts[name]} if name in record.attempts else {})
+                        for name in record.applied | record.attempts
+                    },
+                    "operations": {
+                        "before": record.before.total(),
+                        "after": record.after.total(),
+                        "changes": record.changes(),
+                    },
+                }
+                for record in self.records
+            ],
+        }
+
+    def report(self) -> str:
+        """The records as text, a paragraph for each pass."""
+        lines: list[str] = []
+        for record in self.records:
+            place = "" if len(record.path) == 1 else f" on {record.path[-1]}"
+            runs = [f"{record.runs} runs"] if record.runs != 1 else []
+            failed = [f"{record.failures} failed" if record.runs != 1 else "failed"] if record.failures else []
+            lines.append(f"{record.pass_.name}{place}{', '.join(['', *runs, *failed])}")
+            lines.append(f"  operations: {_change_of(record)}")
+            tried = sorted(record.attempts | record.applied, key=lambda name: (-record.applied[name], name))
+            if tried:
+                lines.append(f"  rewrites: {', '.join(_rewrites_of(record, name) for name in tried)}")
+            if record.counters:
+                lines.append(f"  counters: {', '.join(f'{name} {count:,}' for name, count in sorted(record.counters.items()))}")
+        return "".join(f"{line}\n" for line in lines)
+
+
+def _operations(op: Operation) -> Counter[str]:
+    return Counter(inner.name for inner in op.walk() if inner is not op)
+
+
+def _change_of(record: PassRecord) -> str:
+    before, after = record.before.total(), record.after.total()
+    changes = ", ".join(f"{number:+,} {name}" for name, number in record.changes().items())
+    if not changes:
+        return f"{before:,}, as before"
+    return f"{before:,} -> {after:,} ({changes})"
+
+
+def _rewrites_of(record: PassRecord, name: str) -> str:
+    of = f" of {record.attempts[name]:,}" if name in record.attempts else ""
+    return f"{name} {record.applied[name]:,}{of}"
