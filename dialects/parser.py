@@ -1,45 +1,264 @@
-"""The parser of modules: xDSL's, noting where each operation begins."""
+"""The parser of modules: xDSL's, noting where each operation begins, and reading from memory what it has read before."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import UNKNOWN_LOC
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
+from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
 from xdsl.parser import Parser
 from xdsl.parser.generic_parser import ParserState
+from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Input
-from xdsl.utils.mlir_lexer import MLIRLexer
+from xdsl.utils.mlir_lexer import MLIRTokenKind
 
+from flambeau.dialects.lexer import SPACE, SUFFIX, VALUE_USE, LexedToken, Lexer
 from flambeau.dialects.source import Source
 
+_RESULT = rf"%({SUFFIX})(?::([0-9]++))?"
+_EACH_RESULT = re.compile(_RESULT)
+_RESULTS = re.compile(rf"{_RESULT}(?P<more>(?:\s*+,\s*+%{SUFFIX}(?::[0-9]++)?)*+)\s*+=\s*+", re.ASCII)
+_TYPE = re.compile(r'(?:tensor|memref|vector)<(?:[^<>"\n]|<[^<>"\n]*+>)*+>')
+_LOCATION = " loc("
+_LOCATION_FOLLOWS = (MLIRTokenKind.BARE_IDENT, "loc")
 
-class _Lexer(MLIRLexer):
-    """xDSL's lexer, whose expression for string literals takes exponential time when the closing quote is missing."""
 
-    _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
+@dataclass(slots=True)
+class _Sentence:
+    """A line that may be one operation."""
+
+    results: list[tuple[str, int]]
+    """The names of the results, and how many each stands for."""
+    words: str
+    """The operation's text, with a newline, which cannot occur in it, for each value."""
+    values: list[str]
+    """The values, in the order of the text."""
+    end: int
+    """Where the text ends in the source: at the end of the line, or before the location."""
+    located: bool
+    """Whether a location seems to follow."""
+
+
+@dataclass(slots=True)
+class _Memory:
+    """How a line was read: an operation as a function of the values in the text."""
+
+    kind: type[Operation]
+    places: list[int]
+    """For each operand, its place among the values."""
+    operand_types: list[Attribute]
+    result_types: tuple[Attribute, ...]
+    properties: dict[str, Attribute]
+    attributes: dict[str, Attribute]
+    followers: set[tuple[MLIRTokenKind, str]] = field(default_factory=set[tuple[MLIRTokenKind, str]])
+    """The tokens at whose sight the parser found that the operation had ended."""
 
 
 class ModuleParser(Parser):
-    """xDSL's parser, noting where each operation begins.
+    """xDSL's parser, with the same results and the same errors, for long texts.
+
+    How an operation without regions is read depends on its words, on the types of its operands, and on the token behind it. So where a
+    line differs from an earlier one only in the names of values, the operation is made as the earlier one was. Whatever does not fit,
+    errors above all, is left to xDSL. Types and locations are remembered by their text.
 
     With `locate`, an operation without a location of its own gets its place in the text as its location, which rewrites hand on.
     """
 
     def __init__(self, context: Context, source: Source, *, locate: bool = False):
         super().__init__(context, "", source.file)
-        self._parser_state = ParserState(_Lexer(Input(source.text, source.file)))
+        self._parser_state = ParserState(Lexer(Input(source.text, source.file)))
         self.source = source
-        self._locate = locate
         self.offsets: dict[Operation, int] = {}
+        self._text = source.text
+        self._locate = locate
+        self._memories: dict[tuple[str, ...], dict[str, _Memory]] = {}
+        self._types: dict[str, TypeAttribute] = {}
+        self._locations: dict[str, LocationAttr] = {}
+        self._last_location = -1
+        """Where the location that was read last begins."""
+
+    @property
+    def pos(self) -> int:
+        """Where the next token begins."""
+        return self._token.start
+
+    @property
+    def _token(self) -> LexedToken:
+        return cast(LexedToken, self._parser_state.current_token)
+
+    def _at_space_after(self, end: int) -> bool:
+        """Whether there is nothing but white space and comments between `end` and the next token."""
+        space = SPACE.match(self._text, end)
+        return space is not None and space.end() == self._token.start
+
+    # Operations
 
     def parse_operation(self) -> Operation:
         """Parses one operation and notes its position."""
-        start = self.pos
-        op = super().parse_operation()
+        start = self._token.start
+        sentence = self._sentence(start)
+        op = None if sentence is None else self._recall(sentence)
+        if op is None:
+            known = len(self.ssa_values)
+            op = super().parse_operation()
+            if sentence is not None and not op.regions and not op.successors and len(self.ssa_values) == known + len(sentence.results):
+                self._remember(sentence, start, op)
         self.offsets[op] = start
         # What is written as loc(unknown) is another object.
         if self._locate and op.location is UNKNOWN_LOC:
             op.location = self.source.location(start)
         return op
+
+    def _sentence(self, start: int) -> _Sentence | None:
+        end = self._text.find("\n", start)
+        line = self._text[start : end if end >= 0 else None]
+        results: list[tuple[str, int]] = []
+        begin = 0
+        if line.startswith("%"):
+            header = _RESULTS.match(line)
+            if header is None:
+                return None
+            begin = header.end()
+            results.append((header[1], int(header[2] or 1)))
+            if header["more"]:
+                results += [(name, int(size or 1)) for name, size in _EACH_RESULT.findall(header["more"])]
+        location = line.rfind(_LOCATION)
+        end = location if location >= 0 else len(line)
+        pieces = VALUE_USE.split(line[begin:end])
+        return _Sentence(results, "\n".join(pieces[::2]), pieces[1::2], start + end, location >= 0)
+
+    def _values(self, names: list[str]) -> list[SSAValue] | None:
+        """The values of these names; None when one of them is not defined yet."""
+        values: list[SSAValue] = []
+        for name in names:
+            known = self.ssa_values.get(name[1:])
+            index = 0
+            if known is None and "#" in name:
+                name, _, number = name.partition("#")
+                index = int(number)
+                known = self.ssa_values.get(name[1:])
+            if known is None or index >= len(known):
+                return None
+            values.append(known[index])
+        return values
+
+    def _recall(self, sentence: _Sentence) -> Operation | None:
+        """The operation of a line that was read before; None when it has to be read."""
+        memory = self._memories.get(tuple(self._parser_state.dialect_stack), {}).get(sentence.words)
+        if memory is None or (values := self._values(sentence.values)) is None:
+            return None
+        results = sentence.results
+        if results and (
+            sum(size for _, size in results) != len(memory.result_types) or any(name in self.ssa_values for name, _ in results)
+        ):
+            return None
+        operands = [values[place] for place in memory.places]
+        for operand, kind in zip(operands, memory.operand_types, strict=True):
+            if operand.type is not kind and operand.type != kind:
+                return None
+        if not self._skip_to(sentence.end, memory.followers):
+            return None
+        op = memory.kind.create(
+            operands=operands, result_types=memory.result_types, properties=memory.properties, attributes=memory.attributes
+        )
+        if sentence.located and (location := self.parse_optional_location()) is not None:
+            op.location = location
+        first = 0
+        for name, size in results:
+            self._define(name, op.results[first : first + size])
+            first += size
+        return op
+
+    def _skip_to(self, position: int, followers: set[tuple[MLIRTokenKind, str]]) -> bool:
+        """Goes on behind `position` if one of these tokens is there."""
+        lexer = self.lexer
+        before = lexer.pos
+        lexer.pos = position
+        try:
+            token = lexer.lex()
+        except ParseError:
+            lexer.pos = before
+            return False
+        if _follower(token) not in followers:
+            lexer.pos = before
+            return False
+        self._parser_state.current_token = token
+        return True
+
+    def _define(self, name: str, values: Sequence[SSAValue]) -> None:
+        if name in self.forward_ssa_references:
+            self._register_ssa_definition(name, values, self._token.span)
+            return
+        self.ssa_values[name] = tuple(values)
+        if not name[0].isdigit():
+            for value in values:
+                value.name_hint = name
+
+    def _remember(self, sentence: _Sentence, start: int, op: Operation) -> None:
+        """Keeps how a line was read, if all of it was this operation and its operands are the values in it."""
+        if sentence.located:
+            if self._last_location != sentence.end + 1:
+                return
+            follower = _LOCATION_FOLLOWS
+        else:
+            if self._last_location >= start or not self._at_space_after(sentence.end):
+                return
+            follower = _follower(self._token)
+        values = self._values(sentence.values)
+        operands = list(op.operands)
+        # With a value that occurs twice there is no telling which place is which.
+        if values is None or len(values) != len(operands) or len(set(values)) != len(values) or set(values) != set(operands):
+            return
+        memories = self._memories.setdefault(tuple(self._parser_state.dialect_stack), {})
+        memory = memories.get(sentence.words)
+        types = [operand.type for operand in operands]
+        if memory is None or memory.operand_types != types:
+            places = [values.index(operand) for operand in operands]
+            memory = _Memory(type(op), places, types, tuple(op.result_types), dict(op.properties), dict(op.attributes))
+            memories[sentence.words] = memory
+        memory.followers.add(follower)
+
+    # What stands in many operations
+
+    def parse_optional_location(self) -> LocationAttr | None:
+        """As xDSL's; where it ends the line, by its text."""
+        if self._token.text != "loc":
+            return None
+        start = self._token.start
+        end = self._text.find("\n", start)
+        if end < 0:
+            end = len(self._text)
+        text = self._text[start:end]
+        found = self._locations.get(text)
+        if found is not None:
+            self._resume_from(end)
+        else:
+            found = super().parse_optional_location()
+            if found is not None and self._at_space_after(end):
+                self._locations[text] = found
+        self._last_location = start
+        return found
+
+    def _parse_optional_builtin_type(self) -> TypeAttribute | None:
+        token = self._token
+        if token.kind is not MLIRTokenKind.BARE_IDENT or (match := _TYPE.match(self._text, token.start)) is None:
+            return super()._parse_optional_builtin_type()
+        text = match[0]
+        found = self._types.get(text)
+        if found is not None:
+            self._resume_from(match.end())
+            return found
+        found = super()._parse_optional_builtin_type()
+        if found is not None and self._at_space_after(match.end()):
+            self._types[text] = found
+        return found
+
+
+def _follower(token: Any) -> tuple[MLIRTokenKind, str]:
+    """A token as the parser sees it that finds it behind an operation: names of values are all alike."""
+    kind = token.kind
+    return kind, "" if kind is MLIRTokenKind.PERCENT_IDENT else token.text

@@ -1,0 +1,77 @@
+"""The lexer of modules: xDSL's tokens, found by one regular expression."""
+
+from __future__ import annotations
+
+import re
+
+from xdsl.utils.lexer import Input, Span, Token
+from xdsl.utils.mlir_lexer import KIND_BY_PUNCTUATION_SPELLING, MLIRLexer, MLIRToken, MLIRTokenKind, StringLiteral
+
+SPACE = re.compile(r"(?:\s++|//[^\n]*+)*+", re.ASCII)
+"""White space and comments."""
+
+SUFFIX = r"(?:[0-9]++|[a-zA-Z$._-][a-zA-Z0-9$._-]*+)"
+_BARE = r"[a-zA-Z_][a-zA-Z0-9_$.]*+"
+_STRING = r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"'
+VALUE_USE = re.compile(rf"(%{SUFFIX}(?:#[0-9]++)?)")
+"""A use of a value, with its index in a tuple of results."""
+
+_TOKEN = re.compile(
+    SPACE.pattern
+    + rf"""(?:(?P<PERCENT_IDENT>%{SUFFIX})|(?P<BARE_IDENT>{_BARE})|(?P<STRING_LIT>"[^"\\\n\v\f]*+")"""
+    + r"|(?P<FLOAT_LIT>[0-9]++\.[0-9]*+(?:[eE][+-]?[0-9]++)?)|(?P<INTEGER_LIT>0x[0-9a-fA-F]++|[0-9]++)"
+    + rf"""|(?P<AT_IDENT>@(?:{_BARE}|"[^"\\\n\v\f]*+"))|(?P<CARET_IDENT>\^{SUFFIX})|(?P<EXCLAMATION_IDENT>!{SUFFIX})"""
+    + rf"|(?P<HASH_IDENT>\#(?!-\}})(?:{SUFFIX}))|(?P<EOF>\Z)"
+    + r"|(?P<PUNCTUATION>->|\.\.\.|\{(?!-\#)|[:,()}\[\]<>=+/*?|-]))",
+    re.ASCII,
+)
+_KINDS = {name: kind for name, kind in MLIRTokenKind.__members__.items() if name in _TOKEN.groupindex}
+
+
+class LexedToken(Token[MLIRTokenKind, str]):
+    """A token that makes its span only when it is asked for it."""
+
+    __slots__ = ("_input", "_text", "end", "kind", "start")
+
+    def __init__(self, kind: MLIRTokenKind, start: int, end: int, text: str, source: Input[str]):
+        self.kind = kind
+        self.start = start
+        self.end = end
+        self._text = text
+        self._input = source
+
+    @property
+    def span(self) -> Span[str]:  # pyright: ignore[reportIncompatibleVariableOverride]  a field of xDSL's token
+        """Where the token stands in the input."""
+        make = StringLiteral if self.kind in (MLIRTokenKind.STRING_LIT, MLIRTokenKind.BYTES_LIT) else Span[str]
+        return make(self.start, self.end, self._input)
+
+    @property
+    def text(self) -> str:
+        """The token as it is written."""
+        return self._text
+
+
+class Lexer(MLIRLexer):
+    """xDSL's lexer for what is rare or wrong, one regular expression for the rest."""
+
+    # xDSL's expression takes exponential time when the closing quote is missing.
+    _unescaped_characters_regex = re.compile(_STRING)
+
+    def lex(self) -> LexedToken:
+        """The next token. Raises ParseError."""
+        match = _TOKEN.match(self.input.content, self.pos)
+        if match is None or (group := match.lastgroup) is None:
+            return self._lexed(super().lex())
+        start, self.pos = match.span(group)
+        if group == "PUNCTUATION":
+            text = match[group]
+            return LexedToken(KIND_BY_PUNCTUATION_SPELLING[text], start, self.pos, text, self.input)
+        if group == "EOF":
+            # xDSL's lexer steps over the end.
+            self.pos += 1
+        return LexedToken(_KINDS[group], start, self.pos, self.input.content[start : self.pos], self.input)
+
+    def _lexed(self, token: MLIRToken) -> LexedToken:
+        span = token.span
+        return LexedToken(token.kind, span.start, span.end, span.text, self.input)
