@@ -15,11 +15,14 @@ from xdsl.passes import ModulePass
 from flambeau.backends.grouping import contracted_order, group, used_outside
 from flambeau.backends.interface import Backend, BackendError, backend_names, find_backend, find_identifier
 from flambeau.dialects.delegate.ops import CallOp, PartitionOp, PayloadOp, ReturnOp
+from flambeau.dialects.diagnostics import OperationError, is_listening, remark
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.row import SchemaOp
+from flambeau.passes.manager import count
 from flambeau.passes.pipelines import PipelineOptions
 from flambeau.passes.registry import register_pass, register_pipeline
 from flambeau.passes.remove_dead_code import RemoveDeadCodePass
+from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.rewriting.constants import ModuleConstants, blob_store
 
 
@@ -61,8 +64,21 @@ def survey(module: ModuleOp, name: str) -> Survey:
         taken += len(inside)
         for op in function.body.block.ops:
             if isinstance(op, SchemaOp) and op not in inside:
-                refused[op.name, why_refused(op, backend) or f"fewer than {backend.least} neighbours are worth no delegate"] += 1
+                refused[op.name, _why_left(op, backend)] += 1
     return Survey(name, taken, partitions, dict(refused))
+
+
+def _why_left(op: Operation, backend: Backend) -> str:
+    """Why an operation is in no group."""
+    return why_refused(op, backend) or f"fewer than {backend.least} neighbours are worth no delegate"
+
+
+def _explain(function: FuncOp, backend: Backend, groups: list[list[Operation]]) -> None:
+    """Says of each operator that stays why it does."""
+    inside = {op for items in groups for op in items}
+    for op in function.body.block.ops:
+        if isinstance(op, SchemaOp) and op not in inside:
+            remark(op, f"backend {backend.name!r} leaves it: {_why_left(op, backend)}")
 
 
 def _functions(module: ModuleOp) -> list[FuncOp]:
@@ -85,7 +101,11 @@ class _Outliner:
 
     def outline(self) -> None:
         block = self.function.body.block
-        groups = _groups(self.function, self.backend)
+        with analysis("partitions", self.function):
+            groups = _groups(self.function, self.backend)
+        if is_listening():
+            _explain(self.function, self.backend, groups)
+        groups = [items for items in groups if may_rewrite(PartitionPass.name, items[0])]
         if not groups:
             return
         order = contracted_order(block, groups)
@@ -99,6 +119,8 @@ class _Outliner:
             call = self._cut(groups[item])
             if call is not None:
                 block.insert_op_before(call, terminator)
+        count("partitions cut", len(groups))
+        count("operators handed over", sum(len(items) for items in groups))
         for op in reversed([op for items in groups for op in items]):
             op.detach()
             op.erase(safe_erase=False)
@@ -172,7 +194,7 @@ class PartitionPass(ModulePass):
 class LowerPartitionsPass(ModulePass):
     """Replaces each `delegate.partition` by the `delegate.payload` that its backend compiles it to.
 
-    Needs: partitions of installed backends. Leaves none; their calls name the payloads. Raises BackendError.
+    Needs: partitions of installed backends. Leaves none; their calls name the payloads. Raises OperationError for another.
     """
 
     name = "lower-partitions"
@@ -184,11 +206,17 @@ class LowerPartitionsPass(ModulePass):
             name, identifier = partition.sym_name.data, partition.backend.data
             backend = find_identifier(identifier)
             if backend is None:
-                raise BackendError(f"no installed backend compiles partition @{name} for {identifier!r}")
-            blob = blob_store(ctx).add(f"payload.{name}", backend.lower(partition, constants))
+                raise OperationError(partition, f"no installed backend compiles partition @{name} for {identifier!r}")
+            if not may_rewrite(self.name, partition):
+                continue
+            try:
+                blob = blob_store(ctx).add(f"payload.{name}", backend.lower(partition, constants))
+            except BackendError as error:
+                raise OperationError(partition, str(error)) from error
             payload = PayloadOp(name, identifier, blob, partition.function_type, partition.specs)
             payload.location = partition.location
             op.body.block.insert_op_before(payload, partition)
+            count("partitions compiled")
             partition.detach()
             partition.erase()
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
 from flambeau.dialects.row import SchemaOp
-from flambeau.passes.rewriting.conversion import convert
+from flambeau.passes.manager import OperationPass
+from flambeau.passes.rewriting.conversion import apply_partial_conversion
+from flambeau.passes.rewriting.legality import ConversionTarget
 from flambeau.passes.rewriting.pattern import Pattern, rename_values
 
 
@@ -34,18 +34,16 @@ class ToLevelPattern(Pattern):
         rewriter.replace(op, new)
 
 
-def _why_illegal(op: Operation) -> str | None:
-    if not isinstance(op, SchemaOp) or op.level() != "aten":
-        return None
-    if not type(op).has("infer"):
+def _why_illegal(op: Operation) -> str:
+    if isinstance(op, SchemaOp) and not op.has("infer"):
         return "Flambeau knows this operator's schema but not its meaning; add a row for it in dialects/aten"
-    if type(op).has("decompose"):
+    if isinstance(op, SchemaOp) and op.has("decompose"):
         return "it is not in Core ATen; run decompose-aten first"
     return "it is not in Core ATen and has no decomposition"
 
 
 @dataclass(frozen=True)
-class ConvertAtenToCorePass(ModulePass):
+class ConvertAtenToCorePass(OperationPass):
     """Renames `aten` operators to their `core` siblings.
 
     Needs: `decompose-aten`. Leaves: no `aten` operator. Raises ConversionError that lists every operator that is not core.
@@ -53,6 +51,7 @@ class ConvertAtenToCorePass(ModulePass):
 
     name = "convert-aten-to-core"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites `op` in place."""
-        convert(op, "Core ATen", [ToLevelPattern("aten", "core")], _why_illegal)
+    def apply_to(self, ctx: Context, op: Operation) -> None:
+        """Rewrites what is inside `op` in place."""
+        target = ConversionTarget("Core ATen").legal("core").dynamic(_why_illegal, "aten")
+        apply_partial_conversion(op, target, [ToLevelPattern("aten", "core")])

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
@@ -19,7 +17,9 @@ from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.schema import Value
 from flambeau.dialects.syntax import normalized_attribute
 from flambeau.dialects.types import ElementType, dtype_of, element_of
-from flambeau.passes.rewriting.conversion import convert
+from flambeau.passes.manager import OperationPass
+from flambeau.passes.rewriting.conversion import apply_partial_conversion
+from flambeau.passes.rewriting.legality import ConversionTarget
 from flambeau.passes.rewriting.pattern import Pattern, rename_values
 
 
@@ -68,14 +68,8 @@ def _write_scalars(op: SchemaOp, properties: dict[str, Attribute], element: Elem
             properties[argument.name] = attribute
 
 
-def _why_illegal(op: Operation) -> str | None:
-    if not isinstance(op, SchemaOp) or op.level() not in ("aten", "core"):
-        return None
-    return "it does not belong to the edge level; run aten-to-core first"
-
-
 @dataclass(frozen=True)
-class ConvertCoreToEdgePass(ModulePass):
+class ConvertCoreToEdgePass(OperationPass):
     """Replaces `core` operators by `edge` ones.
 
     Type promotion becomes `edge._to_copy` of the operands, numbers are written in the type that is computed in, and views become copies
@@ -86,6 +80,8 @@ class ConvertCoreToEdgePass(ModulePass):
 
     name = "convert-core-to-edge"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites `op` in place."""
-        convert(op, "the edge level", [ToEdgePattern()], _why_illegal)
+    def apply_to(self, ctx: Context, op: Operation) -> None:
+        """Rewrites what is inside `op` in place."""
+        target = ConversionTarget("the edge level").legal("edge")
+        target.illegal("aten", "core", because="it does not belong to the edge level; run aten-to-core first")
+        apply_partial_conversion(op, target, [ToEdgePattern()])

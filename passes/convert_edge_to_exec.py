@@ -38,8 +38,9 @@ from flambeau.dialects.out_variants import out_variant
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.schema import Schema, SchemaArgument
 from flambeau.dialects.types import dtype_of
-from flambeau.passes.rewriting.conversion import ConversionError, IllegalOperation
-from flambeau.passes.rewriting.locations import describe_location
+from flambeau.passes.manager import count
+from flambeau.passes.rewriting.actions import may_rewrite, was_restricted
+from flambeau.passes.rewriting.report import ConversionError, IllegalOperation, LegalizationReport
 
 
 @dataclass
@@ -108,7 +109,7 @@ class _Method:
         elif schema.qualified_name not in find_target(self.target).operators:
             reason = f"the target {self.target!r} has no kernel {schema.qualified_name}"
         if schema is None or reason is not None:
-            self.illegal.append(IllegalOperation(op.name, describe_location(op.location), reason or ""))
+            self.illegal.append(IllegalOperation(op, reason or ""))
             for result in op.results:
                 self.values[result] = self.slot(TensorOp(result.type))
             return
@@ -134,7 +135,7 @@ class _Method:
         """Adds the call of a delegate."""
         if not isinstance(SymbolTable.lookup_symbol(op, op.callee), PayloadOp):
             reason = f"@{op.callee.string_value()} is not compiled yet; run lower-partitions first"
-            self.illegal.append(IllegalOperation(op.name, describe_location(op.location), reason))
+            self.illegal.append(IllegalOperation(op, reason))
         outs = [self._out(result, op) for result in op.results]
         call = DelegateCallOp(op.callee, [self.values[value] for value in op.arguments], outs)
         call.location = op.location
@@ -233,7 +234,7 @@ def convert_function(function: FuncOp, target: str) -> tuple[MethodOp, list[Ille
                 for leaf in outputs_of(function):
                     outputs.append(method.values[next(tensors)] if leaf.is_tensor else _leaf_slot(method, leaf.value))
             case _:
-                method.illegal.append(IllegalOperation(op.name, describe_location(op.location), "it has no form as a kernel call"))
+                method.illegal.append(IllegalOperation(op, "it has no form as a kernel call"))
     in_spec, out_spec = function.attributes.get(IN_SPEC), function.attributes.get(OUT_SPEC)
     result = MethodOp(
         function.sym_name.data,
@@ -260,14 +261,17 @@ class ConvertEdgeToExecPass(ModulePass):
     target: str = "executorch"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites `op` in place."""
-        illegal: list[IllegalOperation] = []
-        for function in list(op.body.block.ops):
-            if isinstance(function, FuncOp):
-                method, missing = convert_function(function, self.target)
-                illegal += missing
-                op.body.block.insert_op_before(method, function)
-                function.detach()
-                function.erase()
-        if illegal:
-            raise ConversionError(f"kernel calls of the target {self.target!r}", illegal)
+        """Rewrites `op` in place, or leaves it as it is when something has no kernel."""
+        functions = [item for item in op.body.block.ops if isinstance(item, FuncOp) and may_rewrite(self.name, item)]
+        converted = [(function, *convert_function(function, self.target)) for function in functions]
+        illegal = [item for _, _, missing in converted for item in missing]
+        if illegal and not was_restricted():
+            raise ConversionError(LegalizationReport.of(f"kernel calls of the target {self.target!r}", illegal))
+        for function, method, missing in converted:
+            if missing:
+                continue
+            op.body.block.insert_op_before(method, function)
+            function.detach()
+            function.erase()
+            count("kernel calls", sum(isinstance(item, CallOp) for item in method.instructions))
+            count("slots", len(method.slots))

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
+from xdsl.ir import Operation
 
+from flambeau.dialects.diagnostics import remark
 from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import TensorOp, nbytes
+from flambeau.passes.manager import OperationPass, count
+from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.storage.classes import MethodStorage
 from flambeau.passes.storage.layouts import relaid
 from flambeau.passes.storage.reinterpretation import Part, reinterpretation
@@ -44,6 +46,9 @@ def _elide(op: CallOp, storage: MethodStorage, target: str) -> bool:
     # A view keeps the whole of its source alive. Below half of it, memory comes first, and the copy is small.
     small = 2 * sum(nbytes(slot.type) for slot in slots) < source.size
     if small and not source.is_state and storage.would_grow(source, [storage[slot] for slot in slots]):
+        remark(op, f"stays a copy: as a view it would keep {source.size} bytes alive while memory is fullest")
+        return False
+    if not may_rewrite("elide-views", op):
         return False
     if change is not None:
         new = replace_slot(change.slot, TensorOp(change.type))
@@ -60,17 +65,18 @@ def _elide(op: CallOp, storage: MethodStorage, target: str) -> bool:
 
 def elide_views(method: MethodOp, target: str) -> int:
     """Elides the views of a method; gives how many calls vanished."""
-    storage = MethodStorage(method)
+    with analysis("storage classes", method):
+        storage = MethodStorage(method)
     if not storage.is_straight:
         return 0
-    count = sum(_elide(op, storage, target) for op in storage.instructions if isinstance(op, CallOp))
+    found = sum(_elide(op, storage, target) for op in storage.instructions if isinstance(op, CallOp))
     collapse_views(method)
     order_declarations(method)
-    return count
+    return found
 
 
 @dataclass(frozen=True)
-class ElideViewsPass(ModulePass):
+class ElideViewsPass(OperationPass):
     """Turns copies that only reinterpret bytes into `exec.view`, and their calls into nothing.
 
     Such are reshapes, copies of one dtype and layout, permutations that move no byte, and slices whose bytes lie together.
@@ -84,7 +90,7 @@ class ElideViewsPass(ModulePass):
     target: str = "executorch"
     """Whose kernels read the views: some of the target `flambeau` take any dim order, so that permutations before them vanish."""
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites `op` in place."""
+    def apply_to(self, ctx: Context, op: Operation) -> None:
+        """Rewrites the methods in place."""
         for method in methods_of(op):
-            elide_views(method, self.target)
+            count("calls elided", elide_views(method, self.target))

@@ -14,9 +14,12 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 from xdsl.traits import is_side_effect_free
 
+from flambeau.dialects.diagnostics import remark
 from flambeau.dialects.lazy import Array, np
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.types import nbytes, tensor_type
+from flambeau.passes.manager import count
+from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.pattern import rename_values
 
@@ -43,9 +46,24 @@ class FoldConstantsPass(ModulePass):
                 self._fold(function, constants, rewriter)
 
     def _fold(self, function: FuncOp, constants: ModuleConstants, rewriter: PatternRewriter) -> None:
+        with analysis("constant values", function):
+            values, names = self._evaluate(function, constants)
+        inside = {cast(Operation, value.owner) for value in values}
+        for op in reversed(list(dict.fromkeys(cast(SchemaOp, value.owner) for value in values))):
+            for result in op.results:
+                if all(use.operation in inside for use in result.uses):
+                    continue
+                size = nbytes(result.type)
+                if size > self.limit and size > (freed := self._freed(op, constants, inside)):
+                    remark(op, f"stays: its {size} constant bytes are more than the limit of {self.limit} and the {freed} they would free")
+                elif may_rewrite(self.name, op):
+                    self._store(op, result, values[result], names[result], constants, rewriter)
+                    count("results stored")
+
+    def _evaluate(self, function: FuncOp, constants: ModuleConstants) -> tuple[dict[SSAValue, Array], dict[SSAValue, str]]:
+        """The results that depend on constants only, in order, and what to call each."""
         values: dict[SSAValue, Array] = {}
         names: dict[SSAValue, str] = {}
-        folded: list[SchemaOp] = []
         for op in function.walk():
             if not isinstance(op, SchemaOp) or not op.results or not _foldable(op):
                 continue
@@ -58,22 +76,15 @@ class FoldConstantsPass(ModulePass):
             values.update(zip(op.results, (np.asarray(item) for item in results), strict=True))
             stem = next((names.get(operand) or constants.name(operand) for operand in op.operands), "constant")
             names.update((result, stem) for result in op.results)
-            folded.append(op)
-        inside = set(folded)
-        for op in reversed(folded):
-            for result in op.results:
-                outside = any(use.operation not in inside for use in result.uses)
-                if outside and self._worth_it(op, result, constants, inside):
-                    self._store(op, result, values[result], names[result], constants, rewriter)
+        return values, names
 
     @staticmethod
     def _value(operand: SSAValue, values: dict[SSAValue, Array], constants: ModuleConstants) -> Array | None:
         return values[operand] if operand in values else constants.array(operand)
 
-    def _worth_it(self, op: SchemaOp, result: SSAValue, constants: ModuleConstants, inside: set[SchemaOp]) -> bool:
-        size = nbytes(result.type)
-        if size <= self.limit:
-            return True
+    @staticmethod
+    def _freed(op: SchemaOp, constants: ModuleConstants, inside: set[Operation]) -> int:
+        """The bytes of the constants that nothing else uses than `op` and what leads to it."""
         sources: set[SSAValue] = set()
         work: list[Operation] = [op]
         seen: set[Operation] = set()
@@ -87,8 +98,7 @@ class FoldConstantsPass(ModulePass):
                     sources.add(operand)
                 elif operand.owner in inside:
                     work.append(cast(Operation, operand.owner))
-        freed = sum(nbytes(source.type) for source in sources if all(use.operation in seen for use in source.uses))
-        return size <= freed
+        return sum(nbytes(source.type) for source in sources if all(use.operation in seen for use in source.uses))
 
     @staticmethod
     def _store(op: SchemaOp, result: SSAValue, array: Array, stem: str, constants: ModuleConstants, rewriter: PatternRewriter) -> None:

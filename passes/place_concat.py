@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.literals import NoneOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import ReuseOp, TensorOp, ViewOp, nbytes, root_of
 from flambeau.dialects.types import shape_of, tensor_type
+from flambeau.passes.manager import OperationPass, count
+from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.storage.classes import MethodStorage
 from flambeau.passes.storage.reinterpretation import Cut, cut_offset, is_static, literal, tensors_of
 from flambeau.passes.storage.rewrite import collapse_views, erase_instruction, make_view, methods_of, order_declarations
@@ -95,6 +95,8 @@ def _place(op: CallOp, storage: MethodStorage) -> bool:
     left = sum(nbytes(found[index][0].type) for index in copied)
     if len(copied) > MOST_COPIES or 2 * left > whole.size or not roots or storage.would_grow(whole, [storage[root] for root in roots]):
         return False
+    if not may_rewrite("place-concat", op):
+        return False
     if not copied:
         storage.forget(whole, time)
     for root, offset in roots.items():
@@ -108,17 +110,18 @@ def _place(op: CallOp, storage: MethodStorage) -> bool:
 
 def place_concat(method: MethodOp) -> int:
     """Places the operands of a method's concatenations; gives how many were placed."""
-    storage = MethodStorage(method)
+    with analysis("storage classes", method):
+        storage = MethodStorage(method)
     if not storage.is_straight:
         return 0
-    count = sum(_place(op, storage) for op in storage.instructions if isinstance(op, CallOp))
+    found = sum(_place(op, storage) for op in storage.instructions if isinstance(op, CallOp))
     collapse_views(method)
     order_declarations(method)
-    return count
+    return found
 
 
 @dataclass(frozen=True)
-class PlaceConcatPass(ModulePass):
+class PlaceConcatPass(OperationPass):
     """Makes the operands of a concatenation views of its result, so that it has nothing left to copy.
 
     Applies along the outermost dimension in memory. An operand is placed when it has storage of its own, which instructions write, and lies
@@ -131,7 +134,7 @@ class PlaceConcatPass(ModulePass):
 
     name = "place-concat"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites `op` in place."""
+    def apply_to(self, ctx: Context, op: Operation) -> None:
+        """Rewrites the methods in place."""
         for method in methods_of(op):
-            place_concat(method)
+            count("concatenations placed", place_concat(method))

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation
 
 from flambeau.dialects.exec import syntax
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import PlacedOp
+from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.planning.buffers import Buffer, Plan, align, check_plan, lower_bound
-from flambeau.passes.planning.portfolio import ALGORITHMS, EFFORT, plan_buffers
+from flambeau.passes.planning.portfolio import EFFORT, check_algorithm, plan_buffers
+from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.storage.classes import MethodStorage, StorageClass
 from flambeau.passes.storage.lifetimes import lifetimes
 from flambeau.passes.storage.rewrite import methods_of
@@ -44,15 +46,17 @@ def plan_method(method: MethodOp, *, alignment: int = 16, algorithm: str = "best
         ValueError: for an unknown algorithm or a useless alignment.
         PlanError: should a planner ever give a plan in which tensors clash.
     """
-    spans = lifetimes(MethodStorage(method))
+    with analysis("lifetimes", method):
+        spans = lifetimes(MethodStorage(method))
     buffers = [Buffer(start, end, item.size) for item, (start, end) in spans.items()]
-    plan = plan_buffers(buffers, alignment=alignment, algorithm=algorithm, effort=effort)
+    with analysis("placement", method):
+        plan = plan_buffers(buffers, alignment=alignment, algorithm=algorithm, effort=effort)
     check_plan(buffers, plan, alignment)
     return MethodPlan(method, tuple(spans), buffers, plan, lower_bound(buffers, alignment))
 
 
 @dataclass(frozen=True)
-class PlanMemoryPass(ModulePass):
+class PlanMemoryPass(OperationPass):
     """Gives each tensor and state of an `exec` method its arena and offset, and the method the sizes of its arenas.
 
     Lifetimes count instructions. Inputs live from the call to their last use, outputs to the end, state always; what a loop touches lives
@@ -67,22 +71,22 @@ class PlanMemoryPass(ModulePass):
     alignment: int = 16
     """Of every offset and of the arena's size, in bytes."""
     algorithm: str = "best"
-    """`best`, `first-fit`, `best-fit`, `greedy` (ExecuTorch's) or `naive` (nothing is shared)."""
+    """`best`, `first-fit`, `best-fit`, `greedy` (ExecuTorch's), `naive` (nothing is shared), or a plug-in's."""
     arena: int = 1
     """Which arena to fill; those below it stay empty."""
     effort: int = EFFORT
     """Bounds the search for a better plan where the lower bound is not reached, in looks at a neighbour (a million: about a second)."""
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites `op` in place. Raises ValueError for options that make no sense."""
+    def apply_to(self, ctx: Context, op: Operation) -> None:
+        """Rewrites the methods in place. Raises ValueError for options that make no sense."""
         if self.alignment < 1 or self.alignment & (self.alignment - 1):
             raise ValueError(f"alignment must be a power of two, got {self.alignment}")
         if self.arena < 1:
             raise ValueError(f"arenas count from 1, got {self.arena}")
-        if self.algorithm not in ALGORITHMS:
-            raise ValueError(f"there is no planning algorithm {self.algorithm!r}; there are {', '.join(ALGORITHMS)}")
+        check_algorithm(self.algorithm)
         for method in methods_of(op):
-            self._plan(method)
+            if may_rewrite(self.name, method):
+                self._plan(method)
 
     def _plan(self, method: MethodOp) -> None:
         planned = plan_method(method, alignment=self.alignment, algorithm=self.algorithm, effort=self.effort)
@@ -93,5 +97,7 @@ class PlanMemoryPass(ModulePass):
             if isinstance(item.root.owner, PlacedOp):
                 item.root.owner.place = (self.arena, offset)
         method.arena_sizes = (*(0 for _ in range(1, self.arena)), align(planned.plan.size, self.alignment))
+        count("tensors placed", len(planned.buffers))
+        count("bytes of arena", planned.plan.size)
         method.attributes[LOWER_BOUND] = syntax.integer(planned.lower_bound)
         method.attributes[ALGORITHM] = StringAttr(planned.plan.algorithm)

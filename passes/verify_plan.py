@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 
+from flambeau.dialects.diagnostics import Diagnostic, OperationError
 from flambeau.dialects.exec.contents import Conflict, ContentAnalysis, Fault
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, LabelOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import StateOp
 from flambeau.dialects.exec.syntax import describe
+from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.reuse_storage import inplace_arguments
+from flambeau.passes.rewriting.actions import analysis, was_restricted
 from flambeau.passes.rewriting.locations import where
+from flambeau.passes.storage.rewrite import methods_of
 
 
-class PlanVerificationError(ValueError):
+class PlanVerificationError(OperationError):
     """A memory plan under which a method would compute something else."""
 
 
@@ -74,21 +75,27 @@ def _may_overwrite(kernel: str, position: int) -> bool:
     return position in inplace_arguments().get(kernel, ())
 
 
+def _faults(method: MethodOp) -> list[tuple[Operation, str]]:
+    """Everything that is wrong with the plan of a method, and the instruction at which it goes wrong."""
+    head = f"method @{method.sym_name.data}"
+    if method.arenas is None:
+        return [(method, f"{head} is not planned: run plan-memory first")]
+    operations = [op for op in method.instructions if not isinstance(op, LabelOp)]
+    with analysis("contents of slots", method):
+        conflicts = ContentAnalysis(method, _may_overwrite).run()
+    return [
+        (operations[item.instruction] if 0 <= item.instruction < len(operations) else method, f"{head}: {_describe(method, item)}")
+        for item in conflicts
+    ]
+
+
 def check_method(method: MethodOp) -> list[str]:
     """Everything that is wrong with the plan of a method, one line each."""
-    if method.arenas is None:
-        return [f"method @{method.sym_name.data} is not planned: run plan-memory first"]
-    return [f"method @{method.sym_name.data}: {_describe(method, conflict)}" for conflict in ContentAnalysis(method, _may_overwrite).run()]
-
-
-def _faults(module: ModuleOp) -> Iterator[str]:
-    for op in module.body.block.ops:
-        if isinstance(op, MethodOp):
-            yield from check_method(op)
+    return [message for _, message in _faults(method)]
 
 
 @dataclass(frozen=True)
-class VerifyPlanPass(ModulePass):
+class VerifyPlanPass(OperationPass):
     """Checks the memory plan of every `exec.method`, independently of how it was made.
 
     Needs: planned methods. Changes nothing. On every path through the jumps, each slot that an instruction, an output or a state reads
@@ -98,14 +105,20 @@ class VerifyPlanPass(ModulePass):
     dialect's own rules.
 
     Raises:
-        PlanVerificationError: with the first fault and the number of the others.
+        PlanVerificationError: with the first fault, the number of the others, and these as notes.
     """
 
     name = "verify-plan"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Looks at every method of `op`."""
-        faults = list(_faults(op))
+    def apply_to(self, ctx: Context, op: Operation) -> None:
+        """Looks at every method."""
+        faults: list[tuple[Operation, str]] = []
+        for method in methods_of(op):
+            if method.arenas is None and was_restricted():
+                continue
+            faults += _faults(method)
+            count("methods verified")
         if faults:
             more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-            raise PlanVerificationError(faults[0] + more)
+            notes = tuple(Diagnostic("note", message, op=place) for place, message in faults[1:])
+            raise PlanVerificationError(faults[0][0], faults[0][1] + more, notes)

@@ -2,67 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from flambeau.passes.rewriting.driver import apply_patterns
-from flambeau.passes.rewriting.locations import describe_location
+from flambeau.passes.rewriting.actions import was_restricted
+from flambeau.passes.rewriting.driver import PatternDriver
+from flambeau.passes.rewriting.legality import ConversionTarget
 from flambeau.passes.rewriting.pattern import Pattern
+from flambeau.passes.rewriting.report import Attempt, ConversionError, IllegalOperation, LegalizationReport
 
 
-@dataclass(frozen=True)
-class IllegalOperation:
-    """An operation that a conversion could not make legal."""
+def apply_partial_conversion(root: Operation, target: ConversionTarget, patterns: Sequence[Pattern], *, atomic: bool = False) -> None:
+    """Rewrites what is illegal inside `root` until none of it is left; what has no rule may stay.
 
-    name: str
-    location: str
-    reason: str
-
-
-class ConversionError(ValueError):
-    """Operations that stayed illegal, all of them."""
-
-    def __init__(self, target: str, illegal: Sequence[IllegalOperation]):
-        self.illegal = tuple(illegal)
-        groups: dict[tuple[str, str], list[str]] = {}
-        for item in illegal:
-            groups.setdefault((item.name, item.reason), []).append(item.location)
-        lines: list[str] = []
-        for (name, reason), places in groups.items():
-            known = list(dict.fromkeys(place for place in places if place))
-            at = f" at {'; '.join(known[:3])}" if known else ""
-            more = f" and {len(known) - 3} more places" if len(known) > 3 else ""
-            count = f" ({len(places)} times)" if len(places) > 1 else ""
-            lines.append(f"{name}{count}{at}{more}: {reason}")
-        head = f"{len(illegal)} operation{'s' if len(illegal) != 1 else ''} cannot be converted to {target}: "
-        super().__init__(head + ("\n  ".join(["", *lines]) if len(lines) > 1 else lines[0]))
-
-
-def convert(
-    module: ModuleOp,
-    target: str,
-    patterns: Sequence[Pattern],
-    illegal_reason: Callable[[Operation], str | None],
-) -> None:
-    """Applies `patterns`, then requires that `illegal_reason` finds nothing.
+    Patterns are tried on illegal operations only, those that rewrites insert among them. The legality of the result is not asked for
+    when some rewrite was forbidden, as bisection does.
 
     Args:
-        module: rewritten in place.
-        target: what the message calls the goal ("core", "edge", …).
-        patterns: applied until none matches.
-        illegal_reason: why an operation may not stay; None when it may.
+        root: rewritten in place.
+        target: what is legal.
+        patterns: tried by descending benefit; may `decline` with reasons.
+        atomic: after a failure, put everything back as it was. Without, what was converted stays so, to be looked at.
 
     Raises:
-        ConversionError: names every illegal operation with its place in the user's model and the reason.
+        ConversionError: names every illegal operation with its place in the user's model, why it is illegal, and which patterns declined.
     """
-    apply_patterns(module, patterns)
+    with _restoring(root) if atomic else _leaving():
+        _convert(root, target, patterns, lambda op: target.why_illegal(op))
+
+
+def apply_full_conversion(root: Operation, target: ConversionTarget, patterns: Sequence[Pattern], *, atomic: bool = False) -> None:
+    """As `apply_partial_conversion`, and what has no rule is illegal."""
+
+    def why_illegal(op: Operation) -> str | None:
+        return target.why_illegal(op) if target.is_known(op) else f"nothing says that it is legal in {target.name}"
+
+    with _restoring(root) if atomic else _leaving():
+        _convert(root, target, patterns, why_illegal)
+
+
+def _convert(
+    root: Operation, target: ConversionTarget, patterns: Sequence[Pattern], why_illegal: Callable[[Operation], str | None]
+) -> None:
+    driver = PatternDriver(patterns, only=lambda op: target.why_illegal(op) is not None and not target.is_closed_off(op), explain=True)
+    driver.run(root)
+    if was_restricted():
+        return
     illegal: list[IllegalOperation] = []
-    for op in module.walk():
-        reason = illegal_reason(op)
+    for op in root.walk():
+        reason = None if op is root or target.is_closed_off(op) else why_illegal(op)
         if reason is not None:
-            illegal.append(IllegalOperation(op.name, describe_location(op.location), reason))
+            declined = driver.declined.get(op, {})
+            tried = tuple(Attempt(name := type(item).__name__, declined.get(name)) for item in driver.patterns_for(type(op)))
+            illegal.append(IllegalOperation(op, reason, tried))
     if illegal:
-        raise ConversionError(target, illegal)
+        raise ConversionError(LegalizationReport.of(target.name, illegal))
+
+
+@contextmanager
+def _leaving() -> Generator[None, None, None]:
+    yield
+
+
+@contextmanager
+def _restoring(root: Operation) -> Generator[None, None, None]:
+    """Puts a copy of `root` in its place if the block fails; `root` itself stays the same object."""
+    copy = root.clone()
+    for old, new in zip(root.walk(), copy.walk(), strict=True):
+        new.location = old.location
+    try:
+        yield
+    except Exception:
+        for region, kept in zip(root.regions, copy.regions, strict=True):
+            for block in reversed(region.blocks):
+                region.erase_block(block, safe_erase=False)
+            kept.move_blocks(region)
+        root.attributes = copy.attributes
+        root.properties = copy.properties
+        raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 
 from xdsl.dialects.builtin import UNKNOWN_LOC
@@ -39,6 +39,7 @@ class PatternDriver:
         patterns: tried on an operation by descending benefit, in this order among equals, until one applies.
         limit: bounds the rewrites per operation of the input.
         recursive: whether to look again at what rewrites inserted or changed; without, each operation of the input is looked at once.
+        only: which operations patterns are tried on; all when None.
         explain: whether to keep the reasons that patterns give for not applying in `declined`; without, they become remarks.
     """
 
@@ -48,10 +49,12 @@ class PatternDriver:
         *,
         limit: int = 64,
         recursive: bool = True,
+        only: Callable[[Operation], bool] | None = None,
         explain: bool = False,
     ):
         self.limit = limit
         self.recursive = recursive
+        self.only = only
         self.explain = explain
         self._patterns = sorted(patterns, key=lambda item: -item.benefit)
         self._found: dict[type[Operation], tuple[Pattern, ...]] = {}
@@ -139,6 +142,8 @@ class _Run:
                 self.rewriter.erase(op)
                 count("dead operations erased")
                 changed = True
+                continue
+            if self.driver.only is not None and not self.driver.only(op):
                 continue
             for pattern in self.driver.patterns_for(type(op)):
                 if self._apply(pattern, op):

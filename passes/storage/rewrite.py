@@ -11,9 +11,11 @@ from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import ReuseOp, SlotOp, ViewOp
 
 
-def methods_of(module: ModuleOp) -> list[MethodOp]:
-    """The methods of a module."""
-    return [op for op in module.body.block.ops if isinstance(op, MethodOp)]
+def methods_of(op: Operation) -> list[MethodOp]:
+    """The methods of a module, or the method that `op` is."""
+    if isinstance(op, MethodOp):
+        return [op]
+    return [item for item in op.body.block.ops if isinstance(item, MethodOp)] if isinstance(op, ModuleOp) else []
 
 
 def replace_slot(slot: SSAValue, new: SlotOp) -> SSAValue:
