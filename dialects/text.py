@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from io import StringIO
 from os import PathLike
 from pathlib import Path
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
 from xdsl.ir import Operation
-from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from flambeau.dialects.diagnostics import Diagnostic, Position
 from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
 from flambeau.dialects.parser import ModuleParser
+from flambeau.dialects.printing import PrintingOptions, strict_text
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.source import Source
 from flambeau.dialects.types import dtype_of, element_of, shape_of
@@ -25,8 +24,10 @@ from flambeau.dialects.verify import VerificationError, verify_module
 class IRError(ValueError):
     """Text that is not a valid module. One line: file, position, what is wrong."""
 
-    def __init__(self, message: str, position: Position | None = None, op: Operation | None = None):
+    def __init__(self, message: str, position: Position | None = None, op: Operation | None = None, others: tuple[Diagnostic, ...] = ()):
         self.diagnostic = Diagnostic("error", message, position, op)
+        self.diagnostics = (self.diagnostic, *others)
+        """Everything that is wrong, the first included."""
         super().__init__(str(self.diagnostic))
 
 
@@ -38,6 +39,8 @@ class ParsedModule:
     source: Source
     offsets: dict[Operation, int]
     """Where each operation begins; those made since are not in it, nor is the module around operations that stand alone."""
+    map: SourceMap | None = None
+    """Where everything stands in the text, if it was asked for."""
 
     @property
     def text(self) -> str:
@@ -55,7 +58,7 @@ class ParsedModule:
         return None if offset is None else self.source.position(offset)
 
 
-def parse_module(text: str, context: Context, file: str = "<string>", *, line_offset: int = 0, locate: bool = False) -> ParsedModule:
+def parse_module(text: str, context: Context, file: str = "<string>", *, line_offset: int = 0, locate: bool = False, record_symbols: bool = False) -> ParsedModule:
     """Parses a module without verifying it.
 
     Args:
@@ -64,21 +67,27 @@ def parse_module(text: str, context: Context, file: str = "<string>", *, line_of
         file: what to call the text in errors and locations.
         line_offset: how many lines of the file stand before the text.
         locate: give each operation without a `loc(…)` of its own the place where it begins in the text as its location.
+        record_symbols: note where operations end, and where the names of values, blocks and symbols stand: `ParsedModule.map`.
 
     Raises:
         IRError: names the position.
     """
     source = Source(text, file, line_offset)
-    parser = ModuleParser(context, source, locate=locate)
+    if record_symbols:
+        from flambeau.dialects.source_map import MapParser
+
+        parser = MapParser(context, source, locate=locate)
+    else:
+        parser = ModuleParser(context, source, locate=locate)
     try:
         module = parser.parse_module()
     except ParseError as error:
-        raise IRError(" ".join(error.msg.split()), source.position(error.span.start)) from error
+        raise IRError(" ".join(error.msg.split()), source.position(error.span.start, error.span.end)) from error
     except (VerifyException, ValueError, TypeError, IndexError) as error:
         raise IRError(" ".join(str(error).split()), source.position(min(parser.pos, len(text)))) from error
     except RecursionError:
         raise IRError(f"{file}: the text is nested too deeply") from None
-    return ParsedModule(module, source, parser.offsets)
+    return ParsedModule(module, source, parser.offsets, parser.source_map() if isinstance(parser, MapParser) else None)
 
 
 def read_text(path: str | PathLike[str]) -> str:
@@ -104,16 +113,13 @@ def verify_parsed(parsed: ParsedModule) -> None:
         verify_module(parsed.module)
     except VerificationError as error:
         place = parsed.position(error.op)
-        raise IRError(str(error) if place else f"{parsed.file}: {error}", place, error.op) from error
+        others = tuple(Diagnostic("error", str(other), parsed.position(other.op), other.op) for other in error.others)
+        raise IRError(str(error) if place else f"{parsed.file}: {error}", place, error.op, others) from error
 
 
 def print_module(module: ModuleOp, *, generic: bool = False, locations: bool = False) -> str:
     """The text of a module, which parses back to an equal one (weights aside)."""
-    stream = StringIO()
-    printer = Printer(stream, print_generic_format=generic, print_debuginfo=locations)
-    printer.print_op(module)
-    stream.write("\n")
-    return stream.getvalue()
+    return strict_text(module, PrintingOptions(generic=generic, locations=locations))
 
 
 def blobs_in(op: Operation) -> list[BlobAttr]:
@@ -128,10 +134,21 @@ def blobs_in(op: Operation) -> list[BlobAttr]:
 _SAFETENSORS = {"bool": "BOOL", "uint8": "U8", "bfloat16": "BF16"}
 
 
-def save_weights(module: ModuleOp, blobs: BlobStore, path: str | PathLike[str]) -> bool:
-    """Saves the weights that `module` names as a safetensors file; returns whether there were any. Raises BlobError."""
+def weights_in(module: ModuleOp, blobs: BlobStore, *, held_only: bool = False) -> list[tuple[BlobAttr, str, tuple[int, ...]]]:
+    """The weights that `module` names, each with its safetensors dtype and shape.
+
+    Args:
+        module: the module.
+        blobs: the store of its weights.
+        held_only: leave out what is not in the store.
+
+    Raises:
+        BlobError: a payload is not in the store.
+    """
     entries: list[tuple[BlobAttr, str, tuple[int, ...]]] = []
     for op in module.body.block.ops:
+        if held_only and not all(blobs.holds(blob) for blob in blobs_in(op)):
+            continue
         if isinstance(op, GlobalOp) and isinstance(op.value, BlobAttr):
             row = dtype_of(element_of(op.type))
             letter = {0: "", 1: "I", 2: "F"}[row.category] if not row.torch.startswith("u") else "U"
@@ -139,6 +156,12 @@ def save_weights(module: ModuleOp, blobs: BlobStore, path: str | PathLike[str]) 
             continue
         for blob in blobs_in(op):
             entries.append((blob, "U8", (len(blobs.get(blob)),)))
+    return entries
+
+
+def save_weights(module: ModuleOp, blobs: BlobStore, path: str | PathLike[str]) -> bool:
+    """Saves the weights that `module` names as a safetensors file; returns whether there were any. Raises BlobError."""
+    entries = weights_in(module, blobs)
     if entries:
         blobs.save(path, entries)
     return bool(entries)

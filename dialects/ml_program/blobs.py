@@ -36,6 +36,9 @@ ELEMENT_SIZES = {
 }  # fmt: skip
 """The dtype names of the safetensors format that we write, with bytes per element."""
 
+WEIGHTS = "weights"
+"""The folder beside modules that holds the weights that they share."""
+
 MAXIMUM_HEADER = 100_000_000
 """The limit that the safetensors format puts on its header, in bytes."""
 
@@ -146,6 +149,13 @@ class BlobStore:
             f"the weights under {key!r} in {origin} have digest {other}, but the module needs {digest}: use the file that was saved with it"
         )
 
+    def origin(self, blob: BlobAttr) -> Path | None:
+        """The file that holds the bytes of `blob`; None when they are in memory only, or absent."""
+        for entry in self._entries.get(blob.key.data, []):
+            if entry.digest() == blob.digest.data and entry.origin != "memory":
+                return Path(entry.origin)
+        return None
+
     def open(self, path: str | os.PathLike[str]) -> None:
         """Maps a safetensors file and adds all of its entries without reading their bytes.
 
@@ -156,12 +166,23 @@ class BlobStore:
             self._entries.setdefault(key, []).append(_Entry(view, str(path)))
 
     def open_beside(self, module_path: str | os.PathLike[str]) -> None:
-        """Opens `model.safetensors` beside `model.mlir` if there is one. Its absence is an error only once a weight is asked for."""
+        """Opens the weights of `model.mlir`: `model.safetensors` beside it, or else all that is in the folder `weights` there.
+
+        Their absence is an error only once a weight is asked for.
+        """
         path = Path(module_path).with_suffix(".safetensors")
         if path.exists():
             self.open(path)
-        else:
+            return
+        shared = sorted((path.parent / WEIGHTS).glob("*.safetensors"))
+        for file in shared:
+            self.open(file)
+        if not shared:
             self._missing.append(path)
+
+    def holds(self, blob: BlobAttr) -> bool:
+        """Whether the bytes of `blob` are here."""
+        return any(entry.digest() == blob.digest.data for entry in self._entries.get(blob.key.data, []))
 
     def save(self, path: str | os.PathLike[str], entries: Iterable[tuple[BlobAttr, str, Sequence[int]]]) -> None:
         """Writes the named blobs as one safetensors file, in order of their keys.
