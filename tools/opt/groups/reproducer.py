@@ -1,0 +1,99 @@
+"""`--run-reproducer` and its kin: files that hold all it takes to see a pass fail again."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from flambeau.passes.manager import Instrumentation
+from flambeau.tools.opt.option_group import Chunk, OptionGroup
+
+
+class ReproducerGroup(OptionGroup):
+    """Writes reproducers, and takes the options of one that is run again."""
+
+    title = "reproducers"
+
+    def __init__(self) -> None:
+        self._weights: tuple[Path, ...] = ()
+        self._plugins: tuple[str, ...] = ()
+        self._written = 0
+
+    def add_arguments(self, group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]  argparse names it so
+        """Adds the options."""
+        group.add_argument(
+            "--run-reproducer", action="store_true", help="the input is a reproducer: take the pipeline and the options from its header"
+        )
+        group.add_argument(
+            "--crash-reproducer",
+            "--mlir-pass-pipeline-crash-reproducer",
+            metavar="FILE",
+            help="where to write a reproducer when a pass fails; by default a new file in the folder for temporary files",
+        )
+        group.add_argument(
+            "--generate-reproducer",
+            "--mlir-generate-reproducer",
+            metavar="FILE",
+            help="write a reproducer of this run, whether it fails or not",
+        )
+        group.add_argument("--no-reproducer", action="store_true", help="write no reproducer when a pass fails")
+
+    def check(self, parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+        """Reads the header of a reproducer that is to be run; options that were given on the command line stay."""
+        self._weights, self._plugins, self._written = (), (), 0
+        if not arguments.run_reproducer:
+            return
+        if arguments.input == "-":
+            parser.error("--run-reproducer needs the name of a file")
+        from flambeau.passes.manager.reproducer import ReproducerError, read_reproducer
+
+        try:
+            found = read_reproducer(arguments.input)
+        except (ReproducerError, OSError) as error:
+            parser.exit(1, f"error: {f'{error.filename}: {error.strerror}' if isinstance(error, OSError) else error}\n")
+        arguments.passes = arguments.passes or found.pipeline
+        arguments.allow_unregistered_dialect |= found.allow_unregistered
+        arguments.debug_counter = arguments.debug_counter or found.debug_counters or None
+        self._weights = tuple(Path(arguments.input).parent / name for name in found.weights)
+        self._plugins = found.plugins
+
+    def instrumentations(self, chunk: Chunk) -> Sequence[Instrumentation]:
+        """Opens the weights of a reproducer that is run; writes one that was asked for; watches for failures."""
+        arguments = chunk.arguments
+        beside = Path(arguments.input).with_suffix(".safetensors")
+        for path in self._weights:
+            if path != beside:  # that one is open already
+                chunk.context.blobs.open(path)
+        if not chunk.pipeline.elements:
+            return ()
+        from flambeau.passes.manager.crash import CrashReproducer, RunOptions, write_reproducer
+
+        options = RunOptions(
+            allow_unregistered=arguments.allow_unregistered_dialect,
+            debug_counters=arguments.debug_counter or "",
+            plugins=self._plugins,
+        )
+        if arguments.generate_reproducer:
+            path = _numbered(arguments.generate_reproducer, chunk.number)
+            write_reproducer(path, chunk.parsed.module, chunk.pipeline, chunk.context, options)
+        if arguments.no_reproducer or arguments.verify_diagnostics:
+            return ()
+        path = _numbered(arguments.crash_reproducer, chunk.number) if arguments.crash_reproducer else None
+        return (CrashReproducer(path, original=lambda context: _parse_again(chunk, context), options=options),)
+
+
+def _numbered(name: str, number: int) -> Path:
+    """One file for each part of a split input: `crash.mlir`, `crash-1.mlir` and so on."""
+    path = Path(name)
+    return path.with_stem(f"{path.stem}-{number}") if number else path
+
+
+def _parse_again(chunk: Chunk, context: Context) -> ModuleOp:
+    from flambeau.dialects.text import parse_module
+
+    source = chunk.parsed.source
+    return parse_module(source.text, context, source.file, line_offset=source.line_offset, locate=True).module
