@@ -363,11 +363,11 @@ def load_inputs(path: Path) -> Mapping[str, Array]:
 
     import numpy as np
 
-    try:
-        loaded = np.load(path, allow_pickle=False)
-        if not isinstance(loaded, np.lib.npyio.NpzFile):
-            raise ValueError("it holds one array")
-        with loaded:
-            return {name: cast("Array", loaded[name]) for name in loaded.files}
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise PredicateError(f"{path} is not an .npz file of arrays, as numpy.savez writes: {error}") from error
+    with path.open("rb") as file:
+        try:
+            if not zipfile.is_zipfile(file):
+                raise ValueError("it is no archive")
+            with np.load(file, allow_pickle=False) as loaded:
+                return {name: cast("Array", loaded[name]) for name in loaded.files}
+        except (ValueError, EOFError, zipfile.BadZipFile) as error:
+            raise PredicateError(f"{path} is not an .npz file of arrays, as numpy.savez writes: {error}") from error

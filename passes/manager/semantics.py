@@ -1,14 +1,18 @@
-"""What a module computes, as a reference that later forms of it are compared with: by the interpreter, on given or made-up inputs."""
+"""What a module computes, as a reference that later forms of it are compared with: by the interpreter, on given or made-up inputs.
+
+`CheckSemantics` compares after each pass of a pipeline and stops at the first that changes a result.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.method import MethodOp
@@ -17,6 +21,8 @@ from flambeau.dialects.lazy import Array, np
 from flambeau.dialects.ml_program import GlobalOp
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.row import SchemaOp
+from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
+from flambeau.passes.manager.pipeline import PassError, Pipeline
 from flambeau.runtime.interpreter import DelegateRunner, InterpreterError, Leaf, Observer, generate_inputs, interpret
 from flambeau.runtime.interpreter.kernels import row_kernels
 
@@ -35,7 +41,7 @@ class SemanticsOptions:
     tolerance: float | None = None
     """For float32, relative to the largest number of a result; other dtypes are scaled alike. None: TOLERANCES."""
     inputs: Mapping[str, Array] | None = None
-    """By the names of inputs (`x`, or `forward.x` where methods differ); made up by `seed` where None."""
+    """By the names of inputs (`x`, or `forward.x` where methods differ, or `arr_0`); made up by `seed` where None."""
     seed: int = 0
     delegates: DelegateRunner | None = None
     """Runs payloads of backends."""
@@ -76,10 +82,12 @@ class Reference:
     def __init__(self, module: ModuleOp, context: FlambeauContext, options: SemanticsOptions | None = None):
         """Runs the module. Raises SemanticsError when the interpreter cannot, or its results are random."""
         self.options = options or SemanticsOptions()
+        self.runs = 0
+        """How often the interpreter ran a form of the module."""
         self._context = context
         for op in module.walk():
             if _is_random(op):
-                raise SemanticsError(f"{_name(op)} gives random numbers: the results of two runs of the module cannot be compared")
+                raise SemanticsError(f"{operator_name(op)} gives random numbers: the results of two runs of the module cannot be compared")
         calls = 2 if any(isinstance(op, GlobalOp) and op.is_mutable is not None for op in module.body.block.ops) else 1
         try:
             self.inputs = {
@@ -99,20 +107,20 @@ class Reference:
         if given is None:
             return made_up
         leaves: list[Leaf] = []
-        for index, (name, leaf) in enumerate(zip(_input_names(method), made_up, strict=True)):
+        for index, (names, leaf) in enumerate(zip(_input_names(method), made_up, strict=True)):
             if not isinstance(leaf, np.ndarray):
                 leaves.append(leaf)
                 continue
-            keys = (f"{method.sym_name.data}.{name}", name, f"arr_{index}")
+            keys = (*(f"{method.sym_name.data}.{name}" for name in names), *names, f"arr_{index}")
             found = next((given[key] for key in keys if key in given), None)
             if found is None:
                 there = ", ".join(given) or "nothing"
-                raise InterpreterError(f"there is no input {name!r} for @{method.sym_name.data} among the stored ones ({there})")
+                raise InterpreterError(f"there is no input {names[-1]!r} for @{method.sym_name.data} among the stored ones ({there})")
             leaves.append(found)
         return leaves
 
     def run(
-        self, module: ModuleOp, context: FlambeauContext | None = None, observers: Mapping[str, Sequence[Observer]] | None = None
+        self, module: ModuleOp, context: FlambeauContext | None = None, observers: Mapping[tuple[str, int], Observer] | None = None
     ) -> Outputs:
         """The outputs of a form of the module. Raises SemanticsError.
 
@@ -122,11 +130,12 @@ class Reference:
             observers: by method and call, what sees the result of each operation.
         """
         outputs: Outputs = {}
+        self.runs += 1
         for name, calls in self.inputs.items():
             try:
                 program = interpret(module, context or self._context, self.options.delegates)
                 outputs[name] = [
-                    program.run(name, inputs, observers[name][call] if observers else None) for call, inputs in enumerate(calls)
+                    program.run(name, inputs, observers.get((name, call)) if observers else None) for call, inputs in enumerate(calls)
                 ]
             except (ValueError, TypeError) as error:
                 raise SemanticsError(f"@{name} cannot be run: {error}") from error
@@ -180,7 +189,8 @@ def _brief(leaf: Leaf) -> str:
     return f"{leaf.dtype} {list(leaf.shape)}" if isinstance(leaf, np.ndarray) else repr(leaf)
 
 
-def _name(op: Operation) -> str:
+def operator_name(op: Operation) -> str:
+    """What an operation computes: for an instruction, its kernel."""
     return op.operator.data if isinstance(op, CallOp) else op.name
 
 
@@ -195,8 +205,65 @@ def _is_declaration(method: FuncOp | MethodOp) -> bool:
     return isinstance(method, FuncOp) and method.is_declaration
 
 
-def _input_names(method: FuncOp | MethodOp) -> list[str]:
+def _input_names(method: FuncOp | MethodOp) -> list[list[str]]:
+    """What each input is called: in the model, and in the text."""
     if isinstance(method, FuncOp):
-        return [leaf.name for leaf in inputs_of(method)]
-    names = [name.data for name in method.input_names or ()]
-    return [*names, *(f"input_{index}" for index in range(len(names), len(method.terminator.inputs)))]
+        arguments = iter(method.body.block.args)
+        return [[leaf.name, *(_hint(next(arguments)) if leaf.is_tensor else ())] for leaf in inputs_of(method)]
+    names = [[name.data] for name in method.input_names or ()]
+    slots = method.terminator.inputs
+    names += [[f"input_{index}"] for index in range(len(names), len(slots))]
+    return [[*name, *_hint(slot)] for name, slot in zip(names, slots, strict=True)]
+
+
+def _hint(value: SSAValue) -> list[str]:
+    return [] if value.name_hint is None else [value.name_hint]
+
+
+class CheckSemantics(Instrumentation):
+    """Runs the module before the pipeline and after each pass, and stops at the first that changes a result, with a PassError."""
+
+    def __init__(
+        self,
+        tolerance: float | None = None,
+        inputs: Mapping[str, Array] | None = None,
+        seed: int = 0,
+        delegates: DelegateRunner | None = None,
+    ):
+        self.options = SemanticsOptions(tolerance, inputs, seed, delegates)
+        self._module: ModuleOp | None = None
+        self._reference: Reference | None = None
+        self._good: ModuleOp | None = None
+
+    def before_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
+        """Takes the reference; of a module that goes through several pipelines, before the first. Raises SemanticsError."""
+        if self._module is not module:
+            self._reference = Reference(module, _ours(context), self.options)
+            self._module = module
+            self._good = module.clone()
+
+    def after_pass(self, step: PassStep) -> None:
+        """Compares. Raises PassError that names the pass, the output, and the first value that differs."""
+        reference, good, context = self._reference, self._good, _ours(step.context)
+        if reference is None or good is None:
+            return
+        try:
+            difference = reference.difference(step.module, context)
+            if difference is None:
+                self._good = step.module.clone()
+                return
+            # Only now, for it runs both forms again and needs what recording takes.
+            from flambeau.passes.manager.divergence import first_divergence
+
+            divergence = first_divergence(reference, difference, (good, context), (step.module, context))
+        except SemanticsError as error:
+            raise PassError(step, f"left a module whose results cannot be checked: {error}") from error
+        if divergence is None:
+            raise PassError(step, f"changes the result: {difference}")
+        raise PassError(step, f"changes the result: {difference}; {divergence}", op=divergence.after.op)
+
+
+def _ours(context: Context) -> FlambeauContext:
+    if not isinstance(context, FlambeauContext):
+        raise SemanticsError("results can be checked only with a context that owns the module's weights")
+    return context

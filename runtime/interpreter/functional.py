@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -135,7 +135,9 @@ class FunctionProgram:
             case _:
                 function = interpreter_function(op)
                 if function is None:
-                    raise InterpreterError(f"{op.name} has no meaning to the interpreter")
+                    raise InterpreterError(
+                        f"{op_name(op)} has no meaning to the interpreter; a plug-in gives it one by register_interpreter_function"
+                    )
                 return _foreign_kernel(op, function)
 
     def _delegate(self, op: CallOp) -> Callable[[list[Any]], Sequence[Array]]:
@@ -211,6 +213,11 @@ def schema_kernel(op: SchemaOp) -> Callable[[list[Any]], Sequence[Array]]:
         return arrays
 
     return run
+
+
+def op_name(op: Operation) -> str:
+    """The name that stands in the text."""
+    return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
 
 
 def _foreign_kernel(op: Operation, function: InterpreterFunction) -> Callable[[list[Any]], Sequence[Array]]:

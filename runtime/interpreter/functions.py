@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IndexType, IntegerAttr, TensorType
 from xdsl.ir import Attribute, Operation
 
 from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.registration import RegistrationError, note_registration, origin
+from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.types import Tensor, numpy_dtype
 
 InterpreterFunction = Callable[[Operation, Sequence[Array]], Sequence[Array]]
@@ -20,8 +22,28 @@ _REGISTERED: dict[type[Operation], InterpreterFunction] = {}
 
 
 def register_interpreter_function(kind: type[Operation], function: InterpreterFunction) -> None:
-    """Makes the operations of a class run. A later registration replaces an earlier one."""
+    """Makes the operations of a class run. Raises RegistrationError when they have a meaning already."""
+    if _REGISTERED.get(kind) is function:
+        return
+    if kind in _REGISTERED or kind in _builtin_functions() or issubclass(kind, SchemaOp):
+        why = "its row says what it means" if issubclass(kind, SchemaOp) else "it has a meaning already"
+        raise RegistrationError(f"{origin()} declares what {kind.name!r} means to the interpreter, but {why}")
     _REGISTERED[kind] = function
+    note_registration(f"interpreter function {kind.name!r}", lambda: _REGISTERED.pop(kind, None) and None)
+
+
+OpT = TypeVar("OpT", bound=Operation)
+
+
+def interprets(kind: type[OpT]) -> Callable[[Callable[[OpT, Sequence[Array]], Sequence[Array]]], InterpreterFunction]:
+    """Declares the function below as what the operations of a class mean, as `register_interpreter_function` does."""
+
+    def declare(function: Callable[[OpT, Sequence[Array]], Sequence[Array]]) -> InterpreterFunction:
+        registered = cast(InterpreterFunction, function)
+        register_interpreter_function(kind, registered)
+        return registered
+
+    return declare
 
 
 def interpreter_function(op: Operation) -> InterpreterFunction | None:
