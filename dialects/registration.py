@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from typing import Generic, ParamSpec, TypeVar
@@ -21,8 +22,18 @@ Undo = Callable[[], None]
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 """What names of passes, pipelines, planners, targets and backends look like: they stand in pipelines and on command lines."""
 
+
+@dataclass(frozen=True)
+class Registration:
+    """One thing that was registered."""
+
+    what: str
+    """`pass 'fuse-mul-add'`."""
+    undo: Undo
+
+
 _ORIGIN: ContextVar[str] = ContextVar("flambeau_origin", default="this program")
-_UNDOS: ContextVar[list[Undo] | None] = ContextVar("flambeau_undos", default=None)
+_REGISTERED: ContextVar[list[Registration] | None] = ContextVar("flambeau_registrations", default=None)
 
 
 class RegistrationError(ValueError):
@@ -30,15 +41,15 @@ class RegistrationError(ValueError):
 
 
 @contextmanager
-def declared_by(origin: str) -> Generator[list[Undo], None, None]:
-    """What is registered within the block belongs to `origin`; gives the list of what takes it back, in the order of declaration."""
-    undos: list[Undo] = []
-    tokens = _ORIGIN.set(origin), _UNDOS.set(undos)
+def declared_by(origin: str) -> Generator[list[Registration], None, None]:
+    """What is registered within the block belongs to `origin`; gives the list of it, in the order of declaration."""
+    registered: list[Registration] = []
+    tokens = _ORIGIN.set(origin), _REGISTERED.set(registered)
     try:
-        yield undos
+        yield registered
     finally:
         _ORIGIN.reset(tokens[0])
-        _UNDOS.reset(tokens[1])
+        _REGISTERED.reset(tokens[1])
 
 
 def origin() -> str:
@@ -46,11 +57,11 @@ def origin() -> str:
     return _ORIGIN.get()
 
 
-def on_unload(undo: Undo) -> None:
-    """Says how to take back what has just been registered, for when the plug-in that is being loaded goes."""
-    undos = _UNDOS.get()
-    if undos is not None:
-        undos.append(undo)
+def note_registration(what: str, undo: Undo) -> None:
+    """Says what has just been registered and how to take it back, for when the plug-in that is being loaded goes."""
+    registered = _REGISTERED.get()
+    if registered is not None:
+        registered.append(Registration(what, undo))
 
 
 _discover: Callable[[], str] | None = None
@@ -110,7 +121,7 @@ class Table(Generic[T]):
                 )
             return
         self._items[name] = (origin(), item)
-        on_unload(lambda: self._items.pop(name, None) and None)
+        note_registration(f"{self._kind} {name!r}", lambda: self._items.pop(name, None) and None)
 
     def find(self, name: str) -> T | None:
         """What was added under a name, if need be by a plug-in that is installed; None when nothing was."""

@@ -19,7 +19,7 @@ from xdsl.ir import Attribute, Dialect, Operation, TypeAttribute
 
 import flambeau.dialects
 from flambeau.dialects.ml_program.blobs import BlobStore
-from flambeau.dialects.registration import RegistrationError, Table, cached_over_rows, on_unload, origin, rows_changed
+from flambeau.dialects.registration import RegistrationError, Table, cached_over_rows, note_registration, origin, rows_changed
 from flambeau.dialects.row import ROWS, SchemaOp, table_op
 from flambeau.dialects.schema import Schema, parse_schema
 
@@ -70,7 +70,7 @@ def register_row(row: type[SchemaOp]) -> None:
 
     rows.setdefault(dialect, {})[name] = row
     rows_changed()
-    on_unload(forget)
+    note_registration(f"operator {row.name!r}", forget)
 
 
 def _builtin_dialect(name: str) -> tuple[str, Dialect] | None:

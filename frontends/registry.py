@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from flambeau.dialects.registration import Table, discover
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import read_module
+from flambeau.dialects.verify import VerificationError, verify_module
 
 Frontend = Callable[[str, FlambeauContext], ModuleOp]
 """From what the user wrote, and the context that receives the weights, to a module. Raises ValueError or OSError with one line."""
@@ -64,13 +65,31 @@ def find_frontend(source: str) -> Frontend | None:
     """The front end of a source; None when there is none. For a file, the longest suffix decides. Raises SourceError: no such file."""
     scheme = _SCHEME.match(source)
     if scheme is not None:
-        return _OWN.get(scheme[0]) or _FRONTENDS.find(scheme[0])
+        found = _FRONTENDS.find(scheme[0])
+        return None if found is None else _checked(found)
     found = _by_suffix(source)
-    if found is None and Path(source).suffix and discover():
+    # What stands before a colon is a module, not a file.
+    if found is None and Path(source).suffix and ":" not in source and discover():
         found = _by_suffix(source)
     if found is not None and not Path(source).is_file():
         raise SourceError(f"no such file: {source}")
-    return found
+    return found if found is None or found in _OWN.values() else _checked(found)
+
+
+def _checked(function: Frontend) -> Frontend:
+    """A front end of a plug-in, of which nothing is known."""
+
+    def read(source: str, context: FlambeauContext) -> ModuleOp:
+        module: object = function(source, context)
+        if not isinstance(module, ModuleOp):
+            raise SourceError(f"{source}: its front end gave {type(module).__name__}, not a module")
+        try:
+            verify_module(module)
+        except VerificationError as error:
+            raise SourceError(f"{source}: its front end gave an invalid module: {error}") from error
+        return module
+
+    return read
 
 
 def _by_suffix(source: str) -> Frontend | None:

@@ -1,47 +1,37 @@
-"""Where programs come from: a `.pt2` file, a `.mlir` file of any stage, or `package.module:factory`."""
+"""Where programs come from: a file that a front end reads, or `package.module:factory`."""
 
 from __future__ import annotations
 
 import importlib
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import read_module
+from flambeau.frontends.registry import SourceError, find_frontend, readable
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
-
-
-class SourceError(ValueError):
-    """A source that is not there or is not a program. One line, for people."""
 
 
 def load_source(source: str, context: FlambeauContext) -> ModuleOp:
     """The module in `source`, at whatever stage it is.
 
     Args:
-        source: a `.pt2` or `.mlir` file, or `package.module:factory`, where the factory gives `(module, example_inputs)`.
+        source: a `.pt2` or `.mlir` file, what a plug-in's front end reads, or `package.module:factory`, where the factory gives
+            `(module, example_inputs)`.
         context: receives the weights.
 
     Raises:
         SourceError: there is no such file, module or factory, or the factory gives something else.
         IRError, UnsupportedProgramError: the program is not valid, or uses what cannot be imported.
     """
-    path = Path(source)
-    if path.suffix == ".mlir":
-        if not path.is_file():
-            raise SourceError(f"no such file: {source}")
-        return read_module(path, context).module
-    if path.suffix == ".pt2":
-        from flambeau.frontends.torch_export import import_program, load
-
-        return import_program(load(path), context)
-    if ":" in source:
+    found = find_frontend(source)
+    if found is not None:
+        return found(source, context)
+    if ":" in source and "://" not in source:
         return _from_factory(source, context)
-    raise SourceError(f"{source}: a program is a .pt2 file, a .mlir file, or package.module:factory")
+    raise SourceError(f"{source}: a program is {readable()}")
 
 
 def _from_factory(source: str, context: FlambeauContext) -> ModuleOp:

@@ -1,24 +1,59 @@
 """Flambeau: PyTorch programs to devices, through compiler IR that can be read, run and changed.
 
-The names are ExecuTorch's where it has them; each is imported when it is first used.
+The names are ExecuTorch's where it has them; each is imported when it is first used. Beside them stand the decorators of plug-ins.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from flambeau.dialects.registration import when_unknown
+
 if TYPE_CHECKING:
+    from flambeau.dialects.row import row
+    from flambeau.frontends.registry import frontend
+    from flambeau.passes.planning.portfolio import planner
+    from flambeau.passes.registry import pipeline
     from flambeau.runtime import Runtime
+    from flambeau.runtime.interpreter.functions import interprets
     from flambeau.tools.edge_program import EdgeCompileConfig, EdgeProgramManager, ExecutorchProgramManager, to_edge
+    from flambeau.tools.plugins import load_plugin
 
 _HOMES = {
     "EdgeCompileConfig": "flambeau.tools.edge_program",
     "EdgeProgramManager": "flambeau.tools.edge_program",
     "ExecutorchProgramManager": "flambeau.tools.edge_program",
     "Runtime": "flambeau.runtime",
+    "frontend": "flambeau.frontends.registry",
+    "interprets": "flambeau.runtime.interpreter.functions",
+    "load_plugin": "flambeau.tools.plugins",
+    "pipeline": "flambeau.passes.registry",
+    "planner": "flambeau.passes.planning.portfolio",
+    "row": "flambeau.dialects.row",
     "to_edge": "flambeau.tools.edge_program",
 }
 
-__all__ = ["EdgeCompileConfig", "EdgeProgramManager", "ExecutorchProgramManager", "Runtime", "to_edge"]
+__all__ = [
+    # From PyTorch programs to programs for the device, and running them.
+    "EdgeCompileConfig",
+    "EdgeProgramManager",
+    "ExecutorchProgramManager",
+    "Runtime",
+    "to_edge",
+    # Plug-ins.
+    "frontend",
+    "interprets",
+    "load_plugin",
+    "pipeline",
+    "planner",
+    "row",
+]
+
+
+def _load_installed_plugins() -> str:
+    return import_module("flambeau.tools.plugins").load_installed()
+
+
+when_unknown(_load_installed_plugins)
 
 
 def __getattr__(name: str) -> object:

@@ -1,0 +1,336 @@
+"""Plug-ins: Python files, and modules of installed packages, that add to what Flambeau knows.
+
+What a plug-in declares is what stands in it under a name without a leading underscore, or was declared by a decorator:
+
+* a concrete subclass of `ModulePass` with a `name`: a pass
+* a `Dialect`, a `Target`, a `Backend`: the same
+* `@row("dialect", "namespace", "schema")`: an operator, and with it its dialect
+* `@pipeline("name")`, `@frontend(".suffix")`, `@planner("name")`, `@interprets(OpClass)`: what the function below is
+
+A file is loaded by its path, without being installed; `from .other import …` imports the file beside it. A package offers modules (or
+single objects) as entry points of the group `flambeau.plugins`, which are loaded when a name is unknown.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import inspect
+import os
+import re
+import sys
+import traceback
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from xdsl.ir import Dialect
+from xdsl.passes import ModulePass
+
+from flambeau.dialects.diagnostics import Diagnostic, Position
+from flambeau.dialects.registration import RegistrationError, Undo, declared_by
+from flambeau.dialects.registry import register_dialect
+from flambeau.passes.registry import register_pass
+
+GROUP = "flambeau.plugins"
+"""The entry points under which packages offer plug-ins."""
+VARIABLE = "FLAMBEAU_PLUGINS"
+"""The environment variable with the paths of plug-ins to load, separated as in PATH."""
+
+_ROOT = "flambeau_plugins"
+"""The package in `sys.modules` under which each folder with plug-ins is a package."""
+
+
+class PluginError(ValueError):
+    """A plug-in that cannot be loaded. One line, for people, with the place in its source where there is one."""
+
+    def __init__(self, message: str, position: Position | None = None):
+        self.diagnostic = Diagnostic("error", message, position)
+        super().__init__(str(self.diagnostic))
+
+
+@dataclass(frozen=True, eq=False)
+class Plugin:
+    """A plug-in that is loaded."""
+
+    name: str
+    """The path as it is shown; of an installed one, `entry point (distribution version)`."""
+    path: Path | None
+    """What `--load-plugin` takes: an absolute path. None for an installed one, which needs no option."""
+    digest: str
+    """The first 16 hexadecimal digits of the SHA-256 of its source, with that of the files beside it that it imports."""
+    declares: tuple[str, ...]
+    """What it added: `pass 'fuse-mul-add'`."""
+    undos: tuple[Undo, ...] = field(repr=False)
+    modules: tuple[str, ...] = field(repr=False)
+    """The names in `sys.modules` that came with it."""
+
+
+_LOADED: dict[Path, Plugin] = {}
+_INSTALLED: list[Plugin] = []
+
+
+def loaded_plugins() -> tuple[Plugin, ...]:
+    """The plug-ins that are loaded, in that order; installed ones come last."""
+    return (*_LOADED.values(), *_INSTALLED)
+
+
+def load_plugin(path: str | os.PathLike[str]) -> Plugin:
+    """Loads a plug-in: a `.py` file, or a folder with an `__init__.py`. Loading one again is harmless; one that has changed is replaced.
+
+    Raises:
+        PluginError: there is no such file, it fails, or something in it cannot be registered. Nothing of it stays registered.
+    """
+    shown = Path(path)
+    place = shown.expanduser().resolve()
+    file = place / "__init__.py" if place.is_dir() else place
+    if not file.is_file():
+        what = "this folder has no __init__.py" if place.is_dir() else "no such file"
+        raise PluginError(f"plug-in {shown}: {what}")
+    if file.suffix != ".py":
+        raise PluginError(f"plug-in {shown}: a plug-in is a .py file, or a folder with an __init__.py")
+    known = _LOADED.get(place)
+    if known is not None:
+        if known.digest == _digest(known.modules):
+            return known
+        unload_plugin(known)
+    before = set(sys.modules)
+    package = _package(place.parent)
+    name = f"{package}.{place.stem}"
+    with declared_by(f"plug-in {shown}") as registered:
+        try:
+            count = _declare_all(vars(_execute(name, file)).items(), package, file)
+            if not count and not registered:
+                raise PluginError(
+                    f"plug-in {shown} declares nothing: it may hold passes, dialects, rows, targets, backends, and functions declared by "
+                    "@pipeline, @frontend, @planner or @interprets"
+                )
+        except BaseException as error:
+            _undo(item.undo for item in registered)
+            _forget(set(sys.modules) - before)
+            if isinstance(error, Exception | SystemExit):
+                raise _explained(error, shown, file) from error
+            raise
+    modules = tuple(sorted(item for item in {name, *sys.modules} - before if item.startswith(f"{package}.")))
+    plugin = Plugin(
+        str(shown),
+        place,
+        _digest((name, *modules)),
+        tuple(item.what for item in registered),
+        tuple(item.undo for item in registered),
+        (name, *modules),
+    )
+    _LOADED[place] = plugin
+    return plugin
+
+
+def unload_plugin(plugin: Plugin) -> None:
+    """Takes back what a plug-in declared."""
+    _undo(plugin.undos)
+    _forget(plugin.modules)
+    _LOADED.pop(plugin.path or Path(), None)
+
+
+def load_from_environment() -> None:
+    """Loads the plug-ins that FLAMBEAU_PLUGINS names. Raises PluginError."""
+    for path in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
+        load_plugin(path)
+
+
+@contextmanager
+def plugin_scope() -> Generator[None, None, None]:
+    """Unloads, at the end of the block, what `load_plugin` loaded within it: one run of a tool leaves nothing behind."""
+    before = set(_LOADED)
+    try:
+        yield
+    finally:
+        for path in [path for path in reversed(_LOADED) if path not in before]:
+            unload_plugin(_LOADED[path])
+
+
+def load_installed() -> str:
+    """Loads the plug-ins of installed packages.
+
+    Returns:
+        What to tell someone whose name was not found: which of them could not be loaded and why; empty when all could.
+    """
+    from importlib.metadata import entry_points
+
+    failed: list[str] = []
+    for point in entry_points(group=GROUP):
+        where = f"{point.name} ({point.dist.name} {point.dist.version})" if point.dist is not None else point.name
+        before = set(sys.modules)
+        with declared_by(f"the installed plug-in {where}") as registered:
+            try:
+                found = point.load()
+                if isinstance(found, ModuleType):
+                    _declare_all(vars(found).items(), found.__name__, None)
+                else:
+                    _declare_all([(point.name, found)], point.module, None)
+            except (Exception, SystemExit) as error:
+                # Whatever is wrong with it, what it has nothing to do with goes on.
+                _undo(item.undo for item in registered)
+                what = str(error) if isinstance(error, RegistrationError) else f"{type(error).__name__}: {error}"
+                failed.append(f"the installed plug-in {where} could not be loaded ({' '.join(what.split())})")
+                continue
+        modules = tuple(sorted(set(sys.modules) - before))
+        _INSTALLED.append(
+            Plugin(
+                where,
+                None,
+                _digest((point.module,)),
+                tuple(item.what for item in registered),
+                tuple(item.undo for item in registered),
+                modules,
+            )
+        )
+    return "; ".join(failed)
+
+
+def _execute(name: str, file: Path) -> ModuleType:
+    """Runs a file as the module `name`. A compiled copy would outlive changes within a second, so there is none."""
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    exec(compile(file.read_bytes(), file, "exec", dont_inherit=True), vars(module))
+    return module
+
+
+def _package(folder: Path) -> str:
+    """The package that stands for a folder, so that files in it can import each other, and equal names elsewhere are others."""
+    name = f"{_ROOT}.f{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
+    for package, paths in ((_ROOT, []), (name, [str(folder)])):
+        if package not in sys.modules:
+            module = ModuleType(package)
+            module.__path__ = paths
+            sys.modules[package] = module
+    return name
+
+
+def _forget(modules: Iterable[str]) -> None:
+    for name in modules:
+        if name.startswith(f"{_ROOT}."):
+            sys.modules.pop(name, None)
+
+
+def _undo(undos: Iterable[Undo]) -> None:
+    for undo in reversed(list(undos)):
+        undo()
+
+
+def _digest(modules: Iterable[str]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(set(modules)):
+        file = getattr(sys.modules.get(name), "__file__", None)
+        if file is not None and Path(file).is_file():
+            digest.update(Path(file).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+# What a name in a plug-in stands for
+
+
+class _Located(Exception):
+    """A registration that failed, and the name in the plug-in that it was for."""
+
+    def __init__(self, name: str, error: RegistrationError):
+        self.name = name
+        self.error = error
+
+
+def _declare_all(items: Iterable[tuple[str, Any]], package: str, file: Path | None) -> int:
+    """Registers what is found by its type; returns how much that was."""
+    count = 0
+    for name, item in list(items):
+        if name.startswith("_"):
+            continue
+        register = _registration(item, package)
+        if register is None:
+            continue
+        try:
+            register(item)
+        except RegistrationError as error:
+            if file is None:
+                raise
+            raise _Located(name, error) from error
+        count += 1
+    return count
+
+
+def _registration(item: Any, package: str) -> Callable[[Any], None] | None:
+    if isinstance(item, type):
+        if not issubclass(item, ModulePass) or inspect.isabstract(item):
+            return None
+        # Someone else's class without a name is a base class that was imported.
+        ours = item.__module__ == package or item.__module__.startswith(f"{package}.")
+        return _register_pass if ours or isinstance(getattr(item, "name", None), str) else None
+    if isinstance(item, Dialect):
+        return register_dialect
+    # Whoever makes a target or a backend has imported its class.
+    targets, backends = sys.modules.get("flambeau.dialects.exec.target"), sys.modules.get("flambeau.backends.interface")
+    if targets is not None and isinstance(item, targets.Target):
+        return targets.register_target
+    if backends is not None and isinstance(item, backends.Backend):
+        return backends.register_backend
+    return None
+
+
+def _register_pass(kind: type[ModulePass]) -> None:
+    if not isinstance(getattr(kind, "name", None), str):
+        raise RegistrationError(f'{kind.__name__} has no name: write `name = "my-pass"` in it, or let its own name begin with _')
+    options = [name for name, note in inspect.get_annotations(kind).items() if "ClassVar" not in str(note)]
+    if options and "__dataclass_fields__" not in vars(kind):
+        raise RegistrationError(
+            f"{kind.__name__} has options ({', '.join(options)}) and is no dataclass: write @dataclass(frozen=True) above it"
+        )
+    register_pass(kind)
+
+
+# What is wrong with a plug-in, in one line
+
+
+def _explained(error: BaseException, shown: Path, file: Path) -> PluginError:
+    if isinstance(error, PluginError):
+        return error
+    if os.environ.get("FLAMBEAU_DEBUG"):
+        traceback.print_exception(error)
+    if isinstance(error, _Located):
+        return PluginError(str(error.error), _assignment(error.name, file))
+    folder = file.parent
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        return PluginError(
+            f"{type(error).__name__}: {error.msg}", Position(_show(Path(error.filename)), error.lineno or 1, error.offset or 1)
+        )
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if folder in Path(frame.filename).parents]
+    position = None
+    if frames:
+        last = frames[-1]
+        column, end = (last.colno or 0) + 1, (last.end_colno or 0) + 1
+        length = max(1, end - column) if last.end_lineno == last.lineno else 1
+        position = Position(_show(Path(last.filename)), last.lineno or 1, column, length)
+    if isinstance(error, RegistrationError):
+        return PluginError(str(error), position)
+    what = " ".join(f"{type(error).__name__}: {error}".split())
+    if isinstance(error, ModuleNotFoundError) and error.name is not None and (folder / f"{error.name}.py").is_file():
+        what += f"; a file beside the plug-in is imported by `from .{error.name} import …`"
+    prefix = "" if position else f"plug-in {shown}: "
+    return PluginError(f"{prefix}{what}; FLAMBEAU_DEBUG=1 shows the traceback", position)
+
+
+def _assignment(name: str, file: Path) -> Position:
+    """Where a file gives something a name."""
+    found = re.search(rf"^(?:class[ \t]+)?({re.escape(name)})\b", text := file.read_text(), re.MULTILINE)
+    if found is None:
+        return Position(_show(file), 1, 1)
+    start = found.start(1)
+    return Position(_show(file), text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start), len(name))
+
+
+def _show(file: Path) -> str:
+    """A path as people read it: relative where the file lies below the current folder."""
+    here = Path.cwd()
+    return str(file.relative_to(here)) if here in file.parents else str(file)
