@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from flambeau.dialects.diagnostics import Diagnostic, OperationError
 from flambeau.dialects.exec.contents import Conflict, ContentAnalysis, Fault
@@ -16,7 +16,6 @@ from flambeau.dialects.exec.syntax import describe
 from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.reuse_storage import inplace_arguments
 from flambeau.passes.rewriting.actions import analysis, was_restricted
-from flambeau.passes.rewriting.locations import where
 from flambeau.passes.storage.rewrite import methods_of
 
 
@@ -34,64 +33,70 @@ def _name(op: Operation) -> str:
             return op.name
 
 
-def _instruction(method: MethodOp, index: int) -> str:
-    """`instruction 3 (aten::add.out at layers.0 (model.py:12))`."""
-    if index < 0:
-        return "the caller"
-    operations = [op for op in method.instructions if not isinstance(op, LabelOp)]
-    if index >= len(operations):
-        return "the end"
-    return f"instruction {index} ({_name(operations[index])}{where(operations[index])})"
+class _Method:
+    """A method, and what to call its instructions."""
 
+    def __init__(self, method: MethodOp):
+        self.method = method
+        self.operations = [op for op in method.instructions if not isinstance(op, LabelOp)]
 
-def _slot(slot: SSAValue) -> str:
-    owner = slot.owner
-    return f"{describe(slot)}{where(owner)}" if isinstance(owner, Operation) else describe(slot)
+    def op(self, index: int) -> Operation:
+        """The instruction that a number stands for; the method for the caller and the end."""
+        return self.operations[index] if 0 <= index < len(self.operations) else self.method
 
+    def call(self, index: int) -> str:
+        """`instruction 3 (aten::add.out)`."""
+        if index < 0:
+            return "the caller"
+        return f"instruction {index} ({_name(self.operations[index])})" if index < len(self.operations) else "the end"
 
-def _describe(method: MethodOp, conflict: Conflict) -> str:
-    slot, place = describe(conflict.slot), _instruction(method, conflict.instruction)
-    other = "" if conflict.other is None else _slot(conflict.other)
-    by = "" if conflict.writer is None else f"{_instruction(method, conflict.writer)} wrote through {other}"
-    match conflict.fault:
-        case Fault.BROKEN if by:
-            return f"{place} reads {slot}, over whose bytes {by}"
-        case Fault.BROKEN:
-            return f"{place} reads {slot}, {'not every part of which has been written' if conflict.owners else 'which nothing has written'}"
-        case Fault.LOST:
-            kind = "state" if isinstance(conflict.slot.owner, StateOp) else "output"
-            return f"at its end, {kind} {slot} is lost: {by + ' over its bytes' if by else 'not every path writes all of it'}"
-        case Fault.CONSTANT:
-            return f"{place} writes {slot}, which is a constant"
-        case Fault.NOWHERE:
-            return f"{place} writes {slot}, which has no place in an arena"
-        case Fault.OVERLAP:
-            return f"{place} writes {slot} over bytes of {other}, which it reads, without an exec.reuse of just these"
-        case Fault.UNSAFE:
-            return f"{place} writes {slot} over {other} as it reads it, which its kernel does not allow"
+    def fault(self, conflict: Conflict) -> PlanVerificationError:
+        """A conflict at the instruction where it shows, with a note at the one that caused it."""
+        notes: tuple[Diagnostic, ...] = ()
+        if conflict.writer is not None and conflict.writer >= 0:
+            notes = (Diagnostic("note", f"{self.call(conflict.writer)} is this one", op=self.op(conflict.writer)),)
+        message = f"method @{self.method.sym_name.data}: {self._describe(conflict)}"
+        return PlanVerificationError(self.op(conflict.instruction), message, notes)
+
+    def _describe(self, conflict: Conflict) -> str:
+        slot, place = describe(conflict.slot), self.call(conflict.instruction)
+        other = "" if conflict.other is None else describe(conflict.other)
+        by = "" if conflict.writer is None else f"{self.call(conflict.writer)} wrote through {other}"
+        match conflict.fault:
+            case Fault.BROKEN if by:
+                return f"{place} reads {slot}, over whose bytes {by}"
+            case Fault.BROKEN:
+                written = "not every part of which has been written" if conflict.owners else "which nothing has written"
+                return f"{place} reads {slot}, {written}"
+            case Fault.LOST:
+                kind = "state" if isinstance(conflict.slot.owner, StateOp) else "output"
+                return f"at its end, {kind} {slot} is lost: {by + ' over its bytes' if by else 'not every path writes all of it'}"
+            case Fault.CONSTANT:
+                return f"{place} writes {slot}, which is a constant"
+            case Fault.NOWHERE:
+                return f"{place} writes {slot}, which has no place in an arena"
+            case Fault.OVERLAP:
+                return f"{place} writes {slot} over bytes of {other}, which it reads, without an exec.reuse of just these"
+            case Fault.UNSAFE:
+                return f"{place} writes {slot} over {other} as it reads it, which its kernel does not allow"
 
 
 def _may_overwrite(kernel: str, position: int) -> bool:
     return position in inplace_arguments().get(kernel, ())
 
 
-def _faults(method: MethodOp) -> list[tuple[Operation, str]]:
-    """Everything that is wrong with the plan of a method, and the instruction at which it goes wrong."""
-    head = f"method @{method.sym_name.data}"
+def _faults(method: MethodOp) -> list[PlanVerificationError]:
     if method.arenas is None:
-        return [(method, f"{head} is not planned: run plan-memory first")]
-    operations = [op for op in method.instructions if not isinstance(op, LabelOp)]
+        return [PlanVerificationError(method, f"method @{method.sym_name.data} is not planned: run plan-memory first")]
     with analysis("contents of slots", method):
         conflicts = ContentAnalysis(method, _may_overwrite).run()
-    return [
-        (operations[item.instruction] if 0 <= item.instruction < len(operations) else method, f"{head}: {_describe(method, item)}")
-        for item in conflicts
-    ]
+    described = _Method(method)
+    return [described.fault(conflict) for conflict in conflicts]
 
 
 def check_method(method: MethodOp) -> list[str]:
     """Everything that is wrong with the plan of a method, one line each."""
-    return [message for _, message in _faults(method)]
+    return [str(fault) for fault in _faults(method)]
 
 
 @dataclass(frozen=True)
@@ -112,13 +117,14 @@ class VerifyPlanPass(OperationPass):
 
     def apply_to(self, ctx: Context, op: Operation) -> None:
         """Looks at every method."""
-        faults: list[tuple[Operation, str]] = []
+        faults: list[PlanVerificationError] = []
         for method in methods_of(op):
             if method.arenas is None and was_restricted():
                 continue
             faults += _faults(method)
             count("methods verified")
         if faults:
-            more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-            notes = tuple(Diagnostic("note", message, op=place) for place, message in faults[1:])
-            raise PlanVerificationError(faults[0][0], faults[0][1] + more, notes)
+            first, *others = faults
+            more = f" (and {len(others)} more)" if others else ""
+            notes = tuple(Diagnostic("note", str(fault), op=fault.op) for fault in others)
+            raise PlanVerificationError(first.op, f"{first}{more}", (*first.notes, *notes))

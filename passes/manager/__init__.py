@@ -6,7 +6,7 @@ Pipeline.parse("builtin.module(func.func(canonicalize,cse),plan)").run(module, c
 
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 from flambeau.passes.manager.operation_pass import OperationPass, PatternPass
-from flambeau.passes.manager.pipeline import PassError, Pipeline
+from flambeau.passes.manager.pipeline import PassCrash, PassError, Pipeline
 from flambeau.passes.rewriting.statistics import count
 
-__all__ = ["Instrumentation", "OperationPass", "PassError", "PassStep", "PatternPass", "Pipeline", "count"]
+__all__ = ["Instrumentation", "OperationPass", "PassCrash", "PassError", "PassStep", "PatternPass", "Pipeline", "count"]

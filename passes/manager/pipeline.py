@@ -36,13 +36,18 @@ class PassError(ValueError):
         notes: tuple[Diagnostic, ...] = (),
         others: tuple[Diagnostic, ...] = (),
     ):
-        place = "" if op is None else describe_location(op.location)
-        # The diagnostic carries the operation; whoever sees only the text needs the place in it.
-        super().__init__(f"{step.name}: at {place}: {message}" if place else f"{step.name}: {message}")
+        first = _with_place(message, None if op in [note.op for note in notes] else op)
+        # The diagnostic carries the operations; whoever sees only the text needs their places in it.
+        super().__init__("\n  ".join([f"{step.name}: {first}", *(_with_place(note.message, note.op) for note in notes)]))
         self.step = step
         self.diagnostic = Diagnostic("error", f"{step.name}: {message}", op=op, notes=notes)
         self.diagnostics = (self.diagnostic, *others)
         """Everything that is wrong, the first included."""
+
+
+def _with_place(message: str, op: Operation | None) -> str:
+    place = "" if op is None else describe_location(op.location)
+    return f"at {place}: {message}" if place else message
 
 
 class PassCrash(PassError):
@@ -217,7 +222,7 @@ class _Run:
                 else:
                     step.pass_.apply(self._context, self._module)
         except OperationError as error:
-            raise PassError(step, str(error), op=error.op, notes=error.notes) from error
+            raise PassError(step, error.diagnostic.message, op=error.op, notes=error.diagnostic.notes) from error
         except (ValueError, DiagnosticException) as error:
             raise PassError(step, str(error)) from error
         except Exception as error:

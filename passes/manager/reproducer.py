@@ -29,6 +29,7 @@ VERSION = 1
 """The version of the header."""
 
 _FIRST = "// flambeau reproducer, version "
+_TRACEBACK = "// | "
 _LAST = "// end of the header"
 _LINE = re.compile(r"// (?P<key>[a-z-]+): (?P<value>.*)")
 
@@ -77,7 +78,7 @@ class Reproducer:
         for item in fields(self):
             value = getattr(self, item.name)
             if item.name == "traceback":
-                lines += [f"// traceback: {json.dumps(line, ensure_ascii=False)}" for line in self.traceback]
+                lines += [f"{_TRACEBACK}{line}" for line in self.traceback]
             elif item.name == "pipeline" or value != item.default:
                 lines.append(f"// {item.name.replace('_', '-')}: {_dump(value)}")
         return "\n".join([*lines, _LAST, ""])
@@ -93,20 +94,24 @@ class Reproducer:
             raise ReproducerError(f"{file} is a reproducer of version {version!r}; this program reads version {VERSION}")
         if _LAST not in lines:
             raise ReproducerError(f"{file} is damaged: the line {_LAST!r} is missing")
-        kinds = {item.name.replace("_", "-"): item for item in fields(Reproducer)}
+        kinds = {item.name.replace("_", "-"): item for item in fields(Reproducer) if item.name != "traceback"}
         found: dict[str, Any] = {}
+        traceback: list[str] = []
         for number, line in enumerate(lines[1 : lines.index(_LAST)], 2):
+            if line.startswith(_TRACEBACK):
+                traceback.append(line.removeprefix(_TRACEBACK))
+                continue
             match = _LINE.fullmatch(line)
             if match is None or match["key"] not in kinds:
                 raise ReproducerError(f"{file}:{number} is damaged: this is no line of a reproducer's header")
             item = kinds[match["key"]]
-            value = _load(match["value"], "str" if item.name == "traceback" else str(item.type))
-            if value is None or (item.name in found and item.name != "traceback"):
+            value = _load(match["value"], str(item.type))
+            if value is None or item.name in found:
                 raise ReproducerError(f"{file}:{number} is damaged: {match['key']!r} has no such value, or has one already")
-            found[item.name] = (*found.get(item.name, ()), value) if item.name == "traceback" else value
+            found[item.name] = value
         if "pipeline" not in found:
             raise ReproducerError(f"{file} is damaged: its header names no pipeline")
-        return Reproducer(**found)
+        return Reproducer(**found, traceback=tuple(traceback))
 
 
 def _dump(value: object) -> str:

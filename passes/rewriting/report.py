@@ -56,12 +56,13 @@ class LegalizationRow:
         return tuple(dict.fromkeys(place for op in self.ops if (place := describe_location(op.location))))
 
     def __str__(self) -> str:
-        places = self.places
-        times = f" ({self.count} times)" if self.count > 1 else ""
-        at = f" at {'; '.join(places[:_PLACES])}" if places else ""
-        more = f" and {len(places) - _PLACES} more places" if len(places) > _PLACES else ""
+        """What, how often, where else than at the first, and why."""
+        others = self.places[1:]
+        also = f", also at {'; '.join(others[:_PLACES])}" if others else ""
+        more = f" and {len(others) - _PLACES} more places" if len(others) > _PLACES else ""
+        times = f" ({self.count} times{also}{more})" if self.count > 1 else ""
         tried = "".join(f"; {attempt.pattern} declined: {attempt.reason}" for attempt in self.attempts if attempt.reason)
-        return f"{self.name}{times}{at}{more}: {self.reason}{tried}"
+        return f"{self.name}{times}: {self.reason}{tried}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,22 +90,12 @@ class LegalizationReport:
         """The report in a few words."""
         return f"{self.count} operation{'s' if self.count != 1 else ''} cannot be converted to {self.target}"
 
-    def __str__(self) -> str:
-        lines = [str(row) for row in self.rows]
-        return f"{self.head}: {lines[0]}" if len(lines) == 1 else "\n  ".join([f"{self.head}:", *lines])
-
 
 class ConversionError(OperationError):
     """Operations that stayed illegal, all of them; `report` has them as data."""
 
     def __init__(self, report: LegalizationReport):
-        super().__init__(report.rows[0].ops[0], str(report))
+        first, *others = report.rows
+        notes = tuple(Diagnostic("note", str(row), op=row.ops[0]) for row in report.rows) if others else ()
+        super().__init__(first.ops[0], report.head if others else f"{report.head}: {first}", notes)
         self.report = report
-
-    @property
-    def diagnostic(self) -> Diagnostic:
-        """The error in one line, with a note for each kind of operation."""
-        if len(self.report.rows) == 1:
-            return super().diagnostic
-        notes = tuple(Diagnostic("note", str(row), op=row.ops[0]) for row in self.report.rows)
-        return Diagnostic("error", self.report.head, op=self.op, notes=notes)

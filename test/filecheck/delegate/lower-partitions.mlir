@@ -17,14 +17,14 @@ func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// CHECK: error: lower-partitions: no installed backend compiles partition @p for 'Other'
+// expected-error @+1 {{lower-partitions: no installed backend compiles partition @p for 'Other'}}
 delegate.partition @p backend "Other" (%a: tensor<4xf32>) -> (tensor<4xf32>) {
   delegate.return %a : tensor<4xf32>
 }
 
 // -----
 
-// CHECK: error: lower-partitions: elementwise: partition @p holds edge.cos: it is not among the elementwise operators of this backend
+// expected-error @+1 {{lower-partitions: elementwise: partition @p holds edge.cos: it is not among the elementwise operators of this backend}}
 delegate.partition @p backend "FlambeauElementwise" (%a: tensor<4xf32>) -> (tensor<4xf32>) {
   %0 = edge.cos(%a) : (tensor<4xf32>) -> tensor<4xf32>
   delegate.return %0 : tensor<4xf32>
@@ -32,7 +32,7 @@ delegate.partition @p backend "FlambeauElementwise" (%a: tensor<4xf32>) -> (tens
 
 // -----
 
-// CHECK: error: lower-partitions: elementwise: partition @p: it computes i64, not f32
+// expected-error @+1 {{lower-partitions: elementwise: partition @p: it computes i64, not f32}}
 delegate.partition @p backend "FlambeauElementwise" (%a: tensor<4xi64>) -> (tensor<4xi64>) {
   %0 = edge.neg(%a) : (tensor<4xi64>) -> tensor<4xi64>
   delegate.return %0 : tensor<4xi64>

@@ -42,8 +42,8 @@ func.func @views(%x: tensor<2x3xf32>) -> (tensor<6xf32>, tensor<2x2xf32>) {
 
 // -----
 
-// CHECK: error: convert-core-to-edge: 1 operation cannot be converted to the edge level: aten.relu: it does not belong to the edge level
 func.func @early(%x: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-error @+1 {{convert-core-to-edge: 1 operation cannot be converted to the edge level: aten.relu: it does not belong to the edge level; run aten-to-core first}}
   %0 = aten.relu(%x) : (tensor<2xf32>) -> tensor<2xf32>
   func.return %0 : tensor<2xf32>
 }

@@ -21,58 +21,61 @@ exec.method @right {arenas = [64]} {
 
 // -----
 
-// CHECK: error: verify-plan: method @m is not planned: run plan-memory first
+// expected-error @+1 {{verify-plan: method @m is not planned: run plan-memory first}}
 exec.method @m {} {
   exec.return
 }
 
 // -----
 
-// CHECK: error: verify-plan: method @m: instruction 1 (aten::add.out) reads %x, over whose bytes instruction 0 (aten::relu.out) wrote through %a
 exec.method @m {arenas = [64]} {
   %x = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
   %a = exec.tensor {arena = 1, offset = 8} : tensor<4xf32>
   %y = exec.tensor {arena = 1, offset = 32} : tensor<4xf32>
   %z = exec.tensor {arena = 1, offset = 48} : tensor<4xf32>
   %one = exec.int 1
+  // expected-note @+1 {{instruction 0 (aten::relu.out) is this one}}
   exec.call "aten::relu.out"(%z) outs(%a)
+  // expected-error @+1 {{verify-plan: method @m: instruction 1 (aten::add.out) reads %x, over whose bytes instruction 0 (aten::relu.out) wrote through %a}}
   exec.call "aten::add.out"(%x, %a, %one) outs(%y)
   exec.return inputs(%x, %z) outputs(%y)
 }
 
 // -----
 
-// The message gives the places in the model.
-// CHECK: error: verify-plan: method @m: instruction 1 (aten::exp.out at second (m.py:7)) reads %x, over whose bytes instruction 0 (aten::relu.out at first (m.py:3)) wrote through %a at first (m.py:3)
+// Operations of a model, whose places follow the message.
 exec.method @m {arenas = [64]} {
   %x = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
   %a = exec.tensor {arena = 1, offset = 8} : tensor<4xf32> loc("first"("m.py":3:1))
   %y = exec.tensor {arena = 1, offset = 32} : tensor<4xf32>
   %z = exec.tensor {arena = 1, offset = 48} : tensor<4xf32>
+  // expected-note @+1 {{instruction 0 (aten::relu.out) is this one}}
   exec.call "aten::relu.out"(%z) outs(%a) loc("first"("m.py":3:1))
+  // expected-error @+1 {{verify-plan: method @m: instruction 1 (aten::exp.out) reads %x, over whose bytes instruction 0 (aten::relu.out) wrote through %a}}
   exec.call "aten::exp.out"(%x) outs(%y) loc("second"("m.py":7:1))
   exec.return inputs(%x, %z) outputs(%y)
 }
 
 // -----
 
-// CHECK: error: verify-plan: method @m: instruction 0 (aten::relu.out) reads %a, which nothing has written (and 1 more)
+// expected-note @+1 {{method @m: at its end, output %c is lost: not every path writes all of it}}
 exec.method @m {arenas = [64]} {
   %a = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
   %b = exec.tensor {arena = 1, offset = 16} : tensor<4xf32>
   %c = exec.tensor {arena = 1, offset = 32} : tensor<4xf32>
+  // expected-error @+1 {{verify-plan: method @m: instruction 0 (aten::relu.out) reads %a, which nothing has written (and 1 more)}}
   exec.call "aten::relu.out"(%a) outs(%b)
   exec.return outputs(%c)
 }
 
 // -----
 
-// CHECK: error: verify-plan: method @m: instruction 1 (aten::relu.out) reads %cat, not every part of which has been written
 exec.method @m {arenas = [64]} {
   %x = exec.tensor {arena = 1, offset = 32} : tensor<4xf32>
   %cat = exec.tensor {arena = 1, offset = 0} : tensor<8xf32>
   %left = exec.view %cat : tensor<4xf32>
   exec.call "aten::relu.out"(%x) outs(%left)
+  // expected-error @+1 {{verify-plan: method @m: instruction 1 (aten::relu.out) reads %cat, not every part of which has been written}}
   exec.call "aten::relu.out"(%cat) outs(%cat)
   exec.return inputs(%x)
 }
@@ -80,22 +83,23 @@ exec.method @m {arenas = [64]} {
 // -----
 
 // A reuse ends the content whose storage it takes.
-// CHECK: error: verify-plan: method @m: instruction 1 (aten::relu.out) reads %x, over whose bytes instruction 0 (aten::neg.out) wrote through %r
 exec.method @m {arenas = [64]} {
   %x = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
   %r = exec.reuse %x : tensor<4xf32>
   %y = exec.tensor {arena = 1, offset = 32} : tensor<4xf32>
+  // expected-note @+1 {{instruction 0 (aten::neg.out) is this one}}
   exec.call "aten::neg.out"(%x) outs(%r)
+  // expected-error @+1 {{verify-plan: method @m: instruction 1 (aten::relu.out) reads %x, over whose bytes instruction 0 (aten::neg.out) wrote through %r}}
   exec.call "aten::relu.out"(%x) outs(%y)
   exec.return inputs(%x) outputs(%r, %y)
 }
 
 // -----
 
-// CHECK: error: verify-plan: method @m: instruction 0 (aten::neg.out) writes %y over bytes of %x, which it reads, without an exec.reuse of just these
 exec.method @m {arenas = [64]} {
   %x = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
   %y = exec.tensor {arena = 1, offset = 8} : tensor<4xf32>
+  // expected-error @+1 {{verify-plan: method @m: instruction 0 (aten::neg.out) writes %y over bytes of %x, which it reads, without an exec.reuse of just these}}
   exec.call "aten::neg.out"(%x) outs(%y)
   exec.return inputs(%x) outputs(%y)
 }
@@ -103,11 +107,11 @@ exec.method @m {arenas = [64]} {
 // -----
 
 // A reuse of the source does not make room over another part of it.
-// CHECK: error: verify-plan: method @m: instruction 0 (aten::neg.out) writes %r over bytes of %v, which it reads, without an exec.reuse of just these
 exec.method @m {arenas = [64]} {
   %x = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
   %v = exec.view %x {offset = 8} : tensor<2xf32>
   %r = exec.reuse %x : tensor<4xf32>
+  // expected-error @+1 {{verify-plan: method @m: instruction 0 (aten::neg.out) writes %r over bytes of %v, which it reads, without an exec.reuse of just these}}
   exec.call "aten::neg.out"(%v) outs(%r)
   exec.return inputs(%x) outputs(%r)
 }
@@ -115,31 +119,32 @@ exec.method @m {arenas = [64]} {
 // -----
 
 // A matrix product reads its arguments many times.
-// CHECK: error: verify-plan: method @m: instruction 0 (aten::mm.out) writes %r over %x as it reads it, which its kernel does not allow
 exec.method @m {arenas = [64]} {
   %x = exec.tensor {arena = 1, offset = 0} : tensor<2x2xf32>
   %y = exec.tensor {arena = 1, offset = 16} : tensor<2x2xf32>
   %r = exec.reuse %x : tensor<2x2xf32>
+  // expected-error @+1 {{verify-plan: method @m: instruction 0 (aten::mm.out) writes %r over %x as it reads it, which its kernel does not allow}}
   exec.call "aten::mm.out"(%x, %y) outs(%r)
   exec.return inputs(%x, %y) outputs(%r)
 }
 
 // -----
 
-// CHECK: error: verify-plan: method @m: at its end, output %y is lost: instruction 1 (aten::exp.out) wrote through %t over its bytes
+// expected-error @+1 {{verify-plan: method @m: at its end, output %y is lost: instruction 1 (aten::exp.out) wrote through %t over its bytes}}
 exec.method @m {arenas = [64]} {
   %x = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
   %y = exec.tensor {arena = 1, offset = 16} : tensor<4xf32>
   %t = exec.tensor {arena = 1, offset = 16} : tensor<2xf32>
   exec.call "aten::neg.out"(%x) outs(%y)
+  // expected-note @+1 {{instruction 1 (aten::exp.out) is this one}}
   exec.call "aten::exp.out"(%x) outs(%t)
   exec.return inputs(%x) outputs(%y)
 }
 
 // -----
 
-// CHECK: error: verify-plan: method @m: at its end, state %s is lost: the caller wrote through %x over its bytes
 ml_program.global private mutable @s : tensor<4xf32>
+// expected-error @+1 {{verify-plan: method @m: at its end, state %s is lost: the caller wrote through %x over its bytes}}
 exec.method @m {arenas = [64]} {
   %s = exec.state @s {arena = 1, offset = 0} : tensor<4xf32>
   %x = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
@@ -148,21 +153,21 @@ exec.method @m {arenas = [64]} {
 
 // -----
 
-// CHECK: error: verify-plan: method @m: instruction 0 (aten::neg.out) writes %w, which is a constant
 ml_program.global private @w(#ml_program.blob<"w", "0123456789abcdef">) : tensor<4xf32>
 exec.method @m {arenas = []} {
   %w = exec.constant @w : tensor<4xf32>
   %x = exec.tensor : tensor<4xf32>
+  // expected-error @+1 {{verify-plan: method @m: instruction 0 (aten::neg.out) writes %w, which is a constant}}
   exec.call "aten::neg.out"(%x) outs(%w)
   exec.return inputs(%x)
 }
 
 // -----
 
-// CHECK: error: verify-plan: method @m: instruction 0 (aten::neg.out) writes %t, which has no place in an arena
 exec.method @m {arenas = []} {
   %x = exec.tensor : tensor<4xf32>
   %t = exec.tensor : tensor<4xf32>
+  // expected-error @+1 {{verify-plan: method @m: instruction 0 (aten::neg.out) writes %t, which has no place in an arena}}
   exec.call "aten::neg.out"(%x) outs(%t)
   exec.return inputs(%x)
 }
@@ -208,7 +213,6 @@ exec.method @branches {arenas = [128]} {
 // -----
 
 // The value of the first conditional lives on while the second one's branch takes its bytes: sibling conditionals must not share memory then.
-// CHECK: error: verify-plan: method @siblings: instruction 8 (aten::add.out) reads %r, over whose bytes instruction 5 (aten::exp.out) wrote through %u
 exec.method @siblings {arenas = [128]} {
   %x = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
   %c = exec.tensor {arena = 1, offset = 16} : tensor<i1>
@@ -226,10 +230,12 @@ exec.method @siblings {arenas = [128]} {
   exec.label @else1
   exec.move %x, %r
   exec.label @end1
+  // expected-note @+1 {{instruction 5 (aten::exp.out) is this one}}
   exec.call "aten::exp.out"(%x) outs(%u)
   exec.move %u, %s
   exec.label @end2
   exec.call "aten::neg.out"(%s) outs(%y)
+  // expected-error @+1 {{verify-plan: method @siblings: instruction 8 (aten::add.out) reads %r, over whose bytes instruction 5 (aten::exp.out) wrote through %u}}
   exec.call "aten::add.out"(%r, %s, %one) outs(%y)
   exec.return inputs(%x, %c) outputs(%y)
 }
@@ -237,7 +243,6 @@ exec.method @siblings {arenas = [128]} {
 // -----
 
 // Only the path through both conditions overwrites what is read afterwards.
-// CHECK: error: verify-plan: method @nested: instruction 4 (aten::neg.out) reads %a, over whose bytes instruction 3 (aten::exp.out) wrote through %t
 exec.method @nested {arenas = [128]} {
   %x = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
   %c = exec.tensor {arena = 1, offset = 16} : tensor<i1>
@@ -248,8 +253,10 @@ exec.method @nested {arenas = [128]} {
   exec.call "aten::sin.out"(%x) outs(%a)
   exec.jump_false %c, @end
   exec.jump_false %d, @end
+  // expected-note @+1 {{instruction 3 (aten::exp.out) is this one}}
   exec.call "aten::exp.out"(%x) outs(%t)
   exec.label @end
+  // expected-error @+1 {{verify-plan: method @nested: instruction 4 (aten::neg.out) reads %a, over whose bytes instruction 3 (aten::exp.out) wrote through %t}}
   exec.call "aten::neg.out"(%a) outs(%y)
   exec.return inputs(%x, %c, %d) outputs(%y)
 }
@@ -257,13 +264,14 @@ exec.method @nested {arenas = [128]} {
 // -----
 
 // What a loop reads again must outlive its body.
-// CHECK: error: verify-plan: method @loop: instruction 0 (aten::sin.out) reads %x, over whose bytes instruction 1 (aten::lt.out) wrote through %c
 exec.method @loop {arenas = [128]} {
   %x = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
   %a = exec.tensor {arena = 1, offset = 32} : tensor<4xf32>
   %c = exec.tensor {arena = 1, offset = 0} : tensor<4xi1>
   exec.label @again
+  // expected-error @+1 {{verify-plan: method @loop: instruction 0 (aten::sin.out) reads %x, over whose bytes instruction 1 (aten::lt.out) wrote through %c}}
   exec.call "aten::sin.out"(%x) outs(%a)
+  // expected-note @+1 {{instruction 1 (aten::lt.out) is this one}}
   exec.call "aten::lt.out"(%a) outs(%c)
   exec.jump_false %c, @again
   exec.return inputs(%x) outputs(%a)
