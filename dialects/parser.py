@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
@@ -18,6 +18,9 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from flambeau.dialects.lexer import SPACE, SUFFIX, VALUE_USE, LexedToken, Lexer
 from flambeau.dialects.source import Source
+
+if TYPE_CHECKING:
+    from flambeau.dialects.source_map import SourceMap
 
 _RESULT = rf"%({SUFFIX})(?::([0-9]++))?"
 _EACH_RESULT = re.compile(_RESULT)
@@ -68,9 +71,11 @@ class ModuleParser(Parser):
     With `locate`, an operation without a location of its own gets its place in the text as its location, which rewrites hand on.
     """
 
+    lexer_type: ClassVar[type[Lexer]] = Lexer
+
     def __init__(self, context: Context, source: Source, *, locate: bool = False):
         super().__init__(context, "", source.file)
-        self._parser_state = ParserState(Lexer(Input(source.text, source.file)))
+        self._parser_state = ParserState(self.lexer_type(Input(source.text, source.file)))
         self.source = source
         self.offsets: dict[Operation, int] = {}
         self._text = source.text
@@ -80,6 +85,10 @@ class ModuleParser(Parser):
         self._locations: dict[str, LocationAttr] = {}
         self._last_location = -1
         """Where the location that was read last begins."""
+
+    def source_map(self) -> SourceMap | None:
+        """The places of everything that was read, where the parser notes them."""
+        return None
 
     @property
     def pos(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
@@ -19,6 +20,9 @@ from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.source import Source
 from flambeau.dialects.types import dtype_of, element_of, shape_of
 from flambeau.dialects.verify import VerificationError, verify_module
+
+if TYPE_CHECKING:
+    from flambeau.dialects.source_map import SourceMap
 
 
 class IRError(ValueError):
@@ -58,7 +62,9 @@ class ParsedModule:
         return None if offset is None else self.source.position(offset)
 
 
-def parse_module(text: str, context: Context, file: str = "<string>", *, line_offset: int = 0, locate: bool = False, record_symbols: bool = False) -> ParsedModule:
+def parse_module(
+    text: str, context: Context, file: str = "<string>", *, line_offset: int = 0, locate: bool = False, record_symbols: bool = False
+) -> ParsedModule:
     """Parses a module without verifying it.
 
     Args:
@@ -72,13 +78,13 @@ def parse_module(text: str, context: Context, file: str = "<string>", *, line_of
     Raises:
         IRError: names the position.
     """
-    source = Source(text, file, line_offset)
+    parser_type = ModuleParser
     if record_symbols:
         from flambeau.dialects.source_map import MapParser
 
-        parser = MapParser(context, source, locate=locate)
-    else:
-        parser = ModuleParser(context, source, locate=locate)
+        parser_type = MapParser
+    source = Source(text, file, line_offset)
+    parser = parser_type(context, source, locate=locate)
     try:
         module = parser.parse_module()
     except ParseError as error:
@@ -87,7 +93,7 @@ def parse_module(text: str, context: Context, file: str = "<string>", *, line_of
         raise IRError(" ".join(str(error).split()), source.position(min(parser.pos, len(text)))) from error
     except RecursionError:
         raise IRError(f"{file}: the text is nested too deeply") from None
-    return ParsedModule(module, source, parser.offsets, parser.source_map() if isinstance(parser, MapParser) else None)
+    return ParsedModule(module, source, parser.offsets, parser.source_map())
 
 
 def read_text(path: str | PathLike[str]) -> str:
