@@ -37,10 +37,20 @@ class Source:
         line = bisect_right(starts, offset)
         return line + self.line_offset, offset - starts[line - 1] + 1
 
-    def position(self, offset: int) -> Position:
-        """The place of the first character at or after `offset` that is not white space."""
+    def position(self, offset: int, end: int = 0) -> Position:
+        """The place of the first character at or after `offset` that is not white space, and of what follows up to `end` on its line."""
         match = _SPACE.match(self.text, offset)
-        return Position(self.file, *self.line_and_column(match.end() if match else offset))
+        start = match.end() if match else offset
+        newline = self.text.find("\n", start, end)
+        return Position(self.file, *self.line_and_column(start), length=max(1, (end if newline < 0 else newline) - start))
+
+    def line(self, number: int) -> str | None:
+        """The text of a line of the file, without its end; None when the line is not in this text."""
+        index = number - self.line_offset - 1
+        if not 0 <= index < len(starts := self._line_starts):
+            return None
+        end = starts[index + 1] - 1 if index + 1 < len(starts) else len(self.text)
+        return self.text[starts[index] : end]
 
     def location(self, offset: int) -> FileLineColLoc:
         """The place of the character at `offset` as a location."""

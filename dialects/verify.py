@@ -11,12 +11,19 @@ from flambeau.dialects.diagnostics import OperationError
 from flambeau.dialects.ml_program.ops import ReferenceOp
 
 
-class VerificationError(OperationError):
-    """An operation that breaks its rules, and what they are."""
+class VerificationError(OperationError, VerifyException):
+    """An operation that breaks its rules, and what they are; raised by the rules of an operation to blame one inside of it."""
+
+    others: tuple[VerificationError, ...] = ()
+    """What else is wrong with the module, in the order of the operations."""
 
 
 def verify_module(module: ModuleOp) -> None:
-    """Checks every operation by its own rules, symbols, and dominance. Raises VerificationError for the first failure."""
+    """Checks every operation by its own rules, symbols, and, when these hold, dominance.
+
+    Raises:
+        VerificationError: the first failure, which lists the others.
+    """
     ModuleVerifier().verify(module)
 
 
@@ -34,7 +41,13 @@ class ModuleVerifier:
         """As `verify_module`."""
         symbols = {name.data: op for op in module.body.block.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)}
         passed: dict[Operation, tuple[object, ...]] = {}
+        faults: list[VerificationError] = []
+        invalid: set[Operation] = set()
         for op in module.walk():
+            if faults and op.parent_op() in invalid:
+                # Its surroundings are not what its rules may expect.
+                invalid.add(op)
+                continue
             state = _state(op)
             try:
                 if state is None or self._passed.get(op) != state:
@@ -42,12 +55,28 @@ class ModuleVerifier:
                 if isinstance(op, ReferenceOp):
                     op.verify_symbol_uses(symbols)
             except (VerifyException, ValueError, TypeError) as error:
-                raise VerificationError(op, " ".join(str(error).split())) from error
+                faults.append(_fault(op, error))
+                invalid.add(op)
+                continue
             if state is not None:
                 passed[op] = state
         # Only operations of this module are kept: an erased one may not stand for another.
         self._passed = passed
-        _verify_dominance(module)
+        _raise_all(faults)
+        _raise_all(_dominance_faults(module))
+
+
+def _fault(op: Operation, error: Exception) -> VerificationError:
+    """An operation may blame one that is inside of it."""
+    fault = VerificationError(error.op if isinstance(error, OperationError) else op, " ".join(str(error).split()))
+    fault.__cause__ = error
+    return fault
+
+
+def _raise_all(faults: list[VerificationError]) -> None:
+    if faults:
+        faults[0].others = tuple(faults[1:])
+        raise faults[0]
 
 
 def _state(op: Operation) -> tuple[object, ...] | None:
@@ -97,8 +126,13 @@ class _Checker:
             raise VerificationError(user, f"{user.name}: operand {index} is defined in a block that does not dominate the use")
 
 
-def _verify_dominance(root: Operation) -> None:
+def _dominance_faults(root: Operation) -> list[VerificationError]:
     checker = _Checker(root)
+    faults: list[VerificationError] = []
     for user in checker.order:
         for index, value in enumerate(user.operands):
-            checker.check(user, index, value)
+            try:
+                checker.check(user, index, value)
+            except VerificationError as fault:
+                faults.append(fault)
+    return faults

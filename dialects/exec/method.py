@@ -17,6 +17,7 @@ from flambeau.dialects.exec.instructions import DelegateCallOp, InstructionOp, J
 from flambeau.dialects.exec.slots import ConstantOp, SlotOp, StateOp
 from flambeau.dialects.ml_program.blobs import BlobAttr
 from flambeau.dialects.ml_program.ops import GlobalOp
+from flambeau.dialects.verify import VerificationError
 
 BRACES: dict[str, syntax.Kind] = {
     "arenas": syntax.parse_integers,
@@ -143,9 +144,13 @@ class MethodOp(IRDLOperation):
             if isinstance(op, InstructionOp):
                 instruction = op
             elif not isinstance(op, SlotOp):
-                raise VerifyException(f"{op.name} does not belong in method @{self.sym_name.data}: it holds slots and instructions only")
+                raise VerificationError(
+                    op, f"{op.name} does not belong in method @{self.sym_name.data}: it holds slots and instructions only"
+                )
             elif instruction is not None:
-                raise VerifyException(f"{syntax.describe(op.results[0])} is declared after an {instruction.name}: all slots come first")
+                raise VerificationError(
+                    op, f"{syntax.describe(op.results[0])} is declared after an {instruction.name}: all slots come first"
+                )
 
     def _verify_labels(self) -> None:
         instructions = self.instructions
@@ -153,11 +158,11 @@ class MethodOp(IRDLOperation):
         for op in instructions:
             if isinstance(op, LabelOp):
                 if op.label.data in labels:
-                    raise VerifyException(f"label @{op.label.data} is in method @{self.sym_name.data} twice")
+                    raise VerificationError(op, f"label @{op.label.data} is in method @{self.sym_name.data} twice")
                 labels.add(op.label.data)
         for op in instructions:
             if isinstance(op, JumpFalseOp) and op.label.data not in labels:
-                raise VerifyException(f"jumps to @{op.label.data}, but method @{self.sym_name.data} has no such label")
+                raise VerificationError(op, f"jumps to @{op.label.data}, but method @{self.sym_name.data} has no such label")
 
     def _verify_names(self, terminator: ReturnOp) -> None:
         for what, names, slots in (
@@ -181,20 +186,20 @@ class MethodOp(IRDLOperation):
                     self._verify_global(op, symbols.get(op.global_name.string_value()))
                 case DelegateCallOp():
                     if not isinstance(symbols.get(op.delegate.string_value()), PayloadOp):
-                        raise VerifyException(f"@{op.delegate.string_value()} names no delegate.payload of the module")
+                        raise VerificationError(op, f"@{op.delegate.string_value()} names no delegate.payload of the module")
                 case _:
                     pass
 
     def _verify_global(self, op: ConstantOp | StateOp, found: Operation | None) -> None:
         what, name = syntax.describe(op.slot), op.global_name.string_value()
         if not isinstance(found, GlobalOp):
-            raise VerifyException(f"{what} is @{name}, which names no ml_program.global of the module")
+            raise VerificationError(op, f"{what} is @{name}, which names no ml_program.global of the module")
         if found.type != op.slot.type:
-            raise VerifyException(f"{what} is {op.slot.type}, but global @{name} is {found.type}")
+            raise VerificationError(op, f"{what} is {op.slot.type}, but global @{name} is {found.type}")
         if isinstance(op, ConstantOp) and found.is_mutable is not None:
-            raise VerifyException(f"{what} is a constant, but global @{name} is mutable: declare an exec.state")
+            raise VerificationError(op, f"{what} is a constant, but global @{name} is mutable: declare an exec.state")
         if isinstance(op, StateOp) and found.is_mutable is None:
-            raise VerifyException(f"{what} is state, but global @{name} is a constant: declare an exec.constant")
+            raise VerificationError(op, f"{what} is state, but global @{name} is a constant: declare an exec.constant")
 
 
 @irdl_op_definition

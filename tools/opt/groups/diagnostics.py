@@ -1,0 +1,67 @@
+"""`--remarks` and `--legality-report`: what passes did and declined to do, and why."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from flambeau.passes.manager import Instrumentation
+from flambeau.tools.opt.option_group import Chunk, OptionGroup
+
+
+class DiagnosticsGroup(OptionGroup):
+    """Which diagnostics are shown."""
+
+    title = "diagnostics"
+
+    def __init__(self) -> None:
+        self._reports: list[dict[str, Any]] = []
+
+    def add_arguments(self, group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]  argparse names it so
+        """Adds the options."""
+        group.add_argument(
+            "--remarks",
+            nargs="?",
+            const=".",
+            metavar="REGEX",
+            help="print to stderr what passes did or declined to do, where pass and message match",
+        )
+
+        group.add_argument(
+            "--legality-report",
+            metavar="FILE",
+            help="write as JSON what conversions could not make legal, which patterns were tried, and why each declined; - is stderr",
+        )
+
+    def check(self, parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+        """Refuses what does not compile or splits nowhere."""
+        self._reports = []
+        if arguments.remarks is not None:
+            try:
+                re.compile(arguments.remarks)
+            except re.error as error:
+                parser.error(f"argument --remarks: {arguments.remarks!r} is no regular expression: {error}")
+        if arguments.split_input_file == "":
+            parser.error("argument --split-input-file: a marker must not be empty")
+
+    def instrumentations(self, chunk: Chunk) -> Sequence[Instrumentation]:
+        """Notes the reports of conversions that fail, if they are asked for."""
+        if not chunk.arguments.legality_report:
+            return ()
+        from flambeau.tools.legality import LegalityWatcher
+
+        return (LegalityWatcher(chunk.parsed, self._reports),)
+
+    def finish(self, arguments: argparse.Namespace) -> None:
+        """Writes the reports, which are none when everything went well."""
+        if arguments.legality_report:
+            text = json.dumps(self._reports, indent=2) + "\n"
+            if arguments.legality_report == "-":
+                sys.stderr.write(text)
+            else:
+                Path(arguments.legality_report).write_text(text, encoding="utf-8")

@@ -1,0 +1,38 @@
+"""What the tool reads: a file or stdin, as one text or as several between marker lines."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+from flambeau.dialects.source import Source
+from flambeau.dialects.text import IRError, read_text
+
+_NOTHING = re.compile(r"(?:\s|//[^\n]*)*+")
+
+
+def read_input(path: str) -> Source:
+    """The text of a file; `-` is stdin. Raises IRError when it is no text, OSError."""
+    if path != "-":
+        return Source(read_text(path), path)
+    try:
+        return Source(sys.stdin.read(), "<stdin>")
+    except UnicodeDecodeError:
+        raise IRError("<stdin>: this is not text: a module is a .mlir file") from None
+
+
+def split(source: Source, marker: str) -> list[Source]:
+    """The parts between lines that hold just `marker`; each counts its lines from the start of the file."""
+    parts: list[Source] = []
+    start = lines = 0
+    for match in re.finditer(rf"^{re.escape(marker)}[ \t]*(?:\n|\Z)", source.text, re.MULTILINE):
+        parts.append(Source(source.text[start : match.start()], source.file, lines))
+        lines += source.text.count("\n", start, match.end())
+        start = match.end()
+    parts.append(Source(source.text[start:], source.file, lines))
+    return parts
+
+
+def holds_nothing(source: Source) -> bool:
+    """Whether there is nothing but white space and comments."""
+    return _NOTHING.fullmatch(source.text) is not None

@@ -1,0 +1,218 @@
+"""Diagnostics as people read them: position, message, the line with a caret, and where in the user's model."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import traceback
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import IO, cast
+
+from xdsl.ir import Operation
+from xdsl.printer import Printer
+
+from flambeau.dialects.diagnostics import Diagnostic, Position, Severity
+from flambeau.dialects.source import Source
+from flambeau.dialects.text import ParsedModule
+from flambeau.passes.manager import PassCrash
+from flambeau.passes.rewriting.locations import describe_location, file_positions
+
+LINE_WIDTH = 160
+"""Longer lines of text are cut around the caret."""
+MOST_ERRORS = 20
+"""After so many errors of one module the rest are only counted."""
+
+_COLOURS: dict[Severity, str] = {"error": "\x1b[1;31m", "warning": "\x1b[1;35m", "remark": "\x1b[1;34m", "note": "\x1b[1;36m"}
+_BOLD, _CARET, _RESET = "\x1b[1m", "\x1b[1;32m", "\x1b[0m"
+
+
+def wants_colour(stream: IO[str]) -> bool:
+    """Whether to colour what goes to `stream`: on a terminal, unless NO_COLOR is set."""
+    return stream.isatty() and not os.environ.get("NO_COLOR")
+
+
+def placed(diagnostic: Diagnostic, parsed: ParsedModule) -> Diagnostic:
+    """The diagnostic and its notes with their positions in the text that `parsed` was read from, where the operations tell them."""
+    position = diagnostic.position
+    if position is None and diagnostic.op is not None:
+        position = position_of(diagnostic.op, parsed)
+    return replace(diagnostic, position=position, notes=tuple(placed(note, parsed) for note in diagnostic.notes))
+
+
+def position_of(op: Operation, parsed: ParsedModule) -> Position | None:
+    """Where an operation, or the one that it was made from, stands in the text."""
+    position = parsed.position(op)
+    if position is None:
+        # One that a pass made: rewrites hand the location on.
+        found = next((loc for loc in file_positions(op.location) if loc.filename.data == parsed.file), None)
+        position = None if found is None else Position(parsed.file, found.line.data, found.column.data)
+    return position
+
+
+def diagnostics_of(error: Exception) -> tuple[Diagnostic, ...] | None:
+    """What an exception tells the user; None for a bug, whose message is not for users."""
+    if isinstance(found := getattr(error, "diagnostics", None), tuple):
+        return cast("tuple[Diagnostic, ...]", found)
+    if isinstance(found := getattr(error, "diagnostic", None), Diagnostic):
+        return (found,)
+    if isinstance(error, OSError) and error.filename is not None:
+        return (Diagnostic("error", f"{error.filename}: {error.strerror}"),)
+    if isinstance(error, ValueError | RuntimeError | OSError) and not isinstance(error, RecursionError | NotImplementedError):
+        return (Diagnostic("error", str(error)),)
+    return None
+
+
+def internal_error(error: Exception) -> Diagnostic:
+    """A bug, in one line."""
+    what = " ".join(str(error).split())
+    return Diagnostic("error", f"internal error: {type(error).__name__}{f': {what}' if what else ''}")
+
+
+def files_of(error: Exception) -> tuple[Diagnostic, ...]:
+    """Where to find more about a failure: its reproducer, or for a bug without one a new file with the traceback."""
+    from flambeau.passes.manager.crash import reproducer_of
+
+    notes = [Diagnostic("note", note) for note in getattr(error, "__notes__", ())]
+    if (path := reproducer_of(error)) is not None:
+        notes.append(Diagnostic("note", f"the IR before the pass is in {path}; flambeau-opt --run-reproducer {path} runs it again"))
+    elif diagnostics_of(error) is None or isinstance(error, PassCrash):
+        try:
+            handle, path = tempfile.mkstemp(".txt", "flambeau-traceback-")
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write("".join(traceback.format_exception(error)))
+            notes.append(Diagnostic("note", f"the traceback is in {path}"))
+        except OSError:
+            pass  # the failure itself matters more
+    return tuple(notes)
+
+
+@dataclass
+class Renderer:
+    """Turns diagnostics into lines of text."""
+
+    colour: bool = False
+    sources: dict[str, Source] = field(default_factory=dict[str, Source])
+    """The texts that were read, by file name; others are read from their files."""
+    show_changes: bool = False
+    """Whether to print an operation that no longer stands in the text as it is now."""
+
+    def render(self, *diagnostics: Diagnostic) -> str:
+        """All that is to say about them, each followed by its notes; ends with a line break. Of very many, the last are only counted."""
+        shown = diagnostics[:MOST_ERRORS]
+        lines = [f"{line}\n" for diagnostic in shown for line in self._lines(diagnostic)]
+        more = len(diagnostics) - len(shown)
+        return "".join([*lines, f"and {more} more error{'s' if more > 1 else ''}\n"] if more else lines)
+
+    def _lines(self, diagnostic: Diagnostic) -> Iterable[str]:
+        position, op = diagnostic.position, diagnostic.op
+        at = f"{self._paint(_BOLD, f'{position}:')} " if position else ""
+        severity = self._paint(_COLOURS[diagnostic.severity], f"{diagnostic.severity}:")
+        first, *rest = diagnostic.message.splitlines() or [""]
+        yield f"{at}{severity} {printable(first)}"
+        yield from map(printable, rest)
+        if position:
+            yield from self._excerpt(position)
+        if op is not None:
+            if (place := describe_location(op.location, without=position.file if position else None)) != "":
+                yield f"  in {printable(place)}"
+                yield from self._model_line(op, position)
+            if self.show_changes and (now := self._changed(op, position)) is not None:
+                yield f"  op: {now}"
+        for note in diagnostic.notes:
+            yield from self._lines(note)
+
+    def _excerpt(self, position: Position) -> Iterable[str]:
+        line = self._line_of(position)
+        if line is None or position.column > len(line) + 1:
+            return
+        start = position.column - 1
+        length = min(position.length, max(1, len(line) - start))
+        shown, start, length = _cut(line, start, length)
+        indent = "".join("\t" if character == "\t" else " " * _width(character) for character in shown[:start])
+        mark = "^" + "~" * (sum(map(_width, shown[start : start + length])) - 1)
+        yield printable(shown)
+        yield indent + self._paint(_CARET, mark)
+
+    def _line_of(self, position: Position) -> str | None:
+        source = self.sources.get(position.file)
+        if source is None:
+            try:
+                source = Source(Path(position.file).read_text(encoding="utf-8"), position.file)
+            except (OSError, ValueError):
+                source = Source("", position.file)
+            self.sources[position.file] = source
+        return source.line(position.line)
+
+    def _model_line(self, op: Operation, position: Position | None) -> Iterable[str]:
+        for location in file_positions(op.location):
+            file, line = location.filename.data, location.line.data
+            if position is not None and file == position.file:
+                continue
+            text = self._line_of(Position(file, line, 1))
+            if text is not None and text.strip():
+                yield f"  {line:5} | {printable(_cut(text, 0, 1)[0])}"
+            return
+
+    def _changed(self, op: Operation, position: Position | None) -> str | None:
+        """The operation in one line, if it does not stand so in the text."""
+        now = one_line(op)
+        line = self._line_of(position) if position else None
+        if line is not None and position is not None and _same(line[position.column - 1 :], now):
+            return None
+        return _cut(now, 0, 1)[0]
+
+    def _paint(self, colour: str, text: str) -> str:
+        return f"{colour}{text}{_RESET}" if self.colour else text
+
+
+def printable(text: str) -> str:
+    """`text` without what would move the cursor or end the line; tabs stay."""
+    return text if text.isprintable() else "".join(c if c.isprintable() or c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+class _FirstLine:
+    """A stream that keeps what comes before the first line break, and ends the printing there."""
+
+    class Ended(Exception):
+        """The line is complete."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def write(self, text: str) -> int:
+        head, newline, _ = text.partition("\n")
+        self.text += head
+        if newline or len(self.text) > 4 * LINE_WIDTH:
+            raise _FirstLine.Ended
+        return len(text)
+
+
+def one_line(op: Operation) -> str:
+    """An operation as it prints, without what is inside of it."""
+    stream = _FirstLine()
+    try:
+        Printer(stream).print_op(op)  # pyright: ignore[reportArgumentType]  it needs `write` only
+    except _FirstLine.Ended:
+        pass
+    return stream.text.strip()
+
+
+def _same(source: str, printed: str) -> bool:
+    return "".join(source.split()).startswith("".join(printed.split()))
+
+
+def _width(character: str) -> int:
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _cut(line: str, start: int, length: int) -> tuple[str, int, int]:
+    """A part of the line that shows column `start`, and where that and its length are in the part."""
+    if len(line) <= LINE_WIDTH:
+        return line, start, length
+    first = 0 if start < LINE_WIDTH * 3 // 4 else start - LINE_WIDTH // 2
+    last = first + LINE_WIDTH
+    head, tail = "…" if first else "", "…" if last < len(line) else ""
+    return head + line[first:last] + tail, start - first + len(head), min(length, last - start)
