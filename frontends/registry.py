@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -80,7 +81,7 @@ def _checked(function: Frontend) -> Frontend:
     """A front end of a plug-in, of which nothing is known."""
 
     def read(source: str, context: FlambeauContext) -> ModuleOp:
-        module: object = function(source, context)
+        module = cast(object, function(source, context))
         if not isinstance(module, ModuleOp):
             raise SourceError(f"{source}: its front end gave {type(module).__name__}, not a module")
         try:

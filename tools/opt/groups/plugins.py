@@ -63,5 +63,5 @@ class PluginsGroup(OptionGroup):
             help="load passes, dialects and more from a Python file; may be given again, and before --help",
         )
         group.add_argument(
-            "--list-plugins", action=_ListPlugins, nargs=0, help="list the plug-ins loaded so far and the installed ones, and exit"
+            "--list-plugins", action=_ListPlugins, nargs=0, help="list the plug-ins loaded so far and those installed, and exit"
         )
