@@ -12,7 +12,11 @@ import typer
 
 from flambeau.tools.commands.compile import compile_command
 from flambeau.tools.commands.inspect import inspect_command
+from flambeau.tools.commands.options import LoadPlugins
+from flambeau.tools.commands.reduce import reduce_command
 from flambeau.tools.commands.run import run_command
+from flambeau.tools.plugins import load_from_environment, plugin_scope
+from flambeau.tools.predicates import PredicateOptions
 
 app = typer.Typer(
     name="flambeau",
@@ -34,6 +38,7 @@ def _compile(
     dump_dir: Annotated[Path | None, typer.Option(help="write the IR of each stage into this folder")] = None,
     preserve: Annotated[list[str] | None, typer.Option(help="keep this operator whole; may be given again")] = None,
     backend: Annotated[list[str] | None, typer.Option(help="hand what this backend takes to it; may be given again")] = None,
+    load_plugin: LoadPlugins = None,
     json: Annotated[bool, typer.Option("--json", help="print the report as JSON on stdout")] = False,
 ) -> None:
     """Compile MODEL to a .pte, or to the IR of a stage."""
@@ -58,6 +63,7 @@ def _run(
     method: Annotated[str, typer.Option(help="the method to run")] = "forward",
     engine: Annotated[str | None, typer.Option(help="c, numpy or torch (only for aten); by default what fits the program")] = None,
     repeat: Annotated[int, typer.Option(min=1, help="run this often and report the times")] = 1,
+    load_plugin: LoadPlugins = None,
     json: Annotated[bool, typer.Option("--json", help="print outputs and times as JSON on stdout")] = False,
 ) -> None:
     """Run PROGRAM on inputs."""
@@ -67,16 +73,63 @@ def _run(
 @app.command("inspect")
 def _inspect(
     program: Annotated[Path, typer.Argument(help="a .pte, or a .mlir of any stage")],
+    load_plugin: LoadPlugins = None,
     json: Annotated[bool, typer.Option("--json", help="print JSON on stdout")] = False,
 ) -> None:
     """Show methods, inputs, outputs, operators, delegates, memory and weights of PROGRAM."""
     inspect_command(program, json=json)
 
 
+@app.command("reduce")
+def _reduce(
+    file: Annotated[Path, typer.Argument(help="a .mlir file of any stage, with its weights beside it")],
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="the .mlir to write; weights go beside it")] = None,
+    pipeline: Annotated[str, typer.Option("-p", "--passes", "--pass-pipeline", help="what runs before the predicate looks")] = "",
+    wrong_result: Annotated[bool, typer.Option("--wrong-result", help="keep: the pipeline changes the result")] = False,
+    tolerance: Annotated[float | None, typer.Option(help="how far float32 results may lie apart, relative to the largest number")] = None,
+    inputs: Annotated[Path | None, typer.Option(help="an .npz file of inputs by name; made up by default")] = None,
+    seed: Annotated[int, typer.Option(help="of the made-up inputs")] = 0,
+    crash: Annotated[bool, typer.Option("--crash", help="keep: the pipeline fails as it does on FILE")] = False,
+    error: Annotated[str | None, typer.Option(help="keep: the pipeline fails with a message that this expression matches")] = None,
+    filecheck: Annotated[Path | None, typer.Option(help="keep: what the pipeline makes passes the checks of this file")] = None,
+    script: Annotated[str | None, typer.Option(help="keep: this command, given the path of what the pipeline makes, ends with 0")] = None,
+    negated: Annotated[bool, typer.Option("--not", help="keep: --filecheck or --script fails instead")] = False,
+    script_timeout: Annotated[float, typer.Option(help="seconds after which a script counts as having failed")] = 60.0,
+    timeout: Annotated[float | None, typer.Option(min=0, help="seconds after which the best so far is the result")] = None,
+    max_tests: Annotated[int | None, typer.Option(min=1, help="how often the predicate may be asked")] = None,
+    keep_locations: Annotated[bool, typer.Option("--keep-locations", help="leave locations as they are")] = False,
+    keep_names: Annotated[bool, typer.Option("--keep-names", help="leave the names of values as they are")] = False,
+    allow_unregistered_dialect: Annotated[
+        bool, typer.Option("--allow-unregistered-dialect", help="accept operations of unknown dialects")
+    ] = False,
+    load_plugin: LoadPlugins = None,
+    json: Annotated[bool, typer.Option("--json", help="print the report as JSON on stdout")] = False,
+) -> None:
+    """Shrink the IR in FILE while a predicate holds.
+
+    Without a predicate: the pipeline fails as it does on FILE, or changes the result if it does not fail.
+    """
+    reduce_command(
+        file,
+        output,
+        PredicateOptions(
+            pipeline, wrong_result, tolerance, inputs, seed, crash, error, filecheck, script, negated=negated, timeout=script_timeout
+        ),
+        keep_locations=keep_locations,
+        keep_names=keep_names,
+        timeout=timeout,
+        max_tests=max_tests,
+        allow_unregistered=allow_unregistered_dialect,
+        json=json,
+    )
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the tool on `argv` (`sys.argv[1:]` by default); returns the exit status. Any failure is one line on stderr."""
     try:
-        app(args=None if argv is None else list(argv), standalone_mode=True)
+        with plugin_scope():
+            load_from_environment()
+            app(args=None if argv is None else list(argv), standalone_mode=True)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
     except KeyboardInterrupt:

@@ -1,0 +1,104 @@
+"""`flambeau reduce`."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.status import Status
+
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.text import read_module, save_weights
+from flambeau.tools.predicates import Predicate, PredicateOptions, Verdict, make_predicate
+from flambeau.tools.reduction import Progress, Reduction, ReductionError, ReductionResult
+from flambeau.tools.reduction.reducers import all_reducers
+from flambeau.tools.reduction.reducers.texts import LocationsReducer, NamesReducer
+
+_STOPS = {"timeout": "the time is up", "limit": "the limit of tests is reached", "interrupt": "interrupted"}
+
+
+def reduce_command(
+    file: Path,
+    output: Path | None,
+    options: PredicateOptions,
+    *,
+    keep_locations: bool = False,
+    keep_names: bool = False,
+    timeout: float | None = None,
+    max_tests: int | None = None,
+    allow_unregistered: bool = False,
+    json: bool = False,
+) -> None:
+    """Writes the smallest module found (by default `FILE-reduced.mlir` in the current folder). Raises ValueError, OSError."""
+    path = output or Path(f"{file.stem}-reduced.mlir")
+    if path.suffix != ".mlir":
+        raise ReductionError(f"--output {path}: what is reduced is a .mlir file, and so is the result")
+    context = FlambeauContext(allow_unregistered=allow_unregistered)
+    parsed = read_module(file, context)
+    predicate = make_predicate(options, parsed.module, context)
+    verdict = predicate.check(parsed.module, context)
+    if not verdict:
+        raise ReductionError(f"{file}: there is nothing to reduce: the predicate is that {predicate.description}, but {verdict.detail}")
+    console = Console(stderr=True, highlight=False)
+    with console.status(f"reducing {file}") as status:
+        reduction = Reduction(
+            parsed.module, context, predicate.check, timeout=timeout, max_tests=max_tests, on_progress=_Reporter(console, status)
+        )
+        unwanted = (*([LocationsReducer] if keep_locations else []), *([NamesReducer] if keep_names else []))
+        try:
+            reduction.run([reducer for reducer in all_reducers(context.blobs) if not isinstance(reducer, unwanted)])
+        finally:
+            if reduction.begun:
+                _write(reduction.result, context, path)
+        if not reduction.begun:
+            raise ReductionError(f"{file}: the predicate was not asked before the time was up")
+    verdict = _check_file(path, predicate, allow_unregistered)
+    _report(console, file, path, reduction.result, verdict, json)
+
+
+def _write(result: ReductionResult, context: FlambeauContext, path: Path) -> None:
+    path.write_text(result.text)
+    save_weights(result.module, context.blobs, path.with_suffix(".safetensors"))
+
+
+def _check_file(path: Path, predicate: Predicate, allow_unregistered: bool) -> Verdict:
+    """What the predicate says about the file as written. Raises ReductionError when it no longer holds."""
+    context = FlambeauContext(allow_unregistered=allow_unregistered)
+    verdict = predicate.check(read_module(path, context).module, context)
+    if not verdict:
+        raise ReductionError(f"{path}: the predicate held for this module, but not for the file it was written to: {verdict.detail}")
+    return verdict
+
+
+class _Reporter:
+    """Progress: on a terminal in place, elsewhere a line for each halving."""
+
+    def __init__(self, console: Console, status: Status):
+        self._console = console
+        self._status = status
+        self._shown: int | None = None
+
+    def __call__(self, progress: Progress) -> None:
+        text = f"{progress.operations} of {progress.at_start} operations, {progress.tests} tests; now {progress.reducer}"
+        self._status.update(text)
+        if not self._console.is_terminal and (self._shown is None or progress.operations * 2 <= self._shown):
+            self._shown = progress.operations
+            self._console.print(text, soft_wrap=True, markup=False)
+
+
+def _report(console: Console, file: Path, path: Path, result: ReductionResult, verdict: Verdict, json: bool) -> None:
+    if json:
+        fields = ("operations_before", "operations", "tests", "invalid", "repeated", "seconds", "stopped")
+        report: dict[str, Any] = {"input": str(file), "output": str(path), **{name: getattr(result, name) for name in fields}}
+        report |= {"accepted": dict(result.accepted), "detail": verdict.detail}
+        json_module.dump(report, sys.stdout, indent=2)
+        sys.stdout.write("\n")
+        return
+    reason = "" if result.stopped is None else f"; not to the end: {_STOPS[result.stopped]}"
+    effort = f"{result.tests} tests and {result.seconds:.1f} s"
+    text = f"{path}: {result.operations} operations, from {result.operations_before}, in {effort}{reason}"
+    console.print(text, soft_wrap=True, markup=False)
+    console.print(f"it still shows: {verdict.detail}", soft_wrap=True, markup=False)

@@ -1,0 +1,35 @@
+"""What a reducer is: a way to make a module smaller, as a list of places where that can be tried."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, Generic, TypeVar
+
+from xdsl.dialects.builtin import ModuleOp
+
+TargetT = TypeVar("TargetT")
+
+
+class NotApplicableError(ValueError):
+    """A set of targets that cannot be changed together; the search tries fewer of them."""
+
+
+class Reducer(ABC, Generic[TargetT]):
+    """One way to make a module smaller.
+
+    `targets` lists the places where it can be tried, and `apply` changes some of them at once. Equal modules have equal lists, so that a
+    place is known by its position in a clone too. What `apply` leaves need not verify: the search discards what does not.
+    Every change makes something smaller, so that a reduction comes to an end.
+    """
+
+    name: ClassVar[str]
+    """For progress and reports."""
+
+    @abstractmethod
+    def targets(self, module: ModuleOp) -> Sequence[TargetT]:
+        """The places, in the order of the text."""
+
+    @abstractmethod
+    def apply(self, module: ModuleOp, targets: Sequence[TargetT]) -> None:
+        """Changes `module` at some of its targets. Raises NotApplicableError."""

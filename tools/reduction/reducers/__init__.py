@@ -1,0 +1,47 @@
+"""The reducers, in the order in which they are tried: what takes most away comes first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.dialects.ml_program import BlobStore
+from flambeau.tools.reduction.reducer import Reducer
+from flambeau.tools.reduction.reducers.attributes import SIMPLER, AttributesReducer, ValuesReducer
+from flambeau.tools.reduction.reducers.operations import (
+    ArgumentsReducer,
+    BypassReducer,
+    CutOperationsReducer,
+    DeadCodeReducer,
+    OperandsReducer,
+    ResultsReducer,
+)
+from flambeau.tools.reduction.reducers.regions import BranchesReducer, InlineRegionsReducer
+from flambeau.tools.reduction.reducers.shapes import STEPS, DimensionsReducer, SizesReducer
+from flambeau.tools.reduction.reducers.symbols import BodiesReducer, SymbolsReducer
+from flambeau.tools.reduction.reducers.texts import LocationsReducer, NamesReducer
+from flambeau.tools.reduction.reducers.weights import WeightsReducer
+
+
+def all_reducers(blobs: BlobStore) -> list[Reducer[Any]]:
+    """Every reducer, for modules whose weights are in `blobs`."""
+    return [
+        SymbolsReducer(),
+        BodiesReducer(),
+        CutOperationsReducer(),
+        ResultsReducer(),
+        SymbolsReducer(),
+        DeadCodeReducer(),
+        BypassReducer(),
+        BranchesReducer(),
+        InlineRegionsReducer(),
+        OperandsReducer(),
+        ArgumentsReducer(),
+        AttributesReducer(),
+        *(SizesReducer(blobs, step) for step in STEPS),
+        *(DimensionsReducer(blobs, step) for step in STEPS),
+        *(ValuesReducer(simpler) for simpler in SIMPLER),
+        WeightsReducer(blobs, 0),
+        WeightsReducer(blobs, 1),
+        LocationsReducer(),
+        NamesReducer(),
+    ]

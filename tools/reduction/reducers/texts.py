@@ -1,0 +1,49 @@
+"""What stands in the text and means nothing: locations, names of values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from flambeau.tools.reduction.reducer import Reducer
+
+
+class LocationsReducer(Reducer[Operation]):
+    """Takes locations away."""
+
+    name = "locations"
+
+    def targets(self, module: ModuleOp) -> Sequence[Operation]:
+        """The operations that have one, or whose blocks' arguments do."""
+        return [op for op in module.walk() if op.location != UNKNOWN_LOC or any(arg.location != UNKNOWN_LOC for arg in _arguments(op))]
+
+    def apply(self, module: ModuleOp, targets: Sequence[Operation]) -> None:
+        """Takes them away."""
+        for op in targets:
+            op.location = UNKNOWN_LOC
+            for argument in _arguments(op):
+                argument.location = UNKNOWN_LOC
+
+
+def _arguments(op: Operation) -> Iterator[BlockArgument]:
+    for region in op.regions:
+        for block in region.blocks:
+            yield from block.args
+
+
+class NamesReducer(Reducer[SSAValue]):
+    """Numbers values instead of naming them."""
+
+    name = "names"
+
+    def targets(self, module: ModuleOp) -> Sequence[SSAValue]:
+        """The values with a name."""
+        values: Iterator[SSAValue] = (value for op in module.walk() for value in (*op.results, *_arguments(op)))
+        return [value for value in values if value.name_hint is not None]
+
+    def apply(self, module: ModuleOp, targets: Sequence[SSAValue]) -> None:
+        """Takes their names."""
+        for value in targets:
+            value.name_hint = None

@@ -1,0 +1,229 @@
+"""Other types for some values, and what follows from them: result types inferred again, sizes in attributes, stored weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, cast
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    DenseArrayBase,
+    FunctionType,
+    MemRefType,
+    ModuleOp,
+    NoneAttr,
+    SymbolRefAttr,
+    TensorType,
+    VectorType,
+    i64,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from flambeau.dialects.edge.layout import LayoutAttr
+from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
+from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.schema import SchemaArgument
+from flambeau.dialects.syntax import normalized_attribute
+from flambeau.dialects.types import Tensor, numel, shape_of, tensor
+from flambeau.dialects.weights import logical_array, stored_array
+from flambeau.tools.reduction.signature import returns_of, update_type
+
+Sizes = Mapping[int, int]
+"""Extents of dimensions, and what they become."""
+
+
+def with_shape(kind: Tensor, shape: Sequence[int]) -> Tensor:
+    """A tensor type with another shape of the same rank, in the same order of dimensions; a bound follows its extent."""
+    encoding = kind.encoding
+    if isinstance(encoding, LayoutAttr) and encoding.upper_bounds:
+        if len(shape) != len(encoding.dim_order):
+            encoding = NoneAttr()
+        else:
+            bounds = [bound if extent == DYNAMIC_INDEX else extent for bound, extent in zip(encoding.upper_bounds, shape, strict=True)]
+            encoding = LayoutAttr.of(encoding.dim_order, bounds if DYNAMIC_INDEX in shape else ())
+    if isinstance(encoding, LayoutAttr) and len(encoding.dim_order) != len(shape):
+        encoding = NoneAttr()
+    return tensor(kind.element_type, shape, encoding)
+
+
+def resized(kind: Attribute, sizes: Sizes) -> Attribute:
+    """A shaped type with each dimension that `sizes` names changed; a function type changed in all its parts; other types as they are."""
+    match kind:
+        case TensorType():
+            return with_shape(kind, [sizes.get(extent, extent) for extent in kind.get_shape()])
+        case MemRefType():
+            shape = [sizes.get(extent, extent) for extent in kind.get_shape()]
+            return MemRefType(kind.element_type, shape, kind.layout, kind.memory_space)
+        case VectorType():
+            return VectorType(kind.element_type, [sizes.get(extent, extent) for extent in kind.get_shape()], kind.scalable_dims)
+        case FunctionType():
+            return FunctionType.from_lists([resized(part, sizes) for part in kind.inputs], [resized(part, sizes) for part in kind.outputs])
+        case _:
+            return kind
+
+
+def shaped_types(module: ModuleOp) -> Iterator[Attribute]:
+    """The types of all values and globals."""
+    for op in module.walk():
+        if isinstance(op, GlobalOp):
+            yield op.type
+        yield from op.result_types
+        for region in op.regions:
+            for block in region.blocks:
+                yield from block.arg_types
+
+
+@dataclass
+class Retyping:
+    """One change of types throughout a module."""
+
+    module: ModuleOp
+    blobs: BlobStore
+    sizes: Sizes = field(default_factory=dict[int, int])
+    """What becomes of extents, wherever they stand."""
+    values: Mapping[SSAValue, Attribute] = field(default_factory=dict[SSAValue, Attribute])
+    """The new types of some block arguments."""
+    globals: Mapping[GlobalOp, Tensor] = field(default_factory=dict[GlobalOp, Tensor])
+    """The new types of some globals."""
+
+    def run(self) -> None:
+        """Changes the module in place. Raises VerifyException where the new types do not fit an operation."""
+        kinds: dict[str, Attribute] = {}
+        for op in self.module.walk():
+            if isinstance(op, GlobalOp):
+                self._global(op)
+                kinds[op.sym_name.data] = op.type
+        for op in self.module.walk():
+            for region in op.regions:
+                for block in region.blocks:
+                    for argument in block.args:
+                        _set_type(argument, self.values.get(argument) or resized(argument.type, self.sizes))
+            if isinstance(op, SchemaOp) and op.has("infer"):
+                infer_results(op, self.sizes)
+            elif not isinstance(op, GlobalOp):
+                self._other(op, kinds)
+        for op in self.module.walk():
+            if isinstance(op, FuncOp) and returns_of(op):
+                update_type(op)
+
+    def _other(self, op: Operation, kinds: Mapping[str, Attribute]) -> None:
+        named = [kinds[name] for name in map(_symbol, op.properties.values()) if name is not None and name in kinds]
+        for result in op.results:
+            # What loads a global has its type.
+            _set_type(result, named[0] if len(named) == len(op.results) == 1 else resized(result.type, self.sizes))
+        kind = op.properties.get("function_type")
+        if kind is not None and self.sizes:
+            op.properties["function_type"] = resized(kind, self.sizes)
+
+    def _global(self, op: GlobalOp) -> None:
+        old = op.type
+        new = self.globals.get(op) or resized(old, self.sizes)
+        if new == old or not isinstance(old, TensorType):
+            return
+        op.type = cast(Tensor, new)
+        if isinstance(op.value, BlobAttr):
+            array = logical_array(self.blobs.get(op.value), cast(Tensor, old))
+            part = array[tuple(slice(0, extent) for extent in shape_of(new))]
+            op.value = self.blobs.add(op.value.key.data, stored_array(part, cast(Tensor, new)).data)
+
+
+def infer_again(module: ModuleOp) -> None:
+    """Infers the result types of operators again, where attributes or operands have changed. Raises VerifyException."""
+    Retyping(module, BlobStore()).run()
+
+
+def _symbol(attribute: Attribute) -> str | None:
+    return attribute.string_value() if isinstance(attribute, SymbolRefAttr) else None
+
+
+def _set_type(value: SSAValue, kind: Attribute) -> None:
+    if value.type != kind:
+        value._type = kind  # pyright: ignore[reportPrivateUsage]  the uses stay as they are
+
+
+def infer_results(op: SchemaOp, sizes: Sizes) -> None:
+    """Gives the results of an operator the types that it infers, adapting sizes in its attributes. Raises VerifyException."""
+    wanted = [resized(kind, sizes) for kind in op.result_types]
+    failure: VerifyException | None = None
+    fallback: tuple[dict[str, Attribute], list[Tensor]] | None = None
+    for adapt in (_unchanged, _substituted, _scaled):
+        for properties in adapt(op, sizes):
+            try:
+                inferred = op.infer_types(op.operands, properties)
+            except VerifyException as error:
+                failure = failure or error
+                continue
+            if len(inferred) != len(wanted):
+                continue
+            if all(_same_shape(a, b) for a, b in zip(inferred, wanted, strict=True)):
+                return _set_results(op, properties, inferred)
+            fallback = fallback or (properties, inferred)
+    if fallback is None:
+        raise failure or VerifyException(f"{op.name}: the number of results changed")
+    _set_results(op, *fallback)
+
+
+def _set_results(op: SchemaOp, properties: dict[str, Attribute], inferred: Sequence[Tensor]) -> None:
+    op.properties = properties
+    for result, kind in zip(op.results, inferred, strict=True):
+        declared = cast(Tensor, result.type)
+        if declared.element_type != kind.element_type or not _same_shape(declared, kind):
+            _set_type(result, with_shape(tensor(kind.element_type, declared.get_shape(), declared.encoding), kind.get_shape()))
+
+
+def _same_shape(declared: Attribute, inferred: Attribute) -> bool:
+    if not isinstance(declared, TensorType) or not isinstance(inferred, TensorType):
+        return declared == inferred
+    left, right = declared.get_shape(), inferred.get_shape()
+    return len(left) == len(right) and all(a == b or DYNAMIC_INDEX in (a, b) for a, b in zip(left, right, strict=True))
+
+
+def _unchanged(op: SchemaOp, sizes: Sizes) -> Iterator[dict[str, Attribute]]:
+    yield op.properties
+
+
+def _lists(op: SchemaOp) -> Iterator[tuple[SchemaArgument, tuple[int, ...]]]:
+    for name, argument in op.schema.attributes.items():
+        found = op.properties.get(name)
+        if argument.type.base == "int" and isinstance(found, DenseArrayBase):
+            yield argument, tuple(cast("DenseArrayBase[Any]", found).get_values())
+
+
+def _with(op: SchemaOp, changes: Mapping[SchemaArgument, Sequence[int]]) -> dict[str, Attribute]:
+    properties = dict(op.properties)
+    for argument, values in changes.items():
+        attribute = normalized_attribute(argument, DenseArrayBase.from_list(i64, list(values)))
+        properties.pop(argument.name, None)
+        if attribute is not None:
+            properties[argument.name] = attribute
+    return properties
+
+
+def _substituted(op: SchemaOp, sizes: Sizes) -> Iterator[dict[str, Attribute]]:
+    """Each extent in a list of sizes replaced."""
+    lists = dict(_lists(op))
+    if lists and sizes:
+        yield _with(op, {argument: [sizes.get(item, item) for item in values] for argument, values in lists.items()})
+
+
+def _scaled(op: SchemaOp, sizes: Sizes) -> Iterator[dict[str, Attribute]]:
+    """One entry of a list of sizes, such as that of a view, chosen so that the numbers of elements agree."""
+    if not op.operands or not op.results or not all(isinstance(value.type, TensorType) for value in (op.operands[0], op.results[0])):
+        return
+    try:
+        count = numel(op.operands[0])
+    except TypeError:
+        return
+    for argument, values in _lists(op):
+        for index in range(len(values)):
+            rest = prod(values[:index]) * prod(values[index + 1 :])
+            if rest > 0 and count % rest == 0:
+                yield _with(op, {argument: (*values[:index], count // rest, *values[index + 1 :])})
+
+
+Step = Callable[[int], int]
+"""From an extent to a smaller one; the same extent where there is none."""

@@ -1,0 +1,60 @@
+"""Operands that are one of a list, or may be absent, by an operation's definition."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any, cast
+
+from xdsl.dialects.builtin import DenseArrayBase, i1, i32
+from xdsl.ir import Operation
+from xdsl.irdl import IRDLOperation, OptOperandDef, VarOperandDef
+
+from flambeau.dialects.row import SchemaOp
+
+_SIZES = "operandSegmentSizes"
+_ABSENT = "absentElements"
+
+
+def _segments(op: Operation) -> list[tuple[bool, range]] | None:
+    """Whether the operands of each group may be fewer, and which they are; None where the definition does not say."""
+    if not isinstance(op, IRDLOperation):
+        return None
+    spare = [isinstance(kind, VarOperandDef | OptOperandDef) for _, kind in type(op).get_irdl_definition().operands]
+    stored = op.properties.get(_SIZES, op.attributes.get(_SIZES))
+    if isinstance(stored, DenseArrayBase):
+        sizes = [int(size) for size in cast("DenseArrayBase[Any]", stored).get_values()]
+    elif sum(spare) <= 1:
+        rest = len(op.operands) - (len(spare) - sum(spare))
+        sizes = [rest if is_spare else 1 for is_spare in spare]
+    else:
+        return None
+    if len(sizes) != len(spare) or sum(sizes) != len(op.operands):
+        return None
+    groups: list[tuple[bool, range]] = []
+    start = 0
+    for is_spare, size in zip(spare, sizes, strict=True):
+        groups.append((is_spare, range(start, start + size)))
+        start += size
+    return groups
+
+
+def spare_operands(op: Operation) -> Iterator[int]:
+    """The indices of operands that a shorter list, or an absent one, could do without."""
+    for is_spare, indices in _segments(op) or ():
+        if is_spare:
+            yield from indices
+
+
+def drop_operands(op: Operation, indices: Collection[int]) -> None:
+    """Takes operands away, and counts the groups again."""
+    groups = _segments(op) or []
+    if isinstance(op, SchemaOp) and isinstance(mask := op.properties.get(_ABSENT), DenseArrayBase):
+        present = iter([index in indices for argument, (_, group) in zip(op.schema.operands, groups, strict=True)
+                        if argument.type.element_optional for index in group])  # fmt: skip
+        values = cast("DenseArrayBase[Any]", mask).get_values()
+        op.properties[_ABSENT] = DenseArrayBase.from_list(i1, [int(bool(absent) or next(present)) for absent in values])
+    op.operands = [operand for index, operand in enumerate(op.operands) if index not in indices]
+    sizes = DenseArrayBase.from_list(i32, [sum(index not in indices for index in group) for _, group in groups])
+    for stored in (op.properties, op.attributes):
+        if _SIZES in stored:
+            stored[_SIZES] = sizes
