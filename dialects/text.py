@@ -84,13 +84,15 @@ def parse_module(
 
         parser_type = MapParser
     source = Source(text, file, line_offset)
-    parser = parser_type(context, source, locate=locate)
+    parser: ModuleParser | None = None
     try:
+        parser = parser_type(context, source, locate=locate)
         module = parser.parse_module()
-    except ParseError as error:
-        raise IRError(" ".join(error.msg.split()), source.position(error.span.start, error.span.end)) from error
-    except (VerifyException, ValueError, TypeError, IndexError) as error:
-        raise IRError(" ".join(str(error).split()), source.position(min(parser.pos, len(text)))) from error
+    except (ParseError, VerifyException, ValueError, TypeError, IndexError) as error:
+        from flambeau.dialects.messages import parse_message
+
+        message, (start, end) = parse_message(error, source, context, parser)
+        raise IRError(message, source.position(start, end)) from error
     except RecursionError:
         raise IRError(f"{file}: the text is nested too deeply") from None
     return ParsedModule(module, source, parser.offsets, parser.source_map())

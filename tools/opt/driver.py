@@ -4,20 +4,53 @@ from __future__ import annotations
 
 import argparse
 import gc
+import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+from flambeau.dialects.diagnostics import Diagnostic, listening
+from flambeau.dialects.printing import strict_text
 from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import IRError, parse_module, print_module, read_text, save_weights, verify_parsed
-from flambeau.passes.manager import Instrumentation, Pipeline
+from flambeau.dialects.source import Source
+from flambeau.dialects.text import ParsedModule, parse_module, save_weights, verify_parsed
+from flambeau.passes.manager import Instrumentation, PassCrash, PassError, PassStep, Pipeline
+from flambeau.passes.registry import PIPELINE_FILE, PipelineError
+from flambeau.tools.legality import legality_table
+from flambeau.tools.opt.expectations import Expectations
 from flambeau.tools.opt.groups import GROUPS
+from flambeau.tools.opt.groups.printing import printing_options
+from flambeau.tools.opt.input import holds_nothing, read_input, split
 from flambeau.tools.opt.option_group import Chunk
-from flambeau.tools.opt.options import SPLIT_MARKER, list_passes, make_parser
+from flambeau.tools.opt.options import SPLIT_MARKER, make_parser
+from flambeau.tools.plugins import PluginError, load_from_environment, plugin_scope
+from flambeau.tools.rendering import Renderer, diagnostics_of, files_of, internal_error, placed, wants_colour
+
+CRASHED = 70
+"""The exit status of a bug in a pass or in the tool, as in sysexits.h."""
+INTERRUPTED, BROKEN_PIPE = 130, 141
+"""The exit statuses of tools that SIGINT and SIGPIPE end."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the tool on `argv` (`sys.argv[1:]` by default); returns the exit status."""
+    """Runs the tool on `argv` (`sys.argv[1:]` by default).
+
+    Returns:
+        The exit status: 0, 1 after an error, 70 after an internal one.
+    """
+    with plugin_scope():
+        try:
+            load_from_environment()
+        except PluginError as error:
+            sys.stderr.write(Renderer(wants_colour(sys.stderr)).render(error.diagnostic))
+            return 1
+        return _main(argv)
+
+
+def _main(argv: Sequence[str] | None) -> int:
     parser = make_parser()
     arguments = parser.parse_args(argv)
     for group in GROUPS:
@@ -25,74 +58,197 @@ def main(argv: Sequence[str] | None = None) -> int:
     # A module's objects all live until the end: looking for cycles among them only costs time.
     gc.freeze()
     gc.disable()
+    tool = _Tool(arguments)
     try:
-        return _main(arguments)
-    except (OSError, ValueError) as error:
-        print(_one_line(error), file=sys.stderr)
-        return 1
+        status = tool.run()
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        _forget_stdout()
+        return BROKEN_PIPE
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except Exception as error:
+        return tool.fail(error)
     finally:
         gc.enable()
 
 
-def _one_line(error: Exception) -> str:
-    text = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error)
-    return text if ": error: " in text or text.startswith("error: ") else f"error: {text}"
+def _forget_stdout() -> None:
+    """Lets the interpreter's last flush go nowhere: whoever read our output has left."""
+    try:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+    except (OSError, ValueError):
+        pass
 
 
-def _main(arguments: argparse.Namespace) -> int:
-    if arguments.list_passes:
-        list_passes()
-        return 0
-    pipeline = _pipeline(arguments.passes)
-    from_stdin = arguments.input == "-"
-    text = sys.stdin.read() if from_stdin else read_text(arguments.input)
-    file = "<stdin>" if from_stdin else arguments.input
-    chunks = text.split(f"{SPLIT_MARKER}\n") if arguments.split_input_file else [text]
-    outputs: list[str] = []
-    status = 0
-    for number, chunk_text in enumerate(chunks):
-        context = FlambeauContext(allow_unregistered=arguments.allow_unregistered_dialect)
-        if not from_stdin:
-            context.blobs.open_beside(arguments.input)
+class _CurrentPass(Instrumentation):
+    """Knows which pass a warning or remark comes from."""
+
+    def __init__(self) -> None:
+        self.name: str | None = None
+
+    def before_pass(self, step: PassStep) -> None:
+        self.name = step.name
+
+
+class _Tool:
+    """One run of the tool."""
+
+    def __init__(self, arguments: argparse.Namespace):
+        self._arguments = arguments
+        self._renderer = Renderer(wants_colour(sys.stderr))
+        self._status = 0
+
+    def run(self) -> int:
+        arguments = self._arguments
+        pipeline = self._pipeline()
+        whole = read_input(arguments.input)
+        marker = arguments.split_input_file
+        sources = split(whole, marker) if marker else [whole]
+        outputs: list[str] = []
         try:
-            parsed = parse_module(chunk_text, context, file)
-            verify_parsed(parsed)
-            run_pipeline(Chunk(parsed, context, pipeline, number, arguments))
-        except (IRError, ValueError) as error:
-            if arguments.verify_diagnostics:
-                outputs.append(_one_line(error) + "\n")
-                continue
-            print(_one_line(error), file=sys.stderr)
-            status = 1
-            continue
-        outputs.append(print_module(parsed.module, generic=arguments.print_op_generic, locations=arguments.print_debuginfo))
-        if arguments.output != "-":
-            save_weights(parsed.module, context.blobs, Path(arguments.output).with_suffix(".safetensors"))
-    for group in GROUPS:
-        group.finish(arguments)
-    result = f"{SPLIT_MARKER}\n".join(outputs)
-    if arguments.output == "-":
-        sys.stdout.write(result)
-    elif status == 0:
-        Path(arguments.output).write_text(result)
-    return status
+            for number, source in enumerate(sources):
+                outputs.append("" if marker and holds_nothing(source) else self._chunk(source, pipeline, number))
+        finally:
+            for group in GROUPS:
+                group.finish(arguments)
+        result = f"{marker or SPLIT_MARKER}\n".join(outputs)
+        if arguments.output == "-":
+            sys.stdout.write(result)
+        elif self._status == 0:
+            Path(arguments.output).write_text(result, encoding="utf-8")
+        return self._status
+
+    def fail(self, error: Exception) -> int:
+        """Reports what ended the tool; returns the exit status."""
+        if (diagnostics := diagnostics_of(error)) is not None:
+            if isinstance(error, PipelineError) and error.text is not None:
+                self._renderer.sources[PIPELINE_FILE] = Source(error.text, PIPELINE_FILE)
+            self._print(*diagnostics)
+            return 1
+        if os.environ.get("FLAMBEAU_DEBUG"):
+            raise error
+        self._print(internal_error(error), *files_of(error))
+        return CRASHED
+
+    def _pipeline(self) -> Pipeline:
+        pipeline = Pipeline.of([])
+        if self._arguments.passes:
+            from flambeau.backends.delegate import register_passes
+
+            register_passes()
+            pipeline = Pipeline.parse(self._arguments.passes)
+        if self._arguments.dump_pass_pipeline:
+            print(pipeline, file=sys.stderr)
+        return pipeline
+
+    def _chunk(self, source: Source, pipeline: Pipeline, number: int) -> str:
+        """One module on its way; returns what it prints as, which is nothing after an error."""
+        arguments = self._arguments
+        self._renderer.sources[source.file] = source
+        context = FlambeauContext(allow_unregistered=arguments.allow_unregistered_dialect)
+        report = _Report(self._print, source, arguments)
+        text = ""
+        try:
+            if arguments.input != "-":
+                context.blobs.open_beside(arguments.input)
+            with self._phase("parse"):
+                report.parsed = parsed = parse_module(source.text, context, source.file, line_offset=source.line_offset, locate=True)
+            with self._phase("verify"):
+                verify_parsed(parsed)
+            with self._phase("passes"), listening(report.emitted):
+                run_pipeline(Chunk(parsed, context, pipeline, number, arguments), (report.watcher,))
+            with self._phase("print"):
+                text = strict_text(parsed.module, printing_options(arguments))
+            if arguments.output != "-":
+                save_weights(parsed.module, context.blobs, Path(arguments.output).with_suffix(".safetensors"))
+        except Exception as error:
+            text = ""
+            diagnostics = diagnostics_of(error)
+            if diagnostics is None:
+                self._fail(self.fail(error))
+            elif isinstance(error, PassError):
+                self._pass_failed(error, report)
+            elif not report.add(*diagnostics):
+                self._fail(1)
+        if not report.finish():
+            self._fail(1)
+        return text
+
+    def _pass_failed(self, error: PassError, report: _Report) -> None:
+        """Reports it, and says where its IR is."""
+        crashed = isinstance(error, PassCrash)
+        if crashed and os.environ.get("FLAMBEAU_DEBUG"):
+            raise error
+        # A table says it shorter than one note for each kind of operation, and says more.
+        table = legality_table(error, report.parsed)
+        self._renderer.show_changes = True
+        judged = report.add(*error.diagnostics, notes=not table)
+        self._renderer.show_changes = False
+        if not judged:
+            sys.stderr.write(table)
+            self._print(*files_of(error))
+            self._fail(CRASHED if crashed else 1)
+
+    def _fail(self, status: int) -> None:
+        self._status = max(self._status, status)
+
+    def _print(self, *diagnostics: Diagnostic) -> None:
+        sys.stderr.write(self._renderer.render(*diagnostics))
+
+    @contextmanager
+    def _phase(self, name: str) -> Generator[None, None, None]:
+        with ExitStack() as stack:
+            for group in GROUPS:
+                stack.enter_context(group.phase(name, self._arguments))
+            yield
 
 
-def _pipeline(text: str) -> Pipeline:
-    if not text:
-        return Pipeline.of([])
-    from flambeau.backends.delegate import register_passes
+class _Report:
+    """Where the diagnostics of one chunk go: to the user, or to the comments that expect them."""
 
-    register_passes()
-    return Pipeline.parse(text)
+    def __init__(self, output: Callable[..., None], source: Source, arguments: argparse.Namespace):
+        self.parsed: ParsedModule | None = None
+        self.watcher = _CurrentPass()
+        self._print = output
+        self._remarks = re.compile(arguments.remarks) if arguments.remarks is not None else None
+        level = arguments.verify_diagnostics
+        self._expectations = Expectations(source, only_expected=level == "only-expected") if level else None
+
+    def emitted(self, diagnostic: Diagnostic) -> None:
+        """Takes a warning or remark of a pass."""
+        message = f"{self.watcher.name}: {diagnostic.message}" if self.watcher.name else diagnostic.message
+        if diagnostic.severity == "remark" and not (self._remarks and self._remarks.search(message)):
+            return
+        self.add(replace(diagnostic, message=message))
+
+    def add(self, *diagnostics: Diagnostic, notes: bool = True) -> bool:
+        """Takes diagnostics, which are shown with or without their notes; returns whether comments of the text judge them."""
+        parsed = self.parsed
+        found = diagnostics if parsed is None else tuple(placed(item, parsed) for item in diagnostics)
+        if self._expectations is None:
+            self._print(*(item if notes else replace(item, notes=()) for item in found))
+            return False
+        for diagnostic in found:
+            self._expectations.see(diagnostic)
+        return True
+
+    def finish(self) -> bool:
+        """Whether all came that was expected, and nothing else; says what did not."""
+        problems = self._expectations.finish() if self._expectations else ()
+        if problems:
+            self._print(*problems)
+        return not problems
 
 
-def run_pipeline(chunk: Chunk) -> None:
+def run_pipeline(chunk: Chunk, watchers: Sequence[Instrumentation] = ()) -> None:
     """Runs the pipeline over one chunk, watched as the options ask. Raises PassError."""
-    instrumentations: list[Instrumentation] = []
-    for group in GROUPS:
-        instrumentations.extend(group.instrumentations(chunk))
-    chunk.pipeline.run(chunk.parsed.module, chunk.context, instrumentations)
+    instrumentations = [*watchers, *(item for group in GROUPS for item in group.instrumentations(chunk))]
+    verify_each: bool = chunk.arguments.verify_each
+    chunk.pipeline.run(chunk.parsed.module, chunk.context, instrumentations, verify_each=verify_each)
 
 
 if __name__ == "__main__":

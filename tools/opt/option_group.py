@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import ParsedModule
@@ -23,8 +22,6 @@ class Chunk:
     number: int
     """Counted from 0 over the input."""
     arguments: argparse.Namespace
-    failure_file: Path | None = None
-    """What holds the IR before the pass that failed, once it is written: whoever reports the failure names it."""
 
 
 class OptionGroup:

@@ -1,101 +1,101 @@
-// RUN: flambeau-opt %s --split-input-file --verify-diagnostics | filecheck %s
+// RUN: flambeau-opt %s --split-input-file --verify-diagnostics
 
-// CHECK: error: method @m does not end with exec.return
+// expected-error @+1 {{method @m does not end with exec.return}}
 exec.method @m {} {
   %x = exec.tensor : tensor<2xf32>
 }
 
 // -----
 
-// CHECK: error: %y is declared after an exec.call: all slots come first
 exec.method @m {} {
   %x = exec.tensor : tensor<2xf32>
   exec.call "aten::relu.out"(%x) outs(%x)
+  // expected-error @+1 {{%y is declared after an exec.call: all slots come first}}
   %y = exec.tensor : tensor<2xf32>
   exec.return
 }
 
 // -----
 
-// CHECK: error: arith.constant does not belong in method @m: it holds slots and instructions only
 exec.method @m {} {
+  // expected-error @+1 {{arith.constant does not belong in method @m: it holds slots and instructions only}}
   %c = arith.constant 1 : i64
   exec.return
 }
 
 // -----
 
-// CHECK: error: slot %z is not declared above
 exec.method @m {} {
   %x = exec.tensor : tensor<2xf32>
+  // expected-error @+1 {{slot %z is not declared above}}
   exec.call "aten::relu.out"(%z) outs(%x)
   exec.return
 }
 
 // -----
 
-// CHECK: error: label @l is in method @m twice
 exec.method @m {} {
   exec.label @l
+  // expected-error @+1 {{label @l is in method @m twice}}
   exec.label @l
   exec.return
 }
 
 // -----
 
-// CHECK: error: jumps to @end, but method @m has no such label
 exec.method @m {} {
   %c = exec.bool true
+  // expected-error @+1 {{jumps to @end, but method @m has no such label}}
   exec.jump_false %c, @end
   exec.return
 }
 
 // -----
 
-// CHECK: error: jumps on %c of type tensor<f32>: a condition is a bool or a tensor of i1
 exec.method @m {} {
   %c = exec.tensor : tensor<f32>
   exec.label @end
+  // expected-error @+1 {{jumps on %c of type tensor<f32>: a condition is a bool or a tensor of i1}}
   exec.jump_false %c, @end
   exec.return
 }
 
 // -----
 
-// CHECK: error: %x is in arena 1, but its method has no `arenas`
 exec.method @m {} {
+  // expected-error @+1 {{%x is in arena 1, but its method has no `arenas`}}
   %x = exec.tensor {arena = 1, offset = 0} : tensor<2xf32>
   exec.return
 }
 
 // -----
 
-// CHECK: error: %x is in arena 2, but its method has 1
 exec.method @m {arenas = [64]} {
+  // expected-error @+1 {{%x is in arena 2, but its method has 1}}
   %x = exec.tensor {arena = 2, offset = 0} : tensor<2xf32>
   exec.return
 }
 
 // -----
 
-// CHECK: error: %x takes bytes 60 to 68 of arena 1, which has 64
 exec.method @m {arenas = [64]} {
+  // expected-error @+1 {{%x takes bytes 60 to 68 of arena 1, which has 64}}
   %x = exec.tensor {arena = 1, offset = 60} : tensor<2xf32>
   exec.return
 }
 
 // -----
 
-// CHECK: error: %x starts at byte 2 of arena 1, which is no multiple of its element size 4
 exec.method @m {arenas = [64]} {
+  // expected-error @+1 {{%x starts at byte 2 of arena 1, which is no multiple of its element size 4}}
   %x = exec.tensor {arena = 1, offset = 2} : tensor<2xf32>
   exec.return
 }
 
 // -----
 
-// CHECK: error: %x has only one of arena and offset: give both, or neither to leave it unplanned
 exec.method @m {arenas = [64]} {
+  // expected-error @+1 {{%x has only one of arena and offset: give both, or neither to leave it unplanned}}
   %x = exec.tensor {arena = 1} : tensor<2xf32>
   exec.return
 }
@@ -103,160 +103,160 @@ exec.method @m {arenas = [64]} {
 // -----
 
 // A dynamic tensor takes its upper bound.
-// CHECK: error: %x takes bytes 0 to 96 of arena 1, which has 64
 exec.method @m {arenas = [64]} {
+  // expected-error @+1 {{%x takes bytes 0 to 96 of arena 1, which has 64}}
   %x = exec.tensor {arena = 1, offset = 0} : tensor<?x3xf32, #edge.layout<[0, 1], max = [8, 3]>>
   exec.return
 }
 
 // -----
 
-// CHECK: error: %x cannot be a slot: tensor<?x3xf32> has a dynamic dimension without a bound
 exec.method @m {} {
+  // expected-error @+1 {{%x cannot be a slot: tensor<?x3xf32> has a dynamic dimension without a bound}}
   %x = exec.tensor : tensor<?x3xf32>
   exec.return
 }
 
 // -----
 
-// CHECK: error: %x cannot be a slot: index is not an element type of a program's tensors
 exec.method @m {} {
+  // expected-error @+1 {{%x cannot be a slot: index is not an element type of a program's tensors}}
   %x = exec.tensor : tensor<3xindex>
   exec.return
 }
 
 // -----
 
-// CHECK: error: %v takes bytes 4 to 12 of %x, which has 8
 exec.method @m {} {
   %x = exec.tensor : tensor<2xf32>
+  // expected-error @+1 {{%v takes bytes 4 to 12 of %x, which has 8}}
   %v = exec.view %x {offset = 4} : tensor<2xf32>
   exec.return
 }
 
 // -----
 
-// CHECK: error: %v starts at byte 2 of %x, which is no multiple of its element size 4
 exec.method @m {} {
   %x = exec.tensor : tensor<2xf32>
+  // expected-error @+1 {{%v starts at byte 2 of %x, which is no multiple of its element size 4}}
   %v = exec.view %x {offset = 2} : tensor<1xf32>
   exec.return
 }
 
 // -----
 
-// CHECK: error: %r takes bytes 0 to 16 of %x, which has 8
 exec.method @m {} {
   %x = exec.tensor : tensor<2xf32>
+  // expected-error @+1 {{%r takes bytes 0 to 16 of %x, which has 8}}
   %r = exec.reuse %x : tensor<4xf32>
   exec.return
 }
 
 // -----
 
-// CHECK: error: %r reuses the storage of constant %w, which must not be written
 ml_program.global private @w(#ml_program.blob<"w", "0123456789abcdef">) : tensor<2xf32>
 exec.method @m {} {
   %w = exec.constant @w : tensor<2xf32>
+  // expected-error @+1 {{%r reuses the storage of constant %w, which must not be written}}
   %r = exec.reuse %w : tensor<2xf32>
   exec.return
 }
 
 // -----
 
-// CHECK: error: %v starts at byte 4 of constant %w: the format has no such views
 ml_program.global private @w(#ml_program.blob<"w", "0123456789abcdef">) : tensor<2xf32>
 exec.method @m {} {
   %w = exec.constant @w : tensor<2xf32>
+  // expected-error @+1 {{%v starts at byte 4 of constant %w: the format has no such views}}
   %v = exec.view %w {offset = 4} : tensor<1xf32>
   exec.return
 }
 
 // -----
 
-// CHECK: error: %w is @w, which names no ml_program.global of the module
 exec.method @m {} {
+  // expected-error @+1 {{%w is @w, which names no ml_program.global of the module}}
   %w = exec.constant @w : tensor<2xf32>
   exec.return
 }
 
 // -----
 
-// CHECK: error: %w is tensor<2xf32>, but global @w is tensor<3xf32>
 ml_program.global private @w(#ml_program.blob<"w", "0123456789abcdef">) : tensor<3xf32>
 exec.method @m {} {
+  // expected-error @+1 {{%w is tensor<2xf32>, but global @w is tensor<3xf32>}}
   %w = exec.constant @w : tensor<2xf32>
   exec.return
 }
 
 // -----
 
-// CHECK: error: %w is a constant, but global @w is mutable: declare an exec.state
 ml_program.global private mutable @w : tensor<2xf32>
 exec.method @m {} {
+  // expected-error @+1 {{%w is a constant, but global @w is mutable: declare an exec.state}}
   %w = exec.constant @w : tensor<2xf32>
   exec.return
 }
 
 // -----
 
-// CHECK: error: %w is state, but global @w is a constant: declare an exec.constant
 ml_program.global private @w(#ml_program.blob<"w", "0123456789abcdef">) : tensor<2xf32>
 exec.method @m {} {
+  // expected-error @+1 {{%w is state, but global @w is a constant: declare an exec.constant}}
   %w = exec.state @w : tensor<2xf32>
   exec.return
 }
 
 // -----
 
-// CHECK: error: @d names no delegate.payload of the module
 exec.method @m {} {
+  // expected-error @+1 {{@d names no delegate.payload of the module}}
   exec.delegate_call @d()
   exec.return
 }
 
 // -----
 
-// CHECK: error: "add" is not an operator name: expected "namespace::name.overload"
 exec.method @m {} {
+  // expected-error @+1 {{"add" is not an operator name: expected "namespace::name.overload"}}
   exec.call "add"()
   exec.return
 }
 
 // -----
 
-// CHECK: error: aten::max.dim_max has 2 outs: it must return one tensor_list of just these
 exec.method @m {} {
   %x = exec.tensor : tensor<2xf32>
   %i = exec.tensor : tensor<2xi64>
   %l = exec.tensor_list [%i, %x]
+  // expected-error @+1 {{aten::max.dim_max has 2 outs: it must return one tensor_list of just these}}
   exec.call "aten::max.dim_max"(%x) outs(%x, %i) returns(%l)
   exec.return
 }
 
 // -----
 
-// CHECK: error: aten::relu.out returns its only out %y, which goes without saying: leave it out
 "exec.method"() <{sym_name = "m"}> ({
   %x = exec.tensor : tensor<2xf32>
   %y = exec.tensor : tensor<2xf32>
+  // expected-error @+1 {{aten::relu.out returns its only out %y, which goes without saying: leave it out}}
   "exec.call"(%x, %y, %y) <{operator = "aten::relu.out", operandSegmentSizes = array<i32: 1, 1, 1>}> : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> ()
   exec.return
 }) : () -> ()
 
 // -----
 
-// CHECK: error: moves tensor<2xf32> to !exec.bool: both slots must be of one kind
 exec.method @m {} {
   %x = exec.tensor : tensor<2xf32>
   %b = exec.bool true
+  // expected-error @+1 {{moves tensor<2xf32> to !exec.bool: both slots must be of one kind}}
   exec.move %x, %b
   exec.return
 }
 
 // -----
 
-// CHECK: error: method @m has 1 inputs but 2 input names
+// expected-error @+1 {{method @m has 1 inputs but 2 input names}}
 exec.method @m {input_names = ["a", "b"]} {
   %x = exec.tensor : tensor<2xf32>
   exec.return inputs(%x)
@@ -264,25 +264,25 @@ exec.method @m {input_names = ["a", "b"]} {
 
 // -----
 
-// CHECK: error: arena is given twice
 exec.method @m {} {
+  // expected-error @+1 {{arena is given twice}}
   %x = exec.tensor {arena = 1, arena = 1} : tensor<2xf32>
   exec.return
 }
 
 // -----
 
-// CHECK: error: expected a number, "inf", "-inf" or "nan", not 'huge'
 exec.method @m {} {
   %x = exec.double "huge"
+  // expected-error @+1 {{expected a number, "inf", "-inf" or "nan", not 'huge'}}
   exec.return
 }
 
 // -----
 
-// CHECK: error: %l has 1 tensors, but 2 entries are marked present
 "exec.method"() <{sym_name = "m"}> ({
   %x = exec.tensor : tensor<2xf32>
+  // expected-error @+1 {{%l has 1 tensors, but 2 entries are marked present}}
   %l = "exec.optional_tensor_list"(%x) <{present = array<i1: true, true>}> : (tensor<2xf32>) -> !exec.optional_tensor_list
   exec.return
 }) : () -> ()

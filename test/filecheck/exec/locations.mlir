@@ -9,7 +9,7 @@ exec.method @m {arenas = [16]} {
   %y = exec.reuse %x : tensor<4xf32> loc("layers.0"("model.py":12:3))
   // CHECK-NEXT: exec.call "aten::relu.out"(%x) outs(%y) loc("layers.0"("model.py":13:5))
   exec.call "aten::relu.out"(%x) outs(%y) loc("layers.0"("model.py":13:5))
-  // CHECK-NEXT: exec.return inputs(%x) outputs(%y) loc(unknown)
+  // CHECK-NEXT: exec.return inputs(%x) outputs(%y) loc("{{.*}}locations.mlir":{{[0-9]+}}:3)
   exec.return inputs(%x) outputs(%y)
   // CHECK-NEXT: } loc("model"("model.py":1:1))
 } loc("model"("model.py":1:1))

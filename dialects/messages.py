@@ -1,0 +1,211 @@
+"""What the parser and the verifier of xDSL say, in words for people who know neither, and at the place that is meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from typing import TypeAlias
+
+from xdsl.context import Context
+from xdsl.utils.exceptions import ParseError
+
+from flambeau.dialects.parser import ModuleParser
+from flambeau.dialects.registry import LEVELS, level_ops, schema_table
+from flambeau.dialects.source import Source
+
+Place: TypeAlias = tuple[int, int]
+"""Where something begins and ends in a text."""
+
+
+def parse_message(error: Exception, source: Source, context: Context, parser: ModuleParser | None) -> tuple[str, Place]:
+    """What is wrong with a text that does not parse, in one line, and where.
+
+    Args:
+        error: what the parser raised.
+        source: the text.
+        context: knows the dialects.
+        parser: where it stopped; None when the first token was wrong.
+    """
+    if isinstance(error, ParseError):
+        text, place = " ".join(error.msg.split()), (error.span.start, error.span.end)
+    else:
+        # The check of something that was just read: it ends where the next token has not begun.
+        stop = len(source.text[: parser.pos].rstrip()) if parser is not None else 0
+        return " ".join(str(error).split()), (max(0, stop - 1), stop)
+    for pattern, explain in _PARSE:
+        if (match := pattern.fullmatch(text)) is not None:
+            return explain(match, place, source.text, context, parser)
+    return _with_found(text, place, source.text), place
+
+
+def verify_message(text: str) -> str:
+    """What is wrong with an operation, in one line."""
+    text = " ".join(text.split())
+    for pattern, words in _VERIFY:
+        if (match := pattern.fullmatch(text)) is not None:
+            return match.expand(words)
+    return text
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'relu'?`, or nothing."""
+    near = get_close_matches(name, known, n=1, cutoff=0.75)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+_Explained: TypeAlias = tuple[str, Place]
+_Explain: TypeAlias = Callable[[re.Match[str], Place, str, Context, ModuleParser | None], _Explained]
+
+
+def _found(place: Place, text: str) -> str:
+    start = len(text) - len(text[place[0] :].lstrip())
+    if start >= len(text):
+        return "the end of the text"
+    word = text[place[0] : place[1]].strip() or text[start : start + 1]
+    return f"'{word if len(word) <= 30 else word[:30] + '…'}'"
+
+
+def _with_found(words: str, place: Place, text: str) -> str:
+    words = (words[:1].lower() + words[1:] if words[:2].istitle() else words).rstrip(".!")
+    expects = words.startswith("expected") or words.endswith("expected")
+    return f"{words}, got {_found(place, text)}" if expects and " got " not in words and " but " not in words else words
+
+
+def _unknown_operation(match: re.Match[str], place: Place, text: str, context: Context, parser: ModuleParser | None) -> _Explained:
+    name = match["name"]
+    start = max(0, text.rfind(name, 0, place[0] + 1))
+    place = (start, start + len(name))
+    dialect, dot, short = name.partition(".")
+    if not dot:
+        return f"there is no operation '{name}': an operation's name begins with that of its dialect", place
+    if dialect not in context.registered_dialect_names:
+        near = suggestion(dialect, context.registered_dialect_names)
+        return f"there is no dialect '{dialect}', which operation {name} would belong to{near}", place
+    known = _operations_of(dialect, context)
+    overloads = sorted(other for other in known if other.startswith(f"{name}."))
+    if overloads:
+        listed = ", ".join(overloads[:5]) + (", …" if len(overloads) > 5 else "")
+        return f"there is no operation {name}, only its overloads {listed}", place
+    if dialect in ("core", "edge") and short in {other.partition(".")[2] for other in _operations_of("aten", context)}:
+        return f"there is no operation {name}: {_why_not_at(dialect, short, known)}", place
+    return f"there is no operation {name}{suggestion(name, known)}", place
+
+
+def _why_not_at(dialect: str, short: str, known: set[str]) -> str:
+    base, dot, overload = short.partition(".")
+    copy = f"{dialect}.{base}_copy{dot}{overload}"
+    if copy in known:
+        return f"views are copies at this level, {copy}"
+    return f"aten.{short} is not among the operators of this level"
+
+
+def _operations_of(dialect: str, context: Context) -> set[str]:
+    names = {kind.name for kind in level_ops(dialect)} if dialect in LEVELS else set[str]()
+    if dialect == "aten":
+        names |= {f"aten.{line[: line.index('(')]}" for lines in schema_table().values() for line in lines}
+    found = context.get_optional_dialect(dialect)
+    return names | ({kind.name for kind in found.operations} if found is not None else set())
+
+
+def _unknown_attribute(match: re.Match[str], place: Place, text: str, context: Context, parser: ModuleParser | None) -> _Explained:
+    name = match["name"]
+    start = max(0, text.rfind(name, 0, place[0] + 1) - 1)
+    what = "type" if text[start] == "!" else "attribute"
+    dialect = name.partition(".")[0]
+    if dialect not in context.registered_dialect_names:
+        reason = f"there is no dialect '{dialect}'{suggestion(dialect, context.registered_dialect_names)}"
+    else:
+        found = context.get_optional_dialect(dialect)
+        reason = f"the dialect {dialect} has none of that name{suggestion(name, [kind.name for kind in found.attributes] if found else ())}"
+    return f"there is no {what} {text[start]}{name}: {reason}", (start, start + len(name) + 1)
+
+
+def _undefined_values(match: re.Match[str], place: Place, text: str, context: Context, parser: ModuleParser | None) -> _Explained:
+    name = match["name"]
+    uses = [use.start() for use in re.finditer(rf"%{re.escape(name)}(?![\w$.-])", text)]
+    if parser is not None:
+        # A name may stand for something else in another function: the operation that waits for this one tells them apart.
+        waiting = [value for values in (parser.forward_ssa_references.get(name, {}),) for value in values.values()]
+        begins = [parser.offsets[use.operation] for value in waiting for use in value.uses if use.operation in parser.offsets]
+        uses = [use for use in uses if not begins or use >= min(begins)]
+    start = uses[0] if uses else place[0]
+    others = match["others"].replace("%", "%").strip(", ")
+    more = f"; neither are {others}" if others else ""
+    return f"%{name} is used, but never defined{more}", (start, start + len(name) + 1)
+
+
+def _missing_blocks(match: re.Match[str], place: Place, text: str, context: Context, parser: ModuleParser | None) -> _Explained:
+    name = match["name"]
+    start = max(0, text.rfind(f"^{name}", 0, place[0]))
+    return f"there is no block ^{name} in this region", (start, start + len(name) + 1)
+
+
+def _unclosed_block(match: re.Match[str], place: Place, text: str, context: Context, parser: ModuleParser | None) -> _Explained:
+    if text[place[0] :].strip():
+        return f"expected an operation, a block or '}}', got {_found(place, text)}", place
+    return "the text ends inside of a region: a '}' is missing", (len(text.rstrip()) - 1, len(text.rstrip()))
+
+
+def _no_module(match: re.Match[str], place: Place, text: str, context: Context, parser: ModuleParser | None) -> _Explained:
+    if not re.sub(r"//[^\n]*", "", text).strip():
+        return "the text is empty: a module holds at least one operation", (0, 0)
+    return f"expected an operation, got {_found(place, text)}", place
+
+
+def _say(words: str) -> _Explain:
+    return lambda match, place, text, context, parser: (_with_found(match.expand(words), place, text), place)
+
+
+def _plain(words: str) -> _Explain:
+    return lambda match, place, text, context, parser: (match.expand(words), place)
+
+
+_PARSE: tuple[tuple[re.Pattern[str], _Explain], ...] = tuple(
+    (re.compile(pattern), explain)
+    for pattern, explain in (
+        (r"Operation (?P<name>.*) is not registered", _unknown_operation),
+        (r"'(?P<name>.*)' is not registered", _unknown_attribute),
+        (r"values used but not defined: \[%(?P<name>[^,\]]*)(?P<others>[^\]]*)\]", _undefined_values),
+        (r"region ends with missing block declarations for block\(s\) (?P<name>[^,\s]*).*", _missing_blocks),
+        (r"in block definition", _unclosed_block),
+        (r"Could not parse entire input!", _no_module),
+        (r"SSA value (%\S*) is already defined", _plain(r"\1 is defined twice")),
+        (r"re-declaration of block '(\S*)'", _plain(r"block ^\1 is defined twice")),
+        (r"re-declaration of alias '(\S*)'", _plain(r"the alias \1 is defined twice")),
+        (r"undefined symbol alias '(\S*)'", _plain(r"there is no alias \1: define it above, at the start of a line")),
+        (
+            r"operand is used with type (.*), but has been previously used or defined with type (.*)",
+            _plain(r"this value is of type \2, but is used here as \1"),
+        ),
+        (r"Operation has (\d+) results, but was given (\d+) to bind\.", _plain(r"the operation gives \1 results, but \2 are named")),
+        (r"expected (\d+) operand types but had (\d+)", _plain(r"there are \1 operands, but \2 types of operands")),
+        (r"Expected shape type\.", _say("expected a dimension such as 4x or ?x, or an element type such as f32")),
+        (r"type expected", _say("expected a type")),
+        (r"attribute expected", _say("expected an attribute")),
+        (r"End of file reached before closing string literal\.", _plain("this string has no closing quote")),
+        (r"Unexpected character: (.*)", _plain(r"the character '\1' has no meaning here")),
+        (r"Floating point value is not valid for integer type\.", _plain("a number with a fraction cannot be of an integer type")),
+    )
+)
+
+_VERIFY: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), words)
+    for pattern, words in (
+        (
+            r"Operation (\S*) terminates block in single-block region but is not a terminator",
+            r"the block ends with \1, which is no terminator such as func.return",
+        ),
+        (
+            r"Expected arguments to have the same types as the function output types: expected \[(.*)\], got \[(.*)\]",
+            r"returns (\2), but the function is declared to return (\1)",
+        ),
+        (r"'(@\S*)' could not be found in symbol table", r"there is no symbol \1"),
+        (r'Redefinition of symbol "(.*)"', r"the symbol @\1 is defined twice"),
+        (r"'(\S*)' must be the last operation in its parent block", r"\1 must come last in its block"),
+        (r"'(\S*)' expects parent op '(\S*)'", r"\1 may stand directly inside of \2 only"),
+        (r"'(\S*)' expects parent op to be one of (.*)", r"\1 may stand directly inside of one of \2 only"),
+        (r"property '(\S*)' expected in operation '(\S*)'", r"\2 needs the property '\1'"),
+        (r"attribute '(\S*)' expected in operation '(\S*)'", r"\2 needs the attribute '\1'"),
+    )
+)
