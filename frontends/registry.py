@@ -35,7 +35,17 @@ def _pt2(source: str, context: FlambeauContext) -> ModuleOp:
     return import_program(load(source), context)
 
 
-_OWN: dict[str, Frontend] = {".mlir": _mlir, ".pt2": _pt2}
+def _pte(source: str, context: FlambeauContext) -> ModuleOp:
+    from flambeau.runtime.emit import read_pte
+    from flambeau.runtime.pte import PteError
+
+    try:
+        return read_pte(Path(source).read_bytes(), context)
+    except PteError as error:
+        raise SourceError(f"{source}: {error}") from error
+
+
+_OWN: dict[str, Frontend] = {".mlir": _mlir, ".pt2": _pt2, ".pte": _pte}
 _FRONTENDS: Table[Frontend] = Table("front end", lambda key: ("Flambeau", _OWN[key]) if key in _OWN else None, _KEY)
 
 

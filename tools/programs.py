@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import read_module
+from flambeau.frontends.registry import find_frontend
 from flambeau.runtime.emit import read_pte
 from flambeau.runtime.pte import PteError
 from flambeau.tools.compiler import Compilation, stage_of
@@ -26,11 +26,11 @@ class EngineError(ValueError):
 
 
 def read_program(path: Path, context: FlambeauContext) -> ModuleOp:
-    """The module in a `.pte` or a `.mlir` file. Raises EngineError, IRError, OSError."""
+    """The module in a file that a front end reads; other files are taken for a `.pte`. Raises ValueError, OSError."""
     if not path.is_file():
         raise EngineError(f"no such file: {path}")
-    if path.suffix == ".mlir":
-        return read_module(path, context).module
+    if (found := find_frontend(str(path))) is not None:
+        return found(str(path), context)
     try:
         return read_pte(path.read_bytes(), context)
     except PteError as error:

@@ -1,0 +1,71 @@
+"""Our dialects and passes in xDSL's own tools: `xdsl-opt x.mlir -p decompose-aten,convert-aten-to-core`.
+
+What has the same name in xDSL stays away, since a clash is an error there: the dialect `ml_program`, whose globals hold our weights: modules
+with weights are for `flambeau-opt`; and passes, which are called `flambeau-cse` instead. Everything is imported when it is used.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects import get_all_dialects
+from xdsl.ir import Dialect, Operation
+from xdsl.passes import ModulePass
+from xdsl.transforms import get_all_passes
+from xdsl.universe import Universe
+
+import flambeau.dialects
+from flambeau.passes.registry import own_pass, own_pass_names
+
+PREFIX = "flambeau-"
+"""What stands before the name of a pass whose name xDSL has as well."""
+
+
+@dataclass
+class _WholeDialect(Dialect):
+    """A dialect of ours with the operators that rows and PyTorch's schemas declare: xDSL's context cannot ask for one by its name."""
+
+    @property
+    def operations(self) -> Iterator[type[Operation]]:
+        """Every operation."""
+        from flambeau.dialects.registry import find_op, level_ops, schema_table
+
+        yield from super().operations
+        if self.name != "aten":
+            yield from level_ops(self.name)
+            return
+        for lines in schema_table().values():
+            for line in lines:
+                if (found := find_op(f"aten.{line[: line.index('(')]}")) is not None:
+                    yield found
+
+
+def _dialect(name: str) -> Callable[[], Dialect]:
+    def load() -> Dialect:
+        declared: Dialect = importlib.import_module(f"flambeau.dialects.{name}").DIALECT
+        return _WholeDialect(name, list(declared.operations), list(declared.attributes))
+
+    return load
+
+
+def _pass(name: str, shown: str) -> Callable[[], type[ModulePass]]:
+    def load() -> type[ModulePass]:
+        kind = own_pass(name)
+        return kind if shown == name else type(kind.__name__, (kind,), {"name": shown, "__doc__": kind.__doc__})
+
+    return load
+
+
+def _universe() -> Universe:
+    dialects = [item.name for item in pkgutil.iter_modules(flambeau.dialects.__path__) if item.ispkg]
+    passes = {name: PREFIX + name if name in get_all_passes() else name for name in own_pass_names()}
+    return Universe(
+        all_dialects={name: _dialect(name) for name in dialects if name not in get_all_dialects()},
+        all_passes={shown: _pass(name, shown) for name, shown in passes.items()},
+    )
+
+
+UNIVERSE = _universe()
