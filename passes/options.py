@@ -22,7 +22,12 @@ Scalar: TypeAlias = str | int | float | bool
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./:+-]*")
 """Strings that stand in a pipeline without quotes."""
-_WORDS = {bool: ("true or false", "true or false"), int: ("an integer", "integers"), float: ("a number", "numbers"), str: ("text", "texts")}
+_WORDS = {
+    bool: ("true or false", "true or false"),
+    int: ("an integer", "integers"),
+    float: ("a number", "numbers"),
+    str: ("a string", "strings"),
+}
 _ORDER = (NoneType, bool, int, float)
 """Of the types that an option may have, the first that its text fits is taken; text fits everything."""
 

@@ -24,6 +24,10 @@ _LIBRARY = ("options", "pipelines", "registry")
 """Files of this folder that are not passes."""
 
 
+PIPELINE_FILE = "<pipeline>"
+"""What messages call the text of a pipeline."""
+
+
 class PipelineError(ValueError):
     """A pipeline that does not parse, or names passes or options that do not exist."""
 
@@ -41,7 +45,7 @@ class PipelineError(ValueError):
         if self.text is None or self.offset is None:
             return Diagnostic("error", self.message)
         before = self.text[: self.offset]
-        return Diagnostic("error", self.message, Position("<pipeline>", before.count("\n") + 1, self.offset - before.rfind("\n")))
+        return Diagnostic("error", self.message, Position(PIPELINE_FILE, before.count("\n") + 1, self.offset - before.rfind("\n")))
 
     def __str__(self) -> str:
         return self.message if self.text is None or self.offset is None else str(self.diagnostic)

@@ -1,6 +1,7 @@
 """Pipelines as text: what parses, what canonical form is, and what the errors say."""
 
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
@@ -12,6 +13,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from flambeau.backends.delegate import register_passes
+from flambeau.dialects.registration import declared_by
 from flambeau.passes.manager import OperationPass, Pipeline
 from flambeau.passes.manager.grammar import MODULE
 from flambeau.passes.manager.pipeline import pass_text
@@ -53,13 +55,14 @@ class OnlyFunctionsPass(OperationPass):
 
 
 @pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch):
-    from flambeau.passes import registry
-
+def registered() -> Iterator[None]:
     register_passes()
-    monkeypatch.setattr(registry, "_REGISTERED", dict(registry.registered_passes()))
-    register_pass(EveryOptionPass)
-    register_pass(OnlyFunctionsPass)
+    with declared_by("the test of pipelines") as declared:
+        register_pass(EveryOptionPass)
+        register_pass(OnlyFunctionsPass)
+        yield
+    for item in reversed(declared):
+        item.undo()
 
 
 def canonical(text: str) -> str:
@@ -119,7 +122,7 @@ def test_canonical_form(text: str, expected: str):
         ("cse(canonicalize)", 1, "'cse' is no operation; the options of a pass stand in braces: {key=value}"),
         ("cse,builtin.module(cse)", 5, "builtin.module(…) must stand alone, around everything else"),
         ("builtin.module(builtin.module(cse))", 16, "builtin.module(…) must stand alone, around everything else"),
-        ("func.func(plan-memory)", 11, "pass 'plan-memory' works on the whole module: write it outside of func.func(…)"),
+        ("func.func(dce)", 11, "pass 'dce' works on the whole module: write it outside of func.func(…)"),
         ("only-functions", 1, "pass 'only-functions' works on func.func, not on builtin.module"),
         ("cse{x=1}", 5, "pass 'cse' has no option 'x'; it has none"),
         (
@@ -143,7 +146,7 @@ def test_canonical_form(text: str, expected: str):
         ("every-option{number=1 choice=slow}", 30, "option 'choice' of pass 'every-option' must be one of fast, small, got 'slow'"),
         ("every-option{number=1 level=3}", 29, "option 'level' of pass 'every-option' must be one of 1, 2, got '3'"),
         ("every-option{number=1 sizes=1,b}", 29, "option 'sizes' of pass 'every-option' must be a list of integers, got '1,b'"),
-        ("every-option{number=1 pair=1}", 28, "option 'pair' of pass 'every-option' must be a list of 2: an integer, text, got '1'"),
+        ("every-option{number=1 pair=1}", 28, "option 'pair' of pass 'every-option' must be a list of 2: an integer, a string, got '1'"),
         ("every-option{number=1 maybe=b}", 29, "option 'maybe' of pass 'every-option' must be an integer, got 'b'"),
         ('every-option{number="1"}', 21, "option 'number' of pass 'every-option' must be an integer, got '1'"),
         ("scf-for-loop-range-folding{x=1}", 28, "pass 'scf-for-loop-range-folding' has no option 'x'; it has none"),

@@ -3,46 +3,156 @@
 from __future__ import annotations
 
 import argparse
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from copy import copy
+from difflib import get_close_matches
+from typing import Any
 
+from flambeau.passes.registry import PipelineError
 from flambeau.tools.opt.groups import GROUPS
 
 SPLIT_MARKER = "// -----"
 
 
+def help_width() -> int:
+    """How wide help is printed."""
+    return max(60, min(140, shutil.get_terminal_size((120, 24)).columns)) - 2
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser for which passes are options too, and options that may go without a value take it from after `=` only.
+
+    What follows such an option may be the input.
+    """
+
+    def parse_args(  # pyright: ignore[reportIncompatibleMethodOverride]  argparse has overloads for other classes of namespaces
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> argparse.Namespace:
+        values = {option: action.const for action in self._actions if action.nargs == "?" for option in action.option_strings}
+        given = [f"{item}={values[item]}" if item in values else item for item in (sys.argv[1:] if args is None else args)]
+        known, others = self.parse_known_args(given, namespace or argparse.Namespace())
+        if others:
+            if known.passes:
+                self.error(f"passes are named by --passes or by options of their own, not by both: {' '.join(others)}")
+            known.passes = ",".join(self._pass(item) for item in others)
+        return known
+
+    def _pass(self, item: str) -> str:
+        """The element of a pipeline that `--pass` or `--pass=options` stands for."""
+        if not item.startswith("--"):
+            self.error(f"unrecognized argument {item!r}" if item.startswith("-") else f"there is one input already: {item!r} is too many")
+        from flambeau.tools.opt.help import every_name
+
+        name, equals, options = item.removeprefix("--").partition("=")
+        names = every_name()
+        if name not in names:
+            near = get_close_matches(item.partition("=")[0], [*self._option_string_actions, *(f"--{known}" for known in names)], n=1)
+            self.error(f"there is no option or pass {name!r}" + (f"; did you mean {near[0]}?" if near else ""))
+        return f"{name}{{{options}}}" if equals else name
+
+
+class _Formatter(argparse.HelpFormatter):
+    """Uses the width that there is, and leaves out mlir-opt's name of an option that has one of ours."""
+
+    def __init__(self, prog: str):
+        super().__init__(prog, max_help_position=38, width=help_width())
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        ours = [option for option in action.option_strings if not option.startswith("--mlir-")]
+        if not ours or len(ours) == len(action.option_strings):
+            return super()._format_action_invocation(action)
+        shown = copy(action)
+        shown.option_strings = ours
+        return super()._format_action_invocation(shown)
+
+
+class _Show(argparse.Action):
+    """Prints something and ends the tool. It takes effect where it stands, so that it knows what plug-ins before it brought."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        from flambeau.tools.opt import help as pages
+
+        shows: dict[str, Callable[[], str]] = {
+            "help": lambda: f"{parser.format_help()}\n{pages.overview(help_width())}",
+            "help_pass": lambda: pages.page(str(values)),
+            "list_passes": pages.listing,
+            "show_dialects": pages.dialects,
+            "list_targets": pages.targets,
+        }
+        try:
+            sys.stdout.write(shows[self.dest]())
+        except PipelineError as error:
+            parser.error(str(error))
+        parser.exit()
+
+
+def _yes_or_no(text: str) -> bool:
+    words = {"1": True, "true": True, "0": False, "false": False}
+    if text not in words:
+        raise argparse.ArgumentTypeError(f"expected 0 or 1, got {text!r}")
+    return words[text]
+
+
 def make_parser() -> argparse.ArgumentParser:
     """The options of the tool."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="flambeau-opt",
-        description="Parses a module, runs a pipeline of passes over it, verifies it after each, and prints it.",
+        description="Parses a module, runs a pipeline of passes over it, verifies it after each, and prints it. "
+        "Options that mlir-opt has are also understood under its name, as --mlir-print-ir-after-all.",
+        usage="%(prog)s [options] [--pass …] [input]",
+        allow_abbrev=False,
+        formatter_class=_Formatter,
+        add_help=False,
     )
     parser.add_argument("input", nargs="?", default="-", help="a .mlir file, with its weights in the .safetensors beside it; - is stdin")
     parser.add_argument("-o", "--output", default="-", help="where to write the result; weights go beside it; - is stdout")
     parser.add_argument(
-        "-p", "--passes", "--pass-pipeline", default="", metavar="PIPELINE", help="for example canonicalize,plan-memory{alignment=64}"
+        "-p",
+        "--passes",
+        "--pass-pipeline",
+        default="",
+        metavar="PIPELINE",
+        help="for example canonicalize,plan-memory{alignment=64} or builtin.module(func.func(PASS),PASS); each pass is an option too: "
+        "--canonicalize --plan-memory=alignment=64",
     )
-    parser.add_argument("--split-input-file", action="store_true", help=f"each part between {SPLIT_MARKER} lines is a module of its own")
-    parser.add_argument("--verify-diagnostics", action="store_true", help="print the error in place of a module that fails, and succeed")
-    parser.add_argument("--print-op-generic", action="store_true", help="print the generic form of every operation")
-    parser.add_argument("--print-debuginfo", "--mlir-print-debuginfo", action="store_true", help="print locations")
+    parser.add_argument("--dump-pass-pipeline", action="store_true", help="print the pipeline in canonical form to stderr before it runs")
+    parser.add_argument(
+        "--verify-each", nargs="?", const="1", default=True, type=_yes_or_no, metavar="0|1", help="verify the module after each pass (1)"
+    )
+    parser.add_argument(
+        "--split-input-file",
+        nargs="?",
+        const=SPLIT_MARKER,
+        metavar="MARKER",
+        help=f"each part between {SPLIT_MARKER} lines, or others, is a module of its own; one that fails does not end the rest",
+    )
+    parser.add_argument(
+        "--verify-diagnostics",
+        nargs="?",
+        const="all",
+        choices=("all", "only-expected"),
+        help="succeed when the diagnostics are those that comments such as // expected-error {{…}} expect; only-expected lets others pass",
+    )
     parser.add_argument("--allow-unregistered-dialect", action="store_true", help="accept operations of unknown dialects")
-    parser.add_argument("--list-passes", action="store_true", help="list every pass and pipeline, and exit")
+    shows = parser.add_argument_group("what there is", "each prints to stdout and ends the tool")
+    shows.add_argument("-h", "--help", action=_Show, nargs=0, help="print this, and every pipeline and pass")
+    shows.add_argument(
+        "--help-pass",
+        action=_Show,
+        metavar="NAME",
+        help="print what a pass or pipeline does, its options, an example",
+    )
+    shows.add_argument("--list-passes", action=_Show, nargs=0, help="print the name of every pipeline and pass")
+    shows.add_argument("--show-dialects", action=_Show, nargs=0, help="print the name of every dialect")
+    shows.add_argument("--list-targets", action=_Show, nargs=0, help="print every target that programs are compiled for")
     for group in GROUPS:
         group.add_arguments(parser.add_argument_group(group.title))
     return parser
-
-
-def list_passes() -> None:
-    """Prints the name of every pass and pipeline."""
-    from flambeau.backends.delegate import register_passes
-    from flambeau.passes.registry import all_passes, own_pass_names, pipelines, registered_passes
-
-    register_passes()
-    own = tuple(sorted((*own_pass_names(), *registered_passes())))
-    for title, names in (
-        ("Pipelines", sorted(pipelines())),
-        ("Flambeau's passes", own),
-        ("xDSL's passes", sorted(set(all_passes()) - set(own))),
-    ):
-        print(f"{title}:")
-        for name in names:
-            print(f"  {name}")

@@ -5,8 +5,9 @@ Their instrumentations run in this order too, so those that measure time come la
 
 from flambeau.tools.opt.groups.actions import ActionsGroup, DebugCounterGroup
 from flambeau.tools.opt.groups.diagnostics import DiagnosticsGroup
-from flambeau.tools.opt.groups.reproducer import ReproducerGroup
 from flambeau.tools.opt.groups.plugins import PluginsGroup
+from flambeau.tools.opt.groups.printing import PrintingGroup
+from flambeau.tools.opt.groups.reproducer import ReproducerGroup
 from flambeau.tools.opt.groups.semantics import SemanticsGroup
 from flambeau.tools.opt.groups.statistics import StatisticsGroup
 from flambeau.tools.opt.groups.timing import TimingGroup
@@ -15,6 +16,7 @@ from flambeau.tools.opt.option_group import OptionGroup
 GROUPS: tuple[OptionGroup, ...] = (
     PluginsGroup(),
     DiagnosticsGroup(),
+    PrintingGroup(),
     SemanticsGroup(),
     ReproducerGroup(),
     DebugCounterGroup(),

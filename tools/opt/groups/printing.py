@@ -1,0 +1,151 @@
+"""`--print-ir-…`, `--print-changed`, `--dump-dir`: the IR between passes, on stderr or in files."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flambeau.dialects.printing import PrintingOptions
+from flambeau.passes.manager import Instrumentation
+from flambeau.passes.registry import PipelineError, did_you_mean
+from flambeau.tools.opt.option_group import Chunk, OptionGroup
+
+if TYPE_CHECKING:
+    from flambeau.passes.manager.printing import Selection
+
+
+class PrintingGroup(OptionGroup):
+    """How IR is printed, and when."""
+
+    title = "printing"
+
+    def add_arguments(self, group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]  argparse names it so
+        """Adds the options."""
+        for word in ("before", "after"):
+            name = f"print-ir-{word}"
+            _add(group, name, action="append", metavar="PASS,…", help=f"print the IR {word} these passes")
+            _add(group, f"{name}-all", action="store_true", help=f"print the IR {word} every pass")
+        for name, help_text in (
+            ("print-ir-after-change", "print the IR after a pass only if the pass changed it; after every pass if none is named"),
+            ("print-ir-after-failure", "print what a pass left when it failed"),
+            ("print-ir-module-scope", "print the whole module also where a pass runs on one function"),
+        ):
+            _add(group, name, action="store_true", help=help_text)
+        group.add_argument(
+            "--print-changed",
+            nargs="?",
+            const="full",
+            choices=("full", "quiet", "diff", "cdiff"),
+            help="print what each pass changed: the IR (quiet: and no word of the other passes) or a diff, in colour on a terminal or "
+            "always (cdiff); NO_COLOR is respected",
+        )
+        group.add_argument(
+            "--dump-dir",
+            type=Path,
+            metavar="DIR",
+            help="write the module to DIR/NN_PASS.mlir after each pass that changed it, with an index.json; weights stand in DIR/weights",
+        )
+        _add(group, "print-op-generic", action="store_true", help="print the generic form of operations")
+        _add(group, "print-debuginfo", action="store_true", help="print locations")
+        _add(group, "print-local-scope", action="store_true", help="print no aliases: there never are any, so this changes nothing")
+        _add(
+            group,
+            "elide-elementsattrs-if-larger",
+            type=_count,
+            metavar="N",
+            help="print constants of more than N elements as dense_resource<__elided__>; between passes N is 64 anyway",
+        )
+        _add(
+            group,
+            "elide-resource-strings-if-larger",
+            type=_count,
+            metavar="N",
+            help="leave out resources whose text has more than N characters",
+        )
+
+    def instrumentations(self, chunk: Chunk) -> Sequence[Instrumentation]:
+        """What prints and what writes."""
+        arguments = chunk.arguments
+        items: list[Instrumentation] = []
+        if arguments.dump_dir is not None:
+            from flambeau.passes.manager.dumping import StageDump
+
+            folder: Path = arguments.dump_dir
+            items.append(StageDump(folder / f"chunk_{chunk.number:02d}" if arguments.split_input_file else folder))
+        before = _selection(chunk, "before", arguments.print_ir_before_all)
+        unnamed = arguments.print_ir_after_change and not arguments.print_ir_after
+        after = _selection(chunk, "after", arguments.print_ir_after_all or unnamed)
+        if before or after or arguments.print_ir_after_failure:
+            from flambeau.passes.manager.printing import IRPrinting
+
+            items.append(
+                IRPrinting(
+                    sys.stderr,
+                    before,
+                    after,
+                    only_changed=arguments.print_ir_after_change,
+                    after_failure=arguments.print_ir_after_failure,
+                    module_scope=arguments.print_ir_module_scope,
+                    options=_between_passes(arguments),
+                )
+            )
+        if (mode := arguments.print_changed) is not None:
+            from flambeau.passes.manager.printing import ChangePrinting
+            from flambeau.tools.rendering import wants_colour
+
+            colour = wants_colour(sys.stderr) or (mode == "cdiff" and not os.environ.get("NO_COLOR"))
+            shown = "diff" if mode == "cdiff" else mode
+            items.append(ChangePrinting(sys.stderr, shown, colour, arguments.print_ir_module_scope, _between_passes(arguments)))
+        return items
+
+
+def _add(group: argparse._ArgumentGroup, name: str, **others: Any) -> None:  # pyright: ignore[reportPrivateUsage]  argparse names it so
+    """Adds an option under our name and mlir-opt's."""
+    group.add_argument(f"--{name}", f"--mlir-{name}", **others)
+
+
+def printing_options(arguments: argparse.Namespace) -> PrintingOptions:
+    """How the result is printed."""
+    return PrintingOptions(
+        generic=arguments.print_op_generic,
+        locations=arguments.print_debuginfo,
+        elide_above=arguments.elide_elementsattrs_if_larger,
+        elide_resources_above=arguments.elide_resource_strings_if_larger,
+    )
+
+
+def _between_passes(arguments: argparse.Namespace) -> PrintingOptions:
+    from dataclasses import replace
+
+    from flambeau.passes.manager.printing import ELIDED_ABOVE
+
+    options = printing_options(arguments)
+    elements, resources = options.elide_above, options.elide_resources_above
+    return replace(
+        options,
+        elide_above=ELIDED_ABOVE if elements is None else elements,
+        elide_resources_above=0 if resources is None else resources,
+    )
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a number from 0 up, got {text!r}")
+    return int(text)
+
+
+def _selection(chunk: Chunk, word: str, every: bool) -> Selection:
+    """The passes that an option names, which must be in the pipeline."""
+    if every:
+        return "all"
+    given: list[str] = getattr(chunk.arguments, f"print_ir_{word}") or []
+    names = frozenset(name for text in given for name in text.split(","))
+    present = {item.name for item in chunk.pipeline.passes()}
+    for name in sorted(names - present):
+        near = did_you_mean(name, present) or f"; it has {', '.join(sorted(present)) or 'none'}"
+        raise PipelineError(f"--print-ir-{word} names {name!r}, but the pipeline has no such pass{near}")
+    return names

@@ -1,0 +1,234 @@
+"""What `--help` and its kin print, from the registry. Listing imports no pass: the first line of its file says what it does."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from xdsl.passes import ModulePass
+
+import flambeau.passes
+from flambeau.passes.options import option_fields, type_words
+from flambeau.passes.registry import (
+    PipelineError,
+    all_passes,
+    did_you_mean,
+    find_pass,
+    own_pass_names,
+    pipelines,
+    registered_passes,
+)
+
+EXAMPLES = "examples"
+"""The folder beside passes that holds an example for each: a module, `// -----`, and what the pass makes of it."""
+
+_FIRST_LINE = re.compile(r'"""`[\w-]+`: (.*?)(?:""")?$')
+_PIPELINE = re.compile(r"// flambeau-opt -p '?([^']*)'?")
+
+
+@dataclass(frozen=True)
+class Example:
+    """What a pass makes of a small module."""
+
+    pipeline: str
+    before: str
+    after: str
+    path: Path
+
+
+def overview(width: int = 118) -> str:
+    """Every pipeline and pass with a line each; xDSL's passes by name."""
+    sections = [("pipelines", {name: _first_sentence(function) for name, function in _pipelines().items()})]
+    own, foreign = _own_passes(), _plugin_passes()
+    sections += [("passes", own), *([("passes of plug-ins", foreign)] if foreign else [])]
+    lines: list[str] = []
+    for title, items in sections:
+        lines.append(f"{title}:")
+        for name in sorted(items):
+            lines += textwrap.wrap(items[name], width, initial_indent=f"  {name:<24}", subsequent_indent=" " * 26) or [f"  {name}"]
+        lines.append("")
+    lines.append("passes of xDSL (flambeau-opt --help-pass NAME says more of any):")
+    lines += textwrap.wrap(", ".join(_xdsl_passes()), width, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+    return "\n".join(lines) + "\n"
+
+
+def listing() -> str:
+    """The name of every pipeline and pass."""
+    sections = [
+        ("Pipelines", sorted(_pipelines())),
+        ("Flambeau's passes", sorted(_own_passes())),
+        ("Passes of plug-ins", sorted(_plugin_passes())),
+        ("xDSL's passes", _xdsl_passes()),
+    ]
+    return "".join(f"{title}:\n" + "".join(f"  {name}\n" for name in names) for title, names in sections if names)
+
+
+def dialects() -> str:
+    """The name of every dialect that a module may use."""
+    from flambeau.dialects.registry import FlambeauContext
+
+    return "".join(f"{name}\n" for name in sorted(FlambeauContext().registered_dialect_names))
+
+
+def targets() -> str:
+    """The name of every target."""
+    from flambeau.dialects.exec.target import target_names
+
+    return "".join(f"{name}\n" for name in target_names())
+
+
+def page(name: str) -> str:
+    """All about one pass or pipeline. Raises PipelineError when there is none of that name."""
+    known = _pipelines()
+    if name in known:
+        return _pipeline_page(name, known[name])
+    try:
+        kind = find_pass(name)
+    except ImportError as error:
+        raise PipelineError(f"pass {name!r} cannot be loaded: {error}") from error
+    if kind is None:
+        raise PipelineError(f"there is no pass or pipeline {name!r}{did_you_mean(name, every_name())}")
+    lines = [name, "", *_indented(inspect.getdoc(kind) if kind.__doc__ and not _made_by_dataclass(kind) else None)]
+    lines += _option_lines(kind)
+    if counters := statistics_of(kind):
+        lines += ["", "statistics:", *(f"  {counter}" for counter in counters)]
+    if (example := example_of(kind)) is not None:
+        lines += ["", f"example: flambeau-opt -p '{example.pipeline}'", "", *_indented(example.before)]
+        lines += ["", "becomes", "", *_indented(example.after)]
+    return "\n".join(lines) + "\n"
+
+
+def every_name() -> list[str]:
+    """The names of all pipelines and passes."""
+    known = _pipelines()
+    return sorted({*known, *all_passes(), *registered_passes()})
+
+
+def example_of(kind: type[ModulePass]) -> Example | None:
+    """The example in the folder beside the file of a pass; None when there is none."""
+    try:
+        path = Path(inspect.getfile(kind)).parent / EXAMPLES / f"{kind.name}.mlir"
+    except (OSError, TypeError):
+        return None
+    if not path.is_file():
+        return None
+    before, _, after = path.read_text(encoding="utf-8").partition("// -----\n")
+    first, _, rest = before.partition("\n")
+    given = _PIPELINE.fullmatch(first)
+    return Example(given[1] if given else kind.name, (rest if given else before).strip("\n"), after.strip("\n"), path)
+
+
+@cache
+def field_descriptions(kind: type[Any]) -> dict[str, str]:
+    """The docstring under each field of a dataclass, its bases' fields among them, on one line each."""
+    found: dict[str, str] = {}
+    for part in reversed(kind.__mro__[:-1]):
+        for item, following in _fields_with_followers(part):
+            match following:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    found[item] = " ".join(text.split())
+                case _:
+                    pass
+    return found
+
+
+def statistics_of(kind: type[ModulePass]) -> list[str]:
+    """What a pass counts, as far as its own file says so by name."""
+    try:
+        tree = ast.parse(inspect.getsource(inspect.getmodule(kind) or kind))
+    except (OSError, TypeError, SyntaxError):
+        return []
+    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name != kind.__name__]
+    others = {id(inner) for node in classes if node.name.endswith("Pass") for inner in ast.walk(node)}
+    found: list[str] = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id="count"), args=[ast.Constant(value=str(text)), *_]) if id(node) not in others:
+                found.append(text)
+            case ast.Assign(targets=[ast.Name(id="counter")], value=ast.Constant(value=str(text))) if text:
+                found.append(text)
+            case _:
+                pass
+    return list(dict.fromkeys(found))
+
+
+def _fields_with_followers(kind: type[Any]) -> list[tuple[str, ast.stmt | None]]:
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
+    except (OSError, TypeError, SyntaxError):
+        return []
+    body = tree.body[0].body if tree.body and isinstance(tree.body[0], ast.ClassDef) else []
+    pairs = zip(body, [*body[1:], None], strict=True)
+    return [(item.target.id, after) for item, after in pairs if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)]
+
+
+def _option_lines(kind: type[Any]) -> list[str]:
+    fields = option_fields(kind)
+    if not fields:
+        return ["", "options: none"]
+    lines = ["", "options:"]
+    descriptions = field_descriptions(kind)
+    for field in fields:
+        default = "must be given" if field.required else f"default {field.default_text()}"
+        lines.append(f"  {field.name}: {type_words(field.type)}, {default}")
+        lines += textwrap.wrap(descriptions.get(field.field, ""), 110, initial_indent="      ", subsequent_indent="      ")
+    return lines
+
+
+def _pipeline_page(name: str, function: Any) -> str:
+    from flambeau.passes.manager.pipeline import pass_text
+    from flambeau.passes.pipelines import PipelineOptions
+
+    lines = [name, "", *_indented(inspect.getdoc(function))]
+    try:
+        lines += ["", "runs:", *(f"  {pass_text(item)}" for item in function(PipelineOptions()))]
+    except ValueError as error:
+        lines += ["", f"runs what its options say: {error}"]
+    return "\n".join([*lines, *_option_lines(PipelineOptions)]) + "\n"
+
+
+def _indented(text: str | None) -> list[str]:
+    return [f"  {line}".rstrip() for line in (text or "It has no description.").splitlines()]
+
+
+def _made_by_dataclass(kind: type[Any]) -> bool:
+    """Whether the docstring is the signature that `dataclass` writes where there is none."""
+    return (kind.__doc__ or "").startswith(f"{kind.__name__}(")
+
+
+def _first_sentence(thing: object) -> str:
+    paragraph = " ".join((inspect.getdoc(thing) or "").partition("\n\n")[0].split())
+    return re.split(r"(?<=[.:]) ", paragraph)[0].rstrip(":.")
+
+
+def _pipelines() -> dict[str, Any]:
+    from flambeau.backends.delegate import register_passes
+
+    register_passes()
+    return dict(pipelines())
+
+
+def _own_passes() -> dict[str, str]:
+    """Our passes with a line about each."""
+    found = {name: _file_summary(name) for name in own_pass_names()}
+    return found | {name: _first_sentence(kind) for name, kind in registered_passes().items() if kind.__module__.startswith("flambeau.")}
+
+
+def _plugin_passes() -> dict[str, str]:
+    return {name: _first_sentence(kind) for name, kind in registered_passes().items() if not kind.__module__.startswith("flambeau.")}
+
+
+def _xdsl_passes() -> list[str]:
+    return sorted(set(all_passes()) - set(_own_passes()))
+
+
+def _file_summary(name: str) -> str:
+    with open(Path(flambeau.passes.__path__[0]) / f"{name.replace('-', '_')}.py", encoding="utf-8") as file:
+        found = _FIRST_LINE.match(file.readline().rstrip())
+    return found[1].rstrip(".") if found else ""
