@@ -25,6 +25,7 @@ from flambeau.dialects.fused.packing import pack_conv_weight, pack_linear_weight
 from flambeau.dialects.types import DYNAMIC_INDEX, element_of, shape_of, tensor
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.driver import apply_patterns
+from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
 
 CHANNELS_LAST = (0, 2, 3, 1)
@@ -36,6 +37,7 @@ def _plain(*values: SSAValue | None) -> bool:
     return all(element_of(v) == f32 and layout_of(v) is None and DYNAMIC_INDEX not in shape_of(v) for v in present)
 
 
+_NOT_PLAIN = "stays: only row-major tensors of f32 without dynamic dimensions have a faster form"
 _PRODUCTS = (LinearOp, AddmmOp, MmOp)
 
 
@@ -74,8 +76,12 @@ class LinearPattern(Pattern):
             return
         x, weight, bias, transposed = parts
         array = self.constants.array(weight)
-        if array is None or not _plain(x, weight, bias) or array.size == 0 or self._is_shared(weight):
-            return
+        if array is None:
+            return decline("not packed: the weight is no constant")
+        if not _plain(x, weight, bias) or array.size == 0:
+            return decline(_NOT_PLAIN)
+        if self._is_shared(weight):
+            return decline("not packed: something else reads the weight as it is, which would be stored twice")
         columns = array.T if transposed else array
         packed = pack_linear_weight(columns)
         load = self.constants.add(f"{self.constants.name(weight)}.packed", packed, tensor(f32, packed.shape))
@@ -105,11 +111,17 @@ class Conv2dPattern(Pattern):
         arguments: list[Any] = op.arguments()
         x, weight, bias, stride, padding, dilation, transposed, _, groups = arguments
         array = self.constants.array(weight)
-        if op.level() != "edge" or array is None or not _plain(x, weight, bias, op.result) or transposed or array.ndim != 4:
+        if op.level() != "edge":
             return
+        if array is None:
+            return decline("not packed: the weight is no constant")
+        if not _plain(x, weight, bias, op.result):
+            return decline(_NOT_PLAIN)
+        if transposed or array.ndim != 4:
+            return decline("not packed: only two-dimensional convolutions that are not transposed are")
         depthwise = groups == shape_of(x)[1] == array.shape[0]
         if groups != 1 and not depthwise:
-            return
+            return decline("not packed: its channels are in groups, neither all in one nor one in each")
         packed = pack_conv_weight(array, groups)
         load = self.constants.add(f"{self.constants.name(weight)}.packed", packed, tensor(f32, packed.shape))
         image = ToDimOrderCopyOp(x, dim_order=CHANNELS_LAST)
@@ -144,8 +156,10 @@ class AttentionPattern(Pattern):
         """Rewrites `op` at the edge level."""
         assert isinstance(op, ScaledDotProductAttentionOp)
         query, key, value, mask, dropout, causal, scale, grouped = op.arguments()
-        if op.level() != "edge" or dropout != 0.0 or not _plain(query, key, value, op.result) or len(shape_of(query)) != 4:
+        if op.level() != "edge":
             return
+        if dropout != 0.0 or not _plain(query, key, value, op.result) or len(shape_of(query)) != 4:
+            return decline("not fused: only attention without dropout on row-major static f32 tensors of four dimensions is")
         factor = shape_of(query)[-1] ** -0.5 if scale is None else scale
         fused = FusedAttentionOp(query, key, value, mask, causal, factor, grouped)
         replace_with_values(op, [fused.result], rewriter)
@@ -160,8 +174,10 @@ class NormPattern(Pattern):
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op` at the edge level."""
         assert isinstance(op, LayerNormOp | RmsNormOp)
-        if op.level() != "edge" or not _plain(*op.operands, op.result):
+        if op.level() != "edge":
             return
+        if not _plain(*op.operands, op.result):
+            return decline(_NOT_PLAIN)
         if isinstance(op, LayerNormOp):
             x, shape, weight, bias, epsilon, _ = op.arguments()
             replace_with_values(op, [FusedLayerNormOp(x, None, shape, weight, bias, epsilon).result], rewriter)

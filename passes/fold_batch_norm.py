@@ -18,7 +18,10 @@ from flambeau.dialects.row import SchemaOp, detached_ops
 from flambeau.dialects.types import tensor, tensor_type
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.driver import apply_patterns
+from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.pattern import Pattern
+
+_NOT_CONSTANT = "not folded: a weight or a statistic is no constant of a floating-point type"
 
 
 @dataclass(frozen=True)
@@ -36,17 +39,19 @@ class FoldBatchNormPattern(Pattern):
             return
         x, scale, shift, mean, variance, _, epsilon = op.arguments()
         convolution = cast(SSAValue, x).owner
-        if not isinstance(convolution, SchemaOp) or convolution.schema.name != "convolution" or not x.has_one_use():
+        if not isinstance(convolution, SchemaOp) or convolution.schema.name != "convolution":
             return
+        if not x.has_one_use():
+            return decline("not folded: something else reads the convolution's result too")
         arguments = convolution.arguments()
         weight, bias, transposed, groups = arguments[1], arguments[2], arguments[6], arguments[8]
         kernel = self.constants.array(weight)
         mean_array, variance_array = self.constants.array(mean), self.constants.array(variance)
         if kernel is None or mean_array is None or variance_array is None or kernel.dtype.kind != "f":
-            return
+            return decline(_NOT_CONSTANT)
         optional = [None if value is None else self.constants.array(value) for value in (scale, shift, bias)]
         if any(value is not None and array is None for value, array in zip((scale, shift, bias), optional, strict=True)):
-            return
+            return decline(_NOT_CONSTANT)
         factor, offset = _affine(optional[0], optional[1], optional[2], mean_array, variance_array, epsilon)
         folded = _scaled(kernel, factor, transposed, groups)
         element = tensor_type(weight).element_type

@@ -15,6 +15,7 @@ from flambeau.dialects.fused.linear import FusedLinearOp
 from flambeau.dialects.fused.norm import FusedLayerNormOp, FusedRmsNormOp
 from flambeau.dialects.row import SchemaOp
 from flambeau.passes.manager import PatternPass
+from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.pattern import Pattern
 
 _PRODUCERS = (FusedLinearOp, FusedConv2dOp)
@@ -42,6 +43,10 @@ def _rebuilt(op: SchemaOp, **changes: Any) -> SchemaOp:
     return new
 
 
+def _why_apart(inner: SchemaOp) -> str:
+    return f"not fused with {inner.name}: something else reads its result too"
+
+
 def _replace(op: SchemaOp, inner: SchemaOp, new: SchemaOp, rewriter: PatternRewriter) -> None:
     """`op`, the only user of `inner`, and `inner` become `new`."""
     new.result.name_hint = op.result.name_hint
@@ -62,8 +67,10 @@ class ActivationPattern(Pattern):
         if activation is None or op.level() != "edge":
             return
         inner = op.operands[0].owner
-        if not isinstance(inner, _PRODUCERS) or inner.argument("activation") != "none" or not inner.result.has_one_use():
+        if not isinstance(inner, _PRODUCERS) or inner.argument("activation") != "none":
             return
+        if not inner.result.has_one_use():
+            return decline(_why_apart(inner))
         if inner.result.type == op.result.type:
             _replace(op, inner, _rebuilt(inner, activation=activation), rewriter)
 
@@ -88,9 +95,12 @@ class AddendPattern(Pattern):
     @staticmethod
     def _takes(value: SSAValue, other: SSAValue, op: SchemaOp) -> bool:
         inner = value.owner
-        if not isinstance(inner, _PRODUCERS) or not value.has_one_use() or inner.argument("activation") != "none":
+        if not isinstance(inner, _PRODUCERS) or inner.argument("activation") != "none" or inner.argument("addend") is not None:
             return False
-        return inner.argument("addend") is None and value.type == other.type == op.result.type
+        if not value.has_one_use():
+            decline(_why_apart(inner))
+            return False
+        return value.type == other.type == op.result.type
 
 
 class NormAddendPattern(Pattern):
@@ -103,8 +113,10 @@ class NormAddendPattern(Pattern):
         """Rewrites `op` when its input is such a sum."""
         assert isinstance(op, FusedLayerNormOp | FusedRmsNormOp)
         total = op.operands[0].owner
-        if op.argument("addend") is not None or not isinstance(total, AddTensorOp) or not total.result.has_one_use():
+        if op.argument("addend") is not None or not isinstance(total, AddTensorOp):
             return
+        if not total.result.has_one_use():
+            return decline(_why_apart(total))
         a, b, alpha = total.arguments()
         if alpha != 1 or not a.type == b.type == total.result.type:
             return

@@ -18,11 +18,15 @@ from flambeau.dialects.fused.attention import FusedAttentionOp
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.types import element_of, shape_of
 from flambeau.passes.manager import PatternPass
+from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.pattern import Pattern
 
 _ELEMENTWISE = (UnaryOp, FloatUnaryOp, BinaryOp, FloatBinaryOp)
 _POOLS = frozenset({"max_pool2d_with_indices", "avg_pool2d", "_adaptive_avg_pool2d"})
 _REDUCTIONS = frozenset({"mean.dim", "sum.dim_IntList", "amax", "amin"})
+
+
+_OTHER_LAYOUTS = "stays row-major: its operands come in different layouts"
 
 
 def _moved(value: SSAValue) -> SSAValue | None:
@@ -74,6 +78,8 @@ class ElementwisePattern(Pattern):
         assert isinstance(op, SchemaOp)
         if op.level() != "edge" or len(op.results) != 1 or layout_of(op.result) is not None:
             return
+        if all(_moved(operand) is None for operand in op.operands):
+            return
         shape = shape_of(op.result)
         origins: list[SSAValue] = []
         order: tuple[int, ...] | None = None
@@ -81,15 +87,14 @@ class ElementwisePattern(Pattern):
             origin = _moved(operand)
             if origin is None:
                 if shape_of(operand) == shape or sum(extent != 1 for extent in shape_of(operand)) > 1:
-                    return
+                    return decline(_OTHER_LAYOUTS)
                 origins.append(operand)
                 continue
             if shape_of(origin) != shape or (order is not None and dim_order(origin) != order):
-                return
+                return decline(_OTHER_LAYOUTS)
             order = dim_order(origin)
             origins.append(origin)
-        if order is None:
-            return
+        assert order is not None
         new = type(op).from_attributes(origins, [with_dim_order(op.result, order)], dict(op.properties), dict(op.attributes))
         new.location = op.location
         rewriter.insert(new, InsertPoint.before(op))
