@@ -1,7 +1,7 @@
 """Our dialects and passes in xDSL's own tools: `xdsl-opt x.mlir -p decompose-aten,convert-aten-to-core`.
 
-What has the same name in xDSL stays away, since a clash is an error there: the dialect `ml_program`, whose globals hold our weights: modules
-with weights are for `flambeau-opt`; and passes, which are called `flambeau-cse` instead. Everything is imported when it is used.
+A name that xDSL has as well would be an error there. So its dialect `ml_program` stays, whose globals cannot hold our weights: modules with
+weights are for `flambeau-opt`. And our pass of such a name is called `flambeau-cse`. Everything is imported when it is used.
 """
 
 from __future__ import annotations
