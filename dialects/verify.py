@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
-from xdsl.irdl.dominance import DominanceInfo
+from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.diagnostics import OperationError
+from flambeau.dialects.dominance import misused_operands
 from flambeau.dialects.ml_program.ops import ReferenceOp
+from flambeau.dialects.row import SchemaOp
 
 
 class VerificationError(OperationError, VerifyException):
@@ -30,12 +31,15 @@ def verify_module(module: ModuleOp) -> None:
 class ModuleVerifier:
     """The verifier of one module that is checked again and again, as after each pass.
 
-    An operation's own rules look at nothing but itself, its operands' types and its place at the end of its block, so one that has not
-    changed in these since it passed is not asked again. Symbols and dominance are checked every time.
+    An operation's own rules look at nothing but itself, its operands' types and where it stands, so one that has not changed in these
+    since it passed is not asked again. Those of an operator look at types and attributes alone, so of equal ones the first answers for
+    all. Symbols and dominance are checked every time.
     """
 
     def __init__(self) -> None:
         self._passed: dict[Operation, tuple[object, ...]] = {}
+        self._operators: dict[tuple[object, ...], tuple[Attribute, ...]] = {}
+        """The operators that passed. Types are compared as objects, which is quicker than their text; the values keep them alive."""
 
     def verify(self, module: ModuleOp) -> None:
         """As `verify_module`."""
@@ -48,9 +52,11 @@ class ModuleVerifier:
                 # Its surroundings are not what its rules may expect.
                 invalid.add(op)
                 continue
-            state = _state(op)
+            state = None
             try:
-                if state is None or self._passed.get(op) != state:
+                if isinstance(op, SchemaOp) and op.next_op is not None and type(op).verify_ is SchemaOp.verify_:
+                    self._verify_operator(op)
+                elif (state := _state(op)) is None or self._passed.get(op) != state:
                     op.verify(verify_nested_ops=False)
                 if isinstance(op, ReferenceOp):
                     op.verify_symbol_uses(symbols)
@@ -63,12 +69,22 @@ class ModuleVerifier:
         # Only operations of this module are kept: an erased one may not stand for another.
         self._passed = passed
         _raise_all(faults)
-        _raise_all(_dominance_faults(module))
+        misused = misused_operands(module)
+        _raise_all([VerificationError(op, f"{op.name}: operand {index} {reason}") for op, index, reason in misused])
+
+    def _verify_operator(self, op: SchemaOp) -> None:
+        types = (*op.operand_types, *op.result_types)
+        key = (type(op), len(op.results), *map(id, types), *op.properties.items())
+        if key not in self._operators:
+            op.verify(verify_nested_ops=False)
+            self._operators[key] = types
 
 
 def _fault(op: Operation, error: Exception) -> VerificationError:
     """An operation may blame one that is inside of it."""
-    fault = VerificationError(error.op if isinstance(error, OperationError) else op, " ".join(str(error).split()))
+    from flambeau.dialects.messages import verify_message
+
+    fault = VerificationError(error.op if isinstance(error, OperationError) else op, verify_message(str(error)))
     fault.__cause__ = error
     return fault
 
@@ -80,8 +96,8 @@ def _raise_all(faults: list[VerificationError]) -> None:
 
 
 def _state(op: Operation) -> tuple[object, ...] | None:
-    """All that an operation's own rules look at; None for one with regions or successors, which look further."""
-    if op.regions or op.successors:
+    """All that an operation's own rules look at; None for one with regions or at the end of its block, which look further."""
+    if op.regions or op.next_op is None:
         return None
     operands = op.operands
     return (
@@ -90,49 +106,5 @@ def _state(op: Operation) -> tuple[object, ...] | None:
         tuple(op.result_types),
         tuple(op.properties.items()),
         tuple(op.attributes.items()),
-        op.next_op is None,
+        op.parent,
     )
-
-
-class _Checker:
-    def __init__(self, root: Operation):
-        self.order = {op: index for index, op in enumerate(root.walk())}
-        self.information: dict[Region, DominanceInfo] = {}
-
-    def block_dominates(self, definition: Block, use: Block) -> bool:
-        region = definition.parent
-        if region is None or region is not use.parent:
-            return False
-        if region.first_block is region.last_block:
-            return True
-        if region not in self.information:
-            self.information[region] = DominanceInfo(region)
-        return self.information[region].dominates(definition, use)
-
-    def check(self, user: Operation, index: int, value: SSAValue) -> None:
-        definition = value.op if isinstance(value, OpResult) else None
-        block = value.block if isinstance(value, BlockArgument) else definition.parent if definition is not None else None
-        if block is None or (definition is not None and definition not in self.order):
-            raise VerificationError(user, f"{user.name}: operand {index} is not defined within the module")
-        ancestor: Operation | None = user
-        while ancestor is not None and (ancestor.parent is None or ancestor.parent.parent is not block.parent):
-            ancestor = ancestor.parent_op()
-        if ancestor is None or ancestor.parent is None:
-            raise VerificationError(user, f"{user.name}: operand {index} is defined in a region that does not enclose the use")
-        if ancestor.parent is block:
-            if definition is not None and self.order[definition] >= self.order[ancestor]:
-                raise VerificationError(user, f"{user.name}: operand {index} is used before {definition.name} defines it")
-        elif not self.block_dominates(block, ancestor.parent):
-            raise VerificationError(user, f"{user.name}: operand {index} is defined in a block that does not dominate the use")
-
-
-def _dominance_faults(root: Operation) -> list[VerificationError]:
-    checker = _Checker(root)
-    faults: list[VerificationError] = []
-    for user in checker.order:
-        for index, value in enumerate(user.operands):
-            try:
-                checker.check(user, index, value)
-            except VerificationError as fault:
-                faults.append(fault)
-    return faults

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, i64
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from flambeau.dialects.registry import FlambeauContext
@@ -65,3 +66,11 @@ def test_a_terminator_that_is_gone_is_seen() -> None:
     last.erase()
     check(verifier, module, "terminator")
     assert total.next_op is None
+
+
+def test_a_terminator_that_no_longer_fits_its_function_is_seen() -> None:
+    verifier, module, relu, _ = operations()
+    function = relu.parent_op()
+    assert isinstance(function, FuncOp)
+    function.properties["function_type"] = FunctionType.from_lists(function.function_type.inputs.data, [])
+    check(verifier, module, "return")
