@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from flambeau.tools.commands.bisect import bisect_command
 from flambeau.tools.commands.compile import compile_command
 from flambeau.tools.commands.inspect import inspect_command
 from flambeau.tools.commands.options import LoadPlugins
@@ -78,6 +79,42 @@ def _inspect(
 ) -> None:
     """Show methods, inputs, outputs, operators, delegates, memory and weights of PROGRAM."""
     inspect_command(program, json=json)
+
+
+@app.command("bisect")
+def _bisect(
+    file: Annotated[Path, typer.Argument(help="a .mlir file of any stage, with its weights beside it")],
+    output_dir: Annotated[Path | None, typer.Option("-o", "--output-dir", help="the folder for the IR around the culprit")] = None,
+    pipeline: Annotated[str, typer.Option("-p", "--passes", "--pass-pipeline", help="the passes to choose from")] = "",
+    wrong_result: Annotated[bool, typer.Option("--wrong-result", help="find: what changes the result")] = False,
+    tolerance: Annotated[float | None, typer.Option(help="how far float32 results may lie apart, relative to the largest number")] = None,
+    inputs: Annotated[Path | None, typer.Option(help="an .npz file of inputs by name; made up by default")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="of the made-up inputs")] = 0,
+    crash: Annotated[bool, typer.Option("--crash", help="find: what makes the pipeline fail")] = False,
+    error: Annotated[str | None, typer.Option(help="find: what makes it fail with a message that this expression matches")] = None,
+    filecheck: Annotated[Path | None, typer.Option(help="find: what makes the output pass the checks of this file")] = None,
+    script: Annotated[str | None, typer.Option(help="find: what makes this command, given the path of the output, end with 0")] = None,
+    negated: Annotated[bool, typer.Option("--not", help="find: what makes --filecheck or --script fail instead")] = False,
+    script_timeout: Annotated[float, typer.Option(help="seconds after which a script counts as having failed")] = 60.0,
+    allow_unregistered_dialect: Annotated[
+        bool, typer.Option("--allow-unregistered-dialect", help="accept operations of unknown dialects")
+    ] = False,
+    load_plugin: LoadPlugins = None,
+    json: Annotated[bool, typer.Option("--json", help="print the report as JSON on stdout")] = False,
+) -> None:
+    """Find the pass of a pipeline, and the rewrite within it, that makes a predicate hold for FILE.
+
+    Without a predicate: what makes the pipeline fail, or what changes the result if it does not fail.
+    """
+    bisect_command(
+        file,
+        output_dir,
+        PredicateOptions(
+            pipeline, wrong_result, tolerance, inputs, seed, crash, error, filecheck, script, negated=negated, timeout=script_timeout
+        ),
+        allow_unregistered=allow_unregistered_dialect,
+        json=json,
+    )
 
 
 @app.command("reduce")

@@ -1,0 +1,147 @@
+"""Running a part of a pipeline: up to a step, and in that step only the first attempts to rewrite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+
+from flambeau.passes.manager import Instrumentation, PassStep
+from flambeau.passes.rewriting.actions import Action
+
+
+class Stopped(Exception):
+    """The run came to where it was to stop: it is no failure."""
+
+
+class StopAt(Instrumentation):
+    """Stops a run before a step, by raising `Stopped`."""
+
+    def __init__(self, index: int):
+        self._index = index
+
+    def before_pass(self, step: PassStep) -> None:
+        """Stops."""
+        if step.index == self._index:
+            raise Stopped
+
+
+class Steps(Instrumentation):
+    """Notes the steps of a run."""
+
+    def __init__(self) -> None:
+        self.steps: list[PassStep] = []
+
+    def before_pass(self, step: PassStep) -> None:
+        """Notes the step."""
+        self.steps.append(step)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """An attempt to rewrite within the steps that are watched."""
+
+    number: int
+    """Counted from 1."""
+    name: str
+    """Of the pattern, or of the pass that rewrites in a sweep of its own."""
+    is_finished: bool = False
+    """Whether it came to its end; False for one that raised."""
+    has_changed: bool = False
+
+    @property
+    def matters(self) -> bool:
+        """Whether it did anything."""
+        return self.has_changed or not self.is_finished
+
+
+class Window(Instrumentation):
+    """Lets through the first attempts to rewrite in some steps, and all in the other steps.
+
+    Args:
+        selects: which steps.
+        limit: how many attempts may happen in them; None for all.
+        stop_after: the index of the step to stop after, if any.
+        stop_when_full: whether to stop after the step in which attempt number `limit` happened.
+        at_last: called before attempt number `limit`, while the module is what it was before it.
+    """
+
+    def __init__(
+        self,
+        selects: Callable[[PassStep], bool],
+        limit: int | None = None,
+        *,
+        stop_after: int | None = None,
+        stop_when_full: bool = False,
+        at_last: Callable[[Action, ModuleOp], None] | None = None,
+    ):
+        self._selects = selects
+        self._limit = limit
+        self._stop_after = stop_after
+        self._stop_when_full = stop_when_full
+        self._at_last = at_last
+        self._step: PassStep | None = None
+        self.first: PassStep | None = None
+        """The first of the steps."""
+        self.before: ModuleOp | None = None
+        """The module before it."""
+        self.place = 0
+        """The place of its operation in a walk of the module."""
+        self.attempts: list[Attempt] = []
+        """Those that were let through in them."""
+
+    def before_pass(self, step: PassStep) -> None:
+        """Notes whose attempts follow."""
+        self._step = step if self._selects(step) else None
+        if self._step is not None and self.first is None:
+            self.first, self.before, self.place = step, step.module.clone(), place_in(step)
+
+    def after_pass(self, step: PassStep) -> None:
+        """Stops after the last step that is wanted."""
+        self._step = None
+        if step.index == self._stop_after or (self._stop_when_full and len(self.attempts) == self._limit):
+            raise Stopped
+
+    def before_action(self, action: Action) -> bool:
+        """Counts."""
+        if self._step is None or action.kind == "analysis":
+            return True
+        number = len(self.attempts) + 1
+        if self._limit is not None and number > self._limit:
+            return False
+        if number == self._limit and self._at_last is not None:
+            self._at_last(action, self._step.module)
+        self.attempts.append(Attempt(number, action.name))
+        return True
+
+    def after_action(self, action: Action, changed: bool) -> None:
+        """Notes what came of it."""
+        if self._step is not None and action.kind != "analysis":
+            last = self.attempts[-1]
+            self.attempts[-1] = Attempt(last.number, last.name, is_finished=True, has_changed=changed)
+
+
+class RefuseAll(Instrumentation):
+    """Forbids every attempt to rewrite, and counts them."""
+
+    def __init__(self) -> None:
+        self.refused = 0
+        self.before: dict[int, int] = {}
+        """How many there were before each step, by the place of the step's operation in a walk of the module."""
+
+    def before_pass(self, step: PassStep) -> None:
+        """Notes the step."""
+        self.before[place_in(step)] = self.refused
+
+    def before_action(self, action: Action) -> bool:
+        """Counts and refuses."""
+        if action.kind == "analysis":
+            return True
+        self.refused += 1
+        return False
+
+
+def place_in(step: PassStep) -> int:
+    """The place of the operation that a step runs on, in a walk of the module."""
+    return next(index for index, op in enumerate(step.module.walk()) if op is step.op)

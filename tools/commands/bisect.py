@@ -1,0 +1,163 @@
+"""`flambeau bisect`."""
+
+from __future__ import annotations
+
+import json as json_module
+import shlex
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from xdsl.dialects.builtin import ModuleOp
+
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.text import parse_module, print_module, read_text, save_weights, verify_parsed
+from flambeau.tools.bisection import Bisection, BisectionResult
+from flambeau.tools.plugins import loaded_plugins
+from flambeau.tools.predicates import PredicateOptions, WrongResult, make_predicate
+
+MOST_LINES = 60
+"""How many lines of a rewrite's diff are printed."""
+
+
+@dataclass(frozen=True)
+class _Figures:
+    runs: int
+    judged: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.runs} runs of passes, the predicate asked {self.judged} times, {self.seconds:.1f} s"
+
+
+def bisect_command(
+    file: Path,
+    folder: Path | None,
+    options: PredicateOptions,
+    *,
+    allow_unregistered: bool = False,
+    json: bool = False,
+) -> None:
+    """Prints the pass and the rewrite that make the predicate hold, and writes the IR around them into `folder` (`FILE-bisect` by default).
+
+    Raises:
+        ValueError: there is nothing to find, or an argument makes no sense.
+        OSError: a file cannot be read or written.
+    """
+    start = time.perf_counter()
+    context = FlambeauContext(allow_unregistered=allow_unregistered)
+    text = read_text(file)
+    context.blobs.open_beside(file)
+    parsed = parse_module(text, context, str(file), locate=True)
+    verify_parsed(parsed)
+    console = Console(stderr=True, highlight=False)
+    with console.status(f"bisecting {file}") as status:
+        predicate = make_predicate(options, parsed.module, context)
+        bisection = Bisection(
+            parsed.module, context, predicate, parsed, on_progress=lambda text: status.update(f"bisecting {file}: {text}")
+        )
+        result = bisection.run()
+    target = folder or Path(f"{file.stem}-bisect")
+    files = _write(result, target)
+    flags = [f"--load-plugin={plugin.path}" for plugin in loaded_plugins() if plugin.path is not None]
+    flags += ["--allow-unregistered-dialect"] * allow_unregistered
+    if isinstance(predicate.question, WrongResult):
+        flags += _semantics_flags(options)
+    replay = _replay(result, files["before pass"], flags)
+    figures = _Figures(bisection.runs, bisection.judged, time.perf_counter() - start)
+    if json:
+        json_module.dump(_report(result, predicate.description, files, replay, figures), sys.stdout, indent=2, ensure_ascii=False)
+        sys.stdout.write("\n")
+        return
+    _print(result, files, replay)
+    console.print(str(figures), markup=False)
+
+
+def _semantics_flags(options: PredicateOptions) -> list[str]:
+    flags = ["--check-semantics" if options.tolerance is None else f"--check-semantics={options.tolerance:g}"]
+    if options.inputs is not None:
+        flags.append(f"--inputs={options.inputs}")
+    if options.seed:
+        flags.append(f"--seed={options.seed}")
+    return flags
+
+
+def _write(result: BisectionResult, folder: Path) -> dict[str, Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    forms: dict[str, tuple[ModuleOp | None, FlambeauContext]] = {"before pass": (result.before, result.context)}
+    if (rewrite := result.rewrite) is not None:
+        forms["before rewrite"] = rewrite.before, rewrite.context
+        forms["after rewrite"] = rewrite.after, rewrite.context
+    files: dict[str, Path] = {}
+    for name, (module, context) in forms.items():
+        path = folder / f"{name.replace(' ', '-')}.mlir"
+        if module is None:
+            # What an earlier bisection left is not of this one.
+            path.unlink(missing_ok=True)
+            continue
+        path.write_text(print_module(module, locations=True), encoding="utf-8")
+        save_weights(module, context.blobs, path.with_suffix(".safetensors"))
+        files[name] = path
+    return files
+
+
+def _replay(result: BisectionResult, file: Path, flags: list[str]) -> str:
+    words = ["flambeau-opt", str(file), *flags, "-p", str(result.replay.pipeline)]
+    if (counter := result.replay.debug_counter) is not None:
+        words.append(f"--debug-counter={counter}")
+    return shlex.join(words)
+
+
+def _print(result: BisectionResult, files: dict[str, Path], replay: str) -> None:
+    on = f" on {result.function}" if result.function else ""
+    print(f"pass {result.number} of {result.total}: {result.pass_text}{on}")
+    print(f"  {result.detail}")
+    rewrite = result.rewrite
+    if rewrite is None:
+        print(f"  which rewrite it is cannot be told: {result.reason}")
+    else:
+        print(f"rewrite {rewrite.ordinal} of {rewrite.total}: {rewrite.pattern}, attempt {rewrite.attempt}")
+        places = [str(place) for place in (rewrite.position, rewrite.place) if place]
+        if places:
+            print(f"  at {', '.join(places)}")
+        print(f"  {rewrite.op}")
+        if rewrite.after is None:
+            print("  it raised")
+        for line in rewrite.diff[:MOST_LINES]:
+            print(line)
+        if len(rewrite.diff) > MOST_LINES:
+            print(f"… and {len(rewrite.diff) - MOST_LINES} more lines: compare {files['before rewrite']} with {files['after rewrite']}")
+    for note in result.notes:
+        print(f"note: {note}")
+    for name, path in files.items():
+        print(f"IR {name}: {path}")
+    print(f"replay: {replay}")
+
+
+def _report(result: BisectionResult, description: str, files: dict[str, Path], replay: str, figures: _Figures) -> dict[str, Any]:
+    rewrite = result.rewrite
+    return {
+        "predicate": description,
+        "detail": result.detail,
+        "pass": {"name": result.step.name, "text": result.pass_text, "number": result.number, "total": result.total, "on": result.function},
+        "rewrite": None
+        if rewrite is None
+        else {
+            "pattern": rewrite.pattern,
+            "number": rewrite.ordinal,
+            "total": rewrite.total,
+            "attempt": rewrite.attempt,
+            "operation": rewrite.op,
+            "module_path": rewrite.place or None,
+            "position": None if rewrite.position is None else str(rewrite.position),
+            "diff": list(rewrite.diff),
+        },
+        "reason": result.reason or None,
+        "notes": list(result.notes),
+        "files": {name: str(path) for name, path in files.items()},
+        "replay": replay,
+        **vars(figures),
+    }
