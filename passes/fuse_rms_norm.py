@@ -4,74 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.dialects.builtin import f32
-from xdsl.ir import Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.arithmetic import MulTensorOp
+from flambeau.dialects.aten.arithmetic import AddScalarOp, MulTensorOp
+from flambeau.dialects.aten.math import PowTensorScalarOp, RsqrtOp
+from flambeau.dialects.aten.reduction import MeanDimOp
 from flambeau.dialects.edge.layout import layout_of
 from flambeau.dialects.fused.norm import FusedRmsNormOp
-from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.types import element_of, shape_of
 from flambeau.passes.manager import PatternPass
-from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
+from flambeau.passes.rewriting import matching as m
+from flambeau.passes.rewriting.explanation import decline
+from flambeau.passes.rewriting.functional import rewrites
+from flambeau.passes.rewriting.pattern import Pattern
 
 
-def _made_by(value: SSAValue, name: str) -> SchemaOp | None:
-    owner = value.owner
-    return owner if isinstance(owner, SchemaOp) and owner.schema.name == name else None
+def _is_plain(value: SSAValue) -> bool:
+    return element_of(value) == f32 and layout_of(value) is None
 
 
-def _square_of(value: SSAValue) -> SSAValue | None:
-    """The x of x * x or x ** 2."""
-    if (power := _made_by(value, "pow.Tensor_Scalar")) is not None and power.argument("exponent") == 2:
-        return power.operands[0]
-    if (product := _made_by(value, "mul.Tensor")) is not None and product.operands[0] is product.operands[1]:
-        return product.operands[0]
-    return None
+_weight, _epsilon, _dim = m.value(), m.attribute(), m.attribute()
+_x = m.value().where(_is_plain, "not fused: only row-major tensors of f32 are")
+_square = m.either(m.op(PowTensorScalarOp, _x, exponent=2), m.op(MulTensorOp, _x, _x))
+_mean = m.op(MeanDimOp, _square, dim=_dim, keepdim=True)
+_factor = m.op(RsqrtOp, m.op(AddScalarOp, _mean, other=_epsilon))
+_normalised = m.op(MulTensorOp, _x, _factor).commutative()
+_norm = m.op(MulTensorOp.at("edge"), _normalised, _weight).commutative()
 
 
-def _normalised(value: SSAValue) -> tuple[SSAValue, float] | None:
-    """The x and epsilon of x * rsqrt(mean(x ** 2, -1, keepdim) + epsilon)."""
-    product = _made_by(value, "mul.Tensor")
-    if product is None:
-        return None
-    for x, factor in (tuple(product.operands), tuple(reversed(product.operands))):
-        root = _made_by(factor, "rsqrt")
-        shifted = None if root is None else _made_by(root.operands[0], "add.Scalar")
-        if shifted is None or shifted.argument("alpha") != 1:
-            continue
-        mean = _made_by(shifted.operands[0], "mean.dim")
-        if mean is None or not mean.argument("keepdim") or _square_of(mean.operands[0]) is not x:
-            continue
-        rank = len(shape_of(x))
-        if [d % rank for d in mean.argument("dim")] == [rank - 1]:
-            return x, float(shifted.argument("other"))
-    return None
-
-
-class RmsNormPattern(Pattern):
-    """weight * (x * rsqrt(mean(x ** 2) + epsilon)) over the last dimension, in f32."""
-
-    roots: ClassVar[tuple[type[Operation], ...]] = (MulTensorOp,)
-    counter = "norms fused"
-
-    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op` when it is the multiplication by the weight."""
-        assert isinstance(op, MulTensorOp)
-        if op.level() != "edge" or element_of(op.result) != f32 or layout_of(op.result) is not None:
-            return
-        for weight, inner in (tuple(op.operands), tuple(reversed(op.operands))):
-            found = _normalised(inner)
-            if found is None or element_of(found[0]) != f32 or layout_of(found[0]) is not None:
-                continue
-            x, epsilon = found
-            size = shape_of(x)[-1:]
-            if shape_of(weight) == size and shape_of(op.result) == shape_of(x):
-                replace_with_values(op, [FusedRmsNormOp(x, None, size, weight, epsilon).result], rewriter)
-                return
+@rewrites(_norm, counter="norms fused")
+def fuse_rms_norm(found: m.Match) -> FusedRmsNormOp | None:
+    """A weight times x * rsqrt(mean(x ** 2) + epsilon), over the last dimension, in f32."""
+    x, weight, shape = found[_x], found[_weight], shape_of(found[_x])
+    if tuple(found[_dim]) not in ((-1,), (len(shape) - 1,)) or shape_of(weight) != shape[-1:]:
+        return decline("not fused: only a norm over the last dimension, with a weight of just that size, is")
+    return FusedRmsNormOp(x, None, shape[-1:], weight, float(found[_epsilon])) if _is_plain(found[_norm].result) else None
 
 
 @dataclass(frozen=True)
@@ -85,4 +54,4 @@ class FuseRmsNormPass(PatternPass):
 
     def patterns(self) -> Sequence[Pattern]:
         """The one pattern."""
-        return [RmsNormPattern()]
+        return [fuse_rms_norm]

@@ -27,18 +27,6 @@ class Pattern(ABC):
         """Rewrites `op` through `rewriter`, or leaves everything as it is when it does not match, and may `decline` then with a reason."""
 
 
-def pattern(*roots: type[Operation], benefit: int = 1, counter: str = "") -> Callable[[Callable[..., None]], Pattern]:
-    """Makes a pattern of the function below, which takes the operation and the rewriter: `@pattern(AddTensorOp)`."""
-
-    def make(function: Callable[..., None]) -> Pattern:
-        def rewrite(self: Pattern, op: Operation, rewriter: PatternRewriter) -> None:
-            function(op, rewriter)
-
-        return make_pattern(function.__name__, roots, rewrite, benefit=benefit, counter=counter, doc=function.__doc__)
-
-    return make
-
-
 def make_pattern(
     name: str,
     roots: Sequence[type[Operation]],

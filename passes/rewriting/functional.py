@@ -1,0 +1,83 @@
+"""Patterns as functions: from what was matched to what replaces it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias, TypeVar, cast, overload
+
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+
+from flambeau.passes.rewriting.matching import Match, Op
+from flambeau.passes.rewriting.pattern import Pattern, make_pattern, replace_with_values
+
+OpT = TypeVar("OpT", bound=Operation)
+Replacement: TypeAlias = "Operation | SSAValue | Sequence[SSAValue] | None"
+"""What takes the place of an operation: an operation with as many results, or values for its results; None leaves it as it is."""
+
+
+@overload
+def rewrites(root: type[OpT], *, benefit: int = 1, counter: str = "") -> Callable[[Callable[[OpT], Replacement]], Pattern]: ...
+
+
+@overload
+def rewrites(root: Op[OpT], *, benefit: int = 1, counter: str = "") -> Callable[[Callable[[Match], Replacement]], Pattern]: ...
+
+
+def rewrites(
+    root: type[OpT] | Op[OpT], *, benefit: int = 1, counter: str = ""
+) -> Callable[[Callable[[OpT], Replacement]], Pattern] | Callable[[Callable[[Match], Replacement]], Pattern]:
+    """Makes a pattern of the function below, whose name it takes.
+
+        @rewrites(total)
+        def fuse_mul_add(found):
+            return AddcmulOp(found[z], found[x], found[y])
+
+    The function gets the operation, or the match when `root` is a graph. It gives what replaces it; new operations are made detached,
+    and inserted with the location and the names of what they replace. None, as from `decline("why")`, leaves everything as it is.
+
+    Args:
+        root: a class of operations, or a graph of `matching`.
+        benefit: of several patterns that fit, that of greatest benefit is tried first.
+        counter: what one application adds to the statistics of the pass.
+    """
+    if isinstance(root, Op):
+        return _of_graph(root, benefit, counter)
+    return _of_class(root, benefit, counter)
+
+
+def _of_class(root: type[OpT], benefit: int, counter: str) -> Callable[[Callable[[OpT], Replacement]], Pattern]:
+    def make(function: Callable[[OpT], Replacement]) -> Pattern:
+        def rewrite(self: Pattern, op: Operation, rewriter: PatternRewriter) -> None:
+            _replace(op, function(cast(OpT, op)), rewriter)
+
+        return make_pattern(function.__name__, [root], rewrite, benefit=benefit, counter=counter, doc=function.__doc__)
+
+    return make
+
+
+def _of_graph(graph: Op[OpT], benefit: int, counter: str) -> Callable[[Callable[[Match], Replacement]], Pattern]:
+    def make(function: Callable[[Match], Replacement]) -> Pattern:
+        def rewrite(self: Pattern, op: Operation, rewriter: PatternRewriter) -> None:
+            found = graph.match(op)
+            if found is not None:
+                _replace(op, function(found), rewriter)
+
+        return make_pattern(function.__name__, graph.kinds, rewrite, benefit=benefit, counter=counter, doc=function.__doc__)
+
+    return make
+
+
+def _replace(op: Operation, replacement: Replacement, rewriter: PatternRewriter) -> None:
+    if replacement is None:
+        return
+    if isinstance(replacement, Operation):
+        if not replacement.results:
+            rewriter.replace(op, replacement)
+            return
+        replacement = replacement.results
+    elif isinstance(replacement, SSAValue):
+        replacement = (replacement,)
+    if len(replacement) != len(op.results):
+        raise ValueError(f"{op.name} has {len(op.results)} results, and is replaced by {len(replacement)} values")
+    replace_with_values(op, replacement, rewriter)

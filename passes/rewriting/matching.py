@@ -1,0 +1,328 @@
+"""Matching graphs of operations, declared: what an operation and those behind its operands must be, and which of them are wanted.
+
+    x, y, z = m.value(), m.value(), m.value()
+    product = m.op(MulTensorOp, x, y).one_use()
+    total = m.op(AddTensorOp, product, z).commutative()
+
+    if (found := total.match(op)) is not None:
+        ... found[x], found[product]
+
+A part of a graph is at once the key of what it matched. A part that stands in a graph twice must match the same value both times.
+Arguments of ATen operators that a graph does not mention must be absent or have their default, so that nothing is lost by oversight.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import EllipsisType
+from typing import Any, Generic, Self, TypeAlias, TypeVar, cast
+
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+
+from flambeau.dialects.lazy import Array
+from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.types import element_of
+from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.passes.rewriting.explanation import decline
+
+T = TypeVar("T")
+OpT = TypeVar("OpT", bound=Operation)
+Found: TypeAlias = "dict[Part[Any], Any]"
+"""What parts have matched so far."""
+Argument: TypeAlias = "Part[Any] | Sequence[Part[Any]] | None"
+"""What one operand must be: a part, several for an operand that is a list, or absent."""
+
+
+class Match:
+    """What each part of a graph matched."""
+
+    def __init__(self, root: Operation, found: Mapping[Part[Any], Any]):
+        self.root = root
+        """The operation that the graph ends in."""
+        self._found = found
+
+    def __getitem__(self, part: Part[T]) -> T:
+        """What `part` matched. Raises KeyError when it belongs to an alternative that was not taken."""
+        return cast(T, self._found[part])
+
+    def __contains__(self, part: Part[Any]) -> bool:
+        """Whether `part` belongs to what matched."""
+        return part in self._found
+
+    @property
+    def ops(self) -> tuple[Operation, ...]:
+        """The operations that matched, the root first."""
+        return tuple(item for item in self._found.values() if isinstance(item, Operation))
+
+
+class Part(ABC, Generic[T]):
+    """A part of a graph, which matches something of type T."""
+
+    def __init__(self) -> None:
+        self._conditions: list[Callable[[T], bool]] = []
+        self.requirements: list[tuple[Callable[[T], bool], str]] = []
+        """What is asked once everything else fits, each with the reason to give when it does not hold."""
+
+    def where(self, condition: Callable[[T], bool], otherwise: str | None = None) -> Self:
+        """Requires more of what is matched; `otherwise` is the reason with which to decline when everything but this holds."""
+        if otherwise is None:
+            self._conditions.append(condition)
+        else:
+            self.requirements.append((condition, otherwise))
+        return self
+
+    @abstractmethod
+    def solutions(self, candidate: Any, found: Found) -> Iterator[Found]:
+        """Every way in which the candidate fits, given what other parts have matched."""
+
+    def _same(self, first: T, second: T) -> bool:
+        """Whether two places where this part stands match the same."""
+        return first is second
+
+    def _bound(self, matched: T, found: Found) -> Iterator[Found]:
+        """The one way in which this part stands for `matched`, if there is any."""
+        if self in found:
+            if self._same(found[self], matched):
+                yield found
+            return
+        if all(condition(matched) for condition in self._conditions):
+            yield {**found, self: matched}
+
+
+class Value(Part[SSAValue]):
+    """A value, wherever it comes from."""
+
+    def solutions(self, candidate: Any, found: Found) -> Iterator[Found]:
+        """One, if the candidate is a value and the conditions hold."""
+        if isinstance(candidate, SSAValue):
+            yield from self._bound(cast(SSAValue, candidate), found)
+
+
+class Literal(Part[Any]):
+    """An argument that is no tensor, as a Python value."""
+
+    def solutions(self, candidate: Any, found: Found) -> Iterator[Found]:
+        """One, if the conditions hold."""
+        yield from self._bound(candidate, found)
+
+    def _same(self, first: Any, second: Any) -> bool:
+        return first == second
+
+
+class Constant(Part[Array]):
+    """The elements of a value that loads a constant global."""
+
+    def __init__(self, constants: ModuleConstants):
+        super().__init__()
+        self._constants = constants
+
+    def solutions(self, candidate: Any, found: Found) -> Iterator[Found]:
+        """One, if the candidate is such a value and the conditions hold."""
+        array = self._constants.array(cast(SSAValue, candidate)) if isinstance(candidate, SSAValue) else None
+        if array is not None:
+            yield from self._bound(array, found)
+
+    def _same(self, first: Array, second: Array) -> bool:
+        return first.dtype == second.dtype and first.shape == second.shape and bool((first == second).all())
+
+
+class Op(Part[OpT]):
+    """An operation; as an operand, its only result."""
+
+    def __init__(self, kinds: tuple[type[OpT], ...], operands: Sequence[Argument], more: bool, arguments: Mapping[str, Any]):
+        super().__init__()
+        self.kinds = kinds
+        self._operands = operands
+        self._more = more
+        self._arguments = arguments
+        self._commutative = False
+
+    def commutative(self) -> Self:
+        """Lets the first two operands stand in either order."""
+        if len(self._operands) < 2:
+            raise ValueError("an operation of fewer than two operands has nothing to swap")
+        self._commutative = True
+        return self
+
+    def one_use(self) -> Self:
+        """Requires that nothing else reads any result: the operation is dead once its reader is rewritten."""
+        return self.where(lambda op: sum(1 for result in op.results for _ in result.uses) == 1, "something else reads what would be fused")
+
+    def result(self, index: int) -> Part[SSAValue]:
+        """One of several results, as an operand."""
+        return _Result(self, index)
+
+    def match(self, op: Operation) -> Match | None:
+        """What each part matches when the graph ends in `op`; None when it does not."""
+        missing = None
+        for found in self.at(op, {}):
+            missing = next((why for part, item in found.items() for holds, why in part.requirements if not holds(item)), None)
+            if missing is None:
+                return Match(op, found)
+        if missing is not None:
+            decline(missing)
+        return None
+
+    def solutions(self, candidate: Any, found: Found) -> Iterator[Found]:
+        """Those with the operation behind the candidate."""
+        if isinstance(candidate, OpResult) and len(candidate.op.results) == 1:
+            yield from self.at(candidate.op, found)
+
+    def at(self, op: Operation, found: Found) -> Iterator[Found]:
+        """Every way in which `op` fits, given what other parts have matched."""
+        if not isinstance(op, self.kinds):
+            return
+        if self in found:
+            yield from self._bound(op, found)
+            return
+        operands, arguments = _signature(op)
+        if len(operands) < len(self._operands) or (len(operands) > len(self._operands) and not self._more):
+            return
+        for solution in self._bound(op, found):
+            for complete in self._with_arguments(op, arguments, solution):
+                yield from _each(self._operands, operands, complete)
+                if self._commutative:
+                    yield from _each(self._operands, (operands[1], operands[0], *operands[2:]), complete)
+
+    def _with_arguments(self, op: OpT, arguments: Mapping[str, Any], found: Found) -> Iterator[Found]:
+        wanted: list[Part[Any]] = []
+        given: list[Any] = []
+        for name, part in self._arguments.items():
+            value = arguments.get(name)
+            if isinstance(part, Part):
+                wanted.append(cast("Part[Any]", part))
+                given.append(value)
+            elif value != part:
+                return
+        if isinstance(op, SchemaOp):
+            known = op.schema.attributes
+            if any(name not in self._arguments and value != known[name].default for name, value in arguments.items()):
+                return
+        yield from _each(wanted, given, found)
+
+
+class _Result(Part[SSAValue]):
+    def __init__(self, op: Op[Any], index: int):
+        super().__init__()
+        self._op = op
+        self._index = index
+
+    def solutions(self, candidate: Any, found: Found) -> Iterator[Found]:
+        if isinstance(candidate, OpResult) and candidate.index == self._index:
+            for solution in self._op.at(candidate.op, found):
+                yield from self._bound(cast(SSAValue, candidate), solution)
+
+
+class _Either(Part[Any]):
+    def __init__(self, parts: tuple[Part[Any], ...]):
+        super().__init__()
+        self._parts = parts
+
+    def solutions(self, candidate: Any, found: Found) -> Iterator[Found]:
+        for part in self._parts:
+            for solution in part.solutions(candidate, found):
+                yield from self._bound(candidate, solution)
+
+
+class _All(Part[Any]):
+    def __init__(self, parts: tuple[Part[Any], ...]):
+        super().__init__()
+        self._parts = parts
+
+    def solutions(self, candidate: Any, found: Found) -> Iterator[Found]:
+        for solution in _each(self._parts, [candidate] * len(self._parts), found):
+            yield from self._bound(candidate, solution)
+
+
+def _signature(op: Operation) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """The operands of an operation, absent ones and lists among them, and its other arguments by name."""
+    if not isinstance(op, SchemaOp):
+        return op.operands, {**op.properties, **op.attributes}
+    operands: list[Any] = []
+    others: dict[str, Any] = {}
+    for argument, value in zip(op.schema.arguments, op.arguments(), strict=True):
+        if argument.type.is_tensor:
+            operands.append(value)
+        else:
+            others[argument.name] = value
+    return operands, others
+
+
+def _each(parts: Sequence[Argument], candidates: Sequence[Any], found: Found) -> Iterator[Found]:
+    """Every way in which each candidate fits its part."""
+    if not parts:
+        yield found
+        return
+    first, rest = parts[0], parts[1:]
+    for solution in _one(first, candidates[0], found):
+        yield from _each(rest, candidates[1:], solution)
+
+
+def _one(part: Argument, candidate: Any, found: Found) -> Iterator[Found]:
+    if isinstance(part, Part):
+        yield from part.solutions(candidate, found)
+    elif part is None:
+        if candidate is None:
+            yield found
+    elif isinstance(candidate, Sequence) and len(items := cast("Sequence[Any]", candidate)) == len(part):
+        yield from _each(part, items, found)
+
+
+def op(kind: type[OpT] | tuple[type[OpT], ...], *operands: Argument | EllipsisType, **arguments: Any) -> Op[OpT]:
+    """An operation of a class, or of one of several.
+
+    The class of a row (`AddTensorOp`) stands for its siblings of all levels; `AddTensorOp.at("edge")` for one of them.
+
+    Args:
+        kind: the class or classes.
+        operands: what each operand is: a part, a list of parts for a list of tensors, None for an absent one. `...` at the end lets the
+            others be anything.
+        arguments: what attributes are: a value that they must equal, or a part. For an ATen operator they are Python values, and those
+            not named must have their default; for others they are attributes.
+    """
+    more = bool(operands) and operands[-1] is ...
+    parts = operands[:-1] if more else operands
+    if any(part is ... for part in parts):
+        raise ValueError("... may only stand for the last operands")
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    for item in kinds:
+        if issubclass(item, SchemaOp):
+            _check(item, len(parts), more, arguments)
+    return Op(kinds, cast("tuple[Argument, ...]", parts), more, arguments)
+
+
+def _check(kind: type[SchemaOp], operands: int, more: bool, arguments: Mapping[str, Any]) -> None:
+    """Finds a graph that no operation can match. Raises ValueError."""
+    schema = kind.schema
+    if operands > len(schema.operands) or (operands < len(schema.operands) and not more):
+        names = ", ".join(argument.name for argument in schema.operands)
+        raise ValueError(f"{kind.name} has the operands {names}; the graph gives it {operands}")
+    for name in arguments:
+        if name not in schema.attributes:
+            raise ValueError(f"{kind.name} has no attribute {name!r}; it has {', '.join(schema.attributes) or 'none'}")
+
+
+def value(element: Attribute | None = None) -> Value:
+    """Any value, or any tensor of an element type."""
+    return Value() if element is None else Value().where(lambda found: element_of(found) == element)
+
+
+def attribute() -> Literal:
+    """Any value of an argument that is no tensor; absent ones are None."""
+    return Literal()
+
+
+def constant(constants: ModuleConstants) -> Constant:
+    """A value whose elements are known, as an array: weights, and what was folded."""
+    return Constant(constants)
+
+
+def either(*parts: Part[Any]) -> Part[Any]:
+    """What one of several parts matches, the first that leads to a match of the whole."""
+    return _Either(parts)
+
+
+def all_of(*parts: Part[Any]) -> Part[Any]:
+    """What every one of several parts matches: `m.all_of(weight, m.constant(constants))`."""
+    return _All(parts)
