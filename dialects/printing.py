@@ -11,7 +11,8 @@ from typing import IO, Any, Self, cast
 from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
 from xdsl.dialects.builtin import Builtin, DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.printer import Printer
+
+from flambeau.dialects.printer import ModulePrinter
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class PrintingOptions:
     """Resources whose text is longer are not printed after the module; None prints all."""
 
 
-class OptionsPrinter(Printer):
+class OptionsPrinter(ModulePrinter):
     """Prints as its options say. A constant that repeats a single element is short and stays."""
 
     options: PrintingOptions = PrintingOptions()

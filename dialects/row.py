@@ -13,7 +13,9 @@ From the schema follow operands and attributes, the constructor, the shared synt
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, ClassVar, Self, TypeAlias, TypeVar, cast
+from difflib import get_close_matches
+from itertools import islice
+from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, cast
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -130,7 +132,7 @@ class SchemaOp(IRDLOperation):
     @classmethod
     def has_segments(cls) -> bool:
         """Whether operands are optional or lists, so that their counts are stored."""
-        return any(a.type.is_list or a.type.optional for a in cls.schema.operands)
+        return cls.schema.has_segments
 
     @classmethod
     def from_attributes(
@@ -168,17 +170,19 @@ class SchemaOp(IRDLOperation):
     # Arguments
 
     @classmethod
+    def operand_counts(cls, properties: dict[str, Attribute]) -> tuple[int, ...]:
+        """How many operands each tensor argument has. Raises VerifyException."""
+        if not cls.has_segments():
+            return (1,) * len(cls.schema.operands)
+        sizes = properties.get(_SEGMENTS)
+        if not isinstance(sizes, DenseArrayBase):
+            raise VerifyException(f"{cls.name} needs the property {_SEGMENTS}")
+        return cast("DenseArrayBase[Any]", sizes).get_values()
+
+    @classmethod
     def bind(cls, values: Sequence[Any], properties: dict[str, Attribute]) -> list[Any]:
         """The arguments in schema order: items of `values` (one per operand) for tensors, Python values for attributes."""
-        segments: Iterable[int]
-        if cls.has_segments():
-            sizes = properties.get(_SEGMENTS)
-            if not isinstance(sizes, DenseArrayBase):
-                raise VerifyException(f"{cls.name} needs the property {_SEGMENTS}")
-            segments = cast("DenseArrayBase[Any]", sizes).get_values()
-        else:
-            segments = (1,) * len(cls.schema.operands)
-        sizes_left = iter(segments)
+        sizes_left = iter(cls.operand_counts(properties))
         position = 0
         bound: list[Any] = []
         for argument in cls.schema.arguments:
@@ -261,7 +265,8 @@ class SchemaOp(IRDLOperation):
         segments = self.properties.get(_SEGMENTS)
         counts = cast("DenseArrayBase[Any]", segments).get_values() if isinstance(segments, DenseArrayBase) else (1,) * len(schema.operands)
         if len(counts) != len(schema.operands) or sum(counts) != len(self.operands):
-            raise VerifyException(f"{self.name} takes {len(schema.operands)} tensor arguments; the operands do not add up to them")
+            groups = f" in groups of {list(counts)}" if self.has_segments() else ""
+            raise VerifyException(f"{self.name} takes {self._tensors()}, got {len(self.operands)} operands{groups}")
         for argument, count in zip(schema.operands, counts, strict=True):
             if not argument.type.is_list and count != 1 and not (count == 0 and argument.may_be_absent):
                 raise VerifyException(f"{self.name} needs the tensor {argument.name!r}")
@@ -284,13 +289,16 @@ class SchemaOp(IRDLOperation):
                 continue
             argument = known.get(name)
             if argument is None:
-                raise VerifyException(f"{self.name} has no attribute {name!r}")
+                raise VerifyException(
+                    f"{self.name} has no attribute {name!r}{f'; did you mean {near!r}?' if (near := _near(name, known)) else ''}"
+                )
             if not accepts(attribute, argument.type):
                 listed = "[]" if argument.type.is_list else ""
                 raise VerifyException(f"{self.name}: attribute {name!r} must be {argument.type.base}{listed}, got {attribute}")
         for name, argument in known.items():
             if name not in self.properties and not argument.may_be_absent:
-                raise VerifyException(f"{self.name} needs the attribute {name!r}")
+                unknown = _near(name, self.attributes)
+                raise VerifyException(f"{self.name} needs the attribute {name!r}{f'; it has none called {unknown!r}' if unknown else ''}")
 
     def _verify_results(self) -> None:
         inferred = self.infer_types(self.operands, self.properties)
@@ -303,19 +311,20 @@ class SchemaOp(IRDLOperation):
     def print(self, printer: Printer) -> None:
         """Prints the shared syntax."""
         printer.print_string("(")
-        first = True
-        for argument, value in zip(self.schema.arguments, self.arguments(), strict=True):
-            if not argument.type.is_tensor:
-                continue
-            if not first:
+        values = iter(self.operands)
+        for index, (argument, count) in enumerate(zip(self.schema.operands, self.operand_counts(self.properties), strict=True)):
+            if index:
                 printer.print_string(", ")
-            first = False
+            items = list(islice(values, count))
             if argument.type.is_list:
                 printer.print_string("[")
-                printer.print_list(cast("list[SSAValue | None]", value), lambda item: _print_operand(printer, item))
+                printer.print_list(
+                    _with_absent(items, self.properties) if argument.type.element_optional else items,
+                    lambda item: _print_operand(printer, item),
+                )
                 printer.print_string("]")
             else:
-                _print_operand(printer, value)
+                _print_operand(printer, items[0] if items else None)
         printer.print_string(")")
         named = {k: v for k, v in self.properties.items() if k not in (_SEGMENTS, _ABSENT)}
         if named or self.attributes:
@@ -345,7 +354,7 @@ class SchemaOp(IRDLOperation):
         parser.parse_punctuation("(")
         for index, argument in enumerate(cls.schema.operands):
             if index:
-                parser.parse_punctuation(",")
+                cls._expect(parser, ",")
             if argument.type.is_list:
                 items = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_operand(parser))
                 if any(item is None for item in items):
@@ -360,7 +369,7 @@ class SchemaOp(IRDLOperation):
                 segments.append(int(operand is not None))
                 if operand is not None:
                     unresolved.append(operand)
-        parser.parse_punctuation(")")
+        cls._expect(parser, ")")
         attributes: dict[str, Attribute] = {}
         if parser.parse_optional_punctuation("{"):
             while True:
@@ -377,8 +386,21 @@ class SchemaOp(IRDLOperation):
         return cls.from_attributes(operands, function.outputs.data, properties, attributes)
 
     @classmethod
+    def _expect(cls, parser: Parser, punctuation: Literal[",", ")"]) -> None:
+        if parser.parse_optional_punctuation(punctuation) is None:
+            parser.raise_error(f"{cls.name} takes {cls._tensors()}: '{punctuation}' expected")
+
+    @classmethod
+    def _tensors(cls) -> str:
+        names = [argument.name for argument in cls.schema.operands]
+        return f"{len(names)} tensor{'s' if len(names) > 1 else ''} ({', '.join(names)})" if names else "no tensors"
+
+    @classmethod
     def _parse_attribute(cls, parser: Parser, properties: dict[str, Attribute], attributes: dict[str, Attribute]) -> None:
+        start = parser.pos
         key = parser.parse_optional_identifier() or parser.parse_str_literal()
+        if key in properties or key in attributes:
+            parser.raise_error(f"attribute {key!r} is given twice", start, start + len(key))
         argument = cls.schema.attributes.get(key)
         if argument is None:
             attributes[key] = parser.parse_attribute() if parser.parse_optional_punctuation("=") else UnitAttr()
@@ -394,6 +416,10 @@ class SchemaOp(IRDLOperation):
         if cls.definition is None:
             cls.definition = _definition(cls)
         return cls.definition
+
+
+def _near(name: str, known: Iterable[str]) -> str | None:
+    return next(iter(get_close_matches(name, known, n=1)), None)
 
 
 def _with_absent(items: list[Any], properties: dict[str, Attribute]) -> list[Any]:

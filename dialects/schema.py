@@ -92,6 +92,11 @@ class Schema:
         return tuple(argument for argument in self.arguments if argument.type.is_tensor)
 
     @cached_property
+    def has_segments(self) -> bool:
+        """Some tensor argument is a list or optional, so that the operands alone do not say which is whose."""
+        return any(argument.type.is_list or argument.type.optional for argument in self.operands)
+
+    @cached_property
     def attributes(self) -> dict[str, SchemaArgument]:
         """The arguments that are not tensors, by name."""
         return {argument.name: argument for argument in self.arguments if not argument.type.is_tensor}

@@ -1,0 +1,110 @@
+"""The printer of modules: xDSL's, for long texts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from io import StringIO
+
+from xdsl.dialects.builtin import FunctionType, UnregisteredOp
+from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
+from xdsl.printer import Printer
+from xdsl.traits import IsolatedFromAbove
+
+
+@dataclass(eq=False, repr=False)
+class ModulePrinter(Printer):
+    """xDSL's printer, with the same text: types are remembered, and most strings go straight to the stream."""
+
+    _types: dict[int, tuple[Attribute, str]] = field(default_factory=dict[int, tuple[Attribute, str]], init=False)
+    """Texts of types, by identity; the types are held, so that no other takes their place."""
+    _equal_types: dict[Attribute, str] = field(default_factory=dict[Attribute, str], init=False)
+    _plain: dict[type[Operation], bool] = field(default_factory=dict[type[Operation], bool], init=False)
+    """Whether the operations of a class are printed by their own syntax, without a scope of names around them."""
+
+    def print_string(self, text: str, *, indent: int | None = None) -> None:
+        """Prints a text; new lines in it are indented."""
+        if "\n" in text:
+            super().print_string(text, indent=indent)
+            return
+        self._current_column += len(text)
+        (self.stream or sys.stdout).write(text)
+
+    def _print_new_line(self, indent: int | None = None, print_message: bool = True) -> None:
+        if self._next_line_callback:
+            super()._print_new_line(indent, print_message)
+            return
+        spaces = (self._indent if indent is None else indent) * self.indent_num_spaces
+        (self.stream or sys.stdout).write("\n" + " " * spaces)
+        self._current_line += 1
+        self._current_column = spaces
+
+    def print_ssa_value(self, value: SSAValue) -> str:
+        """Prints the name of a value, and gives it one if it has none; returns the name."""
+        name = self._ssa_values.get(value)
+        if name is None:
+            return super().print_ssa_value(value)
+        self.print_string("%" + name)
+        return name
+
+    def type_text(self, attribute: Attribute) -> str:
+        """The text of a type."""
+        known = self._types.get(id(attribute))
+        if known is not None:
+            return known[1]
+        text = self._equal_types.get(attribute)
+        if text is None:
+            stream, column = self.stream, self._current_column
+            self.stream = StringIO()
+            try:
+                super().print_attribute(attribute)
+                text = self.stream.getvalue()
+            finally:
+                self.stream, self._current_column = stream, column
+            self._equal_types[attribute] = text
+        self._types[id(attribute)] = attribute, text
+        return text
+
+    def print_attribute(self, attribute: Attribute) -> None:
+        """Prints an attribute."""
+        if isinstance(attribute, TypeAttribute):
+            self.print_string(self.type_text(attribute))
+        else:
+            super().print_attribute(attribute)
+
+    def print_function_type(self, input_types: Iterable[Attribute], output_types: Iterable[Attribute]) -> None:
+        """Prints a function type, the parentheses around a single result left out."""
+        inputs, outputs = list(input_types), list(output_types)
+        if not all(isinstance(item, TypeAttribute) for item in (*inputs, *outputs)):
+            super().print_function_type(inputs, outputs)
+            return
+        results = ", ".join([self.type_text(item) for item in outputs])
+        if len(outputs) != 1 or isinstance(outputs[0], FunctionType):
+            results = f"({results})"
+        self.print_string(f"({', '.join([self.type_text(item) for item in inputs])}) -> {results}")
+
+    def print_op(self, op: Operation) -> None:
+        """Prints an operation."""
+        kind = type(op)
+        plain = self._plain.get(kind)
+        if plain is None:
+            plain = not (
+                self.print_generic_format
+                or self.diagnostic.op_messages
+                or kind.print is Operation.print
+                or isinstance(op, UnregisteredOp)
+                or op.get_traits_of_type(IsolatedFromAbove)
+            )
+            self._plain[kind] = plain
+        if not plain:
+            super().print_op(op)
+            return
+        if op.results:
+            self.print_list(op.results, self.print_ssa_value)
+            self.print_string(" = ")
+        self.print_string(op.name)
+        op.print(self)
+        if self.print_debuginfo:
+            self.print_string(" ")
+            self.print_attribute(op.location)
