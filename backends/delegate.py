@@ -179,6 +179,7 @@ class PartitionPass(ModulePass):
 
     name = "partition"
     backends: tuple[str, ...] = ()
+    """Names of backends, the first choice first."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites `op` in place."""

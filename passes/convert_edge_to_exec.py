@@ -259,6 +259,7 @@ class ConvertEdgeToExecPass(ModulePass):
 
     name = "convert-edge-to-exec"
     target: str = "executorch"
+    """Whose kernels may be called."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites `op` in place, or leaves it as it is when something has no kernel."""

@@ -51,7 +51,9 @@ class DecomposeAtenPass(PatternPass):
 
     name = "decompose-aten"
     target: str = "executorch"
+    """Whose kernels decide which operators stay whole."""
     preserve: tuple[str, ...] = ()
+    """Operators to keep whole although they are not Core ATen."""
 
     def patterns(self) -> Sequence[Pattern]:
         """The one pattern that asks an operator's row."""

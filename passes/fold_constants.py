@@ -36,6 +36,7 @@ class FoldConstantsPass(ModulePass):
 
     name = "fold-constants"
     limit: int = 65536
+    """The most bytes of a result that is stored beside the constants it stems from."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites `op` in place."""

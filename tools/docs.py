@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from xdsl.passes import ModulePass
+
 from flambeau.backends.delegate import register_passes
 from flambeau.dialects.registry import load_rows
 from flambeau.dialects.row import SchemaOp
+from flambeau.passes.options import option_fields, type_words
 from flambeau.passes.pipelines import PipelineOptions
 from flambeau.passes.registry import own_pass, own_pass_names, pipelines, registered_passes
+from flambeau.tools.opt.help import example_of, field_descriptions, statistics_of
 
 WRITTEN_BY = "<!-- Written by `make docs`. -->"
 
@@ -63,13 +66,31 @@ def passes_page() -> str:
     for name in sorted(passes):
         cls = passes[name]
         lines += ["", f"### `{name}`", "", inspect.getdoc(cls) or ""]
-        options = [field for field in dataclasses.fields(cls) if field.name != "name"]
-        if options:
-            lines += [
-                "",
-                "Options: " + ", ".join(f"`{field.name.replace('_', '-')}: {field.type} = {field.default!r}`" for field in options) + ".",
-            ]
+        lines += [*_options(cls), *_statistics(cls), *_example(cls)]
     return "\n".join(lines) + "\n"
+
+
+def _options(cls: type[ModulePass]) -> list[str]:
+    descriptions = field_descriptions(cls)
+    lines = [
+        f"* `{field.name}`: {type_words(field.type)}, "
+        f"{'which must be given' if field.required else f'default `{field.default_text()}`'}. {descriptions.get(field.field, '')}".rstrip()
+        for field in option_fields(cls)
+    ]
+    return ["", "Options:", "", *lines] if lines else []
+
+
+def _statistics(cls: type[ModulePass]) -> list[str]:
+    counters = statistics_of(cls)
+    return ["", f"Statistics: {', '.join(counters)}."] if counters else []
+
+
+def _example(cls: type[ModulePass]) -> list[str]:
+    example = example_of(cls)
+    if example is None:
+        return []
+    before, after = (["", "```mlir", *text.splitlines(), "```", ""] for text in (example.before, example.after))
+    return ["", f"Example: `flambeau-opt -p '{example.pipeline}'` on", *before, "gives", *after[:-1]]
 
 
 PAGES = {"operators.md": operators_page, "passes.md": passes_page}

@@ -11,9 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 import flambeau.passes
+from flambeau.dialects.printing import PrintingOptions, strict_text
 from flambeau.passes.options import option_fields, type_words
 from flambeau.passes.registry import (
     PipelineError,
@@ -94,7 +96,7 @@ def page(name: str) -> str:
         raise PipelineError(f"pass {name!r} cannot be loaded: {error}") from error
     if kind is None:
         raise PipelineError(f"there is no pass or pipeline {name!r}{did_you_mean(name, every_name())}")
-    lines = [name, "", *_indented(inspect.getdoc(kind) if kind.__doc__ and not _made_by_dataclass(kind) else None)]
+    lines = [name, "", *_indented(_docstring(kind))]
     lines += _option_lines(kind)
     if counters := statistics_of(kind):
         lines += ["", "statistics:", *(f"  {counter}" for counter in counters)]
@@ -122,6 +124,14 @@ def example_of(kind: type[ModulePass]) -> Example | None:
     first, _, rest = before.partition("\n")
     given = _PIPELINE.fullmatch(first)
     return Example(given[1] if given else kind.name, (rest if given else before).strip("\n"), after.strip("\n"), path)
+
+
+def module_body(module: ModuleOp) -> str:
+    """The text of a module as people write it: without the `builtin.module` around it, unless that says something."""
+    text = strict_text(module, PrintingOptions())
+    first, _, rest = text.partition("\n")
+    inner, closing, after = rest.rpartition("}\n")
+    return textwrap.dedent(inner) if first == "builtin.module {" and closing and not after else text
 
 
 @cache
@@ -185,7 +195,7 @@ def _pipeline_page(name: str, function: Any) -> str:
     from flambeau.passes.manager.pipeline import pass_text
     from flambeau.passes.pipelines import PipelineOptions
 
-    lines = [name, "", *_indented(inspect.getdoc(function))]
+    lines = [name, "", *_indented(_docstring(function))]
     try:
         lines += ["", "runs:", *(f"  {pass_text(item)}" for item in function(PipelineOptions()))]
     except ValueError as error:
@@ -193,17 +203,18 @@ def _pipeline_page(name: str, function: Any) -> str:
     return "\n".join([*lines, *_option_lines(PipelineOptions)]) + "\n"
 
 
-def _indented(text: str | None) -> list[str]:
+def _indented(text: str) -> list[str]:
     return [f"  {line}".rstrip() for line in (text or "It has no description.").splitlines()]
 
 
-def _made_by_dataclass(kind: type[Any]) -> bool:
-    """Whether the docstring is the signature that `dataclass` writes where there is none."""
-    return (kind.__doc__ or "").startswith(f"{kind.__name__}(")
+def _docstring(thing: Any) -> str:
+    """The docstring of a class or function; that of a dataclass which says only how it is called is none."""
+    text = thing.__doc__ or ""
+    return "" if text.startswith(f"{thing.__name__}(") else inspect.cleandoc(text)
 
 
-def _first_sentence(thing: object) -> str:
-    paragraph = " ".join((inspect.getdoc(thing) or "").partition("\n\n")[0].split())
+def _first_sentence(thing: Any) -> str:
+    paragraph = " ".join(_docstring(thing).partition("\n\n")[0].split())
     return re.split(r"(?<=[.:]) ", paragraph)[0].rstrip(":.")
 
 
