@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DenseArrayBase, i1, i32
+from xdsl.dialects.builtin import DenseArrayBase, UnregisteredOp, i1, i32
 from xdsl.ir import Operation
 from xdsl.irdl import IRDLOperation, OptOperandDef, VarOperandDef
 
@@ -17,6 +17,8 @@ _ABSENT = "absentElements"
 
 def _segments(op: Operation) -> list[tuple[bool, range]] | None:
     """Whether the operands of each group may be fewer, and which they are; None where the definition does not say."""
+    if isinstance(op, UnregisteredOp):
+        return [(_SIZES not in op.attributes, range(len(op.operands)))]
     if not isinstance(op, IRDLOperation):
         return None
     spare = [isinstance(kind, VarOperandDef | OptOperandDef) for _, kind in type(op).get_irdl_definition().operands]

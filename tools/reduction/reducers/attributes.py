@@ -8,15 +8,18 @@ from typing import Any, TypeAlias, cast
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, FloatAttr, IntegerAttr, IntegerType, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Operation
 from xdsl.irdl import IRDLOperation, OptPropertyDef
-from xdsl.traits import SymbolOpInterface
 
+from flambeau.dialects.interface import INPUTS, OUTPUTS
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.syntax import normalized_attribute
 from flambeau.tools.reduction.reducer import Reducer
 from flambeau.tools.reduction.retype import infer_again
 
-_STRUCTURE = {"operandSegmentSizes", "resultSegmentSizes", "absentElements", "sym_name", "function_type"}
-"""Properties that are not data of their own."""
+_STRUCTURE = {"operandSegmentSizes", "resultSegmentSizes", "absentElements", "sym_name", "sym_visibility", "function_type", "op_name__"}
+"""What is not data of its own."""
+
+_LISTS = {INPUTS, OUTPUTS}
+"""Lists that go as a whole, or follow the signature of their function."""
 
 Simpler: TypeAlias = Callable[[Attribute], Attribute | None]
 """The simpler value of an attribute, or None where it has none of the kind."""
@@ -71,11 +74,7 @@ class ValuesReducer(Reducer[Place]):
 
     def targets(self, module: ModuleOp) -> Sequence[Place]:
         """Every attribute that has a simpler value of the kind."""
-        return [
-            (op, key)
-            for op, key, value in _entries(module)
-            if not (op.has_trait(SymbolOpInterface) and isinstance(value, StringAttr)) and self._simpler(value) is not None
-        ]
+        return [(op, key) for op, key, value in _entries(module) if key not in _LISTS and self._simpler(value) is not None]
 
     def apply(self, module: ModuleOp, targets: Sequence[Place]) -> None:
         """Changes them, and infers again."""
