@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from itertools import islice
 
 from xdsl.dialects.builtin import UNKNOWN_LOC
 from xdsl.ir import Operation, OpResult
@@ -113,6 +114,10 @@ class _Run:
         for operand in op.operands:
             if isinstance(operand, OpResult):
                 self._push(operand.op)
+                # The only reader that is left may now be rewritten together with what it reads.
+                readers = list(islice((use.operation for use in operand.uses if use.operation is not op), 2))
+                if len(readers) == 1:
+                    self._push(readers[0])
 
     def _declined(self, reason: str) -> None:
         if self.current is not None:
