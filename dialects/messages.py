@@ -85,8 +85,7 @@ def _unknown_operation(match: re.Match[str], place: Place, text: str, context: C
     known = _operations_of(dialect, context)
     overloads = sorted(other for other in known if other.startswith(f"{name}."))
     if overloads:
-        listed = ", ".join(overloads[:5]) + (", …" if len(overloads) > 5 else "")
-        return f"there is no operation {name}, only its overloads {listed}", place
+        return f"there is no operation {name}, only its overloads {_listed(overloads)}", place
     if dialect in ("core", "edge") and short in {other.partition(".")[2] for other in _operations_of("aten", context)}:
         return f"there is no operation {name}: {_why_not_at(dialect, short, known)}", place
     return f"there is no operation {name}{suggestion(name, known)}", place
@@ -130,7 +129,7 @@ def _undefined_values(match: re.Match[str], place: Place, text: str, context: Co
         begins = [parser.offsets[use.operation] for value in waiting for use in value.uses if use.operation in parser.offsets]
         uses = [use for use in uses if not begins or use >= min(begins)]
     start = uses[0] if uses else place[0]
-    others = match["others"].replace("%", "%").strip(", ")
+    others = match["others"].strip(", ")
     more = f"; neither are {others}" if others else ""
     return f"%{name} is used, but never defined{more}", (start, start + len(name) + 1)
 
@@ -147,6 +146,22 @@ def _unclosed_block(match: re.Match[str], place: Place, text: str, context: Cont
     return "the text ends inside of a region: a '}' is missing", (len(text.rstrip()) - 1, len(text.rstrip()))
 
 
+def _unknown_alias(match: re.Match[str], place: Place, text: str, context: Context, parser: ModuleParser | None) -> _Explained:
+    name = match["name"]
+    start = max(0, text.rfind(name, 0, max(place[0], 1)))
+    return f"there is no alias {name}: define it above, at the start of a line", (start, start + len(name))
+
+
+def _no_tensors(match: re.Match[str], place: Place, text: str, context: Context, parser: ModuleParser | None) -> _Explained:
+    name = match["name"]
+    overloads = [other for other in sorted(_operations_of(name.partition(".")[0], context)) if other.startswith(f"{name}.")]
+    return match["head"] + (f"; its overloads are {_listed(overloads)}" if overloads else ""), place
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+
+
 def _no_module(match: re.Match[str], place: Place, text: str, context: Context, parser: ModuleParser | None) -> _Explained:
     if not re.sub(r"//[^\n]*", "", text).strip():
         return "the text is empty: a module holds at least one operation", (0, 0)
@@ -161,6 +176,16 @@ def _plain(words: str) -> _Explain:
     return lambda match, place, text, context, parser: (match.expand(words), place)
 
 
+def _before(words: str) -> _Explain:
+    """For what xDSL notices one token too late."""
+
+    def explain(match: re.Match[str], place: Place, text: str, context: Context, parser: ModuleParser | None) -> _Explained:
+        stop = len(text[: place[0]].rstrip())
+        return match.expand(words), (max(0, stop - 1), stop)
+
+    return explain
+
+
 _PARSE: tuple[tuple[re.Pattern[str], _Explain], ...] = tuple(
     (re.compile(pattern), explain)
     for pattern, explain in (
@@ -173,19 +198,20 @@ _PARSE: tuple[tuple[re.Pattern[str], _Explain], ...] = tuple(
         (r"SSA value (%\S*) is already defined", _plain(r"\1 is defined twice")),
         (r"re-declaration of block '(\S*)'", _plain(r"block ^\1 is defined twice")),
         (r"re-declaration of alias '(\S*)'", _plain(r"the alias \1 is defined twice")),
-        (r"undefined symbol alias '(\S*)'", _plain(r"there is no alias \1: define it above, at the start of a line")),
+        (r"undefined symbol alias '(?P<name>\S*)'", _unknown_alias),
+        (r"(?P<head>(?P<name>\S+) takes no tensors): '\)' expected", _no_tensors),
         (
             r"operand is used with type (.*), but has been previously used or defined with type (.*)",
             _plain(r"this value is of type \2, but is used here as \1"),
         ),
         (r"Operation has (\d+) results, but was given (\d+) to bind\.", _plain(r"the operation gives \1 results, but \2 are named")),
-        (r"expected (\d+) operand types but had (\d+)", _plain(r"there are \1 operands, but \2 types of operands")),
+        (r"expected (\d+) operand types but had (\d+)", _plain(r"the number of operands is \2, but that of their types is \1")),
         (r"Expected shape type\.", _say("expected a dimension such as 4x or ?x, or an element type such as f32")),
         (r"type expected", _say("expected a type")),
         (r"attribute expected", _say("expected an attribute")),
         (r"End of file reached before closing string literal\.", _plain("this string has no closing quote")),
         (r"Unexpected character: (.*)", _plain(r"the character '\1' has no meaning here")),
-        (r"Floating point value is not valid for integer type\.", _plain("a number with a fraction cannot be of an integer type")),
+        (r"Floating point value is not valid for integer type\.", _before("a number with a fraction cannot be of an integer type")),
     )
 )
 

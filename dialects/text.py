@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,6 +35,15 @@ class IRError(ValueError):
         """Everything that is wrong, the first included."""
         super().__init__(str(self.diagnostic))
 
+    @staticmethod
+    def of(diagnostics: Sequence[Diagnostic], file: str) -> IRError:
+        """Several errors of one file, whose text is that of the first."""
+        first = diagnostics[0]
+        error = IRError(first.message if first.position else f"{file}: {first.message}", first.position, first.op, tuple(diagnostics[1:]))
+        error.diagnostic = replace(error.diagnostic, notes=first.notes)
+        error.diagnostics = (error.diagnostic, *diagnostics[1:])
+        return error
+
 
 @dataclass(frozen=True)
 class ParsedModule:
@@ -60,6 +70,13 @@ class ParsedModule:
         """Where `op` begins in the text; None for operations made since."""
         offset = self.offsets.get(op)
         return None if offset is None else self.source.position(offset)
+
+    def placed(self, diagnostic: Diagnostic) -> Diagnostic:
+        """A diagnostic and its notes with the positions of their operations, where they have none."""
+        position = diagnostic.position
+        if position is None and diagnostic.op is not None:
+            position = self.position(diagnostic.op)
+        return replace(diagnostic, position=position, notes=tuple(map(self.placed, diagnostic.notes)))
 
 
 def parse_module(
@@ -106,11 +123,15 @@ def read_text(path: str | PathLike[str]) -> str:
         raise IRError(f"{path}: this is not text: a module is a .mlir file") from None
 
 
-def read_module(path: str | PathLike[str], context: FlambeauContext) -> ParsedModule:
-    """Reads and verifies `model.mlir`, with the weights beside it as `model.safetensors`. Raises IRError or OSError."""
+def read_module(path: str | PathLike[str], context: FlambeauContext, *, locate: bool = False) -> ParsedModule:
+    """Reads and verifies `model.mlir`, with the weights beside it as `model.safetensors`; `locate` as in `parse_module`.
+
+    Raises:
+        IRError, OSError: the text is not a valid module, or cannot be read.
+    """
     text = read_text(path)
     context.blobs.open_beside(path)
-    parsed = parse_module(text, context, str(path))
+    parsed = parse_module(text, context, str(path), locate=locate)
     verify_parsed(parsed)
     return parsed
 
@@ -120,9 +141,7 @@ def verify_parsed(parsed: ParsedModule) -> None:
     try:
         verify_module(parsed.module)
     except VerificationError as error:
-        place = parsed.position(error.op)
-        others = tuple(Diagnostic("error", str(other), parsed.position(other.op), other.op) for other in error.others)
-        raise IRError(str(error) if place else f"{parsed.file}: {error}", place, error.op, others) from error
+        raise IRError.of([parsed.placed(fault.diagnostic) for fault in (error, *error.others)], parsed.file) from error
 
 
 def print_module(module: ModuleOp, *, generic: bool = False, locations: bool = False) -> str:

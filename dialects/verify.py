@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, UnregisteredOp
 from xdsl.ir import Attribute, Operation
+from xdsl.traits import NoTerminator, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.dialects.diagnostics import OperationError
+from flambeau.dialects.diagnostics import Diagnostic, OperationError
 from flambeau.dialects.dominance import misused_operands
 from flambeau.dialects.ml_program.ops import ReferenceOp
 from flambeau.dialects.row import SchemaOp
@@ -58,10 +59,12 @@ class ModuleVerifier:
                     self._verify_operator(op)
                 elif (state := _state(op)) is None or self._passed.get(op) != state:
                     op.verify(verify_nested_ops=False)
+                    if op.regions:
+                        _check_blocks(op)
                 if isinstance(op, ReferenceOp):
                     op.verify_symbol_uses(symbols)
             except (VerifyException, ValueError, TypeError) as error:
-                faults.append(_fault(op, error))
+                faults += _faults(op, error)
                 invalid.add(op)
                 continue
             if state is not None:
@@ -80,13 +83,38 @@ class ModuleVerifier:
             self._operators[key] = types
 
 
-def _fault(op: Operation, error: Exception) -> VerificationError:
-    """An operation may blame one that is inside of it."""
+def _check_blocks(op: Operation) -> None:
+    """A block must end with a terminator, so it cannot be empty; xDSL looks at the last operation only if there is one."""
+    if not isinstance(op, UnregisteredOp) and not op.has_trait(NoTerminator):
+        for region in op.regions:
+            if any(block.first_op is None for block in region.blocks):
+                raise VerifyException(f"{op.name} holds a block without operations: it must end with a terminator such as func.return")
+
+
+def _faults(op: Operation, error: Exception) -> list[VerificationError]:
+    """What is wrong, and with which operation: one may blame those inside of it."""
     from flambeau.dialects.messages import verify_message
 
-    fault = VerificationError(error.op if isinstance(error, OperationError) else op, verify_message(str(error)))
-    fault.__cause__ = error
-    return fault
+    if isinstance(error, OperationError):
+        faults = [VerificationError(error.op, str(error), error.notes)]
+    else:
+        faults = _repeated_symbols(op) or [VerificationError(op, verify_message(str(error)))]
+    for fault in faults:
+        fault.__cause__ = error
+    return faults
+
+
+def _repeated_symbols(table: Operation) -> list[VerificationError]:
+    if not table.has_trait(SymbolTable):
+        return []
+    faults: list[VerificationError] = []
+    first: dict[str, Operation] = {}
+    for op in (op for region in table.regions for block in region.blocks for op in block.ops):
+        name = op.properties.get("sym_name")
+        if isinstance(name, StringAttr) and first.setdefault(name.data, op) is not op:
+            note = Diagnostic("note", f"@{name.data} is defined here first", op=first[name.data])
+            faults.append(VerificationError(op, f"the symbol @{name.data} is defined twice", (note,)))
+    return faults
 
 
 def _raise_all(faults: list[VerificationError]) -> None:

@@ -26,7 +26,7 @@ class SourceError(ValueError):
 
 
 def _mlir(source: str, context: FlambeauContext) -> ModuleOp:
-    return read_module(source, context).module
+    return read_module(source, context, locate=True).module
 
 
 def _pt2(source: str, context: FlambeauContext) -> ModuleOp:

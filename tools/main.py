@@ -5,19 +5,23 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from flambeau.passes.manager import PassError
 from flambeau.tools.commands.bisect import bisect_command
 from flambeau.tools.commands.compile import compile_command
 from flambeau.tools.commands.inspect import inspect_command
 from flambeau.tools.commands.options import LoadPlugins
 from flambeau.tools.commands.reduce import reduce_command
 from flambeau.tools.commands.run import run_command
+from flambeau.tools.legality import legality_table
 from flambeau.tools.plugins import load_from_environment, plugin_scope
 from flambeau.tools.predicates import PredicateOptions
+from flambeau.tools.rendering import Renderer, diagnostics_of, files_of, forget_stdout, internal_error, wants_colour
 
 app = typer.Typer(
     name="flambeau",
@@ -170,24 +174,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
     except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
         return 130
+    except BrokenPipeError:
+        forget_stdout()
+        return 141
     except Exception as error:
         if os.environ.get("FLAMBEAU_DEBUG"):
             raise
-        print(describe(error), file=sys.stderr)
+        sys.stderr.write(describe(error, colour=wants_colour(sys.stderr)))
         return 1
     return 0
 
 
-def describe(error: Exception) -> str:
-    """A failure in one line (a list of several problems keeps its lines)."""
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"error: {error.filename}: {error.strerror}"
-    if isinstance(error, ValueError | RuntimeError):
-        text = str(error)
-        return text if ": error: " in text else f"error: {text}"
-    kind = type(error).__name__
-    return f"error: internal error, {kind}: {error}; FLAMBEAU_DEBUG=1 shows where"
+def describe(error: Exception, *, colour: bool = False) -> str:
+    """A failure as people read it: what, where in the text and in the model, and which files say more."""
+    renderer = Renderer(colour, show_changes=isinstance(error, PassError))
+    diagnostics = diagnostics_of(error) or (internal_error(error),)
+    table = legality_table(error)
+    shown = [replace(item, notes=()) if table else item for item in diagnostics]
+    return renderer.render(*shown) + table + renderer.render(*files_of(error))
 
 
 if __name__ == "__main__":

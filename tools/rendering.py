@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import traceback
 import unicodedata
@@ -87,6 +88,15 @@ def files_of(error: Exception) -> tuple[Diagnostic, ...]:
         except OSError:
             pass  # the failure itself matters more
     return tuple(notes)
+
+
+def forget_stdout() -> None:
+    """Lets the interpreter's last flush go nowhere: whoever read our output has left."""
+    try:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+    except (OSError, ValueError):
+        pass
 
 
 @dataclass

@@ -27,7 +27,7 @@ from flambeau.tools.opt.input import holds_nothing, read_input, split
 from flambeau.tools.opt.option_group import Chunk
 from flambeau.tools.opt.options import SPLIT_MARKER, make_parser
 from flambeau.tools.plugins import PluginError, load_from_environment, plugin_scope
-from flambeau.tools.rendering import Renderer, diagnostics_of, files_of, internal_error, placed, wants_colour
+from flambeau.tools.rendering import Renderer, diagnostics_of, files_of, forget_stdout, internal_error, placed, wants_colour
 
 CRASHED = 70
 """The exit status of a bug in a pass or in the tool, as in sysexits.h."""
@@ -64,7 +64,7 @@ def _main(argv: Sequence[str] | None) -> int:
         sys.stdout.flush()
         return status
     except BrokenPipeError:
-        _forget_stdout()
+        forget_stdout()
         return BROKEN_PIPE
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -73,15 +73,6 @@ def _main(argv: Sequence[str] | None) -> int:
         return tool.fail(error)
     finally:
         gc.enable()
-
-
-def _forget_stdout() -> None:
-    """Lets the interpreter's last flush go nowhere: whoever read our output has left."""
-    try:
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, sys.stdout.fileno())
-    except (OSError, ValueError):
-        pass
 
 
 class _CurrentPass(Instrumentation):
