@@ -21,7 +21,6 @@ import platform
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from importlib import metadata
 from pathlib import Path
 from typing import Any, cast
 
@@ -40,6 +39,8 @@ class ReproducerError(ValueError):
 
 def versions() -> dict[str, str]:
     """The versions of what runs here."""
+    from importlib import metadata
+
     return {"flambeau": metadata.version("flambeau"), "xdsl": metadata.version("xdsl"), "python": platform.python_version()}
 
 
