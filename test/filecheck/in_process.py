@@ -17,6 +17,7 @@ import re
 import shlex
 import signal
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
@@ -207,6 +208,7 @@ class InProcessTest(lit.formats.ShTest):
             shell: Any = super()
             return shell.execute(test, litConfig)
         Path(folder).mkdir(parents=True, exist_ok=True)
+        tempfile.tempdir = folder  # what the tools leave behind lies with the test's other files
         for line, commands in zip(lines, pipelines, strict=True):
             status, report = run_line(commands)
             if status:

@@ -29,6 +29,7 @@ from flambeau.passes.manager.debug_counter import DebugCounter, parse_debug_coun
 from flambeau.passes.manager.reproducer import Reproducer, ReproducerError, read_reproducer
 from flambeau.passes.registry import register_pass
 from flambeau.passes.rewriting.pattern import Pattern
+from flambeau.tools.main import main as flambeau
 from flambeau.tools.opt import main
 
 
@@ -329,6 +330,21 @@ def test_none_is_written_when_none_is_wanted(tmp_path: Path, monkeypatch: pytest
     source.write_text(TEXT)
     main([str(source), "-p", "gripe", option])
     assert not list(folder.iterdir())
+
+
+def test_flambeau_compile_writes_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    source = tmp_path / "in.mlir"
+    source.write_text(
+        "func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = aten.fft_fft(%x) : (tensor<2xf32>) -> tensor<2xf32>\n"
+        "  func.return %0 : tensor<2xf32>\n}\n"
+    )
+    assert flambeau(["compile", str(source)]) == 1
+    (path,) = tmp_path.glob("flambeau-convert-aten-to-core-*.mlir")
+    assert f"flambeau-opt --run-reproducer {path}" in capsys.readouterr().err
+    assert main(["--run-reproducer", str(path)]) == 1
+    assert "aten.fft_fft" in capsys.readouterr().err
+    assert list(tmp_path.glob("flambeau-*")) == [path], "running a reproducer writes no other one"
 
 
 HEADER = Reproducer("builtin.module(gripe)", error="gripe: bad", traceback=("Traceback", "  x")).header()

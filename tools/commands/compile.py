@@ -13,6 +13,7 @@ from rich.table import Table
 from flambeau.backends.interface import find_backend
 from flambeau.dialects.exec.target import find_target
 from flambeau.dialects.registry import FlambeauContext, find_op
+from flambeau.passes.manager.crash import CrashReproducer
 from flambeau.passes.pipelines import PipelineOptions
 from flambeau.tools.compiler import STAGES, Compilation, StageError, stage_of, write_module
 from flambeau.tools.reports import MemoryReport, memory_reports
@@ -51,7 +52,8 @@ def compile_command(
     imported = time.perf_counter() - start
     if (stage := stage_of(module)) != "aten" and (target != "executorch" or preserve):
         console.print(f"note: {model} is at stage {stage} already; what --target and --preserve mean for earlier stages was decided there")
-    compilation = Compilation(module, context, PipelineOptions(target=target, preserve=preserve, backends=backends), dump_dir)
+    options = PipelineOptions(target=target, preserve=preserve, backends=backends)
+    compilation = Compilation(module, context, options, dump_dir, (CrashReproducer(),))
     with console.status(f"compiling {model}"):
         if emit == "mlir":
             compilation.to(to)

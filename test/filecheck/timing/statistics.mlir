@@ -10,8 +10,8 @@
 
 // JSON: "pass": "cse",
 // JSON: "operations": {
-// JSON-NEXT: "before": 5,
-// JSON-NEXT: "after": 4,
+// JSON-NEXT: "before": 7,
+// JSON-NEXT: "after": 6,
 func.func @f(%x: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>) {
   %0 = core.permute(%x) {dims = [0, 1]} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   %1 = core.relu(%0) : (tensor<2x3xf32>) -> tensor<2x3xf32>

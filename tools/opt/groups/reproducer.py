@@ -80,7 +80,8 @@ class ReproducerGroup(OptionGroup):
         if arguments.generate_reproducer:
             path = _numbered(arguments.generate_reproducer, chunk.number)
             write_reproducer(path, chunk.parsed.module, chunk.pipeline, chunk.context, options)
-        if arguments.no_reproducer or arguments.verify_diagnostics:
+        unwanted = arguments.no_reproducer or arguments.verify_diagnostics
+        if unwanted or (arguments.run_reproducer and not arguments.crash_reproducer):
             return ()
         path = _numbered(arguments.crash_reproducer, chunk.number) if arguments.crash_reproducer else None
         return (CrashReproducer(path, original=lambda context: _parse_again(chunk, context), options=options),)
