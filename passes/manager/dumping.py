@@ -99,4 +99,5 @@ class StageDump(Instrumentation):
         return f"{stem}.mlir"
 
     def _write_index(self) -> None:
-        (self.folder / INDEX).write_text(json.dumps(self._records, indent=1) + "\n", encoding="utf-8")
+        records = ",\n".join(json.dumps(record) for record in self._records)
+        (self.folder / INDEX).write_text(f"[\n{records}\n]\n", encoding="utf-8")
