@@ -20,7 +20,7 @@ from flambeau.passes.options import Option, OptionError, construct
 if TYPE_CHECKING:
     from flambeau.passes.pipelines import Pipeline
 
-_LIBRARY = ("options", "pipelines", "registry")
+_LIBRARY = ("kit", "options", "pipelines", "registry")
 """Files of this folder that are not passes."""
 
 

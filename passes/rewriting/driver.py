@@ -99,8 +99,8 @@ class _Run:
         rewriter.operation_removal_handler = [self._removed]
         rewriter.operation_modification_handler = [self._push]
 
-    def _push(self, op: Operation) -> None:
-        if self.driver.recursive and op not in self.waiting and self.driver.patterns_for(type(op)):
+    def _push(self, op: Operation, *, may_be_dead: bool = False) -> None:
+        if self.driver.recursive and op not in self.waiting and (may_be_dead or self.driver.patterns_for(type(op))):
             self.waiting.add(op)
             self.work.append(op)
 
@@ -113,7 +113,7 @@ class _Run:
         self.erased.update(op.walk())
         for operand in op.operands:
             if isinstance(operand, OpResult):
-                self._push(operand.op)
+                self._push(operand.op, may_be_dead=True)
                 # The only reader that is left may now be rewritten together with what it reads.
                 readers = list(islice((use.operation for use in operand.uses if use.operation is not op), 2))
                 if len(readers) == 1:

@@ -1,0 +1,113 @@
+"""What one needs to write a pass, in one place.
+
+    from flambeau.passes.kit import PatternPass, m, op, rewrites
+
+    Add, Mul = op("aten.add.Tensor"), op("aten.mul.Scalar")
+    x, y, factor = m.value(), m.value(), m.attribute()
+    total = m.op(Add, x, m.op(Mul, y, other=factor).one_use()).commutative()
+
+
+    @rewrites(total, counter="multiplications fused")
+    def fuse(found):
+        return type(found[total])(found[x], found[y], alpha=found[factor])
+
+
+    class FuseMulAddPass(PatternPass):
+        \"\"\"x + factor * y as one addition.\"\"\"
+
+        name = "fuse-mul-add"
+
+        def patterns(self):
+            return [fuse]
+
+`flambeau-opt model.mlir --load-plugin fuse_mul_add.py -p fuse-mul-add` runs it. A pass that is more than patterns derives from
+`OperationPass`, or from `ModulePass` when it needs the module's globals, and asks `may_rewrite` before each rewrite.
+"""
+
+from __future__ import annotations
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
+
+from flambeau.dialects.diagnostics import OperationError, remark, warn
+from flambeau.dialects.registration import hint
+from flambeau.dialects.registry import FlambeauContext, find_op, load_rows
+from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.types import element_of, shape_of, tensor
+from flambeau.passes.manager import OperationPass, PatternPass, Pipeline, count
+from flambeau.passes.rewriting import matching as m
+from flambeau.passes.rewriting.actions import analysis, may_rewrite
+from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.passes.rewriting.conversion import apply_full_conversion, apply_partial_conversion
+from flambeau.passes.rewriting.driver import PatternDriver, apply_patterns
+from flambeau.passes.rewriting.explanation import decline
+from flambeau.passes.rewriting.functional import rewrites
+from flambeau.passes.rewriting.legality import ConversionTarget
+from flambeau.passes.rewriting.pattern import Pattern, from_xdsl, replace_with_values
+
+__all__ = [
+    # Passes, and running them.
+    "FlambeauContext",
+    "ModulePass",
+    "OperationPass",
+    "PatternPass",
+    "Pipeline",
+    # Patterns.
+    "Pattern",
+    "PatternDriver",
+    "apply_patterns",
+    "decline",
+    "from_xdsl",
+    "m",
+    "replace_with_values",
+    "rewrites",
+    # Conversion.
+    "ConversionTarget",
+    "apply_full_conversion",
+    "apply_partial_conversion",
+    # Operations and types.
+    "ModuleConstants",
+    "SchemaOp",
+    "element_of",
+    "op",
+    "shape_of",
+    "tensor",
+    # What passes tell.
+    "OperationError",
+    "analysis",
+    "count",
+    "may_rewrite",
+    "remark",
+    "warn",
+    # xDSL's.
+    "Attribute",
+    "Block",
+    "Context",
+    "FuncOp",
+    "InsertPoint",
+    "ModuleOp",
+    "Operation",
+    "PatternRewriter",
+    "Region",
+    "SSAValue",
+]
+
+
+def op(name: str) -> type[SchemaOp]:
+    """The class of an operator by its name in the IR: `op("aten.add.Tensor")`, `op("fused.linear")`.
+
+    One of `aten` stands for its siblings of all levels wherever classes are compared; `op("edge.add.Tensor")` for that level only.
+
+    Raises:
+        ValueError: when there is no such operator.
+    """
+    found = find_op(name)
+    if found is None:
+        known = [f"{dialect}.{short}" for dialect, rows in load_rows().items() for short in rows]
+        raise ValueError(f"there is no operator {name!r}{hint(name, known)}")
+    return found
