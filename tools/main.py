@@ -43,6 +43,12 @@ def _compile(
     dump_dir: Annotated[Path | None, typer.Option(help="write the IR of each stage into this folder")] = None,
     preserve: Annotated[list[str] | None, typer.Option(help="keep this operator whole; may be given again")] = None,
     backend: Annotated[list[str] | None, typer.Option(help="hand what this backend takes to it; may be given again")] = None,
+    check_semantics: Annotated[
+        bool, typer.Option("--check-semantics", help="run the program after each pass, and stop at the first that changes a result")
+    ] = False,
+    tolerance: Annotated[
+        float | None, typer.Option(min=0, help="of --check-semantics, relative to a result's largest number; for float32, others alike")
+    ] = None,
     load_plugin: LoadPlugins = None,
     json: Annotated[bool, typer.Option("--json", help="print the report as JSON on stdout")] = False,
 ) -> None:
@@ -56,6 +62,8 @@ def _compile(
         dump_dir=dump_dir,
         preserve=tuple(preserve or ()),
         backends=tuple(backend or ()),
+        check_semantics=check_semantics,
+        tolerance=tolerance,
         json=json,
     )
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
 ENGINES = ("c", "numpy", "torch")
-"""What runs a program: the C runtime, the numpy interpreter, or torch itself (for the aten level)."""
+"""What runs a program: the C runtime, the numpy interpreter, or torch itself (for the aten and core levels)."""
 
 Runner = Callable[[Sequence[Any]], list[Any]]
 
@@ -61,8 +61,6 @@ def make_engine(engine: str | None, module: ModuleOp, context: FlambeauContext, 
 
             return lambda inputs: run_leaves(module, context, inputs, method)
         case "numpy":
-            if stage == "aten":
-                raise EngineError("numpy runs the stages from core on; use the engine torch, or compile first")
             from flambeau.backends.interface import run_payload
             from flambeau.runtime.interpreter import interpret
 

@@ -23,6 +23,7 @@ from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.row import SchemaOp
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 from flambeau.passes.manager.pipeline import PassError, Pipeline
+from flambeau.passes.manager.snapshot import Snapshot
 from flambeau.runtime.interpreter import DelegateRunner, InterpreterError, Leaf, Observer, generate_inputs, interpret
 from flambeau.runtime.interpreter.kernels import row_kernels
 
@@ -234,23 +235,24 @@ class CheckSemantics(Instrumentation):
         self._module: ModuleOp | None = None
         self._reference: Reference | None = None
         self._good: ModuleOp | None = None
+        self._snapshot: Snapshot | None = None
 
     def before_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
         """Takes the reference; of a module that goes through several pipelines, before the first. Raises SemanticsError."""
         if self._module is not module:
             self._reference = Reference(module, _ours(context), self.options)
             self._module = module
-            self._good = module.clone()
+            self._good, self._snapshot = module.clone(), Snapshot(module)
 
     def after_pass(self, step: PassStep) -> None:
         """Compares. Raises PassError that names the pass, the output, and the first value that differs."""
         reference, good, context = self._reference, self._good, _ours(step.context)
-        if reference is None or good is None:
+        if reference is None or good is None or (snapshot := Snapshot(step.module)) == self._snapshot:
             return
         try:
             difference = reference.difference(step.module, context)
             if difference is None:
-                self._good = step.module.clone()
+                self._good, self._snapshot = step.module.clone(), snapshot
                 return
             # Only now, for it runs both forms again and needs what recording takes.
             from flambeau.passes.manager.divergence import first_divergence

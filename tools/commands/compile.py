@@ -10,10 +10,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from flambeau.backends.interface import find_backend
+from flambeau.backends.interface import find_backend, run_payload
 from flambeau.dialects.exec.target import find_target
 from flambeau.dialects.registry import FlambeauContext, find_op
 from flambeau.passes.manager.crash import CrashReproducer
+from flambeau.passes.manager.semantics import CheckSemantics
 from flambeau.passes.pipelines import PipelineOptions
 from flambeau.tools.compiler import STAGES, Compilation, StageError, stage_of, write_module
 from flambeau.tools.reports import MemoryReport, memory_reports
@@ -30,6 +31,8 @@ def compile_command(
     dump_dir: Path | None,
     preserve: tuple[str, ...],
     backends: tuple[str, ...] = (),
+    check_semantics: bool = False,
+    tolerance: float | None = None,
     json: bool,
 ) -> None:
     """Compiles `model` and writes `output` (by default the model's name beside the current folder). Raises ValueError, OSError."""
@@ -38,6 +41,8 @@ def compile_command(
     if to not in STAGES:
         raise StageError(f"there is no stage {to!r}; there are {', '.join(STAGES)}")
     find_target(target)
+    if tolerance is not None and not check_semantics:
+        raise StageError("--tolerance is for --check-semantics")
     for operator in preserve:
         if find_op(f"aten.{operator}") is None:
             raise StageError(f"--preserve {operator}: ATen has no operator of that name")
@@ -53,7 +58,8 @@ def compile_command(
     if (stage := stage_of(module)) != "aten" and (target != "executorch" or preserve):
         console.print(f"note: {model} is at stage {stage} already; what --target and --preserve mean for earlier stages was decided there")
     options = PipelineOptions(target=target, preserve=preserve, backends=backends)
-    compilation = Compilation(module, context, options, dump_dir, (CrashReproducer(),))
+    checks = (CheckSemantics(tolerance, delegates=run_payload),) if check_semantics else ()
+    compilation = Compilation(module, context, options, dump_dir, (CrashReproducer(), *checks))
     with console.status(f"compiling {model}"):
         if emit == "mlir":
             compilation.to(to)
