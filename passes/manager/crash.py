@@ -6,8 +6,8 @@ import os
 import re
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from xdsl.context import Context
@@ -18,10 +18,11 @@ from flambeau.dialects.diagnostics import Diagnostic, listening
 from flambeau.dialects.ml_program import BlobAttr, BlobError, BlobStore
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import blobs_in, parse_module, print_module, save_weights
+from flambeau.dialects.verify import verify_module
 from flambeau.passes.manager.debug_counter import DebugCounter, parse_debug_counters
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 from flambeau.passes.manager.pipeline import Pipeline
-from flambeau.passes.manager.reproducer import Reproducer
+from flambeau.passes.manager.reproducer import Reproducer, versions
 from flambeau.passes.registry import PipelineError
 from flambeau.passes.rewriting.actions import Action, watching
 from flambeau.passes.rewriting.locations import describe_location
@@ -39,7 +40,10 @@ class RunOptions:
     verify_each: bool = True
     allow_unregistered: bool = False
     debug_counters: str = ""
-    plugins: tuple[str, ...] = ()
+    plugins: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The plug-ins that are loaded: path -> digest."""
+    packages: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Those that installed packages brought: name -> digest."""
 
 
 def write_reproducer(
@@ -154,7 +158,9 @@ class CrashReproducer(Instrumentation):
         if self._options.debug_counters:
             watchers.insert(0, DebugCounter(parse_debug_counters(self._options.debug_counters)))
         try:
-            case.pipeline.run(parse_module(case.text, copy).module, copy, watchers, verify_each=self._options.verify_each)
+            module = parse_module(case.text, copy).module
+            verify_module(module)
+            case.pipeline.run(module, copy, watchers, verify_each=self._options.verify_each)
         except Exception as found:
             case.last_action = last.text
             return type(found) is type(error) and _message(found) == _message(error)
@@ -260,6 +266,7 @@ def _write(
         allow_unregistered=options.allow_unregistered,
         debug_counters=options.debug_counters,
         plugins=options.plugins,
+        versions={**versions(), **options.packages},
         weights=weights,
         last_action=case.last_action,
         traceback=() if error is None else tuple("".join(traceback.format_exception(error)).splitlines()),

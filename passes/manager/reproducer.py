@@ -20,7 +20,7 @@ import os
 import platform
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, cast
 
@@ -62,8 +62,8 @@ class Reproducer:
     verify_each: bool = True
     allow_unregistered: bool = False
     debug_counters: str = ""
-    plugins: tuple[str, ...] = ()
-    """The plug-ins to load first."""
+    plugins: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The plug-ins to load first: path -> digest of what they were."""
     weights: tuple[str, ...] = ()
     """Weight files; relative to the folder of the reproducer."""
     versions: Mapping[str, str] = field(default_factory=versions)
@@ -80,7 +80,7 @@ class Reproducer:
             value = getattr(self, item.name)
             if item.name == "traceback":
                 lines += [f"{_TRACEBACK}{line}" for line in self.traceback]
-            elif item.name == "pipeline" or value != item.default:
+            elif value != ({} if item.default is MISSING and item.name != "pipeline" else item.default):
                 lines.append(f"// {item.name.replace('_', '-')}: {_dump(value)}")
         return "\n".join([*lines, _LAST, ""])
 

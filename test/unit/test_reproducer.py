@@ -306,12 +306,57 @@ def test_a_reproducer_on_demand(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_write_reproducer_keeps_options_and_weights(tmp_path: Path):
     context = FlambeauContext()
     module = parse_module(f"ml_program.global private @w({context.blobs.add('w', b'lead')}) : tensor<4xui8>\n", context).module
-    options = RunOptions(verify_each=False, allow_unregistered=True, plugins=("a.py", "b c.py"))
+    options = RunOptions(verify_each=False, allow_unregistered=True, plugins={"a.py": "0"}, packages={"other": "1"})
     write_reproducer(tmp_path / "r.mlir", module, Pipeline.parse("cse"), context, options)
     found = read_reproducer(tmp_path / "r.mlir")
-    assert (found.verify_each, found.allow_unregistered, found.plugins) == (False, True, ("a.py", "b c.py"))
+    assert (found.verify_each, found.allow_unregistered, found.plugins) == (False, True, {"a.py": "0"})
+    assert found.versions["other"] == "1"
     assert found.weights == ("r.safetensors",)
     assert (tmp_path / "r.safetensors").exists()
+
+
+PLUGIN = """
+from dataclasses import dataclass
+from flambeau.passes.manager import OperationPass
+
+@dataclass(frozen=True)
+class SulkPass(OperationPass):
+    name = "sulk"
+
+    def apply_to(self, ctx, op):
+        raise ValueError("{}")
+"""
+
+
+def test_plug_ins_are_loaded_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    source, plugin, path = tmp_path / "in.mlir", tmp_path / "sulk.py", tmp_path / "r.mlir"
+    source.write_text(TEXT)
+    plugin.write_text(PLUGIN.format("no"))
+    assert main([str(source), "--load-plugin", str(plugin), "-p", "sulk", f"--crash-reproducer={path}"]) == 1
+    assert list(read_reproducer(path).plugins) == [str(plugin)]
+    capsys.readouterr()
+    assert main(["--run-reproducer", str(path)]) == 1
+    assert "error: sulk: no" in capsys.readouterr().err
+    plugin.write_text(PLUGIN.format("never"))
+    assert main(["--run-reproducer", str(path)]) == 1
+    errors = capsys.readouterr().err
+    assert f"warning: plug-in {plugin} has changed since {path} was written" in errors and "error: sulk: never" in errors
+    plugin.unlink()
+    with pytest.raises(SystemExit) as end:
+        main(["--run-reproducer", str(path)])
+    assert end.value.code == 1
+    assert "no such file" in capsys.readouterr().err
+
+
+def test_a_pipeline_that_did_not_verify_does_not_when_it_is_run_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    source, path = tmp_path / "in.mlir", tmp_path / "r.mlir"
+    source.write_text(TEXT)
+    assert main([str(source), "-p", "ruin,gripe", "--verify-each=0", f"--crash-reproducer={path}"]) == 1
+    assert not read_reproducer(path).verify_each
+    assert read_reproducer(path).pipeline == "builtin.module(ruin,gripe)", "the IR before the pass is not valid"
+    capsys.readouterr()
+    assert main(["--run-reproducer", str(path)]) == 1
+    assert "this is bad" in capsys.readouterr().err
 
 
 def test_each_part_of_a_split_input_has_its_own(tmp_path: Path):
@@ -406,10 +451,10 @@ LINES = st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs
 @given(
     pipeline=st.text(st.characters(exclude_categories=["Cs"])),
     error=st.text(st.characters(exclude_categories=["Cs"])),
-    plugins=st.tuples(LINES, LINES),
+    plugins=st.dictionaries(LINES, LINES),
     verify_each=st.booleans(),
     traceback=st.lists(LINES),
 )
-def test_a_header_reads_back(pipeline: str, error: str, plugins: tuple[str, str], verify_each: bool, traceback: list[str]):
+def test_a_header_reads_back(pipeline: str, error: str, plugins: dict[str, str], verify_each: bool, traceback: list[str]):
     found = Reproducer(pipeline, error, plugins=plugins, verify_each=verify_each, traceback=tuple(traceback))
     assert Reproducer.parse(found.header() + "// end of the header\n", "r.mlir") == found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,8 +21,6 @@ class ReproducerGroup(OptionGroup):
 
     def __init__(self) -> None:
         self._weights: tuple[Path, ...] = ()
-        self._plugins: tuple[str, ...] = ()
-        self._written = 0
 
     def add_arguments(self, group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]  argparse names it so
         """Adds the options."""
@@ -44,22 +43,28 @@ class ReproducerGroup(OptionGroup):
 
     def check(self, parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
         """Reads the header of a reproducer that is to be run; options that were given on the command line stay."""
-        self._weights, self._plugins, self._written = (), (), 0
+        self._weights = ()
         if not arguments.run_reproducer:
             return
         if arguments.input == "-":
             parser.error("--run-reproducer needs the name of a file")
         from flambeau.passes.manager.reproducer import ReproducerError, read_reproducer
+        from flambeau.tools.plugins import PluginError, load_plugin
 
         try:
             found = read_reproducer(arguments.input)
-        except (ReproducerError, OSError) as error:
-            parser.exit(1, f"error: {f'{error.filename}: {error.strerror}' if isinstance(error, OSError) else error}\n")
+            for path, digest in found.plugins.items():
+                if load_plugin(path).digest != digest:
+                    print(f"warning: plug-in {path} has changed since {arguments.input} was written", file=sys.stderr)
+        except OSError as error:
+            parser.exit(1, f"error: {error.filename}: {error.strerror}\n")
+        except (ReproducerError, PluginError) as error:
+            parser.exit(1, f"error: {str(error).removeprefix('error: ')}\n")
         arguments.passes = arguments.passes or found.pipeline
+        arguments.verify_each &= found.verify_each
         arguments.allow_unregistered_dialect |= found.allow_unregistered
         arguments.debug_counter = arguments.debug_counter or found.debug_counters or None
         self._weights = tuple(Path(arguments.input).parent / name for name in found.weights)
-        self._plugins = found.plugins
 
     def instrumentations(self, chunk: Chunk) -> Sequence[Instrumentation]:
         """Opens the weights of a reproducer that is run; writes one that was asked for; watches for failures."""
@@ -70,12 +75,13 @@ class ReproducerGroup(OptionGroup):
                 chunk.context.blobs.open(path)
         if not chunk.pipeline.elements:
             return ()
-        from flambeau.passes.manager.crash import CrashReproducer, RunOptions, write_reproducer
+        from flambeau.passes.manager.crash import CrashReproducer, write_reproducer
+        from flambeau.tools.reproducers import run_options
 
-        options = RunOptions(
+        options = run_options(
+            verify_each=arguments.verify_each,
             allow_unregistered=arguments.allow_unregistered_dialect,
             debug_counters=arguments.debug_counter or "",
-            plugins=self._plugins,
         )
         if arguments.generate_reproducer:
             path = _numbered(arguments.generate_reproducer, chunk.number)
