@@ -15,6 +15,7 @@ from flambeau.passes.manager import PassError
 from flambeau.tools.commands.bisect import bisect_command
 from flambeau.tools.commands.compile import compile_command
 from flambeau.tools.commands.inspect import inspect_command
+from flambeau.tools.commands.new import new_command
 from flambeau.tools.commands.options import LoadPlugins
 from flambeau.tools.commands.reduce import reduce_command
 from flambeau.tools.commands.run import run_command
@@ -171,6 +172,16 @@ def _reduce(
         allow_unregistered=allow_unregistered_dialect,
         json=json,
     )
+
+
+@app.command("new")
+def _new(
+    kind: Annotated[str, typer.Argument(help="pass, dialect or backend")],
+    name: Annotated[str, typer.Argument(help="its name, such as fuse-mul-add or my_npu")],
+    folder: Annotated[Path, typer.Option("--dir", help="the folder to write into")] = Path("."),
+) -> None:
+    """Write the beginning of a pass, a dialect or a backend, which works and has its test."""
+    new_command(kind, name, folder)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,0 +1,317 @@
+"""One plug-in of each kind, at work: what a person outside writes, and what it then does."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from flambeau.backends.delegate import register_passes
+from flambeau.backends.interface import BackendError, find_backend
+from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.exec.target import UnknownTargetError, find_target, target_names
+from flambeau.dialects.registry import FlambeauContext, find_op
+from flambeau.dialects.text import IRError, parse_module
+from flambeau.frontends.registry import SourceError
+from flambeau.passes.manager import PassError, Pipeline
+from flambeau.passes.planning.buffers import PlanError
+from flambeau.runtime.interpreter import InterpreterError, interpret
+from flambeau.tools.main import main as flambeau_main
+from flambeau.tools.plugins import load_plugin, plugin_scope
+from flambeau.tools.sources import load_source
+
+
+@pytest.fixture(autouse=True)
+def scope() -> Iterator[None]:
+    with plugin_scope():
+        yield
+
+
+def load(folder: Path, text: str, name: str = "plugin.py") -> None:
+    path = folder / name
+    path.write_text(text)
+    load_plugin(path)
+
+
+def run(pipeline: str, text: str) -> tuple[ModuleOp, FlambeauContext]:
+    context = FlambeauContext()
+    module = parse_module(text, context).module
+    Pipeline.parse(pipeline).run(module, context)
+    return module, context
+
+
+CHAIN = """
+func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.cos(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = edge.relu(%0) : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = edge.sin(%1) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %2 : tensor<4xf32>
+}
+"""
+
+PRODUCTS = """
+func.func @forward(%x: tensor<4x4xf32>, %y: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = edge.mm(%x, %y) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = edge.mm(%0, %y) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  func.return %1 : tensor<4x4xf32>
+}
+"""
+
+PLANNER = """
+from collections.abc import Sequence
+
+from flambeau import planner
+from flambeau.passes.planning.buffers import Buffer
+
+
+@planner("by-birth")
+def by_birth(buffers: Sequence[Buffer]) -> Sequence[int]:
+    '''First fit in the order of birth.'''
+    offsets: dict[int, int] = {}
+    for index in sorted(range(len(buffers)), key=lambda index: buffers[index].start):
+        mine = buffers[index]
+        live = [other for other in offsets if buffers[other].start < mine.end and mine.start < buffers[other].end]
+        offset = 0
+        for other in sorted(live, key=lambda other: offsets[other]):
+            if offset + mine.size <= offsets[other]:
+                break
+            offset = max(offset, offsets[other] + buffers[other].size)
+        offsets[index] = offset
+    return [offsets[index] for index in range(len(buffers))]
+"""
+
+
+def test_a_planner(tmp_path: Path):
+    load(tmp_path, PLANNER)
+    module, context = run("edge-to-exec,plan-memory{algorithm=by-birth alignment=64},verify-plan", PRODUCTS)
+    method = next(op for op in module.body.block.ops if isinstance(op, MethodOp))
+    assert str(method.attributes["flambeau.arena_algorithm"]) == '"by-birth"'
+    x, y = np.random.default_rng(0).standard_normal((2, 4, 4), dtype=np.float32)
+    (found,) = interpret(module, context).run("forward", [x, y])
+    np.testing.assert_allclose(np.asarray(found), x @ y @ y, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("return [0] * len(buffers)", "buffers 0 and 1 are live together and share bytes"),
+        ("return [0]", r"the planner 'bad' gave 1 offsets for \d buffers"),
+        ("return [0.5] * len(buffers)", "the planner 'bad' gave no sequence of whole numbers: 'float'"),
+        ("return None", "the planner 'bad' gave no sequence of whole numbers: 'NoneType'"),
+        ("return [-16 * index for index in range(len(buffers))]", "breaks the alignment 16 or the arena's"),
+    ],
+)
+def test_a_wrong_planner_is_caught(body: str, message: str, tmp_path: Path):
+    load(tmp_path, f"from flambeau import planner\n@planner('bad')\ndef bad(buffers):\n    {body}\n")
+    with pytest.raises(PassError, match=message) as caught:
+        run("builtin.module(edge-to-exec,plan-memory{algorithm=bad})", PRODUCTS)
+    assert isinstance(caught.value.__cause__, PlanError)
+
+
+def test_an_unknown_planner_lists_those_of_plugins(tmp_path: Path):
+    load(tmp_path, PLANNER)
+    with pytest.raises(PassError, match=r"there is no planning algorithm 'by-death'; there are best, .*naive, by-birth"):
+        run("edge-to-exec,plan-memory{algorithm=by-death}", CHAIN)
+
+
+FRONTEND = """
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.dialects.func import FuncOp, ReturnOp
+
+from flambeau import frontend
+from flambeau.dialects.registry import FlambeauContext, find_op
+from flambeau.dialects.types import tensor
+
+
+@frontend(".steps")
+def steps(source: str, context: FlambeauContext) -> ModuleOp:
+    '''A file of operators' names, applied to a vector one after the other.'''
+    function = FuncOp("forward", ([tensor(f32, (4,))], [tensor(f32, (4,))]))
+    value = function.body.block.args[0]
+    for number, line in enumerate(Path(source).read_text().split(), 1):
+        kind = find_op(f"aten.{line}")
+        if kind is None:
+            raise ValueError(f"{source}:{number}: error: ATen has no operator {line!r}")
+        op = kind(value)
+        function.body.block.add_op(op)
+        value = op.result
+    function.body.block.add_op(ReturnOp(value))
+    return ModuleOp([function])
+
+
+@frontend("hub://")
+def hub(source: str, context: FlambeauContext) -> ModuleOp:
+    return ModuleOp([]) if source == "hub://empty" else source
+
+
+@frontend(".broken.steps")
+def broken(source: str, context: FlambeauContext) -> ModuleOp:
+    function = FuncOp("forward", ([f32], [f32]))
+    function.body.block.add_op(ReturnOp())
+    return ModuleOp([function])
+"""
+
+
+def test_a_front_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "front.py").write_text(FRONTEND)
+    (tmp_path / "model.steps").write_text("cos\nrelu\n")
+    np.save("x.npy", np.arange(4, dtype=np.float32))
+    assert flambeau_main(["compile", "model.steps", "--load-plugin", "front.py"]) == 0
+    assert flambeau_main(["run", "model.pte", "--input", "x.npy", "--output", "y.npz"]) == 0
+    (found,) = np.load("y.npz").values()
+    np.testing.assert_allclose(found, np.maximum(np.cos(np.arange(4)), 0), rtol=1e-6)
+    (tmp_path / "wrong.steps").write_text("cos\nrelo\n")
+    capsys.readouterr()
+    assert flambeau_main(["compile", "wrong.steps", "--load-plugin", "front.py"]) == 1
+    assert capsys.readouterr().err.endswith("wrong.steps:2: error: ATen has no operator 'relo'\n")
+    assert flambeau_main(["compile", "model.steps"]) == 1
+    assert "a program is a .mlir, .pt2, .pte file or package.module:factory" in capsys.readouterr().err
+
+
+def test_a_front_end_of_a_scheme_and_what_front_ends_may_not_give(tmp_path: Path):
+    load(tmp_path, FRONTEND)
+    (tmp_path / "x.broken.steps").write_text("")
+    context = FlambeauContext()
+    assert isinstance(load_source("hub://empty", context), ModuleOp)
+    for source, message in {
+        "hub://other": "its front end gave str, not a module",
+        "other://x": "a program is a .mlir, .pt2, .pte, .steps, hub://, .broken.steps file or package.module:factory",
+        str(tmp_path / "x.broken.steps"): "its front end gave an invalid module: ",
+        str(tmp_path / "gone.steps"): "no such file: ",
+    }.items():
+        with pytest.raises(SourceError, match=message):
+            load_source(source, context)
+
+
+DIALECT = """
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Dialect
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, result_def
+
+from flambeau import interprets, row
+from flambeau.dialects.row import SchemaOp
+
+
+@irdl_op_definition
+class ReverseOp(IRDLOperation):
+    name = "toy.reverse"
+    x = operand_def(TensorType)
+    y = result_def(TensorType)
+    assembly_format = "$x attr-dict `:` type($x) `->` type($y)"
+
+
+TOY = Dialect("toy", [ReverseOp], [])
+
+
+@interprets(ReverseOp)
+def reverse(op: ReverseOp, values: Sequence[Any]) -> Sequence[Any]:
+    return [values[0][::-1]]
+
+
+@row("toy", "toy", "twice(Tensor x) -> Tensor")
+class TwiceOp(SchemaOp):
+    '''2 x.'''
+
+    @staticmethod
+    def infer(x: Any) -> Any:
+        return x
+
+    @staticmethod
+    def numpy(x: Any) -> Any:
+        return x * 2
+"""
+
+TOY = """
+func.func @forward(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = toy.twice(%x) : (tensor<3xf32>) -> tensor<3xf32>
+  %1 = toy.reverse %0 : tensor<3xf32> -> tensor<3xf32>
+  func.return %1 : tensor<3xf32>
+}
+"""
+
+
+def test_a_dialect_of_rows_and_others_and_what_its_operations_mean(tmp_path: Path):
+    early = FlambeauContext()
+    with pytest.raises(IRError):
+        parse_module(TOY, early)
+    load(tmp_path, DIALECT)
+    # A context that was there before knows the dialect too, as an editor's does.
+    for context in (early, FlambeauContext(), early.clone()):
+        module = parse_module(TOY, context).module
+        module.verify()
+        (found,) = interpret(module, context).run("forward", [np.array([1, 2, 3], np.float32)])
+        assert np.asarray(found).tolist() == [6, 4, 2]
+
+
+def test_a_dialect_is_gone_with_its_plugin(tmp_path: Path):
+    with plugin_scope():
+        load(tmp_path, DIALECT)
+        module, context = run("", TOY)
+    assert find_op("toy.twice") is None
+    with pytest.raises(IRError):
+        parse_module(TOY, FlambeauContext())
+    with pytest.raises(InterpreterError, match=r"toy\.reverse"):
+        interpret(module, context).run("forward", [np.zeros(3, np.float32)])
+
+
+def test_a_target(tmp_path: Path):
+    text = "from flambeau.dialects.exec.target import Target, find_target\n"
+    load(tmp_path, f"{text}TINY = Target('tiny', find_target('executorch').operators - {{'aten::cos.out'}})\n")
+    assert "tiny" in target_names() and "aten::relu.out" in find_target("tiny").operators
+    run("edge-to-exec{target=tiny}", CHAIN.replace("edge.cos", "edge.relu"))
+    with pytest.raises(PassError, match="aten::cos"):
+        run("edge-to-exec{target=tiny}", CHAIN)
+    with pytest.raises(UnknownTargetError, match="there is no target 'tyni'; there are executorch, flambeau, tiny"):
+        find_target("tyni")
+
+
+BACKEND = """
+import numpy as np
+
+from flambeau.backends.interface import Backend
+
+# Takes every cosine, of which the payload need not say anything.
+BACKEND = Backend(
+    "cosine",
+    "CosineBackend",
+    refuse=lambda op: None if op.name == "edge.cos" else "it is no cosine",
+    absorbs=lambda op, value: False,
+    lower=lambda partition, constants: b"cos",
+    execute=lambda data, inputs: [np.cos(inputs[0])],
+)
+"""
+
+
+def test_a_backend(tmp_path: Path):
+    from flambeau.backends.interface import run_payload
+
+    with pytest.raises(BackendError, match="there is no backend 'cosine'"):
+        find_backend("cosine")
+    load(tmp_path, BACKEND)
+    register_passes()
+    module, context = run("delegate{backends=cosine}", CHAIN)
+    assert "CosineBackend" in str(module)
+    x = np.arange(4, dtype=np.float32)
+    (found,) = interpret(module, context, run_payload).run("forward", [x])
+    np.testing.assert_allclose(np.asarray(found), np.sin(np.maximum(np.cos(x), 0)), rtol=1e-6)
+
+
+def test_a_pipeline(tmp_path: Path):
+    text = """
+from flambeau import pipeline
+from flambeau.passes.canonicalize import CanonicalizePass
+from flambeau.passes.cse import CsePass
+
+@pipeline("tidy")
+def tidy(options):
+    return [CanonicalizePass(), *([CsePass()] if options.target == "flambeau" else [])]
+"""
+    load(tmp_path, text)
+    assert str(Pipeline.parse("tidy,tidy{target=flambeau}")) == "builtin.module(canonicalize,canonicalize,cse)"

@@ -1,0 +1,331 @@
+"""Loading plug-ins: files, what is wrong with them, entry points, and the tools' options."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
+
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.text import parse_module
+from flambeau.passes.manager import Pipeline
+from flambeau.passes.registry import PipelineError, pipelines, registered_passes
+from flambeau.tools.main import main as flambeau_main
+from flambeau.tools.opt.driver import main as opt_main
+from flambeau.tools.plugins import PluginError, load_plugin, loaded_plugins, plugin_scope
+
+MARK = """
+from dataclasses import dataclass
+from xdsl.dialects.builtin import UnitAttr
+from xdsl.passes import ModulePass
+
+@dataclass(frozen=True)
+class MarkPass(ModulePass):
+    name = "mark"
+    text: str = "marked"
+
+    def apply(self, ctx, op):
+        op.attributes[self.text] = UnitAttr()
+"""
+
+
+@pytest.fixture(autouse=True)
+def scope() -> Iterator[None]:
+    with plugin_scope():
+        yield
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def run(pipeline: str, text: str = "builtin.module {}") -> ModuleOp:
+    context = FlambeauContext()
+    module = parse_module(text, context).module
+    Pipeline.parse(pipeline).run(module, context)
+    return module
+
+
+def test_a_pass_in_a_file_runs_until_its_scope_ends(tmp_path: Path):
+    with plugin_scope():
+        plugin = load_plugin(write(tmp_path, "mark.py", MARK))
+        assert plugin.declares == ("pass 'mark'",) and loaded_plugins()[0] is plugin
+        assert run("mark,mark{text=again}").attributes == {"marked": UnitAttr(), "again": UnitAttr()}
+    assert loaded_plugins() == ()
+    with pytest.raises(PipelineError, match="there is no pass or pipeline 'mark'"):
+        run("mark")
+    assert not [name for name in sys.modules if name.startswith("flambeau_plugins.") and name.endswith(".mark")]
+
+
+def test_loading_again_is_harmless_and_a_changed_file_takes_the_place_of_the_old_one(tmp_path: Path):
+    path = write(tmp_path, "mark.py", MARK)
+    first = load_plugin(path)
+    assert load_plugin(path) is first and load_plugin(str(path)) is first
+    write(tmp_path, "mark.py", MARK.replace('"marked"', '"marker"'))
+    second = load_plugin(path)
+    assert loaded_plugins() == (second,) and second.digest != first.digest
+    assert run("mark").attributes == {"marker": UnitAttr()}
+
+
+def test_files_beside_a_plugin_are_imported_relatively_and_equal_names_elsewhere_are_others(tmp_path: Path):
+    for folder in ("a", "b"):
+        write(tmp_path, f"{folder}/helper.py", f'NAME = "from_{folder}"')
+        text = MARK.replace('name = "mark"', f'name = "mark-{folder}"').replace('text: str = "marked"', "text: str = NAME")
+        write(tmp_path, f"{folder}/mark.py", f"from .helper import NAME\n{text}")
+        load_plugin(tmp_path / folder / "mark.py")
+    assert run("mark-a,mark-b").attributes == {"from_a": UnitAttr(), "from_b": UnitAttr()}
+    digest = loaded_plugins()[0].digest
+    write(tmp_path, "a/helper.py", 'NAME = "another"')
+    assert load_plugin(tmp_path / "a" / "mark.py").digest != digest
+    assert run("mark-a").attributes == {"another": UnitAttr()}
+
+
+def test_a_folder_is_a_plugin(tmp_path: Path):
+    write(tmp_path, "pack/passes.py", MARK)
+    write(tmp_path, "pack/__init__.py", "from .passes import MarkPass")
+    assert load_plugin(tmp_path / "pack").declares == ("pass 'mark'",)
+
+
+def test_what_a_plugin_imports_from_us_or_xdsl_is_not_its_own(tmp_path: Path):
+    text = """
+from xdsl.dialects.arith import Arith
+from xdsl.transforms.dead_code_elimination import DeadCodeElimination
+from flambeau.dialects.exec import DIALECT
+from flambeau.dialects.fused.linear import FusedLinearOp
+from flambeau.passes.cse import CsePass
+from flambeau.passes.manager import PatternPass
+"""
+    assert load_plugin(write(tmp_path, "imports.py", text + MARK)).declares == ("pass 'mark'",)
+
+
+PASS = "from xdsl.passes import ModulePass\nclass MyPass(ModulePass):\n    {}\n    def apply(self, ctx, op): pass\n"
+DIALECT = "from xdsl.ir import Dialect\nMINE = Dialect({!r}, [], [])\n"
+ROW = (
+    "from flambeau import row\nfrom flambeau.dialects.row import SchemaOp\n"
+    "@row({!r}, {!r}, {!r})\nclass MyOp(SchemaOp):\n    'Mine.'\n    infer = staticmethod(lambda x: x)\n"
+)
+FUNCTION = "from flambeau import {0}\n@{0}({1!r})\ndef mine(*_): ...\n"
+TAKEN = "declares the {}, but {} has one of that name; give it another name"
+
+BAD = {
+    "syntax": ("x = (1\n", "1:5: error: SyntaxError: '(' was never closed"),
+    "exception": (
+        "\nx = 1\ny = x.size\n",
+        "3:5: error: AttributeError: 'int' object has no attribute 'size'; FLAMBEAU_DEBUG=1 shows the traceback",
+    ),
+    "nested exception": ("def f():\n    return 1 / 0\nf()\n", "2:12: error: ZeroDivisionError: division by zero"),
+    "exit": ("raise SystemExit(3)\n", "1:1: error: SystemExit: 3"),
+    "import": (
+        "import beside\n",
+        "1:1: error: ModuleNotFoundError: No module named 'beside'; a file beside the plug-in is imported by `from .beside",
+    ),
+    "nothing": ("x = 1\n", "error: plug-in {} declares nothing: it may hold passes, dialects"),
+    "pass": (PASS.format("name = 'cse'"), "2:7: error: plug-in {} " + TAKEN.format("pass 'cse'", "Flambeau")),
+    "pass of xDSL": (PASS.format("name = 'dce'"), "2:7: error: plug-in {} " + TAKEN.format("pass 'dce'", "xDSL")),
+    "pass as pipeline": (
+        PASS.format("name = 'compile'"),
+        "2:7: error: plug-in {} declares the pass 'compile', but there is a pipeline of that name",
+    ),
+    "pass without name": (PASS.format("x = 1"), '2:7: error: MyPass has no name: write `name = "my-pass"` in it'),
+    "odd name": (PASS.format("name = 'my pass'"), "2:7: error: 'my pass' cannot be the name of a pass: write letters, digits and - or _"),
+    "options": (
+        PASS.format("name = 'mine'; size: int = 3"),
+        "2:7: error: MyPass has options (size) and is no dataclass: write @dataclass(frozen=True)",
+    ),
+    "dialect": (DIALECT.format("exec"), "2:1: error: plug-in {} " + TAKEN.format("dialect 'exec'", "Flambeau")),
+    "dialect of xDSL": (DIALECT.format("arith"), "2:1: error: plug-in {} " + TAKEN.format("dialect 'arith'", "xDSL")),
+    "row": (
+        ROW.format("fused", "flambeau", "linear(Tensor x) -> Tensor"),
+        "3:2: error: plug-in {} declares the row 'fused.linear', but flambeau.dialects.fused",
+    ),
+    "row of xDSL": (
+        ROW.format("arith", "arith", "mine(Tensor x) -> Tensor"),
+        "3:2: error: plug-in {} declares the row 'arith.mine', but the dialect 'arith' is",
+    ),
+    "pipeline": (FUNCTION.format("pipeline", "plan"), "2:2: error: plug-in {} " + TAKEN.format("pipeline 'plan'", "Flambeau")),
+    "pipeline as pass": (
+        FUNCTION.format("pipeline", "dce"),
+        "2:2: error: plug-in {} declares the pipeline 'dce', but there is a pass of that name",
+    ),
+    "planner": (FUNCTION.format("planner", "greedy"), "2:2: error: plug-in {} " + TAKEN.format("planner 'greedy'", "Flambeau")),
+    "front end": (FUNCTION.format("frontend", ".mlir"), "2:2: error: plug-in {} " + TAKEN.format("front end '.mlir'", "Flambeau")),
+    "front end's key": (FUNCTION.format("frontend", "onnx"), "2:2: error: 'onnx' cannot be the name of a front end: "),
+    "meaning": (
+        "from flambeau import interprets\nfrom flambeau.dialects.aten.activation import ReluOp\n@interprets(ReluOp)\ndef mine(*_): ...\n",
+        "3:2: error: plug-in {} declares what 'aten.relu' means to the interpreter, but its row says what it means",
+    ),
+    "target": (
+        "from flambeau.dialects.exec.target import Target\nMINE = Target('executorch', frozenset())\n",
+        "2:1: error: plug-in {} " + TAKEN.format("target 'executorch'", "Flambeau"),
+    ),
+    "target's operators": (
+        "from flambeau.dialects.exec.target import Target\nMINE = Target('mine', frozenset({'add'}))\n",
+        "2:1: error: target 'mine': 'add' is no kernel's name; they are like 'aten::add.out'",
+    ),
+    "backend": (
+        "from dataclasses import replace\nfrom flambeau.backends.interface import find_backend\n"
+        "MINE = replace(find_backend('elementwise'), least=3)\n",
+        "3:1: error: plug-in {} " + TAKEN.format("backend 'elementwise'", "Flambeau"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_is_wrong_with_a_plugin_is_one_line_with_its_place(case: str, tmp_path: Path):
+    text, expected = BAD[case]
+    path = write(tmp_path, "bad.py", text)
+    write(tmp_path, "beside.py", "")
+    before = (registered_passes(), pipelines(), set(sys.modules))
+    with pytest.raises(PluginError) as caught:
+        load_plugin(path)
+    message = str(caught.value)
+    assert expected.format(path) in message and "\n" not in message
+    assert message.startswith((f"{path}:", "error: "))
+    assert (registered_passes(), pipelines(), loaded_plugins()) == (*before[:2], ())
+    assert not [name for name in set(sys.modules) - before[2] if name.endswith(".bad")]
+
+
+def test_a_failing_plugin_leaves_nothing_of_what_it_had_declared(tmp_path: Path):
+    text = FUNCTION.format("pipeline", "first") + "1 / 0\n"
+    with pytest.raises(PluginError, match="ZeroDivisionError"):
+        load_plugin(write(tmp_path, "half.py", text))
+    assert "first" not in pipelines()
+
+
+def test_two_plugins_that_clash_are_both_named(tmp_path: Path):
+    load_plugin(write(tmp_path, "one.py", MARK))
+    with pytest.raises(PluginError, match=r"plug-in .*two\.py declares the pass 'mark', but plug-in .*one\.py has one of that name"):
+        load_plugin(write(tmp_path, "two.py", MARK))
+
+
+@pytest.mark.parametrize(("name", "expected"), [("nope.py", "no such file"), ("folder", "no __init__.py"), ("a.txt", "is a .py file")])
+def test_what_is_no_plugin_is_refused(name: str, expected: str, tmp_path: Path):
+    (tmp_path / "folder").mkdir()
+    write(tmp_path, "a.txt", "")
+    with pytest.raises(PluginError, match=expected):
+        load_plugin(tmp_path / name)
+
+
+def test_the_traceback_is_there_for_who_wants_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setenv("FLAMBEAU_DEBUG", "1")
+    with pytest.raises(PluginError):
+        load_plugin(write(tmp_path, "bad.py", "1 / 0\n"))
+    assert "Traceback" in capsys.readouterr().err
+
+
+# The tools
+
+
+def test_flambeau_opt_loads_plugins_for_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, "mark.py", MARK)
+    write(tmp_path, "x.mlir", "builtin.module {}\n")
+    assert opt_main(["x.mlir", "--load-plugin", "mark.py", "--load-plugin=mark.py", "-p", "mark"]) == 0
+    assert "builtin.module attributes {marked}" in capsys.readouterr().out
+    assert opt_main(["x.mlir", "-p", "mark"]) == 1
+    assert "there is no pass or pipeline 'mark'" in capsys.readouterr().err
+    monkeypatch.setenv("FLAMBEAU_PLUGINS", os.pathsep.join(["mark.py", ""]))
+    assert opt_main(["x.mlir", "-p", "mark"]) == 0
+    assert "marked" in capsys.readouterr().out
+    monkeypatch.setenv("FLAMBEAU_PLUGINS", "gone.py")
+    assert opt_main(["x.mlir"]) == 1
+    assert capsys.readouterr().err == "error: plug-in gone.py: no such file\n"
+
+
+def test_flambeau_opt_shows_the_line_of_a_plugin_that_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, "bad.py", "x = 1\nx.size\n")
+    with pytest.raises(SystemExit) as ended:
+        opt_main(["--load-plugin", "bad.py"])
+    assert ended.value.code == 1
+    head, line, caret = capsys.readouterr().err.splitlines()
+    assert head.startswith("bad.py:2:1: error: AttributeError: 'int' object has no attribute 'size'")
+    assert (line, caret) == ("x.size", "^~~~~~")
+
+
+def test_flambeau_opt_lists_plugins(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as ended:
+        opt_main(["--load-plugin", str(write(tmp_path, "mark.py", MARK)), "--list-plugins"])
+    assert ended.value.code == 0
+    assert f"{tmp_path / 'mark.py'}:\n  pass 'mark'\n" in capsys.readouterr().out
+
+
+USES_SAME = """
+func.func @forward(%x: tensor<f32>) -> tensor<f32> {
+  %0 = core.relu(%x) : (tensor<f32>) -> tensor<f32>
+  %1 = mine.same(%0) : (tensor<f32>) -> tensor<f32>
+  func.return %1 : tensor<f32>
+}
+"""
+
+
+@pytest.mark.parametrize("command", ["inspect", "run"])
+def test_commands_of_flambeau_load_plugins(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    row = ROW.format("mine", "mine", "same(Tensor x) -> Tensor") + "    numpy = staticmethod(lambda x: x + 1)\n"
+    plugin = write(tmp_path, "mine.py", row)
+    source = write(tmp_path, "x.mlir", USES_SAME)
+    arguments = {"inspect": [], "run": ["--input", str(tmp_path / "x.npy"), "--json"]}[command]
+    np.save(tmp_path / "x.npy", np.float32(2))
+    assert flambeau_main([command, str(source), *arguments, "--load-plugin", str(plugin)]) == 0
+    assert {"inspect": "mine.same", "run": "3.0"}[command] in capsys.readouterr().out
+    assert flambeau_main([command, str(source), *arguments]) == 1
+    assert "mine.same" in capsys.readouterr().err
+
+
+# Installed packages
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Path:
+    """A folder for PYTHONPATH with an installed package that offers three plug-ins, of which one is broken."""
+    site = tmp_path / "site"
+    write(site, "acme/__init__.py", "")
+    write(site, "acme/passes.py", MARK.replace('"mark"', '"acme-mark"'))
+    write(site, "acme/broken.py", "1 / 0\n")
+    write(
+        site, "acme/things.py", "from flambeau.dialects.exec.target import Target\nTHING = Target('acme', frozenset({'aten::add.out'}))\n"
+    )
+    write(site, "acme-1.2.dist-info/METADATA", "Metadata-Version: 2.1\nName: acme\nVersion: 1.2\n")
+    points = "[flambeau.plugins]\npasses = acme.passes\nbroken = acme.broken\ntarget = acme.things:THING\n"
+    write(site, "acme-1.2.dist-info/entry_points.txt", points)
+    return site
+
+
+def python(site: Path, code: str) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
+    command = [sys.executable, "-c", f"import sys\nfrom flambeau.tools.opt.driver import main\n{code}"]
+    return subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, cwd=site, capture_output=True, text=True, check=False)
+
+
+def test_installed_plugins_are_found_when_a_name_is_unknown(installed: Path):
+    write(installed, "x.mlir", "builtin.module {}\n")
+    found = python(
+        installed, "main(['x.mlir', '-p', 'acme-mark'])\nfrom flambeau.dialects.exec.target import find_target\nfind_target('acme')"
+    )
+    assert (found.returncode, found.stderr) == (0, "") and "marked" in found.stdout
+    missing = python(installed, "main(['x.mlir', '-p', 'acme-marc'])")
+    assert "there is no pass or pipeline 'acme-marc'; did you mean 'acme-mark'?" in missing.stderr
+    assert "; the installed plug-in broken (acme 1.2) could not be loaded (ZeroDivisionError: division by zero)" in missing.stderr
+    listed = python(installed, "main(['--list-plugins'])")
+    assert "passes (acme 1.2):\n  pass 'acme-mark'\n" in listed.stdout and "target (acme 1.2):\n  target 'acme'\n" in listed.stdout
+
+
+def test_installed_plugins_cost_nothing_when_every_name_is_known(installed: Path):
+    write(
+        installed,
+        "x.mlir",
+        "func.func @f(%x: tensor<2xf32>) {\n  %0 = core.relu(%x) : (tensor<2xf32>) -> tensor<2xf32>\n  func.return\n}\n",
+    )
+    result = python(
+        installed, "main(['x.mlir', '-p', 'canonicalize,plan'])\nprint('acme' in sys.modules, 'importlib.metadata' in sys.modules)"
+    )
+    assert (result.returncode, result.stdout.splitlines()[-1]) == (0, "False False"), result.stderr

@@ -1,0 +1,111 @@
+"""`flambeau new`: the beginning of a pass, a dialect or a backend, which works and has its test."""
+
+from __future__ import annotations
+
+import re
+import sys
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from string import Template
+
+from xdsl.dialects import get_all_dialects
+
+from flambeau.backends.interface import backend_names
+from flambeau.dialects.registration import discover
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.passes.registry import all_passes, pipelines, registered_passes
+
+KINDS = ("pass", "dialect", "backend")
+"""What there are skeletons of, each a folder in `tools/skeletons`."""
+
+_SHARED = "lit.cfg.py"
+"""The file that several skeletons in one folder have in common."""
+_NAMES = {
+    "pass": re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*"),
+    "dialect": re.compile(r"[a-z][a-z0-9_]*"),
+    "backend": re.compile(r"[a-z][a-z0-9_]*"),
+}
+_WRITTEN = {"pass": "like fuse-mul-add", "dialect": "like image_ops", "backend": "like my_npu"}
+
+
+class SkeletonError(ValueError):
+    """A skeleton that cannot be written. One line, for people."""
+
+
+def new_command(kind: str, name: str, folder: Path) -> None:
+    """Writes the skeleton, and says on stdout what it wrote and what to run next. Raises SkeletonError, OSError."""
+    if kind not in KINDS:
+        raise SkeletonError(f"there is no skeleton of a {kind!r}; there are {', '.join(KINDS)}")
+    _check_name(kind, name)
+    files = skeleton(kind, name)
+    # A pass is two files; the others are a folder each.
+    place = folder if kind == "pass" else folder / name
+    present = [file for file in files if (place / file).exists() and file != _SHARED]
+    if present:
+        raise SkeletonError(f"{place / present[0]} exists already, and nothing is written over: choose another name or --dir")
+    place.mkdir(parents=True, exist_ok=True)
+    for file, text in files.items():
+        if not (place / file).exists():
+            (place / file).parent.mkdir(parents=True, exist_ok=True)
+            (place / file).write_text(text, encoding="utf-8")
+            print(f"wrote {place / file}")
+    print("\nnext:")
+    for line in _next_steps(kind, name, place):
+        print(f"  {line}")
+    sys.stdout.flush()
+
+
+def skeleton(kind: str, name: str) -> dict[str, str]:
+    """The files of a skeleton: their names, and the text of each."""
+    words = {
+        "name": name,
+        "module": name.replace("-", "_"),
+        "dashed": name.replace("_", "-"),
+        "class_name": "".join(word[:1].upper() + word[1:] for word in re.split("[-_]", name)),
+    }
+    root = resources.files("flambeau.tools").joinpath("skeletons")
+    sources = list(root.joinpath(kind).iterdir())
+    if kind != "backend":
+        sources.append(root.joinpath(f"{_SHARED}.in"))
+    return dict(sorted(_filled(source, words) for source in sources))
+
+
+def _filled(source: Traversable, words: dict[str, str]) -> tuple[str, str]:
+    name = source.name.removesuffix(".in").replace("MODULE", words["module"]).replace("DASHED", words["dashed"])
+    return name, Template(source.read_text(encoding="utf-8")).substitute(words)
+
+
+def _check_name(kind: str, name: str) -> None:
+    if not _NAMES[kind].fullmatch(name):
+        raise SkeletonError(f"{name!r} cannot be the name of a {kind}: write it {_WRITTEN[kind]}")
+    discover()
+    match kind:
+        case "pass":
+            taken = name in all_passes() or name in registered_passes() or name in pipelines()
+        case "dialect":
+            taken = name in get_all_dialects() or FlambeauContext().get_optional_dialect(name) is not None
+        case _:
+            taken = name in backend_names()
+    if taken:
+        raise SkeletonError(f"there is a {kind} {name!r} already; choose another name")
+
+
+def _next_steps(kind: str, name: str, place: Path) -> list[str]:
+    plugin = place / f"{name.replace('-', '_')}.py"
+    match kind:
+        case "pass":
+            return [
+                f"flambeau-opt {plugin.with_suffix('.mlir')} --load-plugin {plugin} -p {name}",
+                f"lit {place}    (with `pip install lit filecheck`)",
+            ]
+        case "dialect":
+            return [
+                f"flambeau-opt {place / 'ops.mlir'} --load-plugin {plugin}",
+                f"lit {place}    (with `pip install lit filecheck`)",
+            ]
+        case _:
+            return [
+                f"pytest {place}",
+                f"flambeau compile MODEL --load-plugin {place} --backend {name}",
+            ]
