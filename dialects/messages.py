@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import TypeAlias
 
 from xdsl.context import Context
-from xdsl.utils.exceptions import ParseError
+from xdsl.utils.exceptions import ParseError, VerifyException
 
 from flambeau.dialects.parser import ModuleParser
 from flambeau.dialects.registry import LEVELS, level_ops, schema_table
@@ -32,7 +32,9 @@ def parse_message(error: Exception, source: Source, context: Context, parser: Mo
     else:
         # The check of something that was just read: it ends where the next token has not begun.
         stop = len(source.text[: parser.pos].rstrip()) if parser is not None else 0
-        return " ".join(str(error).split()), (max(0, stop - 1), stop)
+        text = _begun(" ".join(str(error).split()))
+        meant = isinstance(error, ValueError | TypeError | VerifyException)
+        return text if meant else f"the parser cannot make sense of this ({type(error).__name__}: {text})", (max(0, stop - 1), stop)
     for pattern, explain in _PARSE:
         if (match := pattern.fullmatch(text)) is not None:
             return explain(match, place, source.text, context, parser)
@@ -66,8 +68,12 @@ def _found(place: Place, text: str) -> str:
     return f"'{word if len(word) <= 30 else word[:30] + '…'}'"
 
 
+def _begun(words: str) -> str:
+    return words[:1].lower() + words[1:] if words[:2].istitle() else words
+
+
 def _with_found(words: str, place: Place, text: str) -> str:
-    words = (words[:1].lower() + words[1:] if words[:2].istitle() else words).rstrip(".!")
+    words = _begun(words).rstrip(".!")
     expects = words.startswith("expected") or words.endswith("expected")
     return f"{words}, got {_found(place, text)}" if expects and " got " not in words and " but " not in words else words
 
@@ -130,7 +136,7 @@ def _undefined_values(match: re.Match[str], place: Place, text: str, context: Co
         uses = [use for use in uses if not begins or use >= min(begins)]
     start = uses[0] if uses else place[0]
     others = match["others"].strip(", ")
-    more = f"; neither are {others}" if others else ""
+    more = f"; nor {'are' if ',' in others else 'is'} {others}" if others else ""
     return f"%{name} is used, but never defined{more}", (start, start + len(name) + 1)
 
 
@@ -204,8 +210,17 @@ _PARSE: tuple[tuple[re.Pattern[str], _Explain], ...] = tuple(
             r"operand is used with type (.*), but has been previously used or defined with type (.*)",
             _plain(r"this value is of type \2, but is used here as \1"),
         ),
-        (r"Operation has (\d+) results, but was given (\d+) to bind\.", _plain(r"the operation gives \1 results, but \2 are named")),
+        (r"Operation has (\d+) results, but was given (\d+) to bind\.", _plain(r"the number of results is \1, but \2 are named")),
         (r"expected (\d+) operand types but had (\d+)", _plain(r"the number of operands is \2, but that of their types is \1")),
+        (
+            r"SSA value tuple index out of bounds\. Tuple is of size (\d+) but tried to access element (\d+)\.",
+            _plain(r"the name stands for \1 value(s), of which #\2 is none"),
+        ),
+        (r"Expected '(.)' after builtin parameter list", _say(r"expected '\1'")),
+        (
+            r"Shape mismatch in dense literal\. Expected (.*) shape from the type, but got (.*) shape\.",
+            _before(r"the literal has the shape \2, but its type the shape \1"),
+        ),
         (r"Expected shape type\.", _say("expected a dimension such as 4x or ?x, or an element type such as f32")),
         (r"type expected", _say("expected a type")),
         (r"attribute expected", _say("expected an attribute")),
@@ -231,6 +246,10 @@ _VERIFY: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"'(\S*)' must be the last operation in its parent block", r"\1 must come last in its block"),
         (r"'(\S*)' expects parent op '(\S*)'", r"\1 may stand directly inside of \2 only"),
         (r"'(\S*)' expects parent op to be one of (.*)", r"\1 may stand directly inside of one of \2 only"),
+        (
+            r"operand type mismatch: expected operand type (.*), but provided (.*) for operand number (\d+)",
+            r"operand \3 must be of type \1, got \2",
+        ),
         (r"property '(\S*)' expected in operation '(\S*)'", r"\2 needs the property '\1'"),
         (r"attribute '(\S*)' expected in operation '(\S*)'", r"\2 needs the attribute '\1'"),
     )

@@ -356,7 +356,8 @@ class SchemaOp(IRDLOperation):
             if index:
                 cls._expect(parser, ",")
             if argument.type.is_list:
-                items = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_operand(parser))
+                around = f" around the tensors of {argument.name!r}"
+                items = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_operand(parser), around)
                 if any(item is None for item in items):
                     properties[_ABSENT] = DenseArrayBase.from_list(i1, [int(item is None) for item in items])
                 present = [item for item in items if item is not None]

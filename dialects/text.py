@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
 from xdsl.ir import Operation
-from xdsl.utils.exceptions import ParseError, VerifyException
 
 from flambeau.dialects.diagnostics import Diagnostic, Position
 from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
@@ -105,13 +104,14 @@ def parse_module(
     try:
         parser = parser_type(context, source, locate=locate)
         module = parser.parse_module()
-    except (ParseError, VerifyException, ValueError, TypeError, IndexError) as error:
+    except RecursionError:
+        raise IRError(f"{file}: the text is nested too deeply") from None
+    except Exception as error:
+        # Whatever the parsers of xDSL's dialects stumble over, it is the text that is not as it should be.
         from flambeau.dialects.messages import parse_message
 
         message, (start, end) = parse_message(error, source, context, parser)
         raise IRError(message, source.position(start, end)) from error
-    except RecursionError:
-        raise IRError(f"{file}: the text is nested too deeply") from None
     return ParsedModule(module, source, parser.offsets, parser.source_map())
 
 

@@ -44,7 +44,8 @@ def require_float(x: Tensor) -> None:
 def require_dtype(x: Tensor, dtype: Attribute) -> None:
     """Raises TypeError unless the elements have the declared type."""
     if element_of(x) != chosen_element(dtype, dtype):
-        raise TypeError(f"the tensor has elements of {dtype_of(element_of(x)).torch}, its declared type is {dtype}")
+        declared = dtype_of(chosen_element(dtype, dtype)).torch
+        raise TypeError(f"the tensor has elements of {dtype_of(element_of(x)).torch}, but dtype is {declared}")
 
 
 def require_scalar(name: str, x: Tensor) -> None:

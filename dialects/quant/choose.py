@@ -9,7 +9,7 @@ from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.lazy import Array, np
 from flambeau.dialects.quant.affine import quantized_element, require_float
 from flambeau.dialects.row import SchemaOp, row
-from flambeau.dialects.types import Tensor, bf16, element_of, shape_of, tensor, ui8
+from flambeau.dialects.types import Tensor, bf16, dtype_of, element_of, shape_of, tensor, ui8
 
 Pair = tuple[Array, Array]
 
@@ -67,7 +67,7 @@ class ChooseQparamsPerTokenOp(SchemaOp):
     def infer(x: Tensor, dtype: Attribute) -> tuple[Tensor, Tensor]:
         require_float(x)
         if quantized_element(dtype) != i8:
-            raise TypeError(f"choose_qparams_per_token chooses for int8, not {dtype}")
+            raise TypeError(f"it chooses for int8, not for {dtype_of(quantized_element(dtype)).torch}")
         element = bf16 if element_of(x) == bf16 else f64 if element_of(x) == f64 else f32
         result = tensor(element, (*shape_of(x)[:-1], 1))
         return result, result

@@ -74,3 +74,179 @@ func.func @unknown(%x: tensor<2xf32>) -> tensor<2xf32> {
   %0 = aten.no_such_operator(%x) : (tensor<2xf32>) -> tensor<2xf32>
   func.return %0 : tensor<2xf32>
 }
+
+// -----
+
+func.func @dim(%a0: tensor<2x3xf32>) {
+  // expected-error @+1 {{aten.select.int: dim 2 is out of range for rank 2}}
+  %0 = aten.select.int(%a0) {dim = 2, index = 0} : (tensor<2x3xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @index(%a0: tensor<2x3xf32>) {
+  // expected-error @+1 {{aten.select.int: index 2 is out of range for dimension 0 of size 2}}
+  %0 = aten.select.int(%a0) {dim = 0, index = 2} : (tensor<2x3xf32>) -> tensor<3xf32>
+  func.return
+}
+
+// -----
+
+func.func @product(%a0: tensor<2x3xf32>, %a1: tensor<4x3xf32>) {
+  // expected-error @+1 {{aten.mm: shapes [2, 3] and [4, 3] do not multiply: 3 columns, 4 rows}}
+  %0 = aten.mm(%a0, %a1) : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @elements(%a0: tensor<2x3xf32>) {
+  // expected-error @+1 {{aten.view: 6 elements of shape [2, 3] do not fit size [4]}}
+  %0 = aten.view(%a0) {size = [4]} : (tensor<2x3xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @permutation(%a0: tensor<2x3xf32>) {
+  // expected-error @+1 {{aten.permute: dims [0, 0] name a dimension twice}}
+  %0 = aten.permute(%a0) {dims = [0, 0]} : (tensor<2x3xf32>) -> tensor<2x2xf32>
+  func.return
+}
+
+// -----
+
+func.func @mixed_sizes(%a0: tensor<2x3xf32>, %a1: tensor<2x2xf32>) {
+  // expected-error @+1 {{aten.cat: shapes [2, 3] and [2, 2] differ outside dimension 0}}
+  %0 = aten.cat([%a0, %a1]) {dim = 0} : (tensor<2x3xf32>, tensor<2x2xf32>) -> tensor<4x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @window(%a0: tensor<1x3x2x2xf32>) {
+  // expected-error @+1 {{aten.max_pool2d: a window of 3 does not fit 2 entries padded by 0}}
+  %0 = aten.max_pool2d(%a0) {kernel_size = [3, 3]} : (tensor<1x3x2x2xf32>) -> tensor<1x3x1x1xf32>
+  func.return
+}
+
+// -----
+
+func.func @channels(%a0: tensor<1x3x5x5xf32>, %a1: tensor<4x2x3x3xf32>) {
+  // expected-error @+1 {{aten.convolution: input [1, 3, 5, 5] and weight [4, 2, 3, 3] do not fit 1 groups}}
+  %0 = aten.convolution(%a0, %a1, none) {stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1} : (tensor<1x3x5x5xf32>, tensor<4x2x3x3xf32>) -> tensor<1x4x3x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @training(%a0: tensor<1x3x5x5xf32>, %a1: tensor<2xf32>, %a2: tensor<3xf32>) {
+  // expected-error @+1 {{aten._native_batch_norm_legit_no_training: running_mean must have shape [3], got [2]}}
+  %0, %1, %2 = aten._native_batch_norm_legit_no_training(%a0, none, none, %a1, %a2) {momentum = 0.1, eps = 1.0e-05} : (tensor<1x3x5x5xf32>, tensor<2xf32>, tensor<3xf32>) -> (tensor<1x3x5x5xf32>, tensor<0xf32>, tensor<0xf32>)
+  func.return
+}
+
+// -----
+
+func.func @no_bool(%a0: tensor<2xi1>) {
+  // expected-error @+1 {{aten.neg: negation is not defined for bool tensors}}
+  %0 = aten.neg(%a0) : (tensor<2xi1>) -> tensor<2xi1>
+  func.return
+}
+
+// -----
+
+func.func @choice(%a0: tensor<2xf32>) {
+  // expected-error @+1 {{aten.gelu: approximate must be 'none' or 'tanh', got 'sigmoid'}}
+  %0 = aten.gelu(%a0) {approximate = "sigmoid"} : (tensor<2xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @softmax(%a0: tensor<2xi64>) {
+  // expected-error @+1 {{aten._softmax: softmax is not defined for int64 tensors}}
+  %0 = aten._softmax(%a0) {dim = 0, half_to_float = false} : (tensor<2xi64>) -> tensor<2xi64>
+  func.return
+}
+
+// -----
+
+func.func @indices(%a0: tensor<5x4xf32>, %a1: tensor<2xf32>) {
+  // expected-error @+1 {{aten.embedding: indices must be int32 or int64, got float32}}
+  %0 = aten.embedding(%a0, %a1) : (tensor<5x4xf32>, tensor<2xf32>) -> tensor<2x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @several_results(%a0: tensor<2x3xf32>) {
+  // expected-error @+1 {{aten.max.dim: result types must be (tensor<2xf32>, tensor<2xi64>), got (tensor<2xf32>)}}
+  %0 = aten.max.dim(%a0) {dim = 1} : (tensor<2x3xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @misspelt(%a0: tensor<2x3xf32>) {
+  // expected-error @+1 {{aten.select.int needs the attribute 'index'; it has none called 'idx'}}
+  %0 = aten.select.int(%a0) {dim = 1, idx = 0} : (tensor<2x3xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @twice(%a0: tensor<2x3xf32>) {
+  // expected-error @+1 {{attribute 'dim' is given twice}}
+  %0 = aten.select.int(%a0) {dim = 1, dim = 0} : (tensor<2x3xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @too_many(%a0: tensor<2x3xf32>, %a1: tensor<2x3xf32>) {
+  // expected-error @+1 {{aten.relu takes 1 tensor (self): ')' expected, got ','}}
+  %0 = aten.relu(%a0, %a1) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @too_few(%a0: tensor<2x3xf32>) {
+  // expected-error @+1 {{aten.mm takes 2 tensors (self, mat2): ',' expected, got ')'}}
+  %0 = aten.mm(%a0) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @overload(%a0: tensor<2x3xf32>, %a1: tensor<2x3xf32>) {
+  // expected-error @+1 {{aten.add takes no tensors; its overloads are aten.add.Scalar, aten.add.Scalar_out, aten.add.Tensor, aten.add.complex, aten.add.complex_float, …}}
+  %0 = aten.add(%a0, %a1) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @a_list(%a0: tensor<2x3xf32>) {
+  // expected-error @+1 {{'[' expected around the tensors of 'tensors'}}
+  %0 = aten.cat(%a0) {dim = 0} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @fraction(%a0: tensor<2x3xf32>) {
+  // expected-error @+1 {{expected a value of type int, got 1.5}}
+  %0 = aten.select.int(%a0) {dim = 1.5, index = 0} : (tensor<2x3xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @flag(%a0: tensor<2x3xf32>) {
+  // expected-error @+1 {{expected a value of type bool, got 1}}
+  %0 = aten.sum.dim_IntList(%a0) {dim = [1], keepdim = 1} : (tensor<2x3xf32>) -> tensor<2xf32>
+  func.return
+}

@@ -22,3 +22,19 @@ func.func @type(%x: tensor<2x3xf32>, %y: tensor<3x4xf32>) -> tensor<4x2xf32> {
   %0 = core.mm(%x, %y) : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<4x2xf32>
   func.return %0 : tensor<4x2xf32>
 }
+
+// -----
+
+func.func @alias(%a0: tensor<2xf32>, %a1: tensor<2xf32>) {
+  // expected-error @+1 {{there is no operation core.add, only its overloads core.add.Scalar, core.add.Tensor}}
+  %0 = core.add(%a0, %a1) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @shape(%a0: tensor<2x3xf32>) {
+  // expected-error @+1 {{core.permute: dim 2 is out of range for rank 2}}
+  %0 = core.permute(%a0) {dims = [1, 2]} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  func.return
+}

@@ -43,3 +43,11 @@ func.func @unbounded(%x: tensor<?xf32>) -> tensor<?xf32> {
   %0 = edge.relu(%x) : (tensor<?xf32>) -> tensor<?xf32>
   func.return %0 : tensor<?xf32>
 }
+
+// -----
+
+func.func @number_type(%a0: tensor<2xi64>) {
+  // expected-error @+1 {{edge.sigmoid: operands of i64 must be of the type it computes in, f32: cast them}}
+  %0 = edge.sigmoid(%a0) : (tensor<2xi64>) -> tensor<2xf32>
+  func.return
+}
