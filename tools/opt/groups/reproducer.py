@@ -6,12 +6,16 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from flambeau.passes.manager import Instrumentation
+from flambeau.passes.manager import Instrumentation, PassStep
 from flambeau.tools.opt.option_group import Chunk, OptionGroup
+
+if TYPE_CHECKING:
+    from flambeau.passes.manager.crash import RunOptions
 
 
 class ReproducerGroup(OptionGroup):
@@ -73,24 +77,41 @@ class ReproducerGroup(OptionGroup):
         for path in self._weights:
             if path != beside:  # that one is open already
                 chunk.context.blobs.open(path)
-        if not chunk.pipeline.elements:
-            return ()
-        from flambeau.passes.manager.crash import CrashReproducer, write_reproducer
-        from flambeau.tools.reproducers import run_options
-
-        options = run_options(
-            verify_each=arguments.verify_each,
-            allow_unregistered=arguments.allow_unregistered_dialect,
-            debug_counters=arguments.debug_counter or "",
-        )
         if arguments.generate_reproducer:
+            from flambeau.passes.manager.crash import write_reproducer
+
             path = _numbered(arguments.generate_reproducer, chunk.number)
-            write_reproducer(path, chunk.parsed.module, chunk.pipeline, chunk.context, options)
+            write_reproducer(path, chunk.parsed.module, chunk.pipeline, chunk.context, _options(arguments))
         unwanted = arguments.no_reproducer or arguments.verify_diagnostics
         if unwanted or (arguments.run_reproducer and not arguments.crash_reproducer):
             return ()
+        return (_OnFailure(chunk),)
+
+
+class _OnFailure(Instrumentation):
+    """Writes a reproducer when a pass fails: until then, not even the code that does so is loaded."""
+
+    def __init__(self, chunk: Chunk):
+        self._chunk = chunk
+
+    def after_pass_failed(self, step: PassStep, error: Exception) -> None:
+        from flambeau.passes.manager.crash import CrashReproducer
+
+        chunk, arguments = self._chunk, self._chunk.arguments
         path = _numbered(arguments.crash_reproducer, chunk.number) if arguments.crash_reproducer else None
-        return (CrashReproducer(path, original=lambda context: _parse_again(chunk, context), options=options),)
+        watcher = CrashReproducer(path, original=lambda context: _parse_again(chunk, context), options=_options(arguments))
+        watcher.before_pipeline(chunk.pipeline, step.module, step.context)
+        watcher.after_pass_failed(step, error)
+
+
+def _options(arguments: argparse.Namespace) -> RunOptions:
+    from flambeau.tools.reproducers import run_options
+
+    return run_options(
+        verify_each=arguments.verify_each,
+        allow_unregistered=arguments.allow_unregistered_dialect,
+        debug_counters=arguments.debug_counter or "",
+    )
 
 
 def _numbered(name: str, number: int) -> Path:
