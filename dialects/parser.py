@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from xdsl.context import Context
+from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
 from xdsl.parser import Parser
@@ -83,8 +84,19 @@ class ModuleParser(Parser):
         self._memories: dict[tuple[str, ...], dict[str, _Memory]] = {}
         self._types: dict[str, TypeAttribute] = {}
         self._locations: dict[str, LocationAttr] = {}
+        self._resources: dict[tuple[str, str], str] = {}
         self._last_location = -1
         """Where the location that was read last begins."""
+
+    def _parse_dialect_resource_handle(self, dialect_name: str, interface: OpAsmDialectInterface) -> str:
+        # Names of resources are unique in the process; what this text calls one stands for the same one throughout.
+        key = self.parse_identifier(" for resource handle")
+        if (dialect_name, key) not in self._resources:
+            self._resources[dialect_name, key] = interface.declare_resource(key)
+        return self._resources[dialect_name, key]
+
+    def _parse_external_resources(self) -> None:
+        self.raise_error("external resources are not supported, only dialect_resources")
 
     def source_map(self) -> SourceMap | None:
         """The places of everything that was read, where the parser notes them."""

@@ -16,7 +16,7 @@ from xdsl.passes import ModulePass
 
 from flambeau.dialects.printing import PrintingOptions, TextWithNames, operation_text, strict_text
 from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module, print_module, read_module
+from flambeau.dialects.text import IRError, parse_module, print_module, read_module
 from flambeau.passes.manager import OperationPass, PassError, Pipeline
 from flambeau.passes.manager.dumping import StageDump
 from flambeau.passes.manager.printing import ChangePrinting, IRPrinting, coloured
@@ -359,3 +359,23 @@ def test_chunks_are_dumped_side_by_side(tmp_path: Path, capsys: pytest.CaptureFi
     assert main([str(source), "--cse", "--split-input-file", "--dump-dir", str(tmp_path / "dump")]) == 0
     assert sorted(path.name for path in (tmp_path / "dump").iterdir()) == ["chunk_00", "chunk_01"]
     assert capsys.readouterr().err == ""
+
+
+def test_resources_of_one_name_in_two_modules_keep_their_data():
+    text = """\
+func.func @f() -> tensor<1xf64> {
+  %0 = arith.constant dense_resource<same_name> : tensor<1xf64>
+  %1 = arith.constant dense_resource<same_name> : tensor<1xf64>
+  func.return %0 : tensor<1xf64>
+}
+{-# dialect_resources: { builtin: { same_name: "0xVALUE" } } #-}
+"""
+    first, second = (module(text.replace("VALUE", value)) for value in ("0800000001", "0800000002"))
+    assert print_module(first).count("0x0800000001") == 1
+    assert print_module(second).count("0x0800000002") == 1
+    assert "0x0800000002" not in print_module(first)
+
+
+def test_external_resources_are_refused_in_words():
+    with pytest.raises(IRError, match="external resources are not supported"):
+        module("builtin.module {}\n{-# external_resources: { mlir_reproducer: { verify_each: true } } #-}\n")

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
@@ -19,6 +20,7 @@ from flambeau.passes.manager.grammar import MODULE
 from flambeau.passes.manager.pipeline import pass_text
 from flambeau.passes.options import OptionField, option_fields, type_words
 from flambeau.passes.registry import PipelineError, all_passes, find_pass, own_pass_names, pipelines, register_pass
+from flambeau.tools.opt import main
 
 
 @dataclass(frozen=True)
@@ -289,3 +291,26 @@ def test_a_pass_that_refuses_its_options_is_named():
     register_pass(PickyPass)
     with pytest.raises(PipelineError, match=r"^<pipeline>:1:5: error: pass 'picky': the size is negative$"):
         Pipeline.parse("cse,picky{size=-1}")
+
+
+@dataclass(frozen=True)
+class BreakPass(ModulePass):
+    """Leaves a module that is not valid."""
+
+    name = "break-it"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for item in op.walk():
+            if item.name == "func.return":
+                item.operands = []
+
+
+@pytest.mark.parametrize(("option", "status"), [((), 1), (("--verify-each",), 1), (("--verify-each=1",), 1), (("--verify-each=0",), 0)])
+def test_verification_can_be_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str], option: tuple[str, ...], status: int):
+    register_pass(BreakPass)
+    source = tmp_path / "m.mlir"
+    source.write_text("func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {\n  func.return %x : tensor<2xf32>\n}\n")
+    assert main([str(source), "--break-it", "--no-reproducer", *option]) == status
+    captured = capsys.readouterr()
+    assert ("left the module invalid" in captured.err) == bool(status)
+    assert ("func.return\n" in captured.out) == (not status)
