@@ -171,7 +171,7 @@ def difference_of(expected: Leaf, found: Leaf, options: SemanticsOptions) -> str
     odd = ~finite & ~((a == b) | (np.isnan(a) & np.isnan(b))) | finite & ~np.isfinite(b)
     if odd.any():
         return f"{int(odd.sum())} of {odd.size} elements are infinite or not numbers on one side only"
-    deltas = np.abs(a - b)[finite]
+    deltas = np.abs(a[finite] - b[finite])
     delta = float(deltas.max(initial=0.0))
     scale = float(np.abs(a[finite]).max(initial=0.0))
     # Where results cancel out, rounding leaves something: what the dtype cannot add to 1 is no difference.

@@ -1,0 +1,386 @@
+"""Made-up inputs, comparing results, checking the semantics of passes, and operations that others give a meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from xdsl.context import Context
+from xdsl.dialects import test as test_dialect
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter
+
+from flambeau.dialects.aten.activation import HardswishOp, ReluOp
+from flambeau.dialects.aten.arithmetic import AddScalarOp, MulScalarOp
+from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.lazy import Array
+from flambeau.dialects.ml_program import GlobalStoreOp
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.text import parse_module
+from flambeau.passes.manager import PassError, PatternPass, Pipeline
+from flambeau.passes.manager.semantics import CheckSemantics, Reference, SemanticsError, SemanticsOptions, difference_of
+from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
+from flambeau.runtime.interpreter import InterpreterError, generate_inputs, interpret, register_interpreter_function
+from flambeau.runtime.interpreter import functions as interpreter_functions
+from flambeau.tools.main import main
+from flambeau.tools.predicates import PredicateError, load_inputs
+
+STATE = """
+ml_program.global private mutable @total(#ml_program.blob<"total", "{digest}">) : tensor<2xf32>
+func.func @forward(%x : tensor<2xf32>) -> tensor<2xf32> {{
+  %old = ml_program.global_load @total : tensor<2xf32>
+  %new = aten.add.Tensor(%old, %x) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  ml_program.global_store @total = %new : tensor<2xf32>
+  %out = aten.relu(%old) : (tensor<2xf32>) -> tensor<2xf32>
+  func.return %out : tensor<2xf32>
+}}
+"""
+
+LAYERS = """
+func.func @forward(%x : tensor<8x3xf32>) -> (tensor<8x3xf32>, tensor<8x3xf32>) {
+  %a = aten.hardswish(%x) : (tensor<8x3xf32>) -> tensor<8x3xf32> loc("layers.0.act"("model.py":3:1))
+  %b = aten.relu(%x) : (tensor<8x3xf32>) -> tensor<8x3xf32> loc("layers.1.act"("model.py":4:1))
+  %c = aten.sigmoid(%b) : (tensor<8x3xf32>) -> tensor<8x3xf32> loc("layers.2.act"("model.py":5:1))
+  %d = aten.neg(%c) : (tensor<8x3xf32>) -> tensor<8x3xf32> loc("layers.3"("model.py":6:1))
+  func.return %a, %d : tensor<8x3xf32>, tensor<8x3xf32>
+}
+"""
+
+
+def parse(text: str, context: FlambeauContext | None = None) -> tuple[ModuleOp, FlambeauContext]:
+    context = context or FlambeauContext()
+    return parse_module(text, context).module, context
+
+
+def function(text: str) -> FuncOp:
+    (found,) = (op for op in parse(text)[0].body.block.ops if isinstance(op, FuncOp))
+    return found
+
+
+def with_state() -> tuple[ModuleOp, FlambeauContext]:
+    context = FlambeauContext()
+    blob = context.blobs.add("total", np.zeros(2, np.float32).data)
+    return parse(STATE.format(digest=blob.digest.data), context)
+
+
+@dataclass(frozen=True)
+class HalfSlopePattern(Pattern):
+    """relu with a slope that it should not have."""
+
+    roots = (ReluOp,)
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        replace_with_values(op, [MulScalarOp(op.operands[0], 0.5).result], rewriter)
+
+
+class HalfSlopePass(PatternPass):
+    name = "half-slope"
+
+    def patterns(self) -> Sequence[Pattern]:
+        return [HalfSlopePattern()]
+
+
+# Inputs
+
+
+@pytest.mark.parametrize(
+    ("types", "op", "bound"),
+    [
+        ("tensor<7x3xf32>, tensor<40xi64> -> tensor<40x3xf32>", "aten.embedding(%w, %i)", 7),
+        ("tensor<7x9xf32>, tensor<40xi32> -> tensor<7x40xf32>", "aten.index_select(%w, %i) {dim = 1}", 9),
+        ("tensor<40x5xf32>, tensor<40x5xi64> -> tensor<40x5xf32>", "aten.gather(%w, %i) {dim = 1}", 5),
+        ("tensor<4x6xf32>, tensor<40xi64> -> tensor<4x40xf32>", "aten.index.Tensor(%w, [none, %i])", 6),
+        ("tensor<4x6xf32>, tensor<90xi64> -> tensor<90xf32>", "aten.take(%w, %i)", 24),
+        ("tensor<4x6xi64>, tensor<40xi64> -> tensor<40xi64>", "aten.neg(%i)", 2),
+        ("tensor<4x6xi64>, tensor<40xui8> -> tensor<40xui8>", "aten.bitwise_not(%i)", 2),
+        ("tensor<4x6xi64>, tensor<40xi64> -> tensor<40x11xi64>", "aten.one_hot(%i) {num_classes = 11}", 11),
+    ],
+)
+def test_integers_lie_in_what_they_number(types: str, op: str, bound: int):
+    given, _, result = types.partition(" -> ")
+    first, second = given.split(", ")
+    operands = given if "%w" in op else second
+    text = f"func.func @f(%w: {first}, %i: {second}) -> {result} {{ %r = {op} : ({operands}) -> {result} func.return %r : {result} }}"
+    _, values = generate_inputs(function(text), seed=1)
+    assert isinstance(values, np.ndarray)
+    assert set(values.flat) <= set(range(bound))
+    assert len(set(values.flat)) > bound / 2
+
+
+def test_the_numbers_of_a_view_are_those_of_its_operand():
+    method = function("""
+    func.func @f(%w: tensor<9x3xf32>, %i: tensor<2x20xi64>) -> tensor<40x3xf32> {
+      %v = aten.view(%i) {size = [40]} : (tensor<2x20xi64>) -> tensor<40xi64>
+      %r = aten.embedding(%w, %v) : (tensor<9x3xf32>, tensor<40xi64>) -> tensor<40x3xf32>
+      func.return %r : tensor<40x3xf32>
+    }""")
+    _, values = generate_inputs(method, seed=0)
+    assert isinstance(values, np.ndarray)
+    assert 2 < values.max() < 9
+
+
+def test_inputs_follow_the_seed_and_the_method():
+    text = "func.func @{name}(%x: tensor<4x?xf32>, %b: tensor<64xi1>) -> tensor<64xi1> {{ func.return %b : tensor<64xi1> }}"
+    f, g = function(text.format(name="f")), function(text.format(name="g"))
+    (x, b), (again, _), (other, _), (elsewhere, _) = (generate_inputs(m, s) for m, s in ((f, 0), (f, 0), (f, 1), (g, 0)))
+    assert isinstance(x, np.ndarray)
+    assert isinstance(b, np.ndarray)
+    assert x.shape == (4, 3)
+    assert x.dtype == np.float32
+    assert set(b.flat) == {True, False}
+    assert np.array_equal(x, again)  # pyright: ignore[reportArgumentType]  both are arrays
+    assert not np.array_equal(x, other)  # pyright: ignore[reportArgumentType]  both are arrays
+    assert not np.array_equal(x, elsewhere)  # pyright: ignore[reportArgumentType]  both are arrays
+
+
+def test_planned_methods_have_the_same_bounds():
+    module, context = parse("""
+    func.func @forward(%w: tensor<7x3xf32>, %i: tensor<40xi64>) -> tensor<40x3xf32> {
+      %r = aten.embedding(%w, %i) : (tensor<7x3xf32>, tensor<40xi64>) -> tensor<40x3xf32>
+      func.return %r : tensor<40x3xf32>
+    }""")
+    Pipeline.parse("compile").run(module, context)
+    (method,) = (op for op in module.body.block.ops if isinstance(op, MethodOp))
+    _, values = generate_inputs(method, 0)
+    assert isinstance(values, np.ndarray)
+    assert 2 < values.max() < 7
+    Reference(module, context)
+
+
+# Comparing
+
+SAME = SemanticsOptions()
+
+
+@pytest.mark.parametrize(
+    ("expected", "found", "same"),
+    [
+        (np.array([1, 1000], np.float32), np.array([1.05, 1000], np.float32), True),
+        (np.array([1, 1000], np.float32), np.array([1.2, 1000], np.float32), False),
+        (np.array([np.nan, np.inf, -np.inf], np.float32), np.array([np.nan, np.inf, -np.inf], np.float32), True),
+        (np.array([np.nan, 1], np.float32), np.array([1, 1], np.float32), False),
+        (np.array([1, 1], np.float32), np.array([np.inf, 1], np.float32), False),
+        (np.array([np.inf], np.float32), np.array([-np.inf], np.float32), False),
+        (np.array([0, 0], np.float32), np.array([1e-8, 0], np.float32), True),
+        (np.array([0, 0], np.float32), np.array([1e-5, 0], np.float32), False),
+        (np.array([1], np.float16), np.array([1.005], np.float16), True),
+        (np.array([1], np.float16), np.array([1.02], np.float16), False),
+        (np.asarray([1.0], ml_dtypes.bfloat16), np.asarray([1.05], ml_dtypes.bfloat16), True),
+        (np.array([1], np.float64), np.array([1 + 1e-6], np.float64), False),
+        (np.array([3, 4], np.int64), np.array([3, 5], np.int64), False),
+        (np.array([True]), np.array([True]), True),
+        (np.array([1], np.float32), np.array([1], np.float64), False),
+        (np.array([1], np.float32), np.array([[1]], np.float32), False),
+        (np.zeros((0, 3), np.float32), np.zeros((0, 3), np.float32), True),
+        (3, 3, True),
+        (3, None, False),
+    ],
+)
+def test_results_that_are_the_same(expected: Array, found: Array, same: bool):
+    assert (difference_of(expected, found, SAME) is None) == same
+
+
+def test_a_tolerance_scales_the_other_dtypes():
+    loose = SemanticsOptions(tolerance=1e-2)
+    assert loose.tolerance_for(np.dtype(np.float32)) == pytest.approx(1e-2)
+    assert loose.tolerance_for(np.dtype(np.float64)) == pytest.approx(1e-6)
+    assert loose.tolerance_for(np.dtype(np.int8)) == 0
+
+
+# Checking
+
+
+@pytest.mark.parametrize("target", ["executorch", "flambeau"])
+def test_no_pass_of_the_compiler_changes_a_result(target: str):
+    module, context = parse(LAYERS)
+    Pipeline.parse(f"compile{{target={target}}}").run(module, context, [CheckSemantics()])
+
+
+def test_the_first_wrong_pass_is_named_with_the_value_and_the_place():
+    module, context = parse(LAYERS)
+    with pytest.raises(PassError) as caught:
+        Pipeline.of([*Pipeline.parse("canonicalize").passes(), HalfSlopePass(), *Pipeline.parse("cse").passes()]).run(
+            module, context, [CheckSemantics()]
+        )
+    message = str(caught.value)
+    assert message.startswith("half-slope: ")
+    assert "layers.1.act (model.py:4)" in message
+    assert "output 1 of @forward differs" in message
+    assert "the first value that differs is %b, computed by aten.mul.Scalar (aten.relu before)" in message
+    assert caught.value.diagnostic.op is not None
+    assert caught.value.diagnostic.op.name == "aten.mul.Scalar"
+
+
+def test_values_without_names_are_found_by_their_place():
+    module, context = parse(LAYERS)
+    for op in module.walk():
+        for result in op.results:
+            result.name_hint = None
+    with pytest.raises(PassError, match=r"the first value that differs is computed by aten\.mul\.Scalar \(aten\.relu before\)"):
+        Pipeline.of([HalfSlopePass()]).run(module, context, [CheckSemantics()])
+
+
+def test_a_wrong_kernel_call_is_named():
+    module, context = parse(LAYERS)
+    Pipeline.parse("compile").run(module, context)
+    (method,) = (op for op in module.body.block.ops if isinstance(op, MethodOp))
+
+    class SwapPass(ModulePass):
+        name = "swap"
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            for call in method.instructions:
+                if (name := call.properties.get("operator")) is not None and "sigmoid" in str(name):
+                    call.properties["operator"] = type(name)("aten::tanh.out")  # pyright: ignore[reportCallIssue]  a StringAttr
+
+    with pytest.raises(PassError, match=r"the first value that differs is %c, computed by aten::tanh.out \(aten::sigmoid.out before\)"):
+        Pipeline.of([SwapPass()]).run(module, context, [CheckSemantics()])
+
+
+def test_state_is_looked_at_by_a_second_call():
+    module, context = with_state()
+    Pipeline.parse("compile").run(module.clone(), context, [CheckSemantics()])
+
+    class ForgetPass(ModulePass):
+        name = "forget"
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            for inner in list(op.walk()):
+                if isinstance(inner, GlobalStoreOp):
+                    inner.detach()
+                    inner.erase()
+
+    with pytest.raises(PassError, match=r"output 0 of @forward of the second call differs"):
+        Pipeline.of([ForgetPass()]).run(module, context, [CheckSemantics()])
+
+
+def test_stored_inputs_are_found_by_name(tmp_path: Path):
+    module, context = parse(LAYERS)
+    array = np.full((8, 3), -1, np.float32)
+    for name in ("x", "forward.x", "input_0", "arr_0"):
+        np.savez(tmp_path / "inputs.npz", **{name: array})  # pyright: ignore[reportArgumentType]  numpy's stub takes a keyword of its own
+        reference = Reference(module, context, SemanticsOptions(inputs=load_inputs(tmp_path / "inputs.npz")))
+        assert reference.outputs["forward"][0][1] == pytest.approx(-0.5)
+    with pytest.raises(SemanticsError, match=r"there is no input 'x' for @forward among the stored ones \(y\)"):
+        Reference(module, context, SemanticsOptions(inputs={"y": array}))
+    (tmp_path / "text.npz").write_text("text")
+    with pytest.raises(PredicateError, match=r"is not an \.npz file"):
+        load_inputs(tmp_path / "text.npz")
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ('%r = "gpu.op"(%x) : (tensor<2xf32>) -> tensor<2xf32>', "gpu.op has no meaning to the interpreter"),
+        ("%r = aten.rand_like(%x) : (tensor<2xf32>) -> tensor<2xf32>", "aten.rand_like gives random numbers"),
+    ],
+)
+def test_what_cannot_be_checked_is_said(body: str, message: str):
+    text = f"func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {{ {body} func.return %r : tensor<2xf32> }}"
+    module, context = parse(text, FlambeauContext(allow_unregistered=True))
+    with pytest.raises(SemanticsError, match=message):
+        Pipeline.parse("cse").run(module, context, [CheckSemantics()])
+
+
+def test_a_module_without_functions_cannot_be_checked():
+    module, context = parse("module {}")
+    with pytest.raises(SemanticsError, match="no function"):
+        Pipeline.parse("cse").run(module, context, [CheckSemantics()])
+
+
+def test_a_pass_may_not_leave_what_cannot_run():
+    module, context = parse(LAYERS)
+
+    class OpaquePass(ModulePass):
+        name = "opaque"
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            for inner in list(op.walk()):
+                if isinstance(inner, HardswishOp):
+                    PatternRewriter(inner).replace(inner, test_dialect.TestOp([inner.operands[0]], [inner.result.type]))
+
+    with pytest.raises(PassError, match=r"opaque: left a module whose results cannot be checked: @forward cannot be run: test\.op"):
+        Pipeline.of([OpaquePass()]).run(module, context, [CheckSemantics()])
+
+
+# Operations of others
+
+TRIPLE = """
+func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %r = "test.op"(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  func.return %r : tensor<2xf32>
+}"""
+
+
+def test_a_registered_function_runs(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(interpreter_functions, "_REGISTERED", {})
+    register_interpreter_function(test_dialect.TestOp, lambda op, arrays: [arrays[0] * np.float32(3)])
+    (result,) = interpret(*parse(TRIPLE)).run("f", [np.array([1, 2], np.float32)])
+    assert np.array_equal(result, [3, 6])  # pyright: ignore[reportArgumentType]  it is an array
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([], "gave 0 arrays for 1 results"),
+        ([np.zeros(2)], "gave float64"),
+        ([np.zeros(3, np.float32)], r"gave float32 \(3,\)"),
+        (None, "its interpreter function failed: TypeError"),
+    ],
+)
+def test_a_registered_function_is_checked(given: Sequence[Array] | None, message: str, monkeypatch: pytest.MonkeyPatch):
+    def function(op: Operation, arrays: Sequence[Array]) -> Any:
+        return given
+
+    monkeypatch.setattr(interpreter_functions, "_REGISTERED", {test_dialect.TestOp: function})
+    with pytest.raises(InterpreterError, match=rf"test\.op.*{message}"):
+        interpret(*parse(TRIPLE)).run("f", [np.array([1, 2], np.float32)])
+
+
+def test_arithmetic_of_builtin_dialects_runs():
+    module, context = parse("""
+    func.func @f(%x: f32, %n: index) -> (f32, tensor<2xi32>, index) {
+      %c = arith.constant 2.5 : f32
+      %t = arith.constant dense<[1, 2]> : tensor<2xi32>
+      %s = arith.constant dense<3> : tensor<2xi32>
+      %r = arith.mulf %x, %c : f32
+      %u = arith.addi %t, %s : tensor<2xi32>
+      %m = arith.addi %n, %n : index
+      func.return %r, %u, %m : f32, tensor<2xi32>, index
+    }""")
+    results = interpret(module, context).run("f", [np.array(2, np.float32), np.array(4)])
+    assert [np.asarray(result).tolist() for result in results] == [5.0, [4, 5], 8]
+    Reference(module, context)
+
+
+def test_the_aten_level_runs_with_numpy(tmp_path: Path):
+    path = tmp_path / "layers.mlir"
+    path.write_text(LAYERS)
+    np.save(tmp_path / "x.npy", np.ones((8, 3), np.float32))
+    assert main(["run", str(path), "--input", str(tmp_path / "x.npy"), "--engine", "numpy", "--output", str(tmp_path / "out.npz")]) == 0
+    assert np.load(tmp_path / "out.npz")["output_0"] == pytest.approx(2 / 3)
+
+
+def test_compiling_checks_semantics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "layers.mlir"
+    path.write_text(LAYERS)
+    arguments = ["compile", str(path), "--check-semantics", "-o", str(tmp_path / "layers.pte")]
+    assert main(arguments) == 0
+
+    def decompose(x: SSAValue) -> SSAValue:
+        return AddScalarOp(x, 1).result
+
+    monkeypatch.setattr(HardswishOp, "decompose", staticmethod(decompose), raising=False)
+    capsys.readouterr()
+    assert main(arguments) == 1
+    error = capsys.readouterr().err
+    assert "decompose-aten" in error
+    assert "changes the result: output 0 of @forward differs" in error
