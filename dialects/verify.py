@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, UnregisteredOp
-from xdsl.ir import Attribute, Operation
-from xdsl.traits import NoTerminator, SymbolTable
+from xdsl.ir import Attribute, ErasedSSAValue, Operation
+from xdsl.traits import IsTerminator, NoTerminator, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.diagnostics import Diagnostic, OperationError
@@ -58,7 +58,7 @@ class ModuleVerifier:
                 if isinstance(op, SchemaOp) and op.next_op is not None and type(op).verify_ is SchemaOp.verify_:
                     self._verify_operator(op)
                 elif (state := _state(op)) is None or self._passed.get(op) != state:
-                    op.verify(verify_nested_ops=False)
+                    _verify_operation(op)
                     if op.regions:
                         _check_blocks(op)
                 if isinstance(op, ReferenceOp):
@@ -79,8 +79,30 @@ class ModuleVerifier:
         types = (*op.operand_types, *op.result_types)
         key = (type(op), len(op.results), *map(id, types), *op.properties.items())
         if key not in self._operators:
-            op.verify(verify_nested_ops=False)
+            _verify_operation(op)
             self._operators[key] = types
+
+
+def _verify_operation(op: Operation) -> None:
+    """As `op.verify`, which prints the whole module into the error of each operation: its place first, then its own rules."""
+    block = op.parent
+    region = None if block is None else block.parent
+    if op.successors:
+        if block is None or region is None:
+            raise VerifyException(f"Operation {op.name} with block successors does not belong to a block or a region")
+        if block.last_op is not op:
+            raise VerifyException(f"Operation {op.name} with block successors must terminate its parent block")
+        if any(successor.parent is not region for successor in op.successors):
+            raise VerifyException(f"Operation {op.name} is branching to a block of a different region")
+    if block is not None and region is not None and block.last_op is op and not op.has_trait(IsTerminator):
+        around = region.parent
+        if region.first_block is not region.last_block:
+            raise VerifyException(f"Operation {op.name} terminates block in multi-block region but is not a terminator")
+        if around is not None and not around.has_trait(NoTerminator):
+            raise VerifyException(f"Operation {op.name} terminates block in single-block region but is not a terminator")
+    if any(isinstance(operand, ErasedSSAValue) for operand in op.operands):
+        raise VerifyException("Erased SSA value is used by the operation")
+    op.verify_()
 
 
 def _check_blocks(op: Operation) -> None:
