@@ -435,7 +435,6 @@ def test_the_weights_of_the_result_stand_beside_it(tmp_path: Path, capsys: pytes
     [
         (["-p", "canonicalize"], "nothing to reduce: the predicate is that the pipeline changes the result, but the results are the same"),
         (["-p", "canonicalize", "--crash"], "nothing to reduce: the predicate is that the pipeline fails, but the pipeline does not fail"),
-        (["-p", "canonicalise"], "did you mean 'canonicalize'?"),
         ([], "give a pipeline (-p), or a predicate"),
         (["-p", "canonicalize", "-o", "out.pte"], "--output out.pte: what is reduced is a .mlir file"),
     ],

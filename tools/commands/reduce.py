@@ -61,7 +61,9 @@ def reduce_command(
 
 def _write(result: ReductionResult, context: FlambeauContext, path: Path) -> None:
     path.write_text(result.text)
-    save_weights(result.module, context.blobs, path.with_suffix(".safetensors"))
+    weights = path.with_suffix(".safetensors")
+    if not save_weights(result.module, context.blobs, weights):
+        weights.unlink(missing_ok=True)  # those of what was written there before
 
 
 def _check_file(path: Path, predicate: Predicate, allow_unregistered: bool) -> Verdict:

@@ -162,11 +162,13 @@ class Reduction:
 
     def _minimize(self, reducer: Reducer[Any]) -> None:
         """Delta debugging: all targets at once, then halves, quarters, …, single ones; what stays is divided further."""
-        size = len(reducer.targets(self.result.module))
+        count = size = len(reducer.targets(self.result.module))
         while size:
             start = 0
-            while start < len(reducer.targets(self.result.module)):
-                if not self._attempt(reducer, start, start + size):
+            while start < count:
+                if self._attempt(reducer, start, start + size):
+                    count = len(reducer.targets(self.result.module))
+                else:
                     start += size
             size //= 2
 
