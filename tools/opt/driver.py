@@ -115,7 +115,8 @@ class _Tool:
 
     def fail(self, error: Exception) -> int:
         """Reports what ended the tool; returns the exit status."""
-        if (diagnostics := diagnostics_of(error)) is not None:
+        diagnostics = diagnostics_of(error)
+        if diagnostics is not None and not isinstance(error, PassCrash):
             if isinstance(error, PipelineError) and error.text is not None:
                 self._renderer.sources[PIPELINE_FILE] = Source(error.text, PIPELINE_FILE)
             self._print(*diagnostics)

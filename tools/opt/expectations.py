@@ -72,7 +72,7 @@ class Expectations:
         if self._only_expected:
             return
         if near is not None:
-            message = f"{diagnostic.severity} diagnostic emitted when expecting a {near.severity}: {diagnostic.message}"
+            message = f"{diagnostic.severity} where this expects {near.severity}: {diagnostic.message}"
             self.problems.append(Diagnostic("error", message, near.position))
         else:
             self.problems.append(Diagnostic("error", f"unexpected {diagnostic.severity}: {diagnostic.message}", position, diagnostic.op))

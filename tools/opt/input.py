@@ -16,7 +16,9 @@ def read_input(path: str) -> Source:
     if path != "-":
         return Source(read_text(path), path)
     try:
-        return Source(sys.stdin.read(), "<stdin>")
+        # Whatever the locale says: the text of a module is UTF-8.
+        text = sys.stdin.buffer.read().decode("utf-8")
+        return Source(text.replace("\r\n", "\n"), "<stdin>")
     except UnicodeDecodeError:
         raise IRError("<stdin>: this is not text: a module is a .mlir file") from None
 

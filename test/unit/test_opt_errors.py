@@ -1,0 +1,300 @@
+"""However flambeau-opt fails, a person gets a line that says why, and the status says that it failed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from flambeau.tools.opt import main
+
+VALID = "func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {\n  func.return %x : tensor<2xf32>\n}\n"
+INVALID = "func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {\n  func.return\n}\n"
+WEIGHTS = """ml_program.global private @w(#ml_program.blob<"w", "0123456789abcdef">) : tensor<2xf32>
+func.func @f() -> tensor<2xf32> {
+  %0 = ml_program.global_load_const @w : tensor<2xf32>
+  %1 = core.neg(%0) : (tensor<2xf32>) -> tensor<2xf32>
+  func.return %1 : tensor<2xf32>
+}
+"""
+PLUGIN = """
+from dataclasses import dataclass
+from xdsl.passes import ModulePass
+from flambeau.dialects.diagnostics import OperationError, remark, warn
+from flambeau.passes.registry import register_pass
+
+@dataclass(frozen=True)
+class CrashPass(ModulePass):
+    name = "crash"
+    def apply(self, ctx, op):
+        {}["no such key"]
+
+@dataclass(frozen=True)
+class BreakPass(ModulePass):
+    name = "break"
+    def apply(self, ctx, op):
+        for inner in list(op.walk()):
+            if inner.name == "func.return":
+                inner.operands = []
+
+@dataclass(frozen=True)
+class TalkPass(ModulePass):
+    name = "talk"
+    def apply(self, ctx, op):
+        for inner in op.walk():
+            if inner.name == "func.return":
+                warn(inner, "this looks odd")
+                remark(inner, "left alone")
+
+@dataclass(frozen=True)
+class RefusePass(ModulePass):
+    name = "refuse"
+    def apply(self, ctx, op):
+        raise OperationError(op.body.block.first_op, "it is not for me")
+
+for kind in (CrashPass, BreakPass, TalkPass, RefusePass):
+    register_pass(kind)
+"""
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs the tool on a text in a file, in a folder of its own; gives status, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.delenv("FLAMBEAU_DEBUG", raising=False)
+    Path("plugin.py").write_text(PLUGIN)
+
+    def run(text: str | None, *arguments: str) -> tuple[int, str, str]:
+        if text is not None:
+            Path("a.mlir").write_text(text)
+            arguments = ("a.mlir", *arguments)
+        status = main([*arguments])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run
+
+
+def test_a_file_that_is_not_there(run: Run) -> None:
+    assert run(None, "nowhere.mlir") == (1, "", "error: nowhere.mlir: No such file or directory\n")
+
+
+def test_a_folder(run: Run) -> None:
+    assert run(None, ".") == (1, "", "error: .: Is a directory\n")
+
+
+def test_a_file_that_is_not_text(run: Run) -> None:
+    Path("model.pte").write_bytes(b"\x18\x00\x00\x00ET12\xff\xfe\x00")
+    assert run(None, "model.pte") == (1, "", "error: model.pte: this is not text: a module is a .mlir file\n")
+
+
+@pytest.mark.parametrize("text", ["", " \n\n", "// only a comment\n"])
+def test_an_empty_file(run: Run, text: str) -> None:
+    status, out, err = run(text)
+    assert (status, out) == (1, "")
+    assert "error: the text is empty: a module holds at least one operation\n" in err
+
+
+def test_output_that_cannot_be_written(run: Run) -> None:
+    assert run(VALID, "-o", "nowhere/b.mlir") == (1, "", "error: nowhere/b.mlir: No such file or directory\n")
+
+
+def test_nothing_is_written_after_an_error(run: Run) -> None:
+    assert run(INVALID, "-o", "b.mlir")[0] == 1
+    assert not Path("b.mlir").exists()
+
+
+def test_weights_that_are_missing(run: Run) -> None:
+    status, out, err = run(WEIGHTS, "-p", "fold-constants")
+    assert (status, out) == (1, "")
+    assert "the .safetensors file that belongs to this module was not opened; a.safetensors does not exist\n" in err
+    assert "Traceback" not in err
+
+
+def test_weights_of_another_module(run: Run) -> None:
+    header = json.dumps({"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}).encode()
+    Path("a.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + bytes(8))
+    status, _, err = run(WEIGHTS, "-p", "fold-constants")
+    assert status == 1
+    assert "but the module needs 0123456789abcdef: use the file that was saved with it" in err
+
+
+def test_weights_that_are_damaged(run: Run) -> None:
+    Path("a.safetensors").write_bytes(b"\xff" * 20)
+    status, out, err = run(WEIGHTS)
+    assert (status, out) == (1, "")
+    assert err == "error: a.safetensors is not a safetensors file: its header is cut off\n"
+
+
+def test_a_pipeline_that_does_not_parse(run: Run) -> None:
+    status, _, err = run(VALID, "-p", "canonicalize,ccse")
+    assert status == 1
+    assert err == "<pipeline>:1:14: error: there is no pass or pipeline 'ccse'; did you mean 'cse'?\ncanonicalize,ccse\n             ^\n"
+
+
+def test_every_error_has_its_line(run: Run) -> None:
+    status, out, err = run(f"{INVALID}func.func @g() -> (tensor<f32>) {{\n\tfunc.return\n}}")
+    assert (status, out) == (1, "")
+    assert err == (
+        "a.mlir:2:3: error: returns (), but the function is declared to return (tensor<2xf32>)\n"
+        "  func.return\n"
+        "  ^\n"
+        "a.mlir:5:2: error: returns (), but the function is declared to return (tensor<f32>)\n"
+        "\tfunc.return\n"
+        "\t^\n"
+    )
+
+
+def test_very_many_errors_are_counted(run: Run) -> None:
+    lines = "".join(f"  %{number} = aten.relu(%x) : (tensor<2xf32>) -> tensor<3xf32>\n" for number in range(25))
+    _, _, err = run(f"func.func @f(%x: tensor<2xf32>) {{\n{lines}  func.return\n}}")
+    assert err.count("error:") == 20
+    assert err.endswith("and 5 more errors\n")
+
+
+def test_a_bad_module_does_not_end_the_rest(run: Run) -> None:
+    status, out, err = run(f"{VALID}// -----\n{INVALID}// -----\n$\n// -----\n{VALID}", "--split-input-file")
+    assert status == 1
+    assert out.count("// -----\n") == 3
+    assert out.count("func.func @f") == 2
+    assert [line for line in err.splitlines() if "error:" in line] == [
+        "a.mlir:6:3: error: returns (), but the function is declared to return (tensor<2xf32>)",
+        "a.mlir:9:1: error: the character '$' has no meaning here",
+    ]
+
+
+def test_other_markers(run: Run) -> None:
+    status, out, _ = run(f"{VALID}// ===\n{VALID}", "--split-input-file=// ===")
+    assert (status, out.count("// ===\n"), out.count("builtin.module")) == (0, 1, 2)
+    with pytest.raises(SystemExit):
+        run(VALID, "--split-input-file=")
+
+
+def test_parts_without_operations_are_left_out(run: Run) -> None:
+    status, out, _ = run(f"// first\n// -----\n{VALID}// -----\n", "--split-input-file")
+    assert (status, out.count("builtin.module")) == (0, 1)
+
+
+def test_a_bug_in_a_pass_is_one_line_and_a_file(run: Run, tmp_path: Path) -> None:
+    status, out, err = run(VALID, "--load-plugin=plugin.py", "-p", "canonicalize,crash")
+    assert (status, out) == (70, "")
+    assert err.splitlines()[0] == "error: crash: internal error: KeyError: 'no such key'"
+    assert "Traceback" not in err and "func.func" not in err
+    (written,) = tmp_path.glob("flambeau-crash-*.mlir")
+    assert str(written) in err
+    assert "KeyError" in written.read_text() and "func.func @f" in written.read_text()
+
+
+def test_a_bug_shows_its_traceback_to_those_who_ask(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLAMBEAU_DEBUG", "1")
+    with pytest.raises(ValueError, match="no such key"):
+        run(VALID, "--load-plugin=plugin.py", "-p", "crash")
+
+
+def test_a_pass_that_breaks_the_module_shows_what_it_made(run: Run) -> None:
+    status, out, err = run(VALID, "--load-plugin=plugin.py", "-p", "break")
+    assert (status, out) == (1, "")
+    assert err.splitlines()[:4] == [
+        "a.mlir:2:3: error: break: left the module invalid: returns (), but the function is declared to return (tensor<2xf32>)",
+        "  func.return %x : tensor<2xf32>",
+        "  ^",
+        "  op: func.return",
+    ]
+
+
+def test_the_place_in_the_model_is_named(run: Run) -> None:
+    Path("model.py").write_text("import torch\n\n    y = self.norm(x)\n")
+    text = VALID.rstrip() + ' loc("layers.0.norm"("model.py":3:0))\n'
+    _, _, err = run(text, "--load-plugin=plugin.py", "-p", "refuse")
+    assert err.splitlines()[:5] == [
+        "a.mlir:1:1: error: refuse: it is not for me",
+        "func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {",
+        "^",
+        "  in layers.0.norm (model.py:3)",
+        "      3 |     y = self.norm(x)",
+    ]
+
+
+def test_warnings_and_remarks(run: Run) -> None:
+    plain = run(VALID, "--load-plugin=plugin.py", "-p", "talk")
+    assert plain[0] == 0 and "builtin.module" in plain[1]
+    assert plain[2] == "a.mlir:2:3: warning: talk: this looks odd\n  func.return %x : tensor<2xf32>\n  ^\n"
+    assert "remark: talk: left alone" in run(VALID, "--load-plugin=plugin.py", "-p", "talk", "--remarks")[2]
+    assert "remark" in run(VALID, "--load-plugin=plugin.py", "-p", "talk", "--remarks=^talk: left")[2]
+    assert "remark" not in run(VALID, "--load-plugin=plugin.py", "-p", "talk", "--remarks=^left")[2]
+    with pytest.raises(SystemExit):
+        run(VALID, "--remarks=[")
+
+
+def test_expected_diagnostics_of_passes(run: Run) -> None:
+    text = VALID.replace("f32>\n}", "f32> // expected-warning {{odd}} expected-remark {{alone}}\n}")
+    assert run(text, "--load-plugin=plugin.py", "-p", "talk", "--remarks", "--verify-diagnostics")[0] == 0
+    status, out, err = run(text, "--load-plugin=plugin.py", "-p", "talk", "--verify-diagnostics")
+    assert status == 1 and "builtin.module" in out
+    assert 'error: expected remark "alone" was not produced' in err
+    status, out, err = run(VALID, "--load-plugin=plugin.py", "-p", "talk,crash", "--verify-diagnostics")
+    assert (status, out) == (1, "")
+    assert "error: unexpected warning: talk: this looks odd" in err and "unexpected error: crash: internal error" in err
+    assert run(VALID, "--load-plugin=plugin.py", "-p", "talk", "--verify-diagnostics=only-expected")[0] == 0
+
+
+def test_what_conversions_leave_is_a_table_and_json(run: Run) -> None:
+    text = """func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = aten.lgamma(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  %1 = aten.lgamma(%0) : (tensor<2xf32>) -> tensor<2xf32> loc("head"("model.py":12:0))
+  %2 = aten.square(%1) : (tensor<2xf32>) -> tensor<2xf32>
+  func.return %2 : tensor<2xf32>
+}
+"""
+    status, _, err = run(text, "-p", "convert-aten-to-core", "--legality-report=report.json")
+    assert status == 1
+    assert "\n  operation    count  first at  why\n  aten.lgamma      2  2:3       Flambeau knows" in err
+    assert "\n  aten.square      1  4:3       it is not in Core ATen; run decompose-aten first\n" in err
+    (report,) = json.loads(Path("report.json").read_text())
+    assert (report["pass"], report["count"]) == ("convert-aten-to-core", 3)
+    lgamma, square = report["operations"]
+    assert (lgamma["name"], lgamma["count"], lgamma["in_text"]) == ("aten.lgamma", 2, ["a.mlir:2:3", "a.mlir:3:3"])
+    assert "head (model.py:12)" in lgamma["in_model"]
+    assert square["reason"] == "it is not in Core ATen; run decompose-aten first"
+
+
+def tool(*arguments: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", "import sys; from flambeau.tools.opt import main; sys.exit(main())", *arguments]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ)
+
+
+def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
+    lines = "".join(f"  %{number} = aten.relu(%x) : (tensor<2xf32>) -> tensor<2xf32>\n" for number in range(3000))
+    (tmp_path / "long.mlir").write_text(f"func.func @f(%x: tensor<2xf32>) {{\n{lines}  func.return\n}}")
+    process = tool(str(tmp_path / "long.mlir"))
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait() == 141
+
+
+def test_an_interrupt_is_one_word() -> None:
+    process = tool()
+    assert process.stdin is not None and process.stderr is not None
+    # This is more than a pipe holds: once it is written, the tool reads.
+    process.stdin.write(b"//" * 70000)
+    process.stdin.flush()
+    process.send_signal(signal.SIGINT)
+    assert process.stderr.read() == b"interrupted\n"
+    assert process.wait() == 130
+
+
+def test_standard_input_that_is_not_text() -> None:
+    process = tool()
+    out, err = process.communicate(b"\xff\xfe\x00")
+    assert (out, err, process.returncode) == (b"", b"error: <stdin>: this is not text: a module is a .mlir file\n", 1)
