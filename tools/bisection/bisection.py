@@ -93,6 +93,8 @@ class _Setting:
     selects: Callable[[PassStep], bool]
     stop_after: int | None
     """The step after which nothing runs; None to run to the end."""
+    earlier: int = 0
+    """How many passes of the whole pipeline come before those that run."""
     notes: tuple[str, ...] = ()
 
 
@@ -127,7 +129,7 @@ class Bisection:
         """
         self._judge: Judge = self.predicate.question.about(self.module, self.context)
         elements = self.predicate.pipeline.elements
-        self._numbers = {id(item): number for number, item in enumerate(self.predicate.pipeline.passes(), 1)}
+        self._total = sum(1 for _ in self.predicate.pipeline.passes())
         if not elements:
             raise BisectionError("the pipeline has no passes to choose from")
         self.on_progress("running the whole pipeline")
@@ -163,7 +165,7 @@ class Bisection:
 
     def _failing_step(self, start: _State) -> _Setting:
         state = start
-        for element in self.predicate.pipeline.elements:
+        for number, element in enumerate(self.predicate.pipeline.elements):
             steps = Steps()
             outcome = self._run(state, [element], [steps])
             if outcome.error is None:
@@ -171,7 +173,7 @@ class Bisection:
                 continue
             if not (verdict := self._ask(outcome)):
                 raise BisectionError(f"there is nothing to find: the predicate is that {self.predicate.description}, but {verdict.detail}")
-            return self._at_step(state, element, len(steps.steps) - 1)
+            return self._at_step(state, number, len(steps.steps) - 1)
         raise BisectionError(f"there is nothing to find: the predicate is that {self.predicate.description}, but it does not fail")
 
     def _first_bad_step(self, start: _State) -> _Setting:
@@ -194,7 +196,7 @@ class Bisection:
         bad = first_bad(0, len(elements), is_bad)
         element, state = elements[bad - 1], good[bad - 1]
         if not isinstance(element, Pipeline):
-            return self._at_step(state, element, 0)
+            return self._at_step(state, bad - 1, 0)
         steps = Steps()
         self._run(state, [element], [steps])
 
@@ -202,11 +204,13 @@ class Bisection:
             self.on_progress(f"the first {count} of {len(steps.steps)} runs of passes in {element.anchor}(…)")
             return bool(self._ask(self._run(state, [element], [StopAt(count)])))
 
-        return self._at_step(state, element, first_bad(0, len(steps.steps), is_bad_within) - 1)
+        return self._at_step(state, bad - 1, first_bad(0, len(steps.steps), is_bad_within) - 1)
 
-    @staticmethod
-    def _at_step(state: _State, element: Element, index: int) -> _Setting:
-        return _Setting(state, Pipeline(MODULE, (element,)), lambda step: step.index == index, index)
+    def _at_step(self, state: _State, number: int, index: int) -> _Setting:
+        """Runs of one element of the pipeline, up to a step within it."""
+        *earlier, element = self.predicate.pipeline.elements[: number + 1]
+        count = sum(1 for _ in Pipeline(MODULE, tuple(earlier)).passes())
+        return _Setting(state, Pipeline(MODULE, (element,)), lambda step: step.index == index, index, count)
 
     def _needed_pass(self, start: _State) -> _Setting | None:
         """The first pass without which the pipeline runs, and the predicate does not hold."""
@@ -223,7 +227,7 @@ class Bisection:
         first, *others = needed
         names = ", ".join(item.name for item in others)
         notes = (f"without any one of these passes it does not hold either: {names}",) if others else ()
-        return _Setting(start, pipeline, lambda step: step.pass_ is first, None, notes)
+        return _Setting(start, pipeline, lambda step: step.pass_ is first, None, notes=notes)
 
     # Over rewrites
 
@@ -246,8 +250,8 @@ class Bisection:
         if self._unfinished:
             notes = (*notes, f"{self._unfinished} runs with only some of the rewrites failed later, and count as not holding")
         replay = self._replay(_State(before, outcome.context), step, window.place, setting, rewrite)
-        number = self._numbers[id(step.pass_)]
-        return BisectionResult(step, number, len(self._numbers), verdict.detail, before, outcome.context, replay, rewrite, reason, notes)
+        number = setting.earlier + 1 + next(n for n, item in enumerate(setting.pipeline.passes()) if item is step.pass_)
+        return BisectionResult(step, number, self._total, verdict.detail, before, outcome.context, replay, rewrite, reason, notes)
 
     def _rewrite(self, setting: _Setting, step: PassStep, attempts: Sequence[Attempt]) -> tuple[Rewrite | None, str]:
         """The rewrite; or why it cannot be told."""

@@ -1,0 +1,485 @@
+"""Bisection: over passes, over rewrites, for each kind of predicate."""
+
+from __future__ import annotations
+
+import json
+import random
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter
+
+from flambeau.dialects.aten.activation import ReluOp, SigmoidOp, TanhOp
+from flambeau.dialects.aten.arithmetic import AddScalarOp
+from flambeau.dialects.aten.math import AbsOp, NegOp
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.text import parse_module, print_module
+from flambeau.dialects.types import f32, tensor
+from flambeau.passes.manager import PatternPass, Pipeline
+from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
+from flambeau.tools.bisection import Bisection, BisectionError, BisectionResult
+from flambeau.tools.bisection.search import first_bad
+from flambeau.tools.main import main
+from flambeau.tools.opt.driver import main as opt
+from flambeau.tools.predicates import (
+    Crash,
+    FileCheck,
+    Predicate,
+    Question,
+    Script,
+    WrongResult,
+)
+
+KIND = "tensor<16xf32>"
+
+
+def chain(*names: str, function: str = "forward") -> str:
+    """A function of unary operators, each in a layer of its own."""
+    lines = [f"func.func @{function}(%x: {KIND}) -> {KIND} {{"]
+    value = "%x"
+    for index, name in enumerate(names):
+        lines.append(f'  %y{index} = aten.{name}({value}) : ({KIND}) -> {KIND} loc("{function}.{index}"("model.py":{index}:1))')
+        value = f"%y{index}"
+    return "\n".join([*lines, f"  func.return {value} : {KIND}", "}", ""])
+
+
+@dataclass(frozen=True)
+class ReplacePattern(Pattern):
+    """Puts an operator in the place of another, in the layers that are listed or in all."""
+
+    kind: type[SchemaOp]
+    by: type[SchemaOp]
+    layers: tuple[str, ...] = ()
+    roots = (SchemaOp,)
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        if isinstance(op, self.kind) and (not self.layers or any(f'"{layer}"' in str(op.location) for layer in self.layers)):
+            replace_with_values(op, [self.by(op.operands[0]).result], rewriter)
+
+
+@dataclass(frozen=True)
+class ReplacePass(PatternPass):
+    name = "replace"
+    items: tuple[ReplacePattern, ...] = ()
+
+    def patterns(self) -> Sequence[Pattern]:
+        return self.items
+
+
+def replace(kind: type[SchemaOp], by: type[SchemaOp], *layers: str) -> ReplacePass:
+    return ReplacePass((ReplacePattern(kind, by, layers),))
+
+
+def bisect(text: str, pipeline: Pipeline | Sequence[ModulePass], question: Question) -> BisectionResult:
+    context = FlambeauContext()
+    parsed = parse_module(text, context, "model.mlir")
+    before = print_module(parsed.module)
+    whole = pipeline if isinstance(pipeline, Pipeline) else Pipeline.of(pipeline)
+    result = Bisection(parsed.module, context, Predicate(whole, question), parsed).run()
+    assert print_module(parsed.module) == before, "the input is not changed"
+    return result
+
+
+CANONICALIZE, CSE = Pipeline.parse("canonicalize,cse").passes()
+CHAIN = chain("relu", "tanh", "relu", "sigmoid", "relu", "tanh", "relu")
+
+
+# Searching
+
+
+def test_the_search_ends_at_a_turn_from_good_to_bad():
+    numbers = random.Random(0)
+    for _ in range(300):
+        states = [
+            False,
+            *(numbers.random() < 0.5 for _ in range(numbers.randrange(0, 40))),
+            True,
+        ]
+        asked: list[int] = []
+
+        def is_bad(index: int, states: list[bool] = states, asked: list[int] = asked) -> bool:
+            asked.append(index)
+            return states[index]
+
+        found = first_bad(0, len(states) - 1, is_bad)
+        assert states[found]
+        assert not states[found - 1]
+        assert len(asked) <= len(states).bit_length()
+        assert 0 not in asked
+
+
+# Wrong results
+
+
+@pytest.mark.parametrize("layer", [0, 2, 4, 6])
+def test_the_wrong_rewrite_among_right_ones_is_found(layer: int):
+    @dataclass(frozen=True)
+    class SlopePattern(ReplacePattern):
+        def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+            if isinstance(op, ReluOp):
+                slope = -0.125 if f'"forward.{layer}"' in str(op.location) else 0
+                replace_with_values(
+                    op,
+                    [ReluOp(AddScalarOp(op.operands[0], slope).result).result],
+                    rewriter,
+                )
+
+        roots = (ReluOp,)
+
+    class OncePass(ReplacePass):
+        def apply_to(self, ctx: Context, op: Operation) -> None:
+            from flambeau.passes.rewriting.driver import PatternDriver
+
+            PatternDriver(self.patterns(), recursive=False).run(op)
+
+    bad = OncePass((SlopePattern(ReluOp, ReluOp),))
+    result = bisect(CHAIN, [CANONICALIZE, bad, CSE], WrongResult())
+    assert (result.number, result.total, result.step.name) == (2, 3, "replace")
+    rewrite = result.rewrite
+    assert rewrite is not None
+    assert (rewrite.pattern, rewrite.ordinal, rewrite.total) == (
+        "SlopePattern",
+        layer // 2 + 1,
+        4,
+    )
+    assert rewrite.place == f"forward.{layer} (model.py:{layer})"
+    assert str(rewrite.position) == f"model.mlir:{layer + 2}:3"
+    assert rewrite.op.startswith(f"%y{layer} = aten.relu(")
+    assert [line[1:].split(" = ")[1].split("(")[0] for line in rewrite.diff if line[0] in "+-"] == [
+        "aten.relu",
+        "aten.add.Scalar",
+        "aten.relu",
+    ]
+    assert result.notes == ()
+    assert result.reason == ""
+
+
+def test_the_pass_is_found_wherever_it_stands():
+    for place in range(4):
+        passes: list[ModulePass] = [CANONICALIZE, CSE, CANONICALIZE]
+        passes.insert(place, replace(TanhOp, SigmoidOp, "forward.5"))
+        result = bisect(CHAIN, passes, WrongResult())
+        assert result.number == place + 1
+        assert result.rewrite is not None
+        assert result.rewrite.place == "forward.5 (model.py:5)"
+
+
+def test_a_nested_pass_is_found_on_its_function(tmp_path: Path):
+    text = chain("relu", "tanh") + chain("tanh", "relu", "tanh", function="second") + chain("tanh", function="third")
+    bad = replace(TanhOp, SigmoidOp, "second.2", "third.0")
+    pipeline = Pipeline(
+        "builtin.module",
+        (CANONICALIZE, Pipeline("func.func", (CSE, bad, CANONICALIZE)), CSE),
+    )
+    result = bisect(text, pipeline, WrongResult())
+    assert (result.number, result.total, result.function) == (3, 5, "@second")
+    assert result.rewrite is not None
+    assert result.rewrite.place == "second.2 (model.py:2)"
+    assert str(result.replay.pipeline).startswith("builtin.module(func.func(replace")
+    # One pattern is tried on each of the two operators of the first function.
+    assert result.replay.debug_counter == f"*-skip=2,*-count={result.rewrite.attempt}"
+
+
+def test_rewrites_that_undo_each_other_leave_a_real_turn():
+    # Signs change at each rewrite, so that results are wrong, right, wrong, right, wrong.
+    text = chain("tanh", *["relu"] * 0, *["neg"] * 5, "tanh")
+    bad = replace(NegOp, AbsOp)
+    result = bisect(text, [bad], WrongResult())
+    rewrite = result.rewrite
+    assert rewrite is not None
+    assert rewrite.after is not None
+    context = FlambeauContext()
+    module = parse_module(text, context).module
+    from flambeau.passes.manager.semantics import Reference
+
+    reference = Reference(module, context)
+    assert reference.difference(rewrite.before) is None
+    assert reference.difference(rewrite.after) is not None
+
+
+def test_a_pass_that_announces_nothing_is_found_as_a_whole():
+    class SilentPass(ModulePass):
+        name = "silent"
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            for inner in list(op.walk()):
+                if isinstance(inner, TanhOp):
+                    PatternRewriter(inner).replace(inner, SigmoidOp(inner.operands[0]))
+
+    result = bisect(CHAIN, [CANONICALIZE, SilentPass()], WrongResult())
+    assert result.number == 2
+    assert result.rewrite is None
+    assert result.reason == "the pass does not announce its rewrites"
+    assert result.replay.debug_counter is None
+
+    class MixedPass(ReplacePass):
+        def apply_to(self, ctx: Context, op: Operation) -> None:
+            SilentPass().apply(ctx, op)  # pyright: ignore[reportArgumentType]  it runs at the top level
+            super().apply_to(ctx, op)
+
+    result = bisect(
+        CHAIN,
+        [
+            MixedPass(
+                (
+                    ReplacePattern(ReluOp, ReluOp, ("none",)),
+                    ReplacePattern(SigmoidOp, TanhOp, ("forward.3",)),
+                )
+            )
+        ],
+        WrongResult(),
+    )
+    assert result.rewrite is None
+    assert result.reason == "it is the same with all rewrites forbidden that the pass announces"
+
+
+@pytest.mark.parametrize(
+    ("passes", "question", "message"),
+    [
+        ([], WrongResult(), "no passes to choose from"),
+        (
+            [CANONICALIZE, CSE],
+            WrongResult(),
+            "the predicate is that the pipeline changes the result, but the results are the same",
+        ),
+        (
+            [CANONICALIZE],
+            Crash(),
+            "the predicate is that the pipeline fails, but it does not fail",
+        ),
+    ],
+)
+def test_nothing_to_find_is_said(passes: Sequence[ModulePass], question: Question, message: str):
+    with pytest.raises(BisectionError, match=message):
+        bisect(CHAIN, passes, question)
+
+
+# Crashes
+
+
+@dataclass(frozen=True)
+class RaisingPattern(Pattern):
+    layer: str
+    error: type[Exception] = RuntimeError
+    roots = (ReluOp,)
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        if f'"{self.layer}"' in str(op.location):
+            raise self.error("the slope is missing")
+        replace_with_values(op, [AbsOp(op.operands[0]).result], rewriter)
+
+
+@dataclass(frozen=True)
+class RaisingPass(PatternPass):
+    name = "raising"
+    items: tuple[RaisingPattern, ...] = (RaisingPattern("forward.4"),)
+
+    def patterns(self) -> Sequence[Pattern]:
+        return self.items
+
+
+@pytest.mark.parametrize("error", [RuntimeError, ValueError, IndexError])
+def test_the_rewrite_that_raises_is_found(error: type[Exception]):
+    result = bisect(CHAIN, [CANONICALIZE, RaisingPass((RaisingPattern("forward.4", error),)), CSE], Crash())
+    assert (result.number, result.step.name) == (2, "raising")
+    assert "the slope is missing" in result.detail
+    rewrite = result.rewrite
+    assert rewrite is not None
+    assert (rewrite.ordinal, rewrite.place) == (3, "forward.4 (model.py:4)")
+    assert rewrite.after is None
+    assert rewrite.diff == ()
+    assert print_module(rewrite.before).count("aten.abs") == 2
+
+
+def test_the_rewrite_that_leaves_invalid_ir_is_found():
+    class RetypePattern(ReplacePattern):
+        def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+            wrong = '"forward.5"' in str(op.location)
+            new = SigmoidOp(op.operands[0], result_types=[tensor(f32, (17 if wrong else 16,))])
+            new.location = op.location
+            rewriter.replace(op, new)
+
+        roots = (TanhOp,)
+
+    result = bisect(CHAIN, [CANONICALIZE, ReplacePass((RetypePattern(TanhOp, SigmoidOp),))], Crash())
+    assert result.number == 2
+    assert "invalid" in result.detail
+    assert result.rewrite is not None
+    assert (result.rewrite.ordinal, result.rewrite.total) == (2, 2)
+    assert result.rewrite.place == "forward.5 (model.py:5)"
+
+
+def test_only_the_error_that_is_meant_counts():
+    passes = [CANONICALIZE, RaisingPass()]
+    assert bisect(CHAIN, passes, Crash("slope .* missing")).number == 2
+    with pytest.raises(
+        BisectionError,
+        match=r"the pipeline fails in another way: .*the slope is missing",
+    ):
+        bisect(CHAIN, passes, Crash("out of memory"))
+    with pytest.raises(BisectionError, match="the pipeline fails, and --crash finds out why"):
+        bisect(CHAIN, passes, WrongResult())
+
+
+# Texts
+
+
+def test_the_pass_without_which_checks_pass_is_found(tmp_path: Path):
+    checks = tmp_path / "checks.mlir"
+    checks.write_text("// CHECK: core.tanh\n// CHECK: core.tanh\n")
+    lower = Pipeline.parse("convert-aten-to-core").passes()
+    passes = [CANONICALIZE, replace(TanhOp, SigmoidOp, "forward.5"), *lower, CSE]
+    result = bisect(CHAIN, passes, FileCheck(checks, negated=True))
+    assert (result.number, result.step.name) == (2, "replace")
+    assert result.rewrite is not None
+    assert result.rewrite.place == "forward.5 (model.py:5)"
+    assert result.notes == ()
+
+
+def test_the_pass_that_makes_a_script_succeed_is_found(tmp_path: Path):
+    script = Script("grep -q aten.abs")
+    result = bisect(
+        CHAIN,
+        [CANONICALIZE, replace(ReluOp, AbsOp, "forward.2", "forward.6"), CSE],
+        script,
+    )
+    assert (result.number, result.step.name) == (2, "replace")
+    assert result.rewrite is not None
+    assert result.rewrite.place == "forward.2 (model.py:2)"
+    with pytest.raises(BisectionError, match="ends with status 0 before the first pass already"):
+        bisect(CHAIN, [CANONICALIZE], Script("true"))
+
+
+def test_a_predicate_that_needs_several_passes_says_so():
+    first, second = (
+        replace(ReluOp, TanhOp, "forward.0"),
+        replace(TanhOp, AbsOp, "forward.0"),
+    )
+    result = bisect(CHAIN, [first, CANONICALIZE, second], Script("grep -q aten.abs"))
+    assert result.number == 1
+    assert result.notes == ("without any one of these passes it does not hold either: replace",)
+
+
+# The command
+
+PLUGIN = """\
+from dataclasses import dataclass
+
+from flambeau.dialects.aten.activation import TanhOp
+from flambeau.dialects.aten.arithmetic import MulScalarOp
+from flambeau.passes.manager import PatternPass
+from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
+
+
+class ScalePattern(Pattern):
+    roots = (TanhOp,)
+
+    def rewrite(self, op, rewriter):
+        if op.parent_op().sym_name.data == "second":
+            replace_with_values(op, [MulScalarOp(op.operands[0], 2).result], rewriter)
+
+
+@dataclass(frozen=True)
+class ScalePass(PatternPass):
+    name = "scale"
+    factor: int = 2
+
+    def patterns(self):
+        return [ScalePattern()]
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    plugin, model = tmp_path / "scale.py", tmp_path / "model.mlir"
+    plugin.write_text(PLUGIN)
+    model.write_text(chain("tanh", "tanh") + chain("relu", "tanh", "tanh", function="second"))
+    return plugin, model
+
+
+def test_the_replay_shows_it_and_one_rewrite_less_does_not(files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    plugin, model = files
+    folder = tmp_path / "found"
+    arguments = [
+        "bisect",
+        str(model),
+        "-p",
+        "func.func(cse,scale{factor=3})",
+        f"--load-plugin={plugin}",
+        "-o",
+        str(folder),
+        "--seed=3",
+    ]
+    assert main([*arguments, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["pass"] == {
+        "name": "scale",
+        "text": "scale{factor=3}",
+        "number": 2,
+        "total": 2,
+        "on": "@second",
+    }
+    assert report["rewrite"]["number"] == 1
+    tool, *replay = shlex.split(report["replay"])
+    assert tool == "flambeau-opt"
+    assert opt(replay) == 1
+    assert "scale: " in (error := capsys.readouterr().err)
+    assert "changes the result: output 0 of @second differs" in error
+    count = report["rewrite"]["attempt"]
+    assert replay[-1].endswith(f"count={count}")
+    assert opt([*replay[:-1], replay[-1].removesuffix(str(count)) + str(count - 1)]) == 0
+    for name in ("before-pass", "before-rewrite", "after-rewrite"):
+        assert opt([str(folder / f"{name}.mlir")]) == 0
+    first = capsys.readouterr().out
+    assert "aten.mul.Scalar" in first
+
+    assert main(arguments) == 0
+    shown = capsys.readouterr().out
+    assert "pass 2 of 2: scale{factor=3} on @second" in shown
+    assert "rewrite 1 of 2: ScalePattern, attempt" in shown
+    assert f"replay: {report['replay']}" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["-p", "cse"],
+            "there is nothing to find: the predicate is that the pipeline changes the result, but the results are the same",
+        ),
+        (
+            ["-p", "cse", "--crash"],
+            "there is nothing to find: the predicate is that the pipeline fails, but it does not",
+        ),
+        (["-p", "cse", "--crash", "--script", "true"], "give one predicate only"),
+        (["-p", "cse", "--not"], "--not is for --filecheck and --script"),
+        (["-p", "cse", "--error", "("], "--error '(' is no regular expression"),
+        (["-p", "nothing"], "there is no pass or pipeline 'nothing'"),
+        ([], "give a pipeline (-p)"),
+        (["--script", "true"], "the pipeline has no passes to choose from"),
+        (
+            ["-p", "cse", "--script", "no-such-command"],
+            "the script 'no-such-command' cannot be run",
+        ),
+        (["-p", "cse", "--inputs", "none.npz"], "none.npz: No such file or directory"),
+    ],
+)
+def test_the_command_says_what_is_wrong_in_one_line(
+    arguments: list[str],
+    message: str,
+    files: tuple[Path, Path],
+    capsys: pytest.CaptureFixture[str],
+):
+    assert main(["bisect", str(files[1]), *arguments]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Traceback" not in error
+    assert len(error.strip().splitlines()) <= 3
