@@ -42,6 +42,10 @@ def _compile(
     emit: Annotated[str, typer.Option(help="pte or mlir")] = "pte",
     to: Annotated[str, typer.Option(help="with --emit mlir: stop at aten, core, edge, exec or planned")] = "planned",
     dump_dir: Annotated[Path | None, typer.Option(help="write the IR of each stage into this folder")] = None,
+    dump_passes: Annotated[Path | None, typer.Option(help="write the IR after each pass that changed it into this folder")] = None,
+    print_changed: Annotated[
+        str | None, typer.Option(metavar="MODE", help="print to stderr what each pass changed: full, quiet, diff or cdiff (in colour)")
+    ] = None,
     preserve: Annotated[list[str] | None, typer.Option(help="keep this operator whole; may be given again")] = None,
     backend: Annotated[list[str] | None, typer.Option(help="hand what this backend takes to it; may be given again")] = None,
     check_semantics: Annotated[
@@ -65,6 +69,8 @@ def _compile(
         backends=tuple(backend or ()),
         check_semantics=check_semantics,
         tolerance=tolerance,
+        dump_passes=dump_passes,
+        print_changed=print_changed,
         json=json,
     )
 

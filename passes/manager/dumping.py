@@ -6,12 +6,12 @@ import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from flambeau.dialects.ml_program.blobs import WEIGHTS, BlobAttr
+from flambeau.dialects.flambeau.blobs import WEIGHTS, BlobAttr
 from flambeau.dialects.printing import PrintingOptions, operation_text
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import weights_in
@@ -21,6 +21,7 @@ from flambeau.passes.manager.printing import symbol_of
 from flambeau.passes.manager.snapshot import Snapshot
 
 INDEX = "index.json"
+_STAGE = re.compile(r"(\d\d+_[\w.-]+)\.mlir")
 
 
 @dataclass(eq=False)
@@ -31,24 +32,34 @@ class StageDump(Instrumentation):
     leads from there to the same end; inside of a nested pipeline there is none.
 
     Attributes:
-        folder: made when it does not exist; files of the same names are replaced.
+        folder: made when it does not exist; the stages that its index lists from an earlier run are removed.
     """
 
     folder: Path
     _records: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     _written: set[BlobAttr] = field(default_factory=set[BlobAttr])
-    _pipeline: Pipeline | None = None
+    _runs: list[Pipeline] = field(default_factory=list[Pipeline])
+    _places: list[tuple[int, tuple[int, ...]]] = field(default_factory=list[tuple[int, tuple[int, ...]]])
+    """For each record: after which element of which run it was written."""
+    _module: ModuleOp | None = None
     _last: Snapshot | None = None
     _file: str = ""
+    _before: int = 0
+    """The passes of earlier runs."""
 
     def before_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
-        """Writes the input."""
+        """Writes the input; a further pipeline on the same module goes on where the one before it ended."""
+        self._runs.append(pipeline)
+        if module is self._module:
+            self._before = len(self._records) - 1
+            return
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._pipeline = pipeline
-        self._records = []
+        self._remove_earlier()
+        self._runs[:-1] = []
+        self._records, self._places, self._before, self._module = [], [], 0, module
         self._file = self._write("00_input", module, context)
         self._last = Snapshot(module, locations=True)
-        self._record({"step": 0, "pass": None, "op": None, "changed": True, "rest": str(pipeline)}, module)
+        self._record({"step": 0, "pass": None, "op": None, "changed": True}, module, (-1,))
 
     def after_pass(self, step: PassStep) -> None:
         """Writes the module, if the pass changed it."""
@@ -57,12 +68,12 @@ class StageDump(Instrumentation):
         self._last = now
         if changed:
             self._file = self._write(self._name(step), step.module, step.context)
-        self._record(self._entry(step) | {"changed": changed, "rest": self._rest(step)}, step.module)
+        self._record(self._entry(step) | {"changed": changed}, step.module, step.position)
 
     def after_pass_failed(self, step: PassStep, error: Exception) -> None:
         """Writes what the pass left, and the index."""
         self._file = self._write(f"{self._name(step)}.failed", step.module, step.context)
-        self._record(self._entry(step) | {"changed": True, "rest": None, "error": str(error)}, step.module)
+        self._record(self._entry(step) | {"changed": True, "error": str(error)}, step.module, ())
         self._write_index()
 
     def after_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
@@ -71,20 +82,24 @@ class StageDump(Instrumentation):
 
     def _entry(self, step: PassStep) -> dict[str, Any]:
         nested = None if step.op is step.module else symbol_of(step.op)
-        return {"step": step.index + 1, "pass": pass_text(step.pass_), "path": list(step.path), "op": nested}
+        return {"step": self._before + step.index + 1, "pass": pass_text(step.pass_), "path": list(step.path), "op": nested}
 
     def _name(self, step: PassStep) -> str:
         symbol = None if step.op is step.module else symbol_of(step.op)
-        parts = [f"{step.index + 1:02d}", step.name, *([re.sub(r"[^\w.-]", "_", symbol)] if symbol else [])]
+        parts = [f"{self._before + step.index + 1:02d}", step.name, *([re.sub(r"[^\w.-]", "_", symbol)] if symbol else [])]
         return "_".join(parts)
 
-    def _rest(self, step: PassStep) -> str | None:
-        if self._pipeline is None or len(step.position) != 1:
-            return None
-        return str(Pipeline(self._pipeline.anchor, self._pipeline.elements[step.position[0] + 1 :]))
-
-    def _record(self, entry: dict[str, Any], module: ModuleOp) -> None:
+    def _record(self, entry: dict[str, Any], module: ModuleOp, position: tuple[int, ...]) -> None:
         self._records.append(entry | {"operations": sum(1 for _ in module.walk()) - 1, "file": self._file})
+        self._places.append((len(self._runs) - 1, position))
+
+    def _rest(self, run: int, position: tuple[int, ...]) -> str | None:
+        """What follows a place, in its own run and in those after it; None inside of a nested pipeline."""
+        if len(position) != 1:
+            return None
+        own, *others = self._runs[run:]
+        elements = [*own.elements[position[0] + 1 :], *(element for other in others for element in other.elements)]
+        return str(Pipeline(own.anchor, tuple(elements)))
 
     def _write(self, stem: str, module: ModuleOp, context: Context) -> str:
         (self.folder / f"{stem}.mlir").write_text(operation_text(module, PrintingOptions(locations=True)), encoding="utf-8")
@@ -98,6 +113,19 @@ class StageDump(Instrumentation):
                 self._written.update(blob for blob, *_ in new)
         return f"{stem}.mlir"
 
+    def _remove_earlier(self) -> None:
+        try:
+            earlier: object = json.loads((self.folder / INDEX).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return
+        for record in cast("list[object]", earlier) if isinstance(earlier, list) else []:
+            file = cast("dict[str, object]", record).get("file") if isinstance(record, dict) else None
+            name = _STAGE.fullmatch(str(file))
+            if name is not None:
+                (self.folder / name[0]).unlink(missing_ok=True)
+                (self.folder / WEIGHTS / f"{name[1]}.safetensors").unlink(missing_ok=True)
+
     def _write_index(self) -> None:
-        records = ",\n".join(json.dumps(record) for record in self._records)
+        rests = (self._rest(run, position) for run, position in self._places)
+        records = ",\n".join(json.dumps(record | {"rest": rest}) for record, rest in zip(self._records, rests, strict=True))
         (self.folder / INDEX).write_text(f"[\n{records}\n]\n", encoding="utf-8")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from difflib import unified_diff
-from typing import IO, Literal, TypeAlias
+from typing import IO, Any, Literal, TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -24,6 +25,16 @@ Selection: TypeAlias = frozenset[str] | Literal["all"]
 
 ChangeMode: TypeAlias = Literal["full", "quiet", "diff"]
 """What is printed of a change: the IR that was left; the same and nothing about passes that changed nothing; or a diff."""
+
+CHANGE_MODES = ("full", "quiet", "diff", "cdiff")
+"""What users say for a mode; `cdiff` is a diff that is always in colour."""
+
+
+def print_changes(stream: IO[str], mode: str, **others: Any) -> ChangePrinting:
+    """What prints changes as users ask for it: diffs are coloured on a terminal, and never if NO_COLOR is set."""
+    colour = (mode == "cdiff" or stream.isatty()) and not os.environ.get("NO_COLOR")
+    shown: dict[str, ChangeMode] = {"full": "full", "quiet": "quiet"}
+    return ChangePrinting(stream, shown.get(mode, "diff"), colour, **others)
 
 
 def symbol_of(op: Operation) -> str | None:
@@ -134,7 +145,7 @@ class ChangePrinting(Instrumentation):
         left = Snapshot(op, locations=self.options.locations)
         changed = left != self._found
         if self.mode == "diff" and self._text is not None:
-            before, self._text = self._text, TextWithNames(op, self.options, self._text) if changed else self._text
+            before, self._text = (self._text, TextWithNames(op, self.options, self._text) if changed else self._text)
             self._text_of = (op, left)
             if changed:
                 diff = "".join(f"{line}\n" for line in self._diff(before.text, self._text.text))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.dialects.func import FuncOp
@@ -21,6 +22,8 @@ from flambeau.passes.manager import OperationPass, PassError, Pipeline
 from flambeau.passes.manager.dumping import StageDump
 from flambeau.passes.manager.printing import ChangePrinting, IRPrinting, coloured
 from flambeau.passes.manager.snapshot import Snapshot
+from flambeau.tools.compiler import Compilation, StageError
+from flambeau.tools.main import app
 from flambeau.tools.opt import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -233,6 +236,30 @@ def test_the_rest_of_the_pipeline_from_any_stage_ends_alike(tmp_path: Path, name
     assert resumed > 15
 
 
+def test_stages_of_a_compilation_lead_to_its_end(tmp_path: Path):
+    text = "func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {\n  %0 = aten.silu(%x) : (tensor<4xf32>) -> tensor<4xf32>\n"
+    text += "  func.return %0 : tensor<4xf32>\n}\n"
+    op = module(text)
+    Compilation(op, FlambeauContext(), instrumentations=[StageDump(tmp_path)]).to("planned")
+    entries = stages(tmp_path)
+    assert [entry["step"] for entry in entries] == list(range(20))
+    for entry in entries[:: len(entries) - 2]:
+        context = FlambeauContext()
+        stage = read_module(tmp_path / str(entry["file"]), context).module
+        Pipeline.parse(str(entry["rest"])).run(stage, context)
+        assert print_module(stage, locations=True) == print_module(op, locations=True)
+
+
+def test_a_folder_that_is_used_again_holds_the_last_run_only(tmp_path: Path):
+    (tmp_path / "mine.mlir").write_text("")
+    Pipeline.parse("cse").run(module(), FlambeauContext(), [StageDump(tmp_path)])
+    assert (tmp_path / "01_cse.mlir").exists()
+    Pipeline.parse("convert-core-to-edge").run(module(), FlambeauContext(), [StageDump(tmp_path)])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["00_input.mlir", "01_convert-core-to-edge.mlir", "index.json", "mine.mlir"]
+    (tmp_path / "index.json").write_text('[{"file": "../mine.mlir"}, 1]')
+    Pipeline.parse("cse").run(module(), FlambeauContext(), [StageDump(tmp_path)])
+
+
 def test_each_weight_is_written_once(tmp_path: Path):
     folder = ROOT / "passes" / "examples"
     text = (folder / "fold-batch-norm.mlir").read_text().partition("// -----\n")[0]
@@ -261,7 +288,7 @@ def test_stages_of_nested_passes_and_of_failures(tmp_path: Path):
 
 
 def test_a_module_whose_weights_are_absent_is_dumped_without_them(tmp_path: Path):
-    text = 'ml_program.global private @w(#ml_program.blob<"w", "0123456789abcdef">) : tensor<4xf32>\n'
+    text = 'ml_program.global private @w(#flambeau.blob<"w", "0123456789abcdef">) : tensor<4xf32>\n'
     Pipeline.parse("cse").run(module(text), FlambeauContext(), [StageDump(tmp_path)])
     assert "0123456789abcdef" in (tmp_path / "00_input.mlir").read_text()
     assert not (tmp_path / "weights").exists()
@@ -379,3 +406,17 @@ func.func @f() -> tensor<1xf64> {
 def test_external_resources_are_refused_in_words():
     with pytest.raises(IRError, match="external resources are not supported"):
         module("builtin.module {}\n{-# external_resources: { mlir_reproducer: { verify_each: true } } #-}\n")
+
+
+def test_flambeau_compile_prints_and_dumps_passes(tmp_path: Path):
+    source = tmp_path / "m.mlir"
+    source.write_text(MODULE.replace("core.", "aten."))
+    runner = CliRunner()
+    output = str(tmp_path / "m.pte")
+    result = runner.invoke(app, ["compile", str(source), "-o", output, "--dump-passes", str(tmp_path / "dump"), "--print-changed", "diff"])
+    assert result.exit_code == 0
+    assert "// -----// IR Diff After ConvertCoreToEdgePass (convert-core-to-edge) //----- //" in result.stderr
+    assert result.stdout == ""
+    assert (tmp_path / "dump" / "00_input.mlir").exists()
+    with pytest.raises(StageError, match="--print-changed is full, quiet, diff, cdiff, not 'loud'"):
+        runner.invoke(app, ["compile", str(source), "-o", output, "--print-changed", "loud"], catch_exceptions=False)

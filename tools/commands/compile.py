@@ -13,7 +13,10 @@ from rich.table import Table
 from flambeau.backends.interface import find_backend, run_payload
 from flambeau.dialects.exec.target import find_target
 from flambeau.dialects.registry import FlambeauContext, find_op
+from flambeau.passes.manager import Instrumentation
 from flambeau.passes.manager.crash import CrashReproducer
+from flambeau.passes.manager.dumping import StageDump
+from flambeau.passes.manager.printing import CHANGE_MODES, print_changes
 from flambeau.passes.manager.semantics import CheckSemantics
 from flambeau.passes.pipelines import PipelineOptions
 from flambeau.tools.compiler import STAGES, Compilation, StageError, stage_of, write_module
@@ -33,6 +36,8 @@ def compile_command(
     backends: tuple[str, ...] = (),
     check_semantics: bool = False,
     tolerance: float | None = None,
+    dump_passes: Path | None = None,
+    print_changed: str | None = None,
     json: bool,
 ) -> None:
     """Compiles `model` and writes `output` (by default the model's name beside the current folder). Raises ValueError, OSError."""
@@ -48,6 +53,8 @@ def compile_command(
             raise StageError(f"--preserve {operator}: ATen has no operator of that name")
     for backend in backends:
         find_backend(backend)
+    if print_changed not in (None, *CHANGE_MODES):
+        raise StageError(f"--print-changed is {', '.join(CHANGE_MODES)}, not {print_changed!r}")
     path = output or Path(f"{Path(model.partition(':')[0].rpartition('.')[2] if ':' in model else model).stem}.{emit}")
     console = Console(stderr=True)
     context = FlambeauContext()
@@ -59,7 +66,7 @@ def compile_command(
         console.print(f"note: {model} is at stage {stage} already; what --target and --preserve mean for earlier stages was decided there")
     options = PipelineOptions(target=target, preserve=preserve, backends=backends)
     checks = (CheckSemantics(tolerance, delegates=run_payload),) if check_semantics else ()
-    compilation = Compilation(module, context, options, dump_dir, (CrashReproducer(), *checks))
+    compilation = Compilation(module, context, options, dump_dir, (CrashReproducer(), *checks, *_watchers(dump_passes, print_changed)))
     with console.status(f"compiling {model}"):
         if emit == "mlir":
             compilation.to(to)
@@ -82,6 +89,15 @@ def compile_command(
         sys.stdout.write("\n")
         return
     _print_report(console, compilation, memory, path, size, imported)
+
+
+def _watchers(dump_passes: Path | None, print_changed: str | None) -> list[Instrumentation]:
+    watchers: list[Instrumentation] = []
+    if dump_passes is not None:
+        watchers.append(StageDump(dump_passes))
+    if print_changed is not None:
+        watchers.append(print_changes(sys.stderr, print_changed))
+    return watchers
 
 
 def _print_report(

@@ -10,10 +10,10 @@
 // CSE:       core.add.Tensor(%0, %0){{.*}} loc(
 
 // INDEX:      "step": 0, "pass": null
-// INDEX:      "step": 1, "pass": "canonicalize"{{.*}}"changed": false, "rest": "builtin.module(cse,remove-dead-code,convert-core-to-edge)", "operations": 5, "file": "00_input.mlir"
+// INDEX:      "step": 1, "pass": "canonicalize"{{.*}}"changed": false, "operations": 5, "file": "00_input.mlir", "rest": "builtin.module(cse,remove-dead-code,convert-core-to-edge)"
 // INDEX:      "step": 2, "pass": "cse"{{.*}}"changed": true{{.*}}"file": "02_cse.mlir"
 // INDEX:      "step": 3, "pass": "remove-dead-code"{{.*}}"changed": false{{.*}}"file": "02_cse.mlir"
-// INDEX:      "step": 4, "pass": "convert-core-to-edge"{{.*}}"rest": "builtin.module()"{{.*}}"file": "04_convert-core-to-edge.mlir"
+// INDEX:      "step": 4, "pass": "convert-core-to-edge"{{.*}}"file": "04_convert-core-to-edge.mlir", "rest": "builtin.module()"
 
 // CHECK:      edge.relu
 // CHECK-NEXT: edge.add.Tensor

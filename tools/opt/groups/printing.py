@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -94,12 +93,10 @@ class PrintingGroup(OptionGroup):
                 )
             )
         if (mode := arguments.print_changed) is not None:
-            from flambeau.passes.manager.printing import ChangePrinting
-            from flambeau.tools.rendering import wants_colour
+            from flambeau.passes.manager.printing import print_changes
 
-            colour = wants_colour(sys.stderr) or (mode == "cdiff" and not os.environ.get("NO_COLOR"))
-            shown = "diff" if mode == "cdiff" else mode
-            items.append(ChangePrinting(sys.stderr, shown, colour, arguments.print_ir_module_scope, _between_passes(arguments)))
+            scope: bool = arguments.print_ir_module_scope
+            items.append(print_changes(sys.stderr, mode, module_scope=scope, options=_between_passes(arguments)))
         return items
 
 
@@ -126,9 +123,7 @@ def _between_passes(arguments: argparse.Namespace) -> PrintingOptions:
     options = printing_options(arguments)
     elements, resources = options.elide_above, options.elide_resources_above
     return replace(
-        options,
-        elide_above=ELIDED_ABOVE if elements is None else elements,
-        elide_resources_above=0 if resources is None else resources,
+        options, elide_above=ELIDED_ABOVE if elements is None else elements, elide_resources_above=0 if resources is None else resources
     )
 
 
