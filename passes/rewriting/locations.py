@@ -9,7 +9,10 @@ from xdsl.ir import Attribute, Operation
 
 
 def describe_location(location: Attribute, without: str | None = None) -> str:
-    """`layers.0.attention (model.py:12)`, with whatever of it is known; empty when nothing is. Places in the file `without` are left out."""
+    """`layers.0.attention (model.py:12)`, with whatever of it is known; empty when nothing is.
+
+    Places in the file `without` are left out.
+    """
     match location:
         case FileLineColLoc():
             return "" if location.filename.data == without else f"{location.filename.data}:{location.line.data}"

@@ -35,7 +35,7 @@ func.func @several(%x: tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2xi64>, tensor
 // -----
 
 // State keeps its old value for whoever reads it after the store.
-ml_program.global private mutable @s(#ml_program.blob<"s", "0000000000000000">) : tensor<2xf32>
+ml_program.global private mutable @s(#flambeau.blob<"s", "0000000000000000">) : tensor<2xf32>
 // CHECK-LABEL: exec.method @state
 // CHECK:         %[[S:.*]] = exec.state @s : tensor<2xf32>
 // CHECK:         exec.call "aten::clone.out"(%[[S]], %{{.*}}) outs(%[[OLD:.*]])
@@ -59,7 +59,7 @@ func.func @missing(%x: tensor<3xf32>) -> tensor<3xf32> {
 // -----
 
 // A value that is stored back after another store was loaded before it: it needs a copy.
-ml_program.global private mutable @s(#ml_program.blob<"s", "0000000000000000">) : tensor<2xf32>
+ml_program.global private mutable @s(#flambeau.blob<"s", "0000000000000000">) : tensor<2xf32>
 // CHECK-LABEL: exec.method @stored_back
 // CHECK:         %[[S:.*]] = exec.state @s : tensor<2xf32>
 // CHECK:         exec.call "aten::clone.out"(%[[S]], %{{.*}}) outs(%[[OLD:.*]])

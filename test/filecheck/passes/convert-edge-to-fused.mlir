@@ -1,8 +1,8 @@
 // RUN: flambeau-opt %s -p convert-edge-to-fused | filecheck %s
 
-ml_program.global private @w(#ml_program.blob<"w", "1921111380fd3eda">) : tensor<4x3xf32>
-ml_program.global private @k(#ml_program.blob<"k", "767fc2efa9567c1e">) : tensor<2x3x3x3xf32>
-ml_program.global private @d(#ml_program.blob<"d", "1136cb385e6664b9">) : tensor<3x1x3x3xf32>
+ml_program.global private @w(#flambeau.blob<"w", "1921111380fd3eda">) : tensor<4x3xf32>
+ml_program.global private @k(#flambeau.blob<"k", "767fc2efa9567c1e">) : tensor<2x3x3x3xf32>
+ml_program.global private @d(#flambeau.blob<"d", "1136cb385e6664b9">) : tensor<3x1x3x3xf32>
 
 // Constant weights are packed in panels of 16 columns.
 // CHECK-LABEL: func.func @linear

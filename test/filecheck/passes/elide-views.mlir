@@ -3,7 +3,7 @@
 // RUN: flambeau-opt %s -p elide-views,plan-memory,verify-plan | filecheck %s --check-prefix PLAN
 // RUN: flambeau-opt %s -p 'elide-views{target=flambeau},plan-memory,verify-plan' | filecheck %s --check-prefix PLAN
 
-ml_program.global private @w(#ml_program.blob<"w", "0123456789abcdef">) : tensor<2x8xf32>
+ml_program.global private @w(#flambeau.blob<"w", "0123456789abcdef">) : tensor<2x8xf32>
 ml_program.global private mutable @cache : tensor<4x8xf32>
 
 // Reshapes, and copies of the same dtype and layout; a chain ends in the slot that has the storage.

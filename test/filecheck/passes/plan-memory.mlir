@@ -37,7 +37,7 @@ exec.method @chain {} {
 // State lives always, views and reuses with their source, inputs until they are read, outputs from when they are written.
 // CHECK-LABEL: exec.method @lifetimes {arenas = [80], "flambeau.arena_lower_bound" = 80
 ml_program.global private mutable @state : tensor<4xf32>
-ml_program.global private @w(#ml_program.blob<"w", "0123456789abcdef">) : tensor<4xf32>
+ml_program.global private @w(#flambeau.blob<"w", "0123456789abcdef">) : tensor<4xf32>
 exec.method @lifetimes {} {
   %x = exec.tensor : tensor<8xf32>
   // CHECK: %s = exec.state @state {arena = 1, offset = {{[0-9]+}}} : tensor<4xf32>

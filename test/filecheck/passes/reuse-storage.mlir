@@ -1,7 +1,7 @@
 // RUN: flambeau-opt %s -p reuse-storage | filecheck %s
 // RUN: flambeau-opt %s -p reuse-storage,plan-memory,verify-plan | filecheck %s --check-prefix PLAN
 
-ml_program.global private @w(#ml_program.blob<"w", "0123456789abcdef">) : tensor<4xf32>
+ml_program.global private @w(#flambeau.blob<"w", "0123456789abcdef">) : tensor<4xf32>
 ml_program.global private mutable @state : tensor<4xf32>
 
 // A chain of elementwise calls happens in one place, the input's.

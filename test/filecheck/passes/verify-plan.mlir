@@ -153,7 +153,7 @@ exec.method @m {arenas = [64]} {
 
 // -----
 
-ml_program.global private @w(#ml_program.blob<"w", "0123456789abcdef">) : tensor<4xf32>
+ml_program.global private @w(#flambeau.blob<"w", "0123456789abcdef">) : tensor<4xf32>
 exec.method @m {arenas = []} {
   %w = exec.constant @w : tensor<4xf32>
   %x = exec.tensor : tensor<4xf32>
