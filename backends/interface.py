@@ -7,13 +7,14 @@ import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 from xdsl.ir import Operation, SSAValue
 
 import flambeau.backends
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.lazy import Array
-from flambeau.dialects.registration import Table, discover, hint
+from flambeau.dialects.registration import Table, discover, hint, note_registration
 from flambeau.passes.rewriting.constants import ModuleConstants
 
 
@@ -34,6 +35,8 @@ class Backend:
         execute: runs a payload with numpy, from the partition's arguments to its results. Raises BackendError for a bad payload.
         least: the fewest operations that are worth a delegate.
         most: the most operations of one delegate.
+        library: the shared library with its part of the C runtime, `fl_backend_<name>`, where that is not built into ours. Our runtime uses
+            it if it is there when the backend is registered.
     """
 
     name: str
@@ -44,6 +47,7 @@ class Backend:
     execute: Callable[[memoryview, Sequence[Array]], Sequence[Array]]
     least: int = 1
     most: int = 1_000_000
+    library: Path | None = None
 
 
 @cache
@@ -62,6 +66,11 @@ _BACKENDS: Table[Backend] = Table("backend", lambda name: ("Flambeau", _own(name
 def register_backend(backend: Backend) -> None:
     """Makes a backend known by its name and its identifier. Raises RegistrationError when there is another of that name."""
     _BACKENDS.add(backend.name, backend)
+    if backend.library is not None and backend.library.is_file():
+        from flambeau.runtime.binding.backends import add_backend, remove_backend
+
+        add_backend(backend.name, backend.library)
+        note_registration(f"runtime of backend {backend.name!r}", lambda: remove_backend(backend.name))
 
 
 def backend_names() -> tuple[str, ...]:

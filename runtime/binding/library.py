@@ -172,6 +172,17 @@ class CKernelTable(ctypes.Structure):
     _fields_ = (("kernels", ctypes.POINTER(CKernel)), ("count", ctypes.c_size_t))
 
 
+class CRegistry(ctypes.Structure):
+    """`fl_registry`."""
+
+    _fields_ = (
+        ("tables", ctypes.POINTER(ctypes.POINTER(CKernelTable))),
+        ("table_count", ctypes.c_size_t),
+        ("backends", ctypes.POINTER(ctypes.c_void_p)),
+        ("backend_count", ctypes.c_size_t),
+    )
+
+
 _POINTER = ctypes.c_void_p
 _INDEX = ctypes.c_uint32
 _ERROR = ctypes.POINTER(CError)
@@ -195,8 +206,8 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "fl_program_operator": (ctypes.c_size_t, (_POINTER, _INDEX, _INDEX, ctypes.c_char_p, ctypes.c_size_t)),
     "fl_program_delegate": (ctypes.c_char_p, (_POINTER, _INDEX, _INDEX)),
     "fl_find_kernel": (_POINTER, (_POINTER, ctypes.c_char_p)),
-    "fl_method_measure": (ctypes.c_int, (_POINTER, _INDEX, _POINTER, ctypes.POINTER(CRequirements), _ERROR)),
-    "fl_method_init": (ctypes.c_int, (_POINTER, _POINTER, _INDEX, _POINTER, ctypes.POINTER(CMemory), _ERROR)),
+    "fl_method_measure": (ctypes.c_int, (_POINTER, _INDEX, ctypes.POINTER(CRegistry), ctypes.POINTER(CRequirements), _ERROR)),
+    "fl_method_init": (ctypes.c_int, (_POINTER, _POINTER, _INDEX, ctypes.POINTER(CRegistry), ctypes.POINTER(CMemory), _ERROR)),
     "fl_method_reset": (None, (_POINTER,)),
     "fl_method_destroy": (None, (_POINTER,)),
     "fl_method_set_input": (ctypes.c_int, (_POINTER, _INDEX, ctypes.POINTER(CValue), _ERROR)),
@@ -209,6 +220,13 @@ _VERSION = 0x00000100
 
 def _library_name() -> str:
     return {"darwin": "libflambeau.dylib", "win32": "flambeau.dll"}.get(sys.platform, "libflambeau.so")
+
+
+def include_folder() -> Path:
+    """The folder of the C headers, for what is built against the library: it holds `flambeau/backend.h`."""
+    import flambeau.runtime
+
+    return next(found for folder in flambeau.runtime.__path__ if (found := Path(folder) / "c" / "include").is_dir())
 
 
 def find_library() -> Path:

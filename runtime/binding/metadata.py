@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from flambeau.runtime.binding.backends import registry
 from flambeau.runtime.binding.library import CError, CMethodInfo, CRequirements, CSlotInfo, FlambeauError, Status, check, library
 
 if TYPE_CHECKING:
@@ -248,7 +249,7 @@ class MethodMeta:
             FlambeauError: the method cannot be loaded here; the text says everything that is missing.
         """
         requirements = CRequirements()
-        status = library().fl_method_measure(self._program.handle, self._index, None, requirements, self._error)
+        status = library().fl_method_measure(self._program.handle, self._index, registry(), requirements, self._error)
         if status == Status.OPERATOR_MISSING:  # the text of a C error is too short for many
             missing = [name for name in self.operator_names if not library().fl_find_kernel(None, name.encode())]
             text = f"method {self.name()!r} calls operators that this runtime does not have: {', '.join(missing)}"

@@ -7,6 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
 from flambeau.runtime.binding.arrays import aligned_bytes, as_array, from_tensor, to_tensor
+from flambeau.runtime.binding.backends import registry
 from flambeau.runtime.binding.library import (
     METHOD_BYTES,
     CError,
@@ -62,7 +63,7 @@ class Method:
             scratch_size=self.memory.scratch,
         )
         handle = ctypes.create_string_buffer(METHOD_BYTES)
-        check(self._library.fl_method_init(handle, program.handle, index, None, memory, self._error), self._error)
+        check(self._library.fl_method_init(handle, program.handle, index, registry(), memory, self._error), self._error)
         ctypes.c_uint32.from_buffer(handle).value = instruction_limit
         self._handle = handle
         self._own_outputs = [

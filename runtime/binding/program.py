@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from flambeau.runtime.binding.arrays import aligned_bytes
+from flambeau.runtime.binding.backends import add_backend, backend_names
 from flambeau.runtime.binding.library import PROGRAM_BYTES, CError, FlambeauError, Status, check, library
 from flambeau.runtime.binding.metadata import MethodMeta
 from flambeau.runtime.binding.method import INSTRUCTION_LIMIT, Method
@@ -95,14 +96,20 @@ class OperatorRegistry:
 
 
 class BackendRegistry:
-    """The backends that the library was built with."""
+    """The backends that the library was built with, and those that were added."""
 
-    @cached_property
+    def add(self, name: str, path: "str | PathLike[str]") -> None:
+        """Adds the backend that a shared library of its own defines as `fl_backend_<name>`; programs loaded from then on may use it."""
+        add_backend(name, Path(path))
+
+    @property
     def registered_backend_names(self) -> list[str]:
-        """The names that a program's delegates may give."""
-        count = ctypes.c_size_t()
-        backends = library().fl_builtin_backends(count)
-        return [backends[index].contents.value.decode() for index in range(count.value)]
+        """The names that a program's delegates may give.
+
+        Raises:
+            FlambeauError: a backend that was added cannot be loaded.
+        """
+        return backend_names()
 
     def is_available(self, backend_name: str) -> bool:
         """Whether delegates of this backend can be loaded."""

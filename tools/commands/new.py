@@ -62,6 +62,8 @@ def skeleton(kind: str, name: str) -> dict[str, str]:
         "name": name,
         "module": name.replace("-", "_"),
         "dashed": name.replace("_", "-"),
+        # Four bytes with which the payloads of a backend begin.
+        "magic": name.upper().replace("_", "")[:4].ljust(4, "0"),
         "class_name": "".join(word[:1].upper() + word[1:] for word in re.split("[-_]", name)),
     }
     root = resources.files("flambeau.tools").joinpath("skeletons")
@@ -106,6 +108,7 @@ def _next_steps(kind: str, name: str, place: Path) -> list[str]:
             ]
         case _:
             return [
-                f"pytest {place}",
+                f"pytest {place}    (the C part needs cmake and a compiler)",
+                f"cmake -S {place} -B {place / 'build'} && cmake --build {place / 'build'}",
                 f"flambeau compile MODEL --load-plugin {place} --backend {name}",
             ]
