@@ -18,7 +18,7 @@ from xdsl.dialects import get_all_dialects
 from xdsl.ir import Attribute, Dialect, Operation, TypeAttribute
 
 import flambeau.dialects
-from flambeau.dialects.ml_program.blobs import BlobStore
+from flambeau.dialects.flambeau.blobs import BlobStore
 from flambeau.dialects.registration import RegistrationError, Table, cached_over_rows, note_registration, origin, rows_changed
 from flambeau.dialects.row import ROWS, SchemaOp, table_op
 from flambeau.dialects.schema import Schema, parse_schema
@@ -27,7 +27,7 @@ LEVELS = ("aten", "core", "edge")
 """The dialects whose operators come from ATen's schemas."""
 
 
-_WITHOUT_ROWS = ("core", "delegate", "exec", "ml_program")
+_WITHOUT_ROWS = ("core", "delegate", "exec", "flambeau", "ml_program")
 """Dialects without rows of their own: `core` takes ATen's, the rest are declared in xDSL's way."""
 
 

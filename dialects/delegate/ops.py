@@ -21,7 +21,7 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsolatedFromAbove, IsTerminator, Pure, SymbolOpInterface, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.dialects.ml_program.blobs import BlobAttr
+from flambeau.dialects.flambeau.blobs import BlobAttr
 
 
 def compile_specs(specs: dict[str, str | BlobAttr]) -> DictionaryAttr:
@@ -144,7 +144,7 @@ class ReturnOp(IRDLOperation):
 
 @irdl_op_definition
 class PayloadOp(IRDLOperation):
-    """`delegate.payload @p0 backend "Xnnpack" {specs} (#ml_program.blob<…>) : (tensor<…>) -> tensor<…>`.
+    """`delegate.payload @p0 backend "Xnnpack" {specs} (#flambeau.blob<…>) : (tensor<…>) -> tensor<…>`.
 
     What a backend made of a partition: bytes that its part of the runtime understands. The type is absent if it is not known, as in a
     program that was read from a file.

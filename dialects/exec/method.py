@@ -15,7 +15,7 @@ from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.exec import syntax
 from flambeau.dialects.exec.instructions import DelegateCallOp, InstructionOp, JumpFalseOp, LabelOp, ReturnOp
 from flambeau.dialects.exec.slots import ConstantOp, SlotOp, StateOp
-from flambeau.dialects.ml_program.blobs import BlobAttr
+from flambeau.dialects.flambeau.blobs import BlobAttr
 from flambeau.dialects.ml_program.ops import GlobalOp
 from flambeau.dialects.verify import VerificationError
 
@@ -204,7 +204,7 @@ class MethodOp(IRDLOperation):
 
 @irdl_op_definition
 class NamedDataOp(IRDLOperation):
-    """`exec.named_data "key" = #ml_program.blob<…>`: bytes of the program that backends find by name."""
+    """`exec.named_data "key" = #flambeau.blob<…>`: bytes of the program that backends find by name."""
 
     name = "exec.named_data"
 

@@ -13,12 +13,12 @@ from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, MemoryReadEffect, MemoryWriteEffect, Pure, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.dialects.ml_program.blobs import BlobAttr
+from flambeau.dialects.flambeau.blobs import BlobAttr
 
 
 @irdl_op_definition
 class GlobalOp(upstream.GlobalOp):
-    """`ml_program.global private @w(#ml_program.blob<"w", "…">) : tensor<4xf32>`: a named value of the module.
+    """`ml_program.global private @w(#flambeau.blob<"w", "…">) : tensor<4xf32>`: a named value of the module.
 
     Without `mutable` it is a constant. With it, it is state that lasts from call to call and starts as the given value.
     """
@@ -109,7 +109,7 @@ def check_type(found: GlobalOp, type: Attribute, what: str) -> None:
 class ReferenceOp(IRDLOperation, ABC):
     """An operation that names a global."""
 
-    global_attr = prop_def(SymbolRefAttr)
+    global_attr = prop_def(SymbolRefAttr, prop_name="global")
 
     @abstractmethod
     def verify_symbol_uses(self, symbols: Mapping[str, Operation]) -> None:
@@ -129,7 +129,7 @@ class _LoadOp(ReferenceOp, ABC):
     def __init__(self, global_attr: str | Attribute, result_type: Attribute):
         IRDLOperation.__init__(
             self,
-            properties={"global_attr": SymbolRefAttr(global_attr) if isinstance(global_attr, str) else global_attr},
+            properties={"global": SymbolRefAttr(global_attr) if isinstance(global_attr, str) else global_attr},
             result_types=[result_type],
         )
 
@@ -153,7 +153,7 @@ class _LoadOp(ReferenceOp, ABC):
 
 
 @irdl_op_definition
-class GlobalLoadConstantOp(_LoadOp, upstream.GlobalLoadConstantOp):
+class GlobalLoadConstantOp(_LoadOp):
     """`%w = ml_program.global_load_const @w : tensor<4xf32>`: the value of a constant global."""
 
     name = "ml_program.global_load_const"
@@ -194,7 +194,7 @@ class GlobalStoreOp(ReferenceOp):
     def __init__(self, global_attr: str | Attribute, value: SSAValue | Operation):
         super().__init__(
             operands=[value],
-            properties={"global_attr": SymbolRefAttr(global_attr) if isinstance(global_attr, str) else global_attr},
+            properties={"global": SymbolRefAttr(global_attr) if isinstance(global_attr, str) else global_attr},
         )
 
     def verify_symbol_uses(self, symbols: Mapping[str, Operation]) -> None:

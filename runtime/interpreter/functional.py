@@ -1,4 +1,4 @@
-"""Running functions of schema operators (`aten`, `core`, `edge`, `quant`, `fused`) and of plug-ins' operations with numpy.
+"""Running functions of schema operators (`aten`, `core`, `edge`, `quantized_decomposed`, `fused`) and of plug-ins' operations with numpy.
 
 A function is compiled once to a flat list of steps over numbered slots; a slot is emptied after its last use, so memory follows liveness.
 """

@@ -96,5 +96,5 @@ QUANT: dict[str, Samples] = {
     ],
 }
 
-SAMPLES: dict[str, Samples] = {f"quant.{name}": samples for name, samples in QUANT.items()}
+SAMPLES: dict[str, Samples] = {f"quantized_decomposed.{name}": samples for name, samples in QUANT.items()}
 """Generators by full operator name."""

@@ -45,7 +45,7 @@ def random_function(seed: int, *, state: bool = False) -> str:
     results = list(dict.fromkeys([names[-1], *chance.sample(names, 2)]))
     returned = ", ".join(f"%{name}" for name in results)
     types = ", ".join([KIND] * len(results))
-    head = f'ml_program.global private mutable @s(#ml_program.blob<"s", "DIGEST">) : {KIND}\n' if state else ""
+    head = f'ml_program.global private mutable @s(#flambeau.blob<"s", "DIGEST">) : {KIND}\n' if state else ""
     body = "\n".join(f"  {line}" for line in [*lines, f"func.return {returned} : {types}"])
     return f"{head}func.func @forward(%x: {KIND}, %y: {KIND}) -> ({types}) {{\n{body}\n}}"
 

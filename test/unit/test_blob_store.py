@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load, save
 
+from flambeau.dialects.flambeau.blobs import DATA_ALIGNMENT, digest_of, read_safetensors
 from flambeau.dialects.ml_program import BlobAttr, BlobError, BlobStore
-from flambeau.dialects.ml_program.blobs import DATA_ALIGNMENT, digest_of, read_safetensors
 
 
 def bytes_of(count: int, start: int = 0) -> bytes:

@@ -16,12 +16,12 @@ from flambeau.runtime import pte
 from flambeau.runtime.emit import EmitError, emit_pte, metadata, read_pte
 
 PROGRAM = """
-ml_program.global private @w(#ml_program.blob<"w", "{w}">) : tensor<4xf32>
-ml_program.global private @same(#ml_program.blob<"other name", "{w}">) : tensor<2x2xf32>
-ml_program.global private mutable @counter(#ml_program.blob<"counter", "{counter}">) : tensor<1xi64>
+ml_program.global private @w(#flambeau.blob<"w", "{w}">) : tensor<4xf32>
+ml_program.global private @same(#flambeau.blob<"other name", "{w}">) : tensor<2x2xf32>
+ml_program.global private mutable @counter(#flambeau.blob<"counter", "{counter}">) : tensor<1xi64>
 ml_program.global private mutable @cache : tensor<4xf32>
-delegate.payload @lowered backend "B" {{level = "3", raw = #ml_program.blob<"raw", "{w}">}} (#ml_program.blob<"lowered", "{w}">)
-exec.named_data "extra" = #ml_program.blob<"extra", "{counter}">
+delegate.payload @lowered backend "B" {{level = "3", raw = #flambeau.blob<"raw", "{w}">}} (#flambeau.blob<"lowered", "{w}">)
+exec.named_data "extra" = #flambeau.blob<"extra", "{counter}">
 exec.method @forward {{arenas = [256], scratch = 64, input_names = ["x", "scale"], output_names = ["y", "none"],
                       input_spec = "i", output_spec = "o"}} {{
   %x = exec.tensor {{arena = 1, offset = 0}} : tensor<4xf32>
@@ -271,7 +271,7 @@ def test_what_no_program_says_is_refused(text: str, message: str) -> None:
 def test_missing_weights_are_an_error() -> None:
     context = FlambeauContext()
     text = (
-        'ml_program.global private @w(#ml_program.blob<"w", "0123456789abcdef">) : tensor<2xf32> '
+        'ml_program.global private @w(#flambeau.blob<"w", "0123456789abcdef">) : tensor<2xf32> '
         "exec.method @m {arenas = []} { %w = exec.constant @w : tensor<2xf32> exec.return }"
     )
     with pytest.raises(BlobError, match="no weights are stored under 'w'"):

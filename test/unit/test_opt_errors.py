@@ -17,7 +17,7 @@ from flambeau.tools.opt import main
 
 VALID = "func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {\n  func.return %x : tensor<2xf32>\n}\n"
 INVALID = "func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {\n  func.return\n}\n"
-WEIGHTS = """ml_program.global private @w(#ml_program.blob<"w", "0123456789abcdef">) : tensor<2xf32>
+WEIGHTS = """ml_program.global private @w(#flambeau.blob<"w", "0123456789abcdef">) : tensor<2xf32>
 func.func @f() -> tensor<2xf32> {
   %0 = ml_program.global_load_const @w : tensor<2xf32>
   %1 = core.neg(%0) : (tensor<2xf32>) -> tensor<2xf32>

@@ -282,7 +282,7 @@ class Weighted(nn.Module):
 def test_parameters_buffers_and_constants_are_globals_under_their_names() -> None:
     text = check(Weighted(), torch.randn(4, 3))
     for name in ("linear.weight", "linear.bias", "scale", "offset", "lifted_tensor_0"):
-        assert f'ml_program.global private @{name}(#ml_program.blob<"{name}"' in text
+        assert f'ml_program.global private @{name}(#flambeau.blob<"{name}"' in text
     assert "unused" not in text
     assert "%linear_weight = ml_program.global_load_const @linear.weight : tensor<2x3xf32>" in text
 
@@ -482,4 +482,4 @@ def test_quantised_operators_are_rows_of_the_quant_dialect() -> None:
         return operators.dequantize_per_tensor(q, 0.1, 3, -128, 127, torch.int8)
 
     text = check(function, torch.randn(3))
-    assert "quant.quantize_per_tensor(" in text and "quant.dequantize_per_tensor(" in text
+    assert "quantized_decomposed.quantize_per_tensor(" in text and "quantized_decomposed.dequantize_per_tensor(" in text

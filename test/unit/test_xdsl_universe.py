@@ -71,7 +71,7 @@ def test_every_dialect_and_pass_is_there_but_those_whose_name_xdsl_has():
 
 
 @pytest.mark.parametrize(
-    "name", ["aten.relu", "aten.add.Tensor", "aten.relu_", "core.relu", "edge.view_copy", "quant.dequantize_per_tensor"]
+    "name", ["aten.relu", "aten.add.Tensor", "aten.relu_", "core.relu", "edge.view_copy", "quantized_decomposed.dequantize_per_tensor"]
 )
 def test_an_operator_is_the_class_that_our_own_context_finds(name: str):
     assert context().get_op(name) is find_op(name)

@@ -23,12 +23,12 @@ delegate.partition @p backend "B" (%a: tensor<2xf32>) -> () {
 // -----
 
 // expected-error @+1 {{the name of a backend must not be empty}}
-delegate.payload @p backend "" (#ml_program.blob<"p", "0123456789abcdef">)
+delegate.payload @p backend "" (#flambeau.blob<"p", "0123456789abcdef">)
 
 // -----
 
 // expected-error @+1 {{compile spec 'level' is 3 : i64: it must be a string or a blob}}
-delegate.payload @p backend "B" {level = 3} (#ml_program.blob<"p", "0123456789abcdef">)
+delegate.payload @p backend "B" {level = 3} (#flambeau.blob<"p", "0123456789abcdef">)
 
 // -----
 
@@ -40,7 +40,7 @@ func.func @f() {
 
 // -----
 
-delegate.payload @p backend "B" (#ml_program.blob<"p", "0123456789abcdef">) : () -> tensor<2xf32>
+delegate.payload @p backend "B" (#flambeau.blob<"p", "0123456789abcdef">) : () -> tensor<2xf32>
 func.func @f() {
   // expected-error @+1 {{calls @p as () -> (), but it is () -> tensor<2xf32>}}
   delegate.call @p() : () -> ()

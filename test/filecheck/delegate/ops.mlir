@@ -14,10 +14,10 @@ delegate.partition @nothing backend "B" () -> () {
   delegate.return
 }
 
-// CHECK: delegate.payload @p1 backend "B" {key = #ml_program.blob<"key", "00000000000000aa">} (#ml_program.blob<"p1", "0123456789abcdef">) : (tensor<2xf32>) -> tensor<2xf32>
-delegate.payload @p1 backend "B" {key = #ml_program.blob<"key", "00000000000000aa">} (#ml_program.blob<"p1", "0123456789abcdef">) : (tensor<2xf32>) -> tensor<2xf32>
-// CHECK-NEXT: delegate.payload @p2 backend "B" (#ml_program.blob<"p1", "0123456789abcdef">) attributes {note}
-delegate.payload @p2 backend "B" (#ml_program.blob<"p1", "0123456789abcdef">) attributes {note}
+// CHECK: delegate.payload @p1 backend "B" {key = #flambeau.blob<"key", "00000000000000aa">} (#flambeau.blob<"p1", "0123456789abcdef">) : (tensor<2xf32>) -> tensor<2xf32>
+delegate.payload @p1 backend "B" {key = #flambeau.blob<"key", "00000000000000aa">} (#flambeau.blob<"p1", "0123456789abcdef">) : (tensor<2xf32>) -> tensor<2xf32>
+// CHECK-NEXT: delegate.payload @p2 backend "B" (#flambeau.blob<"p1", "0123456789abcdef">) attributes {note}
+delegate.payload @p2 backend "B" (#flambeau.blob<"p1", "0123456789abcdef">) attributes {note}
 
 func.func @forward(%x: tensor<2xf32>) -> tensor<2xf32> {
   // CHECK: %0 = delegate.call @p0(%x, %x) {note} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>

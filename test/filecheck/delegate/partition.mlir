@@ -1,7 +1,7 @@
 // RUN: flambeau-opt %s --split-input-file --verify-diagnostics -p partition{backends=elementwise} | filecheck %s
 
 // What lies between two groups splits them: one group would wait for itself. A constant number becomes part of the partition.
-ml_program.global private @half(#ml_program.blob<"half", "0000000000000000">) : tensor<f32>
+ml_program.global private @half(#flambeau.blob<"half", "0000000000000000">) : tensor<f32>
 // CHECK:       delegate.partition @forward_elementwise_0 backend "FlambeauElementwise" (%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>) {
 // CHECK-NEXT:    %[[H:.*]] = ml_program.global_load_const @half : tensor<f32>
 // CHECK-NEXT:    %[[A:.*]] = edge.add.Tensor(%x, %y)

@@ -32,8 +32,8 @@ func.func @bare() {
 
 // -----
 
-// expected-error @+1 {{there is no type !quant.unknown: the dialect quant has none of that name}}
-func.func @type(%x: !quant.unknown) {
+// expected-error @+1 {{there is no type !quantized_decomposed.unknown: the dialect quantized_decomposed has none of that name}}
+func.func @type(%x: !quantized_decomposed.unknown) {
   func.return
 }
 

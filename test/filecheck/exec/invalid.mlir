@@ -154,7 +154,7 @@ exec.method @m {} {
 
 // -----
 
-ml_program.global private @w(#ml_program.blob<"w", "0123456789abcdef">) : tensor<2xf32>
+ml_program.global private @w(#flambeau.blob<"w", "0123456789abcdef">) : tensor<2xf32>
 exec.method @m {} {
   %w = exec.constant @w : tensor<2xf32>
   // expected-error @+1 {{%r reuses the storage of constant %w, which must not be written}}
@@ -164,7 +164,7 @@ exec.method @m {} {
 
 // -----
 
-ml_program.global private @w(#ml_program.blob<"w", "0123456789abcdef">) : tensor<2xf32>
+ml_program.global private @w(#flambeau.blob<"w", "0123456789abcdef">) : tensor<2xf32>
 exec.method @m {} {
   %w = exec.constant @w : tensor<2xf32>
   // expected-error @+1 {{%v starts at byte 4 of constant %w: the format has no such views}}
@@ -182,7 +182,7 @@ exec.method @m {} {
 
 // -----
 
-ml_program.global private @w(#ml_program.blob<"w", "0123456789abcdef">) : tensor<3xf32>
+ml_program.global private @w(#flambeau.blob<"w", "0123456789abcdef">) : tensor<3xf32>
 exec.method @m {} {
   // expected-error @+1 {{%w is tensor<2xf32>, but global @w is tensor<3xf32>}}
   %w = exec.constant @w : tensor<2xf32>
@@ -200,7 +200,7 @@ exec.method @m {} {
 
 // -----
 
-ml_program.global private @w(#ml_program.blob<"w", "0123456789abcdef">) : tensor<2xf32>
+ml_program.global private @w(#flambeau.blob<"w", "0123456789abcdef">) : tensor<2xf32>
 exec.method @m {} {
   // expected-error @+1 {{%w is state, but global @w is a constant: declare an exec.constant}}
   %w = exec.state @w : tensor<2xf32>

@@ -3,12 +3,12 @@
 // RUN: flambeau-opt %s --print-op-generic | flambeau-opt | filecheck %s
 // RUN: flambeau-opt %s --print-op-generic | filecheck %s --check-prefix GENERIC
 
-ml_program.global private @w(#ml_program.blob<"w", "0123456789abcdef">) : tensor<3x3xf32>
-ml_program.global private mutable @counter(#ml_program.blob<"counter", "00000000000000ff">) : tensor<1xi64>
+ml_program.global private @w(#flambeau.blob<"w", "0123456789abcdef">) : tensor<3x3xf32>
+ml_program.global private mutable @counter(#flambeau.blob<"counter", "00000000000000ff">) : tensor<1xi64>
 ml_program.global private mutable @scratch : tensor<4xui8>
-delegate.payload @delegate0 backend "XnnpackBackend" {"mode" = "fast"} (#ml_program.blob<"delegate0", "aaaaaaaaaaaaaaaa">)
+delegate.payload @delegate0 backend "XnnpackBackend" {"mode" = "fast"} (#flambeau.blob<"delegate0", "aaaaaaaaaaaaaaaa">)
 
-exec.named_data "extra" = #ml_program.blob<"extra", "0123456789abcdef"> {note = "x"}
+exec.named_data "extra" = #flambeau.blob<"extra", "0123456789abcdef"> {note = "x"}
 
 // CHECK-LABEL: exec.method @slots {arenas = [4096, 64], input_names = ["x"], output_names = ["y", "n"], input_spec = "in", output_spec = "out"} {
 exec.method @slots {arenas = [4096, 64], input_names = ["x"], output_names = ["y", "n"], input_spec = "in", output_spec = "out"} {

@@ -2,8 +2,8 @@
 // RUN: flambeau-opt %s | flambeau-opt | filecheck %s
 // RUN: flambeau-opt %s --print-op-generic | flambeau-opt | filecheck %s
 
-// CHECK: ml_program.global private @w(#ml_program.blob<"w", "0123456789abcdef">) : tensor<4xf32>
-ml_program.global private @w(#ml_program.blob<"w", "0123456789abcdef">) : tensor<4xf32>
+// CHECK: ml_program.global private @w(#flambeau.blob<"w", "0123456789abcdef">) : tensor<4xf32>
+ml_program.global private @w(#flambeau.blob<"w", "0123456789abcdef">) : tensor<4xf32>
 // CHECK-NEXT: ml_program.global public mutable @"a cache"(dense<0.000000e+00> : tensor<2xf32>) : tensor<2xf32> {note = 1 : i64}
 ml_program.global public mutable @"a cache"(dense<0.0> : tensor<2xf32>) : tensor<2xf32> {note = 1 : i64}
 // CHECK-NEXT: ml_program.global private mutable @layers.0.state : tensor<2xbf16>

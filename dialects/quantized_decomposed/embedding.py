@@ -10,7 +10,7 @@ from flambeau.dialects.aten.embedding import require_in_range, require_indices
 from flambeau.dialects.aten.families import chosen_element
 from flambeau.dialects.aten.numerics import element_of_array
 from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.quant.affine import dequantize_groups
+from flambeau.dialects.quantized_decomposed.affine import dequantize_groups
 from flambeau.dialects.row import SchemaOp, row
 from flambeau.dialects.types import Tensor, element_of, i8, is_float, shape_of, tensor, ui8
 
@@ -81,7 +81,7 @@ class QuantizedEmbeddingOp(SchemaOp):
 
 
 @row(
-    "quant",
+    "quantized_decomposed",
     "quantized_decomposed",
     "embedding_byte(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, "
     "Tensor indices) -> Tensor",
@@ -91,7 +91,7 @@ class EmbeddingByteOp(QuantizedEmbeddingOp):
 
 
 @row(
-    "quant",
+    "quantized_decomposed",
     "quantized_decomposed",
     "embedding_byte.dtype(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, "
     "Tensor indices, *, ScalarType? dtype=None) -> Tensor",
@@ -101,7 +101,7 @@ class EmbeddingByteDtypeOp(QuantizedEmbeddingOp):
 
 
 @row(
-    "quant",
+    "quantized_decomposed",
     "quantized_decomposed",
     "embedding_2bit(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, "
     "Tensor indices) -> Tensor",
@@ -113,7 +113,7 @@ class Embedding2bitOp(QuantizedEmbeddingOp):
 
 
 @row(
-    "quant",
+    "quantized_decomposed",
     "quantized_decomposed",
     "embedding_2bit.dtype(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, "
     "Tensor indices, *, ScalarType? dtype=None) -> Tensor",
@@ -125,7 +125,7 @@ class Embedding2bitDtypeOp(QuantizedEmbeddingOp):
 
 
 @row(
-    "quant",
+    "quantized_decomposed",
     "quantized_decomposed",
     "embedding_4bit(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, "
     "Tensor indices) -> Tensor",
@@ -137,7 +137,7 @@ class Embedding4bitOp(QuantizedEmbeddingOp):
 
 
 @row(
-    "quant",
+    "quantized_decomposed",
     "quantized_decomposed",
     "embedding_4bit.dtype(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, "
     "Tensor indices, *, ScalarType? dtype=None) -> Tensor",

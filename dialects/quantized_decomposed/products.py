@@ -9,13 +9,13 @@ from flambeau.dialects.aten.families import chosen_element
 from flambeau.dialects.aten.matmul import MmOp
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
 from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.quant.affine import DequantizePerTensorOp, QuantizePerTensorOp, dequantize_groups, quantized_element
+from flambeau.dialects.quantized_decomposed.affine import DequantizePerTensorOp, QuantizePerTensorOp, dequantize_groups, quantized_element
 from flambeau.dialects.row import SchemaOp, row
 from flambeau.dialects.types import Tensor, broadcast, element_of, is_float, shape_of, tensor
 
 
 @row(
-    "quant",
+    "quantized_decomposed",
     "quantized_decomposed",
     "add(Tensor a, float a_scale, int a_zero_point, int a_quant_min, int a_quant_max, Tensor b, float b_scale, int b_zero_point, "
     "int b_quant_min, int b_quant_max, float out_scale, int out_zero_point, int out_quant_min, int out_quant_max) -> Tensor qc",
@@ -78,7 +78,7 @@ def require_mixed(x: Tensor, weight: Tensor, scales: Tensor, zero_points: Tensor
 
 
 @row(
-    "quant",
+    "quantized_decomposed",
     "quantized_decomposed",
     "mixed_mm(Tensor input, Tensor weight, Tensor weight_scales, Tensor? weight_zero_points) -> Tensor",
 )
@@ -97,7 +97,7 @@ class MixedMmOp(SchemaOp):
 
 
 @row(
-    "quant",
+    "quantized_decomposed",
     "quantized_decomposed",
     "mixed_linear(Tensor input, Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, ScalarType? dtype=None) -> Tensor",
 )

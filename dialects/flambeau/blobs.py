@@ -1,6 +1,6 @@
 """Weights outside the text: a store of named bytes, and the attribute that names one of them.
 
-The text of a module holds `#ml_program.blob<"key", "digest">`; the bytes live in a `BlobStore` that belongs to the context and are saved
+The text of a module holds `#flambeau.blob<"key", "digest">`; the bytes live in a `BlobStore` that belongs to the context and are saved
 beside `model.mlir` as `model.safetensors`. A file is memory-mapped and its bytes are compared with the digest when they are first used, so
 opening a module costs nothing that grows with its weights, and weights that do not belong to the text are an error, not a wrong answer.
 """
@@ -54,9 +54,9 @@ def digest_of(data: "Buffer") -> str:
 
 @irdl_attr_definition
 class BlobAttr(ParametrizedAttribute):
-    """`#ml_program.blob<"key", "digest">`: bytes that the context's `BlobStore` holds under `key` and whose `digest_of` is `digest`."""
+    """`#flambeau.blob<"key", "digest">`: bytes that the context's `BlobStore` holds under `key` and whose `digest_of` is `digest`."""
 
-    name = "ml_program.blob"
+    name = "flambeau.blob"
     key: StringAttr
     digest: StringAttr
 

@@ -7,7 +7,7 @@ from xdsl.ir import Attribute
 
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.quant.affine import quantized_element, require_float
+from flambeau.dialects.quantized_decomposed.affine import quantized_element, require_float
 from flambeau.dialects.row import SchemaOp, row
 from flambeau.dialects.types import Tensor, bf16, dtype_of, element_of, shape_of, tensor, ui8
 
@@ -27,7 +27,7 @@ class ChooseQparamsOp(SchemaOp):
 
 
 @row(
-    "quant",
+    "quantized_decomposed",
     "quantized_decomposed",
     "choose_qparams.tensor(Tensor input, int quant_min, int quant_max, float eps, ScalarType dtype) -> (Tensor, Tensor)",
 )
@@ -44,7 +44,7 @@ class ChooseQparamsTensorOp(ChooseQparamsOp):
 
 
 @row(
-    "quant",
+    "quantized_decomposed",
     "quantized_decomposed",
     "choose_qparams_symmetric.tensor(Tensor input, int quant_min, int quant_max, float eps, ScalarType dtype) -> (Tensor, Tensor)",
 )
@@ -59,7 +59,7 @@ class ChooseQparamsSymmetricTensorOp(ChooseQparamsOp):
         return np.asarray([scale], np.float64), np.asarray([128 if quantized_element(dtype) == ui8 else 0], np.int64)
 
 
-@row("quant", "quantized_decomposed", "choose_qparams_per_token(Tensor input, ScalarType dtype) -> (Tensor, Tensor)")
+@row("quantized_decomposed", "quantized_decomposed", "choose_qparams_per_token(Tensor input, ScalarType dtype) -> (Tensor, Tensor)")
 class ChooseQparamsPerTokenOp(SchemaOp):
     """For each vector along the last dimension the scale by which its largest magnitude becomes 127, and the zero point 0."""
 
@@ -80,7 +80,11 @@ class ChooseQparamsPerTokenOp(SchemaOp):
         return scales, np.zeros_like(scales)
 
 
-@row("quant", "quantized_decomposed", "choose_qparams_per_token_asymmetric(Tensor input, ScalarType dtype) -> (Tensor, Tensor)")
+@row(
+    "quantized_decomposed",
+    "quantized_decomposed",
+    "choose_qparams_per_token_asymmetric(Tensor input, ScalarType dtype) -> (Tensor, Tensor)",
+)
 class ChooseQparamsPerTokenAsymmetricOp(SchemaOp):
     """For each vector along the last dimension the scale (float64) and zero point (int64) by which its range, with 0, fills int8."""
 

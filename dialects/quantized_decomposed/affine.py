@@ -61,7 +61,7 @@ def quantize(x: Array, scale: Any, zero_point: Any, quant_min: int, quant_max: i
 
 
 @row(
-    "quant",
+    "quantized_decomposed",
     "quantized_decomposed",
     "quantize_per_tensor(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype) -> Tensor",
 )
@@ -79,7 +79,7 @@ class QuantizePerTensorOp(SchemaOp):
 
 
 @row(
-    "quant",
+    "quantized_decomposed",
     "quantized_decomposed",
     "quantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max, ScalarType dtype) -> Tensor",
 )
@@ -99,7 +99,7 @@ class QuantizePerTensorTensorOp(SchemaOp):
 
 
 @row(
-    "quant",
+    "quantized_decomposed",
     "quantized_decomposed",
     "dequantize_per_tensor(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype, *, "
     "ScalarType? out_dtype=None) -> Tensor",
@@ -123,7 +123,7 @@ class DequantizePerTensorOp(SchemaOp):
 
 
 @row(
-    "quant",
+    "quantized_decomposed",
     "quantized_decomposed",
     "dequantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max, ScalarType dtype, *, "
     "ScalarType? out_dtype=None) -> Tensor",
@@ -160,7 +160,7 @@ def require_per_channel(x: Tensor, axis: int, *parameters: Tensor | None) -> Non
 
 
 @row(
-    "quant",
+    "quantized_decomposed",
     "quantized_decomposed",
     "quantize_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, int quant_min, int quant_max, ScalarType dtype) -> "
     "Tensor",
@@ -182,7 +182,7 @@ class QuantizePerChannelOp(SchemaOp):
 
 
 @row(
-    "quant",
+    "quantized_decomposed",
     "quantized_decomposed",
     "dequantize_per_channel(Tensor input, Tensor scales, Tensor? zero_points, int axis, int quant_min, int quant_max, ScalarType dtype, "
     "*, ScalarType? out_dtype=None) -> Tensor",
@@ -235,7 +235,7 @@ def require_per_token(x: Tensor, *parameters: Tensor) -> None:
 
 
 @row(
-    "quant",
+    "quantized_decomposed",
     "quantized_decomposed",
     "quantize_per_token(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype) -> Tensor",
 )
@@ -255,7 +255,7 @@ class QuantizePerTokenOp(SchemaOp):
 
 
 @row(
-    "quant",
+    "quantized_decomposed",
     "quantized_decomposed",
     "dequantize_per_token(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype, "
     "ScalarType output_dtype) -> Tensor",
@@ -294,7 +294,7 @@ def require_per_group(x: Tensor, group_size: int, *parameters: Tensor | None) ->
 
 
 @row(
-    "quant",
+    "quantized_decomposed",
     "quantized_decomposed",
     "quantize_per_channel_group(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype, "
     "int group_size) -> Tensor",
@@ -317,7 +317,7 @@ class QuantizePerChannelGroupOp(SchemaOp):
 
 
 @row(
-    "quant",
+    "quantized_decomposed",
     "quantized_decomposed",
     "dequantize_per_channel_group(Tensor input, Tensor scales, Tensor? zero_points, int quant_min, int quant_max, ScalarType dtype, "
     "int group_size, ScalarType output_dtype) -> Tensor",
