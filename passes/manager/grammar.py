@@ -3,7 +3,7 @@
     pipeline ::= element (`,` element)*
     element  ::= anchor `(` pipeline? `)` | name options?
     options  ::= `{` (key (`=` value (`,` value)*)?)* `}`
-    value    ::= word | string in double quotes
+    value    ::= word | string in double or single quotes
 
 An anchor is the name of an operation, `builtin.module` or `func.func`. A flat list stands for `builtin.module(list)`. Options are separated
 by spaces; a word is anything without spaces, commas, braces, quotes and equals signs.
@@ -22,8 +22,9 @@ MODULE = "builtin.module"
 MAXIMUM_DEPTH = 64
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_WORD = re.compile(r'[^\s,{}="]+')
+_WORD = re.compile(r"""[^\s,{}="']+""")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+_SINGLE = re.compile(r"'([^']*)'")
 _BRACKETS = re.compile(r"\[([^\]]*)\]")
 
 
@@ -144,9 +145,11 @@ class _Parser:
                 return Value(json.loads(string[0], strict=False), offset, quoted=True)
             except ValueError:
                 raise PipelineError(r"a string knows the escapes \" \\ \/ \b \f \n \r \t and \uXXXX only", offset) from None
-        if self._text.startswith('"', offset):
+        if (single := self._match(_SINGLE)) is not None:
+            return Value(single[1], offset, quoted=True)
+        if self._text.startswith(('"', "'"), offset):
             raise self._error("this string does not end")
-        raise self._error("expected a value: a word, or a string in double quotes")
+        raise self._error("expected a value: a word, or a string in quotes")
 
 
 def _mlir_opt(pipeline: str, offset: int) -> Option:
