@@ -244,7 +244,7 @@ class FileCheck(_TextQuestion):
         if command is None:
             raise PredicateError("nothing here can run FileCheck tests: install the Python package filecheck, or LLVM's FileCheck")
         run = subprocess.run([command, str(self.file)], input=text, capture_output=True, text=True, check=False)
-        return Verdict(run.returncode == 0, _last_line(run.stderr) or "all checks match")
+        return _checked(self.file, run.returncode, run.stderr)
 
 
 def _filecheck_in_process(file: Path, text: str) -> Verdict:
@@ -260,13 +260,15 @@ def _filecheck_in_process(file: Path, text: str) -> Verdict:
             status = Matcher(options, FInput("<output>", text), Parser.from_opts(options)).run()
     except Exception as error:
         raise PredicateError(f"{file}: these checks cannot be run: {' '.join(str(error).split())}") from error
-    if status == 2:
-        raise PredicateError(f"{file}: there are no checks in it")
-    return Verdict(status == 0, "all checks match" if status == 0 else next(iter(said.getvalue().strip().splitlines()), "a check fails"))
+    return _checked(file, status, said.getvalue())
 
 
-def _last_line(text: str) -> str:
-    return next(reversed(text.strip().splitlines()), "")
+def _checked(file: Path, status: int, said: str) -> Verdict:
+    """What the status of FileCheck means: 1 is a check that fails, anything greater that there was nothing to check."""
+    line = next(iter(said.strip().splitlines()), "a check fails")
+    if status not in (0, 1):
+        raise PredicateError(f"{file}: these checks cannot be run: {line}")
+    return Verdict(status == 0, line if status else "all checks match")
 
 
 @dataclass(frozen=True)

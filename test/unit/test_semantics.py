@@ -34,7 +34,7 @@ from flambeau.tools.main import main
 from flambeau.tools.predicates import PredicateError, load_inputs
 
 STATE = """
-ml_program.global private mutable @total(#flambeau.blob<"total", "{digest}">) : tensor<2xf32>
+ml_program.global private mutable @total({blob}) : tensor<2xf32>
 func.func @forward(%x : tensor<2xf32>) -> tensor<2xf32> {{
   %old = ml_program.global_load @total : tensor<2xf32>
   %new = aten.add.Tensor(%old, %x) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
@@ -68,7 +68,7 @@ def function(text: str) -> FuncOp:
 def with_state() -> tuple[ModuleOp, FlambeauContext]:
     context = FlambeauContext()
     blob = context.blobs.add("total", np.zeros(2, np.float32).data)
-    return parse(STATE.format(digest=blob.digest.data), context)
+    return parse(STATE.format(blob=blob), context)
 
 
 @dataclass(frozen=True)
