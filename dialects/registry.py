@@ -53,22 +53,28 @@ def _load_own_rows() -> None:
             importlib.import_module(f"flambeau.dialects.{dialect}.{module.name}")
 
 
+_ROW_ORIGINS: dict[str, str] = {}
+"""Who declared a row that is not Flambeau's."""
+
+
 def register_row(row: type[SchemaOp]) -> None:
     """Makes a row of a plug-in known, and with it its dialect; `@row` does so. Raises RegistrationError for an operator that exists."""
     dialect, _, name = row.name.partition(".")
     rows = load_rows()
-    if (known := rows.get(dialect, {}).get(name)) is not None:
-        raise RegistrationError(f"{origin()} declares the row {row.name!r}, but {known.__module__} has one of that name")
+    if name in rows.get(dialect, {}):
+        owner = _ROW_ORIGINS.get(row.name, "Flambeau")
+        raise RegistrationError(f"{origin()} declares the row {row.name!r}, but {owner} has one of that name; give it another name")
     if dialect not in dialect_names() and dialect in get_all_dialects():
         raise RegistrationError(f"{origin()} declares the row {row.name!r}, but the dialect {dialect!r} is xDSL's; give it another name")
 
     def forget() -> None:
-        del rows[dialect][name]
+        del rows[dialect][name], _ROW_ORIGINS[row.name]
         if not rows[dialect]:
             del rows[dialect]
         rows_changed()
 
     rows.setdefault(dialect, {})[name] = row
+    _ROW_ORIGINS[row.name] = origin()
     rows_changed()
     note_registration(f"operator {row.name!r}", forget)
 

@@ -143,7 +143,7 @@ BAD = {
     "dialect of xDSL": (DIALECT.format("arith"), "2:1: error: plug-in {} " + TAKEN.format("dialect 'arith'", "xDSL")),
     "row": (
         ROW.format("fused", "flambeau", "linear(Tensor x) -> Tensor"),
-        "3:2: error: plug-in {} declares the row 'fused.linear', but flambeau.dialects.fused",
+        "3:2: error: plug-in {} declares the row 'fused.linear', but Flambeau has one of that name",
     ),
     "row of xDSL": (
         ROW.format("arith", "arith", "mine(Tensor x) -> Tensor"),

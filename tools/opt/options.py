@@ -10,6 +10,7 @@ from copy import copy
 from difflib import get_close_matches
 from typing import Any
 
+from flambeau.dialects.registration import discover
 from flambeau.passes.registry import PipelineError
 from flambeau.tools.opt.groups import GROUPS
 
@@ -80,6 +81,9 @@ class _Show(argparse.Action):
     ) -> None:
         from flambeau.tools.opt import help as pages
 
+        if self.dest != "help":
+            # Looking for installed plug-ins takes longer than everything else that --help does.
+            discover()
         shows: dict[str, Callable[[], str]] = {
             "help": lambda: f"{parser.format_help()}\n{pages.overview(help_width())}",
             "help_pass": lambda: pages.page(str(values)),
