@@ -276,7 +276,7 @@ class TernaryOp(SchemaOp):
         return tensor(promote_operands(a, b, c), broadcast(*map(operand_shape, (a, b, c))))
 
 
-@aten("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor")
+@aten("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", keep=True)
 class AddcmulOp(TernaryOp):
     """a + value * b * c."""
 

@@ -257,6 +257,14 @@ def test_where() -> None:
     check("aten::masked_fill.Scalar_out", torch.masked_fill(x, x > 0, float("-inf")), x, x > 0, float("-inf"))
 
 
+def test_addcmul() -> None:
+    for dtype in [*FLOATS, *INTEGERS]:
+        for shapes in (((3, 4), (3, 4), (3, 4)), ((4,), (3, 1), (3, 4)), ((), (2, 300), (300,)), ((0, 2), (1, 2), (2,))):
+            x, y, z = (sample(shape, dtype, seed) for seed, shape in enumerate(shapes))
+            for value in (1, 2) if dtype in INTEGERS else (1, 2, 0.5):
+                check("aten::addcmul.out", torch.addcmul(x, y, z, value=value), x, y, z, value)
+
+
 def test_clamp() -> None:
     for dtype in FLOATS + INTEGERS:
         x = sample((5, 40), dtype, 0)

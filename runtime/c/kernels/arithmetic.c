@@ -93,6 +93,30 @@ fl_status fl_rsub_out(fl_context *context, fl_value *const *args, size_t count) 
   return add_scaled(context, operands, args[2], 1, args[3]);
 }
 
+/* ---- sums with a product: p[0] is value ---- */
+
+FL_VECTOR_SPAN3(addcmul_f32, , fl_fma(y, z, x))
+FL_SPAN3(addcmul_f64, double, double, x + y * z)
+FL_SPAN3(addcmul_i64, int64_t, int64_t, fl_wrap_add(x, fl_wrap_mul(y, z)))
+FL_VECTOR_SPAN3(addcmul_scaled_f32, const fl_vec value = fl_set((float)p[0].real), fl_fma(value * y, z, x))
+FL_SPAN3(addcmul_scaled_f64, double, double, x + p[0].real * y * z)
+FL_SPAN3(addcmul_scaled_i64, int64_t, int64_t, fl_wrap_add(x, fl_wrap_mul(fl_wrap_mul(p[0].integer, y), z)))
+
+fl_status fl_addcmul_out(fl_context *context, fl_value *const *args, size_t count) {
+  static const fl_pointwise plain = {addcmul_f32, addcmul_f64, addcmul_i64, 0};
+  static const fl_pointwise scaled = {addcmul_scaled_f32, addcmul_scaled_f64, addcmul_scaled_i64, 0};
+  fl_parameter value = {1.0, 1};
+  int8_t common;
+  (void)count;
+  FL_TRY(fl_common_type(context, args, 3, &common));
+  FL_CHECK(context, fl_get_real(args[3], &value.real), "value must be a number");
+  FL_CHECK(context, args[3]->tag != FL_DOUBLE || fl_is_float(common), "value must be an integer when the operands are");
+  if (!fl_get_int(args[3], &value.integer)) {
+    value.integer = 0;
+  }
+  return fl_pointwise_run(context, value.real == 1.0 ? &plain : &scaled, args, 3, args[4], &value);
+}
+
 /* ---- division with rounding ---- */
 
 static int64_t divide(int64_t x, int64_t y) { return y == -1 ? fl_wrap_sub(0, x) : x / y; }

@@ -27,7 +27,7 @@
   FL_SPAN(name, R, const T *const xs = in[0]; const T *const ys = in[1]; const T *const zs = in[2],   \
           const T x = xs[i]; const T y = ys[i]; const T z = zs[i], expression)
 
-/* The same on vectors of float: `expression` is of x (and y), vectors; `setup` runs once before the loop. */
+/* The same on vectors of float: `expression` is of x (and y, z), vectors; `setup` runs once before the loop. */
 #define FL_VECTOR_SPAN(name, setup, load, load_part, expression)                                     \
   static void name(size_t n, void *out, const void *const *in, const fl_parameter *p) {              \
     float *result = out;                                                                             \
@@ -49,6 +49,10 @@
 #define FL_VECTOR_SPAN2(name, setup, expression)                                                     \
   FL_VECTOR_SPAN(name, setup, fl_vec x = fl_load(FL_FLOATS(0) + i); fl_vec y = fl_load(FL_FLOATS(1) + i);,                                \
                  fl_vec x = fl_load_part(FL_FLOATS(0) + i, rest); fl_vec y = fl_load_part(FL_FLOATS(1) + i, rest);, expression)
+#define FL_VECTOR_SPAN3(name, setup, expression)                                                     \
+  FL_VECTOR_SPAN(name, setup, fl_vec x = fl_load(FL_FLOATS(0) + i); fl_vec y = fl_load(FL_FLOATS(1) + i); fl_vec z = fl_load(FL_FLOATS(2) + i);, \
+                 fl_vec x = fl_load_part(FL_FLOATS(0) + i, rest); fl_vec y = fl_load_part(FL_FLOATS(1) + i, rest);                        \
+                 fl_vec z = fl_load_part(FL_FLOATS(2) + i, rest);, expression)
 
 /* An operation in each type it is computed in. */
 typedef struct fl_pointwise {
