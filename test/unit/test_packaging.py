@@ -51,6 +51,7 @@ def test_wheel_holds_every_module_and_the_library(wheel: Path):
         f"flambeau/{path.relative_to(ROOT)}" for folder in FOLDERS for path in (ROOT / folder).rglob("*.py") if "test" not in path.parts
     }
     assert expected <= names
+    assert {f"flambeau/{path.relative_to(ROOT)}" for path in (ROOT / "tools" / "skeletons").rglob("*.in")} <= names
     assert {"flambeau/__init__.py", "flambeau/py.typed", "flambeau/runtime/c/include/flambeau/kernel.h"} <= names
     assert [name for name in names if name.startswith("flambeau/runtime/lib/libflambeau.")]
     assert not [name for name in names if "/test/" in name or "__pycache__" in name]

@@ -14,7 +14,8 @@ from xdsl.transforms import get_all_passes
 from xdsl.universe import Universe
 
 from flambeau.dialects.ml_program import BlobError
-from flambeau.dialects.registry import dialect_names, find_op, schema_table
+from flambeau.dialects.registry import FlambeauContext, dialect_names, find_op, schema_table
+from flambeau.dialects.text import parse_module
 from flambeau.passes.fold_constants import FoldConstantsPass
 from flambeau.passes.registry import own_pass_names
 from flambeau.tools.universe import PREFIX, UNIVERSE
@@ -55,6 +56,17 @@ def test_xdsl_opt_runs_our_passes_over_our_dialects(tmp_path: Path):
     result = xdsl_opt("x.mlir", "-p", "decompose-aten,convert-aten-to-core,flambeau-cse,cse", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert "core.hardtanh" in result.stdout and "aten." not in result.stdout
+
+
+def test_weights_go_through_xdsl_opt_unread(tmp_path: Path):
+    load = "ml_program.global_load_const @w : tensor<2x3xf32>"
+    weight = '#flambeau.blob<"w", "0123456789abcdef">'
+    text = f"ml_program.global private @w({weight}) : tensor<2x3xf32>{TEXT}".replace("%0 = aten", f"%w = {load}\n  %0 = aten")
+    (tmp_path / "x.mlir").write_text(text.replace("(%0, %0)", "(%0, %w)"))
+    result = xdsl_opt("x.mlir", "-p", "decompose-aten,convert-aten-to-core,fold-constants,remove-dead-code", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    module = parse_module(result.stdout, FlambeauContext()).module
+    assert weight in str(module) and load in str(module) and "aten." not in str(module)
 
 
 def test_nothing_of_ours_clashes_with_what_xdsl_has():
