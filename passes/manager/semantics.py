@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
+from flambeau.dialects.diagnostics import Diagnostic
 from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.interface import inputs_of
@@ -33,6 +34,11 @@ TOLERANCES = {"float64": 1e-8, "float32": 1e-4, "float16": 1e-2, "bfloat16": 8e-
 
 class SemanticsError(ValueError):
     """A module whose results cannot be compared: the interpreter cannot run it, or its results are random."""
+
+    def __init__(self, message: str, op: Operation | None = None):
+        super().__init__(message)
+        self.op = op
+        self.diagnostic = Diagnostic("error", message, op=op)
 
 
 @dataclass(frozen=True)
@@ -88,7 +94,7 @@ class Reference:
         self._context = context
         for op in module.walk():
             if _is_random(op):
-                raise SemanticsError(f"{operator_name(op)} gives random numbers: the results of two runs of the module cannot be compared")
+                raise SemanticsError(f"{operator_name(op)} gives random numbers: the results of two runs cannot be compared", op)
         calls = 2 if any(isinstance(op, GlobalOp) and op.is_mutable is not None for op in module.body.block.ops) else 1
         try:
             self.inputs = {
@@ -139,7 +145,8 @@ class Reference:
                     program.run(name, inputs, observers.get((name, call)) if observers else None) for call, inputs in enumerate(calls)
                 ]
             except (ValueError, TypeError) as error:
-                raise SemanticsError(f"@{name} cannot be run: {error}") from error
+                op = error.op if isinstance(error, InterpreterError) else None
+                raise SemanticsError(f"@{name} cannot be run: {error}", op) from error
         return outputs
 
     def difference(self, module: ModuleOp, context: FlambeauContext | None = None) -> Difference | None:
@@ -259,7 +266,7 @@ class CheckSemantics(Instrumentation):
 
             divergence = first_divergence(reference, difference, (good, context), (step.module, context))
         except SemanticsError as error:
-            raise PassError(step, f"left a module whose results cannot be checked: {error}") from error
+            raise PassError(step, f"left a module whose results cannot be checked: {error}", op=error.op) from error
         if divergence is None:
             raise PassError(step, f"changes the result: {difference}")
         raise PassError(step, f"changes the result: {difference}; {divergence}", op=divergence.after.op)

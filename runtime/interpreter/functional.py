@@ -34,7 +34,11 @@ DelegateRunner = Callable[[str, memoryview, Sequence[Array]], Sequence[Array]]
 
 
 class InterpreterError(ValueError):
-    """A module that cannot run, or inputs that do not fit it. One line, for people."""
+    """A module that cannot run, or inputs that do not fit it. One line, for people; `op` is the operation that cannot, if it is one."""
+
+    def __init__(self, message: str, op: Operation | None = None):
+        super().__init__(message)
+        self.op = op
 
 
 _Kind = tuple[tuple[int, ...], "np.dtype[np.generic]"]
@@ -136,7 +140,7 @@ class FunctionProgram:
                 function = interpreter_function(op)
                 if function is None:
                     raise InterpreterError(
-                        f"{op_name(op)} has no meaning to the interpreter; a plug-in gives it one by register_interpreter_function"
+                        f"{op_name(op)} has no meaning to the interpreter; a plug-in gives it one by register_interpreter_function", op
                     )
                 return _foreign_kernel(op, function)
 
@@ -198,7 +202,7 @@ def run_delegate(delegates: DelegateRunner | None, payload: PayloadOp, data: mem
 def schema_kernel(op: SchemaOp) -> Callable[[list[Any]], Sequence[Array]]:
     """A function from operand arrays to result arrays: the row's meaning with this operation's attributes. Raises InterpreterError."""
     if not type(op).has("numpy"):
-        raise InterpreterError(f"{op.name} has no meaning to the interpreter: its row has no `numpy`")
+        raise InterpreterError(f"{op.name} has no meaning to the interpreter: its row has no `numpy`", op)
     expected = _expected(op)
 
     def run(values: list[Any]) -> Sequence[Array]:
@@ -206,7 +210,7 @@ def schema_kernel(op: SchemaOp) -> Callable[[list[Any]], Sequence[Array]]:
             with np.errstate(all="ignore"):  # infinities and NaN are results like others
                 computed: Any = op.numpy(*op.bind(values, op.properties))
         except (ValueError, IndexError) as error:
-            raise InterpreterError(f"{op.name}: {error}") from error
+            raise InterpreterError(f"{op.name}: {error}", op) from error
         results = cast("Sequence[Array]", computed if isinstance(computed, tuple | list) else (computed,))
         arrays = [np.asarray(item) for item in results]
         _check_results(op, arrays, expected)
@@ -227,9 +231,9 @@ def _foreign_kernel(op: Operation, function: InterpreterFunction) -> Callable[[l
         except InterpreterError:
             raise
         except Exception as error:  # whatever a function from outside does, its operation is to be named
-            raise InterpreterError(f"{op.name}: its interpreter function failed: {type(error).__name__}: {error}") from error
+            raise InterpreterError(f"{op.name}: its interpreter function failed: {type(error).__name__}: {error}", op) from error
         if len(arrays) != len(op.results):
-            raise InterpreterError(f"{op.name}: its interpreter function gave {len(arrays)} arrays for {len(op.results)} results")
+            raise InterpreterError(f"{op.name}: its interpreter function gave {len(arrays)} arrays for {len(op.results)} results", op)
         _check_results(op, arrays, expected)
         return arrays
 
@@ -241,14 +245,14 @@ def _expected(op: Operation) -> list[_Kind]:
     try:
         return [array_kind(kind) for kind in op.result_types]
     except TypeError as error:
-        raise InterpreterError(f"{op.name} has no meaning to the interpreter: {error}") from error
+        raise InterpreterError(f"{op.name} has no meaning to the interpreter: {error}", op) from error
 
 
 def _check_results(op: Operation, arrays: Sequence[Array], expected: Sequence[_Kind]) -> None:
     for array, (shape, dtype) in zip(arrays, expected, strict=True):
         fits = len(array.shape) == len(shape) and all(a == b for a, b in zip(array.shape, shape, strict=True) if b >= 0)
         if array.dtype != dtype or not fits:
-            raise InterpreterError(f"{op.name} gave {array.dtype} {array.shape}, but its type says {dtype} {shape}")
+            raise InterpreterError(f"{op.name} gave {array.dtype} {array.shape}, but its type says {dtype} {shape}", op)
 
 
 def check_inputs(function: FuncOp, inputs: Sequence[Leaf]) -> list[Array]:

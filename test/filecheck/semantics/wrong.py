@@ -1,0 +1,49 @@
+"""Passes that change results: one wherever it sees relu, one only where state is kept."""
+
+from dataclasses import dataclass
+
+from flambeau.dialects.aten.activation import ReluOp
+from flambeau.dialects.aten.arithmetic import MulScalarOp
+from flambeau.dialects.ml_program import GlobalStoreOp
+from flambeau.passes.manager import PatternPass
+from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
+
+
+class SlopePattern(Pattern):
+    """relu with a slope."""
+
+    roots = (ReluOp,)
+
+    def rewrite(self, op, rewriter):
+        replace_with_values(op, [MulScalarOp(op.operands[0], 0.5).result], rewriter)
+
+
+class ForgetPattern(Pattern):
+    """No state."""
+
+    roots = (GlobalStoreOp,)
+
+    def rewrite(self, op, rewriter):
+        rewriter.erase(op)
+
+
+@dataclass(frozen=True)
+class WrongSlopePass(PatternPass):
+    """relu with a slope."""
+
+    name = "wrong-slope"
+
+    def patterns(self):
+        """The pattern."""
+        return [SlopePattern()]
+
+
+@dataclass(frozen=True)
+class ForgetStatePass(PatternPass):
+    """No state."""
+
+    name = "forget-state"
+
+    def patterns(self):
+        """The pattern."""
+        return [ForgetPattern()]
