@@ -74,6 +74,9 @@ def lower(partition: PartitionOp, constants: ModuleConstants) -> bytes:
     terminator = block.last_op
     assert terminator is not None
     last = {value: op for op in block.ops for value in op.operands}
+    outputs: dict[SSAValue, list[int]] = {}
+    for index, value in enumerate(terminator.operands):
+        outputs.setdefault(value, []).append(index)
     for op in block.ops:
         if op is terminator or isinstance(op, GlobalLoadConstantOp):
             continue
@@ -91,9 +94,7 @@ def lower(partition: PartitionOp, constants: ModuleConstants) -> bytes:
         target = machine.register()
         machine.registers[op.result] = target
         machine.instructions.append(Instruction(computation.code, target, *sources))
-        for index, value in enumerate(terminator.operands):
-            if value is op.result:
-                machine.instructions.append(Instruction(STORE, index, target))
+        machine.instructions += [Instruction(STORE, index, target) for index in outputs.get(op.result, ())]
     for index, value in enumerate(terminator.operands):
         if isinstance(value, BlockArgument):
             machine.instructions.append(Instruction(STORE, index, machine.load(value)))

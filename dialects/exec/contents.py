@@ -18,7 +18,7 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.exec.instructions import CallOp, InstructionOp, JumpFalseOp, LabelOp, MoveOp, reads_and_writes
 from flambeau.dialects.exec.literals import BoolOp
 from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.exec.slots import ConstantOp, ReuseOp, StateOp, TensorSlotOp, ViewOp, nbytes, root_of
+from flambeau.dialects.exec.slots import ConstantOp, ReuseOp, Roots, StateOp, TensorSlotOp, ViewOp, nbytes, root_of
 
 Span: TypeAlias = tuple[int, int]
 Place: TypeAlias = tuple[int, int]
@@ -170,6 +170,7 @@ class ContentAnalysis:
         self.slots: list[SSAValue] = [op.slot for op in method.slots if isinstance(op, TensorSlotOp)]
         self.index = {slot: index for index, slot in enumerate(self.slots)}
         self.sizes = [nbytes(slot.type) for slot in self.slots]
+        self.roots: Roots = {}
         self.places = [self._place(slot) for slot in self.slots]
         self.contents = self._contents()
         self.members: dict[int, list[int]] = {}
@@ -192,7 +193,7 @@ class ContentAnalysis:
     # What the declarations say
 
     def _place(self, slot: SSAValue) -> Place:
-        root, offset = root_of(slot)
+        root, offset = root_of(slot, self.roots)
         place = getattr(root.owner, "place", None)
         return (-self.index[root], offset) if place is None else (place[0], place[1] + offset)
 
@@ -213,7 +214,7 @@ class ContentAnalysis:
         return {
             index
             for index, slot in enumerate(self.slots)
-            if self.places[index][0] > 0 or root_of(slot)[0] in given or isinstance(root_of(slot)[0].owner, ConstantOp)
+            if self.places[index][0] > 0 or (root := self.roots[slot][0]) in given or isinstance(root.owner, ConstantOp)
         }
 
     @cached_property

@@ -1,7 +1,7 @@
 """Slots that hold tensors. A slot is a value of the method, declared once, before the instructions; its position is its index."""
 
 from abc import ABC, abstractmethod
-from typing import Self, cast
+from typing import Self, TypeAlias, cast
 
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr, SymbolRefAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -233,7 +233,9 @@ class AliasOp(TensorSlotOp, ABC):
             return f"takes bytes {offset} to {offset + size} of {syntax.describe(self.source)}, which has {room}"
         if offset % element:
             return f"starts at byte {offset} of {syntax.describe(self.source)}, which is no multiple of its element size {element}"
-        root, total = root_of(self.slot)
+        # A reuse below is looked at itself: of long chains, each operation looks at its own step.
+        root, total = _viewed(self.source)
+        total += offset
         if isinstance(root.owner, ConstantOp):
             if isinstance(self, ReuseOp):
                 return f"reuses the storage of constant {syntax.describe(root)}, which must not be written"
@@ -309,18 +311,39 @@ class ReuseOp(AliasOp):
         return cls.create(operands=[source], result_types=[_parse_type(parser)], attributes=attributes)
 
 
-def root_of(slot: SSAValue) -> tuple[SSAValue, int]:
-    """The slot whose storage `slot` has, through all views and reuses, and how many bytes into it `slot` starts."""
+def _viewed(slot: SSAValue) -> tuple[SSAValue, int]:
+    """The slot that `slot` is a part of, through views alone, and how many bytes into it `slot` starts."""
     offset = 0
-    while isinstance(slot.owner, AliasOp):
+    while isinstance(slot.owner, ViewOp):
         offset += slot.owner.byte_offset
         slot = slot.owner.source
     return slot, offset
 
 
-def place_of(slot: SSAValue) -> tuple[int, int] | None:
-    """Arena and byte offset of a planned tensor slot; None for constants and for slots without a place."""
-    root, offset = root_of(slot)
+Roots: TypeAlias = dict[SSAValue, tuple[SSAValue, int]]
+
+
+def root_of(slot: SSAValue, known: Roots | None = None) -> tuple[SSAValue, int]:
+    """The slot whose storage `slot` has, through all views and reuses, and how many bytes into it `slot` starts.
+
+    Chains of reuses are as long as methods. Whoever asks for many slots, in the order of their declaration, keeps the answers in `known`.
+    """
+    root, offset = slot, 0
+    while isinstance(root.owner, AliasOp):
+        if known is not None and root in known:
+            root, rest = known[root]
+            offset += rest
+            break
+        offset += root.owner.byte_offset
+        root = root.owner.source
+    if known is not None:
+        known[slot] = root, offset
+    return root, offset
+
+
+def place_of(slot: SSAValue, known: Roots | None = None) -> tuple[int, int] | None:
+    """Arena and byte offset of a planned tensor slot; None for constants and for slots without a place. `known` is as for `root_of`."""
+    root, offset = root_of(slot, known)
     place = root.owner.place if isinstance(root.owner, PlacedOp) else None
     return None if place is None else (place[0], place[1] + offset)
 

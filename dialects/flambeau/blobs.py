@@ -112,13 +112,14 @@ class BlobStore:
     _entries: dict[str, list[_Entry]] = field(default_factory=dict[str, list[_Entry]])
     _missing: list[Path] = field(default_factory=list[Path])
 
-    def add(self, key: str, data: "Buffer") -> BlobAttr:
-        """Keeps a view of `data` (any C-contiguous buffer) under `key`.
+    def add(self, key: str, data: "Buffer", digest: str | None = None) -> BlobAttr:
+        """Keeps a view of `data` (any C-contiguous buffer), whose `digest_of` may be known, under `key`.
 
         The same key may hold several contents, as when two models meet in one context; adding the same content again changes nothing.
         """
         view = _flat(data)
-        digest = digest_of(view)
+        if digest is None:
+            digest = digest_of(view)
         entries = self._entries.setdefault(key, [])
         if all(entry.digest() != digest for entry in entries):
             entries.append(_Entry(view, "memory", digest))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
-from xdsl.ir import OpResult, SSAValue
+from xdsl.ir import Attribute, OpResult, SSAValue
 
+from flambeau.dialects.flambeau.blobs import digest_of
 from flambeau.dialects.lazy import Array
 from flambeau.dialects.ml_program import BlobAttr, BlobError, BlobStore, GlobalLoadConstantOp, GlobalOp
 from flambeau.dialects.registry import FlambeauContext
@@ -27,6 +30,7 @@ class ModuleConstants:
         self._context = context
         self._module = module
         self._globals = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, GlobalOp)}
+        self._names: dict[str, _Names] = {}
 
     def global_of(self, value: SSAValue) -> GlobalOp | None:
         """The immutable global that `value` loads, if it does."""
@@ -53,25 +57,47 @@ class ModuleConstants:
     def add(self, name: str, array: Array, kind: Tensor) -> GlobalLoadConstantOp:
         """Adds a global with these elements and gives a detached load of it. An equal global of the same type is used again."""
         stored = stored_array(array, kind)
-        unique, attempt = name, 0
-        while True:
-            blob = blob_store(self._context).add(unique, stored.data)
-            known = self._globals.get(unique)
-            if known is None:
-                new = GlobalOp(unique, kind, blob)
-                last = list(self._globals.values())[-1] if self._globals else None
-                if last is None:
-                    first = self._module.body.block.first_op
-                    if first is None:
-                        self._module.body.block.add_op(new)
-                    else:
-                        self._module.body.block.insert_op_before(new, first)
-                else:
-                    self._module.body.block.insert_op_after(new, last)
-                self._globals[unique] = new
-                break
-            if known.value == blob and known.type == kind:
-                break
-            attempt += 1
-            unique = f"{name}_{attempt}"
+        store = blob_store(self._context)
+        names = self._names.setdefault(name, _Names(name))
+        while (taken := self._globals.get(names.next)) is not None:
+            names.pass_over(taken)
+        digest = digest_of(stored.data)
+        known = names.of_contents.get((digest, kind))
+        unique = known or names.next
+        blob = store.add(unique, stored.data, digest)
+        if known is None:
+            self._insert(GlobalOp(unique, kind, blob))
         return GlobalLoadConstantOp(SymbolRefAttr(unique), kind)
+
+    def _insert(self, new: GlobalOp) -> None:
+        """Puts a global behind the others."""
+        body = self._module.body.block
+        if self._globals:
+            body.insert_op_after(new, next(reversed(self._globals.values())))
+        elif (first := body.first_op) is not None:
+            body.insert_op_before(new, first)
+        else:
+            body.add_op(new)
+        self._globals[new.sym_name.data] = new
+
+
+@dataclass
+class _Names:
+    """`name`, `name_1`, `name_2`, …: which are taken, and by what, so that each is looked at once."""
+
+    name: str
+    count: int = 0
+    of_contents: dict[tuple[str, Attribute], str] = field(default_factory=dict[tuple[str, Attribute], str])
+    """The name of the global with these bytes, by their digest, and of this type."""
+
+    @property
+    def next(self) -> str:
+        """The first name that has not been passed over."""
+        return f"{self.name}_{self.count}" if self.count else self.name
+
+    def pass_over(self, taken: GlobalOp) -> None:
+        """Goes on behind the global that has this name."""
+        name = self.next
+        if isinstance(taken.value, BlobAttr) and taken.value.key.data == name:
+            self.of_contents.setdefault((taken.value.digest.data, taken.type), name)
+        self.count += 1

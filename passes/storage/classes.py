@@ -12,7 +12,7 @@ from flambeau.dialects.exec.contents import ALIASING
 from flambeau.dialects.exec.instructions import CallOp, FreeOp, InstructionOp, JumpFalseOp, LabelOp, MoveOp, reads_and_writes
 from flambeau.dialects.exec.literals import OptionalTensorListOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.exec.slots import ConstantOp, StateOp, TensorSlotOp, nbytes, root_of
+from flambeau.dialects.exec.slots import AliasOp, ConstantOp, StateOp, TensorSlotOp, nbytes
 from flambeau.passes.planning.buffers import align
 from flambeau.passes.planning.profile import LiveProfile
 
@@ -83,10 +83,8 @@ class MethodStorage:
         for op in self.method.slots:
             if not isinstance(op, TensorSlotOp):
                 continue
-            root, _ = root_of(op.slot)
-            found = self._classes.get(root)
-            if found is None:
-                found = self._classes[root] = StorageClass(root, nbytes(root.type))
+            # Declared before, as everything that is used: a chain of reuses is as long as the method.
+            found = self._classes[op.source] if isinstance(op, AliasOp) else StorageClass(op.slot, nbytes(op.slot.type))
             self._classes[op.slot] = found
             found.members[op.slot] = None
             if found.is_state:

@@ -130,6 +130,7 @@ class _Plan:
         self.method = method
         self.data = data
         self.index: dict[SSAValue, int] = {op.results[0]: position for position, op in enumerate(method.slots)}
+        self.roots: slots.Roots = {}
         self.operators: dict[str, int] = {}
         self.delegates: dict[str, int] = {}
         self.payloads: list[pte.BackendDelegate] = []
@@ -192,9 +193,9 @@ class _Plan:
 
     def _tensor(self, op: slots.TensorSlotOp) -> pte.Tensor:
         type = tensor_type(op.slot)
-        base = slots.root_of(op.slot)[0]
+        base = slots.root_of(op.slot, self.roots)[0]
         root = base.owner
-        place = slots.place_of(op.slot)
+        place = slots.place_of(op.slot, self.roots)
         buffer = 0
         extra = None
         if isinstance(root, slots.ConstantOp):

@@ -28,7 +28,7 @@ from flambeau.dialects.exec.literals import (
     TensorListOp,
 )
 from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.exec.slots import AliasOp, ConstantOp, StateOp, TensorOp, nbytes, place_of, root_of
+from flambeau.dialects.exec.slots import AliasOp, ConstantOp, Roots, StateOp, TensorOp, nbytes, place_of, root_of
 from flambeau.dialects.lazy import Array, np
 from flambeau.dialects.ml_program import BlobAttr, GlobalOp
 from flambeau.dialects.registry import FlambeauContext
@@ -51,6 +51,7 @@ class _Memory:
     arenas: list[memoryview] = field(default_factory=list[memoryview])
     storage: dict[SSAValue, memoryview] = field(default_factory=dict[SSAValue, memoryview])
     """The bytes of each tensor slot that no other slot lends its own."""
+    roots: Roots = field(default_factory=dict[SSAValue, tuple[SSAValue, int]])
 
 
 class MethodProgram:
@@ -142,8 +143,8 @@ class MethodProgram:
             case IntListOp() | TensorListOp() | OptionalTensorListOp():
                 return op
             case _:
-                raise InterpreterError(f"{op.name} has no meaning to the interpreter")
-        root, offset = root_of(op.results[0])
+                raise InterpreterError(f"{op.name} has no meaning to the interpreter", op)
+        root, offset = root_of(op.results[0], memory.roots)
         kind = tensor_type(op.results[0])
         return np.ndarray(upper_bounds(kind), numpy_dtype(kind.element_type), memory.storage[root], offset, byte_strides(kind))
 
@@ -180,7 +181,7 @@ class MethodProgram:
                 case LabelOp() | FreeOp():
                     pass
                 case _:
-                    raise InterpreterError(f"{op.name} has no meaning to the interpreter")
+                    raise InterpreterError(f"{op.name} has no meaning to the interpreter", op)
 
     def _call(self, op: CallOp, memory: _Memory, observer: Observer | None) -> None:
         name = op.operator.data
