@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
-from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
+from xdsl.dialects.builtin import UNKNOWN_LOC, FusedLoc, LocationAttr, NoneAttr
 from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
 from xdsl.parser import Parser
 from xdsl.parser.generic_parser import ParserState
@@ -27,6 +28,7 @@ _RESULT = rf"%({SUFFIX})(?::([0-9]++))?"
 _EACH_RESULT = re.compile(_RESULT)
 _RESULTS = re.compile(rf"{_RESULT}(?P<more>(?:\s*+,\s*+%{SUFFIX}(?::[0-9]++)?)*+)\s*+=\s*+", re.ASCII)
 _TYPE = re.compile(r'(?:tensor|memref|vector)<(?:[^<>"\n]|<[^<>"\n]*+>)*+>')
+_LOCATION_ALIAS = re.compile(r"^(#[\w$.-]+)\s*=\s*(?=loc\()", re.MULTILINE)
 _LOCATION = " loc("
 _LOCATION_FOLLOWS = (MLIRTokenKind.BARE_IDENT, "loc")
 
@@ -87,6 +89,8 @@ class ModuleParser(Parser):
         self._resources: dict[tuple[str, str], str] = {}
         self._last_location = -1
         """Where the location that was read last begins."""
+        self._early_aliases: set[str] = set()
+        """The aliases of locations that were read where they are used, before their definition was reached."""
 
     def _parse_dialect_resource_handle(self, dialect_name: str, interface: OpAsmDialectInterface) -> str:
         # Names of resources are unique in the process; what this text calls one stands for the same one throughout.
@@ -263,6 +267,42 @@ class ModuleParser(Parser):
                 self._locations[text] = found
         self._last_location = start
         return found
+
+    def _parse_location(self) -> LocationAttr:
+        token = self._token
+        if token.kind is MLIRTokenKind.HASH_IDENT and token.text not in self.attribute_aliases:
+            self._find_location_alias(token.text)
+        if not self.parse_optional_keyword("fused"):
+            return super()._parse_location()
+        metadata: Attribute = NoneAttr()
+        if self.parse_optional_punctuation("<"):
+            metadata = self.parse_attribute()
+            self.parse_punctuation(">")
+        return FusedLoc(tuple(self.parse_comma_separated_list(self.Delimiter.SQUARE, self._parse_location)), metadata)
+
+    @cached_property
+    def _location_aliases(self) -> dict[str, int]:
+        """Where the definitions of aliases of locations begin, which mlir-opt prints at the end of a text."""
+        return {match[1]: match.end() for match in _LOCATION_ALIAS.finditer(self._text)}
+
+    def _find_location_alias(self, name: str) -> None:
+        """Reads the definition of an alias that comes later, if there is one."""
+        start = self._location_aliases.pop(name, None)  # taken out: one that is defined by itself is not found again
+        if start is None:
+            return
+        here = self._token.start
+        self._resume_from(start)
+        if (found := super().parse_optional_location()) is not None:
+            self.attribute_aliases[name] = found
+            self._early_aliases.add(name)
+        self._resume_from(here)
+
+    def _parse_alias_def(self) -> None:
+        name = self._token.text
+        if name in self._early_aliases:
+            self._early_aliases.remove(name)
+            del self.attribute_aliases[name]
+        super()._parse_alias_def()
 
     def _parse_optional_builtin_type(self) -> TypeAttribute | None:
         token = self._token

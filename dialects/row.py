@@ -326,7 +326,8 @@ class SchemaOp(IRDLOperation):
             else:
                 _print_operand(printer, items[0] if items else None)
         printer.print_string(")")
-        named = {k: v for k, v in self.properties.items() if k not in (_SEGMENTS, _ABSENT)}
+        # In the order of the schema, whoever wrote them: text that went through other tools comes back as it was.
+        named = {k: v for k in self.schema.attributes if (v := self.properties.get(k)) is not None}
         if named or self.attributes:
             printer.print_string(" {")
             parts = [*named.items(), *self.attributes.items()]
