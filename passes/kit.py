@@ -49,6 +49,7 @@ from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.functional import rewrites
 from flambeau.passes.rewriting.legality import ConversionTarget
 from flambeau.passes.rewriting.pattern import Pattern, from_xdsl, replace_with_values
+from flambeau.passes.rewriting.type_conversion import ConversionPattern, TypeConverter, type_patterns
 
 __all__ = [
     # Passes, and running them.
@@ -67,9 +68,12 @@ __all__ = [
     "replace_with_values",
     "rewrites",
     # Conversion.
+    "ConversionPattern",
     "ConversionTarget",
+    "TypeConverter",
     "apply_full_conversion",
     "apply_partial_conversion",
+    "type_patterns",
     # Operations and types.
     "ModuleConstants",
     "SchemaOp",

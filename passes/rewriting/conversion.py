@@ -12,6 +12,7 @@ from flambeau.passes.rewriting.driver import PatternDriver
 from flambeau.passes.rewriting.legality import ConversionTarget
 from flambeau.passes.rewriting.pattern import Pattern
 from flambeau.passes.rewriting.report import Attempt, ConversionError, IllegalOperation, LegalizationReport
+from flambeau.passes.rewriting.type_conversion import settle_casts
 
 
 def apply_partial_conversion(root: Operation, target: ConversionTarget, patterns: Sequence[Pattern], *, atomic: bool = False) -> None:
@@ -48,6 +49,7 @@ def _convert(
 ) -> None:
     driver = PatternDriver(patterns, only=lambda op: target.why_illegal(op) is not None and not target.is_closed_off(op), explain=True)
     driver.run(root)
+    settle_casts(root, patterns)
     if was_restricted():
         return
     illegal: list[IllegalOperation] = []

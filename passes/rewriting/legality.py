@@ -26,7 +26,8 @@ def name_of(op: Operation) -> str:
 class ConversionTarget:
     """The operations that are legal after a conversion, by dialect (`"edge"`), by name (`"func.func"`) or by class.
 
-    A class stands for its subclasses too. Classes are asked first, then names, then dialects; of rules of one kind the last one given.
+    A class stands for its subclasses too, and the class of an operator's row for its siblings of all levels: say one level's by name, as
+    `"aten.relu"`. Classes are asked first, then names, then dialects; of rules of one kind the last one given.
     An operation without a rule is unknown: a partial conversion lets it be, a full one does not.
 
         target = ConversionTarget("the edge level").legal("edge", "func").illegal("core", because="run core-to-edge first")
