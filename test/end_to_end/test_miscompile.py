@@ -1,0 +1,177 @@
+"""A wrong constant in one pattern, planted in a model of a thousand operations: `flambeau bisect` names the one rewrite that is wrong."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, NameLoc, StringAttr, SymbolRefAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import SSAValue
+
+from flambeau.dialects.aten.activation import HardswishOp, LeakyReluOp, ReluOp, SigmoidOp, SiluOp, TanhOp
+from flambeau.dialects.aten.arithmetic import AddTensorOp, MulTensorOp, SubTensorOp
+from flambeau.dialects.aten.matmul import LinearOp
+from flambeau.dialects.aten.norm import LayerNormOp
+from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalOp
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.text import print_module, save_weights
+from flambeau.dialects.types import f32, tensor
+from flambeau.tools.main import main
+
+ROWS, WIDTH = 4, 8
+LAYERS = 126
+SLOPE = 0.25
+
+PLUGIN = '''\
+"""Activations in terms of simpler operators. The clamp of hardswish, and one slope of leaky_relu, are wrong."""
+
+from dataclasses import dataclass
+
+from flambeau.dialects.aten.activation import HardswishOp, HardtanhOp, LeakyReluOp, ReluOp, SigmoidOp, SiluOp
+from flambeau.dialects.aten.arithmetic import AddScalarOp, DivScalarOp, MulScalarOp, MulTensorOp, SubTensorOp
+from flambeau.dialects.aten.math import NegOp
+from flambeau.passes.manager import PatternPass
+from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
+
+
+class SiluPattern(Pattern):
+    roots = (SiluOp,)
+
+    def rewrite(self, op, rewriter):
+        x = op.operands[0]
+        replace_with_values(op, [MulTensorOp(x, SigmoidOp(x).result).result], rewriter)
+
+
+class HardswishPattern(Pattern):
+    roots = (HardswishOp,)
+
+    def rewrite(self, op, rewriter):
+        x = op.operands[0]
+        clamped = HardtanhOp(AddScalarOp(x, 3).result, 0, {clamp}).result
+        replace_with_values(op, [DivScalarOp(MulTensorOp(x, clamped).result, 6).result], rewriter)
+
+
+class LeakyReluPattern(Pattern):
+    roots = (LeakyReluOp,)
+
+    def rewrite(self, op, rewriter):
+        x, slope = op.operands[0], op.argument("negative_slope")
+        if slope == {slope}:
+            slope = {wrong_slope}
+        negative = MulScalarOp(ReluOp(NegOp(x).result).result, slope).result
+        replace_with_values(op, [SubTensorOp(ReluOp(x).result, negative).result], rewriter)
+
+
+@dataclass(frozen=True)
+class SimplifyActivationsPass(PatternPass):
+    name = "simplify-activations"
+
+    def patterns(self):
+        return [SiluPattern(), HardswishPattern(), LeakyReluPattern()]
+'''
+
+
+def plugin(path: Path, *, clamp: int = 6, wrong_slope: float = SLOPE) -> Path:
+    path.write_text(PLUGIN.format(clamp=clamp, slope=SLOPE, wrong_slope=wrong_slope))
+    return path
+
+
+class Model:
+    """A network of layers that each look at some of those before, one operation after the other."""
+
+    def __init__(self, seed: int):
+        self.random = random.Random(seed)
+        self.numbers = np.random.default_rng(seed)
+        self.context = FlambeauContext()
+        self.function = FuncOp("forward", ([tensor(f32, (ROWS, WIDTH))], []))
+        self.module = ModuleOp([self.function])
+        self.values: list[SSAValue] = [self.function.args[0]]
+        self.line = 0
+        self.special = self.random.randrange(LAYERS // 4, LAYERS)
+        """The layer with the only leaky_relu of slope SLOPE."""
+
+    def add(self, op: SchemaOp, path: str) -> SSAValue:
+        self.line += 1
+        op.location = NameLoc(StringAttr(path), FileLineColLoc(StringAttr("model.py"), IntAttr(self.line), IntAttr(1)))
+        self.function.body.block.add_op(op)
+        return op.result
+
+    def weight(self, name: str, shape: tuple[int, ...]) -> SSAValue:
+        array = (self.numbers.standard_normal(shape) * 0.5).astype(np.float32)
+        kind = tensor(f32, shape)
+        self.module.body.block.insert_op_before(GlobalOp(name, kind, self.context.blobs.add(name, array.data)), self.function)
+        load = GlobalLoadConstantOp(SymbolRefAttr(name), kind)
+        self.function.body.block.add_op(load)
+        return load.result
+
+    def layer(self, index: int) -> None:
+        path = f"layers.{index}"
+        value = self.add(LayerNormOp(self.values[-1], (WIDTH,)), f"{path}.norm")
+        weight, bias = self.weight(f"{path}.weight", (WIDTH, WIDTH)), self.weight(f"{path}.bias", (WIDTH,))
+        value = self.add(LinearOp(value, weight, bias), f"{path}.linear")
+        kind = self.random.choice([HardswishOp, SiluOp, LeakyReluOp, SigmoidOp, ReluOp, TanhOp])
+        arguments = (0.01,) if kind is LeakyReluOp else ()
+        if index == self.special:
+            kind, arguments = LeakyReluOp, (SLOPE,)
+        value = self.add(kind(value, *arguments), f"{path}.act")
+        gate = self.add(TanhOp(self.random.choice(self.values[-8:])), f"{path}.gate")
+        value = self.add(self.random.choice([AddTensorOp, MulTensorOp, SubTensorOp])(value, gate), f"{path}.mix")
+        self.values.append(self.add(AddTensorOp(value, self.values[-1]), f"{path}.residual"))
+
+    def write(self, path: Path) -> int:
+        for index in range(LAYERS):
+            self.layer(index)
+        self.values.append(self.add(LayerNormOp(self.values[-1], (WIDTH,)), "norm"))
+        self.function.body.block.add_op(ReturnOp(self.values[-1]))
+        self.function.update_function_type()
+        path.write_text(print_module(self.module, locations=True))
+        save_weights(self.module, self.context.blobs, path.with_suffix(".safetensors"))
+        return sum(1 for _ in self.function.body.block.ops)
+
+
+PIPELINE = "canonicalize,func.func(cse,simplify-activations,cse),decompose-aten,canonicalize"
+
+
+def bisect(model: Model, folder: Path, wrong: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    source = folder / "model.mlir"
+    assert model.write(source) > 1000
+    assert main(["bisect", str(source), "-p", PIPELINE, f"--load-plugin={wrong}", "-o", str(folder / "found"), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_only_wrong_rewrite_is_named(seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    model = Model(seed)
+    report = bisect(model, tmp_path, plugin(tmp_path / "activations.py", wrong_slope=0.52), capsys)
+    assert report["pass"]["name"] == "simplify-activations"
+    assert report["rewrite"]["pattern"] == "LeakyReluPattern"
+    assert report["rewrite"]["module_path"].startswith(f"layers.{model.special}.act (model.py:")
+    assert "negative_slope = 0.25" in report["rewrite"]["operation"]
+    assert any(line.startswith("+") and "{other = 0.52}" in line for line in report["rewrite"]["diff"])
+    assert report["judged"] < 20, "binary search, not one after the other"
+
+
+def test_a_pattern_that_is_always_wrong_is_named_and_the_case_reduced(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    wrong = plugin(tmp_path / "activations.py", clamp=5)
+    report = bisect(Model(3), tmp_path, wrong, capsys)
+    assert report["rewrite"]["pattern"] == "HardswishPattern"
+    assert any(line.startswith("+") and "max_val = 5" in line for line in report["rewrite"]["diff"])
+    reduced = tmp_path / "reduced.mlir"
+    before = report["files"]["before pass"]
+    assert main(["reduce", before, "-p", report["pass"]["text"], f"--load-plugin={wrong}", "-o", str(reduced), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["operations"] < 10
+    assert "aten.hardswish" in reduced.read_text()
+
+
+def test_a_pipeline_without_a_fault_has_nothing_to_find(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    source = tmp_path / "model.mlir"
+    Model(0).write(source)
+    right = plugin(tmp_path / "activations.py")
+    assert main(["bisect", str(source), "-p", PIPELINE, f"--load-plugin={right}"]) == 1
+    assert "there is nothing to find: the predicate is that the pipeline changes the result, but" in capsys.readouterr().err
