@@ -65,7 +65,7 @@ class OptionsPrinter(ModulePrinter):
         if self.options.elide_above is None or not isinstance(attribute, DenseIntOrFPElementsAttr):
             return None
         dense = cast("DenseIntOrFPElementsAttr[Any]", attribute)
-        return dense.type if not dense.is_splat() and len(dense) > self.options.elide_above else None
+        return dense.type if len(dense) > self.options.elide_above and not dense.is_splat() else None
 
 
 def operation_text(op: Operation, options: PrintingOptions | None = None) -> str:

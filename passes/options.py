@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
+from inspect import get_annotations
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -86,8 +87,13 @@ class _Mismatch(Exception):
 
 @cache
 def option_fields(kind: type[Any]) -> tuple[OptionField, ...]:
-    """The options of a dataclass, in order of declaration."""
-    types = get_type_hints(kind)
+    """The options of a dataclass, in order of declaration. Raises OptionError when a type is not known where the class stands."""
+    try:
+        types = get_type_hints(kind)
+    except NameError as error:
+        raise OptionError(
+            f"the types of the options of {kind.__name__} cannot be read: {error}; import it outside of TYPE_CHECKING"
+        ) from error
     fields: list[OptionField] = []
     for field in dataclasses.fields(kind):
         if field.name == "name" or not field.init:
@@ -116,7 +122,7 @@ def construct(kind: type[T], what: str, options: Sequence[Option]) -> T:
     for option in options:
         field = fields.get(option.key.replace("-", "_"))
         if field is None:
-            raise OptionError(f"{what} has no option {option.key!r}; {_known(list(fields.values()), option.key)}", option.offset)
+            raise OptionError(f"{what} has no option {option.key!r}; {_known(kind, option.key)}", option.offset)
         if field.field in given:
             raise OptionError(f"option {field.name!r} of {what} is given twice", option.offset)
         given[field.field] = _parse(field, option, what)
@@ -143,7 +149,7 @@ def type_words(type_: Any, *, many: bool = False) -> str:
     members = [member for member in _members(type_) if member is not NoneType]
     if len(members) > 1:
         return " or ".join(type_words(member, many=many) for member in members)
-    (only,) = members
+    only = members[0] if members else NoneType
     if get_origin(only) is Literal:
         return f"one of {', '.join(_value_text(choice) for choice in get_args(only))}"
     if get_origin(only) is tuple:
@@ -151,13 +157,27 @@ def type_words(type_: Any, *, many: bool = False) -> str:
         if len(items) == 2 and items[1] is Ellipsis:
             return f"a list of {type_words(items[0], many=True)}"
         return f"a list of {len(items)}: {', '.join(type_words(item) for item in items)}"
-    return _WORDS[only][many] if only in _WORDS else "nothing that text can say"
+    return _WORDS[only][many] if only in _WORDS else str(getattr(only, "__name__", only))
 
 
-def _known(fields: list[OptionField], name: str) -> str:
-    if not fields:
+def is_textual(type_: Any) -> bool:
+    """Whether values of a type can be written in a pipeline."""
+    return all(
+        member in _WORDS
+        or member is NoneType
+        or get_origin(member) is Literal
+        or (get_origin(member) is tuple and all(item is Ellipsis or is_textual(item) for item in get_args(member)))
+        for member in _members(type_)
+    )
+
+
+def _known(kind: type[Any], name: str) -> str:
+    names = [field.name for field in option_fields(kind)]
+    # `dataclass` sets this one of its own accord, so the class's own shows that it was applied.
+    if name.replace("-", "_") in get_annotations(kind) and "__dataclass_fields__" not in vars(kind):
+        return f"{kind.__name__} declares it, but is no dataclass: write @dataclass(frozen=True) above it"
+    if not names:
         return "it has none"
-    names = [field.name for field in fields]
     near = get_close_matches(name.replace("_", "-"), names, n=1)
     return f"it has {', '.join(names)}" + (f"; did you mean {near[0]!r}?" if near else "")
 
@@ -180,6 +200,8 @@ def _parse(field: OptionField, option: Option, what: str) -> Any:
         except _Mismatch:
             continue
     name = f"option {field.name!r} of {what}"
+    if not is_textual(field.type):
+        raise OptionError(f"{name} cannot be given as text: it is {type_words(field.type)}", option.offset)
     if not option.values:
         raise OptionError(f"{name} needs a value: {type_words(field.type)}", option.offset)
     got = ",".join(value.text for value in option.values)

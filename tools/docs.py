@@ -15,7 +15,7 @@ from flambeau.dialects.row import SchemaOp
 from flambeau.passes.options import option_fields, type_words
 from flambeau.passes.pipelines import PipelineOptions
 from flambeau.passes.registry import own_pass, own_pass_names, pipelines, registered_passes
-from flambeau.tools.opt.help import example_of, field_descriptions, statistics_of
+from flambeau.tools.opt.help import example_of, field_descriptions, scope_of, statistics_of
 
 WRITTEN_BY = "<!-- Written by `make docs`. -->"
 
@@ -66,7 +66,7 @@ def passes_page() -> str:
     for name in sorted(passes):
         cls = passes[name]
         lines += ["", f"### `{name}`", "", inspect.getdoc(cls) or ""]
-        lines += [*_options(cls), *_statistics(cls), *_example(cls)]
+        lines += ["", f"Runs on {scope_of(cls)}.", *_options(cls), *_statistics(cls), *_example(cls)]
     return "\n".join(lines) + "\n"
 
 

@@ -104,7 +104,7 @@ def bare() -> Iterator[None]:
 @pytest.mark.usefixtures("bare")
 def test_a_pass_that_says_nothing_about_itself_still_has_a_page():
     assert page("bare-of-help") == (
-        "bare-of-help\n\n  It has no description.\n\n"
+        "bare-of-help\n\n  It has no description.\n\nruns on the whole module\n\n"
         "options:\n  size: an integer, must be given\n  words: a list of strings, default none\n"
     )
     assert "passes of plug-ins:\n  bare-of-help\n" in pages.overview()

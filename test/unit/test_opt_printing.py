@@ -311,6 +311,8 @@ def test_large_constants_are_elided(generic: bool):
     assert "dense_resource<__elided__> : tensor<3xf32>" in elided
     assert "dense<1.0" in elided, "what repeats one element is short"
     module(elided).verify()
+    empty = module("func.func @f() {\n  %0 = arith.constant dense<> : tensor<0xi64>\n  func.return\n}\n")
+    assert "dense<>" in strict_text(empty, PrintingOptions(generic, elide_above=0))
 
 
 def test_resources_are_printed_after_the_module_unless_they_are_long():

@@ -1,6 +1,7 @@
 """Pipelines as text: what parses, what canonical form is, and what the errors say."""
 
 import random
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,7 @@ from flambeau.dialects.registration import declared_by
 from flambeau.passes.manager import OperationPass, Pipeline
 from flambeau.passes.manager.grammar import MODULE
 from flambeau.passes.manager.pipeline import pass_text
-from flambeau.passes.options import OptionField, option_fields, type_words
+from flambeau.passes.options import OptionField, is_textual, option_fields
 from flambeau.passes.registry import PipelineError, all_passes, find_pass, own_pass_names, pipelines, register_pass
 from flambeau.tools.opt import main
 
@@ -225,8 +226,8 @@ def importable_passes() -> list[type[ModulePass]]:
         except ImportError:  # some of xDSL's need packages that are not installed
             continue
         assert kind is not None
-        if all("nothing" not in type_words(option.type) for option in option_fields(kind)):
-            found.append(kind)
+        assert all(is_textual(option.type) for option in option_fields(kind))
+        found.append(kind)
     return found
 
 
@@ -293,6 +294,57 @@ def test_a_pass_that_refuses_its_options_is_named():
     register_pass(PickyPass)
     with pytest.raises(PipelineError, match=r"^<pipeline>:1:5: error: pass 'picky': the size is negative$"):
         Pipeline.parse("cse,picky{size=-1}")
+
+
+class UndecoratedPass(ModulePass):
+    name = "undecorated"
+    limit: int = 1
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class PathPass(ModulePass):
+    name = "path-option"
+    path: Path = Path()
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class UnknownTypePass(ModulePass):
+    name = "unknown-type"
+    size: "Nowhere" = 1  # noqa: F821  # pyright: ignore[reportUndefinedVariable]  the mistake to be reported
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "message"),
+    [
+        (
+            UndecoratedPass,
+            "undecorated{limit=2}",
+            "UndecoratedPass declares it, but is no dataclass: write @dataclass(frozen=True) above it",
+        ),
+        (PathPass, "path-option{path=x}", "option 'path' of pass 'path-option' cannot be given as text: it is Path"),
+        (UnknownTypePass, "unknown-type", "the types of the options of UnknownTypePass cannot be read: name 'Nowhere' is not defined"),
+    ],
+)
+def test_mistakes_of_those_who_write_passes_are_named(kind: type[ModulePass], text: str, message: str):
+    register_pass(kind)
+    with pytest.raises(PipelineError, match=re.escape(message)):
+        Pipeline.parse(text)
+
+
+@pytest.mark.parametrize("target", ["executorch", "flambeau"])
+@pytest.mark.parametrize("name", sorted(pipelines()))
+def test_every_named_pipeline_can_be_made(name: str, target: str):
+    pipeline = Pipeline.parse(f"{name}{{target={target} backends=elementwise}}")
+    assert Pipeline.parse(str(pipeline)) == pipeline
 
 
 @dataclass(frozen=True)

@@ -97,13 +97,22 @@ def page(name: str) -> str:
     if kind is None:
         raise PipelineError(f"there is no pass or pipeline {name!r}{did_you_mean(name, every_name())}")
     lines = [name, "", *_indented(_docstring(kind))]
-    lines += _option_lines(kind)
+    lines += ["", f"runs on {scope_of(kind)}", *_option_lines(kind)]
     if counters := statistics_of(kind):
         lines += ["", "statistics:", *(f"  {counter}" for counter in counters)]
     if (example := example_of(kind)) is not None:
         lines += ["", f"example: flambeau-opt -p '{example.pipeline}'", "", *_indented(example.before)]
         lines += ["", "becomes", "", *_indented(example.after)]
     return "\n".join(lines) + "\n"
+
+
+def scope_of(kind: type[ModulePass]) -> str:
+    """What a pass may run on: where it may stand in a pipeline."""
+    from flambeau.passes.manager import OperationPass
+
+    if not issubclass(kind, OperationPass):
+        return "the whole module"
+    return " or ".join(kind.anchors) if kind.anchors else f"any operation, as in func.func({kind.name})"
 
 
 def every_name() -> list[str]:
