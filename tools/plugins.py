@@ -99,11 +99,14 @@ def load_plugin(path: str | os.PathLike[str]) -> Plugin:
         unload_plugin(known)
     before = set(sys.modules)
     package = _package(place.parent)
-    name = f"{package}.{place.stem}"
+    name = f"{package}.{(place.name if place.is_dir() else place.stem).replace('.', '_')}"
     with declared_by(f"plug-in {shown}") as registered:
         try:
-            count = _declare_all(vars(_execute(name, file)).items(), package, file)
-            if not count and not registered:
+            # A file that another plug-in has imported has declared its part already.
+            imported = sys.modules.get(name)
+            module = _execute(name, file) if imported is None else imported
+            count = _declare_all(vars(module).items(), package, file)
+            if not count and not registered and imported is None:
                 raise PluginError(
                     f"plug-in {shown} declares nothing: it may hold passes, dialects, rows, targets, backends, and functions declared by "
                     "@pipeline, @frontend, @planner or @interprets"
@@ -323,7 +326,8 @@ def _explained(error: BaseException, shown: Path, file: Path) -> PluginError:
 
 def _assignment(name: str, file: Path) -> Position:
     """Where a file gives something a name."""
-    found = re.search(rf"^(?:class[ \t]+)?({re.escape(name)})\b", text := file.read_text(), re.MULTILINE)
+    text = file.read_text(encoding="utf-8", errors="replace")
+    found = re.search(rf"^(?:class[ \t]+)?({re.escape(name)})\b", text, re.MULTILINE)
     if found is None:
         return Position(_show(file), 1, 1)
     start = found.start(1)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -248,6 +249,30 @@ def test_a_dialect_of_rows_and_others_and_what_its_operations_mean(tmp_path: Pat
         module.verify()
         (found,) = interpret(module, context).run("forward", [np.array([1, 2, 3], np.float32)])
         assert np.asarray(found).tolist() == [6, 4, 2]
+
+
+def test_an_operator_of_another_library_is_imported_by_its_row(tmp_path: Path):
+    import torch
+
+    from flambeau.frontends.torch_export import export_module
+
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    library: Any = torch.library.Library("toy", "FRAGMENT")
+    library.define("twice(Tensor x) -> Tensor")
+    library.impl("twice", twice, "CompositeExplicitAutograd")
+
+    class Model(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.ops.toy.twice(x)
+
+    load(tmp_path, DIALECT)
+    context = FlambeauContext()
+    module = export_module(Model(), (torch.ones(3),), context)
+    assert "toy.twice(" in str(module)
+    (found,) = interpret(module, context).run("forward", [np.array([1, 2, 3], np.float32)])
+    assert np.asarray(found).tolist() == [2, 4, 6]
 
 
 def test_a_dialect_is_gone_with_its_plugin(tmp_path: Path):

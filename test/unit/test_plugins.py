@@ -87,6 +87,14 @@ def test_files_beside_a_plugin_are_imported_relatively_and_equal_names_elsewhere
     assert run("mark-a").attributes == {"another": UnitAttr()}
 
 
+@pytest.mark.parametrize("order", [("ops.py", "uses.ops.py"), ("uses.ops.py", "ops.py")])
+def test_a_file_may_be_a_plugin_and_imported_by_another(order: tuple[str, str], tmp_path: Path):
+    write(tmp_path, "ops.py", ROW.format("mine", "mine", "same(Tensor x) -> Tensor"))
+    write(tmp_path, "uses.ops.py", f"from .ops import MyOp\n{MARK}")
+    assert [load_plugin(tmp_path / name).path for name in order] == [tmp_path / name for name in order]
+    assert sorted(what for plugin in loaded_plugins() for what in plugin.declares) == ["operator 'mine.same'", "pass 'mark'"]
+
+
 def test_a_folder_is_a_plugin(tmp_path: Path):
     write(tmp_path, "pack/passes.py", MARK)
     write(tmp_path, "pack/__init__.py", "from .passes import MarkPass")
