@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from xdsl.passes import ModulePass
+from xdsl.utils.arg_spec import ArgSpecConvertible
 
 from flambeau.backends.delegate import register_passes
 from flambeau.dialects.registry import load_rows
@@ -60,8 +61,8 @@ def passes_page() -> str:
     register_passes()
     for name, pipeline in sorted(pipelines().items()):
         steps = ", ".join(f"`{step.name}`" for step in pipeline(PipelineOptions()))
-        lines += [f"**`{name}`**: {_summary(pipeline)} Runs {steps}.", ""]
-    lines += ["## Passes"]
+        lines += [f"**`{name}`**: {_summary(pipeline)} Runs {steps or 'nothing unless its options ask for it'}.", ""]
+    lines += ["Options of each, in braces after its name:", "", *_option_items(PipelineOptions), "", "## Passes"]
     passes = registered_passes() | {name: own_pass(name) for name in own_pass_names()}
     for name in sorted(passes):
         cls = passes[name]
@@ -71,13 +72,17 @@ def passes_page() -> str:
 
 
 def _options(cls: type[ModulePass]) -> list[str]:
+    lines = _option_items(cls)
+    return ["", "Options:", "", *lines] if lines else []
+
+
+def _option_items(cls: type[ArgSpecConvertible]) -> list[str]:
     descriptions = field_descriptions(cls)
-    lines = [
+    return [
         f"* `{field.name}`: {type_words(field.type)}, "
         f"{'which must be given' if field.required else f'default `{field.default_text()}`'}. {descriptions.get(field.field, '')}".rstrip()
         for field in option_fields(cls)
     ]
-    return ["", "Options:", "", *lines] if lines else []
 
 
 def _statistics(cls: type[ModulePass]) -> list[str]:

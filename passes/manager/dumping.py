@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -12,21 +13,23 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.dialects.flambeau.blobs import WEIGHTS, BlobAttr
-from flambeau.dialects.printing import PrintingOptions, operation_text
+from flambeau.dialects.printing import PrintingOptions, TextWithNames, operation_text
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import weights_in
+from flambeau.passes.manager.dump_page import StepView, page
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 from flambeau.passes.manager.pipeline import Pipeline, pass_text
-from flambeau.passes.manager.printing import symbol_of
+from flambeau.passes.manager.printing import ELIDED_ABOVE, diff_lines, symbol_of
 from flambeau.passes.manager.snapshot import Snapshot
 
 INDEX = "index.json"
+PAGE = "index.html"
 _STAGE = re.compile(r"(\d\d+_[\w.-]+)\.mlir")
 
 
 @dataclass(eq=False)
 class StageDump(Instrumentation):
-    """Writes `00_input.mlir`, `01_decompose-aten.mlir` and so on, none for a pass that changed nothing, and `index.json`.
+    """Writes `00_input.mlir`, `01_decompose-aten.mlir` and so on, none for a pass that changed nothing, `index.json` and `index.html`.
 
     Every file is a whole module that parses. In the index, `file` names what holds the module after a step, and `rest` is the pipeline that
     leads from there to the same end; inside of a nested pipeline there is none.
@@ -41,6 +44,9 @@ class StageDump(Instrumentation):
     _runs: list[Pipeline] = field(default_factory=list[Pipeline])
     _places: list[tuple[int, tuple[int, ...]]] = field(default_factory=list[tuple[int, tuple[int, ...]]])
     """For each record: after which element of which run it was written."""
+    _diffs: list[list[str] | None] = field(default_factory=list[list[str] | None])
+    """For each record: what changed."""
+    _shown: TextWithNames | None = None
     _module: ModuleOp | None = None
     _last: Snapshot | None = None
     _file: str = ""
@@ -56,7 +62,8 @@ class StageDump(Instrumentation):
         self.folder.mkdir(parents=True, exist_ok=True)
         self._remove_earlier()
         self._runs[:-1] = []
-        self._records, self._places, self._before, self._module = [], [], 0, module
+        self._records, self._places, self._diffs, self._before, self._module = [], [], [], 0, module
+        self._shown = None
         self._file = self._write("00_input", module, context)
         self._last = Snapshot(module, locations=True)
         self._record({"step": 0, "pass": None, "op": None, "changed": True}, module, (-1,))
@@ -92,6 +99,16 @@ class StageDump(Instrumentation):
     def _record(self, entry: dict[str, Any], module: ModuleOp, position: tuple[int, ...]) -> None:
         self._records.append(entry | {"operations": sum(1 for _ in module.walk()) - 1, "file": self._file})
         self._places.append((len(self._runs) - 1, position))
+        self._diffs.append(self._difference(module) if entry["changed"] else None)
+
+    def _difference(self, module: ModuleOp) -> list[str]:
+        options = PrintingOptions(elide_above=ELIDED_ABOVE, elide_resources_above=0)
+        try:
+            before, self._shown = self._shown, TextWithNames(module, options, self._shown)
+        except Exception:
+            # A pass that failed may leave what cannot be printed in its own syntax; the file has it in the generic form.
+            return []
+        return diff_lines(before.text, self._shown.text) if before else []
 
     def _rest(self, run: int, position: tuple[int, ...]) -> str | None:
         """What follows a place, in its own run and in those after it; None inside of a nested pipeline."""
@@ -129,3 +146,14 @@ class StageDump(Instrumentation):
         rests = (self._rest(run, position) for run, position in self._places)
         records = ",\n".join(json.dumps(record | {"rest": rest}) for record, rest in zip(self._records, rests, strict=True))
         (self.folder / INDEX).write_text(f"[\n{records}\n]\n", encoding="utf-8")
+        (self.folder / PAGE).write_text(page("From pass to pass", list(self._views())), encoding="utf-8")
+
+    def _views(self) -> Iterator[StepView]:
+        size = None
+        for record, diff in zip(self._records, self._diffs, strict=True):
+            title = f"{record['step']:02d} {record['pass'] or 'input'}" + (f" on @{record['op']}" if record["op"] else "")
+            error: str | None = record.get("error")
+            operations: int = record["operations"]
+            added = 0 if size is None else operations - size
+            yield StepView(f"{title}: {error}" if error else title, operations, added, record["file"], diff, error is not None)
+            size = operations

@@ -158,16 +158,14 @@ class ChangePrinting(Instrumentation):
     def _scope(self, step: PassStep) -> Operation:
         return step.module if self.module_scope else step.op
 
-    def _diff(self, before: str, after: str) -> Iterator[str]:
-        lines = unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=3)
-        return coloured(_body(lines)) if self.colour else _body(lines)
+    def _diff(self, before: str, after: str) -> Iterable[str]:
+        lines = diff_lines(before, after)
+        return coloured(lines) if self.colour else lines
 
 
-def _body(lines: Iterator[str]) -> Iterator[str]:
-    # The first two lines name files, of which there are none.
-    next(lines, None)
-    next(lines, None)
-    return lines
+def diff_lines(before: str, after: str) -> list[str]:
+    """The lines of a unified diff, without the names of files."""
+    return list(unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=3))[2:]
 
 
 _COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}

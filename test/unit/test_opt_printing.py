@@ -19,6 +19,7 @@ from flambeau.dialects.printing import PrintingOptions, TextWithNames, operation
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import IRError, parse_module, print_module, read_module
 from flambeau.passes.manager import OperationPass, PassError, Pipeline
+from flambeau.passes.manager.dump_page import MOST_LINES, StepView, page
 from flambeau.passes.manager.dumping import StageDump
 from flambeau.passes.manager.printing import ChangePrinting, IRPrinting, coloured
 from flambeau.passes.manager.snapshot import Snapshot
@@ -255,7 +256,13 @@ def test_a_folder_that_is_used_again_holds_the_last_run_only(tmp_path: Path):
     Pipeline.parse("cse").run(module(), FlambeauContext(), [StageDump(tmp_path)])
     assert (tmp_path / "01_cse.mlir").exists()
     Pipeline.parse("convert-core-to-edge").run(module(), FlambeauContext(), [StageDump(tmp_path)])
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["00_input.mlir", "01_convert-core-to-edge.mlir", "index.json", "mine.mlir"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "00_input.mlir",
+        "01_convert-core-to-edge.mlir",
+        "index.html",
+        "index.json",
+        "mine.mlir",
+    ]
     (tmp_path / "index.json").write_text('[{"file": "../mine.mlir"}, 1]')
     Pipeline.parse("cse").run(module(), FlambeauContext(), [StageDump(tmp_path)])
 
@@ -422,3 +429,20 @@ def test_flambeau_compile_prints_and_dumps_passes(tmp_path: Path):
     assert (tmp_path / "dump" / "00_input.mlir").exists()
     with pytest.raises(StageError, match="--print-changed is full, quiet, diff, cdiff, not 'loud'"):
         runner.invoke(app, ["compile", str(source), "-o", output, "--print-changed", "loud"], catch_exceptions=False)
+
+
+def test_the_page_of_a_dump_shows_every_step_and_needs_nothing_else(tmp_path: Path):
+    Pipeline.parse("canonicalize,cse").run(module(), FlambeauContext(), [StageDump(tmp_path / "a")])
+    text = (tmp_path / "a" / "index.html").read_text()
+    assert '<div class="same"><span class="size">8 operations</span>01 canonicalize</div>' in text
+    assert '<summary><span class="size">7 operations (-1)</span>02 cse</summary>\n<a href="02_cse.mlir">' in text
+    assert '<span class="del">-    %1 = core.relu(%x) : (tensor&lt;2xf32&gt;) -&gt; tensor&lt;2xf32&gt;</span>' in text
+    assert not re.search(r"https?:|<script|src=", text)
+    with pytest.raises(PassError):
+        Pipeline.of([FailPass()]).run(module(), FlambeauContext(), [StageDump(tmp_path / "b")])
+    assert (
+        '<details class="failed"><summary><span class="size">8 operations</span>01 fail: fail: on purpose'
+        in (tmp_path / "b" / "index.html").read_text()
+    )
+    many = [StepView("x", 1, 0, "x.mlir", ["+"] * (MOST_LINES + 5))]
+    assert "… 5 more lines" in page("t", many)

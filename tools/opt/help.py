@@ -206,7 +206,8 @@ def _pipeline_page(name: str, function: Any) -> str:
 
     lines = [name, "", *_indented(_docstring(function))]
     try:
-        lines += ["", "runs:", *(f"  {pass_text(item)}" for item in function(PipelineOptions()))]
+        steps = [f"  {pass_text(item)}" for item in function(PipelineOptions())]
+        lines += ["", "runs:", *(steps or ["  nothing unless its options ask for it"])]
     except ValueError as error:
         lines += ["", f"runs what its options say: {error}"]
     return "\n".join([*lines, *_option_lines(PipelineOptions)]) + "\n"
