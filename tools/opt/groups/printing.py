@@ -46,7 +46,7 @@ class PrintingGroup(OptionGroup):
             "--dump-dir",
             type=Path,
             metavar="DIR",
-            help="write the module to DIR/NN_PASS.mlir after each pass that changed it, weights to DIR/weights, and index.json and index.html",
+            help="write the module to DIR/NN_PASS.mlir after each pass that changed it, weights to DIR/weights; index.json and .html",
         )
         _add(group, "print-op-generic", action="store_true", help="print the generic form of operations")
         _add(group, "print-debuginfo", action="store_true", help="print locations")
