@@ -110,13 +110,15 @@ def schema_table() -> dict[str, tuple[str, ...]]:
     return {name: tuple(lines) for name, lines in table.items()}
 
 
+def _schema_text(name: str) -> str | None:
+    base, _, _ = name.partition(".")
+    return next((line for line in schema_table().get(base, ()) if line[: line.index("(")] == name), None)
+
+
 def find_schema(name: str) -> Schema | None:
     """The ATen schema with this name (`add.Tensor`), from the table."""
-    base, _, _ = name.partition(".")
-    for line in schema_table().get(base, ()):
-        if line[: line.index("(")] == name:
-            return parse_schema(line)
-    return None
+    text = _schema_text(name)
+    return None if text is None else parse_schema(text)
 
 
 @cached_over_rows
@@ -127,8 +129,8 @@ def find_op(name: str) -> type[SchemaOp] | None:
     if dialect not in LEVELS or short in rows.get(dialect, {}):
         return rows.get(dialect, {}).get(short)
     if dialect == "aten":
-        schema = find_schema(short)
-        return table_op(dialect, schema) if schema is not None else None
+        text = _schema_text(short)
+        return None if text is None else table_op(dialect, text)
     found = rows["aten"].get(short)
     if dialect == "edge" and (found is None or found.schema.is_view):
         base, dot, overload = short.partition(".")

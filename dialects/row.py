@@ -510,15 +510,28 @@ def aten(schema: str, *, core: bool = False, keep: bool = False) -> Callable[[ty
     return row("aten", "aten", schema, core=core, keep=keep)
 
 
-def table_op(dialect: str, schema: Schema) -> type[SchemaOp]:
-    """A class for an operator that has a schema but no row: it parses, prints and round-trips, and means nothing."""
-    name = "".join(part[:1].upper() + part[1:] for part in schema.name.replace(".", "_").split("_")) + "Op"
-    traits = _WRITES if schema.mutates else _PURE
+class _LateSchema:
+    """A schema that is parsed when a class is first asked for it: of thousands of classes, few are."""
+
+    def __init__(self, text: str, namespace: str):
+        self._text = text
+        self._namespace = namespace
+
+    def __get__(self, instance: SchemaOp | None, owner: type[SchemaOp]) -> Schema:
+        owner.schema = schema = parse_schema(self._text, self._namespace)
+        return schema
+
+
+def table_op(dialect: str, text: str) -> type[SchemaOp]:
+    """A class for an ATen operator that has a schema (the text) but no row: it parses, prints and round-trips, and means nothing."""
+    short = text[: text.index("(")]
+    name = "".join(part[:1].upper() + part[1:] for part in short.replace(".", "_").split("_")) + "Op"
     members = {
-        "name": f"{dialect}.{schema.name}",
-        "schema": schema,
-        "traits": traits,
-        "__doc__": f"{schema.qualified_name}, which has no row.",
+        "name": f"{dialect}.{short}",
+        "schema": _LateSchema(text, "aten"),
+        # An alias that is written to has the mark; nothing else in a schema has.
+        "traits": _WRITES if "!" in text else _PURE,
+        "__doc__": f"aten::{short}, which has no row.",
     }
     cls = cast("type[SchemaOp]", type(name, (SchemaOp,), members))
     cls.siblings = {"row": cls, dialect: cls}
