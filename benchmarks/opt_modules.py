@@ -1,0 +1,344 @@
+"""Modules of a given size for each pass of ours, on which it has work to do.
+
+A pass sees several graphs: a chain, a value that everything reads, many results, many weights, one weight that everything reads. What is
+linear in one may not be in another.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import ModuleOp
+
+from flambeau.backends.delegate import register_passes
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.text import parse_module
+from flambeau.passes.manager import Pipeline
+
+Value = tuple[str, str]
+"""A name and a type."""
+
+T = "tensor<2x4xf32>"
+IMAGE = "tensor<1x2x4x4xf32>"
+LAST = "tensor<1x2x4x4xf32, #edge.layout<[0, 2, 3, 1]>>"
+CONVOLUTION = "stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1"
+
+
+DOUBLE = """
+pdl.pattern @double : benefit(1) {
+  %x = pdl.operand
+  %type = pdl.type
+  %sum = pdl.operation "core.add.Tensor" (%x, %x : !pdl.value, !pdl.value) -> (%type : !pdl.type)
+  pdl.rewrite %sum {
+    %two = pdl.attribute = 2 : i64
+    %product = pdl.operation "core.mul.Scalar" (%x : !pdl.value) {"other" = %two}
+    pdl.replace %sum with %product
+  }
+}
+"""
+"""A pattern as IR."""
+
+
+@dataclass
+class Function:
+    """A function that is being written, and the weights that it loads."""
+
+    context: FlambeauContext
+    level: str
+    kind: str
+    """The type of the argument, and of what the steps hand on."""
+    prelude: str = ""
+    """What stands before it in the module."""
+    lines: list[str] = field(default_factory=list[str])
+    globals: list[str] = field(default_factory=list[str])
+    values: int = 0
+
+    def op(self, name: str, operands: Sequence[Value | list[Value] | None], *results: str, **attributes: str) -> Value:
+        """Adds an operation, of the function's level unless its name says another; gives its first result."""
+        names: list[str] = []
+        kinds: list[str] = []
+        for operand in operands:
+            items = operand if isinstance(operand, list) else [operand] if operand else []
+            listed = ", ".join(value for value, _ in items)
+            names.append(f"[{listed}]" if isinstance(operand, list) else listed or "none")
+            kinds += [kind for _, kind in items]
+        made = [f"%v{self.values + index}" for index in range(len(results))]
+        self.values += len(results)
+        given = f" {{{', '.join(f'{key} = {value}' for key, value in attributes.items())}}}" if attributes else ""
+        full = name if name.startswith("fused.") else f"{self.level}.{name}"
+        kind = results[0] if len(results) == 1 else f"({', '.join(results)})"
+        self.lines.append(f"  {', '.join(made)} = {full}({', '.join(names)}){given} : ({', '.join(kinds)}) -> {kind}")
+        return made[0], results[0]
+
+    def weight(self, kind: str, elements: int) -> Value:
+        """Adds a global whose contents no other has."""
+        number = len(self.globals)
+        blob = self.context.blobs.add(f"w{number}", struct.pack(f"<{elements}f", *(number + index / 4 for index in range(elements))))
+        self.globals.append(f"ml_program.global private @w{number}({blob}) : {kind}")
+        return f"@w{number}", kind
+
+    def load(self, weight: Value) -> Value:
+        """Adds a load of a global."""
+        self.values += 1
+        self.lines.append(f"  %v{self.values - 1} = ml_program.global_load_const {weight[0]} : {weight[1]}")
+        return f"%v{self.values - 1}", weight[1]
+
+    def module(self, results: Sequence[Value]) -> ModuleOp:
+        """The module with this function."""
+        kinds = ", ".join(kind for _, kind in results)
+        last = f"  func.return {', '.join(name for name, _ in results)} : {kinds}"
+        head = f"func.func @forward(%x: {self.kind}) -> ({kinds}) {{"
+        return parse_module("\n".join([self.prelude, *self.globals, head, *self.lines, last, "}"]), self.context, "generated").module
+
+
+Step = Callable[[Function, Value], Value]
+"""Adds a few operations that read a value; gives a result of theirs of the same type."""
+
+
+def chain(function: Function, step: Step, size: int) -> list[Value]:
+    """Each step reads the one before."""
+    value = ("%x", function.kind)
+    while len(function.lines) < size:
+        value = step(function, value)
+    return [value]
+
+
+def fan_out(function: Function, step: Step, size: int) -> list[Value]:
+    """Each step reads the same value; a sum reads them all."""
+    total = start = function.op("sigmoid", [("%x", function.kind)], function.kind)
+    while len(function.lines) < size:
+        total = function.op("add.Tensor", [total, step(function, start)], function.kind)
+    return [total]
+
+
+def many_results(function: Function, step: Step, size: int) -> list[Value]:
+    """Each step reads one long before, and is a result."""
+    values = [("%x", function.kind)]
+    while len(function.lines) < size:
+        values.append(step(function, values[len(values) // 2]))
+    return values[1:]
+
+
+SHAPES = {"chain": chain, "fan-out": fan_out, "results": many_results}
+
+
+def plain(f: Function, x: Value) -> Value:
+    """Operators of all sorts."""
+    a = f.op("relu", [x], T)
+    b = f.op("add.Tensor", [a, x], T)
+    c = f.op("max.dim", [b], "tensor<2xf32>", "tensor<2xi64>", dim="1")
+    return f.op("mul.Tensor", [b, f.op("unsqueeze", [c], "tensor<2x1xf32>", dim="1")], T)
+
+
+def plain_edge(f: Function, x: Value) -> Value:
+    """Operators of all sorts, views and a concatenation."""
+    a = f.op("relu", [x], T)
+    b = f.op("view_copy", [a], "tensor<8xf32>", size="[8]")
+    c = f.op("neg", [b], "tensor<8xf32>")
+    d = f.op("view_copy", [c], "tensor<1x8xf32>", size="[1, 8]")
+    e = f.op("cat", [[d, d]], "tensor<2x8xf32>")
+    g = f.op("slice_copy.Tensor", [e], T, dim="1", start="0", end="4")
+    return f.op("add.Tensor", [g, x], T)
+
+
+def weighted(f: Function, x: Value) -> Value:
+    """A weight of its own."""
+    return f.op("mul.Tensor", [x, f.load(f.weight(T, 8))], T)
+
+
+def shared(f: Function, x: Value) -> Value:
+    """The weight that all others read."""
+    return f.op("mul.Tensor", [x, f.load(("@w0", T) if f.globals else f.weight(T, 8))], T)
+
+
+def identities(f: Function, x: Value) -> Value:
+    """What gives back its operand, or undoes what is before."""
+    a = f.op("permute", [x], "tensor<4x2xf32>", dims="[1, 0]")
+    b = f.op("permute", [a], T, dims="[1, 0]")
+    c = f.op("unsqueeze", [b], "tensor<1x2x4xf32>", dim="0")
+    d = f.op("squeeze.dim", [c], T, dim="0")
+    e = f.op("mul.Scalar", [d], T, other="1.0")
+    return f.op("neg", [f.op("cat", [[e]], T)], T)
+
+
+def repeated(f: Function, x: Value) -> Value:
+    """What is there twice."""
+    a, b = f.op("relu", [x], T), f.op("relu", [x], T)
+    return f.op("sub.Tensor", [a, f.op("neg", [b], T)], T)
+
+
+def doubled(f: Function, x: Value) -> Value:
+    """Additions of a value to itself, and others."""
+    return f.op("relu", [f.op("add.Tensor", [f.op("add.Tensor", [x, x], T), x], T)], T)
+
+
+def composite(f: Function, x: Value) -> Value:
+    """Operators outside Core ATen."""
+    return f.op("hardswish", [f.op("silu", [x], T)], T)
+
+
+def promoting(f: Function, x: Value) -> Value:
+    """Operands of two types, numbers, views."""
+    a = f.op("_to_copy", [x], "tensor<2x4xi64>", dtype="i64")
+    b = f.op("add.Tensor", [x, a], T)
+    c = f.op("mul.Scalar", [b], T, other="2")
+    return f.op("view", [f.op("view", [c], "tensor<8xf32>", size="[8]")], T, size="[2, 4]")
+
+
+def constant(f: Function, x: Value) -> Value:
+    """A weight, changed."""
+    a = f.op("permute", [f.load(f.weight("tensor<4x2xf32>", 8))], T, dims="[1, 0]")
+    return f.op("add.Tensor", [x, f.op("add.Scalar", [a], T, other="1.0")], T)
+
+
+def constant_of_one(f: Function, x: Value) -> Value:
+    """The weight that all others read, changed in another way each time."""
+    weight = f.load(("@w0", T) if f.globals else f.weight(T, 8))
+    return f.op("add.Tensor", [x, f.op("add.Scalar", [weight], T, other=f"{len(f.lines)}.0")], T)
+
+
+def filled(f: Function, x: Value) -> Value:
+    """A constant that comes from no weight."""
+    return f.op("add.Tensor", [x, f.op("full", [], T, size="[2, 4]", fill_value=f"{len(f.lines)}.0", dtype="f32")], T)
+
+
+def batch_norm(f: Function, x: Value) -> Value:
+    """A convolution with its own weight, and a batch norm."""
+    a = f.op("convolution", [x, f.load(f.weight("tensor<2x2x1x1xf32>", 4)), None], IMAGE, **_pairs(CONVOLUTION))
+    norms = [f.load(f.weight("tensor<2xf32>", 2)) for _ in range(4)]
+    kinds = (IMAGE, "tensor<0xf32>", "tensor<0xf32>")
+    return f.op("_native_batch_norm_legit_no_training", [a, *norms], *kinds, momentum="0.1", eps="1.0")
+
+
+def _pairs(text: str) -> dict[str, str]:
+    return dict(item.split(" = ") for item in text.replace("], ", "];").replace("e, ", "e;").split(";"))
+
+
+def layers(f: Function, x: Value) -> Value:
+    """A linear layer with its own weight, and a norm."""
+    a = f.op("linear", [x, f.load(f.weight("tensor<4x4xf32>", 16)), None], T)
+    return f.op("layer_norm", [a, None, None], T, normalized_shape="[4]")
+
+
+def layers_of_one(f: Function, x: Value) -> Value:
+    """Linear layers that share their weight."""
+    return f.op("linear", [x, f.load(("@w0", "tensor<4x4xf32>") if f.globals else f.weight("tensor<4x4xf32>", 16)), None], T)
+
+
+def convolutions(f: Function, x: Value) -> Value:
+    """A convolution with its own weight, and an activation."""
+    weight = f.load(f.weight("tensor<2x2x1x1xf32>", 4))
+    return f.op("relu", [f.op("convolution", [x, weight, None], IMAGE, **_pairs(CONVOLUTION))], IMAGE)
+
+
+def epilogues(f: Function, x: Value) -> Value:
+    """A fused layer with an addition and an activation behind it, a norm with an addition before it."""
+    weight = f.load(("@w0", "tensor<1x4x16xf32>") if f.globals else f.weight("tensor<1x4x16xf32>", 64))
+    a = f.op("fused.linear", [x, weight, None, None], T, out_features="4")
+    b = f.op("relu", [f.op("add.Tensor", [a, x], T)], T)
+    return f.op("fused.layer_norm", [f.op("add.Tensor", [b, x], T), None, None, None], T, normalized_shape="[4]", eps="1.0e-05")
+
+
+def rms_norms(f: Function, x: Value) -> Value:
+    """A norm, operator by operator."""
+    column = "tensor<2x1xf32>"
+    a = f.op("mean.dim", [f.op("pow.Tensor_Scalar", [x], T, exponent="2.0")], column, dim="[-1]", keepdim="true")
+    b = f.op("rsqrt", [f.op("add.Scalar", [a], column, other="1.0e-06")], column)
+    weight = f.load(("@w0", "tensor<4xf32>") if f.globals else f.weight("tensor<4xf32>", 4))
+    return f.op("mul.Tensor", [weight, f.op("mul.Tensor", [x, b], T)], T)
+
+
+def layouts(f: Function, x: Value) -> Value:
+    """Copies to the other layout and back, with elementwise operators between them."""
+    a = f.op("_to_dim_order_copy", [x], IMAGE, dim_order="[0, 1, 2, 3]")
+    b = f.op("add.Tensor", [f.op("relu", [a], IMAGE), a], IMAGE)
+    return f.op("_to_dim_order_copy", [b], LAST, dim_order="[0, 2, 3, 1]")
+
+
+def handed_over(f: Function, x: Value) -> Value:
+    """Groups for a backend, with what it refuses between them."""
+    a = f.op("relu", [f.op("add.Tensor", [x, x], T)], T)
+    b = f.op("permute_copy", [f.op("permute_copy", [a], "tensor<4x2xf32>", dims="[1, 0]")], T, dims="[1, 0]")
+    return f.op("mul.Tensor", [f.op("sigmoid", [a], T), b], T)
+
+
+def dead(f: Function, x: Value) -> Value:
+    """Chains that nothing reads."""
+    a = f.op("neg", [f.op("mul.Tensor", [x, f.load(f.weight(T, 8))], T)], T)
+    f.op("sigmoid", [a], T)
+    return f.op("relu", [x], T)
+
+
+@dataclass(frozen=True)
+class Case:
+    """How to make modules for a pass."""
+
+    level: str
+    steps: tuple[Step, ...]
+    kind: str = T
+    before: str = ""
+    """The passes that bring the module to where the pass works."""
+    options: str = ""
+    prelude: str = ""
+    shapes: tuple[str, ...] = tuple(SHAPES)
+
+
+_EXEC = (plain_edge, weighted, shared)
+
+CASES: dict[str, tuple[Case, ...]] = {
+    "apply-pdl-patterns": (Case("core", (doubled,), prelude=DOUBLE),),
+    "canonicalize": (Case("core", (identities, plain)),),
+    "convert-aten-to-core": (Case("aten", (plain, weighted, shared)),),
+    "convert-core-to-edge": (Case("core", (promoting, plain, weighted)),),
+    "convert-edge-to-exec": (Case("edge", _EXEC),),
+    "convert-edge-to-fused": (Case("edge", (layers, layers_of_one)), Case("edge", (convolutions,), IMAGE)),
+    "cse": (Case("core", (repeated, plain, shared)),),
+    "decompose-aten": (Case("aten", (composite,)),),
+    "elide-views": (Case("edge", _EXEC, before="convert-edge-to-exec"),),
+    "fold-batch-norm": (Case("core", (batch_norm,), IMAGE),),
+    "fold-constants": (Case("core", (constant, constant_of_one, filled, weighted)),),
+    "fuse-epilogues": (Case("edge", (epilogues, plain_edge)),),
+    "fuse-rms-norm": (Case("edge", (rms_norms, plain_edge)),),
+    "lower-partitions": (Case("edge", (handed_over, weighted), before="partition{backends=elementwise}"),),
+    "partition": (Case("edge", (handed_over, weighted, plain_edge), options="{backends=elementwise}"),),
+    "place-concat": (Case("edge", _EXEC, before="convert-edge-to-exec,elide-views"),),
+    "plan-memory": (Case("edge", _EXEC, before="convert-edge-to-exec,elide-views,place-concat,reuse-storage"),),
+    "propagate-layouts": (Case("edge", (layouts,), LAST), Case("edge", (plain_edge,))),
+    "remove-dead-code": (Case("core", (dead, shared)), Case("edge", _EXEC, before="convert-edge-to-exec,elide-views")),
+    "reuse-storage": (Case("edge", _EXEC, before="convert-edge-to-exec,elide-views,place-concat"),),
+    "verify-plan": (Case("edge", _EXEC, before="convert-edge-to-exec,elide-views,place-concat,reuse-storage,plan-memory"),),
+}
+"""The modules for each pass of ours."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A pass and a family of modules for it."""
+
+    name: str
+    case: Case
+    step: Step
+    shape: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.step.__name__.replace('_', '-')} {self.shape}"
+
+    def pipeline(self) -> Pipeline:
+        """The pass alone."""
+        return Pipeline.parse(self.name + self.case.options)
+
+    def module(self, size: int) -> tuple[ModuleOp, FlambeauContext]:
+        """A valid module of about `size` operations before whatever goes before the pass."""
+        function = Function(FlambeauContext(), self.case.level, self.case.kind, self.case.prelude)
+        module = function.module(SHAPES[self.shape](function, self.step, size))
+        if self.case.before:
+            Pipeline.parse(self.case.before).run(module, function.context, verify_each=False)
+        return module, function.context
+
+
+def problems(name: str) -> list[Problem]:
+    """Every family of modules for a pass. Raises KeyError for a pass that has none."""
+    register_passes()
+    return [Problem(name, case, step, shape) for case in CASES[name] for step in case.steps for shape in case.shapes]

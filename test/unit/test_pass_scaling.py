@@ -1,0 +1,57 @@
+"""Every pass of ours has modules for the benchmark, works on them, and does no more than linear work."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import FrameType
+
+import opt
+import pytest
+from opt_modules import CASES, Problem, problems
+
+from flambeau.dialects.text import print_module
+from flambeau.dialects.verify import verify_module
+
+SMALL, LARGE = 30, 240
+
+
+def test_every_pass_has_modules() -> None:
+    assert opt.all_names()
+
+
+ALL = [problem for name in CASES for problem in problems(name)]
+
+
+@contextmanager
+def counting_calls(counts: list[int]) -> Generator[None]:
+    """Appends how many functions were called within the block: what a pass does, on every machine the same."""
+    calls = 0
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)
+    counts.append(calls)
+
+
+@pytest.mark.parametrize("problem", ALL, ids=str)
+def test_a_pass_makes_no_more_calls_than_its_input_is_larger(problem: Problem) -> None:
+    counts: list[int] = []
+    has_work = problem.case is CASES[problem.name][0] and problem.step is problem.case.steps[0] and problem.name != "verify-plan"
+    # The first run fills what is remembered between runs.
+    for size in (SMALL, SMALL, LARGE):
+        module, context = problem.module(size)
+        before = print_module(module) if has_work and size == LARGE else ""
+        pipeline = problem.pipeline()
+        with counting_calls(counts):
+            pipeline.run(module, context, verify_each=False)
+    verify_module(module)
+    assert not has_work or print_module(module) != before, "the pass has nothing to do"
+    assert counts[2] <= 10 * counts[1]
