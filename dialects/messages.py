@@ -221,6 +221,7 @@ _PARSE: tuple[tuple[re.Pattern[str], _Explain], ...] = tuple(
             r"Shape mismatch in dense literal\. Expected (.*) shape from the type, but got (.*) shape\.",
             _before(r"the literal has the shape \2, but its type the shape \1"),
         ),
+        (r"(?i:expected suffix identifier after \{first_char\})", _plain("expected a name right after the sign")),
         (r"Expected shape type\.", _say("expected a dimension such as 4x or ?x, or an element type such as f32")),
         (r"type expected", _say("expected a type")),
         (r"attribute expected", _say("expected an attribute")),

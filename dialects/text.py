@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
 from xdsl.ir import Operation
+from xdsl.utils.exceptions import ParseError, VerifyException
 
 from flambeau.dialects.diagnostics import Diagnostic, Position
 from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
@@ -106,8 +107,8 @@ def parse_module(
         module = parser.parse_module()
     except RecursionError:
         raise IRError(f"{file}: the text is nested too deeply") from None
-    except Exception as error:
-        # Whatever the parsers of xDSL's dialects stumble over, it is the text that is not as it should be.
+    except (ParseError, VerifyException, ValueError, TypeError, LookupError, AttributeError, AssertionError, NotImplementedError) as error:
+        # The parsers of xDSL's dialects stumble over texts that are not as they should be in many ways.
         from flambeau.dialects.messages import parse_message
 
         message, (start, end) = parse_message(error, source, context, parser)

@@ -9,6 +9,7 @@ import traceback
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from io import StringIO
 from pathlib import Path
 from typing import IO, cast
 
@@ -183,31 +184,44 @@ def printable(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() or c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
-class _FirstLine:
-    """A stream that keeps what comes before the first line break, and ends the printing there."""
+class _Printed(Exception):
+    """The operation is printed: what comes after it does not matter."""
 
-    class Ended(Exception):
-        """The line is complete."""
 
-    def __init__(self) -> None:
-        self.text = ""
+class _OneLinePrinter(Printer):
+    """Prints all that comes before an operation, so that values have the names that they have there, and then the operation."""
 
-    def write(self, text: str) -> int:
-        head, newline, _ = text.partition("\n")
-        self.text += head
-        if newline or len(self.text) > 4 * LINE_WIDTH:
-            raise _FirstLine.Ended
-        return len(text)
+    def __init__(self, target: Operation, stream: StringIO, *, generic: bool):
+        super().__init__(stream, print_generic_format=generic)
+        self._target = target
+        self._stream = stream
+        self.start: int | None = None
+
+    def print_op(self, op: Operation) -> None:
+        if op is self._target:
+            self.start = self._stream.tell()
+        super().print_op(op)
+        if op is self._target:
+            raise _Printed
 
 
 def one_line(op: Operation) -> str:
-    """An operation as it prints, without what is inside of it."""
-    stream = _FirstLine()
-    try:
-        Printer(stream).print_op(op)  # pyright: ignore[reportArgumentType]  it needs `write` only
-    except _FirstLine.Ended:
-        pass
-    return stream.text.strip()
+    """An operation as it prints, without what is inside of it; by its name alone when it is too broken to be printed."""
+    root: Operation = op
+    while (parent := root.parent_op()) is not None:
+        root = parent
+    for generic in (False, True):
+        printer = _OneLinePrinter(op, stream := StringIO(), generic=generic)
+        try:
+            printer.print_op(root)
+        except _Printed:
+            pass
+        except Exception:
+            # It is the operation of an error, so anything may be wrong with it and around it.
+            continue
+        if printer.start is not None:
+            return stream.getvalue()[printer.start :].strip().partition("\n")[0]
+    return op.name
 
 
 def _same(source: str, printed: str) -> bool:

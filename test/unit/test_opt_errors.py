@@ -290,6 +290,8 @@ def test_an_interrupt_is_one_word() -> None:
     process.stdin.write(b"//" * 70000)
     process.stdin.flush()
     process.send_signal(signal.SIGINT)
+    # A signal between two reads is noticed after the second.
+    process.stdin.close()
     assert process.stderr.read() == b"interrupted\n"
     assert process.wait() == 130
 
