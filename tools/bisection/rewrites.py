@@ -5,18 +5,19 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from io import StringIO
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.printer import Printer
 
 from flambeau.dialects.diagnostics import Position
+from flambeau.dialects.printing import PrintingOptions, operation_text
 from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import ParsedModule, print_module
+from flambeau.dialects.text import ParsedModule
 
 CONTEXT_LINES = 2
 """How many unchanged lines stand around a change."""
+
+_OPTIONS = PrintingOptions(elide_above=16, elide_resources_above=0)
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,7 @@ class Rewrite:
 
 def describe_op(op: Operation) -> str:
     """An operation in one line: the first one, where it has regions."""
-    stream = StringIO()
-    Printer(stream).print_op(op)
-    return stream.getvalue().strip().partition("\n")[0]
+    return operation_text(op, _OPTIONS).strip().partition("\n")[0]
 
 
 def positions_of(parsed: ParsedModule) -> dict[Attribute, Position]:
@@ -86,4 +85,4 @@ def _values(op: Operation) -> list[SSAValue]:
 
 
 def _lines(module: ModuleOp) -> list[str]:
-    return print_module(module).splitlines()
+    return operation_text(module, _OPTIONS).splitlines()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.status import Status
 from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.dialects.registry import FlambeauContext
@@ -56,9 +57,7 @@ def bisect_command(
     console = Console(stderr=True, highlight=False)
     with console.status(f"bisecting {file}") as status:
         predicate = make_predicate(options, parsed.module, context)
-        bisection = Bisection(
-            parsed.module, context, predicate, parsed, on_progress=lambda text: status.update(f"bisecting {file}: {text}")
-        )
+        bisection = Bisection(parsed.module, context, predicate, parsed, on_progress=_Reporter(console, status))
         result = bisection.run()
     target = folder or Path(f"{file.stem}-bisect")
     files = _write(result, target)
@@ -73,7 +72,22 @@ def bisect_command(
         sys.stdout.write("\n")
         return
     _print(result, files, replay)
-    console.print(str(figures), markup=False)
+    console.print(str(figures), soft_wrap=True, markup=False)
+
+
+class _Reporter:
+    """Progress: on a terminal in place, elsewhere a line at most once a second."""
+
+    def __init__(self, console: Console, status: Status):
+        self._console = console
+        self._status = status
+        self._said = time.monotonic()
+
+    def __call__(self, text: str) -> None:
+        self._status.update(f"bisecting: {text}")
+        if not self._console.is_terminal and time.monotonic() - self._said >= 1:
+            self._said = time.monotonic()
+            self._console.print(f"bisecting: {text}", soft_wrap=True, markup=False)
 
 
 def _semantics_flags(options: PredicateOptions) -> list[str]:
