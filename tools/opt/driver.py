@@ -129,10 +129,7 @@ class _Tool:
     def _pipeline(self) -> Pipeline:
         pipeline = Pipeline.of([])
         if self._arguments.passes:
-            from flambeau.backends.delegate import register_passes
-
-            register_passes()
-            pipeline = Pipeline.parse(self._arguments.passes)
+            pipeline = _parse_pipeline(self._arguments.passes)
         if self._arguments.dump_pass_pipeline:
             print(pipeline, file=sys.stderr)
         return pipeline
@@ -234,6 +231,17 @@ class _Report:
         if problems:
             self._print(*problems)
         return not problems
+
+
+def _parse_pipeline(text: str) -> Pipeline:
+    try:
+        return Pipeline.parse(text)
+    except PipelineError:
+        # It may name what the layer of backends adds; few pipelines do, and importing that takes longer than running most.
+        from flambeau.backends.delegate import register_passes
+
+        register_passes()
+        return Pipeline.parse(text)
 
 
 def run_pipeline(chunk: Chunk, watchers: Sequence[Instrumentation] = ()) -> None:

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from flambeau.dialects.registration import discover
-from flambeau.passes.registry import PipelineError
+from flambeau.passes.registry import PipelineError, all_passes
 from flambeau.tools.opt.groups import GROUPS
 
 SPLIT_MARKER = "// -----"
@@ -44,14 +44,18 @@ class _Parser(argparse.ArgumentParser):
         """The element of a pipeline that `--pass` or `--pass=options` stands for."""
         if not item.startswith("--"):
             self.error(f"unrecognized argument {item!r}" if item.startswith("-") else f"there is one input already: {item!r} is too many")
+        name, equals, options = item.removeprefix("--").partition("=")
+        if name not in all_passes():
+            self._check_name(name, item)
+        return f"{name}{{{options}}}" if equals else name
+
+    def _check_name(self, name: str, item: str) -> None:
         from flambeau.tools.opt.help import every_name
 
-        name, equals, options = item.removeprefix("--").partition("=")
         names = every_name()
         if name not in names:
             near = get_close_matches(item.partition("=")[0], [*self._option_string_actions, *(f"--{known}" for known in names)], n=1)
             self.error(f"there is no option or pass {name!r}" + (f"; did you mean {near[0]}?" if near else ""))
-        return f"{name}{{{options}}}" if equals else name
 
 
 class _Formatter(argparse.HelpFormatter):
