@@ -119,9 +119,15 @@ def _enter(namespace: dict[str, Any]) -> None:
     namespace["_before"] = os.getcwd()
     namespace["_folder"] = tempfile.TemporaryDirectory(prefix="flambeau-docs-")
     os.chdir(namespace["_folder"].name)
+    sys.path.insert(0, os.getcwd())
 
 
 def _leave(namespace: dict[str, Any]) -> None:
+    folder = os.getcwd()
+    sys.path.remove(folder)
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None)).startswith(folder):
+            del sys.modules[name]
     os.chdir(namespace["_before"])
     namespace["_folder"].cleanup()
 
