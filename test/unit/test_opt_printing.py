@@ -91,6 +91,16 @@ def test_a_snapshot_sees_what_the_text_shows(mutate: Callable[[FuncOp], object])
     assert Snapshot(op) != before
 
 
+def test_the_order_of_attributes_is_part_of_the_text():
+    op = module()
+    function = functions(op)[0]
+    function.attributes.update(a=IntegerAttr(1, i64), b=IntegerAttr(2, i64))
+    before, text = Snapshot(op), print_module(op)
+    function.attributes = dict(reversed(function.attributes.items()))
+    assert print_module(op) != text
+    assert Snapshot(op) != before
+
+
 def test_locations_count_only_where_they_are_printed():
     op = module()
     before, located = Snapshot(op), Snapshot(op, locations=True)
