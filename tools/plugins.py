@@ -33,6 +33,7 @@ from xdsl.passes import ModulePass
 from flambeau.dialects.diagnostics import Diagnostic, Position
 from flambeau.dialects.registration import RegistrationError, Undo, declared_by
 from flambeau.dialects.registry import register_dialect
+from flambeau.dialects.tracebacks import raised_at, shown_path
 from flambeau.passes.registry import register_pass
 
 GROUP = "flambeau.plugins"
@@ -306,15 +307,9 @@ def _explained(error: BaseException, shown: Path, file: Path) -> PluginError:
     folder = file.parent
     if isinstance(error, SyntaxError) and error.filename is not None:
         return PluginError(
-            f"{type(error).__name__}: {error.msg}", Position(_show(Path(error.filename)), error.lineno or 1, error.offset or 1)
+            f"{type(error).__name__}: {error.msg}", Position(shown_path(Path(error.filename)), error.lineno or 1, error.offset or 1)
         )
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if folder in Path(frame.filename).parents]
-    position = None
-    if frames:
-        last = frames[-1]
-        column, end = (last.colno or 0) + 1, (last.end_colno or 0) + 1
-        length = max(1, end - column) if last.end_lineno == last.lineno else 1
-        position = Position(_show(Path(last.filename)), last.lineno or 1, column, length)
+    position = raised_at(error, lambda file: folder in file.parents)
     if isinstance(error, RegistrationError):
         return PluginError(str(error), position)
     what = " ".join(f"{type(error).__name__}: {error}".split())
@@ -329,12 +324,6 @@ def _assignment(name: str, file: Path) -> Position:
     text = file.read_text(encoding="utf-8", errors="replace")
     found = re.search(rf"^(?:class[ \t]+)?({re.escape(name)})\b", text, re.MULTILINE)
     if found is None:
-        return Position(_show(file), 1, 1)
+        return Position(shown_path(file), 1, 1)
     start = found.start(1)
-    return Position(_show(file), text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start), len(name))
-
-
-def _show(file: Path) -> str:
-    """A path as people read it: relative where the file lies below the current folder."""
-    here = Path.cwd()
-    return str(file.relative_to(here)) if here in file.parents else str(file)
+    return Position(shown_path(file), text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start), len(name))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -168,6 +170,15 @@ def _check_anchor(element: Nested) -> None:
     )
 
 
+def _where_raised(step: PassStep, error: Exception) -> tuple[Diagnostic, ...]:
+    """Where in the files of the pass it went wrong, for whoever writes it."""
+    from flambeau.dialects.tracebacks import raised_at
+
+    source = getattr(sys.modules.get(type(step.pass_).__module__), "__file__", None)
+    place = None if source is None else raised_at(error, lambda file: file.parent == Path(source).parent)
+    return () if place is None else (Diagnostic("note", "raised here", place),)
+
+
 class _Run:
     """One run of a pipeline."""
 
@@ -226,7 +237,7 @@ class _Run:
         except (ValueError, DiagnosticException) as error:
             raise PassError(step, str(error)) from error
         except Exception as error:
-            raise PassCrash(step, f"internal error: {type(error).__name__}: {error}") from error
+            raise PassCrash(step, f"internal error: {type(error).__name__}: {error}", notes=_where_raised(step, error)) from error
 
     def _verify(self, step: PassStep) -> None:
         if self._verifier is None:

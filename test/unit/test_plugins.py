@@ -260,6 +260,16 @@ def test_flambeau_opt_shows_the_line_of_a_plugin_that_fails(
     assert (line, caret) == ("x.size", "^~~~~~")
 
 
+def test_a_bug_in_a_pass_is_shown_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, "mark.py", MARK.replace("= UnitAttr()", "= UnitAttribute()"))
+    write(tmp_path, "x.mlir", "builtin.module {}\n")
+    assert opt_main(["x.mlir", "--load-plugin", "mark.py", "-p", "mark", "--no-reproducer"]) == 70
+    assert "error: mark: internal error: NameError: name 'UnitAttribute' is not defined\n" in (error := capsys.readouterr().err)
+    excerpt = "        op.attributes[self.text] = UnitAttribute()\n" + 35 * " " + "^~~~~~~~~~~~~\n"
+    assert f"mark.py:12:36: note: raised here\n{excerpt}" in error
+
+
 def test_flambeau_opt_lists_plugins(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit) as ended:
         opt_main(["--load-plugin", str(write(tmp_path, "mark.py", MARK)), "--list-plugins"])

@@ -1,0 +1,26 @@
+"""Where in Python code an exception was raised, as a position that diagnostics show."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from flambeau.dialects.diagnostics import Position
+
+
+def raised_at(error: BaseException, concerned: Callable[[Path], bool]) -> Position | None:
+    """The innermost place in a file that is `concerned`; None when the exception came through no such file."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if concerned(Path(frame.filename))]
+    if not frames:
+        return None
+    last = frames[-1]
+    column, end = (last.colno or 0) + 1, (last.end_colno or 0) + 1
+    length = max(1, end - column) if last.end_lineno == last.lineno else 1
+    return Position(shown_path(Path(last.filename)), last.lineno or 1, column, length)
+
+
+def shown_path(file: Path) -> str:
+    """A path as people read it: relative where the file lies below the current folder."""
+    here = Path.cwd()
+    return str(file.relative_to(here)) if here in file.parents else str(file)
