@@ -368,3 +368,25 @@ def test_verification_can_be_left_out(tmp_path: Path, capsys: pytest.CaptureFixt
     captured = capsys.readouterr()
     assert ("left the module invalid" in captured.err) == bool(status)
     assert ("func.return\n" in captured.out) == (not status)
+
+
+def test_whatever_is_written_parses_or_is_an_error_at_a_place_of_the_text():
+    generator = random.Random(11)
+    start = 'builtin.module(func.func(cse,every-option{number=1 word="a\\n" sizes=1,2 flag}),plan-memory{alignment=64},dce)'
+    pieces = [*"(){}=,\"'\\ \n-x1é", "cse", "{x", "=1", "func.func(", "mlir-opt[", "]", "number=", "true"]
+    errors = 0
+    for _ in range(3000):
+        text = start
+        for _ in range(generator.randrange(1, 4)):
+            place = generator.randrange(len(text) + 1)
+            text = text[:place] + generator.choice([*pieces, ""]) + text[place + generator.randrange(3) :]
+        try:
+            pipeline = Pipeline.parse(text)
+        except PipelineError as error:
+            errors += 1
+            assert error.offset is not None and 0 <= error.offset <= len(text)
+            assert error.text == text
+            assert re.match(r"<pipeline>:\d+:\d+: error: ", str(error))
+        else:
+            assert Pipeline.parse(str(pipeline)) == pipeline
+    assert 500 < errors < 3000
