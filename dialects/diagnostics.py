@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Operation
 
 Severity: TypeAlias = Literal["error", "warning", "remark", "note"]
@@ -49,11 +50,15 @@ class Diagnostic:
         return f"{self.position}: {self.severity}: {self.message}" if self.position else f"{self.severity}: {self.message}"
 
 
+_DYNAMIC = str(DYNAMIC_INDEX)
+"""What a dynamic dimension is in lists of numbers; people know it as `?`."""
+
+
 class OperationError(ValueError):
     """What is wrong with an operation: raised where only the operation is known, placed in the text by whoever read it."""
 
     def __init__(self, op: Operation, message: str, notes: tuple[Diagnostic, ...] = ()):
-        super().__init__(message)
+        super().__init__(message.replace(_DYNAMIC, "?"))
         self.op = op
         self.notes = notes
 

@@ -226,6 +226,8 @@ _PARSE: tuple[tuple[re.Pattern[str], _Explain], ...] = tuple(
         (r"type expected", _say("expected a type")),
         (r"attribute expected", _say("expected an attribute")),
         (r"End of file reached before closing string literal\.", _plain("this string has no closing quote")),
+        (r"(?i:expected three consecutive '\.' for an ellipsis)", _plain("the character '.' has no meaning here")),
+        (r"(?i:expect symbol name)", _say("expected the name of a symbol, such as @f")),
         (r"Unexpected character: (.*)", _plain(r"the character '\1' has no meaning here")),
         (r"Floating point value is not valid for integer type\.", _before("a number with a fraction cannot be of an integer type")),
     )

@@ -8,6 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.ir import Attribute, OpResult, SSAValue
 
+from flambeau.dialects.diagnostics import OperationError
 from flambeau.dialects.flambeau.blobs import digest_of
 from flambeau.dialects.lazy import Array
 from flambeau.dialects.ml_program import BlobAttr, BlobError, BlobStore, GlobalLoadConstantOp, GlobalOp
@@ -43,11 +44,15 @@ class ModuleConstants:
         return self.global_of(value) is not None
 
     def array(self, value: SSAValue) -> Array | None:
-        """The array that `value` loads, as a read-only view; None when it is no constant."""
+        """The array that `value` loads, as a read-only view; None when it is no constant. Raises OperationError without its weights."""
         source = self.global_of(value)
         if source is None or not isinstance(source.value, BlobAttr):
             return None
-        return logical_array(blob_store(self._context).get(source.value), tensor_type(value))
+        try:
+            data = blob_store(self._context).get(source.value)
+        except BlobError as error:
+            raise OperationError(source, str(error)) from error
+        return logical_array(data, tensor_type(value))
 
     def name(self, value: SSAValue) -> str:
         """The name of the global that `value` loads; `constant` for other values."""

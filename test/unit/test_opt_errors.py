@@ -300,3 +300,34 @@ def test_standard_input_that_is_not_text() -> None:
     process = tool()
     out, err = process.communicate(b"\xff\xfe\x00")
     assert (out, err, process.returncode) == (b"", b"error: <stdin>: this is not text: a module is a .mlir file\n", 1)
+
+
+def flambeau(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    from flambeau.tools.main import main as compiler
+
+    status = compiler(arguments)
+    return status, capsys.readouterr().err
+
+
+def test_the_compiler_shows_errors_as_well(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.mlir").write_text(INVALID)
+    assert flambeau(capsys, "compile", "a.mlir") == (
+        1,
+        "a.mlir:2:3: error: returns (), but the function is declared to return (tensor<2xf32>)\n  func.return\n  ^\n",
+    )
+    Path("a.mlir").write_text(VALID.replace("return %x", "retrn %x"))
+    status, err = flambeau(capsys, "compile", "a.mlir")
+    assert (status, err.splitlines()[0]) == (1, "a.mlir:2:3: error: there is no operation func.retrn; did you mean func.return?")
+
+
+def test_the_compiler_names_the_place_of_what_a_pass_refuses(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.mlir").write_text("""func.func @f(%x: tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<2x2xf32>) {
+  %0, %1, %2 = aten.linalg_svd(%x) : (tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<2xf32>, tensor<2x2xf32>)
+  func.return %0, %2 : tensor<2x2xf32>, tensor<2x2xf32>
+}
+""")
+    status, err = flambeau(capsys, "compile", "a.mlir")
+    assert status == 1
+    assert "error: convert-aten-to-core: 1 operation cannot be converted to Core ATen: aten.linalg_svd" in err
+    assert "  in a.mlir:2\n      2 |   %0, %1, %2 = aten.linalg_svd(%x)" in err
+    assert "Traceback" not in err

@@ -1,0 +1,66 @@
+"""However a text is broken, its errors are one line each, at a place in it."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.source import Source
+from flambeau.dialects.text import IRError, parse_module, verify_parsed
+from flambeau.tools.opt.input import split
+
+FILECHECK = Path(__file__).parents[1] / "filecheck"
+TOKEN = re.compile(r"\w+|\s+|.")
+
+
+def texts() -> list[str]:
+    files = sorted(FILECHECK.glob("*/ops.mlir"))
+    return [part.text for file in files for part in split(Source(file.read_text()), "// -----")]
+
+
+def broken(text: str, words: list[str], chosen: random.Random) -> str:
+    """The text with a few tokens left out, exchanged or put in."""
+    tokens = TOKEN.findall(text)
+    for _ in range(chosen.choice((1, 1, 2, 3))):
+        place = chosen.randrange(len(tokens))
+        match chosen.randrange(4):
+            case 0:
+                del tokens[place : place + chosen.choice((1, 2, 5))]
+            case 1:
+                tokens[place] = chosen.choice(words)
+            case 2:
+                tokens.insert(place, chosen.choice(words))
+            case _:
+                other = chosen.randrange(len(tokens))
+                tokens[place], tokens[other] = tokens[other], tokens[place]
+        tokens = tokens or [" "]
+    return "".join(tokens)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_broken_texts_have_errors_for_people(seed: int) -> None:
+    chosen = random.Random(seed)
+    originals = texts()
+    words = [word for text in originals for word in TOKEN.findall(text) if not word.isspace()]
+    for _ in range(60):
+        text = broken(chosen.choice(originals), words, chosen)
+        try:
+            verify_parsed(parse_module(text, FlambeauContext(), "a.mlir", locate=True))
+        except IRError as error:
+            for diagnostic in error.diagnostics:
+                assert diagnostic.message and "\n" not in diagnostic.message, text
+                assert "make sense" not in diagnostic.message, text
+                position = diagnostic.position
+                assert position is None or 1 <= position.line <= text.count("\n") + 1, text
+
+
+def test_every_place_is_within_its_line() -> None:
+    with pytest.raises(IRError) as caught:
+        parse_module("func.func @f() {\n  aten.nothing", FlambeauContext(), "a.mlir", line_offset=4)
+    position = caught.value.diagnostic.position
+    assert position is not None
+    assert (position.line, position.column, position.length) == (6, 3, len("aten.nothing"))
