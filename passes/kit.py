@@ -35,7 +35,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
 from flambeau.dialects.diagnostics import OperationError, remark, warn
-from flambeau.dialects.registration import hint
+from flambeau.dialects.registration import discover, hint
 from flambeau.dialects.registry import FlambeauContext, find_op, load_rows
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.types import element_of, shape_of, tensor
@@ -111,6 +111,8 @@ def op(name: str) -> type[SchemaOp]:
         ValueError: when there is no such operator.
     """
     found = find_op(name)
+    if found is None and discover():
+        found = find_op(name)
     if found is None:
         known = [f"{dialect}.{short}" for dialect, rows in load_rows().items() for short in rows]
         raise ValueError(f"there is no operator {name!r}{hint(name, known)}")

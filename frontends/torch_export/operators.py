@@ -10,7 +10,7 @@ from typing import Any, cast
 import torch
 from xdsl.ir import Operation, SSAValue
 
-from flambeau.dialects.registration import cached_over_rows
+from flambeau.dialects.registration import cached_over_rows, discover
 from flambeau.dialects.registry import find_op, load_rows, schema_table
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.schema import Schema, SchemaArgument, SchemaType, parse_schema
@@ -33,6 +33,11 @@ def operator_class(overload: Overload) -> type[SchemaOp] | None:
     name = f"{base}.{suffix}" if suffix else base
     if namespace == "aten":
         return find_op(f"aten.{name}")
+    found = _row_of(namespace, name)
+    return _row_of(namespace, name) if found is None and discover() else found
+
+
+def _row_of(namespace: str, name: str) -> type[SchemaOp] | None:
     for rows in load_rows().values():
         found = rows.get(name)
         if found is not None and found.schema.namespace == namespace:

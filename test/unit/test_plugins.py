@@ -304,16 +304,17 @@ def test_commands_of_flambeau_load_plugins(command: str, tmp_path: Path, capsys:
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
-    """A folder for PYTHONPATH with an installed package that offers three plug-ins, of which one is broken."""
+    """A folder for PYTHONPATH with an installed package that offers four plug-ins, of which one is broken."""
     site = tmp_path / "site"
     write(site, "acme/__init__.py", "")
     write(site, "acme/passes.py", MARK.replace('"mark"', '"acme-mark"'))
     write(site, "acme/broken.py", "1 / 0\n")
+    write(site, "acme/ops.py", ROW.format("acme", "acme", "same(Tensor x) -> Tensor"))
     write(
         site, "acme/things.py", "from flambeau.dialects.exec.target import Target\nTHING = Target('acme', frozenset({'aten::add.out'}))\n"
     )
     write(site, "acme-1.2.dist-info/METADATA", "Metadata-Version: 2.1\nName: acme\nVersion: 1.2\n")
-    points = "[flambeau.plugins]\npasses = acme.passes\nbroken = acme.broken\ntarget = acme.things:THING\n"
+    points = "[flambeau.plugins]\npasses = acme.passes\nops = acme.ops\nbroken = acme.broken\ntarget = acme.things:THING\n"
     write(site, "acme-1.2.dist-info/entry_points.txt", points)
     return site
 
@@ -330,6 +331,11 @@ def test_installed_plugins_are_found_when_a_name_is_unknown(installed: Path):
         installed, "main(['x.mlir', '-p', 'acme-mark'])\nfrom flambeau.dialects.exec.target import find_target\nfind_target('acme')"
     )
     assert (found.returncode, found.stderr) == (0, "") and "marked" in found.stdout
+    named = python(installed, "from flambeau.passes.kit import op\nprint(op('acme.same').name)")
+    assert named.stdout == "acme.same\n", named.stderr
+    write(installed, "y.mlir", "func.func @f(%x: tensor<f32>) {\n  %0 = acme.same(%x) : (tensor<f32>) -> tensor<f32>\n  func.return\n}\n")
+    parsed = python(installed, "main(['y.mlir'])")
+    assert "acme.same(%x)" in parsed.stdout, parsed.stderr
     missing = python(installed, "main(['x.mlir', '-p', 'acme-marc'])")
     assert "there is no pass or pipeline 'acme-marc'; did you mean 'acme-mark'?" in missing.stderr
     assert "; the installed plug-in broken (acme 1.2) could not be loaded (ZeroDivisionError: division by zero)" in missing.stderr
