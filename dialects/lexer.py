@@ -43,8 +43,10 @@ class LexedToken(Token[MLIRTokenKind, str]):
     @property
     def span(self) -> Span[str]:  # pyright: ignore[reportIncompatibleVariableOverride]  a field of xDSL's token
         """Where the token stands in the input."""
-        make = StringLiteral if self.kind in (MLIRTokenKind.STRING_LIT, MLIRTokenKind.BYTES_LIT) else Span[str]
-        return make(self.start, self.end, self._input)
+        kind = self.kind
+        if kind is MLIRTokenKind.STRING_LIT or kind is MLIRTokenKind.BYTES_LIT:
+            return StringLiteral(self.start, self.end, self._input)
+        return Span(self.start, self.end, self._input)
 
     @property
     def text(self) -> str:

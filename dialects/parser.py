@@ -6,20 +6,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any
 
 from xdsl.context import Context
 from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
 from xdsl.dialects.builtin import UNKNOWN_LOC, FusedLoc, LocationAttr, NoneAttr
-from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
-from xdsl.parser import Parser
-from xdsl.parser.generic_parser import ParserState
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import ParseError
-from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
-from flambeau.dialects.lexer import SPACE, SUFFIX, VALUE_USE, LexedToken, Lexer
+from flambeau.dialects.lexer import SUFFIX, VALUE_USE
 from flambeau.dialects.source import Source
+from flambeau.dialects.token_parser import TokenParser
 
 if TYPE_CHECKING:
     from flambeau.dialects.source_map import SourceMap
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
 _RESULT = rf"%({SUFFIX})(?::([0-9]++))?"
 _EACH_RESULT = re.compile(_RESULT)
 _RESULTS = re.compile(rf"{_RESULT}(?P<more>(?:\s*+,\s*+%{SUFFIX}(?::[0-9]++)?)*+)\s*+=\s*+", re.ASCII)
-_TYPE = re.compile(r'(?:tensor|memref|vector)<(?:[^<>"\n]|<[^<>"\n]*+>)*+>')
 _LOCATION_ALIAS = re.compile(r"^(#[\w$.-]+)\s*=\s*(?=loc\()", re.MULTILINE)
 _LOCATION = " loc("
 _LOCATION_FOLLOWS = (MLIRTokenKind.BARE_IDENT, "loc")
@@ -64,27 +61,22 @@ class _Memory:
     """The tokens at whose sight the parser found that the operation had ended."""
 
 
-class ModuleParser(Parser):
+class ModuleParser(TokenParser):
     """xDSL's parser, with the same results and the same errors, for long texts.
 
     How an operation without regions is read depends on its words, on the types of its operands, and on the token behind it. So where a
     line differs from an earlier one only in the names of values, the operation is made as the earlier one was. Whatever does not fit,
-    errors above all, is left to xDSL. Types and locations are remembered by their text.
+    errors above all, is left to xDSL. Locations are remembered by their text.
 
     With `locate`, an operation without a location of its own gets its place in the text as its location, which rewrites hand on.
     """
 
-    lexer_type: ClassVar[type[Lexer]] = Lexer
-
     def __init__(self, context: Context, source: Source, *, locate: bool = False):
-        super().__init__(context, "", source.file)
-        self._parser_state = ParserState(self.lexer_type(Input(source.text, source.file)))
+        super().__init__(context, source)
         self.source = source
         self.offsets: dict[Operation, int] = {}
-        self._text = source.text
         self._locate = locate
         self._memories: dict[tuple[str, ...], dict[str, _Memory]] = {}
-        self._types: dict[str, TypeAttribute] = {}
         self._locations: dict[str, LocationAttr] = {}
         self._resources: dict[tuple[str, str], str] = {}
         self._last_location = -1
@@ -105,20 +97,6 @@ class ModuleParser(Parser):
     def source_map(self) -> SourceMap | None:
         """The places of everything that was read, where the parser notes them."""
         return None
-
-    @property
-    def pos(self) -> int:
-        """Where the next token begins."""
-        return self._token.start
-
-    @property
-    def _token(self) -> LexedToken:
-        return cast(LexedToken, self._parser_state.current_token)
-
-    def _at_space_after(self, end: int) -> bool:
-        """Whether there is nothing but white space and comments between `end` and the next token."""
-        space = SPACE.match(self._text, end)
-        return space is not None and space.end() == self._token.start
 
     # Operations
 
@@ -303,20 +281,6 @@ class ModuleParser(Parser):
             self._early_aliases.remove(name)
             del self.attribute_aliases[name]
         super()._parse_alias_def()
-
-    def _parse_optional_builtin_type(self) -> TypeAttribute | None:
-        token = self._token
-        if token.kind is not MLIRTokenKind.BARE_IDENT or (match := _TYPE.match(self._text, token.start)) is None:
-            return super()._parse_optional_builtin_type()
-        text = match[0]
-        found = self._types.get(text)
-        if found is not None:
-            self._resume_from(match.end())
-            return found
-        found = super()._parse_optional_builtin_type()
-        if found is not None and self._at_space_after(match.end()):
-            self._types[text] = found
-        return found
 
 
 def _follower(token: Any) -> tuple[MLIRTokenKind, str]:

@@ -21,7 +21,13 @@ from flambeau.dialects.parser import ModuleParser
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.source import Source
 
-FILES = sorted((Path(__file__).parents[1] / "filecheck").rglob("*.mlir"))
+ON_PURPOSE = ("interop/locations", "interop/invalid-locations", "printing/elision")
+"""What is read otherwise than by xDSL: locations with later aliases or metadata, and resources, of which equal names meet there."""
+FILES = [
+    path
+    for path in sorted((Path(__file__).parents[1] / "filecheck").rglob("*.mlir"))
+    if f"{path.parent.name}/{path.stem}" not in ON_PURPOSE
+]
 
 
 def text_of(module: Operation, *, generic: bool) -> str:
@@ -32,9 +38,8 @@ def text_of(module: Operation, *, generic: bool) -> str:
 
 def read(make: Callable[[str], Parser], text: str) -> tuple[object, ...]:
     """What a parser makes of a text: the module, its values' names and its text; or the error."""
-    parser = make(text)
     try:
-        module = parser.parse_module()
+        module = make(text).parse_module()
     except ParseError as error:
         return "error", error.span.start, error.span.end, error.msg
     except Exception as error:

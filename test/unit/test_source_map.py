@@ -93,7 +93,8 @@ def test_ranges_nest_and_noting_them_changes_nothing(path: Path) -> None:
         places = parsed.map
         assert places is not None
         plain = parse_module(chunk, FlambeauContext(allow_unregistered=True))
-        assert print_module(plain.module, generic=True) == print_module(parsed.module, generic=True)
+        if "dense_resource" not in chunk:  # whose names are those of no other module in the process
+            assert print_module(plain.module, generic=True) == print_module(parsed.module, generic=True)
         for op, (start, end) in places.ranges.items():
             assert start == parsed.offsets[op] < end and chunk[start:end] == chunk[start:end].strip()
             around = op.parent_op()

@@ -1,0 +1,115 @@
+"""xDSL's parser with quick tokens and types: what everything that is parsed consists of."""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
+from xdsl.ir import Attribute, TypeAttribute
+from xdsl.parser import Parser
+from xdsl.parser.generic_parser import ParserState
+from xdsl.utils.lexer import Input
+from xdsl.utils.mlir_lexer import MLIRTokenKind, PunctuationSpelling
+
+from flambeau.dialects.lexer import SPACE, LexedToken, Lexer
+from flambeau.dialects.source import Source
+from flambeau.dialects.types import tensor
+
+_TYPE = re.compile(r'(?:tensor|memref|vector)<(?:[^<>"\n]|<[^<>"\n]*+>)*+>')
+_PLAIN_TENSOR = re.compile(r"tensor<((?:(?:[0-9]+|\?)x)*+)([a-z][a-zA-Z0-9]*)>")
+
+
+class TokenParser(Parser):
+    """xDSL's parser, with the same results and errors. Types are remembered by their text."""
+
+    lexer_type: ClassVar[type[Lexer]] = Lexer
+
+    def __init__(self, context: Context, source: Source):
+        super().__init__(context, "", source.file)
+        self._parser_state = ParserState(self.lexer_type(Input(source.text, source.file)))
+        self._text = source.text
+        self._types: dict[str, TypeAttribute] = {}
+        self._elements: dict[str, Attribute] = {}
+        """Element types of tensors, by their names."""
+
+    # Tokens
+
+    @property
+    def _token(self) -> LexedToken:
+        return cast(LexedToken, self._parser_state.current_token)
+
+    @property
+    def pos(self) -> int:
+        """Where the next token begins."""
+        return self._token.start
+
+    def _at_space_after(self, end: int) -> bool:
+        """Whether there is nothing but white space and comments between `end` and the next token."""
+        space = SPACE.match(self._text, end)
+        return space is not None and space.end() == self._token.start
+
+    def _consume_token(self, expected_kind: MLIRTokenKind | None = None) -> LexedToken:
+        state = self._parser_state
+        token = self._token
+        assert expected_kind is None or token.kind is expected_kind, f"{token.text} is not {expected_kind}"
+        state.current_token = state.lexer.lex()
+        return token
+
+    def _parse_optional_token(self, expected_kind: MLIRTokenKind) -> LexedToken | None:
+        state = self._parser_state
+        token = self._token
+        if token.kind is not expected_kind:
+            return None
+        state.current_token = state.lexer.lex()
+        return token
+
+    def parse_optional_characters(self, text: str) -> str | None:
+        """As xDSL's."""
+        state = self._parser_state
+        if state.current_token.text != text:
+            return None
+        state.current_token = state.lexer.lex()
+        return text
+
+    def parse_optional_punctuation(self, punctuation: PunctuationSpelling) -> PunctuationSpelling | None:
+        """As xDSL's: no other token is spelt as a punctuation is."""
+        state = self._parser_state
+        if state.current_token.text != punctuation:
+            return None
+        state.current_token = state.lexer.lex()
+        return punctuation
+
+    def parse_punctuation(self, punctuation: PunctuationSpelling, context_msg: str = "") -> PunctuationSpelling:
+        """As xDSL's."""
+        if self.parse_optional_punctuation(punctuation) is None:
+            self.raise_error(f"Expected '{punctuation}'{context_msg}", self._token.span)
+        return punctuation
+
+    # Types
+
+    def _parse_optional_builtin_type(self) -> TypeAttribute | None:
+        token = self._token
+        if token.kind is not MLIRTokenKind.BARE_IDENT or (match := _TYPE.match(self._text, token.start)) is None:
+            return super()._parse_optional_builtin_type()
+        text = match[0]
+        known = self._types.get(text) or self._plain_tensor(text)
+        if known is not None:
+            self._types[text] = known
+            self._resume_from(match.end())
+            return known
+        found = super()._parse_optional_builtin_type()
+        if found is not None and self._at_space_after(match.end()):
+            self._types[text] = found
+            if isinstance(found, TensorType) and (plain := _PLAIN_TENSOR.fullmatch(text)):
+                self._elements[plain[2]] = cast("TensorType[Attribute]", found).element_type
+        return cast("TypeAttribute | None", found)
+
+    def _plain_tensor(self, text: str) -> TypeAttribute | None:
+        """A tensor without layout, of an element type that was seen before."""
+        match = _PLAIN_TENSOR.fullmatch(text)
+        if match is None or (element := self._elements.get(match[2])) is None:
+            return None
+        shape = [DYNAMIC_INDEX if size == "?" else int(size) for size in match[1].split("x")[:-1]]
+        return tensor(element, shape)
