@@ -6,7 +6,7 @@ whoever listens, as `flambeau-opt` does; with no listener they are dropped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -70,13 +70,13 @@ class OperationError(ValueError):
 
 Listener: TypeAlias = Callable[[Diagnostic], None]
 
-_LISTENER: ContextVar[Listener | None] = ContextVar("flambeau_diagnostics", default=None)
+_LISTENER: ContextVar[tuple[Listener, frozenset[Severity]] | None] = ContextVar("flambeau_diagnostics", default=None)
 
 
 @contextmanager
-def listening(listener: Listener) -> Generator[None, None, None]:
-    """Hands every warning and remark within the block to `listener`."""
-    token = _LISTENER.set(listener)
+def listening(listener: Listener, severities: Iterable[Severity] = SEVERITIES) -> Generator[None, None, None]:
+    """Hands every warning and remark within the block to `listener`, or only those of some severities."""
+    token = _LISTENER.set((listener, frozenset(severities)))
     try:
         yield
     finally:
@@ -84,15 +84,16 @@ def listening(listener: Listener) -> Generator[None, None, None]:
 
 
 def emit(diagnostic: Diagnostic) -> None:
-    """Hands a diagnostic to the listener, if there is one."""
-    listener = _LISTENER.get()
-    if listener is not None:
-        listener(diagnostic)
+    """Hands a diagnostic to the listener, if there is one for its severity."""
+    found = _LISTENER.get()
+    if found is not None and diagnostic.severity in found[1]:
+        found[0](diagnostic)
 
 
-def is_listening() -> bool:
+def is_listening(severity: Severity = "remark") -> bool:
     """Whether anybody gets what is emitted: worth asking before work that only a diagnostic needs."""
-    return _LISTENER.get() is not None
+    found = _LISTENER.get()
+    return found is not None and severity in found[1]
 
 
 def warn(op: Operation, message: str) -> None:

@@ -183,6 +183,8 @@ def test_other_markers(run: Run) -> None:
 def test_parts_without_operations_are_left_out(run: Run) -> None:
     status, out, _ = run(f"// first\n// -----\n{VALID}// -----\n", "--split-input-file")
     assert (status, out.count("builtin.module")) == (0, 1)
+    status, _, err = run(f"{VALID}// -----\n// expected-error @unknown {{{{never}}}}\n", "--split-input-file", "--verify-diagnostics")
+    assert (status, err.splitlines()[0]) == (1, 'a.mlir:5:4: error: expected error "never" was not produced')
 
 
 def test_a_bug_in_a_pass_is_one_line_and_a_file(run: Run, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from flambeau.dialects.diagnostics import Diagnostic, listening
+from flambeau.dialects.diagnostics import Diagnostic, Severity, listening
 from flambeau.dialects.printing import strict_text
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.source import Source
@@ -102,7 +102,7 @@ class _Tool:
         outputs: list[str] = []
         try:
             for number, source in enumerate(sources):
-                outputs.append("" if marker and holds_nothing(source) else self._chunk(source, pipeline, number))
+                outputs.append(self._chunk(source, pipeline, number))
         finally:
             for group in GROUPS:
                 group.finish(arguments)
@@ -136,11 +136,17 @@ class _Tool:
 
     def _chunk(self, source: Source, pipeline: Pipeline, number: int) -> str:
         """One module on its way; returns what it prints as, which is nothing after an error."""
-        arguments = self._arguments
         self._renderer.sources[source.file] = source
+        report = _Report(self._print, source, self._arguments)
+        # What stands between two markers may be nothing but comments.
+        text = "" if self._arguments.split_input_file and holds_nothing(source) else self._process(source, pipeline, number, report)
+        if not report.finish():
+            self._fail(1)
+        return text
+
+    def _process(self, source: Source, pipeline: Pipeline, number: int, report: _Report) -> str:
+        arguments = self._arguments
         context = FlambeauContext(allow_unregistered=arguments.allow_unregistered_dialect)
-        report = _Report(self._print, source, arguments)
-        text = ""
         try:
             if arguments.input != "-":
                 context.blobs.open_beside(arguments.input)
@@ -148,14 +154,14 @@ class _Tool:
                 report.parsed = parsed = parse_module(source.text, context, source.file, line_offset=source.line_offset, locate=True)
             with self._phase("verify"):
                 verify_parsed(parsed)
-            with self._phase("passes"), listening(report.emitted):
+            with self._phase("passes"), listening(report.emitted, report.listens_to):
                 run_pipeline(Chunk(parsed, context, pipeline, number, arguments), (report.watcher,))
             with self._phase("print"):
                 text = strict_text(parsed.module, printing_options(arguments))
             if arguments.output != "-":
                 save_weights(parsed.module, context.blobs, Path(arguments.output).with_suffix(".safetensors"))
+            return text
         except Exception as error:
-            text = ""
             diagnostics = diagnostics_of(error)
             if diagnostics is None:
                 self._fail(self.fail(error))
@@ -163,9 +169,7 @@ class _Tool:
                 self._pass_failed(error, report)
             elif not report.add(*diagnostics):
                 self._fail(1)
-        if not report.finish():
-            self._fail(1)
-        return text
+            return ""
 
     def _pass_failed(self, error: PassError, report: _Report) -> None:
         """Reports it, and says where its IR is."""
@@ -203,16 +207,16 @@ class _Report:
         self.parsed: ParsedModule | None = None
         self.watcher = _CurrentPass()
         self._print = output
-        self._remarks = re.compile(arguments.remarks) if arguments.remarks is not None else None
+        self._remarks = re.compile(arguments.remarks or "")
+        self.listens_to: tuple[Severity, ...] = ("warning",) if arguments.remarks is None else ("warning", "remark")
         level = arguments.verify_diagnostics
         self._expectations = Expectations(source, only_expected=level == "only-expected") if level else None
 
     def emitted(self, diagnostic: Diagnostic) -> None:
         """Takes a warning or remark of a pass."""
         message = f"{self.watcher.name}: {diagnostic.message}" if self.watcher.name else diagnostic.message
-        if diagnostic.severity == "remark" and not (self._remarks and self._remarks.search(message)):
-            return
-        self.add(replace(diagnostic, message=message))
+        if diagnostic.severity != "remark" or self._remarks.search(message):
+            self.add(replace(diagnostic, message=message))
 
     def add(self, *diagnostics: Diagnostic, notes: bool = True) -> bool:
         """Takes diagnostics, which are shown with or without their notes; returns whether comments of the text judge them."""
