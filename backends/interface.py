@@ -14,7 +14,7 @@ from xdsl.ir import Operation, SSAValue
 import flambeau.backends
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.lazy import Array
-from flambeau.dialects.registration import Table, discover, hint, note_registration
+from flambeau.dialects.registration import RegistrationError, Table, discover, hint, note_registration, origin
 from flambeau.passes.rewriting.constants import ModuleConstants
 
 
@@ -64,7 +64,11 @@ _BACKENDS: Table[Backend] = Table("backend", lambda name: ("Flambeau", _own(name
 
 
 def register_backend(backend: Backend) -> None:
-    """Makes a backend known by its name and its identifier. Raises RegistrationError when there is another of that name."""
+    """Makes a backend known by its name and its identifier. Raises RegistrationError when another one has either."""
+    for other in map(find_backend, backend_names()):
+        if other.identifier == backend.identifier and other.name != backend.name:
+            why = f"but programs call the backend {other.name!r} so"
+            raise RegistrationError(f"{origin()} declares the backend {backend.name!r} with the identifier {backend.identifier!r}, {why}")
     _BACKENDS.add(backend.name, backend)
     if backend.library is not None and backend.library.is_file():
         from flambeau.runtime.binding.backends import add_backend, remove_backend

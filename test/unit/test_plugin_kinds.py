@@ -17,6 +17,7 @@ from flambeau.dialects.text import IRError, parse_module
 from flambeau.frontends.registry import SourceError
 from flambeau.passes.manager import PassError, Pipeline
 from flambeau.passes.planning.buffers import PlanError
+from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.interpreter import InterpreterError, interpret
 from flambeau.tools.main import main as flambeau_main
 from flambeau.tools.plugins import load_plugin, plugin_scope
@@ -326,6 +327,22 @@ def test_a_backend(tmp_path: Path):
     x = np.arange(4, dtype=np.float32)
     (found,) = interpret(module, context, run_payload).run("forward", [x])
     np.testing.assert_allclose(np.asarray(found), np.sin(np.maximum(np.cos(x), 0)), rtol=1e-6)
+
+
+def test_the_library_of_a_backend_is_loaded_when_a_program_may_need_it(tmp_path: Path):
+    registry = Runtime.get().backend_registry
+    builtin = registry.registered_backend_names
+    library = tmp_path / "libcosine.so"
+    text = "from pathlib import Path\n" + BACKEND.replace("\n)", f"\n    library=Path({str(library)!r}),\n)")
+    with plugin_scope():
+        load(tmp_path, text)
+        assert registry.registered_backend_names == builtin, "there is no such file yet"
+    library.write_bytes(b"")
+    with plugin_scope():
+        load(tmp_path, text)
+        with pytest.raises(FlambeauError, match=r"libcosine\.so cannot be used as the backend 'cosine'"):
+            assert registry.registered_backend_names
+    assert registry.registered_backend_names == builtin
 
 
 def test_a_pipeline(tmp_path: Path):
