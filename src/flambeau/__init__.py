@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from flambeau.dialects.registration import when_unknown
 
 if TYPE_CHECKING:
+    from flambeau.dialects.registry import FlambeauContext
     from flambeau.dialects.row import row
     from flambeau.frontends.registry import frontend
+    from flambeau.passes.manager import Instrumentation, PassError, PassStep, Pipeline
     from flambeau.passes.planning.portfolio import planner
     from flambeau.passes.registry import pipeline
     from flambeau.runtime import Runtime
@@ -22,6 +24,11 @@ _HOMES = {
     "EdgeCompileConfig": "flambeau.tools.edge_program",
     "EdgeProgramManager": "flambeau.tools.edge_program",
     "ExecutorchProgramManager": "flambeau.tools.edge_program",
+    "FlambeauContext": "flambeau.dialects.registry",
+    "Instrumentation": "flambeau.passes.manager",
+    "PassError": "flambeau.passes.manager",
+    "PassStep": "flambeau.passes.manager",
+    "Pipeline": "flambeau.passes.manager",
     "Runtime": "flambeau.runtime",
     "frontend": "flambeau.frontends.registry",
     "interprets": "flambeau.runtime.interpreter.functions",
@@ -39,6 +46,12 @@ __all__ = [
     "ExecutorchProgramManager",
     "Runtime",
     "to_edge",
+    # Passes over modules, and what watches them.
+    "FlambeauContext",
+    "Instrumentation",
+    "PassError",
+    "PassStep",
+    "Pipeline",
     # Plug-ins.
     "frontend",
     "interprets",

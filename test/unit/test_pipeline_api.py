@@ -1,0 +1,135 @@
+"""The pass manager as a library: what someone who imports flambeau can do with it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+import flambeau
+from flambeau.dialects.text import parse_module, print_module
+from flambeau.passes.cse import CsePass
+from flambeau.passes.kit import Operation, OperationPass, PatternPass, op, rewrites
+from flambeau.passes.rewriting.actions import Action
+from flambeau.passes.rewriting.pattern import Pattern
+
+TEXT = """
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = core.relu(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = core.relu(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = core.clone(%1) : (tensor<4xf32>) -> tensor<4xf32>
+  %3 = core.add.Tensor(%0, %2) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return %3 : tensor<4xf32>
+}
+func.func @g(%x: tensor<4xf32>) -> tensor<4xf32> {
+  func.return %x : tensor<4xf32>
+}
+"""
+
+VIEW = 'aten.view(%1) {size = [4]} : (tensor<4xf32>) -> tensor<4xf32> loc("a.b"("m.py":3:0))'
+
+
+class Journal(flambeau.Instrumentation):
+    """Writes down what happens."""
+
+    def __init__(self, name: str, lines: list[str]):
+        self.name = name
+        self.lines = lines
+
+    def before_pass(self, step: flambeau.PassStep) -> None:
+        where = step.op.sym_name.data if isinstance(step.op, FuncOp) else "module"
+        self.lines.append(f"{self.name}: {'/'.join(step.path)} {step.name} on {where}")
+
+    def after_pass(self, step: flambeau.PassStep) -> None:
+        self.lines.append(f"{self.name}: {step.name} done {dict(step.counters)}")
+
+    def after_pass_failed(self, step: flambeau.PassStep, error: Exception) -> None:
+        self.lines.append(f"{self.name}: {step.name} failed")
+
+
+class Rewrites(flambeau.Instrumentation):
+    """Counts single rewrites, and allows so many."""
+
+    def __init__(self, most: int):
+        self.most = most
+        self.seen: Counter[str] = Counter()
+
+    def before_action(self, action: Action) -> bool:
+        return sum(self.seen.values()) < self.most
+
+    def after_action(self, action: Action, changed: bool) -> None:
+        if changed:
+            self.seen[action.name] += 1
+
+
+def parsed() -> tuple[ModuleOp, flambeau.FlambeauContext]:
+    context = flambeau.FlambeauContext()
+    return parse_module(TEXT, context).module, context
+
+
+def test_a_pipeline_is_text_and_passes():
+    pipeline = flambeau.Pipeline.parse("builtin.module(func.func(canonicalize,cse))")
+    assert str(pipeline) == "builtin.module(func.func(canonicalize,cse))"
+    assert [item.name for item in pipeline.passes()] == ["canonicalize", "cse"]
+    assert str(flambeau.Pipeline.of([CsePass()])) == "builtin.module(cse)"
+    assert flambeau.Pipeline.parse("cse") == flambeau.Pipeline.of([CsePass()])
+
+
+def test_instrumentations_nest():
+    lines: list[str] = []
+    module, context = parsed()
+    flambeau.Pipeline.parse("func.func(cse)").run(module, context, [Journal("outer", lines), Journal("inner", lines)])
+    assert lines == [
+        "outer: builtin.module/func.func cse on f",
+        "inner: builtin.module/func.func cse on f",
+        "inner: cse done {'equal operations merged': 1}",
+        "outer: cse done {'equal operations merged': 1}",
+        "outer: builtin.module/func.func cse on g",
+        "inner: builtin.module/func.func cse on g",
+        "inner: cse done {}",
+        "outer: cse done {}",
+    ]
+
+
+def test_single_rewrites_can_be_forbidden():
+    module, context = parsed()
+    rewrites = Rewrites(1)
+    flambeau.Pipeline.parse("canonicalize,cse").run(module, context, [rewrites])
+    assert rewrites.seen == {"IdentityPattern": 1}
+    assert print_module(module).count("core.relu") == 2
+
+
+def test_a_failing_pass_names_itself_and_the_operation():
+    @rewrites(op("aten.clone"))
+    def refuse(root: Operation) -> None:
+        raise ValueError("clones are not for me")
+
+    class RefusePass(PatternPass):
+        name = "refuse"
+
+        def patterns(self) -> list[Pattern]:
+            return [refuse]
+
+    lines: list[str] = []
+    module, context = parsed()
+    with pytest.raises(flambeau.PassError, match=r"^refuse: clones are not for me$") as caught:
+        flambeau.Pipeline.of([RefusePass()]).run(module, context, [Journal("j", lines)])
+    assert caught.value.diagnostic.op is not None
+    assert caught.value.diagnostic.op.name == "core.clone"
+    assert lines == ["j: builtin.module refuse on module", "j: refuse failed"]
+
+
+def test_the_place_in_the_model_is_in_the_text_of_the_error():
+    text = TEXT.replace("core.clone(%1) : (tensor<4xf32>) -> tensor<4xf32>", VIEW)
+    context = flambeau.FlambeauContext()
+    with pytest.raises(flambeau.PassError, match=re.escape("convert-core-to-edge: at a.b (m.py:3): 1 operation cannot be converted")):
+        flambeau.Pipeline.parse("convert-core-to-edge").run(parse_module(text, context).module, context)
+
+
+def test_passes_that_need_the_module_are_refused_inside_of_functions():
+    with pytest.raises(ValueError, match="works on the whole module"):
+        flambeau.Pipeline.parse("func.func(fold-constants)")
+    assert issubclass(CsePass, OperationPass)
