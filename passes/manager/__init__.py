@@ -15,8 +15,9 @@ by instrumentations, none of which a pass knows of:
     pipeline = flambeau.Pipeline.parse("builtin.module(func.func(canonicalize,cse),aten-to-core)")
     pipeline.run(module, context, [Sizes()])
 
-Instrumentations nest: the first one's `before_` hooks run first, its `after_` hooks last. `before_action` sees each single rewrite before it
-happens and may forbid it. A pass that fails raises PassError, whose `diagnostic` has the operation and whose text is one line for people.
+Instrumentations nest: the first one's `before_` hooks run first, its `after_` hooks last. `before_action` sees each single rewrite before
+it happens and may forbid it. A pass that fails raises PassError, whose `diagnostic` has the operation and whose text is one line for
+people.
 """
 
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
