@@ -81,4 +81,5 @@ def _first_place(row: LegalizationRow, parsed: ParsedModule | None) -> str:
 
 
 def _why(row: LegalizationRow) -> list[str]:
-    return [row.reason, *(f"{attempt.pattern} declined: {attempt.reason or 'it does not say why'}" for attempt in row.attempts)]
+    tried = (f"{item.pattern} declined: {item.reason}" if item.reason else f"{item.pattern} does not match" for item in row.attempts)
+    return [row.reason, *tried]

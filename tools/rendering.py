@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
-import traceback
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -75,6 +73,9 @@ def internal_error(error: Exception) -> Diagnostic:
 
 def files_of(error: Exception) -> tuple[Diagnostic, ...]:
     """Where to find more about a failure: its reproducer, or for a bug without one a new file with the traceback."""
+    import tempfile
+    import traceback
+
     from flambeau.passes.manager.crash import reproducer_of
 
     notes = [Diagnostic("note", note) for note in getattr(error, "__notes__", ())]

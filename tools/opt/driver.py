@@ -19,7 +19,6 @@ from flambeau.dialects.source import Source
 from flambeau.dialects.text import ParsedModule, parse_module, save_weights, verify_parsed
 from flambeau.passes.manager import Instrumentation, PassCrash, PassError, PassStep, Pipeline
 from flambeau.passes.registry import PIPELINE_FILE, PipelineError
-from flambeau.tools.legality import legality_table
 from flambeau.tools.opt.expectations import Expectations
 from flambeau.tools.opt.groups import GROUPS
 from flambeau.tools.opt.groups.printing import printing_options
@@ -176,6 +175,8 @@ class _Tool:
         crashed = isinstance(error, PassCrash)
         if crashed and os.environ.get("FLAMBEAU_DEBUG"):
             raise error
+        from flambeau.tools.legality import legality_table
+
         # A table says it shorter than one note for each kind of operation, and says more.
         table = legality_table(error, report.parsed)
         self._renderer.show_changes = True
