@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
-from flambeau.dialects.diagnostics import Position
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import ParsedModule
 from flambeau.passes.manager import Instrumentation, PassStep, Pipeline
@@ -16,7 +15,7 @@ from flambeau.passes.manager.grammar import MODULE
 from flambeau.passes.manager.pipeline import pass_text
 from flambeau.passes.rewriting.actions import Action
 from flambeau.passes.rewriting.locations import describe_location
-from flambeau.tools.bisection.rewrites import Rewrite, describe_op, name_values, positions_of
+from flambeau.tools.bisection.rewrites import Rewrite, describe_op, diff_of, name_values, positions_of
 from flambeau.tools.bisection.search import first_bad
 from flambeau.tools.bisection.window import Attempt, RefuseAll, Steps, StopAt, Stopped, Window
 from flambeau.tools.predicates import Crash, Judge, Outcome, Predicate, Verdict, run_pipeline
@@ -277,19 +276,31 @@ class Bisection:
         """Runs up to a rewrite, and looks at the module before and after it."""
         positions = {} if self.parsed is None else positions_of(self.parsed)
         file = None if self.parsed is None else self.parsed.file
-        seen: list[tuple[str, str, str, Position | None, ModuleOp]] = []
+        seen: list[tuple[Action, str, ModuleOp]] = []
 
         def at_last(action: Action, module: ModuleOp) -> None:
             name_values(module)
-            location = action.op.location
-            place = describe_location(location, without=file)
-            seen.append((action.name, describe_op(action.op), place, positions.get(location), module.clone()))
+            seen.append((action, describe_op(action.op), module.clone()))
 
         window = Window(setting.selects, limit, stop_after=setting.stop_after, stop_when_full=True, at_last=at_last)
         outcome = self._run(setting.start, setting.pipeline.elements, [window])
-        ((name, op, place, position, before),) = seen
+        ((action, op, before),) = seen
+        # An operation keeps its location when it is erased.
+        location = action.op.location
         after = outcome.module if window.attempts[-1].is_finished else None
-        return Rewrite(limit, ordinal, total, name, op, place, position, before, after, outcome.context)
+        return Rewrite(
+            attempt=limit,
+            ordinal=ordinal,
+            total=total,
+            pattern=action.name,
+            op=op,
+            place=describe_location(location, without=file),
+            position=positions.get(location),
+            diff=() if after is None else diff_of(before, after),
+            before=before,
+            after=after,
+            context=outcome.context,
+        )
 
     def _replay(self, before: _State, step: PassStep, place: int, setting: _Setting, rewrite: Rewrite | None) -> Replay:
         pipeline = Pipeline(step.path[-1], (step.pass_,))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+import itertools
+import re
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from flambeau.dialects.diagnostics import Position
-from flambeau.dialects.printing import PrintingOptions, operation_text
+from flambeau.dialects.printing import PrintingOptions, TextWithNames, operation_text
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import ParsedModule
 
@@ -38,6 +39,8 @@ class Rewrite:
     """Where in the user's model; may be empty."""
     position: Position | None
     """Where in the file that was read stands what the operation stems from, if that is known."""
+    diff: tuple[str, ...]
+    """The lines of the module that changed, with some around them; empty when the rewrite raised."""
     before: ModuleOp
     """The module just before."""
     after: ModuleOp | None
@@ -45,18 +48,40 @@ class Rewrite:
     context: FlambeauContext
     """Owns the weights of both."""
 
-    @property
-    def diff(self) -> Sequence[str]:
-        """The lines of the module that changed, with some around them."""
-        if self.after is None:
-            return ()
-        lines = difflib.unified_diff(_lines(self.before), _lines(self.after), n=CONTEXT_LINES, lineterm="")
-        return [line for line in lines if not line.startswith(("---", "+++"))]
-
 
 def describe_op(op: Operation) -> str:
-    """An operation in one line: the first one, where it has regions."""
-    return operation_text(op, _OPTIONS).strip().partition("\n")[0]
+    """An operation in one line, as it stands in the text of its module: the first one, where it has regions."""
+    around = op
+    while (parent := around.parent_op()) is not None and not isinstance(parent, ModuleOp):
+        around = parent
+    alone = operation_text(op, _OPTIONS).strip().partition("\n")[0]
+    if around is op or not op.results:
+        return alone
+    # Alone, values that share a name hint have other numbers.
+    text = TextWithNames(around, _OPTIONS)
+    start = re.compile(rf"\s*%{re.escape(text.names[op.results[0]])}(:\d+)?[ ,=]")
+    return next((line.strip() for line in text.text.splitlines() if start.match(line)), alone)
+
+
+def diff_of(before: ModuleOp, after: ModuleOp) -> tuple[str, ...]:
+    """The lines that differ, with some around them."""
+    old, new = (operation_text(module, _OPTIONS).splitlines() for module in (before, after))
+    lines = difflib.unified_diff(old, new, n=CONTEXT_LINES, lineterm="")
+    return tuple(line for line in lines if not line.startswith(("---", "+++")))
+
+
+def name_values(module: ModuleOp) -> None:
+    """Gives every value a name hint, so that what a rewrite leaves alone prints the same before and after."""
+    taken = {value.name_hint for op in module.walk() for value in _values(op)}
+    numbers = (name for number in itertools.count() if (name := f"v{number}") not in taken)
+    for op in module.walk():
+        for value in _values(op):
+            if value.name_hint is None:
+                value.name_hint = next(numbers)
+
+
+def _values(op: Operation) -> list[SSAValue]:
+    return [*op.results, *(argument for region in op.regions for block in region.blocks for argument in block.args)]
 
 
 def positions_of(parsed: ParsedModule) -> dict[Attribute, Position]:
@@ -65,24 +90,3 @@ def positions_of(parsed: ParsedModule) -> dict[Attribute, Position]:
     for op in parsed.module.walk():
         found[op.location] = None if op.location in found else parsed.position(op)
     return {location: position for location, position in found.items() if position is not None}
-
-
-def name_values(module: ModuleOp) -> None:
-    """Gives every value a name, so that what a rewrite leaves alone prints the same before and after."""
-    taken = {value.name_hint for op in module.walk() for value in _values(op)}
-    number = 0
-    for op in module.walk():
-        for value in _values(op):
-            if value.name_hint is None:
-                while (name := f"v{number}") in taken:
-                    number += 1
-                value.name_hint = name
-                number += 1
-
-
-def _values(op: Operation) -> list[SSAValue]:
-    return [*op.results, *(argument for region in op.regions for block in region.blocks for argument in block.args)]
-
-
-def _lines(module: ModuleOp) -> list[str]:
-    return operation_text(module, _OPTIONS).splitlines()

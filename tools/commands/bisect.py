@@ -19,6 +19,7 @@ from flambeau.dialects.text import parse_module, print_module, read_text, save_w
 from flambeau.tools.bisection import Bisection, BisectionResult
 from flambeau.tools.plugins import loaded_plugins
 from flambeau.tools.predicates import PredicateOptions, WrongResult, make_predicate
+from flambeau.tools.rendering import LINE_WIDTH
 
 MOST_LINES = 60
 """How many lines of a rewrite's diff are printed."""
@@ -137,11 +138,11 @@ def _print(result: BisectionResult, files: dict[str, Path], replay: str) -> None
         places = [str(place) for place in (rewrite.position, rewrite.place) if place]
         if places:
             print(f"  at {', '.join(places)}")
-        print(f"  {rewrite.op}")
+        print(_cut(f"  {rewrite.op}"))
         if rewrite.after is None:
             print("  it raised")
         for line in rewrite.diff[:MOST_LINES]:
-            print(line)
+            print(_cut(line))
         if len(rewrite.diff) > MOST_LINES:
             print(f"… and {len(rewrite.diff) - MOST_LINES} more lines: compare {files['before rewrite']} with {files['after rewrite']}")
     for note in result.notes:
@@ -149,6 +150,10 @@ def _print(result: BisectionResult, files: dict[str, Path], replay: str) -> None
     for name, path in files.items():
         print(f"IR {name}: {path}")
     print(f"replay: {replay}")
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= LINE_WIDTH else f"{line[: LINE_WIDTH - 1]}…"
 
 
 def _report(result: BisectionResult, description: str, files: dict[str, Path], replay: str, figures: _Figures) -> dict[str, Any]:
