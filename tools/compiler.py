@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.text import print_module, save_weights
 from flambeau.dialects.verify import ModuleVerifier
 from flambeau.passes.manager import Instrumentation, Pipeline
+from flambeau.passes.manager.grammar import MODULE
 from flambeau.passes.pipelines import (
     PipelineOptions,
     aten_to_core,
@@ -59,12 +60,17 @@ class Compilation:
     options: PipelineOptions = field(default_factory=PipelineOptions)
     dump_dir: Path | None = None
     instrumentations: Sequence[Instrumentation] = ()
+    extra: Mapping[str, Pipeline] = field(default_factory=dict[str, Pipeline])
+    """Passes to run when a stage is reached, by stage."""
     records: list[StageRecord] = field(default_factory=list[StageRecord])
     verifier: ModuleVerifier = field(default_factory=ModuleVerifier)
 
     def __post_init__(self) -> None:
-        self.records.append(StageRecord(stage_of(self.module), count_operations(self.module), 0.0))
-        self._dump()
+        stage = stage_of(self.module)
+        for named in self.extra:
+            if named not in STAGES[STAGES.index(stage) :]:
+                raise StageError(f"no passes can run at {named!r}: the program passes {', '.join(STAGES[STAGES.index(stage) :])}")
+        self._reach(stage, [])
 
     @property
     def stage(self) -> str:
@@ -79,11 +85,7 @@ class Compilation:
         if there < here:
             raise StageError(f"the program is at stage {self.stage!r} already, which comes after {stage!r}")
         for following in STAGES[here + 1 : there + 1]:
-            start = time.perf_counter()
-            passes = Pipeline.of(passes_to(following, self.options))
-            passes.run(self.module, self.context, self.instrumentations, verifier=self.verifier)
-            self.records.append(StageRecord(following, count_operations(self.module), time.perf_counter() - start))
-            self._dump()
+            self._reach(following, passes_to(following, self.options))
 
     def emit(self) -> bytes:
         """The program as the bytes of a .pte file. Runs what passes are left."""
@@ -94,6 +96,15 @@ class Compilation:
             data = b"".join(emit_pte(self.module, self.context))
         self.records.append(StageRecord("pte", count_operations(self.module), time.perf_counter() - start))
         return data
+
+    def _reach(self, stage: str, passes: Sequence[ModulePass]) -> None:
+        start = time.perf_counter()
+        elements = (*passes, *(self.extra[stage].elements if stage in self.extra else ()))
+        if elements:
+            pipeline = Pipeline(MODULE, elements)
+            pipeline.run(self.module, self.context, self.instrumentations, verifier=self.verifier)
+        self.records.append(StageRecord(stage, count_operations(self.module), time.perf_counter() - start))
+        self._dump()
 
     def _dump(self) -> None:
         if self.dump_dir is None:

@@ -15,6 +15,7 @@ from flambeau.passes.manager import PassError
 from flambeau.tools.commands.bisect import bisect_command
 from flambeau.tools.commands.compile import compile_command
 from flambeau.tools.commands.inspect import inspect_command
+from flambeau.tools.commands.lsp import lsp_command
 from flambeau.tools.commands.new import new_command
 from flambeau.tools.commands.options import LoadPlugins
 from flambeau.tools.commands.reduce import reduce_command
@@ -47,6 +48,9 @@ def _compile(
         str | None, typer.Option(metavar="MODE", help="print to stderr what each pass changed: full, quiet, diff or cdiff (in colour)")
     ] = None,
     preserve: Annotated[list[str] | None, typer.Option(help="keep this operator whole; may be given again")] = None,
+    passes: Annotated[
+        list[str] | None, typer.Option(metavar="STAGE:PIPELINE", help="run these passes too when STAGE is reached; may be given again")
+    ] = None,
     backend: Annotated[list[str] | None, typer.Option(help="hand what this backend takes to it; may be given again")] = None,
     check_semantics: Annotated[
         bool, typer.Option("--check-semantics", help="run the program after each pass, and stop at the first that changes a result")
@@ -66,6 +70,7 @@ def _compile(
         to=to,
         dump_dir=dump_dir,
         preserve=tuple(preserve or ()),
+        passes=tuple(passes or ()),
         backends=tuple(backend or ()),
         check_semantics=check_semantics,
         tolerance=tolerance,
@@ -188,6 +193,18 @@ def _new(
 ) -> None:
     """Write the beginning of a pass, a dialect or a backend, which works and has its test."""
     new_command(kind, name, folder)
+
+
+@app.command("lsp")
+def _lsp(
+    allow_unregistered_dialect: Annotated[
+        bool, typer.Option("--allow-unregistered-dialect", help="accept operations of unknown dialects")
+    ] = False,
+    stdio: Annotated[bool, typer.Option("--stdio", help="talk on stdin and stdout, as always; some editors say so")] = True,
+    load_plugin: LoadPlugins = None,
+) -> None:
+    """Serve an editor: diagnostics, hover, definitions, references, completion for .mlir files."""
+    lsp_command(allow_unregistered=allow_unregistered_dialect)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json as json_module
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from flambeau.backends.delegate import register_passes
 from flambeau.backends.interface import find_backend, run_payload
 from flambeau.dialects.exec.target import find_target
 from flambeau.dialects.registry import FlambeauContext, find_op
-from flambeau.passes.manager import Instrumentation
+from flambeau.passes.manager import Instrumentation, Pipeline
 from flambeau.passes.manager.crash import CrashReproducer
 from flambeau.passes.manager.dumping import StageDump
 from flambeau.passes.manager.printing import CHANGE_MODES, print_changes
@@ -38,6 +40,7 @@ def compile_command(
     tolerance: float | None = None,
     dump_passes: Path | None = None,
     print_changed: str | None = None,
+    passes: tuple[str, ...] = (),
     json: bool,
 ) -> None:
     """Compiles `model` and writes `output` (by default the model's name beside the current folder). Raises ValueError, OSError."""
@@ -66,7 +69,8 @@ def compile_command(
         console.print(f"note: {model} is at stage {stage} already; what --target and --preserve mean for earlier stages was decided there")
     options = PipelineOptions(target=target, preserve=preserve, backends=backends)
     checks = (CheckSemantics(tolerance, delegates=run_payload),) if check_semantics else ()
-    compilation = Compilation(module, context, options, dump_dir, (CrashReproducer(), *checks, *_watchers(dump_passes, print_changed)))
+    watchers = (CrashReproducer(), *checks, *_watchers(dump_passes, print_changed))
+    compilation = Compilation(module, context, options, dump_dir, watchers, extra_passes(passes))
     with console.status(f"compiling {model}"):
         if emit == "mlir":
             compilation.to(to)
@@ -89,6 +93,20 @@ def compile_command(
         sys.stdout.write("\n")
         return
     _print_report(console, compilation, memory, path, size, imported)
+
+
+def extra_passes(options: Sequence[str]) -> dict[str, Pipeline]:
+    """What `--passes STAGE:PIPELINE` says, by stage; several for one stage follow each other. Raises StageError, PipelineError."""
+    register_passes()
+    found: dict[str, Pipeline] = {}
+    for option in options:
+        stage, colon, text = option.partition(":")
+        if not colon or stage not in STAGES:
+            raise StageError(f"--passes is STAGE:PIPELINE, where STAGE is {', '.join(STAGES)}; not {option!r}")
+        pipeline = Pipeline.parse(text)
+        before = found[stage].elements if stage in found else ()
+        found[stage] = Pipeline(pipeline.anchor, (*before, *pipeline.elements))
+    return found
 
 
 def _watchers(dump_passes: Path | None, print_changed: str | None) -> list[Instrumentation]:

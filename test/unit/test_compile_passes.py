@@ -1,0 +1,60 @@
+"""`flambeau compile --passes STAGE:PIPELINE`: passes of one's own on the way."""
+
+from pathlib import Path
+
+import pytest
+
+from flambeau.tools.main import main
+
+TEXT = """func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = aten.relu(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = aten.relu(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = aten.add.Tensor(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return %2 : tensor<4xf32>
+}
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "program.mlir"
+    path.write_text(TEXT)
+    return path
+
+
+def compiled(program: Path, *options: str, to: str = "aten") -> str:
+    output = program.with_name("out.mlir")
+    assert main(["compile", str(program), "--emit", "mlir", "--to", to, "-o", str(output), *options]) == 0
+    return output.read_text()
+
+
+def test_passes_run_when_the_stage_is_reached(program: Path):
+    assert compiled(program).count("aten.relu") == 2
+    assert compiled(program, "--passes", "aten:builtin.module(func.func(cse))").count("aten.relu") == 1
+    assert compiled(program, "--passes", "core:cse", to="core").count("core.relu") == 1
+    assert compiled(program, to="core").count("core.relu") == 2
+
+
+def test_passes_for_one_stage_follow_each_other(program: Path):
+    text = compiled(program, "--passes", "aten:cse", "--passes", "aten:decompose-aten,convert-aten-to-core")
+    assert text.count("core.relu") == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("cse", "--passes is STAGE:PIPELINE"),
+        ("attic:cse", "--passes is STAGE:PIPELINE"),
+        ("aten:csee", "did you mean 'cse'"),
+    ],
+)
+def test_what_is_no_stage_or_pipeline_is_one_error(program: Path, option: str, message: str, capsys: pytest.CaptureFixture[str]):
+    assert main(["compile", str(program), "--passes", option]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_a_stage_that_is_past_is_an_error(program: Path, capsys: pytest.CaptureFixture[str]):
+    core = program.with_name("core.mlir")
+    assert main(["compile", str(program), "--emit", "mlir", "--to", "core", "-o", str(core)]) == 0
+    assert main(["compile", str(core), "--passes", "aten:cse"]) == 1
+    assert "no passes can run at 'aten'" in capsys.readouterr().err
