@@ -177,7 +177,7 @@ def measure_passes(names: Sequence[str], sizes: tuple[int, int], report: Callabl
     for name in names:
         for problem in problems(name):
             # The smaller one is over too soon for one look.
-            found.append(Growth(str(problem), time_of(problem, sizes[0], 3), time_of(problem, sizes[1], 1)))
+            found.append(Growth(str(problem), time_of(problem, sizes[0], 2), time_of(problem, sizes[1], 1)))
             report(found[-1])
     return found
 

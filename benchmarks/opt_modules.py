@@ -114,11 +114,11 @@ def fan_out(function: Function, step: Step, size: int) -> list[Value]:
 
 
 def many_results(function: Function, step: Step, size: int) -> list[Value]:
-    """Each step reads one long before, and is a result."""
+    """Each step reads one long before; every eighth is a result, for what replaces an operand of a wide operation copies them all."""
     values = [("%x", function.kind)]
     while len(function.lines) < size:
         values.append(step(function, values[len(values) // 2]))
-    return values[1:]
+    return values[:0:-8]
 
 
 SHAPES = {"chain": chain, "fan-out": fan_out, "results": many_results}
@@ -264,6 +264,12 @@ def handed_over(f: Function, x: Value) -> Value:
     return f.op("mul.Tensor", [f.op("sigmoid", [a], T), b], T)
 
 
+def clamped(f: Function, x: Value) -> Value:
+    """Clamps of what lies between the bounds, and of what does not."""
+    a = f.op("hardtanh", [f.op("sigmoid", [x], T)], T, min_val="0.0", max_val="6.0")
+    return f.op("relu", [f.op("sub.Tensor", [f.op("relu", [a], T), x], T)], T)
+
+
 def dead(f: Function, x: Value) -> Value:
     """Chains that nothing reads."""
     a = f.op("neg", [f.op("mul.Tensor", [x, f.load(f.weight(T, 8))], T)], T)
@@ -307,6 +313,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "plan-memory": (Case("edge", _EXEC, before="convert-edge-to-exec,elide-views,place-concat,reuse-storage"),),
     "propagate-layouts": (Case("edge", (layouts,), LAST), Case("edge", (plain_edge,))),
     "remove-dead-code": (Case("core", (dead, shared)), Case("edge", _EXEC, before="convert-edge-to-exec,elide-views")),
+    "remove-redundant-clamps": (Case("core", (clamped, weighted)),),
     "reuse-storage": (Case("edge", _EXEC, before="convert-edge-to-exec,elide-views,place-concat"),),
     "verify-plan": (Case("edge", _EXEC, before="convert-edge-to-exec,elide-views,place-concat,reuse-storage,plan-memory"),),
 }
