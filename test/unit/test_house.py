@@ -172,7 +172,8 @@ def test_what_the_package_imports_is_what_it_declares():
     modules = [path for path in files(*FOLDERS) if path.suffix == ".py" and "test" not in path.parts and "backends" not in path.parts]
     used = set[str]().union(*(imports_of(path) for path in modules)) - {"flambeau"}
     lazy = set(re.findall(r'"(\w+)"', (ROOT / "dialects" / "lazy.py").read_text()))  # modules that are named, not imported
-    assert used - core - {"torch"} == set()
+    extras = set[str]().union(*(declared(group) for group in project["optional-dependencies"].values()))
+    assert used - core - extras == set()
     assert core - used - lazy == set(), "declared and not used"
 
 

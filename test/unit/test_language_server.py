@@ -1,0 +1,496 @@
+"""The language server: each feature on a text, on texts that are half typed, and a session over stdio."""
+
+import asyncio
+import random
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lsprotocol import types
+from pygls.lsp.client import LanguageClient
+
+from flambeau.tools.language_server import completion, diagnostics, edits, hover, navigation
+from flambeau.tools.language_server.analysis import Analysis, Settings, analyze, completed, moved
+from flambeau.tools.language_server.text import Edit, Lines
+from flambeau.tools.language_server.words import statement_before, word_at
+
+URI = "file:///model.mlir"
+
+TEXT = """builtin.module {
+  ml_program.global private @w(#flambeau.blob<"w", "7fa0bc053ff10c49">) : tensor<8x8xf32>
+  func.func @forward(%x : tensor<4x8xf32>) -> tensor<4x8xf32> {
+    %w = ml_program.global_load_const @w : tensor<8x8xf32>
+    %y = aten.linear(%x, %w, none) : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+    %z = aten.relu(%y) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %s:2 = aten.split.Tensor(%z) {split_size = 4, dim = 1} : (tensor<4x8xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>)
+    %u = aten.cat([%s#0, %s#1]) {dim = 1} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x8xf32>
+    func.return %u : tensor<4x8xf32>
+  }
+}
+"""
+
+BAD = TEXT.replace("    func.return", "    %bad = aten.relu(%y) : (tensor<4x8xf32>) -> tensor<4x9xf32>\n    func.return")
+
+BLOCKS = """builtin.module {
+  func.func @f(%a : i32, %c : i1) -> i32 {
+    cf.cond_br %c, ^one(%a : i32), ^two
+  ^one(%p : i32):
+    cf.br ^two
+  ^two:
+    func.return %a : i32
+  }
+}
+"""
+
+
+def place(analysis: Analysis, text: str, number: int = 0, inside: int = 1) -> types.Position:
+    """A character of the `number`-th occurrence of `text`."""
+    start = -1
+    for _ in range(number + 1):
+        start = analysis.text.index(text, start + 1)
+    return analysis.lines.position(start + inside)
+
+
+def words(analysis: Analysis, ranges: list[types.Range]) -> list[tuple[int, str]]:
+    """The line, from 1, and the text of each range."""
+    return [(item.start.line + 1, analysis.text[analysis.lines.offset(item.start) : analysis.lines.offset(item.end)]) for item in ranges]
+
+
+def hovered(analysis: Analysis, text: str, number: int = 0, inside: int = 1) -> str:
+    found = hover.hover(analysis, place(analysis, text, number, inside))
+    return "" if found is None else str(getattr(found.contents, "value", ""))
+
+
+def found_in(analysis: Analysis) -> list[tuple[int, str, str]]:
+    """Line, text under the squiggle, message."""
+    found = diagnostics.diagnostics(analysis, URI)
+    return [(*words(analysis, [item.range])[0], item.message) for item in found]
+
+
+def labels(text: str, at: str = "|", previous: Analysis | None = None) -> list[str]:
+    """What is proposed where `at` stands in the text."""
+    offset = text.index(at)
+    text = text.replace(at, "")
+    analysis = analyze(text, "model.mlir") if previous is None else moved(text, previous)
+    return [item.label for item in completion.complete(analysis, analysis.lines.position(offset))]
+
+
+@pytest.fixture(scope="module")
+def good() -> Analysis:
+    return analyze(TEXT, "model.mlir")
+
+
+# Places
+
+
+@pytest.mark.parametrize(("encoding", "column"), [("utf-8", 6), ("utf-16", 3), ("utf-32", 2)])
+def test_columns_are_counted_in_the_units_of_the_editor(encoding: str, column: int):
+    lines = Lines("é𝄞x\nabc", encoding)
+    assert lines.position(2) == types.Position(0, column)
+    assert lines.offset(types.Position(0, column)) == 2
+    assert lines.offset(types.Position(0, 99)) == 3
+    assert lines.offset(types.Position(1, 1)) == 5
+    assert lines.offset(types.Position(9, 0)) == len(lines.text)
+    assert lines.position(5) == types.Position(1, 1)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_an_edit_moves_what_is_outside_of_it(seed: int):
+    chooser = random.Random(seed)
+    old = "".join(chooser.choice("abc\n") for _ in range(40))
+    start, end = sorted((chooser.randrange(40), chooser.randrange(40)))
+    new = old[:start] + "".join(chooser.choice("ab") for _ in range(chooser.randrange(6))) + old[end:]
+    edit = Edit.between(old, new)
+    for offset, character in enumerate(new):
+        if (before := edit.to_old(offset)) is not None and offset != edit.start:
+            assert old[before] == character
+            assert edit.to_new(before) == offset
+    assert old[: edit.start] + new[edit.start : edit.new_end] + old[edit.old_end :] == new
+
+
+def test_words_and_statements():
+    line = "  %a, %b:2 = aten.add.Tensor(%x, %y) {alpha = "
+    assert [getattr(word_at(line, index), "text", None) for index in (3, 15, 30, 43)] == ["%a", "aten.add.Tensor", "%x", "alpha"]
+    assert statement_before(line, len(line)) == ("aten.add.Tensor", "(%x, %y) {alpha = ")
+    assert statement_before("%0 = aten.cat(\n  %a,\n  ", 22)[0] == "aten.cat"
+    assert statement_before("%0 = aten.cat(%a)\n  ", 20)[0] is None
+
+
+# Diagnostics
+
+
+def test_a_valid_file_has_no_diagnostics(good: Analysis):
+    assert found_in(good) == []
+
+
+def test_errors_stand_where_they_are_meant():
+    assert found_in(analyze(BAD, "model.mlir")) == [
+        (9, "%bad = aten.relu", "aten.relu: result types must be (tensor<4x8xf32>), got (tensor<4x9xf32>)")
+    ]
+    assert found_in(analyze(TEXT.replace("aten.relu", "aten.rleu"), "model.mlir")) == [
+        (6, "aten.rleu", "there is no operation aten.rleu; did you mean aten.relu?")
+    ]
+
+
+def test_each_part_between_markers_is_a_module_of_its_own():
+    text = "// -----\n".join((TEXT, TEXT.replace("aten.relu", "aten.rleu"), TEXT.replace("@w(", "@v("), "// nothing\n"))
+    analysis = analyze(text, "model.mlir")
+    assert [(line, word) for line, word, _ in found_in(analysis)] == [(18, "aten.rleu"), (28, "%w = ml_program.global_load_const")]
+    assert words(analysis, navigation.definition(analysis, place(analysis, "%z", 1))) == [(6, "%z")]
+    assert words(analysis, navigation.definition(analysis, place(analysis, "%z", 5))) == [(30, "%z")]
+    again = analyze(text.replace("rleu", "relu"), "model.mlir", previous=analysis)
+    assert again.chunks[0].parsed is analysis.chunks[0].parsed
+    assert [line for line, _, _ in found_in(again)] == [28]
+
+
+def test_the_users_model_is_named():
+    text = BAD.replace("-> tensor<4x9xf32>", '-> tensor<4x9xf32> loc("layers.0"("model.py":12:3))')
+    (_, _, message), *_ = found_in(analyze(text, "model.mlir"))
+    assert message.splitlines()[1] == "in layers.0 (model.py:12)"
+
+
+RUN = "// RUN: flambeau-opt %s --verify-diagnostics --split-input-file\n"
+
+
+def test_what_a_test_expects_is_a_hint_and_what_it_misses_an_error():
+    expected = "// expected-error @below {{there is no operation aten.rleu}}\n"
+    bad = "%0 = aten.rleu(%x)\n"
+    (hint,) = diagnostics.diagnostics(analyze(RUN + expected + bad, "t.mlir"), URI)
+    assert hint.severity == types.DiagnosticSeverity.Hint
+    assert hint.message.startswith("expected: there is no operation")
+    missed = found_in(analyze(f"{RUN}{expected}{TEXT}", "t.mlir"))
+    assert [(line, message) for line, _, message in missed] == [(2, 'expected error "there is no operation aten.rleu" was not produced')]
+    with_passes = RUN.replace("%s", "%s -p canonicalize")
+    assert found_in(analyze(f"{with_passes}{expected}{TEXT}", "t.mlir")) == []
+    (plain,) = diagnostics.diagnostics(analyze(expected + bad, "t.mlir"), URI)
+    assert plain.severity == types.DiagnosticSeverity.Error
+
+
+def test_unknown_dialects_are_fine_where_the_run_line_or_the_settings_say_so():
+    text = '"foo.bar"() : () -> ()\n'
+    assert len(found_in(analyze(text, "t.mlir"))) == 1
+    assert found_in(analyze(f"// RUN: flambeau-opt --allow-unregistered-dialect %s\n{text}", "t.mlir")) == []
+    assert found_in(analyze(text, "t.mlir", Settings(allow_unregistered=True))) == []
+
+
+def test_large_modules_are_verified_first_and_their_names_read_afterwards():
+    line = "    %z = aten.relu(%y) : (tensor<4x8xf32>) -> tensor<4x8xf32>\n"
+    many = "".join(line.replace("%z", f"%n{index}") for index in range(1200))
+    text = TEXT.replace(line, line + many)
+    analysis = analyze(text, "model.mlir")
+    assert not analysis.is_complete
+    assert hovered(analysis, "%n7 ") == ""
+    whole = completed(analysis)
+    assert whole.is_complete
+    assert "%n7 : tensor<4x8xf32>" in hovered(whole, "%n7 ")
+    later = analyze(text.replace("aten.cat", "aten.cta"), "model.mlir", previous=whole)
+    assert "%n7 : tensor<4x8xf32>" in hovered(later, "%n7 ")
+
+
+# Hover
+
+
+def test_hover_of_values(good: Analysis):
+    assert "%y : tensor<4x8xf32>" in hovered(good, "%y", 1)
+    assert "%y = aten.linear(%x, %w, none)" in hovered(good, "%y", 1)
+    assert "argument 0 of `func.func`" in hovered(good, "%x")
+    assert "%s#1 : tensor<4x4xf32>" in hovered(good, "%s#1")
+    assert "2 results of `aten.split.Tensor`" in hovered(good, "%s:2")
+
+
+def test_hover_of_operations_symbols_blocks_and_attributes(good: Analysis):
+    linear = hovered(good, "aten.linear", inside=7)
+    assert "aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor" in linear
+    assert "(tensor<4x8xf32>, tensor<8x8xf32>) -> (tensor<4x8xf32>)" in linear
+    assert "inferred" not in linear
+    assert "func.func @forward(%x : tensor<4x8xf32>)" in hovered(good, "@forward")
+    assert "ml_program.global private @w" in hovered(good, "@w", 1)
+    assert "int split_size" in hovered(good, "split_size")
+    assert "int dim=0" in hovered(good, "dim")
+    assert "^one(i32)" in hovered(analyze(BLOCKS, "b.mlir"), "^one")
+    assert "- operands: `lhs`, `rhs`" in hovered(analyze("%0 = arith.addi %x, %x : i32", "b.mlir"), "arith.addi")
+    assert hovered(analyze("// aten.relu here", "b.mlir"), "aten.relu") == ""
+
+
+def test_hover_shows_what_is_inferred_where_the_text_says_something_else():
+    assert "inferred: `tensor<4x8xf32>`" in hovered(analyze(BAD, "model.mlir"), "aten.relu", 1, inside=6)
+
+
+# From name to name
+
+
+def test_definitions_and_references_of_values(good: Analysis):
+    assert words(good, navigation.definition(good, place(good, "%y", 1))) == [(5, "%y")]
+    assert words(good, navigation.references(good, place(good, "%y", 1))) == [(5, "%y"), (6, "%y")]
+    assert words(good, navigation.references(good, place(good, "%y"), declaration=False)) == [(6, "%y")]
+    assert words(good, navigation.definition(good, place(good, "%x", 1))) == [(3, "%x")]
+    assert words(good, navigation.definition(good, place(good, "%s#1"))) == [(7, "%s")]
+    kinds = [item.kind for item in navigation.highlights(good, place(good, "%z"))]
+    assert kinds == [types.DocumentHighlightKind.Write, types.DocumentHighlightKind.Read]
+
+
+def test_definitions_and_references_of_symbols_and_blocks(good: Analysis):
+    assert words(good, navigation.definition(good, place(good, "@w", 1))) == [(2, "@w")]
+    assert words(good, navigation.references(good, place(good, "@w"))) == [(2, "@w"), (4, "@w")]
+    blocks = analyze(BLOCKS, "b.mlir")
+    assert words(blocks, navigation.definition(blocks, place(blocks, "^two"))) == [(6, "^two")]
+    assert words(blocks, navigation.references(blocks, place(blocks, "^two"))) == [(3, "^two"), (5, "^two"), (6, "^two")]
+    assert navigation.definition(good, place(good, "tensor")) == []
+
+
+def test_a_broken_text_is_answered_from_the_last_good_one(good: Analysis):
+    text = TEXT.replace("    %z = aten.relu", "    %new = aten.\n    %z = aten.relu")
+    broken = analyze(text, "model.mlir", previous=good)
+    assert broken.chunks[0].parsed is None
+    assert words(broken, navigation.references(broken, place(broken, "%y"))) == [(5, "%y"), (7, "%y")]
+    assert words(broken, navigation.definition(broken, place(broken, "%z", 1))) == [(7, "%z")]
+    assert [item.name for item in navigation.document_symbols(broken)] == ["w"], "the function holds the edit"
+    fresh = analyze("func.func @f(%x : i32) {\n  %a = aten.relu(%x)\n  %b = aten.(%a)", "model.mlir")
+    assert words(fresh, navigation.definition(fresh, place(fresh, "%a", 1))) == [(2, "%a")]
+    assert words(fresh, navigation.definition(fresh, place(fresh, "%x", 1))) == [(1, "%x")]
+
+
+def test_renaming(good: Analysis):
+    def renamed(analysis: Analysis, position: types.Position, name: str) -> str:
+        changes = navigation.rename(analysis, position, name)
+        assert changes is not None
+        text = analysis.text
+        for change in sorted(changes, key=lambda item: (item.range.start.line, item.range.start.character), reverse=True):
+            start, end = analysis.lines.offset(change.range.start), analysis.lines.offset(change.range.end)
+            text = text[:start] + change.new_text + text[end:]
+        assert found_in(analyze(text, "model.mlir")) == []
+        return text
+
+    text = renamed(good, place(good, "%s#1"), "%parts")
+    assert "%parts:2 = aten.split.Tensor" in text
+    assert "[%parts#0, %parts#1]" in text
+    assert renamed(good, place(good, "@w"), "weight").count("@weight") == 2
+    assert renamed(good, place(good, "%y"), "0").count("%0") == 2
+    assert renamed(analyze(BLOCKS, "b.mlir"), place(analyze(BLOCKS, "b.mlir"), "^two"), "end").count("^end") == 3
+    with pytest.raises(ValueError, match="something else"):
+        navigation.rename(good, place(good, "%y"), "z")
+    with pytest.raises(ValueError, match="no name"):
+        navigation.rename(good, place(good, "%y"), "a b")
+    twice = analyze(TEXT.replace("  func.func", "  func.func @g(%q : i32) {\n    func.return\n  }\n  func.func", 1), "model.mlir")
+    assert renamed(twice, place(twice, "%y"), "q").count("%q") == 3
+
+
+def test_the_outline(good: Analysis):
+    found = navigation.document_symbols(good)
+    assert [(item.name, item.kind) for item in found] == [("w", types.SymbolKind.Constant), ("forward", types.SymbolKind.Function)]
+    assert words(good, [item.selection_range for item in found]) == [(2, "@w"), (3, "@forward")]
+    assert found[1].range.end.line == 9
+
+
+# Completion
+
+LINE = "    func.return %u"
+
+
+def typed(line: str, good: Analysis) -> list[str]:
+    return labels(TEXT.replace(LINE, f"    {line}\n{LINE}"), previous=good)
+
+
+def test_completion_of_operations(good: Analysis):
+    assert "aten" in typed("%k = at|", good)
+    assert {"aten.relu", "aten.relu6"} <= set(typed("%k = aten.re|", good))
+    assert "edge.view_copy" in typed("edge.view|", good)
+    assert "arith.addi" in typed("%k = arith.|", good)
+    assert "exec.call" in typed("exec.|", good)
+    assert typed("%k = nowhere.|", good) == []
+    assert typed("// %k = aten.re|", good) == []
+
+
+def test_completion_of_values_symbols_and_blocks(good: Analysis):
+    assert typed("%k = aten.relu(%|", good) == ["%u", "%s#0", "%s#1", "%z", "%y", "%w", "%x"]
+    assert typed("%k = aten.relu(%s#|", good) == ["%s#0", "%s#1"]
+    assert typed("%q = aten.neg(%z)\n    %k = aten.relu(%|", good)[-1] == "%q"
+    assert typed("%k = ml_program.global_load_const @|", good) == ["@w", "@forward"]
+    above = labels(TEXT.replace("    %z = aten", "    %k = aten.relu(%|\n    %z = aten"), previous=good)
+    assert above == ["%y", "%w", "%x"]
+    blocks = analyze(BLOCKS, "b.mlir")
+    assert labels(BLOCKS.replace("cf.br ^two", "cf.br ^|"), previous=blocks) == ["^one", "^two"]
+    first = labels(BLOCKS.replace("    cf.cond_br", "    %n = arith.addi %|\n    cf.cond_br"), previous=blocks)
+    assert first == ["%a", "%c"]
+    assert labels("func.func @f(%x : i32) {\n  %a = arith.addi %x, %x : i32\n  %b = arith.addi %|") == ["%a", "%x"]
+
+
+def test_completion_of_attributes(good: Analysis):
+    assert typed("%k = aten.conv2d(%x, %w, none) {|", good) == ["stride", "padding", "dilation", "groups"]
+    assert typed("%k = aten.conv2d(%x, %w, none) {stride = [1, 2], pa|", good) == ["padding"]
+    assert typed("%k = aten.avg_pool2d(%x) {ceil_mode = |", good) == ["true", "false"]
+    assert typed("%k = aten.relu(%x) : |", good) == []
+    assert "predicate" in typed('%k = "arith.cmpi"(%x, %x) <{|', good)
+
+
+# Edits
+
+
+def test_what_was_probably_meant_and_an_expectation_of_the_error():
+    analysis = analyze(f"{RUN}{TEXT.replace('aten.relu', 'aten.rleu')}", "model.mlir")
+    found = diagnostics.diagnostics(analysis, URI)
+    fix, expect = edits.code_actions(analysis, URI, found)
+
+    def applied(action: types.CodeAction) -> str:
+        changes = action.edit.changes if action.edit is not None else None
+        assert changes is not None
+        (change,) = changes[URI]
+        start, end = analysis.lines.offset(change.range.start), analysis.lines.offset(change.range.end)
+        return analysis.text[:start] + change.new_text + analysis.text[end:]
+
+    assert applied(fix) == RUN + TEXT
+    text = applied(expect)
+    assert "    // expected-error @below {{there is no operation aten.rleu; did you mean aten.relu?}}\n" in text
+    again = diagnostics.diagnostics(analyze(text, "model.mlir"), URI)
+    assert [item.severity for item in again] == [types.DiagnosticSeverity.Hint]
+    assert edits.code_actions(analysis, URI, again) == []
+
+
+def test_formatting_is_exact_or_not_at_all(good: Analysis):
+    messy = TEXT.replace("    %z", "  %z").replace(" : (tensor", "  :  (tensor")
+    analysis = analyze(messy, "model.mlir")
+    (change,) = edits.formatting(analysis)
+    assert found_in(analyze(change.new_text, "model.mlir")) == []
+    assert edits.formatting(analyze(change.new_text, "model.mlir")) == []
+    assert "%y = aten.linear(%x, %w, none)" in change.new_text
+    assert edits.formatting(analyze(f"// kept\n{messy}", "model.mlir")) == []
+    assert edits.formatting(analyze(messy.replace("aten.relu", "aten.rleu"), "model.mlir")) == []
+
+
+# Half-typed text
+
+
+def everything(analysis: Analysis, offset: int) -> None:
+    position = analysis.lines.position(offset)
+    found = diagnostics.diagnostics(analysis, URI)
+    hover.hover(analysis, position)
+    navigation.definition(analysis, position)
+    navigation.references(analysis, position)
+    navigation.highlights(analysis, position)
+    navigation.document_symbols(analysis)
+    completion.complete(analysis, position)
+    edits.code_actions(analysis, URI, found)
+    edits.formatting(analysis)
+
+
+@pytest.mark.parametrize("text", [TEXT, BLOCKS, f"{RUN}{BLOCKS}// -----\n{TEXT}"])
+def test_text_that_ends_anywhere(text: str):
+    whole = analyze(text, "model.mlir")
+    for end in range(0, len(text), 7):
+        everything(moved(text[:end], whole), end)
+        everything(analyze(text[:end], "model.mlir", previous=whole), end)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_random_edits_one_after_the_other(seed: int):
+    chooser = random.Random(seed)
+    text = chooser.choice((TEXT, BLOCKS, f"{BLOCKS}// -----\n{TEXT}"))
+    analysis = analyze(text, "model.mlir")
+    for _ in range(6):
+        start = chooser.randrange(len(text) + 1)
+        end = min(len(text), start + chooser.randrange(12))
+        piece = chooser.choice(("", "%", "@", "^", "{", '"', "aten.", "// -----\n", "𝄞", "\n", "%x", text[:30], "}", "\r\n"))
+        text = text[:start] + piece + text[end:]
+        everything(moved(text, analysis), min(start + len(piece), len(text)))
+        analysis = analyze(text, "model.mlir", previous=analysis)
+        everything(analysis, chooser.randrange(len(text) + 1))
+
+
+# The server
+
+PLUGIN = '''
+from xdsl.dialects.builtin import i32
+from xdsl.ir import Dialect
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def
+
+
+@irdl_op_definition
+class BarOp(IRDLOperation):
+    """Does what bars do."""
+
+    name = "foobar.bar"
+    value = operand_def(i32)
+
+
+FOOBAR = Dialect("foobar", [BarOp])
+'''
+
+
+def session(work: Callable[[Any, "asyncio.Queue[Any]"], Awaitable[None]], folder: Path, *arguments: str, **options: Any) -> None:
+    """Runs `work` with a client of a server that is a process of its own."""
+
+    async def run() -> None:
+        client: Any = LanguageClient("test", "1")  # its methods take more than their types say
+        published: asyncio.Queue[Any] = asyncio.Queue()
+
+        @client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+        def publish(params: types.PublishDiagnosticsParams) -> None:
+            published.put_nowait(params)
+
+        await client.start_io(sys.executable, "-m", "flambeau.tools.main", "lsp", *arguments)
+        try:
+            await client.initialize_async(
+                types.InitializeParams(types.ClientCapabilities(), root_uri=folder.as_uri(), initialization_options=options)
+            )
+            client.initialized(types.InitializedParams())
+            await asyncio.wait_for(work(client, published), 60)
+            await client.shutdown_async(None)
+            client.exit(None)
+        finally:
+            await client.stop()
+
+    asyncio.run(run())
+
+
+def test_a_session(tmp_path: Path):
+    document = types.TextDocumentIdentifier(URI)
+
+    async def work(client: Any, published: "asyncio.Queue[Any]") -> None:
+        client.text_document_did_open(types.DidOpenTextDocumentParams(types.TextDocumentItem(URI, "mlir", 1, TEXT)))
+        assert (await published.get()).diagnostics == ()
+        position = types.Position(5, 20)
+        described = await client.text_document_hover_async(types.HoverParams(document, position))
+        assert described is not None
+        assert "%y : tensor<4x8xf32>" in str(described.contents)
+        found = await client.text_document_definition_async(types.DefinitionParams(document, position))
+        assert [item.range.start.line for item in found or ()] == [4]
+        uses = types.ReferenceParams(types.ReferenceContext(True), document, position)
+        assert len(await client.text_document_references_async(uses) or ()) == 2
+        change = types.TextDocumentContentChangePartial(types.Range(types.Position(5, 14), types.Position(5, 18)), "rleu")
+        for version in (2, 3):
+            client.text_document_did_change(
+                types.DidChangeTextDocumentParams(types.VersionedTextDocumentIdentifier(version=version, uri=URI), [change])
+            )
+        report = await published.get()
+        assert (report.version, [item.message for item in report.diagnostics]) == (
+            3,
+            ["there is no operation aten.rleu; did you mean aten.relu?"],
+        )
+        items = await client.text_document_completion_async(types.CompletionParams(document, types.Position(5, 16)))
+        assert "aten.reciprocal" not in str(items)
+        assert await client.text_document_document_symbol_async(types.DocumentSymbolParams(document))
+        actions = await client.text_document_code_action_async(
+            types.CodeActionParams(document, report.diagnostics[0].range, types.CodeActionContext(report.diagnostics))
+        )
+        assert len(actions or ()) == 2
+        client.text_document_did_close(types.DidCloseTextDocumentParams(document))
+        assert (await published.get()).diagnostics == ()
+
+    session(work, tmp_path)
+
+
+def test_plug_ins_come_from_the_command_line_or_the_settings(tmp_path: Path):
+    (tmp_path / "foobar.py").write_text(PLUGIN)
+    text = '%0 = "foobar.bar"() : () -> i32\n'
+
+    async def work(client: Any, published: "asyncio.Queue[Any]") -> None:
+        client.text_document_did_open(types.DidOpenTextDocumentParams(types.TextDocumentItem(URI, "mlir", 1, text)))
+        report = await published.get()
+        while "no operation" in report.diagnostics[0].message:
+            report = await published.get()  # it was opened before the settings had come
+        assert "operand" in report.diagnostics[0].message
+
+    session(work, tmp_path, plugins=["foobar.py"])
+    session(work, tmp_path, "--load-plugin", str(tmp_path / "foobar.py"))

@@ -1,0 +1,279 @@
+"""What is known about an open file: its modules, each with what is wrong with it, and with the last form of it that could be read."""
+
+from __future__ import annotations
+
+import gc
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from xdsl.ir import Operation
+
+from flambeau.dialects.diagnostics import Diagnostic
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.source import Source
+from flambeau.dialects.source_map import Mention, Named, SourceMap
+from flambeau.dialects.text import IRError, ParsedModule, parse_module, verify_parsed
+from flambeau.tools.language_server.text import Edit, Lines
+from flambeau.tools.opt.expectations import Expectations
+from flambeau.tools.opt.input import holds_nothing, split
+from flambeau.tools.opt.options import SPLIT_MARKER
+
+SMALL = 60_000
+"""Up to so many characters, a module is read at once with the places of all names, which takes several times as long."""
+
+_RUN = re.compile(r"^\s*//\s*RUN:(.*)$", re.MULTILINE)
+_PASSES = re.compile(r"(?:^|\s)(?:-p|--passes|--pass-pipeline|--[\w-]*check[\w-]*|--run-reproducer)\b")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to read files, from the command line or the editor."""
+
+    allow_unregistered: bool = False
+    encoding: str = "utf-16"
+    """How the editor counts characters."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the RUN lines of a test say about how it is read."""
+
+    allow_unregistered: bool = False
+    verifies_diagnostics: bool = False
+    only_expected: bool = False
+    runs_passes: bool = False
+    """Then diagnostics may be expected that only passes give."""
+
+    @staticmethod
+    def of(text: str) -> Run:
+        """Reads the RUN lines."""
+        lines = "\n".join(_RUN.findall(text))
+        return Run(
+            "--allow-unregistered-dialect" in lines,
+            "--verify-diagnostics" in lines,
+            "--verify-diagnostics=only-expected" in lines,
+            _PASSES.search(lines) is not None,
+        )
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A diagnostic of a chunk, and whether a comment in the text expects it."""
+
+    diagnostic: Diagnostic
+    expected: bool = False
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """One module of a file: all of it, or what stands between `// -----` lines."""
+
+    source: Source
+    start: int
+    """Where it begins in the file."""
+    faults: tuple[Fault, ...] = ()
+    parsed: ParsedModule | None = None
+    """The module, if this very text can be read."""
+    good: ParsedModule | None = None
+    """The module of this or an earlier text, with the places of its names."""
+
+    @property
+    def map(self) -> SourceMap:
+        """The places of `good`, in its text."""
+        return SourceMap() if self.good is None or self.good.map is None else self.good.map
+
+    @cached_property
+    def _edit(self) -> Edit:
+        return Edit.between("" if self.good is None else self.good.text, self.source.text)
+
+    def to_good(self, offset: int) -> int | None:
+        """The place in the text of `good` that became an offset of the file."""
+        return self._edit.to_old(offset - self.start)
+
+    def before(self, offset: int) -> int:
+        """As `to_good`; the nearest place before the edit for what is new."""
+        found = self.to_good(offset)
+        return self._edit.start if found is None else found
+
+    def span(self, start: int, end: int) -> tuple[int, int] | None:
+        """The offsets in the file of a stretch of the text of `good`; None when it was edited."""
+        edit = self._edit
+        if start < edit.old_end and end > edit.start:
+            return None
+        first, last = edit.to_new(start), edit.to_new(end)
+        if start >= edit.old_end:
+            first = start - edit.old_end + edit.new_end
+        return None if first is None or last is None else (self.start + first, self.start + last)
+
+    @property
+    def new_from(self) -> int:
+        """Where, in the file, the line begins from which on the text is no longer that of `good`."""
+        return self.start + self.source.text.rfind("\n", 0, self._edit.start) + 1
+
+    def mention_at(self, offset: int) -> Mention | None:
+        """The name at an offset of the file, if it stood there in `good` already."""
+        place = self.to_good(offset)
+        mention = None if place is None else self.map.mention_at(place)
+        return mention if mention is not None and self.span(mention.start, mention.end) is not None else None
+
+    def spans_of(self, named: Named, *, definitions: bool = True) -> Iterator[tuple[int, int]]:
+        """Where a value, block or symbol is named, as offsets of the file."""
+        for mention in self.map.mentions_of(named):
+            if (definitions or not mention.defines) and (span := self.span(mention.start, mention.end)) is not None:
+                yield span
+
+    def operation_at(self, offset: int) -> Operation | None:
+        """The innermost operation at an offset of the file."""
+        place = self.to_good(offset)
+        return None if place is None else self.map.operation_at(place)
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A file as it is now."""
+
+    text: str
+    file: str
+    settings: Settings = field(default_factory=Settings)
+    run: Run = field(default_factory=Run)
+    chunks: tuple[Chunk, ...] = ()
+
+    @cached_property
+    def lines(self) -> Lines:
+        """The text as lines."""
+        return Lines(self.text, self.settings.encoding)
+
+    @cached_property
+    def allow_unregistered(self) -> bool:
+        """Whether operations of unknown dialects are fine."""
+        return self.settings.allow_unregistered or self.run.allow_unregistered
+
+    def chunk_at(self, offset: int) -> Chunk:
+        """The module that an offset is in."""
+        return next(chunk for chunk in reversed(self.chunks) if chunk.start <= offset)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the names of all modules that can be read are known."""
+        return all(chunk.parsed is None or chunk.good is chunk.parsed for chunk in self.chunks)
+
+
+def moved(text: str, previous: Analysis) -> Analysis:
+    """A new text, with what was known about the one before it: nothing is read."""
+    return _divided(text, previous.file, previous.settings, previous)
+
+
+def _divided(text: str, file: str, settings: Settings, previous: Analysis | None) -> Analysis:
+    sources = split(Source(text, file), SPLIT_MARKER)
+    known = previous.chunks if previous is not None else ()
+    by_text = {chunk.source.text: chunk for chunk in known}
+    chunks: list[Chunk] = []
+    for index, source in enumerate(sources):
+        start = Lines(text).start(source.line_offset) if not chunks else _start_of(text, chunks[-1], source)
+        earlier = by_text.get(source.text)
+        if earlier is None and len(known) == len(sources):
+            earlier = known[index]
+        chunks.append(Chunk(source, start, good=None if earlier is None else earlier.good))
+    return Analysis(text, file, settings, Run.of(text), tuple(chunks))
+
+
+def _start_of(text: str, before: Chunk, source: Source) -> int:
+    """Where the text after a marker line begins."""
+    end = text.find("\n", before.start + len(before.source.text))
+    return len(text) if end < 0 else end + 1
+
+
+def analyze(text: str, file: str, settings: Settings | None = None, previous: Analysis | None = None) -> Analysis:
+    """Reads and verifies every module of a file. Whatever the text, this raises nothing.
+
+    Args:
+        text: the file's text.
+        file: what to call it.
+        settings: how to read it.
+        previous: what was known before, which modules that cannot be read now keep.
+    """
+    divided = _divided(text, file, settings or Settings(), previous)
+    same = previous is not None and previous.run == divided.run and previous.settings == divided.settings
+    known = {(chunk.source.text, chunk.source.line_offset): chunk for chunk in previous.chunks} if same and previous is not None else {}
+    chunks: list[Chunk] = []
+    with _collector_paused():
+        for chunk in divided.chunks:
+            before = known.get((chunk.source.text, chunk.source.line_offset))
+            done = before is not None and (before.parsed is not None or before.faults)
+            chunks.append(replace(before, start=chunk.start) if before is not None and done else _read(chunk, divided))
+    return replace(divided, chunks=tuple(chunks))
+
+
+def completed(analysis: Analysis) -> Analysis:
+    """The same, with the names of large modules too."""
+    if analysis.is_complete:
+        return analysis
+    chunks: list[Chunk] = []
+    with _collector_paused():
+        for chunk in analysis.chunks:
+            if chunk.parsed is None or chunk.parsed is chunk.good:
+                chunks.append(chunk)
+                continue
+            parsed = _parse(chunk.source, analysis, with_names=True)
+            chunks.append(replace(chunk, parsed=parsed, good=parsed))
+    return replace(analysis, chunks=tuple(chunks))
+
+
+class _collector_paused:
+    """Looking for cycles among operations that all live only takes time."""
+
+    def __enter__(self) -> None:
+        self._was_enabled = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *_: object) -> None:
+        if self._was_enabled:
+            gc.enable()
+
+
+def _parse(source: Source, analysis: Analysis, *, with_names: bool) -> ParsedModule:
+    context = FlambeauContext(allow_unregistered=analysis.allow_unregistered)
+    parsed = parse_module(source.text, context, source.file, line_offset=source.line_offset, record_symbols=with_names)
+    if parsed.map is not None:
+        # Its indices are made when they are first used: that is now, not while an editor waits.
+        parsed.map.operation_at(0)
+        parsed.map.definition_of("")
+        parsed.map.mention_at(0)
+    return parsed
+
+
+def _read(chunk: Chunk, analysis: Analysis) -> Chunk:
+    if holds_nothing(chunk.source):
+        return replace(chunk, faults=_judged(chunk.source, (), analysis.run))
+    try:
+        parsed = _parse(chunk.source, analysis, with_names=len(chunk.source.text) <= SMALL)
+    except IRError as error:
+        return replace(chunk, faults=_judged(chunk.source, error.diagnostics, analysis.run))
+    found: tuple[Diagnostic, ...] = ()
+    try:
+        verify_parsed(parsed)
+    except IRError as error:
+        found = error.diagnostics
+    except Exception as error:  # the rules of a plug-in's operation may fail in any way
+        found = (Diagnostic("error", f"the verifier fails: {type(error).__name__}: {' '.join(str(error).split())}"),)
+    good = parsed if parsed.map is not None else chunk.good
+    return replace(chunk, parsed=parsed, good=good, faults=_judged(chunk.source, found, analysis.run))
+
+
+def _judged(source: Source, found: tuple[Diagnostic, ...], run: Run) -> tuple[Fault, ...]:
+    """What is wrong, in the light of what a test expects."""
+    if not run.verifies_diagnostics:
+        return tuple(map(Fault, found))
+    expectations = Expectations(source, only_expected=run.only_expected)
+    malformed = [Fault(problem) for problem in expectations.problems]
+    faults: list[Fault] = []
+    for diagnostic in found:
+        before = len(expectations.problems)
+        expectations.see(diagnostic)
+        faults.append(Fault(diagnostic, expected=len(expectations.problems) == before))
+    if run.runs_passes:
+        return (*malformed, *faults)
+    unmet = expectations.finish()[len(expectations.problems) :]
+    return (*malformed, *faults, *map(Fault, unmet))

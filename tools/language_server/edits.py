@@ -1,0 +1,89 @@
+"""Changes that the server offers: what a diagnostic suggests, an expectation of it, the whole text as it would be printed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from lsprotocol import types
+
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.text import IRError, parse_module, print_module
+from flambeau.tools.language_server.analysis import Analysis, Chunk
+from flambeau.tools.language_server.diagnostics import SOURCE
+
+_SUGGESTION = re.compile(r"did you mean '?([^\s'?]+)'?\?")
+_SEVERITIES = {
+    types.DiagnosticSeverity.Error: "error",
+    types.DiagnosticSeverity.Warning: "warning",
+    types.DiagnosticSeverity.Information: "remark",
+}
+_LOCATION = re.compile(r"\bloc\(")
+
+
+def code_actions(analysis: Analysis, uri: str, diagnostics: Sequence[types.Diagnostic]) -> list[types.CodeAction]:
+    """What can be done about diagnostics: take what was probably meant, or expect them, as a test does."""
+    actions: list[types.CodeAction] = []
+    for diagnostic in diagnostics:
+        severity = _SEVERITIES.get(diagnostic.severity or types.DiagnosticSeverity.Error)
+        if diagnostic.source != SOURCE or severity is None:
+            continue
+        if (fix := _suggested(analysis, diagnostic)) is not None:
+            actions.append(_action(f"Write {fix.new_text}", types.CodeActionKind.QuickFix, uri, diagnostic, fix))
+        expectation = _expectation(analysis, diagnostic, severity)
+        actions.append(_action("Expect this diagnostic here", types.CodeActionKind.QuickFix, uri, diagnostic, expectation))
+    return actions
+
+
+def _action(title: str, kind: types.CodeActionKind, uri: str, diagnostic: types.Diagnostic, edit: types.TextEdit) -> types.CodeAction:
+    return types.CodeAction(title, kind=kind, diagnostics=[diagnostic], edit=types.WorkspaceEdit(changes={uri: [edit]}))
+
+
+def _suggested(analysis: Analysis, diagnostic: types.Diagnostic) -> types.TextEdit | None:
+    match = _SUGGESTION.search(diagnostic.message)
+    if match is None:
+        return None
+    start, end = analysis.lines.offset(diagnostic.range.start), analysis.lines.offset(diagnostic.range.end)
+    word = analysis.text[start:end]
+    if not re.fullmatch(r'[%@^]?"?[\w$.\-]+"?', word):
+        return None
+    suggestion = match[1]
+    quote = '"' if word.startswith('"') else ""
+    sigil = word[0] if word[0] in "%@^" and suggestion[0] not in "%@^" else ""
+    return types.TextEdit(diagnostic.range, f"{sigil}{quote}{suggestion}{quote}")
+
+
+def _expectation(analysis: Analysis, diagnostic: types.Diagnostic, severity: str) -> types.TextEdit:
+    line = diagnostic.range.start.line
+    text = analysis.lines.line(line)
+    # Those above may count lines: they stay next to theirs, and `@below` passes over them.
+    while line > 0 and "// expected-" in analysis.lines.line(line - 1):
+        line -= 1
+    indent = text[: len(text) - len(text.lstrip())]
+    message = diagnostic.message.partition("\n")[0]
+    place = types.Position(line, 0)
+    return types.TextEdit(types.Range(place, place), f"{indent}// expected-{severity} @below {{{{{message}}}}}\n")
+
+
+def formatting(analysis: Analysis) -> list[types.TextEdit]:
+    """The text as it would be printed, module by module; a module with comments, or that would not be read back the same, stays."""
+    edits: list[types.TextEdit] = []
+    for chunk in analysis.chunks:
+        printed = _printed(chunk, analysis)
+        if printed is not None and printed != chunk.source.text:
+            edits.append(types.TextEdit(analysis.lines.range(chunk.start, chunk.start + len(chunk.source.text)), printed))
+    return edits
+
+
+def _printed(chunk: Chunk, analysis: Analysis) -> str | None:
+    parsed = chunk.parsed
+    text = chunk.source.text
+    if parsed is None or chunk.faults or "//" in re.sub(r'"(?:[^"\\\n]|\\.)*"', "", text) or "{-#" in text:
+        return None
+    try:
+        printed = print_module(parsed.module, locations=_LOCATION.search(text) is not None)
+        context = FlambeauContext(allow_unregistered=analysis.allow_unregistered)
+        again = parse_module(printed, context)
+    except (IRError, ValueError):
+        return None
+    return printed if again.module.is_structurally_equivalent(parsed.module) else None

@@ -1,0 +1,171 @@
+"""From names to where they are defined and used: definition, references, highlights, renaming; the outline of a file."""
+
+from __future__ import annotations
+
+import re
+
+from lsprotocol import types
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import IsolatedFromAbove
+
+from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.ml_program import GlobalOp
+from flambeau.dialects.source_map import Mention
+from flambeau.tools.language_server import describe
+from flambeau.tools.language_server.analysis import Analysis, Chunk
+from flambeau.tools.language_server.words import definitions, in_comment, word_at
+
+_NEW_NAME = re.compile(r"[%@^]?([A-Za-z_$][\w$.\-]*|\d+)")
+
+
+def definition(analysis: Analysis, position: types.Position) -> list[types.Range]:
+    """Where the name at a position is defined."""
+    offset = analysis.lines.offset(position)
+    chunk = analysis.chunk_at(offset)
+    mention = chunk.mention_at(offset)
+    if mention is None:
+        return _definition_of_word(analysis, chunk, offset)
+    spans = [
+        span
+        for named in mention.named
+        if (found := chunk.map.definition_of(named)) is not None and (span := chunk.span(found.start, found.end)) is not None
+    ]
+    return [analysis.lines.range(*span) for span in dict.fromkeys(spans)]
+
+
+def _definition_of_word(analysis: Analysis, chunk: Chunk, offset: int) -> list[types.Range]:
+    """For a name that was typed since the text could last be read: the nearest place above that looks like its definition."""
+    word = word_at(analysis.text, offset)
+    if word is None or not word.text.startswith("%") or in_comment(analysis.text, offset):
+        return []
+    name = word.text.partition("#")[0]
+    above = analysis.text[chunk.start : analysis.text.find("\n", offset) if "\n" in analysis.text[offset:] else len(analysis.text)]
+    found: int | None = None
+    for start in (chunk.start, chunk.start + above.rfind("func.func")):
+        place = definitions(analysis.text[start : chunk.start + len(above)]).get(name)
+        found = start + place if place is not None else found
+    return [] if found is None else [analysis.lines.range(found, found + len(name))]
+
+
+def references(analysis: Analysis, position: types.Position, *, declaration: bool = True) -> list[types.Range]:
+    """Everywhere the name at a position stands, in the order of the text."""
+    offset = analysis.lines.offset(position)
+    chunk = analysis.chunk_at(offset)
+    mention = chunk.mention_at(offset)
+    if mention is None:
+        return []
+    spans = {span for named in mention.named for span in chunk.spans_of(named, definitions=declaration)}
+    return [analysis.lines.range(*span) for span in sorted(spans)]
+
+
+def highlights(analysis: Analysis, position: types.Position) -> list[types.DocumentHighlight]:
+    """The name at a position: written where it is defined, read where it is used."""
+    defined = {(place.start.line, place.start.character) for place in definition(analysis, position)}
+    return [
+        types.DocumentHighlight(
+            place,
+            types.DocumentHighlightKind.Write if (place.start.line, place.start.character) in defined else types.DocumentHighlightKind.Read,
+        )
+        for place in references(analysis, position)
+    ]
+
+
+def rename(analysis: Analysis, position: types.Position, name: str) -> list[types.TextEdit] | None:
+    """The edits that give the value, block or symbol at a position another name; None where that cannot be done safely.
+
+    Raises:
+        ValueError: the name is none, or is taken.
+    """
+    offset = analysis.lines.offset(position)
+    chunk = analysis.chunk_at(offset)
+    mention = chunk.mention_at(offset)
+    if mention is None or chunk.good is not chunk.parsed or chunk.good is None:
+        return None
+    match = _NEW_NAME.fullmatch(name)
+    if match is None:
+        raise ValueError(f"{name!r} is no name: it begins with a letter, or is a number")
+    text = chunk.good.text
+    sigil, old = text[mention.start], _stem(text, mention)
+    if sigil == "@" and mention.named[0] not in chunk.map.symbols:
+        return None
+    same = {item for named in mention.named for item in _with_siblings(named)}
+    first, last = _scope(chunk, mention) if sigil != "@" else (0, len(text))
+    edits: list[types.TextEdit] = []
+    for item in chunk.map.mentions:
+        if first <= item.start < last and text[item.start] == sigil and _stem(text, item) == match[1] and not same & set(item.named):
+            raise ValueError(f"{sigil}{match[1]} is the name of something else here")
+        if same & set(item.named) and text[item.start] == sigil and _stem(text, item) == old:
+            start = chunk.start + item.start + 1
+            edits.append(types.TextEdit(analysis.lines.range(start, start + len(old)), match[1]))
+    return edits
+
+
+def _scope(chunk: Chunk, mention: Mention) -> tuple[int, int]:
+    """The text of the innermost operation around a name that sees no names from outside."""
+    op = chunk.map.operation_at(mention.start)
+    while op is not None and not op.has_trait(IsolatedFromAbove):
+        op = op.parent_op()
+    return chunk.map.ranges.get(op, (0, len(chunk.source.text))) if op is not None else (0, len(chunk.source.text))
+
+
+def _stem(text: str, mention: Mention) -> str:
+    """A name without its sigil, and without the number of one of several results."""
+    return text[mention.start + 1 : mention.end].partition("#")[0].partition(":")[0]
+
+
+def _with_siblings(named: SSAValue | Block | str) -> list[SSAValue | Block | str]:
+    """A value with the other results of its operation, which may share its name."""
+    if isinstance(named, SSAValue) and isinstance(named.owner, Operation):
+        return list(named.owner.results)
+    return [named]
+
+
+def document_symbols(analysis: Analysis) -> list[types.DocumentSymbol]:
+    """The functions, methods, globals and other symbols of a file."""
+    return [symbol for chunk in analysis.chunks if chunk.good is not None for symbol in _symbols(analysis, chunk, chunk.good.module)]
+
+
+def _symbols(analysis: Analysis, chunk: Chunk, around: Operation) -> list[types.DocumentSymbol]:
+    found: list[types.DocumentSymbol] = []
+    names = {op: name for name, op in chunk.map.symbols.items()}
+    for region in around.regions:
+        for block in region.blocks:
+            for op in block.ops:
+                # What is not isolated or a symbol holds code.
+                inner = _symbols(analysis, chunk, op) if isinstance(op, ModuleOp) else []
+                symbol = _symbol(analysis, chunk, op, names.get(op), inner)
+                found += inner if symbol is None else [symbol]
+    return found
+
+
+def _symbol(
+    analysis: Analysis, chunk: Chunk, op: Operation, name: str | None, inner: list[types.DocumentSymbol]
+) -> types.DocumentSymbol | None:
+    place = chunk.map.ranges.get(op)
+    whole = None if place is None else chunk.span(*place)
+    if name is None or whole is None:
+        return None
+    mention = chunk.map.definition_of(name)
+    own = None if mention is None else chunk.span(mention.start, mention.end)
+    if own is None or not whole[0] <= own[0] <= own[1] <= whole[1]:
+        own = whole[0], whole[0]
+    detail = str(op.function_type) if isinstance(op, FuncOp) else str(op.type) if isinstance(op, GlobalOp) else op.name
+    return types.DocumentSymbol(
+        name, _kind(op), analysis.lines.range(*whole), analysis.lines.range(*own), detail[: describe.LONGEST], children=inner
+    )
+
+
+def _kind(op: Operation) -> types.SymbolKind:
+    match op:
+        case FuncOp():
+            return types.SymbolKind.Function
+        case MethodOp():
+            return types.SymbolKind.Method
+        case GlobalOp():
+            return types.SymbolKind.Variable if op.is_mutable is not None else types.SymbolKind.Constant
+        case ModuleOp():
+            return types.SymbolKind.Module
+        case _:
+            return types.SymbolKind.Function if op.has_trait(IsolatedFromAbove) else types.SymbolKind.Object

@@ -1,0 +1,226 @@
+"""The server: open files, read again after each pause in typing, and the editor's requests about them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcInvalidParams
+from pygls.lsp.server import LanguageServer
+from pygls.uris import to_fs_path
+
+from flambeau.tools.language_server import completion, diagnostics, edits, hover, navigation
+from flambeau.tools.language_server.analysis import Analysis, Settings, analyze, completed, moved
+from flambeau.tools.plugins import load_plugin
+
+PAUSE = 0.15
+"""Seconds without a change after which a file is read again."""
+
+VERSION = "1"
+
+
+@dataclass
+class _OpenFile:
+    analysis: Analysis
+    changes: int = 0
+    """Counts changes, so that work on an earlier text is known to be late."""
+    is_read: bool = False
+    reading: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class FlambeauLanguageServer(LanguageServer):
+    """A language server for modules of every dialect that the registry or a plug-in knows."""
+
+    def __init__(self, settings: Settings | None = None, plugins: Sequence[Path] = ()):
+        super().__init__("flambeau", VERSION)  # pyright: ignore[reportUnknownMemberType]  pygls leaves its other arguments untyped
+        self.options: object = None
+        """What the editor gave when it started the server."""
+        self._settings = settings or Settings()
+        self._plugins = list(plugins)
+        self._files: dict[str, _OpenFile] = {}
+        # One reader: dialects are loaded as they occur, which two at a time must not do.
+        self._reader = ThreadPoolExecutor(1, "reader")
+
+    # Files
+
+    def _file(self, uri: str) -> _OpenFile:
+        found = self._files.get(uri)
+        if found is None:
+            encoding = self.server_capabilities.position_encoding or types.PositionEncodingKind.Utf16
+            settings = Settings(self._settings.allow_unregistered, types.PositionEncodingKind(encoding).value)
+            name = Path(to_fs_path(uri) or uri).name
+            found = self._files[uri] = _OpenFile(moved("", Analysis("", name, settings)))
+        return found
+
+    def _text(self, uri: str) -> str:
+        return self.workspace.get_text_document(uri).source
+
+    async def changed(self, uri: str, pause: float) -> None:
+        """Reads a file again if it does not change for a while, and tells the editor what is wrong with it."""
+        file = self._file(uri)
+        file.changes += 1
+        change = file.changes
+        await asyncio.sleep(pause)
+        if change == file.changes and uri in self._files:
+            await self._read(uri, file)
+
+    async def _read(self, uri: str, file: _OpenFile) -> None:
+        async with file.reading:
+            text = self._text(uri)
+            if file.is_read and text == file.analysis.text:
+                return
+            loop = asyncio.get_running_loop()
+            analysis = await loop.run_in_executor(self._reader, self._analyze, text, file.analysis)
+            file.analysis, file.is_read = analysis, True
+            if self._text(uri) == text and uri in self._files:
+                self._publish(uri, analysis)
+            if not analysis.is_complete:
+                file.analysis = await loop.run_in_executor(self._reader, completed, analysis)
+
+    def _analyze(self, text: str, previous: Analysis) -> Analysis:
+        return analyze(text, previous.file, previous.settings, previous)
+
+    def _publish(self, uri: str, analysis: Analysis) -> None:
+        version = self.workspace.get_text_document(uri).version
+        found = diagnostics.diagnostics(analysis, uri)
+        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, version=version))
+
+    def known(self, uri: str) -> Analysis:
+        """A file's text as it is now, with what was known when it was last read."""
+        file = self._file(uri)
+        text = self._text(uri)
+        return file.analysis if file.analysis.text == text else moved(text, file.analysis)
+
+    async def settled(self, uri: str) -> Analysis:
+        """A file as it is now, read."""
+        await self._read(uri, self._file(uri))
+        return self.known(uri)
+
+    def close(self, uri: str) -> None:
+        """Forgets a file."""
+        self._files.pop(uri, None)
+        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
+
+    # Settings
+
+    async def configure(self, options: object) -> None:
+        """Takes settings: `plugins`, paths relative to the workspace, and `allowUnregisteredDialect`. What is malformed is reported."""
+        given = cast("dict[str, Any]", options) if isinstance(options, dict) else {}
+        given = cast("dict[str, Any]", given.get("flambeau", given))
+        allow = given.get("allowUnregisteredDialect")
+        if isinstance(allow, bool):
+            self._settings = Settings(allow, self._settings.encoding)
+        root = Path(self.workspace.root_path or ".")
+        named = given.get("plugins", [])
+        if not isinstance(named, list) or not all(isinstance(item, str) for item in cast("list[object]", named)):
+            self._complain("flambeau.plugins must be a list of paths")
+            named = []
+        for path in cast("list[str]", named):
+            if (root / path) not in self._plugins:
+                self._plugins.append(root / path)
+        await self.reload_plugins()
+
+    async def reload_plugins(self) -> None:
+        """Loads plug-ins that are new or have changed, and reads every file again."""
+        for path in self._plugins:
+            try:
+                await asyncio.get_running_loop().run_in_executor(self._reader, load_plugin, path)
+            except (ValueError, OSError) as error:
+                self._complain(str(error))
+        for uri in list(self._files):
+            self._files[uri].is_read = False
+            self._files[uri].analysis = moved(self._text(uri), self._files[uri].analysis)
+            await self.changed(uri, 0)
+
+    def _complain(self, message: str) -> None:
+        self.window_show_message(types.ShowMessageParams(types.MessageType.Error, message))
+
+
+def make_server(settings: Settings | None = None, plugins: Sequence[Path] = ()) -> FlambeauLanguageServer:
+    """A server with all features, ready to `start_io()`."""
+    server = FlambeauLanguageServer(settings, plugins)
+    _register_files(server)
+    _register_requests(server)
+    return server
+
+
+def _register_files(server: FlambeauLanguageServer) -> None:
+    @server.feature(types.INITIALIZE)
+    def initializing(ls: FlambeauLanguageServer, params: types.InitializeParams) -> None:
+        ls.options = params.initialization_options
+
+    @server.feature(types.INITIALIZED)
+    async def initialized(ls: FlambeauLanguageServer, _: types.InitializedParams) -> None:
+        await ls.configure(ls.options)
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
+    async def configured(ls: FlambeauLanguageServer, params: types.DidChangeConfigurationParams) -> None:
+        await ls.configure(params.settings)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    async def opened(ls: FlambeauLanguageServer, params: types.DidOpenTextDocumentParams) -> None:
+        await ls.changed(params.text_document.uri, 0)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
+    async def changed(ls: FlambeauLanguageServer, params: types.DidChangeTextDocumentParams) -> None:
+        await ls.changed(params.text_document.uri, PAUSE)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
+    async def saved(ls: FlambeauLanguageServer, _: types.DidSaveTextDocumentParams) -> None:
+        await ls.reload_plugins()
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
+    def closed(ls: FlambeauLanguageServer, params: types.DidCloseTextDocumentParams) -> None:
+        ls.close(params.text_document.uri)
+
+
+def _register_requests(server: FlambeauLanguageServer) -> None:
+    @server.feature(types.TEXT_DOCUMENT_HOVER)
+    def on_hover(ls: FlambeauLanguageServer, params: types.HoverParams) -> types.Hover | None:
+        return hover.hover(ls.known(params.text_document.uri), params.position)
+
+    @server.feature(types.TEXT_DOCUMENT_DEFINITION)
+    def on_definition(ls: FlambeauLanguageServer, params: types.DefinitionParams) -> list[types.Location]:
+        uri = params.text_document.uri
+        return [types.Location(uri, place) for place in navigation.definition(ls.known(uri), params.position)]
+
+    @server.feature(types.TEXT_DOCUMENT_REFERENCES)
+    def on_references(ls: FlambeauLanguageServer, params: types.ReferenceParams) -> list[types.Location]:
+        uri = params.text_document.uri
+        found = navigation.references(ls.known(uri), params.position, declaration=params.context.include_declaration)
+        return [types.Location(uri, place) for place in found]
+
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
+    def on_highlight(ls: FlambeauLanguageServer, params: types.DocumentHighlightParams) -> list[types.DocumentHighlight]:
+        return navigation.highlights(ls.known(params.text_document.uri), params.position)
+
+    @server.feature(types.TEXT_DOCUMENT_RENAME)
+    async def on_rename(ls: FlambeauLanguageServer, params: types.RenameParams) -> types.WorkspaceEdit | None:
+        uri = params.text_document.uri
+        try:
+            changes = navigation.rename(await ls.settled(uri), params.position, params.new_name)
+        except ValueError as error:
+            raise JsonRpcInvalidParams(str(error)) from None
+        return None if changes is None else types.WorkspaceEdit(changes={uri: changes})
+
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
+    async def on_symbols(ls: FlambeauLanguageServer, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
+        return navigation.document_symbols(await ls.settled(params.text_document.uri))
+
+    @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=list(completion.TRIGGERS)))
+    def on_completion(ls: FlambeauLanguageServer, params: types.CompletionParams) -> types.CompletionList:
+        return types.CompletionList(False, completion.complete(ls.known(params.text_document.uri), params.position))
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix]))
+    def on_code_action(ls: FlambeauLanguageServer, params: types.CodeActionParams) -> list[types.CodeAction]:
+        uri = params.text_document.uri
+        return edits.code_actions(ls.known(uri), uri, params.context.diagnostics)
+
+    @server.feature(types.TEXT_DOCUMENT_FORMATTING)
+    async def on_formatting(ls: FlambeauLanguageServer, params: types.DocumentFormattingParams) -> list[types.TextEdit]:
+        return edits.formatting(await ls.settled(params.text_document.uri))

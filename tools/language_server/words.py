@@ -1,0 +1,93 @@
+"""What the characters around a place in the text say, whether or not the text around them can be read."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_SUFFIX = r"[A-Za-z0-9_$.\-]"
+_WORD = re.compile(rf'[%@^#]?(?:"[^"\n]*"|{_SUFFIX}+)|[%@^]')
+_OPERATION = re.compile(r'[ \t]*(?:(?:%[\w$.\-]+(?::\d+)?\s*,?\s*)+=\s*)?"?(?P<name>[A-Za-z_]\w*(?:\.[\w.$]+)+)"?')
+MOST_LINES = 20
+"""How far above an operation may begin."""
+_DEFINITION = re.compile(r"(%[\w$.\-]+)(?::\d+)?(?=\s*(?:=|,[^=()\n{}]*=))|(?<=[(,])\s*(%[\w$.\-]+)\s*(?=:)")
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word and where it begins."""
+
+    text: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        """Where it ends."""
+        return self.start + len(self.text)
+
+
+def word_at(text: str, offset: int) -> Word | None:
+    """The word that an offset is in or right behind: an operation, a name with its sigil, a key."""
+    line = text.rfind("\n", 0, offset) + 1
+    end = text.find("\n", offset)
+    for match in _WORD.finditer(text, line, end if end >= 0 else len(text)):
+        if match.start() <= offset <= match.end():
+            return Word(match[0], match.start())
+    return None
+
+
+def statement_before(text: str, offset: int) -> tuple[str | None, str]:
+    """The name of the operation whose text an offset is in, and that text up to the offset.
+
+    An operation that begins on a line above is meant only where a bracket of it is still open. Without one, the name is None and the text
+    that of the line.
+    """
+    line = start = text.rfind("\n", 0, offset) + 1
+    for _ in range(MOST_LINES):
+        found = _OPERATION.match(text, start, offset)
+        if found is not None:
+            rest = text[found.end() : offset]
+            return (found["name"], rest) if start == line or _open_bracket(rest) is not None else (None, text[line:offset])
+        if start == 0:
+            break
+        start = text.rfind("\n", 0, start - 1) + 1
+    return None, text[line:offset]
+
+
+def open_brace(text: str) -> int | None:
+    """Where the innermost bracket that is still open stands, if it is a brace."""
+    place = _open_bracket(text)
+    return place if place is not None and text[place] == "{" else None
+
+
+def _open_bracket(text: str) -> int | None:
+    """Where the innermost bracket that is still open stands; quoted text aside."""
+    stack: list[int] = []
+    quoted = False
+    for index, character in enumerate(text):
+        if character == '"' and (index == 0 or text[index - 1] != "\\"):
+            quoted = not quoted
+        elif quoted:
+            continue
+        elif character in "{([<":
+            stack.append(index)
+        elif character in "})]" and stack:
+            stack.pop()
+        elif character == ">" and stack and text[stack[-1]] == "<":
+            stack.pop()
+    return stack[-1] if stack else None
+
+
+def in_comment(text: str, offset: int) -> bool:
+    """Whether an offset stands behind `//`."""
+    line = text[text.rfind("\n", 0, offset) + 1 : offset]
+    return "//" in re.sub(r'"[^"]*"', "", line)
+
+
+def definitions(text: str) -> dict[str, int]:
+    """The names of values that a text seems to define, with where they stand."""
+    found: dict[str, int] = {}
+    for match in _DEFINITION.finditer(text):
+        group = 1 if match[1] is not None else 2
+        found.setdefault(match[group], match.start(group))
+    return found
