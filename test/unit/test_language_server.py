@@ -1,6 +1,7 @@
 """The language server: each feature on a text, on texts that are half typed, and a session over stdio."""
 
 import asyncio
+import importlib.util
 import random
 import sys
 from collections.abc import Awaitable, Callable
@@ -15,6 +16,7 @@ from flambeau.tools.language_server import completion, diagnostics, edits, hover
 from flambeau.tools.language_server.analysis import Analysis, Settings, analyze, completed, moved
 from flambeau.tools.language_server.text import Edit, Lines
 from flambeau.tools.language_server.words import statement_before, word_at
+from flambeau.tools.main import main
 
 URI = "file:///model.mlir"
 
@@ -240,6 +242,17 @@ def test_definitions_and_references_of_symbols_and_blocks(good: Analysis):
     assert navigation.definition(good, place(good, "tensor")) == []
 
 
+def test_an_operation_leads_to_its_line_in_the_model(tmp_path: Path):
+    analysis = analyze(BAD.replace("-> tensor<4x9xf32>", '-> tensor<4x9xf32> loc("layers.0"("model.py":12:3))'), "model.mlir")
+    position = place(analysis, "aten.relu", 1, inside=6)
+    assert navigation.model_source(analysis, position, tmp_path) == []
+    (tmp_path / "model.py").write_text("")
+    (tmp_path / "out").mkdir()
+    (found,) = navigation.model_source(analysis, position, tmp_path / "out")
+    assert (found.uri, found.range.start) == ((tmp_path / "model.py").as_uri(), types.Position(11, 2))
+    assert navigation.model_source(analysis, place(analysis, "%bad"), tmp_path) == []
+
+
 def test_a_broken_text_is_answered_from_the_last_good_one(good: Analysis):
     text = TEXT.replace("    %z = aten.relu", "    %new = aten.\n    %z = aten.relu")
     broken = analyze(text, "model.mlir", previous=good)
@@ -416,6 +429,12 @@ class BarOp(IRDLOperation):
 
 FOOBAR = Dialect("foobar", [BarOp])
 '''
+
+
+def test_without_its_packages_the_server_says_what_to_install(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]  it takes a name
+    assert main(["lsp"]) == 1
+    assert "pip install 'flambeau[lsp]'" in capsys.readouterr().err
 
 
 def session(work: Callable[[Any, "asyncio.Queue[Any]"], Awaitable[None]], folder: Path, *arguments: str, **options: Any) -> None:

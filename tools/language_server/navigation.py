@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from lsprotocol import types
+from pygls.uris import from_fs_path
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
@@ -13,6 +15,7 @@ from xdsl.traits import IsolatedFromAbove
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.ml_program import GlobalOp
 from flambeau.dialects.source_map import Mention
+from flambeau.passes.rewriting.locations import file_positions
 from flambeau.tools.language_server import describe
 from flambeau.tools.language_server.analysis import Analysis, Chunk
 from flambeau.tools.language_server.words import definitions, in_comment, word_at
@@ -47,6 +50,23 @@ def _definition_of_word(analysis: Analysis, chunk: Chunk, offset: int) -> list[t
         place = definitions(analysis.text[start : chunk.start + len(above)]).get(name)
         found = start + place if place is not None else found
     return [] if found is None else [analysis.lines.range(found, found + len(name))]
+
+
+def model_source(analysis: Analysis, position: types.Position, folder: Path) -> list[types.Location]:
+    """For the name of an operation: where in the user's model it comes from, if that file is here, or in `folder` or one above."""
+    offset = analysis.lines.offset(position)
+    word = word_at(analysis.text, offset)
+    op = analysis.chunk_at(offset).operation_at(offset)
+    if word is None or op is None or word.text.strip('"') != op.name:
+        return []
+    found: list[types.Location] = []
+    for location in file_positions(op.location):
+        path = next((path for around in (folder, *folder.parents) if (path := around / location.filename.data).is_file()), None)
+        place = types.Position(max(location.line.data - 1, 0), max(location.column.data - 1, 0))
+        uri = None if path is None else from_fs_path(str(path))
+        if uri is not None:
+            found.append(types.Location(uri, types.Range(place, place)))
+    return found
 
 
 def references(analysis: Analysis, position: types.Position, *, declaration: bool = True) -> list[types.Range]:

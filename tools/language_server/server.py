@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,7 +16,7 @@ from pygls.uris import to_fs_path
 
 from flambeau.tools.language_server import completion, diagnostics, edits, hover, navigation
 from flambeau.tools.language_server.analysis import Analysis, Settings, analyze, completed, moved
-from flambeau.tools.plugins import load_plugin
+from flambeau.tools.plugins import load_plugin, loaded_plugins
 
 PAUSE = 0.15
 """Seconds without a change after which a file is read again."""
@@ -113,8 +113,9 @@ class FlambeauLanguageServer(LanguageServer):
         given = cast("dict[str, Any]", options) if isinstance(options, dict) else {}
         given = cast("dict[str, Any]", given.get("flambeau", given))
         allow = given.get("allowUnregisteredDialect")
-        if isinstance(allow, bool):
+        if isinstance(allow, bool) and allow != self._settings.allow_unregistered:
             self._settings = Settings(allow, self._settings.encoding)
+            await self._read_all()
         root = Path(self.workspace.root_path or ".")
         named = given.get("plugins", [])
         if not isinstance(named, list) or not all(isinstance(item, str) for item in cast("list[object]", named)):
@@ -126,15 +127,22 @@ class FlambeauLanguageServer(LanguageServer):
         await self.reload_plugins()
 
     async def reload_plugins(self) -> None:
-        """Loads plug-ins that are new or have changed, and reads every file again."""
+        """Loads plug-ins that are new or have changed; if there are any, every file is read again."""
+        before = loaded_plugins()
         for path in self._plugins:
             try:
                 await asyncio.get_running_loop().run_in_executor(self._reader, load_plugin, path)
             except (ValueError, OSError) as error:
                 self._complain(str(error))
-        for uri in list(self._files):
-            self._files[uri].is_read = False
-            self._files[uri].analysis = moved(self._text(uri), self._files[uri].analysis)
+        if loaded_plugins() != before:
+            await self._read_all()
+
+    async def _read_all(self) -> None:
+        for uri, file in list(self._files.items()):
+            file.is_read = False
+            settings = Settings(self._settings.allow_unregistered, file.analysis.settings.encoding)
+            # Nothing of what was read stays, but names, which requests may need until it is read again.
+            file.analysis = replace(moved(self._text(uri), file.analysis), settings=settings)
             await self.changed(uri, 0)
 
     def _complain(self, message: str) -> None:
@@ -187,7 +195,9 @@ def _register_requests(server: FlambeauLanguageServer) -> None:
     @server.feature(types.TEXT_DOCUMENT_DEFINITION)
     def on_definition(ls: FlambeauLanguageServer, params: types.DefinitionParams) -> list[types.Location]:
         uri = params.text_document.uri
-        return [types.Location(uri, place) for place in navigation.definition(ls.known(uri), params.position)]
+        analysis = ls.known(uri)
+        found = [types.Location(uri, place) for place in navigation.definition(analysis, params.position)]
+        return found or navigation.model_source(analysis, params.position, Path(to_fs_path(uri) or uri).parent)
 
     @server.feature(types.TEXT_DOCUMENT_REFERENCES)
     def on_references(ls: FlambeauLanguageServer, params: types.ReferenceParams) -> list[types.Location]:
