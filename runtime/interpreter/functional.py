@@ -209,7 +209,7 @@ def schema_kernel(op: SchemaOp) -> Callable[[list[Any]], Sequence[Array]]:
         try:
             with np.errstate(all="ignore"):  # infinities and NaN are results like others
                 computed: Any = op.numpy(*op.bind(values, op.properties))
-        except (ValueError, IndexError) as error:
+        except (ValueError, LookupError, ArithmeticError) as error:
             raise InterpreterError(f"{op.name}: {error}", op) from error
         results = cast("Sequence[Array]", computed if isinstance(computed, tuple | list) else (computed,))
         arrays = [np.asarray(item) for item in results]

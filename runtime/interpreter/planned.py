@@ -168,7 +168,12 @@ class MethodProgram:
                 raise InterpreterError(f"{method.sym_name.data} does not end within {INSTRUCTION_LIMIT} instructions")
             match op:
                 case CallOp():
-                    self._call(op, memory, observer)
+                    try:
+                        self._call(op, memory, observer)
+                    except InterpreterError:
+                        raise
+                    except (ValueError, LookupError, ArithmeticError) as error:
+                        raise InterpreterError(f"{op.operator.data}: {error}", op) from error
                 case DelegateCallOp():
                     self._delegate(op, memory, observer)
                 case JumpFalseOp():

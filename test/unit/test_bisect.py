@@ -441,6 +441,10 @@ def test_the_replay_shows_it_and_one_rewrite_less_does_not(files: tuple[Path, Pa
     first = capsys.readouterr().out
     assert "aten.mul.Scalar" in first
 
+    assert main([*arguments, "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert {**again, "seconds": 0} == {**report, "seconds": 0}
+
     assert main(arguments) == 0
     shown = capsys.readouterr().out
     assert "pass 2 of 2: scale{factor=3} on @second" in shown

@@ -18,13 +18,15 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
+from flambeau.backends.delegate import register_passes
+from flambeau.backends.interface import run_payload
 from flambeau.dialects.aten.activation import HardswishOp, ReluOp
 from flambeau.dialects.aten.arithmetic import AddScalarOp, MulScalarOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.lazy import Array
 from flambeau.dialects.ml_program import GlobalStoreOp
 from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module
+from flambeau.dialects.text import parse_module, print_module
 from flambeau.passes.manager import PassError, PatternPass, Pipeline
 from flambeau.passes.manager.semantics import CheckSemantics, Reference, SemanticsError, SemanticsOptions, difference_of
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
@@ -309,6 +311,35 @@ def test_a_pass_may_not_leave_what_cannot_run():
 
     with pytest.raises(PassError, match=r"opaque: left a module whose results cannot be checked: @forward cannot be run: test\.op"):
         Pipeline.of([OpaquePass()]).run(module, context, [CheckSemantics()])
+
+
+@pytest.mark.parametrize("pipeline", ["cse", "compile"])
+def test_an_index_out_of_range_is_an_error_of_the_operation(pipeline: str):
+    module, context = parse("""
+    func.func @f(%w: tensor<7x3xf32>, %i: tensor<4xi64>) -> tensor<4x3xf32> {
+      %r = aten.embedding(%w, %i) : (tensor<7x3xf32>, tensor<4xi64>) -> tensor<4x3xf32>
+      func.return %r : tensor<4x3xf32>
+    }""")
+    Pipeline.parse(pipeline).run(module, context)
+    with pytest.raises(InterpreterError, match=r"embedding.*: index 9 is out of range for 7 entries") as caught:
+        interpret(module, context).run("f", [np.ones((7, 3), np.float32), np.array([0, 1, 9, 2])])
+    assert caught.value.op is not None
+
+
+def test_delegates_are_run_by_who_knows_them():
+    text = """
+    func.func @forward(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
+      %a = aten.mul.Tensor(%x, %y) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+      %b = aten.add.Tensor(%a, %y) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+      func.return %b : tensor<8xf32>
+    }"""
+    pipeline = "compile{backends=elementwise}"
+    register_passes()
+    module, context = parse(text)
+    Pipeline.parse(pipeline).run(module, context, [CheckSemantics(delegates=run_payload)])
+    assert "exec.delegate_call" in print_module(module)
+    with pytest.raises(PassError, match="the interpreter was given no backends"):
+        Pipeline.parse(pipeline).run(*parse(text), [CheckSemantics()])
 
 
 # Operations of others
