@@ -122,6 +122,31 @@ def test_called_functions_become_declarations():
     assert kept == 'builtin.module { func.func private @callee() { %0 = "foo.bar"() : () -> i32 func.return } }'
 
 
+def test_what_calls_hide_comes_out():
+    text = """builtin.module {
+      func.func private @leaf(%a : i32, %b : i32) -> (i32, i32) {
+        %1 = arith.muli %a, %b : i32
+        func.return %1, %a : i32, i32
+      }
+      func.func @f(%a : i32) -> i32 {
+        %1, %2 = func.call @leaf(%a, %a) : (i32, i32) -> (i32, i32)
+        %3, %4 = func.call @leaf(%1, %2) : (i32, i32) -> (i32, i32)
+        %5 = arith.subi %3, %4 : i32
+        func.return %5 : i32
+      }
+    }"""
+
+    def test(module: ModuleOp) -> bool:
+        """A product of a product is subtracted from, whatever hides it."""
+        calls = sum(op.name == "func.call" for op in module.walk())
+        products = sum(op.name == "arith.muli" for op in module.walk())
+        return has("arith.subi")(module) and (products >= 2 or (calls >= 2 and products == 1))
+
+    found = reduce(text, test)
+    assert found.count("func.func") == 1
+    assert (found.count("arith."), found.count("func.call")) == (3, 0)
+
+
 def test_methods_of_exec_lose_instructions_and_slots():
     def test(module: ModuleOp) -> bool:
         return any(op.name == "exec.call" and len(op.operands) >= 2 for op in module.walk())

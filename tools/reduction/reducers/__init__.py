@@ -7,6 +7,7 @@ from typing import Any
 from flambeau.dialects.ml_program import BlobStore
 from flambeau.tools.reduction.reducer import Reducer
 from flambeau.tools.reduction.reducers.attributes import SIMPLER, AttributesReducer, ValuesReducer
+from flambeau.tools.reduction.reducers.calls import CallsReducer
 from flambeau.tools.reduction.reducers.operations import (
     ArgumentsReducer,
     BypassReducer,
@@ -27,6 +28,7 @@ def all_reducers(blobs: BlobStore) -> list[Reducer[Any]]:
     return [
         SymbolsReducer(),
         BodiesReducer(),
+        CallsReducer(),
         CutOperationsReducer(),
         ResultsReducer(),
         SymbolsReducer(),

@@ -1,0 +1,48 @@
+"""Calls of functions: the body in place of the call, so that neither signature stands in the way of anything else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import SSAValue
+
+from flambeau.tools.reduction.edits import is_terminator, replace_results
+from flambeau.tools.reduction.reducer import NotApplicableError, Reducer
+
+
+class CallsReducer(Reducer[CallOp]):
+    """Puts a copy of a function of one block, which calls nothing itself, in the place of a call."""
+
+    name = "calls"
+
+    def targets(self, module: ModuleOp) -> Sequence[CallOp]:
+        """The calls of such functions."""
+        functions = _leaves(module)
+        return [op for op in module.walk() if isinstance(op, CallOp) and op.callee.string_value() in functions]
+
+    def apply(self, module: ModuleOp, targets: Sequence[CallOp]) -> None:
+        """Copies their bodies."""
+        functions = _leaves(module)
+        for call in targets:
+            _inline(call, functions[call.callee.string_value()])
+
+
+def _leaves(module: ModuleOp) -> dict[str, FuncOp]:
+    return {
+        op.sym_name.data: op
+        for op in module.body.block.ops
+        if isinstance(op, FuncOp) and len(op.body.blocks) == 1 and not any(isinstance(inner, CallOp) for inner in op.walk())
+    }
+
+
+def _inline(call: CallOp, function: FuncOp) -> None:
+    block, around = function.body.block, call.parent
+    if around is None or block.last_op is None or len(call.arguments) != len(block.args):
+        raise NotApplicableError("there is no body to copy")
+    copies: dict[SSAValue, SSAValue] = dict(zip(block.args, call.arguments, strict=True))
+    for op in block.ops:
+        if not is_terminator(op):
+            around.insert_op_before(op.clone(copies), call)
+    replace_results(call, [copies.get(value, value) for value in block.last_op.operands])
