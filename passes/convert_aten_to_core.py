@@ -11,6 +11,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 from flambeau.dialects.row import SchemaOp
 from flambeau.passes.manager import OperationPass
 from flambeau.passes.rewriting.conversion import apply_partial_conversion
+from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.legality import ConversionTarget
 from flambeau.passes.rewriting.pattern import Pattern, rename_values
 
@@ -27,8 +28,10 @@ class ToLevelPattern(Pattern):
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op` when it belongs to the source level and has a sibling."""
         assert isinstance(op, SchemaOp)
-        if op.level() != self.source or not (op.core or op.keep):
+        if op.level() != self.source:
             return
+        if not (op.core or op.keep):
+            return decline(f"the {self.target} dialect has no {op.schema.name}")
         new = op.at(self.target).from_attributes(op.operands, op.result_types, dict(op.properties), dict(op.attributes))
         rename_values(op, new)
         rewriter.replace(op, new)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 
 
 def describe_location(location: Attribute, without: str | None = None) -> str:
@@ -44,9 +44,3 @@ def file_positions(location: Attribute) -> Iterator[FileLineColLoc]:
             yield from file_positions(location.caller)
         case _:
             return
-
-
-def where(op: Operation) -> str:
-    """` at layers.0 (model.py:12)`, or nothing when the operation has no location: to append to a message."""
-    text = describe_location(op.location)
-    return f" at {text}" if text else ""
