@@ -9,8 +9,12 @@ from xdsl.ir import Operation
 from flambeau.dialects.diagnostics import Position
 from flambeau.dialects.text import ParsedModule
 from flambeau.passes.manager import Instrumentation, PassStep
+from flambeau.passes.rewriting.locations import describe_location
 from flambeau.passes.rewriting.report import ConversionError, LegalizationReport, LegalizationRow
 from flambeau.tools.rendering import position_of, printable
+
+_PLACES = 3
+"""More places in the model than these are only counted."""
 
 
 def report_of(error: BaseException) -> LegalizationReport | None:
@@ -33,19 +37,19 @@ class LegalityWatcher(Instrumentation):
 
 
 def legality_table(error: BaseException, parsed: ParsedModule | None = None) -> str:
-    """One row for each kind of operation that stayed illegal: how often, where first, why, and why each pattern declined.
+    """One row for each kind of operation that stayed illegal: how often, where, why, and why each pattern declined.
 
     Empty for other errors, and where one row would say nothing that the message does not.
     """
     report = report_of(error)
     if report is None or (len(report.rows) == 1 and not report.rows[0].attempts):
         return ""
-    rows = [("operation", "count", "first at", ["why"])]
-    rows += [(row.name, str(row.count), _first_place(row, parsed), _why(row)) for row in report.rows]
+    rows = [("operation", "count", "at" if parsed else "", ["why"])]
+    rows += [(row.name, str(row.count), _first_place(row, parsed), _why(row, parsed)) for row in report.rows]
     name, count, place = (max(len(row[column]) for row in rows) for column in range(3))
     lines: list[str] = []
     for row in rows:
-        head = f"  {row[0]:{name}}  {row[1]:>{count}}  {row[2]:{place}}  "
+        head = f"  {row[0]:{name}}  {row[1]:>{count}}  {f'{row[2]:{place}}  ' if place else ''}"
         for line in row[3]:
             lines.append(printable(f"{head}{line}".rstrip()))
             head = " " * len(head)
@@ -77,9 +81,13 @@ def _position(op: Operation, parsed: ParsedModule | None) -> Position | None:
 
 def _first_place(row: LegalizationRow, parsed: ParsedModule | None) -> str:
     position = _position(row.ops[0], parsed)
-    return f"{position.line}:{position.column}" if position else (row.places or ("",))[0]
+    return f"{position.line}:{position.column}" if position else ""
 
 
-def _why(row: LegalizationRow) -> list[str]:
+def _why(row: LegalizationRow, parsed: ParsedModule | None) -> list[str]:
+    """The reason, where in the model, and what was tried."""
+    known = (describe_location(op.location, parsed.file if parsed else None) for op in row.ops)
+    places = list(dict.fromkeys(place for place in known if place))
+    more = [f"and in {len(places) - _PLACES} more places"] if len(places) > _PLACES else []
     tried = (f"{item.pattern} declined: {item.reason}" if item.reason else f"{item.pattern} does not match" for item in row.attempts)
-    return [row.reason, *tried]
+    return [row.reason, *(f"in {place}" for place in places[:_PLACES]), *more, *tried]
