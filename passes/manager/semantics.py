@@ -267,9 +267,10 @@ class CheckSemantics(Instrumentation):
             divergence = first_divergence(reference, difference, (good, context), (step.module, context))
         except SemanticsError as error:
             raise PassError(step, f"left a module whose results cannot be checked: {error}", op=error.op) from error
+        note = Diagnostic("note", "flambeau bisect, with the same input and pipeline, finds the rewrite that does so")
         if divergence is None:
-            raise PassError(step, f"changes the result: {difference}")
-        raise PassError(step, f"changes the result: {difference}; {divergence}", op=divergence.after.op)
+            raise PassError(step, f"changes the result: {difference}", notes=(note,))
+        raise PassError(step, f"changes the result: {difference}; {divergence}", op=divergence.after.op, notes=(note,))
 
 
 def _ours(context: Context) -> FlambeauContext:
