@@ -1,7 +1,7 @@
 // RUN: flambeau-opt %s --load-plugin %S/wrong.py -p 'canonicalize,wrong-slope,cse' --check-semantics --split-input-file --verify-diagnostics
-// RUN: flambeau-opt %s --load-plugin %S/wrong.py -p '// expected-note @unknown {{flambeau bisect, with the same input and pipeline, finds the rewrite}}
-func.func(wrong-slope)' --check-semantics=1e-6 --seed=7 --split-input-file --verify-diagnostics
+// RUN: flambeau-opt %s --load-plugin %S/wrong.py -p 'func.func(wrong-slope)' --check-semantics=1e-6 --seed=7 --split-input-file --verify-diagnostics
 
+// expected-note @unknown {{flambeau bisect, with the same input and pipeline, finds the rewrite}}
 func.func @forward(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
   %a = aten.sigmoid(%x) : (tensor<8xf32>) -> tensor<8xf32>
   // expected-error @+1 {{wrong-slope: changes the result: output 1 of @forward differs: max |Δ| is}}
