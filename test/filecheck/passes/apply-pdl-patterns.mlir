@@ -92,3 +92,32 @@ pdl.pattern @apart : benefit(1) {
     pdl.replace %relu with (%x : !pdl.value)
   }
 }
+
+// -----
+
+// Patterns that undo each other are named, with the cycle that they are in.
+pdl.pattern @to_neg : benefit(1) {
+  %x = pdl.operand
+  %type = pdl.type
+  %relu = pdl.operation "core.relu" (%x : !pdl.value) -> (%type : !pdl.type)
+  pdl.rewrite %relu {
+    %new = pdl.operation "core.neg" (%x : !pdl.value)
+    pdl.replace %relu with %new
+  }
+}
+pdl.pattern @to_relu : benefit(1) {
+  %x = pdl.operand
+  %type = pdl.type
+  %neg = pdl.operation "core.neg" (%x : !pdl.value) -> (%type : !pdl.type)
+  pdl.rewrite %neg {
+    %new = pdl.operation "core.relu" (%x : !pdl.value)
+    pdl.replace %neg with %new
+  }
+}
+func.func @spin(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error-re @+3 {{apply-pdl-patterns: rewriting does not come to an end: to_relu and to_neg were applied {{[0-9]+}} times, last to core.}}
+  // expected-note @+2 {{to_neg rewrote core.relu}}
+  // expected-note @+1 {{to_relu rewrote core.neg}}
+  %0 = core.relu(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
