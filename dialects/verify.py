@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, UnregisteredOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, ErasedSSAValue, Operation
 from xdsl.traits import IsTerminator, NoTerminator, SymbolTable
 from xdsl.utils.exceptions import VerifyException
@@ -107,6 +108,9 @@ def _verify_operation(op: Operation) -> None:
 
 def _check_blocks(op: Operation) -> None:
     """A block must end with a terminator, so it cannot be empty; xDSL looks at the last operation only if there is one."""
+    if isinstance(op, FuncOp) and not op.body.blocks and op.sym_visibility != StringAttr("private"):
+        # xDSL also reads `func.func @f() {}` as a declaration.
+        raise VerifyException(f"function @{op.sym_name.data} has no body: one that is only declared is private")
     if not isinstance(op, UnregisteredOp) and not op.has_trait(NoTerminator):
         for region in op.regions:
             if any(block.first_op is None for block in region.blocks):

@@ -35,6 +35,17 @@ func.func @empty(%x: tensor<2xf32>) {
 
 // -----
 
+// expected-error @+1 {{function @braces has no body: one that is only declared is private}}
+func.func @braces() {
+}
+
+// -----
+
+// expected-error @+1 {{function @declared has no body: one that is only declared is private}}
+func.func @declared(tensor<2xf32>) -> ()
+
+// -----
+
 func.func @after() {
   // expected-error @+1 {{func.return must come last in its block}}
   func.return
