@@ -19,6 +19,7 @@ from flambeau.tools.language_server.words import statement_before, word_at
 from flambeau.tools.main import main
 
 URI = "file:///model.mlir"
+FILECHECK = Path(__file__).resolve().parents[1] / "filecheck"
 
 TEXT = """builtin.module {
   ml_program.global private @w(#flambeau.blob<"w", "7fa0bc053ff10c49">) : tensor<8x8xf32>
@@ -409,6 +410,18 @@ def test_random_edits_one_after_the_other(seed: int):
         everything(moved(text, analysis), min(start + len(piece), len(text)))
         analysis = analyze(text, "model.mlir", previous=analysis)
         everything(analysis, chooser.randrange(len(text) + 1))
+
+
+@pytest.mark.parametrize("folder", sorted(path.name for path in FILECHECK.iterdir() if path.is_dir() and any(path.glob("*.mlir"))))
+def test_filecheck_tests_are_read_as_their_run_lines_say(folder: str):
+    for path in sorted((FILECHECK / folder).glob("*.mlir")):
+        text = path.read_text()
+        if "RUN: not " in text:
+            continue
+        analysis = completed(analyze(text, path.name))
+        found = [item for item in diagnostics.diagnostics(analysis, URI) if item.severity != types.DiagnosticSeverity.Hint]
+        assert not found, path
+        everything(analysis, len(text) // 2)
 
 
 # The server

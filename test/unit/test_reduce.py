@@ -178,6 +178,20 @@ def test_shapes_shrink_together_with_the_sizes_in_attributes():
     assert "aten.view" in found
 
 
+@pytest.mark.parametrize("least", [3, 1000, 3001])
+def test_extents_that_must_not_fall_below_some_number_are_found_in_few_tests(least: int):
+    context = FlambeauContext()
+    text = "func.func @f(%x : tensor<4096xf32>) -> tensor<4096xf32> {\n %1 = aten.relu(%x) : (tensor<4096xf32>) -> tensor<4096xf32>\n"
+    module = read(f"{text}func.return %1 : tensor<4096xf32>\n}}", context)
+
+    def predicate(module: ModuleOp, _: FlambeauContext) -> bool:
+        return any(op.name == "aten.relu" and shape_of(op.results[0])[0] >= least for op in module.walk())
+
+    result = reduce_module(module, context, predicate)
+    assert f"aten.relu(%0) : (tensor<{least}xf32>)" in result.text
+    assert result.tests < 100
+
+
 def test_attributes_go_or_become_simple():
     text = CONVOLUTION.replace("padding", "stride = [1, 1], groups = 1, padding")
     found = reduce(text, has("aten.conv2d"))

@@ -216,7 +216,11 @@ def completed(analysis: Analysis) -> Analysis:
             if chunk.parsed is None or chunk.parsed is chunk.good:
                 chunks.append(chunk)
                 continue
-            parsed = _parse(chunk.source, analysis, with_names=True)
+            try:
+                parsed = _parse(chunk.source, analysis, with_names=True)
+            except IRError:  # a plug-in was replaced meanwhile; the file is read again for that
+                chunks.append(chunk)
+                continue
             chunks.append(replace(chunk, parsed=parsed, good=parsed))
     return replace(analysis, chunks=tuple(chunks))
 

@@ -205,9 +205,10 @@ class Reduction:
 
     def _accept(self, text: str) -> None:
         # The predicate may have changed the module that it saw.
-        self.result.module = self._read(text)
-        self.result.text = text
-        self.result.operations = count_operations(self.result.module)
+        module = self._read(text)
+        count = count_operations(module)
+        # An interrupt between these would tear them apart, so nothing else is done here.
+        self.result.module, self.result.text, self.result.operations = module, text, count
 
     def _holds(self, module: ModuleOp, reducer: str) -> bool:
         if self._timeout is not None and time.monotonic() - self._start > self._timeout:

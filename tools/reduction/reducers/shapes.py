@@ -30,12 +30,18 @@ def to_half(extent: int) -> int:
     return extent // 2 if extent > 1 else extent
 
 
+def less(part: int) -> Step:
+    """Smaller by one part of so many."""
+    return lambda extent: extent - extent // part if extent > 1 else extent
+
+
 def less_one(extent: int) -> int:
     """One less."""
     return extent - 1 if extent > 1 else extent
 
 
-STEPS: tuple[Step, ...] = (to_one, to_two, to_half, less_one)
+STEPS: tuple[Step, ...] = (to_one, to_two, to_half, less(4), less(16), less(64), less_one)
+"""Each repeats until it fails, so an extent that must not fall below some number is found in few steps, however large."""
 
 
 def _extents(kind: Attribute) -> tuple[int, ...]:
