@@ -100,9 +100,20 @@ class _Run:
         rewriter.operation_modification_handler = [self._push]
 
     def _push(self, op: Operation, *, may_be_dead: bool = False) -> None:
-        if self.driver.recursive and op not in self.waiting and (may_be_dead or self.driver.patterns_for(type(op))):
+        if not self.driver.recursive or op in self.waiting or not (may_be_dead or self.driver.patterns_for(type(op))):
+            return
+        if self._is_inside(op):
             self.waiting.add(op)
             self.work.append(op)
+
+    def _is_inside(self, op: Operation) -> bool:
+        """Whether `op` stands inside the root: what is around it is not to be touched."""
+        if self.root.parent is None:
+            return True
+        around = op.parent_op()
+        while around is not None and around is not self.root:
+            around = around.parent_op()
+        return around is not None
 
     def _inserted(self, op: Operation) -> None:
         if self.current is not None and op.location is UNKNOWN_LOC:

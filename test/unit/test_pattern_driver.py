@@ -300,3 +300,20 @@ def test_insertions_elsewhere_are_looked_at():
     module = numbered(2)
     apply_patterns(module, [nothing, SpawnPattern(), raise_zero])
     assert numbers(module) == [3, 1]
+
+
+def test_nothing_around_the_root_is_touched():
+    text = """
+    func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
+      %0 = core.relu(%x) : (tensor<2xf32>) -> tensor<2xf32>
+      "test.op"() ({
+        %1 = core.neg(%0) : (tensor<2xf32>) -> tensor<2xf32>
+      }) : () -> ()
+      func.return %x : tensor<2xf32>
+    }
+    """
+    module = parse_module(text, FlambeauContext()).module
+    inner = next(found for found in module.walk() if isinstance(found, TestOp))
+    assert PatternDriver([]).run(inner)
+    assert "core.neg" not in print_module(module)
+    assert "core.relu" in print_module(module)
