@@ -180,6 +180,14 @@ def test_other_markers(run: Run) -> None:
         run(VALID, "--split-input-file=")
 
 
+@pytest.mark.parametrize("line", ["// ------", "// ----- next", "// ----"])
+def test_what_nearly_splits_is_pointed_out(run: Run, line: str) -> None:
+    status, out, err = run(f"{VALID}{line}\n{VALID.replace('@f', '@g')}", "--split-input-file")
+    assert (status, out.count("builtin.module")) == (0, 1)
+    assert err.splitlines()[:2] == ["a.mlir:4:1: warning: this splits nothing: a line that does is just '// -----'", line]
+    assert run(f"{VALID}// -----  \n{VALID}", "--split-input-file")[2] == ""
+
+
 def test_parts_without_operations_are_left_out(run: Run) -> None:
     status, out, _ = run(f"// first\n// -----\n{VALID}// -----\n", "--split-input-file")
     assert (status, out.count("builtin.module")) == (0, 1)

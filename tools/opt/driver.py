@@ -22,7 +22,7 @@ from flambeau.passes.registry import PIPELINE_FILE, PipelineError
 from flambeau.tools.opt.expectations import Expectations
 from flambeau.tools.opt.groups import GROUPS
 from flambeau.tools.opt.groups.printing import printing_options
-from flambeau.tools.opt.input import holds_nothing, read_input, split
+from flambeau.tools.opt.input import holds_nothing, near_markers, read_input, split
 from flambeau.tools.opt.option_group import Chunk
 from flambeau.tools.opt.options import SPLIT_MARKER, make_parser
 from flambeau.tools.plugins import PluginError, load_from_environment, plugin_scope
@@ -98,6 +98,9 @@ class _Tool:
         whole = read_input(arguments.input)
         marker = arguments.split_input_file
         sources = split(whole, marker) if marker else [whole]
+        if marker:
+            self._renderer.sources[whole.file] = whole
+            self._print(*near_markers(whole, marker))
         outputs: list[str] = []
         try:
             for number, source in enumerate(sources):

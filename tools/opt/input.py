@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 
+from flambeau.dialects.diagnostics import Diagnostic
 from flambeau.dialects.source import Source
 from flambeau.dialects.text import IRError, read_text
 
@@ -33,6 +34,13 @@ def split(source: Source, marker: str) -> list[Source]:
         start = match.end()
     parts.append(Source(source.text[start:], source.file, lines))
     return parts
+
+
+def near_markers(source: Source, marker: str) -> list[Diagnostic]:
+    """Warnings about lines that look like `marker` and are none, so that modules stay together that were to be apart."""
+    pattern = re.compile(rf"^(?!{re.escape(marker)}[ \t]*$){re.escape(marker[:-2] or marker)}.*", re.MULTILINE)
+    message = f"this splits nothing: a line that does is just {marker!r}"
+    return [Diagnostic("warning", message, source.position(match.start(), match.end())) for match in pattern.finditer(source.text)]
 
 
 def holds_nothing(source: Source) -> bool:
