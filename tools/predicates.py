@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
+from flambeau.dialects.diagnostics import Diagnostic
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import print_module, read_text, save_weights
 from flambeau.dialects.verify import VerificationError
@@ -29,7 +31,11 @@ if TYPE_CHECKING:
 
 
 class PredicateError(ValueError):
-    """A predicate that makes no sense, or that cannot be evaluated on this module."""
+    """A predicate that makes no sense, or that cannot be evaluated on this module; for the lack of what `op` means, if it is given."""
+
+    def __init__(self, message: str, op: Operation | None = None):
+        super().__init__(message)
+        self.diagnostic = Diagnostic("error", message, op=op)
 
 
 @dataclass(frozen=True)
@@ -131,7 +137,7 @@ class WrongResult(Question):
         try:
             return _WrongResultJudge(Reference(module, context, SemanticsOptions(self.tolerance, self.inputs, self.seed, run_payload)))
         except SemanticsError as error:
-            raise PredicateError(str(error)) from error
+            raise PredicateError(str(error), error.op) from error
 
 
 class _WrongResultJudge(Judge):

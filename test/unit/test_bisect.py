@@ -368,6 +368,33 @@ def test_a_predicate_that_needs_several_passes_says_so():
     assert result.notes == ("without any one of these passes it does not hold either: replace",)
 
 
+def test_without_a_pass_that_is_needed_it_is_the_first_that_suffices():
+    passes = [CANONICALIZE, replace(ReluOp, AbsOp, "forward.2", "forward.4"), CSE, replace(ReluOp, AbsOp, "forward.6")]
+    result = bisect(CHAIN, passes, Script("grep -q aten.abs"))
+    assert result.number == 2
+    assert result.rewrite is not None
+    assert (result.rewrite.ordinal, result.rewrite.place) == (1, "forward.2 (model.py:2)")
+    with pytest.raises(BisectionError, match="before the first pass already"):
+        bisect(CHAIN, passes, Script("grep -q aten.tanh"))
+
+
+def test_what_later_passes_refuse_counts_as_not_holding(tmp_path: Path):
+    # The last pass fails on what the second leaves half done.
+    class PickyPass(ModulePass):
+        name = "picky"
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            kinds = {type(inner) for inner in op.walk()}
+            if {ReluOp, AbsOp} <= kinds:
+                raise ValueError("relu and abs do not mix")
+
+    result = bisect(CHAIN, [CANONICALIZE, replace(ReluOp, AbsOp), PickyPass()], Script("grep -q aten.abs"))
+    assert result.number == 2
+    assert result.rewrite is not None
+    assert result.rewrite.ordinal == result.rewrite.total == 4
+    assert any("runs with only some of the rewrites failed later" in note for note in result.notes)
+
+
 # The command
 
 PLUGIN = """\
