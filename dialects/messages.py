@@ -33,6 +33,8 @@ def parse_message(error: Exception, source: Source, context: Context, parser: Mo
         # The check of something that was just read: it ends where the next token has not begun.
         stop = len(source.text[: parser.pos].rstrip()) if parser is not None else 0
         text = _begun(" ".join(str(error).split()))
+        if isinstance(error, ArithmeticError):
+            return f"a number is too large here ({text})", (max(0, stop - 1), stop)
         meant = isinstance(error, ValueError | TypeError | VerifyException)
         return text if meant else f"the parser cannot make sense of this ({type(error).__name__}: {text})", (max(0, stop - 1), stop)
     for pattern, explain in _PARSE:
@@ -44,10 +46,15 @@ def parse_message(error: Exception, source: Source, context: Context, parser: Mo
 def verify_message(text: str) -> str:
     """What is wrong with an operation, in one line."""
     text = " ".join(text.split())
+    if (match := _PART.fullmatch(text)) is not None:
+        return f"{match['part']} {match['name']}: {verify_message(match['reason'])}"
     for pattern, words in _VERIFY:
         if (match := pattern.fullmatch(text)) is not None:
             return match.expand(words)
-    return text
+    return _begun(text)
+
+
+_PART = re.compile(r"(?P<part>operand|result|region|successor) '(?P<name>\w+)' at position \d+ does not verify: (?P<reason>.*)")
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
@@ -252,6 +259,14 @@ _VERIFY: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (
             r"operand type mismatch: expected operand type (.*), but provided (.*) for operand number (\d+)",
             r"operand \3 must be of type \1, got \2",
+        ),
+        (r"Unexpected attribute (.*)", r"it may not be \1"),
+        (r"attribute (.*) expected from variable '\w+', but got (.*)", r"it must be \1 as elsewhere in the operation, got \2"),
+        (r"(.*) should be of base attribute (.*)", r"\1 must be of the kind \2"),
+        (r"Expected (\d+ \w+), but got (\d+)", r"expected \1, got \2"),
+        (
+            r"Expected entry block arguments to have the same types as the function input types",
+            r"the arguments of the first block are not of the types that the function declares",
         ),
         (r"property '(\S*)' expected in operation '(\S*)'", r"\2 needs the property '\1'"),
         (r"attribute '(\S*)' expected in operation '(\S*)'", r"\2 needs the attribute '\1'"),

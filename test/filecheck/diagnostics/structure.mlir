@@ -148,3 +148,51 @@ exec.method @m {} {
   exec.label @l
   exec.return
 }
+
+// -----
+
+// What xDSL's definitions of operations refuse.
+func.func @kind(%x: i32) {
+  // expected-error @+1 {{operand lhs: it may not be i32}}
+  %0 = "arith.addf"(%x, %x) : (i32, i32) -> i32
+  func.return
+}
+
+// -----
+
+func.func @equal(%x: i32, %y: f32) {
+  // expected-error @+1 {{operand rhs: it must be i32 as elsewhere in the operation, got f32}}
+  %0 = "arith.addi"(%x, %y) : (i32, f32) -> i32
+  func.return
+}
+
+// -----
+
+func.func @count(%x: i32) {
+  // expected-error @+1 {{expected 2 operands, got 1}}
+  %0 = "arith.addi"(%x) : (i32) -> i32
+  func.return
+}
+
+// -----
+
+func.func @property(%x: i32) {
+  // expected-error @+1 {{arith.cmpi needs the property 'predicate'}}
+  %0 = "arith.cmpi"(%x, %x) : (i32, i32) -> i1
+  func.return
+}
+
+// -----
+
+// expected-error @+1 {{3 : i64 must be of the kind array}}
+"exec.method"() <{sym_name = "m", arenas = 3 : i64}> ({
+  exec.return
+}) : () -> ()
+
+// -----
+
+// expected-error @+1 {{the arguments of the first block are not of the types that the function declares}}
+"func.func"() <{sym_name = "f", function_type = (i32) -> ()}> ({
+^bb0(%x: f32):
+  func.return
+}) : () -> ()
