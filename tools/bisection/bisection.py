@@ -231,7 +231,7 @@ class Bisection:
     # Over rewrites
 
     def _trial(self, setting: _Setting, limit: int | None) -> tuple[Verdict, Outcome, Window]:
-        window = Window(setting.selects, limit, stop_after=setting.stop_after)
+        window = Window(setting.selects, limit, stop_after=setting.stop_after, keep=limit is None)
         outcome = self._run(setting.start, setting.pipeline.elements, [window])
         if outcome.error is not None and setting.stop_after is None:
             self._unfinished += 1

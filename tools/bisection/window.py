@@ -64,6 +64,7 @@ class Window(Instrumentation):
         limit: how many attempts may happen in them; None for all.
         stop_after: the index of the step to stop after, if any.
         stop_when_full: whether to stop after the step in which attempt number `limit` happened.
+        keep: whether to keep a copy of the module before the first of the steps.
         at_last: called before attempt number `limit`, while the module is what it was before it.
     """
 
@@ -74,18 +75,20 @@ class Window(Instrumentation):
         *,
         stop_after: int | None = None,
         stop_when_full: bool = False,
+        keep: bool = False,
         at_last: Callable[[Action, ModuleOp], None] | None = None,
     ):
         self._selects = selects
         self._limit = limit
         self._stop_after = stop_after
         self._stop_when_full = stop_when_full
+        self._keep = keep
         self._at_last = at_last
         self._step: PassStep | None = None
         self.first: PassStep | None = None
         """The first of the steps."""
         self.before: ModuleOp | None = None
-        """The module before it."""
+        """The module before it, if it was to be kept."""
         self.place = 0
         """The place of its operation in a walk of the module."""
         self.attempts: list[Attempt] = []
@@ -95,7 +98,8 @@ class Window(Instrumentation):
         """Notes whose attempts follow."""
         self._step = step if self._selects(step) else None
         if self._step is not None and self.first is None:
-            self.first, self.before, self.place = step, step.module.clone(), place_in(step)
+            self.first, self.place = step, place_in(step)
+            self.before = step.module.clone() if self._keep else None
 
     def after_pass(self, step: PassStep) -> None:
         """Stops after the last step that is wanted."""
