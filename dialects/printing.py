@@ -12,6 +12,7 @@ from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
 from xdsl.dialects.builtin import Builtin, DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from flambeau.dialects.edge.layout import LayoutAttr
 from flambeau.dialects.printer import ModulePrinter
 
 
@@ -27,6 +28,8 @@ class PrintingOptions:
     """Constants of more elements are printed as `dense_resource<__elided__>`, a stand-in of the same type; None prints all."""
     elide_resources_above: int | None = None
     """Resources whose text is longer are not printed after the module; None prints all."""
+    irdl: bool = False
+    """The generic form as dialects that MLIR loaded from IRDL read it: properties among the attributes, parameters as a plain list."""
 
 
 class OptionsPrinter(ModulePrinter):
@@ -37,7 +40,12 @@ class OptionsPrinter(ModulePrinter):
     @classmethod
     def make(cls, stream: IO[str], options: PrintingOptions) -> Self:
         """A printer with these options."""
-        printer = cls(stream, print_generic_format=options.generic, print_debuginfo=options.locations)
+        printer = cls(
+            stream,
+            print_generic_format=options.generic or options.irdl,
+            print_properties_as_attributes=options.irdl,
+            print_debuginfo=options.locations,
+        )
         printer.options = options
         return printer
 
@@ -53,6 +61,9 @@ class OptionsPrinter(ModulePrinter):
 
     def print_attribute(self, attribute: Attribute) -> None:
         """Prints an attribute."""
+        if self.options.irdl and isinstance(attribute, LayoutAttr):
+            self.print_string(f"#{attribute.name}<{list(attribute.dim_order)}, {list(attribute.upper_bounds)}>")
+            return
         kind = self._elided(attribute)
         if kind is None:
             super().print_attribute(attribute)
@@ -84,6 +95,11 @@ def operation_text(op: Operation, options: PrintingOptions | None = None) -> str
 
 def strict_text(op: Operation, options: PrintingOptions) -> str:
     """As `operation_text`; whatever the syntax of an operation raises is an error."""
+    if options.irdl:
+        from flambeau.dialects.irdl_export import add_segment_attributes
+
+        op = op.clone()
+        add_segment_attributes(op)
     stream = StringIO()
     OptionsPrinter.make(stream, options).print_all(op)
     return stream.getvalue()

@@ -52,13 +52,13 @@ class LayoutAttr(ParametrizedAttribute):
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        """Parses `<[0, 1], max = [8, 32]>`."""
+        """Parses `<[0, 1], max = [8, 32]>`; without `max =` too, which is how MLIR prints the parameters of an attribute from IRDL."""
         with parser.in_angle_brackets():
             order = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
             bounds: list[int] = []
             if parser.parse_optional_punctuation(","):
-                parser.parse_keyword("max")
-                parser.parse_punctuation("=")
+                if parser.parse_optional_keyword("max"):
+                    parser.parse_punctuation("=")
                 bounds = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
         return (ArrayAttr([IntAttr(d) for d in order]), ArrayAttr([IntAttr(b) for b in bounds]))
 

@@ -5,6 +5,7 @@ Their instrumentations run in this order too, so those that measure time come la
 
 from flambeau.tools.opt.groups.actions import ActionsGroup, DebugCounterGroup
 from flambeau.tools.opt.groups.diagnostics import DiagnosticsGroup
+from flambeau.tools.opt.groups.interop import InteropGroup
 from flambeau.tools.opt.groups.plugins import PluginsGroup
 from flambeau.tools.opt.groups.printing import PrintingGroup
 from flambeau.tools.opt.groups.reproducer import ReproducerGroup
@@ -17,6 +18,7 @@ GROUPS: tuple[OptionGroup, ...] = (
     PluginsGroup(),
     DiagnosticsGroup(),
     PrintingGroup(),
+    InteropGroup(),
     SemanticsGroup(),
     ReproducerGroup(),
     DebugCounterGroup(),

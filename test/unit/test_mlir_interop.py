@@ -1,0 +1,292 @@
+"""Exchange with MLIR: our IR through `mlir-opt` and back, and our dialects as IRDL, by which it checks our IR.
+
+What needs `mlir-opt` runs with each one that is found.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+import pytest
+from models import digits_cnn
+from row_harness import ROWS, operation, samples_of
+from torch_programs import export, imported
+from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation, Region
+from xdsl.utils.exceptions import VerifyException
+
+from flambeau.backends.delegate import register_passes
+from flambeau.dialects.irdl_export import IrdlError, irdl_text
+from flambeau.dialects.printing import PrintingOptions, strict_text
+from flambeau.dialects.registry import FlambeauContext, dialect_names
+from flambeau.dialects.text import IRError, parse_module, verify_parsed
+from flambeau.passes.pipelines import PipelineOptions
+from flambeau.tools.compiler import STAGES, Compilation
+from flambeau.tools.opt import main
+
+TOOLS = [name for name in ("mlir-opt", *(f"mlir-opt-{version}" for version in range(19, 40))) if shutil.which(name)]
+FILECHECK = Path(__file__).resolve().parents[1] / "filecheck"
+EXPORTED = tuple(sorted(set(dialect_names()) - {"ml_program"}))
+CHECKABLE = tuple(name for name in EXPORTED if name not in ("delegate", "exec"))
+"""IRDL knows no terminators, which the regions of the others end in."""
+GENERIC = ("--mlir-print-op-generic", "--mlir-print-local-scope", "--mlir-print-debuginfo")
+with_each_tool = pytest.mark.parametrize("tool", TOOLS)
+
+
+def run_tool(tool: str, text: str, *options: str) -> str:
+    """What mlir-opt prints for a text. Raises when it fails."""
+    done = subprocess.run([tool, "--allow-unregistered-dialect", *options], input=text, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:2000]
+    return done.stdout
+
+
+def refusal(tool: str, text: str, irdl: Path) -> str:
+    """The first error of mlir-opt, which must refuse the text."""
+    done = subprocess.run([tool, f"--irdl-file={irdl}"], input=text, capture_output=True, text=True, check=False)
+    assert done.returncode != 0, done.stdout
+    return next(line for line in done.stderr.splitlines() if "error:" in line)
+
+
+def read(text: str, context: FlambeauContext | None = None) -> ModuleOp:
+    parsed = parse_module(text, context or FlambeauContext())
+    verify_parsed(parsed)
+    return parsed.module
+
+
+def places(module: ModuleOp) -> list[str]:
+    found = [str(op.location) for op in module.walk()]
+    blocks = [block for op in module.walk() for region in op.regions for block in region.blocks]
+    return found + [str(argument.location) for block in blocks for argument in block.args]
+
+
+def assert_same(found: ModuleOp, expected: ModuleOp) -> None:
+    assert found.is_structurally_equivalent(expected)
+    assert places(found) == places(expected)
+
+
+def modules_of_tests() -> dict[str, list[ModuleOp]]:
+    """The valid modules in the FileCheck tests of dialects and passes, by file."""
+    found: dict[str, list[ModuleOp]] = {}
+    for folder in (*dialect_names(), "passes"):
+        for path in sorted((FILECHECK / folder).glob("*.mlir")):
+            for part in path.read_text().split("// -----\n"):
+                try:
+                    module = read(part)
+                except IRError:
+                    continue
+                if module.body.block.ops:
+                    found.setdefault(f"{folder}/{path.stem}", []).append(module)
+    return found
+
+
+MODULES = modules_of_tests()
+
+
+def levels(module: ModuleOp) -> set[str]:
+    return {op.name.partition(".")[0] for op in module.walk()}
+
+
+def without_segments(module: ModuleOp) -> ModuleOp:
+    """Without what the form for IRDL adds."""
+    for op in module.walk():
+        for what in ("operand", "result"):
+            op.attributes.pop(f"{what}_segment_sizes", None)
+    return module
+
+
+def generic_text(modules: Iterable[ModuleOp], *, irdl: bool = False) -> str:
+    options = PrintingOptions(generic=True, locations=True, irdl=irdl)
+    return "// -----\n".join(strict_text(module, options) for module in modules)
+
+
+def test_every_dialect_is_among_the_tests():
+    assert {level for modules in MODULES.values() for module in modules for level in levels(module)} >= {*EXPORTED, "ml_program"} - {
+        "flambeau"
+    }
+
+
+@with_each_tool
+@pytest.mark.parametrize("name", MODULES)
+def test_the_generic_form_comes_back_from_mlir(tool: str, name: str):
+    result = run_tool(tool, generic_text(MODULES[name]), "--split-input-file", *GENERIC)
+    for part, module in zip(result.split("// -----\n"), MODULES[name], strict=True):
+        assert_same(read(part), module)
+
+
+@with_each_tool
+@pytest.mark.parametrize(
+    "options", [(), ("--mlir-print-debuginfo",), ("--mlir-print-debuginfo", "--mlir-print-op-generic")], ids=["short", "aliases", "generic"]
+)
+def test_the_other_forms_of_mlir_come_back_too(tool: str, options: tuple[str, ...]):
+    module = read(LOCATIONS)
+    found = read(run_tool(tool, generic_text([module]), *options))
+    assert found.is_structurally_equivalent(module)
+    assert not options or places(found) == places(module)
+
+
+LOCATIONS = """
+ml_program.global private @w(#flambeau.blob<"w", "0123456789abcdef">) : tensor<2xf32>
+func.func @f(%x: tensor<2xf32> loc("x")) -> tensor<2xf32> attributes {flambeau.inputs = [{name = "x"}]} {
+  %w = ml_program.global_load_const @w : tensor<2xf32> loc("w"("m.py":1:2))
+  %0 = core.relu(%x) : (tensor<2xf32>) -> tensor<2xf32> loc(fused["a.py":1:2, "b"])
+  %1 = core.add.Tensor(%0, %w) {alpha = 3} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32> loc(callsite("n" at "b.py":3:4))
+  %2 = core.relu(%1) : (tensor<2xf32>) -> tensor<2xf32> loc(fused<"pass">["a.py":1:2])
+  func.return %2 : tensor<2xf32>
+} loc("layers.0"("m.py":9:1))
+"""
+
+
+@cache
+def stages() -> dict[str, ModuleOp]:
+    """A small model at every stage, part of it with a backend."""
+    register_passes()
+    model, inputs = digits_cnn()
+    module, context = imported(export(model, *inputs))
+    compilation = Compilation(module, context, PipelineOptions(backends=("elementwise",)))
+    found: dict[str, ModuleOp] = {}
+    for stage in STAGES:
+        compilation.to(stage)
+        found[stage] = compilation.module.clone()
+    return found
+
+
+@with_each_tool
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_model_comes_back_from_mlir_at_every_stage(tool: str, stage: str):
+    module = stages()[stage]
+    assert_same(read(run_tool(tool, generic_text([module]), *GENERIC)), module)
+
+
+def rows_as_functions(level: str) -> ModuleOp:
+    """A function for each row of a level, around an operation on one of its samples that is valid there."""
+    functions: list[Operation] = []
+    for name, row in sorted(ROWS.items()):
+        op = row if level == name.partition(".")[0] else row.at(level) if level in ("core", "edge") and (row.core or row.keep) else None
+        if op is None:
+            continue
+        for sample in samples_of(row):
+            try:
+                made, block = operation(op, sample)
+                made.verify()
+            except (ValueError, TypeError, VerifyException):
+                continue
+            block.add_ops([made, ReturnOp(*made.results)])
+            functions.append(FuncOp(f"f{len(functions)}", FunctionType.from_lists(block.arg_types, made.result_types), Region(block)))
+            break
+    return ModuleOp(functions)
+
+
+@pytest.fixture(scope="module")
+def irdl(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("irdl") / "flambeau.irdl.mlir"
+    path.write_text(irdl_text(CHECKABLE))
+    return path
+
+
+@with_each_tool
+@pytest.mark.parametrize("level", ["aten", "core", "edge", "fused", "quantized_decomposed"])
+def test_every_row_satisfies_its_irdl(tool: str, irdl: Path, level: str):
+    module = rows_as_functions(level)
+    assert len(module.body.block.ops) >= {"aten": 400, "core": 150, "edge": 150, "fused": 3, "quantized_decomposed": 15}[level]
+    found = run_tool(tool, generic_text([module], irdl=True), f"--irdl-file={irdl}", *GENERIC)
+    assert_same(without_segments(read(found)), module)
+
+
+@with_each_tool
+@pytest.mark.parametrize(
+    "name", [name for name, modules in MODULES.items() if not {"exec", "delegate"} & set().union(*map(levels, modules))]
+)
+def test_the_modules_of_the_tests_satisfy_the_irdl(tool: str, irdl: Path, name: str):
+    result = run_tool(tool, generic_text(MODULES[name], irdl=True), "--split-input-file", f"--irdl-file={irdl}", *GENERIC)
+    for part, module in zip(result.split("// -----\n"), MODULES[name], strict=True):
+        assert_same(without_segments(read(part)), module)
+
+
+FUNCTION = """"func.func"() <{{sym_name = "f", function_type = (tensor<2x3xf32>, i64) -> ()}}> ({{
+^bb0(%x: tensor<2x3xf32>, %n: i64):
+  {}
+  "func.return"() : () -> ()
+}}) : () -> ()
+"""
+T = "tensor<2x3xf32>"
+
+
+@with_each_tool
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f'%0 = "core.relu"(%x, %x) : ({T}, {T}) -> {T}', "exactly 1 operands, but got 2"),
+        (f'%0 = "core.relu"() : () -> {T}', "exactly 1 operands, but got 0"),
+        (f'%0 = "core.relu"(%n) : (i64) -> {T}', "expected base type 'builtin.tensor' but got 'builtin.integer'"),
+        ('%0 = "core.relu"(%x) : (tensor<2x3xf32>) -> i64', "expected base type 'builtin.tensor'"),
+        (f'%0:2 = "core.relu"(%x) : ({T}) -> ({T}, {T})', "exactly 1 results, but got 2"),
+        (f'%0 = "core.permute"(%x) : ({T}) -> {T}', "dims"),
+        (f'%0 = "core.permute"(%x) {{dims = 3 : i64}} : ({T}) -> {T}', "builtin.dense_array"),
+        (f'%0 = "core.clone"(%x, %x) : ({T}, {T}) -> {T}', "exactly 1 operands, but got 2"),
+        (f'%0 = "core.full"(%x) {{size = array<i64: 2>, fill_value = 1.0 : f64}} : ({T}) -> {T}', "exactly 0 operands, but got 1"),
+        ('%0 = "core.full"() {size = array<i64: 2>, fill_value = "one"} : () -> tensor<2xf32>', "does not satisfy"),
+        (f'%0, %1 = "aten.max.dim"(%x) {{dim = 0.5 : f64}} : ({T}) -> ({T}, {T})', "builtin.integer"),
+        (f'%0 = "core.convolution"(%x) : ({T}) -> {T}', "at least 2 operands, but got 1"),
+        (f'%0 = "core.rellu"(%x) : ({T}) -> {T}', "core.rellu"),
+        (f'%0 = "fused.rms_norm"(%x, %x) {{normalized_shape = array<i64: 3>, eps = 1.0 : f64}} : ({T}, {T}) -> {T}', "segment_sizes"),
+        ('%0 = "edge.relu"(%x) {} : (tensor<2x3xf32>) -> tensor<2x3xf32, #edge.layout<[0, 1]>>', "expected"),
+        ('%0 = "edge.relu"(%x) {} : (tensor<2x3xf32>) -> tensor<2x3xf32, #edge.layout<0, []>>', "builtin.array"),
+        ('"test.op"() {a = #flambeau.blob<"w", 3>} : () -> ()', "builtin.string"),
+    ],
+)
+def test_mlir_refuses_what_breaks_the_irdl(tool: str, irdl: Path, text: str, words: str):
+    assert words in refusal(tool, FUNCTION.format(text), irdl)
+
+
+@pytest.mark.parametrize("name", EXPORTED)
+def test_the_irdl_of_a_dialect_is_a_module(name: str):
+    head, *operations = irdl_text([name]).split("    irdl.operation")
+    chosen = [*operations[:-1][:100], *operations[:-1][100::50], *operations[-1:]]  # of ATen's thousands, a part is enough
+    text = "    irdl.operation".join([head, *chosen])
+    names = [op.name for op in read(text).body.block.ops]
+    assert names in (["irdl.dialect"], ["builtin.module", "irdl.dialect"])
+
+
+@with_each_tool
+@pytest.mark.parametrize("name", EXPORTED)
+def test_mlir_loads_the_irdl_of_every_dialect(tool: str, tmp_path: Path, name: str):
+    path = tmp_path / "d.irdl.mlir"
+    path.write_text(irdl_text([name]))
+    run_tool(tool, "module {}", f"--irdl-file={path}")
+
+
+def test_the_irdl_names_every_operation():
+    text = irdl_text(["core", "exec", "delegate"])
+    assert "irdl.operation @add.Tensor {" in text
+    assert "irdl.operation @partition {" in text
+    assert "irdl.type @int\n" in text and "irdl.operation @int {" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("arith", "a dialect of MLIR"), ("ml_program", "a dialect of MLIR"), ("edg", "there is no dialect 'edg'")]
+)
+def test_what_is_not_ours_is_not_exported(capsys: pytest.CaptureFixture[str], name: str, words: str):
+    with pytest.raises(IrdlError, match=words):
+        irdl_text([name])
+    with pytest.raises(SystemExit) as end:
+        main([f"--emit-irdl={name}"])
+    assert end.value.code == 1
+    assert words in capsys.readouterr().err
+
+
+def test_the_tool_prints_irdl_and_what_goes_with_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as end:
+        main(["--emit-irdl=flambeau, edge"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out == irdl_text(["flambeau", "edge"])
+    path = tmp_path / "in.mlir"
+    path.write_text("func.func private @f(tensor<?x3xf32, #edge.layout<[1, 0], max = [8, 3]>>)\n")
+    assert main([str(path), "--print-for-irdl"]) == 0
+    text = capsys.readouterr().out
+    assert "#edge.layout<[1, 0], [8, 3]>" in text and "<{" not in text
+    assert_same(read(text), read(path.read_text()))
