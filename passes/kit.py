@@ -1,10 +1,10 @@
 """What one needs to write a pass, in one place.
 
-    from flambeau.passes.kit import PatternPass, m, op, rewrites
+    from flambeau.passes.kit import PatternPass, m, rewrites
 
-    Add, Mul = op("aten.add.Tensor"), op("aten.mul.Scalar")
     x, y, factor = m.value(), m.value(), m.attribute()
-    total = m.op(Add, x, m.op(Mul, y, other=factor).one_use()).commutative()
+    scaled = m.op("aten.mul.Scalar", y, other=factor).one_use()
+    total = m.op("aten.add.Tensor", x, scaled).commutative()
 
 
     @rewrites(total, counter="multiplications fused")
@@ -21,7 +21,8 @@
             return [fuse]
 
 `flambeau-opt model.mlir --load-plugin fuse_mul_add.py -p fuse-mul-add` runs it. A pass that is more than patterns derives from
-`OperationPass`, or from `ModulePass` when it needs the module's globals, and asks `may_rewrite` before each rewrite.
+`OperationPass`, or from `ModulePass` when it needs the module's globals, and asks `may_rewrite` before each rewrite. Data-flow analyses
+are in `flambeau.passes.analysis`.
 """
 
 from __future__ import annotations
@@ -35,8 +36,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
 from flambeau.dialects.diagnostics import OperationError, remark, warn
-from flambeau.dialects.registration import discover, hint
-from flambeau.dialects.registry import FlambeauContext, find_op, load_rows
+from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.types import element_of, shape_of, tensor
 from flambeau.passes.manager import OperationPass, PatternPass, Pipeline, count
@@ -48,6 +48,7 @@ from flambeau.passes.rewriting.driver import PatternDriver, apply_patterns
 from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.functional import rewrites
 from flambeau.passes.rewriting.legality import ConversionTarget
+from flambeau.passes.rewriting.lookup import op
 from flambeau.passes.rewriting.pattern import Pattern, from_xdsl, replace_with_values
 from flambeau.passes.rewriting.type_conversion import ConversionPattern, TypeConverter, type_patterns
 
@@ -100,20 +101,3 @@ __all__ = [
     "Region",
     "SSAValue",
 ]
-
-
-def op(name: str) -> type[SchemaOp]:
-    """The class of an operator by its name in the IR: `op("aten.add.Tensor")`, `op("fused.linear")`.
-
-    One of `aten` stands for its siblings of all levels wherever classes are compared; `op("edge.add.Tensor")` for that level only.
-
-    Raises:
-        ValueError: when there is no such operator.
-    """
-    found = find_op(name)
-    if found is None and discover():
-        found = find_op(name)
-    if found is None:
-        known = [f"{dialect}.{short}" for dialect, rows in load_rows().items() for short in rows]
-        raise ValueError(f"there is no operator {name!r}{hint(name, known)}")
-    return found

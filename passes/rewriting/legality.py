@@ -61,7 +61,7 @@ class ConversionTarget:
         return self
 
     def closed(self, *kinds: type[Operation]) -> Self:
-        """Declares that what is inside of legal operations of these classes is neither looked at nor converted (recursive legality)."""
+        """Declares that what is inside of legal operations of these classes is legal as it is (recursive legality)."""
         self._closed = (*self._closed, *kinds)
         return self
 

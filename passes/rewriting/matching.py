@@ -16,7 +16,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import EllipsisType
-from typing import Any, Generic, Self, TypeAlias, TypeVar, cast
+from typing import Any, Generic, Self, TypeAlias, TypeVar, cast, overload
 
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
@@ -25,6 +25,7 @@ from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.types import element_of
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.explanation import decline
+from flambeau.passes.rewriting.lookup import op as find
 
 T = TypeVar("T")
 OpT = TypeVar("OpT", bound=Operation)
@@ -269,13 +270,22 @@ def _one(part: Argument, candidate: Any, found: Found) -> Iterator[Found]:
         yield from _each(part, items, found)
 
 
-def op(kind: type[OpT] | tuple[type[OpT], ...], *operands: Argument | EllipsisType, **arguments: Any) -> Op[OpT]:
+@overload
+def op(kind: str, *operands: Argument | EllipsisType, **arguments: Any) -> Op[SchemaOp]: ...
+
+
+@overload
+def op(kind: type[OpT] | tuple[type[OpT], ...], *operands: Argument | EllipsisType, **arguments: Any) -> Op[OpT]: ...
+
+
+def op(kind: Any, *operands: Argument | EllipsisType, **arguments: Any) -> Op[Any]:
     """An operation of a class, or of one of several.
 
-    The class of a row (`AddTensorOp`) stands for its siblings of all levels; `AddTensorOp.at("edge")` for one of them.
+    The class of a row (`AddTensorOp`, or `"aten.add.Tensor"`) stands for its siblings of all levels; `AddTensorOp.at("edge")`, or
+    `"edge.add.Tensor"`, for one of them.
 
     Args:
-        kind: the class or classes.
+        kind: the class or classes, or an operator's name.
         operands: what each operand is: a part, a list of parts for a list of tensors, None for an absent one. `...` at the end lets the
             others be anything.
         arguments: what attributes are: a value that they must equal, or a part. For an ATen operator they are Python values, and those
@@ -285,7 +295,7 @@ def op(kind: type[OpT] | tuple[type[OpT], ...], *operands: Argument | EllipsisTy
     parts = operands[:-1] if more else operands
     if any(part is ... for part in parts):
         raise ValueError("... may only stand for the last operands")
-    kinds = kind if isinstance(kind, tuple) else (kind,)
+    kinds = cast("tuple[type[Operation], ...]", kind if isinstance(kind, tuple) else (find(kind) if isinstance(kind, str) else kind,))
     for item in kinds:
         if issubclass(item, SchemaOp):
             _check(item, len(parts), more, arguments)

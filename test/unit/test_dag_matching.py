@@ -117,6 +117,8 @@ def test_levels():
     assert m.op(RELU.at("edge"), m.value()).match(edge) is not None
     assert m.op(RELU.at("core"), m.value()).match(edge) is None
     assert m.op((MUL, RELU), ...).match(edge) is not None
+    assert m.op("aten.relu", m.value()).match(edge) is not None
+    assert m.op("core.relu", m.value()).match(edge) is None
 
 
 def test_lists_and_absent_operands():

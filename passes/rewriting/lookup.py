@@ -1,0 +1,24 @@
+"""Operators by name, for code that does not import their rows."""
+
+from __future__ import annotations
+
+from flambeau.dialects.registration import discover, hint
+from flambeau.dialects.registry import find_op, load_rows
+from flambeau.dialects.row import SchemaOp
+
+
+def op(name: str) -> type[SchemaOp]:
+    """The class of an operator by its name in the IR: `op("aten.add.Tensor")`, `op("fused.linear")`.
+
+    One of `aten` stands for its siblings of all levels wherever classes are compared; `op("edge.add.Tensor")` for that level only.
+
+    Raises:
+        ValueError: when there is no such operator.
+    """
+    found = find_op(name)
+    if found is None and discover():
+        found = find_op(name)
+    if found is None:
+        known = [f"{dialect}.{short}" for dialect, rows in load_rows().items() for short in rows]
+        raise ValueError(f"there is no operator {name!r}{hint(name, known)}")
+    return found
