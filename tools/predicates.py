@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
+import math
 import re
 import shlex
 import shutil
@@ -346,6 +347,12 @@ def _question(options: PredicateOptions, pipeline: Pipeline, module: ModuleOp, c
     is_wrong = options.wrong_result or options.inputs is not None or options.tolerance is not None
     if is_crash + is_wrong + (options.filecheck is not None) + (options.script is not None) > 1:
         raise PredicateError("give one predicate only: a wrong result, a crash, FileCheck or a script")
+    if options.tolerance is not None and not 0 <= options.tolerance < math.inf:
+        raise PredicateError(f"--tolerance must be a number of 0 or more, got {options.tolerance}")
+    if options.seed < 0:
+        raise PredicateError(f"--seed must not be negative, got {options.seed}")
+    if not options.timeout > 0:
+        raise PredicateError(f"the time that a script may take must be more than 0 s, got {options.timeout}")
     if options.negated and options.filecheck is None and options.script is None:
         raise PredicateError("--not is for --filecheck and --script")
     if options.filecheck is not None:

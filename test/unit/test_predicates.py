@@ -212,6 +212,10 @@ def test_weights_that_a_trial_makes_do_not_stay(context: FlambeauContext):
         ({"tolerance": 1.0, "crash": True}, "give one predicate only"),
         ({"negated": True}, "--not is for --filecheck and --script"),
         ({"error": "("}, "is no regular expression"),
+        ({"tolerance": -1.0}, "--tolerance must be a number of 0 or more, got -1.0"),
+        ({"tolerance": float("nan")}, "--tolerance must be a number of 0 or more, got nan"),
+        ({"seed": -1}, "--seed must not be negative"),
+        ({"script": "true", "timeout": 0.0}, "must be more than 0 s"),
         ({"pipeline": ""}, "give a pipeline"),
     ],
 )
