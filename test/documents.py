@@ -5,6 +5,7 @@
 * `mlir`: parsed, verified and, printed again, equal;
 * `console`: each `$ command` runs in bash, in that folder; what it prints, stdout and stderr together, is what stands below it, where `...`
   stands for anything. A command that is to fail ends in `# fails`;
+  A block that uses a tool of MLIR (`mlir-opt-19`) is left out where it is not installed;
 * `text`, `json`, `toml` and the like without a title: to be read only.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,6 +28,7 @@ from sybil.region import Region
 
 LIMIT_SECONDS = 300
 _INFO = re.compile(r"(?P<language>[\w+-]+)?(?:[ \t]+(?P<attributes>[^\n]*))?[ \t]*\n?")
+_OPTIONAL_TOOL = re.compile(r"\bmlir-opt-[0-9]+\b")
 _TITLE = re.compile(r'title="([^"]+)"')
 _run_python = PythonEvaluator()
 
@@ -95,6 +98,8 @@ def _without_trailing_space(text: str) -> str:
 
 
 def _run_console(example: Example) -> None:
+    if any(shutil.which(tool) is None for tool in _OPTIONAL_TOOL.findall(example.parsed)):
+        return
     environment = os.environ | {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
         "NO_COLOR": "1",
