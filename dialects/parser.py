@@ -81,6 +81,8 @@ class ModuleParser(TokenParser):
         self._resources: dict[tuple[str, str], str] = {}
         self._last_location = -1
         """Where the location that was read last begins."""
+        self._last_location_read: LocationAttr | None = None
+        """That location."""
         self._early_aliases: set[str] = set()
         """The aliases of locations that were read where they are used, before their definition was reached."""
 
@@ -204,7 +206,8 @@ class ModuleParser(TokenParser):
     def _remember(self, sentence: _Sentence, start: int, op: Operation) -> None:
         """Keeps how a line was read, if all of it was this operation and its operands are the values in it."""
         if sentence.located:
-            if self._last_location != sentence.end + 1:
+            # What looks like the operation's location may be an attribute of its.
+            if self._last_location != sentence.end + 1 or op.location is not self._last_location_read:
                 return
             follower = _LOCATION_FOLLOWS
         else:
@@ -244,6 +247,7 @@ class ModuleParser(TokenParser):
             if found is not None and self._at_space_after(end):
                 self._locations[text] = found
         self._last_location = start
+        self._last_location_read = found
         return found
 
     def _parse_location(self) -> LocationAttr:

@@ -26,6 +26,13 @@ if TYPE_CHECKING:
     from flambeau.dialects.source_map import SourceMap
 
 
+_STUMBLES = (
+    *(ParseError, VerifyException, ValueError, TypeError, LookupError, AttributeError, ArithmeticError),
+    *(AssertionError, NotImplementedError),
+)
+"""What the parsers of xDSL and of plug-ins raise over texts that are not as they should be."""
+
+
 class IRError(ValueError):
     """Text that is not a valid module. One line: file, position, what is wrong."""
 
@@ -107,8 +114,9 @@ def parse_module(
         module = parser.parse_module()
     except RecursionError:
         raise IRError(f"{file}: the text is nested too deeply") from None
-    except (ParseError, VerifyException, ValueError, TypeError, LookupError, AttributeError, AssertionError, NotImplementedError) as error:
-        # The parsers of xDSL's dialects stumble over texts that are not as they should be in many ways.
+    except MemoryError:
+        raise IRError(f"{file}: the text holds a constant that is too large for the memory") from None
+    except _STUMBLES as error:
         from flambeau.dialects.messages import parse_message
 
         message, (start, end) = parse_message(error, source, context, parser)

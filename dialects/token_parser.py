@@ -53,7 +53,8 @@ class TokenParser(Parser):
     def _consume_token(self, expected_kind: MLIRTokenKind | None = None) -> LexedToken:
         state = self._parser_state
         token = self._token
-        assert expected_kind is None or token.kind is expected_kind, f"{token.text} is not {expected_kind}"
+        if expected_kind is not None and token.kind is not expected_kind:
+            self.raise_error(f"expected '{expected_kind.value}'", token.span)
         state.current_token = state.lexer.lex()
         return token
 

@@ -64,3 +64,16 @@ def test_every_place_is_within_its_line() -> None:
     position = caught.value.diagnostic.position
     assert position is not None
     assert (position.line, position.column, position.length) == (6, 3, len("aten.nothing"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('"x"() {a = 1 : i99999999999999999999} : () -> ()', "a number is too large here"),
+        ('"x"() {a = dense<0> : tensor<9999999999999999999xf32>} : () -> ()', "a number is too large here"),
+        ('"x"() {a = dense<(1., 2. : tensor<2xf32>} : () -> ()', "expected ')', got ':'"),
+    ],
+)
+def test_what_the_parser_stumbles_over_has_a_message(text: str, message: str) -> None:
+    with pytest.raises(IRError, match=re.escape(message)):
+        parse_module(text, FlambeauContext(allow_unregistered=True), "a.mlir")

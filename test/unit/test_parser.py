@@ -137,6 +137,11 @@ def test_both_parsers_read_the_same_from_made_up_bodies(seed: int) -> None:
     same(re.sub(r"\bT\b", "tensor<2x3xf32>", "\n".join([*lines, "  func.return", "}"])))
 
 
+def test_a_location_that_is_an_attribute_is_not_the_operations_own() -> None:
+    line = '"x.y"() {a = loc(unknown)} : () -> ()'
+    assert same(f"{line}\n{line}\n") is not None
+
+
 PIECES = (
     *(
         "%a",

@@ -1,0 +1,40 @@
+"""Runs one campaign: see the package."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from itertools import count
+from pathlib import Path
+
+from fuzz.campaign import Campaign, run, smaller
+
+
+def main() -> int:
+    """Returns whether anything failed."""
+    names = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if "CAMPAIGN = " in path.read_text() and path.stem[0] != "_")
+    parser = argparse.ArgumentParser(prog="fuzz", description="Random inputs against what reads them.")
+    parser.add_argument("campaign", choices=names)
+    parser.add_argument("--seconds", type=float, default=60, help="how long (60)")
+    parser.add_argument("--seed", type=int, default=1, help="the first seed; campaigns of different seeds have no case in common (1)")
+    parser.add_argument("--keep", type=Path, help="a folder for the cases that failed, made small")
+    arguments = parser.parse_args()
+    campaign: Campaign = importlib.import_module(f"fuzz.{arguments.campaign}").CAMPAIGN
+    seeds = range(arguments.seed * 10**9, (arguments.seed + 1) * 10**9)
+    outcome = run(campaign, seeds, arguments.seconds)
+    print(f"{arguments.campaign}: {sum(outcome.counts.values())} cases:", ", ".join(f"{n} {word}" for word, n in outcome.counts.items()))
+    numbers = count(1)
+    for kind, (seed, case, details) in outcome.failures.items():
+        number = next(numbers)
+        print(f"\n== failure {number}, seed {seed}: {details}")
+        if arguments.keep is not None:
+            arguments.keep.mkdir(parents=True, exist_ok=True)
+            small = smaller(campaign, case, kind)
+            (arguments.keep / f"{arguments.campaign}-{seed}.txt").write_text(small, encoding="utf-8", errors="surrogatepass")
+            print(f"-- small:\n{small[:3000]}")
+    return 1 if outcome.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
