@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import OpResult
+from xdsl.ir import Operation, OpResult
 
 from flambeau.dialects.interface import inputs_of, outputs_of
 from flambeau.dialects.ml_program import GlobalOp
@@ -145,6 +145,33 @@ def test_what_calls_hide_comes_out():
     found = reduce(text, test)
     assert found.count("func.func") == 1
     assert (found.count("arith."), found.count("func.call")) == (3, 0)
+
+
+def test_zeros_take_the_place_of_what_must_be_constant():
+    context = FlambeauContext()
+    numbers = np.arange(8, dtype=np.float32)
+    text = f"""builtin.module {{
+      {store(context, "w", numbers)}
+      func.func @f(%n : i32) -> tensor<8xf32> {{
+        %w = ml_program.global_load_const @w : tensor<8xf32>
+        %1 = aten.relu(%w) : (tensor<8xf32>) -> tensor<8xf32>
+        %2 = aten.neg(%1) : (tensor<8xf32>) -> tensor<8xf32>
+        %3 = aten.tanh(%2) : (tensor<8xf32>) -> tensor<8xf32>
+        %4 = aten.exp(%3) : (tensor<8xf32>) -> tensor<8xf32>
+        func.return %4 : tensor<8xf32>
+      }}
+    }}"""
+
+    def known(op: object) -> bool:
+        return isinstance(op, Operation) and all(known(value.owner) for value in op.operands)
+
+    def predicate(module: ModuleOp, _: FlambeauContext) -> bool:
+        return any(op.name == "aten.exp" and known(op) for op in module.walk())
+
+    result = reduce_module(read(text, context), context, predicate)
+    assert re.findall(r"\b(?:aten|ml_program)\.\w+", result.text) == ["ml_program.global", "ml_program.global_load_const", "aten.exp"]
+    inner = LOOP.replace("%z = arith.subi %x, %t", "%q = arith.addi %i, %i : index\n %z = arith.subi %x, %t")
+    assert "scf.for" in reduce(inner, lambda module: "scf.for" in print_module(module) and "arith.muli" in print_module(module))
 
 
 def test_methods_of_exec_lose_instructions_and_slots():

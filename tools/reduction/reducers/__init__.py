@@ -8,6 +8,7 @@ from flambeau.dialects.ml_program import BlobStore
 from flambeau.tools.reduction.reducer import Reducer
 from flambeau.tools.reduction.reducers.attributes import SIMPLER, AttributesReducer, ValuesReducer
 from flambeau.tools.reduction.reducers.calls import CallsReducer
+from flambeau.tools.reduction.reducers.constants import ZerosReducer
 from flambeau.tools.reduction.reducers.operations import (
     ArgumentsReducer,
     BypassReducer,
@@ -34,6 +35,7 @@ def all_reducers(blobs: BlobStore) -> list[Reducer[Any]]:
         SymbolsReducer(),
         DeadCodeReducer(),
         BypassReducer(),
+        ZerosReducer(blobs),
         BranchesReducer(),
         InlineRegionsReducer(),
         OperandsReducer(),
