@@ -98,6 +98,8 @@ class _Outliner:
         self.function = function
         self.backend = backend
         self.symbols = {name.data for op in module.body.block.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)}
+        self.number = 0
+        """Partitions of this function with lower numbers are there."""
 
     def outline(self) -> None:
         block = self.function.body.block
@@ -131,15 +133,15 @@ class _Outliner:
         if not outputs:
             return None
         inside = set(items)
-        inputs: list[SSAValue] = []
-        absorbed: list[GlobalLoadConstantOp] = []
+        inputs: dict[SSAValue, None] = {}
+        absorbed: dict[GlobalLoadConstantOp, None] = {}
         for op in items:
             for value in op.operands:
                 owner = value.op if isinstance(value, OpResult) else None
                 if isinstance(owner, GlobalLoadConstantOp) and self.backend.absorbs(op, value):
-                    absorbed += [] if owner in absorbed else [owner]
-                elif owner not in inside and value not in inputs:
-                    inputs.append(value)
+                    absorbed[owner] = None
+                elif owner not in inside:
+                    inputs[value] = None
         kind = FunctionType.from_lists([value.type for value in inputs], [value.type for value in outputs])
         body = Block(arg_types=kind.inputs.data)
         mapping: dict[SSAValue, SSAValue] = dict(zip(inputs, body.args, strict=True))
@@ -153,7 +155,7 @@ class _Outliner:
         partition = PartitionOp(self._name(), self.backend.identifier, kind, Region(body))
         partition.location = items[0].location
         self.module.body.block.insert_op_before(partition, self.function)
-        call = CallOp(partition.sym_name.data, inputs, kind.outputs.data)
+        call = CallOp(partition.sym_name.data, list(inputs), kind.outputs.data)
         call.location = items[0].location
         for old, new in zip(outputs, call.results, strict=True):
             new.name_hint = old.name_hint
@@ -162,11 +164,10 @@ class _Outliner:
 
     def _name(self) -> str:
         stem = f"{self.function.sym_name.data}_{self.backend.name}"
-        number = 0
-        while f"{stem}_{number}" in self.symbols:
-            number += 1
-        self.symbols.add(f"{stem}_{number}")
-        return f"{stem}_{number}"
+        while (name := f"{stem}_{self.number}") in self.symbols:
+            self.number += 1
+        self.symbols.add(name)
+        return name
 
 
 @dataclass(frozen=True)
