@@ -78,8 +78,8 @@ class Part(ABC, Generic[T]):
         """Every way in which the candidate fits, given what other parts have matched."""
 
     def _same(self, first: T, second: T) -> bool:
-        """Whether two places where this part stands match the same."""
-        return first is second
+        """Whether two places where this part stands match the same: equal values and operations are identical ones."""
+        return first == second
 
     def _bound(self, matched: T, found: Found) -> Iterator[Found]:
         """The one way in which this part stands for `matched`, if there is any."""
@@ -106,9 +106,6 @@ class Literal(Part[Any]):
     def solutions(self, candidate: Any, found: Found) -> Iterator[Found]:
         """One, if the conditions hold."""
         yield from self._bound(candidate, found)
-
-    def _same(self, first: Any, second: Any) -> bool:
-        return first == second
 
 
 class Constant(Part[Array]):
