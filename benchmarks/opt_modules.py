@@ -310,7 +310,10 @@ CASES: dict[str, tuple[Case, ...]] = {
     "lower-partitions": (Case("edge", (handed_over, weighted), before="partition{backends=elementwise}"),),
     "partition": (Case("edge", (handed_over, weighted, plain_edge), options="{backends=elementwise}"),),
     "place-concat": (Case("edge", _EXEC, before="convert-edge-to-exec,elide-views"),),
-    "plan-memory": (Case("edge", _EXEC, before="convert-edge-to-exec,elide-views,place-concat,reuse-storage"),),
+    # Results live to the end: with their number grows how many tensors each has to be placed beside.
+    "plan-memory": (
+        Case("edge", _EXEC, before="convert-edge-to-exec,elide-views,place-concat,reuse-storage", shapes=("chain", "fan-out")),
+    ),
     "propagate-layouts": (Case("edge", (layouts,), LAST), Case("edge", (plain_edge,))),
     "remove-dead-code": (Case("core", (dead, shared)), Case("edge", _EXEC, before="convert-edge-to-exec,elide-views")),
     "remove-redundant-clamps": (Case("core", (clamped, weighted)),),
