@@ -15,12 +15,15 @@ from typing import Any, TypeAlias, cast
 
 from xdsl.dialects import get_all_dialects
 from xdsl.dialects.builtin import (
+    AnyFloat,
     ArrayAttr,
     ArrayOfConstraint,
     DenseArrayBase,
     DictionaryAttr,
     FloatAttr,
+    IndexType,
     IntegerAttr,
+    IntegerType,
     StringAttr,
     SymbolNameConstraint,
     SymbolRefAttr,
@@ -293,6 +296,8 @@ def _constraint(constraint: AttrConstraint, known: AbstractSet[type[Attribute]],
             return _class(constraint.attr, known, attribute=attribute)
         case ParamAttrConstraint():
             return _class(constraint.base_attr, known, attribute=attribute)
+        case EqAttrConstraint() if issubclass(type(constraint.attr), IntegerType | AnyFloat | IndexType):
+            return (f"irdl.is {constraint.attr}",)
         case EqAttrConstraint():
             return _class(type(constraint.attr), known, attribute=attribute)
         case ArrayOfConstraint():

@@ -45,6 +45,11 @@ def run_tool(tool: str, text: str, *options: str) -> str:
     return done.stdout
 
 
+def through(tool: str, text: str, *options: str) -> list[str]:
+    """The parts of a text, as mlir-opt prints them in the generic form."""
+    return run_tool(tool, text, "--split-input-file", *GENERIC, *options).split("// -----\n")
+
+
 def refusal(tool: str, text: str, irdl: Path) -> str:
     """The first error of mlir-opt, which must refuse the text."""
     done = subprocess.run([tool, f"--irdl-file={irdl}"], input=text, capture_output=True, text=True, check=False)
@@ -69,22 +74,21 @@ def assert_same(found: ModuleOp, expected: ModuleOp) -> None:
     assert places(found) == places(expected)
 
 
-def modules_of_tests() -> dict[str, list[ModuleOp]]:
-    """The valid modules in the FileCheck tests of dialects and passes, by file."""
-    found: dict[str, list[ModuleOp]] = {}
-    for folder in (*dialect_names(), "passes"):
-        for path in sorted((FILECHECK / folder).glob("*.mlir")):
-            for part in path.read_text().split("// -----\n"):
-                try:
-                    module = read(part)
-                except IRError:
-                    continue
-                if module.body.block.ops:
-                    found.setdefault(f"{folder}/{path.stem}", []).append(module)
+NAMES = sorted(f"{path.parent.name}/{path.stem}" for folder in (*dialect_names(), "passes") for path in (FILECHECK / folder).glob("*.mlir"))
+
+
+@cache
+def modules_of(name: str) -> list[ModuleOp]:
+    """The valid modules in a FileCheck test of a dialect or a pass."""
+    found: list[ModuleOp] = []
+    for part in (FILECHECK / f"{name}.mlir").read_text().split("// -----\n"):
+        try:
+            module = read(part)
+        except IRError:
+            continue
+        if module.body.block.ops:
+            found.append(module)
     return found
-
-
-MODULES = modules_of_tests()
 
 
 def levels(module: ModuleOp) -> set[str]:
@@ -105,16 +109,15 @@ def generic_text(modules: Iterable[ModuleOp], *, irdl: bool = False) -> str:
 
 
 def test_every_dialect_is_among_the_tests():
-    assert {level for modules in MODULES.values() for module in modules for level in levels(module)} >= {*EXPORTED, "ml_program"} - {
-        "flambeau"
-    }
+    found = set[str]().union(*(levels(module) for name in NAMES for module in modules_of(name)))
+    assert found >= {*EXPORTED, "ml_program"} - {"flambeau"}
 
 
 @with_each_tool
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_generic_form_comes_back_from_mlir(tool: str, name: str):
-    result = run_tool(tool, generic_text(MODULES[name]), "--split-input-file", *GENERIC)
-    for part, module in zip(result.split("// -----\n"), MODULES[name], strict=True):
+    modules = modules_of(name)
+    for part, module in zip(through(tool, generic_text(modules)) if modules else (), modules, strict=True):
         assert_same(read(part), module)
 
 
@@ -198,12 +201,10 @@ def test_every_row_satisfies_its_irdl(tool: str, irdl: Path, level: str):
 
 
 @with_each_tool
-@pytest.mark.parametrize(
-    "name", [name for name, modules in MODULES.items() if not {"exec", "delegate"} & set().union(*map(levels, modules))]
-)
-def test_the_modules_of_the_tests_satisfy_the_irdl(tool: str, irdl: Path, name: str):
-    result = run_tool(tool, generic_text(MODULES[name], irdl=True), "--split-input-file", f"--irdl-file={irdl}", *GENERIC)
-    for part, module in zip(result.split("// -----\n"), MODULES[name], strict=True):
+def test_the_modules_of_the_tests_satisfy_the_irdl(tool: str, irdl: Path):
+    modules = [module for name in NAMES for module in modules_of(name) if not {"exec", "delegate"} & levels(module)]
+    assert len(modules) > 30
+    for part, module in zip(through(tool, generic_text(modules, irdl=True), f"--irdl-file={irdl}"), modules, strict=True):
         assert_same(without_segments(read(part)), module)
 
 
@@ -265,6 +266,38 @@ def test_the_irdl_names_every_operation():
     assert "irdl.operation @add.Tensor {" in text
     assert "irdl.operation @partition {" in text
     assert "irdl.type @int\n" in text and "irdl.operation @int {" in text
+
+
+PLUGIN = """
+from xdsl.dialects.builtin import StringAttr, i32
+from xdsl.ir import Dialect
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, var_operand_def
+
+@irdl_op_definition
+class GoOp(IRDLOperation):
+    name = "mine.go"
+    x = operand_def(i32)
+    rest = var_operand_def(i32)
+    y = result_def(i32)
+    how = prop_def(StringAttr)
+
+MINE = Dialect("mine", [GoOp], [])
+"""
+
+
+@with_each_tool
+def test_the_dialect_of_a_plug_in_is_exported_and_checked(tool: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    plugin, source, irdl = tmp_path / "mine.py", tmp_path / "in.mlir", tmp_path / "mine.irdl.mlir"
+    plugin.write_text(PLUGIN)
+    source.write_text('%0 = "test.op"() : () -> i32\n%1 = "mine.go"(%0, %0) {how = "fast"} : (i32, i32) -> i32\n')
+    with pytest.raises(SystemExit):
+        main(["--load-plugin", str(plugin), "--emit-irdl=mine"])
+    irdl.write_text(capsys.readouterr().out)
+    assert main(["--load-plugin", str(plugin), str(source), "--print-for-irdl"]) == 0
+    text = capsys.readouterr().out
+    run_tool(tool, text, f"--irdl-file={irdl}")
+    assert "expected 'i32' but got 'i64'" in refusal(tool, text.replace("-> i32", "-> i64").replace("(i32, i32)", "(i64, i64)"), irdl)
+    assert '"how" is expected' in refusal(tool, text.replace("how", "haw"), irdl)
 
 
 @pytest.mark.parametrize(

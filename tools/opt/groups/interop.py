@@ -21,7 +21,7 @@ class _EmitIrdl(argparse.Action):
         from flambeau.dialects.irdl_export import IrdlError, irdl_text
 
         try:
-            text = irdl_text([name.strip() for name in str(values).split(",")])
+            text = irdl_text([name for item in str(values).split(",") if (name := item.strip())])
         except IrdlError as error:
             parser.exit(1, f"error: {error}\n")
         sys.stdout.write(text)
