@@ -252,9 +252,9 @@ def convert_function(function: FuncOp, target: str) -> tuple[MethodOp, list[Ille
 class ConvertEdgeToExecPass(ModulePass):
     """Gives every value a slot and every operator a kernel call in ExecuTorch's calling convention.
 
-    Needs: `edge`, `quantized_decomposed` or `fused` operators with static or bounded shapes, and calls of payloads. Leaves: one `exec.method` per
-    function, its tensors without places; scalars and lists that are equal share a slot. Raises ConversionError that lists every operator
-    for which the target has no kernel.
+    Needs: `edge`, `quantized_decomposed` or `fused` operators with static or bounded shapes, and calls of payloads. Leaves: one
+    `exec.method` per function, its tensors without places; scalars and lists that are equal share a slot. Raises ConversionError that
+    lists every operator for which the target has no kernel, and leaves the module as it was then.
     """
 
     name = "convert-edge-to-exec"
