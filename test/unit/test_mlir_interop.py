@@ -26,6 +26,7 @@ from flambeau.dialects.printing import PrintingOptions, strict_text
 from flambeau.dialects.registry import FlambeauContext, dialect_names
 from flambeau.dialects.text import IRError, parse_module, verify_parsed
 from flambeau.passes.pipelines import PipelineOptions
+from flambeau.runtime.emit import emit_pte
 from flambeau.tools.compiler import STAGES, Compilation
 from flambeau.tools.opt import main
 
@@ -145,8 +146,8 @@ func.func @f(%x: tensor<2xf32> loc("x")) -> tensor<2xf32> attributes {flambeau.i
 
 
 @cache
-def stages() -> dict[str, ModuleOp]:
-    """A small model at every stage, part of it with a backend."""
+def stages() -> tuple[dict[str, ModuleOp], FlambeauContext]:
+    """A small model at every stage, part of it with a backend, and the context with its weights."""
     register_passes()
     model, inputs = digits_cnn()
     module, context = imported(export(model, *inputs))
@@ -155,14 +156,22 @@ def stages() -> dict[str, ModuleOp]:
     for stage in STAGES:
         compilation.to(stage)
         found[stage] = compilation.module.clone()
-    return found
+    return found, context
 
 
 @with_each_tool
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_model_comes_back_from_mlir_at_every_stage(tool: str, stage: str):
-    module = stages()[stage]
+    module = stages()[0][stage]
     assert_same(read(run_tool(tool, generic_text([module]), *GENERIC)), module)
+
+
+@with_each_tool
+def test_what_comes_back_from_mlir_makes_the_same_program(tool: str):
+    modules, context = stages()
+    planned = modules["planned"]
+    found = read(run_tool(tool, generic_text([planned]), *GENERIC), context.clone())
+    assert b"".join(emit_pte(found, context)) == b"".join(emit_pte(planned, context))
 
 
 def rows_as_functions(level: str) -> ModuleOp:
