@@ -363,7 +363,7 @@ def _question(options: PredicateOptions, pipeline: Pipeline, module: ModuleOp, c
     if options.error is not None:
         try:
             re.compile(options.error)
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:
             raise PredicateError(f"--error {options.error!r} is no regular expression: {error}") from error
     if not is_crash and not is_wrong and not pipeline.elements:
         raise PredicateError("give a pipeline (-p), or a predicate that needs none: --script or --filecheck")

@@ -13,7 +13,7 @@ from flambeau.passes.rewriting.actions import Action
 EVERY = "*"
 """The name of the counter that counts every attempt, whoever makes it."""
 
-_SETTING = re.compile(r"(?P<name>.+)-(?P<what>skip|count)=(?P<number>\d+)")
+_SETTING = re.compile(r"(?P<name>.+)-(?P<what>skip|count)=(?P<number>[0-9]{1,18})")
 
 
 class DebugCounterError(ValueError):

@@ -77,7 +77,7 @@ def test_debug_counters_are_read_from_text():
     }
 
 
-@pytest.mark.parametrize("text", ["x", "x-skip", "x-skip=a", "-skip=1", "x-skip=-1", "x-skip=1,x-skip=2"])
+@pytest.mark.parametrize("text", ["x", "x-skip", "x-skip=a", "-skip=1", "x-skip=-1", "x-skip=1,x-skip=2", "x-skip=" + "9" * 5000])
 def test_debug_counters_that_cannot_be_read_are_refused(text: str):
     with pytest.raises(DebugCounterError):
         parse_debug_counters(text)

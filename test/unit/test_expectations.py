@@ -120,3 +120,8 @@ def test_malformed_comments_are_errors(comment: str, fault: str) -> None:
 )
 def test_prose_and_strings_expect_nothing(line: str) -> None:
     assert problems(line) == []
+
+
+@pytest.mark.parametrize("comment", ["expected-error-re {{{{a{99999999999} }}}}", "expected-error @+" + "9" * 5000 + " {{a}}"])
+def test_numbers_that_are_too_large_are_malformed(comment: str) -> None:
+    assert "this expectation is malformed" in problems(f"op // {comment}")[0]

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -342,3 +343,22 @@ def test_the_compiler_names_the_place_of_what_a_pass_refuses(run: Run, capsys: p
     assert "error: convert-aten-to-core: 1 operation cannot be converted to Core ATen: aten.linalg_svd" in err
     assert "  in a.mlir:2\n      2 |   %0, %1, %2 = aten.linalg_svd(%x)" in err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("expression", ["[", "a{99999999999}", "(" * 2000 + ")" * 2000])
+def test_remarks_by_no_regular_expression(run: Run, expression: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run(VALID, f"--remarks={expression}")
+    assert "is no regular expression" in capsys.readouterr().err
+
+
+def test_a_plugin_that_is_interrupted_and_output_without_room(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "slow.py").write_text("raise KeyboardInterrupt")
+    assert run(VALID, f"--load-plugin={tmp_path / 'slow.py'}")[::2] == (130, "interrupted\n")
+
+    class Full(StringIO):
+        def write(self, text: str) -> int:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("sys.stdout", Full())
+    assert main(["--list-passes"]) == 1

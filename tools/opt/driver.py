@@ -43,10 +43,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     with plugin_scope():
         try:
             load_from_environment()
-        except PluginError as error:
-            sys.stderr.write(Renderer(wants_colour(sys.stderr)).render(error.diagnostic))
+            status = _main(argv)
+            sys.stdout.flush()
+            return status
+        except BrokenPipeError:
+            forget_stdout()
+            return BROKEN_PIPE
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            return INTERRUPTED
+        except (PluginError, OSError) as error:
+            # Those of the tool's work on modules are reported there: this is of the options, some of which load and print.
+            sys.stderr.write(Renderer(wants_colour(sys.stderr)).render(*diagnostics_of(error) or ()))
             return 1
-        return _main(argv)
 
 
 def _main(argv: Sequence[str] | None) -> int:
@@ -59,15 +68,9 @@ def _main(argv: Sequence[str] | None) -> int:
     gc.disable()
     tool = _Tool(arguments)
     try:
-        status = tool.run()
-        sys.stdout.flush()
-        return status
+        return tool.run()
     except BrokenPipeError:
-        forget_stdout()
-        return BROKEN_PIPE
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return INTERRUPTED
+        raise
     except Exception as error:
         return tool.fail(error)
     finally:

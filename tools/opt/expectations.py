@@ -18,7 +18,7 @@ from flambeau.dialects.diagnostics import SEVERITIES, Diagnostic, Position
 from flambeau.dialects.source import Source
 
 _START = re.compile(r"expected-(?P<severity>\w+)(?P<regex>-re)?[ \t]*(?:@(?P<place>[^\s{]*))?[ \t]*(?P<open>\{\{)?")
-_OFFSET = re.compile(r"[+-][0-9]+")
+_OFFSET = re.compile(r"[+-][0-9]{1,9}")
 
 
 @dataclass(eq=False)
@@ -130,7 +130,7 @@ class Expectations:
                 pattern = _pattern(text) if start["regex"] else re.compile(re.escape(text))
             except ValueError as error:
                 fault = str(error)
-            except re.error as error:
+            except (re.error, OverflowError, RecursionError) as error:
                 fault = f"invalid regular expression: {error}"
         if fault is not None or pattern is None:
             self.problems.append(Diagnostic("error", f"this expectation is malformed: {fault}", position))

@@ -44,7 +44,7 @@ class DiagnosticsGroup(OptionGroup):
         if arguments.remarks is not None:
             try:
                 re.compile(arguments.remarks)
-            except re.error as error:
+            except (re.error, OverflowError, RecursionError) as error:
                 parser.error(f"argument --remarks: {arguments.remarks!r} is no regular expression: {error}")
         if arguments.split_input_file == "":
             parser.error("argument --split-input-file: a marker must not be empty")
