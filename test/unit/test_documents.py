@@ -1,9 +1,18 @@
-"""The harness that runs the code in documents: what it accepts, and that it can fail."""
+"""The harness that runs the code in documents, and that it can fail; the site; the manual, which speaks of every option."""
 
+import os
+import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from documents import commands_of, documents_in, matches
+
+from flambeau.tools.opt.options import make_parser
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_output_may_be_left_out_with_dots():
@@ -47,3 +56,35 @@ def test_a_block_does_what_it_says(pytester: pytest.Pytester):
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
     result.assert_outcomes(passed=len(GOOD) + 1, failed=len(BAD))  # the session with a file has two blocks
     assert all(f"bad_{index}.md" in str(result.stdout) for index in range(len(BAD)))
+
+
+def build_site(folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", folder / "mkdocs.yml"]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    return subprocess.run(
+        [*command, "--site-dir", folder / "site"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+
+
+def test_the_site_builds_and_a_broken_link_fails_it(tmp_path: Path):
+    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    built = build_site(tmp_path)
+    assert built.returncode == 0, built.stdout
+    assert "<table>" in (tmp_path / "site" / "reference" / "aten" / "index.html").read_text()
+    with (tmp_path / "docs" / "index.md").open("a") as home:
+        home.write("\n[gone](guide/gone.md), [nowhere](guide/opt.md#nowhere)\n")
+    built = build_site(tmp_path)
+    assert built.returncode == 1
+    assert "guide/gone.md" in built.stdout and "#nowhere" in built.stdout
+
+
+def test_the_manual_of_flambeau_opt_speaks_of_every_option_and_of_no_other():
+    manual = (ROOT / "docs" / "guide" / "opt.md").read_text()
+    known = {option for action in make_parser()._actions for option in action.option_strings}
+    mentioned = set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", re.sub(r"```.*?```", "", manual, flags=re.DOTALL)))
+    assert {option for option in known if not option.startswith(("--mlir-", "--log-mlir-"))} - mentioned == {"-h"}
+    table = manual.partition("| mlir-opt | flambeau-opt |")[2]
+    passes = {"--cse", "--plan-memory", "--my-pass"}
+    theirs = {option for line in table.splitlines() for option in re.findall(r"--[a-z][\w-]*", line.partition(" | ")[0])}
+    assert mentioned - known - passes - theirs == set(), "options that flambeau-opt does not have"
