@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -65,7 +66,8 @@ def test_against_torch(name: str, arguments: tuple[Any, ...], function: Function
         for shape in ((4, 66), (2, 6, 4, 2), (1030, 2), (0, 4)):
             x = (torch.randn(shape, generator=generator) * 4).to(dtype)
             check(f"aten::{name}.out", function(x.double()).to(dtype), x, *arguments, tolerance=limit)
-    special = torch.tensor(SPECIAL)
+    # PyTorch's AVX-512 code for gelu gives NaN for infinities, its scalar code does not.
+    special = torch.tensor([number for number in SPECIAL if name != "gelu" or math.isfinite(number)])
     check(f"aten::{name}.out", function(special), special, *arguments, tolerance=2e-6)
     last = torch.randn(2, 4, 6, 8, generator=generator).to(memory_format=torch.channels_last)
     check(f"aten::{name}.out", function(last), last, *arguments, order=[0, 2, 3, 1])
