@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from difflib import get_close_matches
+from collections.abc import Callable
 from typing import TypeAlias
 
 from xdsl.context import Context
@@ -13,9 +12,13 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from flambeau.dialects.parser import ModuleParser
 from flambeau.dialects.registry import LEVELS, level_ops, schema_table
 from flambeau.dialects.source import Source
+from flambeau.dialects.suggestions import did_you_mean
 
 Place: TypeAlias = tuple[int, int]
 """Where something begins and ends in a text."""
+
+_LIKE = 0.75
+"""How alike a name must be to be suggested: operations have long names, of which many are somewhat alike."""
 
 
 def parse_message(error: Exception, source: Source, context: Context, parser: ModuleParser | None) -> tuple[str, Place]:
@@ -57,12 +60,6 @@ def verify_message(text: str) -> str:
 _PART = re.compile(r"(?P<part>operand|result|region|successor) '(?P<name>\w+)' at position \d+ does not verify: (?P<reason>.*)")
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'relu'?`, or nothing."""
-    near = get_close_matches(name, known, n=1, cutoff=0.75)
-    return f"; did you mean {near[0]}?" if near else ""
-
-
 _Explained: TypeAlias = tuple[str, Place]
 _Explain: TypeAlias = Callable[[re.Match[str], Place, str, Context, ModuleParser | None], _Explained]
 
@@ -93,7 +90,7 @@ def _unknown_operation(match: re.Match[str], place: Place, text: str, context: C
     if not dot:
         return f"there is no operation '{name}': an operation's name begins with that of its dialect", place
     if dialect not in context.registered_dialect_names:
-        near = suggestion(dialect, context.registered_dialect_names)
+        near = did_you_mean(dialect, context.registered_dialect_names, _LIKE)
         return f"there is no dialect '{dialect}', which operation {name} would belong to{near}", place
     known = _operations_of(dialect, context)
     overloads = sorted(other for other in known if other.startswith(f"{name}."))
@@ -101,7 +98,7 @@ def _unknown_operation(match: re.Match[str], place: Place, text: str, context: C
         return f"there is no operation {name}, only its overloads {_listed(overloads)}", place
     if dialect in ("core", "edge") and short in {other.partition(".")[2] for other in _operations_of("aten", context)}:
         return f"there is no operation {name}: {_why_not_at(dialect, short, known)}", place
-    return f"there is no operation {name}{suggestion(name, known)}", place
+    return f"there is no operation {name}{did_you_mean(name, known, _LIKE)}", place
 
 
 def _why_not_at(dialect: str, short: str, known: set[str]) -> str:
@@ -126,10 +123,11 @@ def _unknown_attribute(match: re.Match[str], place: Place, text: str, context: C
     what = "type" if text[start] == "!" else "attribute"
     dialect = name.partition(".")[0]
     if dialect not in context.registered_dialect_names:
-        reason = f"there is no dialect '{dialect}'{suggestion(dialect, context.registered_dialect_names)}"
+        reason = f"there is no dialect '{dialect}'{did_you_mean(dialect, context.registered_dialect_names, _LIKE)}"
     else:
         found = context.get_optional_dialect(dialect)
-        reason = f"the dialect {dialect} has none of that name{suggestion(name, [kind.name for kind in found.attributes] if found else ())}"
+        near = did_you_mean(name, [kind.name for kind in found.attributes] if found else (), _LIKE)
+        reason = f"the dialect {dialect} has none of that name{near}"
     return f"there is no {what} {text[start]}{name}: {reason}", (start, start + len(name) + 1)
 
 

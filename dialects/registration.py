@@ -11,9 +11,10 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 from typing import Generic, ParamSpec, TypeVar
+
+from flambeau.dialects.suggestions import did_you_mean
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -86,10 +87,7 @@ def discover() -> bool:
 
 def hint(name: str, known: list[str], *, listing: bool = False) -> str:
     """What a message about an unknown name ends with: the name that was meant or those that exist, and plug-ins that did not load."""
-    near = get_close_matches(name, known, n=1)
-    text = f"; did you mean {near[0]!r}?" if near else ""
-    if listing:
-        text = f"; there are {', '.join(known) or 'none'}"
+    text = f"; there are {', '.join(known) or 'none'}" if listing else did_you_mean(name, known)
     return f"{text}; {_trouble}" if _trouble else text
 
 

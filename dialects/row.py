@@ -13,7 +13,6 @@ From the schema follow operands and attributes, the constructor, the shared synt
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from difflib import get_close_matches
 from itertools import islice
 from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, cast
 
@@ -48,6 +47,7 @@ from xdsl.traits import MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.schema import Schema, SchemaArgument, Value, parse_schema
+from flambeau.dialects.suggestions import did_you_mean, nearest
 from flambeau.dialects.syntax import accepts, normalized_attribute, parse_attribute_value, print_attribute_value, to_value
 from flambeau.dialects.types import Tensor
 
@@ -289,15 +289,13 @@ class SchemaOp(IRDLOperation):
                 continue
             argument = known.get(name)
             if argument is None:
-                raise VerifyException(
-                    f"{self.name} has no attribute {name!r}{f'; did you mean {near!r}?' if (near := _near(name, known)) else ''}"
-                )
+                raise VerifyException(f"{self.name} has no attribute {name!r}{did_you_mean(name, known)}")
             if not accepts(attribute, argument.type):
                 listed = "[]" if argument.type.is_list else ""
                 raise VerifyException(f"{self.name}: attribute {name!r} must be {argument.type.base}{listed}, got {attribute}")
         for name, argument in known.items():
             if name not in self.properties and not argument.may_be_absent:
-                unknown = _near(name, self.attributes)
+                unknown = nearest(name, self.attributes)
                 raise VerifyException(f"{self.name} needs the attribute {name!r}{f'; it has none called {unknown!r}' if unknown else ''}")
 
     def _verify_results(self) -> None:
@@ -418,10 +416,6 @@ class SchemaOp(IRDLOperation):
         if cls.definition is None:
             cls.definition = _definition(cls)
         return cls.definition
-
-
-def _near(name: str, known: Iterable[str]) -> str | None:
-    return next(iter(get_close_matches(name, known, n=1)), None)
 
 
 def _with_absent(items: list[Any], properties: dict[str, Attribute]) -> list[Any]:

@@ -10,13 +10,14 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 from inspect import get_annotations
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from xdsl.utils.arg_spec import ArgSpecConvertible
+
+from flambeau.dialects.suggestions import did_you_mean
 
 T = TypeVar("T")
 Scalar: TypeAlias = str | int | float | bool
@@ -178,8 +179,7 @@ def _known(kind: type[Any], name: str) -> str:
         return f"{kind.__name__} declares it, but is no dataclass: write @dataclass(frozen=True) above it"
     if not names:
         return "it has none"
-    near = get_close_matches(name.replace("_", "-"), names, n=1)
-    return f"it has {', '.join(names)}" + (f"; did you mean {near[0]!r}?" if near else "")
+    return f"it has {', '.join(names)}{did_you_mean(name.replace('_', '-'), names)}"
 
 
 def _members(type_: Any) -> tuple[Any, ...]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable, Sequence
-from difflib import get_close_matches
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -159,9 +158,3 @@ def find_pass(name: str) -> type[ModulePass] | None:
     if (factory := all_passes().get(name)) is not None:
         return factory()
     return None if name in pipelines() else _PASSES.find(name)
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?` for the known name that is nearest, or nothing."""
-    near = get_close_matches(name, known, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""

@@ -15,12 +15,13 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
 from flambeau.dialects.diagnostics import Diagnostic, OperationError
+from flambeau.dialects.suggestions import did_you_mean
 from flambeau.dialects.verify import ModuleVerifier, VerificationError
 from flambeau.passes.manager.grammar import MODULE, Element, Nested, parse
 from flambeau.passes.manager.instrumentation import Instrumentation, Instrumentations, PassStep
 from flambeau.passes.manager.operation_pass import OperationPass
 from flambeau.passes.options import options_text
-from flambeau.passes.registry import PipelineError, did_you_mean, find_pass, find_passes, pipelines
+from flambeau.passes.registry import PipelineError, find_pass, find_passes, pipelines
 from flambeau.passes.rewriting.actions import watching
 from flambeau.passes.rewriting.locations import describe_location
 from flambeau.passes.rewriting.statistics import counting

@@ -133,7 +133,7 @@ def test_errors_stand_where_they_are_meant():
         (9, "%bad = aten.relu", "aten.relu: result types must be (tensor<4x8xf32>), got (tensor<4x9xf32>)")
     ]
     assert found_in(analyze(TEXT.replace("aten.relu", "aten.rleu"), "model.mlir")) == [
-        (6, "aten.rleu", "there is no operation aten.rleu; did you mean aten.relu?")
+        (6, "aten.rleu", "there is no operation aten.rleu; did you mean 'aten.relu'?")
     ]
 
 
@@ -356,7 +356,7 @@ def test_what_was_probably_meant_and_an_expectation_of_the_error():
 
     assert applied(fix) == RUN + TEXT
     text = applied(expect)
-    assert "    // expected-error @below {{there is no operation aten.rleu; did you mean aten.relu?}}\n" in text
+    assert "    // expected-error @below {{there is no operation aten.rleu; did you mean 'aten.relu'?}}\n" in text
     again = diagnostics.diagnostics(analyze(text, "model.mlir"), URI)
     assert [item.severity for item in again] == [types.DiagnosticSeverity.Hint]
     assert edits.code_actions(analysis, URI, again) == []
@@ -498,7 +498,7 @@ def test_a_session(tmp_path: Path):
         report = await published.get()
         assert (report.version, [item.message for item in report.diagnostics]) == (
             3,
-            ["there is no operation aten.rleu; did you mean aten.relu?"],
+            ["there is no operation aten.rleu; did you mean 'aten.relu'?"],
         )
         items = await client.text_document_completion_async(types.CompletionParams(document, types.Position(5, 16)))
         assert "aten.reciprocal" not in str(items)

@@ -329,7 +329,7 @@ def test_the_compiler_shows_errors_as_well(run: Run, capsys: pytest.CaptureFixtu
     )
     Path("a.mlir").write_text(VALID.replace("return %x", "retrn %x"))
     status, err = flambeau(capsys, "compile", "a.mlir")
-    assert (status, err.splitlines()[0]) == (1, "a.mlir:2:3: error: there is no operation func.retrn; did you mean func.return?")
+    assert (status, err.splitlines()[0]) == (1, "a.mlir:2:3: error: there is no operation func.retrn; did you mean 'func.return'?")
 
 
 def test_the_compiler_names_the_place_of_what_a_pass_refuses(run: Run, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,11 +16,11 @@ from xdsl.passes import ModulePass
 
 import flambeau.passes
 from flambeau.dialects.printing import PrintingOptions, strict_text
+from flambeau.dialects.suggestions import did_you_mean
 from flambeau.passes.options import option_fields, type_words
 from flambeau.passes.registry import (
     PipelineError,
     all_passes,
-    did_you_mean,
     find_pass,
     own_pass_names,
     pipelines,

@@ -7,10 +7,10 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from copy import copy
-from difflib import get_close_matches
 from typing import Any
 
 from flambeau.dialects.registration import discover
+from flambeau.dialects.suggestions import did_you_mean
 from flambeau.passes.registry import PipelineError, all_passes
 from flambeau.tools.opt.groups import GROUPS
 
@@ -54,8 +54,8 @@ class _Parser(argparse.ArgumentParser):
 
         names = every_name()
         if name not in names:
-            near = get_close_matches(item.partition("=")[0], [*self._option_string_actions, *(f"--{known}" for known in names)], n=1)
-            self.error(f"there is no option or pass {name!r}" + (f"; did you mean {near[0]}?" if near else ""))
+            known = (*self._option_string_actions, *(f"--{known}" for known in names))
+            self.error(f"there is no option or pass {name!r}{did_you_mean(item.partition('=')[0], known)}")
 
 
 class _Formatter(argparse.HelpFormatter):

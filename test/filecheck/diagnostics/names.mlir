@@ -2,7 +2,7 @@
 
 // Names that stand for nothing, and those that stand for two things.
 func.func @misspelt(%x: tensor<2xf32>) {
-  // expected-error @+1 {{there is no operation aten.reluu; did you mean aten.relu?}}
+  // expected-error @+1 {{there is no operation aten.reluu; did you mean 'aten.relu'?}}
   %0 = aten.reluu(%x) : (tensor<2xf32>) -> tensor<2xf32>
   func.return
 }
@@ -10,7 +10,7 @@ func.func @misspelt(%x: tensor<2xf32>) {
 // -----
 
 func.func @misspelt_dialect(%x: tensor<2xf32>) {
-  // expected-error @+1 {{there is no dialect 'aen', which operation aen.relu would belong to; did you mean aten?}}
+  // expected-error @+1 {{there is no dialect 'aen', which operation aen.relu would belong to; did you mean 'aten'?}}
   %0 = aen.relu(%x) : (tensor<2xf32>) -> tensor<2xf32>
   func.return
 }
@@ -18,7 +18,7 @@ func.func @misspelt_dialect(%x: tensor<2xf32>) {
 // -----
 
 func.func @generic(%x: tensor<2xf32>) {
-  // expected-error @+1 {{there is no operation exec.tensr; did you mean exec.tensor?}}
+  // expected-error @+1 {{there is no operation exec.tensr; did you mean 'exec.tensor'?}}
   %0 = "exec.tensr"() : () -> tensor<2xf32>
   func.return
 }
@@ -39,7 +39,7 @@ func.func @type(%x: !quantized_decomposed.unknown) {
 
 // -----
 
-// expected-error @+1 {{there is no attribute #edge.layut: the dialect edge has none of that name; did you mean edge.layout?}}
+// expected-error @+1 {{there is no attribute #edge.layut: the dialect edge has none of that name; did you mean 'edge.layout'?}}
 func.func @attribute(%x: tensor<2xf32, #edge.layut<[0]>>) {
   func.return
 }

@@ -14,8 +14,8 @@
 // REVERSED: {{^}}builtin.module(canonicalize,cse){{$}}
 // OPTIONS:  {{^}}builtin.module(plan-memory{alignment=64 arena=2},plan-memory,verify-plan){{$}}
 // BOTH:     error: passes are named by --passes or by options of their own, not by both: --cse
-// NEAR:     error: there is no option or pass 'canonicalise'; did you mean --canonicalize?
-// OPTION:   error: there is no option or pass 'print-ir-after-al'; did you mean --print-ir-after-all?
+// NEAR:     error: there is no option or pass 'canonicalise'; did you mean '--canonicalize'?
+// OPTION:   error: there is no option or pass 'print-ir-after-al'; did you mean '--print-ir-after-all'?
 // TWICE:    error: there is one input already: '{{.*}}flags.mlir' is too many
 // SHORT:    error: unrecognized argument '-q'
 // REFUSED:  <pipeline>:1:5: error: pass 'cse' has no option 'x'; it has none

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flambeau.dialects.printing import PrintingOptions
+from flambeau.dialects.suggestions import did_you_mean
 from flambeau.passes.manager import Instrumentation
-from flambeau.passes.registry import PipelineError, did_you_mean
+from flambeau.passes.registry import PipelineError
 from flambeau.tools.opt.option_group import Chunk, OptionGroup
 
 if TYPE_CHECKING:

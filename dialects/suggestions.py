@@ -1,0 +1,17 @@
+"""The name that was probably meant, for messages about names that nothing has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The known name that is most like `name`; None when none is by `cutoff`, a number from 0 (anything) to 1 (the same)."""
+    return next(iter(get_close_matches(name, known, n=1, cutoff=cutoff)), None)
+
+
+def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """`; did you mean 'relu'?`, or nothing."""
+    near = nearest(name, known, cutoff)
+    return "" if near is None else f"; did you mean {near!r}?"
