@@ -30,9 +30,7 @@ class ApplyPdlPatternsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites `op` in place."""
         try:
-            patterns = (
-                load_patterns(self.file, ctx) if self.file else patterns_in(op, ctx)
-            )
+            patterns = load_patterns(self.file, ctx) if self.file else patterns_in(op, ctx)
         except OSError as error:
             raise ValueError(f"{self.file}: {error.strerror}") from error
         apply_patterns(op, patterns)
