@@ -66,8 +66,9 @@ The operators are those of [`core`](core.md), except that a view is a copy: `vie
 
 
 def _summary(thing: object) -> str:
-    """The first paragraph of a docstring, on one line, fit for a table."""
-    return " ".join((inspect.getdoc(thing) or "").partition("\n\n")[0].split()).replace("|", "\\|")
+    """The first paragraph of a docstring, on one line, fit for a table: outside of code, stars are formulas."""
+    parts = " ".join((inspect.getdoc(thing) or "").partition("\n\n")[0].split()).replace("|", "\\|").split("`")
+    return "`".join(part if index % 2 else part.replace("*", "\\*") for index, part in enumerate(parts))
 
 
 # Dialects
