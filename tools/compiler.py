@@ -175,5 +175,5 @@ def count_operations(module: ModuleOp) -> int:
 
 def write_module(module: ModuleOp, context: FlambeauContext, path: Path) -> None:
     """Writes `path` (with locations) and the weights beside it."""
-    path.write_text(print_module(module, locations=True))
+    path.write_text(print_module(module, locations=True), encoding="utf-8")
     save_weights(module, context.blobs, path.with_suffix(".safetensors"))

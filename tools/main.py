@@ -12,18 +12,19 @@ from typing import Annotated
 import typer
 
 from flambeau.passes.manager import PassError
+from flambeau.tools.commands import options
 from flambeau.tools.commands.bisect import bisect_command
 from flambeau.tools.commands.compile import compile_command
 from flambeau.tools.commands.inspect import inspect_command
 from flambeau.tools.commands.lsp import lsp_command
 from flambeau.tools.commands.new import new_command
-from flambeau.tools.commands.options import LoadPlugins
 from flambeau.tools.commands.reduce import reduce_command
 from flambeau.tools.commands.run import run_command
+from flambeau.tools.exits import BROKEN_PIPE, INTERRUPTED, forget_stdout
 from flambeau.tools.legality import legality_table
 from flambeau.tools.plugins import load_from_environment, plugin_scope
 from flambeau.tools.predicates import PredicateOptions
-from flambeau.tools.rendering import Renderer, diagnostics_of, files_of, forget_stdout, internal_error, wants_colour
+from flambeau.tools.rendering import Renderer, diagnostics_of, files_of, internal_error, wants_colour
 
 app = typer.Typer(
     name="flambeau",
@@ -58,8 +59,8 @@ def _compile(
     tolerance: Annotated[
         float | None, typer.Option(min=0, help="of --check-semantics, relative to a result's largest number; for float32, others alike")
     ] = None,
-    load_plugin: LoadPlugins = None,
-    json: Annotated[bool, typer.Option("--json", help="print the report as JSON on stdout")] = False,
+    load_plugin: options.LoadPlugins = None,
+    json: options.AsJson = False,
 ) -> None:
     """Compile MODEL to a .pte, or to the IR of a stage."""
     compile_command(
@@ -88,7 +89,7 @@ def _run(
     method: Annotated[str, typer.Option(help="the method to run")] = "forward",
     engine: Annotated[str | None, typer.Option(help="c, numpy or torch (only for aten); by default what fits the program")] = None,
     repeat: Annotated[int, typer.Option(min=1, help="run this often and report the times")] = 1,
-    load_plugin: LoadPlugins = None,
+    load_plugin: options.LoadPlugins = None,
     json: Annotated[bool, typer.Option("--json", help="print outputs and times as JSON on stdout")] = False,
 ) -> None:
     """Run PROGRAM on inputs."""
@@ -98,7 +99,7 @@ def _run(
 @app.command("inspect")
 def _inspect(
     program: Annotated[Path, typer.Argument(help="a .pte, or a .mlir of any stage")],
-    load_plugin: LoadPlugins = None,
+    load_plugin: options.LoadPlugins = None,
     json: Annotated[bool, typer.Option("--json", help="print JSON on stdout")] = False,
 ) -> None:
     """Show methods, inputs, outputs, operators, delegates, memory and weights of PROGRAM."""
@@ -110,21 +111,19 @@ def _bisect(
     file: Annotated[Path, typer.Argument(help="a .mlir file of any stage, with its weights beside it")],
     output_dir: Annotated[Path | None, typer.Option("-o", "--output-dir", help="the folder for the IR around the culprit")] = None,
     pipeline: Annotated[str, typer.Option("-p", "--passes", "--pass-pipeline", help="the passes to choose from")] = "",
-    wrong_result: Annotated[bool, typer.Option("--wrong-result", help="find: what changes the result")] = False,
-    tolerance: Annotated[float | None, typer.Option(help="how far float32 results may lie apart, relative to the largest number")] = None,
-    inputs: Annotated[Path | None, typer.Option(help="an .npz file of inputs by name; made up by default")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="of the made-up inputs")] = 0,
-    crash: Annotated[bool, typer.Option("--crash", help="find: what makes the pipeline fail")] = False,
-    error: Annotated[str | None, typer.Option(help="find: what makes it fail with a message that this expression matches")] = None,
-    filecheck: Annotated[Path | None, typer.Option(help="find: what makes the output pass the checks of this file")] = None,
-    script: Annotated[str | None, typer.Option(help="find: what makes this command, given the path of the output, end with 0")] = None,
-    negated: Annotated[bool, typer.Option("--not", help="find: what makes --filecheck or --script fail instead")] = False,
-    script_timeout: Annotated[float, typer.Option(help="seconds after which a script counts as having failed")] = 60.0,
-    allow_unregistered_dialect: Annotated[
-        bool, typer.Option("--allow-unregistered-dialect", help="accept operations of unknown dialects")
-    ] = False,
-    load_plugin: LoadPlugins = None,
-    json: Annotated[bool, typer.Option("--json", help="print the report as JSON on stdout")] = False,
+    wrong_result: options.WrongResult = False,
+    tolerance: options.Tolerance = None,
+    inputs: options.Inputs = None,
+    seed: options.Seed = 0,
+    crash: options.Crash = False,
+    error: options.Error = None,
+    filecheck: options.FileCheck = None,
+    script: options.Script = None,
+    negated: options.Negated = False,
+    script_timeout: options.ScriptTimeout = 60.0,
+    allow_unregistered_dialect: options.AllowUnregistered = False,
+    load_plugin: options.LoadPlugins = None,
+    json: options.AsJson = False,
 ) -> None:
     """Find the pass of a pipeline, and the rewrite within it, that makes a predicate hold for FILE.
 
@@ -146,25 +145,23 @@ def _reduce(
     file: Annotated[Path, typer.Argument(help="a .mlir file of any stage, with its weights beside it")],
     output: Annotated[Path | None, typer.Option("-o", "--output", help="the .mlir to write; weights go beside it")] = None,
     pipeline: Annotated[str, typer.Option("-p", "--passes", "--pass-pipeline", help="what runs before the predicate looks")] = "",
-    wrong_result: Annotated[bool, typer.Option("--wrong-result", help="keep: the pipeline changes the result")] = False,
-    tolerance: Annotated[float | None, typer.Option(help="how far float32 results may lie apart, relative to the largest number")] = None,
-    inputs: Annotated[Path | None, typer.Option(help="an .npz file of inputs by name; made up by default")] = None,
-    seed: Annotated[int, typer.Option(help="of the made-up inputs")] = 0,
-    crash: Annotated[bool, typer.Option("--crash", help="keep: the pipeline fails as it does on FILE")] = False,
-    error: Annotated[str | None, typer.Option(help="keep: the pipeline fails with a message that this expression matches")] = None,
-    filecheck: Annotated[Path | None, typer.Option(help="keep: what the pipeline makes passes the checks of this file")] = None,
-    script: Annotated[str | None, typer.Option(help="keep: this command, given the path of what the pipeline makes, ends with 0")] = None,
-    negated: Annotated[bool, typer.Option("--not", help="keep: --filecheck or --script fails instead")] = False,
-    script_timeout: Annotated[float, typer.Option(help="seconds after which a script counts as having failed")] = 60.0,
+    wrong_result: options.WrongResult = False,
+    tolerance: options.Tolerance = None,
+    inputs: options.Inputs = None,
+    seed: options.Seed = 0,
+    crash: options.Crash = False,
+    error: options.Error = None,
+    filecheck: options.FileCheck = None,
+    script: options.Script = None,
+    negated: options.Negated = False,
+    script_timeout: options.ScriptTimeout = 60.0,
     timeout: Annotated[float | None, typer.Option(min=0, help="seconds after which the best so far is the result")] = None,
     max_tests: Annotated[int | None, typer.Option(min=1, help="how often the predicate may be asked")] = None,
     keep_locations: Annotated[bool, typer.Option("--keep-locations", help="leave locations as they are")] = False,
     keep_names: Annotated[bool, typer.Option("--keep-names", help="leave the names of values as they are")] = False,
-    allow_unregistered_dialect: Annotated[
-        bool, typer.Option("--allow-unregistered-dialect", help="accept operations of unknown dialects")
-    ] = False,
-    load_plugin: LoadPlugins = None,
-    json: Annotated[bool, typer.Option("--json", help="print the report as JSON on stdout")] = False,
+    allow_unregistered_dialect: options.AllowUnregistered = False,
+    load_plugin: options.LoadPlugins = None,
+    json: options.AsJson = False,
 ) -> None:
     """Shrink the IR in FILE while a predicate holds.
 
@@ -197,11 +194,9 @@ def _new(
 
 @app.command("lsp")
 def _lsp(
-    allow_unregistered_dialect: Annotated[
-        bool, typer.Option("--allow-unregistered-dialect", help="accept operations of unknown dialects")
-    ] = False,
+    allow_unregistered_dialect: options.AllowUnregistered = False,
     stdio: Annotated[bool, typer.Option("--stdio", help="talk on stdin and stdout, as always; some editors say so")] = True,
-    load_plugin: LoadPlugins = None,
+    load_plugin: options.LoadPlugins = None,
 ) -> None:
     """Serve an editor: diagnostics, hover, definitions, references, completion for .mlir files."""
     lsp_command(allow_unregistered=allow_unregistered_dialect)
@@ -217,10 +212,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return end.code if isinstance(end.code, int) else 1
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:
         forget_stdout()
-        return 141
+        return BROKEN_PIPE
     except Exception as error:
         if os.environ.get("FLAMBEAU_DEBUG"):
             raise

@@ -23,7 +23,6 @@ from xdsl.ir import Operation
 from flambeau.dialects.diagnostics import Diagnostic
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import print_module, read_text, save_weights
-from flambeau.dialects.verify import VerificationError
 from flambeau.passes.manager import Instrumentation, PassError, Pipeline
 
 if TYPE_CHECKING:
@@ -201,11 +200,6 @@ class _CrashJudge(Judge):
         return Verdict(False, f"the pipeline fails in another way: {message}")
 
 
-def is_invalid(error: Exception) -> bool:
-    """Whether a pipeline failed because a pass left invalid IR."""
-    return isinstance(error, PassError) and isinstance(error.__cause__, VerificationError)
-
-
 class _TextQuestion(Question):
     """About the text of what the pipeline makes."""
 
@@ -298,7 +292,7 @@ class Script(_TextQuestion):
         """Runs the command. Raises PredicateError when it cannot be run."""
         with tempfile.TemporaryDirectory(prefix="flambeau-") as folder:
             path = Path(folder) / "module.mlir"
-            path.write_text(print_module(outcome.module, locations=True))
+            path.write_text(print_module(outcome.module, locations=True), encoding="utf-8")
             save_weights(outcome.module, outcome.context.blobs, path.with_suffix(".safetensors"))
             try:
                 words = shlex.split(self.command)

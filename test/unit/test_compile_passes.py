@@ -1,10 +1,12 @@
 """`flambeau compile --passes STAGE:PIPELINE`: passes of one's own on the way."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from flambeau.tools.main import main
+from flambeau.tools.opt.driver import main as opt
 
 TEXT = """func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = aten.relu(%x) : (tensor<4xf32>) -> tensor<4xf32>
@@ -58,3 +60,28 @@ def test_a_stage_that_is_past_is_an_error(program: Path, capsys: pytest.CaptureF
     assert main(["compile", str(program), "--emit", "mlir", "--to", "core", "-o", str(core)]) == 0
     assert main(["compile", str(core), "--passes", "aten:cse"]) == 1
     assert "no passes can run at 'aten'" in capsys.readouterr().err
+
+
+FAILING = """from xdsl.passes import ModulePass
+
+
+class RefusePass(ModulePass):
+    name = "refuse"
+
+    def apply(self, ctx, op):
+        raise ValueError("this pass refuses")
+"""
+
+
+def test_the_reproducer_of_a_failure_loads_the_plug_in_again(program: Path, capsys: pytest.CaptureFixture[str]):
+    plugin = program.with_name("refuse.py")
+    plugin.write_text(FAILING)
+    arguments = ["compile", str(program), "--load-plugin", str(plugin), "--passes", "aten:refuse", "-o", str(program.with_name("out.pte"))]
+    assert main(arguments) == 1
+    note = re.search(r"flambeau-opt --run-reproducer (\S+)", capsys.readouterr().err)
+    assert note is not None
+    try:
+        assert opt(["--run-reproducer", note[1]]) == 1
+        assert "this pass refuses" in capsys.readouterr().err
+    finally:
+        Path(note[1]).unlink()

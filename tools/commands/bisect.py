@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json as json_module
 import shlex
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.status import Status
 from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import parse_module, print_module, read_text, save_weights, verify_parsed
 from flambeau.tools.bisection import Bisection, BisectionResult
+from flambeau.tools.commands.output import ProgressLine, print_json
 from flambeau.tools.plugins import loaded_plugins
 from flambeau.tools.predicates import PredicateOptions, WrongResult, make_predicate
 from flambeau.tools.rendering import LINE_WIDTH
@@ -58,7 +56,8 @@ def bisect_command(
     console = Console(stderr=True, highlight=False)
     with console.status(f"bisecting {file}") as status:
         predicate = make_predicate(options, parsed.module, context)
-        bisection = Bisection(parsed.module, context, predicate, parsed, on_progress=_Reporter(console, status))
+        progress = ProgressLine(console, status, "bisecting")
+        bisection = Bisection(parsed.module, context, predicate, parsed, on_progress=progress)
         result = bisection.run()
     target = folder or Path(f"{file.stem}-bisect")
     files = _write(result, target)
@@ -69,26 +68,10 @@ def bisect_command(
     replay = _replay(result, files["before pass"], flags)
     figures = _Figures(bisection.runs, bisection.judged, time.perf_counter() - start)
     if json:
-        json_module.dump(_report(result, predicate.description, files, replay, figures), sys.stdout, indent=2, ensure_ascii=False)
-        sys.stdout.write("\n")
+        print_json(_report(result, predicate.description, files, replay, figures))
         return
     _print(result, files, replay)
     console.print(str(figures), soft_wrap=True, markup=False)
-
-
-class _Reporter:
-    """Progress: on a terminal in place, elsewhere a line at most once a second."""
-
-    def __init__(self, console: Console, status: Status):
-        self._console = console
-        self._status = status
-        self._said = time.monotonic()
-
-    def __call__(self, text: str) -> None:
-        self._status.update(f"bisecting: {text}")
-        if not self._console.is_terminal and time.monotonic() - self._said >= 1:
-            self._said = time.monotonic()
-            self._console.print(f"bisecting: {text}", soft_wrap=True, markup=False)
 
 
 def _semantics_flags(options: PredicateOptions) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_module
 import sys
 import time
 from collections.abc import Sequence
@@ -21,8 +20,10 @@ from flambeau.passes.manager.dumping import StageDump
 from flambeau.passes.manager.printing import CHANGE_MODES, print_changes
 from flambeau.passes.manager.semantics import CheckSemantics
 from flambeau.passes.pipelines import PipelineOptions
+from flambeau.tools.commands.output import print_json
 from flambeau.tools.compiler import STAGES, Compilation, StageError, stage_of, write_module
 from flambeau.tools.reports import MemoryReport, memory_reports
+from flambeau.tools.reproducers import run_options
 from flambeau.tools.sources import load_source
 
 
@@ -69,7 +70,7 @@ def compile_command(
         console.print(f"note: {model} is at stage {stage} already; what --target and --preserve mean for earlier stages was decided there")
     options = PipelineOptions(target=target, preserve=preserve, backends=backends)
     checks = (CheckSemantics(tolerance, delegates=run_payload),) if check_semantics else ()
-    watchers = (CrashReproducer(), *checks, *_watchers(dump_passes, print_changed))
+    watchers = (CrashReproducer(options=run_options()), *checks, *_watchers(dump_passes, print_changed))
     compilation = Compilation(module, context, options, dump_dir, watchers, extra_passes(passes))
     with console.status(f"compiling {model}"):
         if emit == "mlir":
@@ -89,8 +90,7 @@ def compile_command(
             "stages": [vars(record) for record in compilation.records],
             "methods": {name: {**vars(item), "total": item.total} for name, item in memory.items()},
         }
-        json_module.dump(report, sys.stdout, indent=2)
-        sys.stdout.write("\n")
+        print_json(report)
         return
     _print_report(console, compilation, memory, path, size, imported)
 

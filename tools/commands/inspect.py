@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_module
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from xdsl.ir import Attribute
 from flambeau.dialects.interface import Leaf, inputs_of, outputs_of
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.row import SchemaOp
+from flambeau.tools.commands.output import print_json
 from flambeau.tools.compiler import stage_of
 from flambeau.tools.programs import read_program
 from flambeau.tools.reports import describe_method, describe_weights, memory_reports, methods_of
@@ -30,8 +30,7 @@ def inspect_command(program: Path, *, json: bool) -> None:
     report = describe_program(module, context)
     report["file_bytes"] = program.stat().st_size
     if json:
-        json_module.dump(report, sys.stdout, indent=2)
-        sys.stdout.write("\n")
+        print_json(report)
         return
     _print(report)
 

@@ -27,3 +27,21 @@ LoadPlugins = Annotated[
     ),
 ]
 """`load_plugin: LoadPlugins = None`: the plug-ins are loaded before the command begins, which need not look at it."""
+
+AllowUnregistered = Annotated[bool, typer.Option("--allow-unregistered-dialect", help="accept operations of unknown dialects")]
+AsJson = Annotated[bool, typer.Option("--json", help="print the report as JSON on stdout")]
+
+# What a predicate is made of, in the order of `PredicateOptions`.
+
+WrongResult = Annotated[bool, typer.Option("--wrong-result", help="predicate: the pipeline changes the result")]
+Tolerance = Annotated[
+    float | None, typer.Option(help="how far float32 results may lie apart, relative to the largest number; other dtypes alike")
+]
+Inputs = Annotated[Path | None, typer.Option(help="an .npz file of inputs by name; made up by default")]
+Seed = Annotated[int, typer.Option(help="of the made-up inputs")]
+Crash = Annotated[bool, typer.Option("--crash", help="predicate: the pipeline fails")]
+Error = Annotated[str | None, typer.Option(help="predicate: the pipeline fails with a message that this expression matches")]
+FileCheck = Annotated[Path | None, typer.Option(help="predicate: what the pipeline makes passes the checks of this file")]
+Script = Annotated[str | None, typer.Option(help="predicate: this command, given the path of what the pipeline makes, ends with 0")]
+Negated = Annotated[bool, typer.Option("--not", help="predicate: --filecheck or --script fails instead")]
+ScriptTimeout = Annotated[float, typer.Option(help="seconds after which a script counts as having failed")]

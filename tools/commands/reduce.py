@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json as json_module
-import sys
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.status import Status
 
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import read_module, save_weights
+from flambeau.tools.commands.output import ProgressLine, print_json
 from flambeau.tools.predicates import Predicate, PredicateOptions, Verdict, make_predicate
-from flambeau.tools.reduction import Progress, Reduction, ReductionError, ReductionResult
+from flambeau.tools.reduction import Reduction, ReductionError, ReductionResult
 from flambeau.tools.reduction.reducers import all_reducers
 from flambeau.tools.reduction.reducers.texts import LocationsReducer, NamesReducer
 
@@ -44,9 +42,8 @@ def reduce_command(
         raise ReductionError(f"{file}: there is nothing to reduce: the predicate is that {predicate.description}, but {verdict.detail}")
     console = Console(stderr=True, highlight=False)
     with console.status(f"reducing {file}") as status:
-        reduction = Reduction(
-            parsed.module, context, predicate.check, timeout=timeout, max_tests=max_tests, on_progress=_Reporter(console, status)
-        )
+        progress = ProgressLine(console, status, "reducing")
+        reduction = Reduction(parsed.module, context, predicate.check, timeout=timeout, max_tests=max_tests, on_progress=progress)
         unwanted = (*([LocationsReducer] if keep_locations else []), *([NamesReducer] if keep_names else []))
         try:
             reduction.run([reducer for reducer in all_reducers(context.blobs) if not isinstance(reducer, unwanted)])
@@ -60,7 +57,7 @@ def reduce_command(
 
 
 def _write(result: ReductionResult, context: FlambeauContext, path: Path) -> None:
-    path.write_text(result.text)
+    path.write_text(result.text, encoding="utf-8")
     weights = path.with_suffix(".safetensors")
     if not save_weights(result.module, context.blobs, weights):
         weights.unlink(missing_ok=True)  # those of what was written there before
@@ -75,29 +72,12 @@ def _check_file(path: Path, predicate: Predicate, allow_unregistered: bool) -> V
     return verdict
 
 
-class _Reporter:
-    """Progress: on a terminal in place, elsewhere a line for each halving."""
-
-    def __init__(self, console: Console, status: Status):
-        self._console = console
-        self._status = status
-        self._shown: int | None = None
-
-    def __call__(self, progress: Progress) -> None:
-        text = f"{progress.operations} of {progress.at_start} operations, {progress.tests} tests; now {progress.reducer}"
-        self._status.update(text)
-        if not self._console.is_terminal and (self._shown is None or progress.operations * 2 <= self._shown):
-            self._shown = progress.operations
-            self._console.print(text, soft_wrap=True, markup=False)
-
-
 def _report(console: Console, file: Path, path: Path, result: ReductionResult, verdict: Verdict, json: bool) -> None:
     if json:
         fields = ("operations_before", "operations", "tests", "invalid", "repeated", "seconds", "stopped")
         report: dict[str, Any] = {"input": str(file), "output": str(path), **{name: getattr(result, name) for name in fields}}
         report |= {"accepted": dict(result.accepted), "detail": verdict.detail}
-        json_module.dump(report, sys.stdout, indent=2)
-        sys.stdout.write("\n")
+        print_json(report)
         return
     reason = "" if result.stopped is None else f"; not to the end: {_STOPS[result.stopped]}"
     effort = f"{result.tests} tests and {result.seconds:.1f} s"

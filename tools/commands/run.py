@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json as json_module
 import statistics
-import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,6 +12,7 @@ import numpy as np
 from rich.console import Console
 
 from flambeau.dialects.registry import FlambeauContext
+from flambeau.tools.commands.output import print_json
 from flambeau.tools.compiler import stage_of
 from flambeau.tools.programs import EngineError, make_engine, read_program
 
@@ -66,8 +65,7 @@ def run_command(
     if json:
         report: dict[str, Any] = {"stage": stage_of(module), "milliseconds": times}
         report["outputs"] = {name: array.tolist() for name, array in arrays.items()} if output is None else str(output)
-        json_module.dump(report, sys.stdout)
-        sys.stdout.write("\n")
+        print_json(report, indent=None)
         return
     if output is None:
         for name, array in arrays.items():

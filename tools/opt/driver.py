@@ -19,6 +19,7 @@ from flambeau.dialects.source import Source
 from flambeau.dialects.text import ParsedModule, parse_module, save_weights, verify_parsed
 from flambeau.passes.manager import Instrumentation, PassCrash, PassError, PassStep, Pipeline
 from flambeau.passes.registry import PIPELINE_FILE, PipelineError
+from flambeau.tools.exits import BROKEN_PIPE, CRASHED, INTERRUPTED, forget_stdout
 from flambeau.tools.opt.expectations import Expectations
 from flambeau.tools.opt.groups import GROUPS
 from flambeau.tools.opt.groups.printing import printing_options
@@ -26,12 +27,7 @@ from flambeau.tools.opt.input import holds_nothing, near_markers, read_input, sp
 from flambeau.tools.opt.option_group import Chunk
 from flambeau.tools.opt.options import SPLIT_MARKER, make_parser
 from flambeau.tools.plugins import PluginError, load_from_environment, plugin_scope
-from flambeau.tools.rendering import Renderer, diagnostics_of, files_of, forget_stdout, internal_error, placed, wants_colour
-
-CRASHED = 70
-"""The exit status of a bug in a pass or in the tool, as in sysexits.h."""
-INTERRUPTED, BROKEN_PIPE = 130, 141
-"""The exit statuses of tools that SIGINT and SIGPIPE end."""
+from flambeau.tools.rendering import Renderer, diagnostics_of, files_of, internal_error, placed, wants_colour
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -37,6 +37,9 @@ class Progress:
     at_start: int
     tests: int
 
+    def __str__(self) -> str:
+        return f"{self.operations} of {self.at_start} operations, {self.tests} tests; now {self.reducer}"
+
 
 @dataclass
 class ReductionResult:
