@@ -12,6 +12,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
 from flambeau.dialects.edge.contract import compute_element, promoted_operands
+from flambeau.dialects.edge.layout import upper_bounds
 from flambeau.dialects.registry import find_op
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.schema import Value
@@ -19,6 +20,7 @@ from flambeau.dialects.syntax import normalized_attribute
 from flambeau.dialects.types import ElementType, dtype_of, element_of
 from flambeau.passes.manager import OperationPass
 from flambeau.passes.rewriting.conversion import apply_partial_conversion
+from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.legality import ConversionTarget
 from flambeau.passes.rewriting.pattern import Pattern, rename_values
 
@@ -35,6 +37,11 @@ class ToEdgePattern(Pattern):
         assert isinstance(op, SchemaOp)
         if op.level() != "core":
             return
+        try:
+            for value in (*op.operands, *op.results):
+                upper_bounds(value)
+        except TypeError as error:
+            return decline(str(error))
         operands: Sequence[SSAValue] = op.operands
         properties = dict(op.properties)
         element = compute_element(op)
@@ -83,5 +90,6 @@ class ConvertCoreToEdgePass(OperationPass):
     def apply_to(self, ctx: Context, op: Operation) -> None:
         """Rewrites what is inside `op` in place."""
         target = ConversionTarget("the edge level").legal("edge")
-        target.illegal("aten", "core", because="it does not belong to the edge level; run aten-to-core first")
+        target.illegal("aten", because="it does not belong to the edge level; run aten-to-core first")
+        target.illegal("core", because="it has no form at the edge level")
         apply_partial_conversion(op, target, [ToEdgePattern()])

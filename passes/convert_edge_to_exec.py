@@ -15,6 +15,7 @@ from xdsl.traits import SymbolTable
 
 from flambeau.dialects.delegate.ops import CallOp as DelegatedCallOp
 from flambeau.dialects.delegate.ops import PayloadOp
+from flambeau.dialects.diagnostics import OperationError
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp
 from flambeau.dialects.exec.instructions import ReturnOp as ExecReturnOp
 from flambeau.dialects.exec.literals import (
@@ -193,7 +194,13 @@ def _leaf_slot(method: _Method, value: Constant) -> SSAValue:
 
 
 def convert_function(function: FuncOp, target: str) -> tuple[MethodOp, list[IllegalOperation]]:
-    """The method that computes what `function` does, and the operations for which the target has no kernel."""
+    """The method that computes what `function` does, and the operations for which the target has no kernel.
+
+    Raises:
+        OperationError: the function branches.
+    """
+    if len(function.body.blocks) != 1:
+        raise OperationError(function, f"@{function.sym_name.data} has {len(function.body.blocks)} blocks; only one can become a method")
     method = _Method(function, target)
     arguments = iter(function.body.block.args)
     inputs: list[SSAValue] = []
@@ -235,6 +242,8 @@ def convert_function(function: FuncOp, target: str) -> tuple[MethodOp, list[Ille
                     outputs.append(method.values[next(tensors)] if leaf.is_tensor else _leaf_slot(method, leaf.value))
             case _:
                 method.illegal.append(IllegalOperation(op, "it has no form as a kernel call"))
+                # What reads them is converted all the same, to find everything that is illegal.
+                method.values |= {result: method.slot(NoneOp()) for result in op.results}
     in_spec, out_spec = function.attributes.get(IN_SPEC), function.attributes.get(OUT_SPEC)
     result = MethodOp(
         function.sym_name.data,
@@ -262,8 +271,8 @@ class ConvertEdgeToExecPass(ModulePass):
     """Whose kernels may be called."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites `op` in place, or leaves it as it is when something has no kernel."""
-        functions = [item for item in op.body.block.ops if isinstance(item, FuncOp) and may_rewrite(self.name, item)]
+        """Rewrites `op` in place, or leaves it as it is when something has no kernel. Raises ConversionError and OperationError."""
+        functions = [item for item in op.body.block.ops if isinstance(item, FuncOp) and item.body.blocks and may_rewrite(self.name, item)]
         converted = [(function, *convert_function(function, self.target)) for function in functions]
         illegal = [item for _, _, missing in converted for item in missing]
         if illegal and not was_restricted():

@@ -16,7 +16,14 @@ from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.storage.classes import MethodStorage
 from flambeau.passes.storage.layouts import relaid
 from flambeau.passes.storage.reinterpretation import Part, reinterpretation
-from flambeau.passes.storage.rewrite import collapse_views, erase_instruction, make_view, methods_of, order_declarations, replace_slot
+from flambeau.passes.storage.rewrite import (
+    collapse_views,
+    erase_instruction,
+    make_view,
+    order_declarations,
+    replace_slot,
+    unplanned_methods_of,
+)
 
 
 def _is_sound(part: Part, time: int, storage: MethodStorage) -> bool:
@@ -91,6 +98,6 @@ class ElideViewsPass(OperationPass):
     """Whose kernels read the views: some of the target `flambeau` take any dim order, so that permutations before them vanish."""
 
     def apply_to(self, ctx: Context, op: Operation) -> None:
-        """Rewrites the methods in place."""
-        for method in methods_of(op):
+        """Rewrites the methods in place. Raises OperationError for one that is planned already."""
+        for method in unplanned_methods_of(op):
             count("calls elided", elide_views(method, self.target))

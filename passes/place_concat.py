@@ -16,7 +16,7 @@ from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.storage.classes import MethodStorage
 from flambeau.passes.storage.reinterpretation import Cut, cut_offset, is_static, literal, tensors_of
-from flambeau.passes.storage.rewrite import collapse_views, erase_instruction, make_view, methods_of, order_declarations
+from flambeau.passes.storage.rewrite import collapse_views, erase_instruction, make_view, order_declarations, unplanned_methods_of
 
 KERNELS = {"aten::cat.out": True, "aten::stack.out": False}
 """Kernels that join tensors, and whether the dimension along which they do so is there already."""
@@ -135,6 +135,6 @@ class PlaceConcatPass(OperationPass):
     name = "place-concat"
 
     def apply_to(self, ctx: Context, op: Operation) -> None:
-        """Rewrites the methods in place."""
-        for method in methods_of(op):
+        """Rewrites the methods in place. Raises OperationError for one that is planned already."""
+        for method in unplanned_methods_of(op):
             count("concatenations placed", place_concat(method))

@@ -16,9 +16,10 @@ from flambeau.dialects.registration import cached_over_rows
 from flambeau.dialects.registry import level_ops, load_rows
 from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
+from flambeau.passes.rewriting.uses import replace_uses
 from flambeau.passes.storage.classes import MethodStorage, touched_slots
 from flambeau.passes.storage.reinterpretation import is_static
-from flambeau.passes.storage.rewrite import erase_instruction, erase_unused, make_reuse, methods_of, order_declarations
+from flambeau.passes.storage.rewrite import erase_instruction, erase_unused, make_reuse, order_declarations, unplanned_methods_of
 
 COPY = "aten::copy_"
 """The kernel that stores the next value of a state."""
@@ -92,7 +93,7 @@ def _write_to_state(op: CallOp, storage: MethodStorage) -> bool:
         return False
     held.writes.remove(time)
     storage.replace(value, state)
-    value.replace_all_uses_with(state)
+    replace_uses(value, state)
     erase_instruction(op)
     erase_unused([value])
     return True
@@ -126,6 +127,6 @@ class ReuseStoragePass(OperationPass):
     name = "reuse-storage"
 
     def apply_to(self, ctx: Context, op: Operation) -> None:
-        """Rewrites the methods in place."""
-        for method in methods_of(op):
+        """Rewrites the methods in place. Raises OperationError for one that is planned already."""
+        for method in unplanned_methods_of(op):
             count("calls in place", reuse_storage(method))

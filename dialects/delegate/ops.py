@@ -111,7 +111,7 @@ class PartitionOp(IRDLOperation):
         parser.parse_keyword("backend")
         backend = StringAttr(parser.parse_str_literal())
         specs = parser.parse_optional_attr_dict()
-        arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
+        arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: _argument(parser))
         parser.parse_punctuation("->")
         results = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
         attributes = parser.parse_optional_attr_dict_with_keyword()
@@ -124,6 +124,12 @@ class PartitionOp(IRDLOperation):
         if specs:
             properties["specs"] = DictionaryAttr(specs)
         return cls.create(properties=properties, attributes={} if attributes is None else dict(attributes.data), regions=[body])
+
+
+def _argument(parser: Parser) -> Parser.Argument:
+    argument = parser.parse_argument()
+    argument.location = parser.parse_optional_location()
+    return argument
 
 
 @irdl_op_definition

@@ -103,7 +103,7 @@ class Reference:
                 if isinstance(method, FuncOp | MethodOp) and not _is_declaration(method)
             }
         except InterpreterError as error:
-            raise SemanticsError(str(error)) from error
+            raise SemanticsError(str(error), error.op) from error
         if not self.inputs:
             raise SemanticsError("the module has no function or method to run")
         self.outputs = self.run(module)

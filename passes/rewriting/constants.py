@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, OpResult, SSAValue
 
 from flambeau.dialects.diagnostics import OperationError
 from flambeau.dialects.flambeau.blobs import digest_of
-from flambeau.dialects.lazy import Array
+from flambeau.dialects.lazy import Array, np
 from flambeau.dialects.ml_program import BlobAttr, BlobError, BlobStore, GlobalLoadConstantOp, GlobalOp
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.types import Tensor, tensor_type
@@ -61,15 +61,16 @@ class ModuleConstants:
 
     def add(self, name: str, array: Array, kind: Tensor) -> GlobalLoadConstantOp:
         """Adds a global with these elements and gives a detached load of it. An equal global of the same type is used again."""
-        stored = stored_array(array, kind)
+        # Not every dtype is one that buffers know; their bytes are.
+        stored = stored_array(array, kind).reshape(-1).view(np.uint8).data
         store = blob_store(self._context)
         names = self._names.setdefault(name, _Names(name))
         while (taken := self._globals.get(names.next)) is not None:
             names.pass_over(taken)
-        digest = digest_of(stored.data)
+        digest = digest_of(stored)
         known = names.of_contents.get((digest, kind))
         unique = known or names.next
-        blob = store.add(unique, stored.data, digest)
+        blob = store.add(unique, stored, digest)
         if known is None:
             self._insert(GlobalOp(unique, kind, blob))
         return GlobalLoadConstantOp(SymbolRefAttr(unique), kind)

@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, OpResult, SSAValue
 
+from flambeau.dialects.diagnostics import OperationError
 from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.exec.slots import ReuseOp, SlotOp, ViewOp
+from flambeau.dialects.exec.slots import PlacedOp, ReuseOp, SlotOp, ViewOp
+from flambeau.passes.rewriting.uses import replace_uses
 
 
 def methods_of(op: Operation) -> list[MethodOp]:
@@ -16,6 +18,15 @@ def methods_of(op: Operation) -> list[MethodOp]:
     if isinstance(op, MethodOp):
         return [op]
     return [item for item in op.body.block.ops if isinstance(item, MethodOp)] if isinstance(op, ModuleOp) else []
+
+
+def unplanned_methods_of(op: Operation) -> list[MethodOp]:
+    """As `methods_of`, for passes that change lifetimes, which a plan rests on. Raises OperationError for a method that has its plan."""
+    methods = methods_of(op)
+    for method in methods:
+        if any(isinstance(slot, PlacedOp) and slot.place is not None for slot in method.slots):
+            raise OperationError(method, f"the memory of @{method.sym_name.data} is planned already; run this before plan-memory")
+    return methods
 
 
 def replace_slot(slot: SSAValue, new: SlotOp) -> SSAValue:
@@ -27,7 +38,7 @@ def replace_slot(slot: SSAValue, new: SlotOp) -> SSAValue:
     old.parent.insert_op_before(new, old)
     result = new.results[0]
     name = slot.name_hint
-    slot.replace_all_uses_with(result)
+    replace_uses(slot, result)
     result.name_hint = name
     old.detach()
     old.erase()

@@ -85,7 +85,7 @@ class FunctionProgram:
         if function is None:
             raise InterpreterError(f"there is no method {method!r}; there are {', '.join(self._functions) or 'none'}")
         if method not in self._compiled:
-            self._compiled[method] = self._compile(function.body.block)
+            self._compiled[method] = self._compile(block_of(function))
         tensors = iter(_run(self._compiled[method], check_inputs(function, inputs), observer))
         return [next(tensors) if leaf.is_tensor else leaf.value for leaf in outputs_of(function)]
 
@@ -217,6 +217,13 @@ def schema_kernel(op: SchemaOp) -> Callable[[list[Any]], Sequence[Array]]:
         return arrays
 
     return run
+
+
+def block_of(function: FuncOp) -> Block:
+    """The block of a function. Raises InterpreterError when there are several: control flow between blocks is not run."""
+    if len(function.body.blocks) != 1:
+        raise InterpreterError(f"@{function.sym_name.data} has {len(function.body.blocks)} blocks; the interpreter runs only one", function)
+    return function.body.block
 
 
 def op_name(op: Operation) -> str:

@@ -21,7 +21,7 @@ from flambeau.dialects.lazy import Array, np
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.schema import Schema, SchemaArgument
 from flambeau.dialects.types import tensor_type
-from flambeau.runtime.interpreter.functional import InterpreterError, Leaf
+from flambeau.runtime.interpreter.functional import InterpreterError, Leaf, block_of
 from flambeau.runtime.interpreter.functions import array_kind
 from flambeau.runtime.interpreter.kernels import row_kernels
 
@@ -41,13 +41,13 @@ def generate_inputs(method: FuncOp | MethodOp, seed: int) -> list[Leaf]:
     entries of an indexed dimension), and are 0 or 1 where nothing says so. A dynamic dimension has its upper bound, or DYNAMIC_EXTENT.
 
     Raises:
-        InterpreterError: an input of a type that no array has.
+        InterpreterError: an input of a type that no array has, or a function of several blocks.
     """
     random = np.random.default_rng([seed, crc32(method.sym_name.data.encode())])
     leaves: list[Leaf] = []
     if isinstance(method, MethodOp):
         return [_literal(slot) if not isinstance(slot.type, TensorType) else _array(slot, random) for slot in method.terminator.inputs]
-    values = iter(method.body.block.args)
+    values = iter(block_of(method).args)
     for leaf in inputs_of(method):
         leaves.append(_array(next(values), random) if leaf.is_tensor else leaf.value)
     return leaves

@@ -28,3 +28,11 @@ func.func @forward(%x: tensor<2xf32>) -> tensor<2xf32> {
   delegate.call @nothing() : () -> ()
   func.return %1 : tensor<2xf32>
 }
+
+// RUN: flambeau-opt %s --print-debuginfo | flambeau-opt --print-debuginfo | filecheck %s --check-prefix LOC
+
+// Arguments keep their locations.
+// LOC: delegate.partition @located backend "B" (%a: tensor<2xf32> loc("x":1:2)) -> (tensor<2xf32>)
+delegate.partition @located backend "B" (%a: tensor<2xf32> loc("x":1:2)) -> (tensor<2xf32>) {
+  delegate.return %a : tensor<2xf32>
+}

@@ -83,3 +83,23 @@ func.func @uncompiled(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = delegate.call @p(%x) : (tensor<4xf32>) -> tensor<4xf32>
   func.return %0 : tensor<4xf32>
 }
+
+// -----
+
+// What is no operator is reported, with everything else, though others read or return it; declarations stay.
+func.func private @elsewhere()
+func.func @foreign() -> (tensor<2xi64>, tensor<2xi64>) {
+  // expected-error @+1 {{convert-edge-to-exec: 1 operation cannot be converted to kernel calls of the target 'executorch': arith.constant: it has no form as a kernel call}}
+  %0 = arith.constant dense<[1, 2]> : tensor<2xi64>
+  %1 = edge.abs(%0) : (tensor<2xi64>) -> tensor<2xi64>
+  func.return %0, %1 : tensor<2xi64>, tensor<2xi64>
+}
+
+// -----
+
+// expected-error @+1 {{convert-edge-to-exec: @branches has 2 blocks; only one can become a method}}
+func.func @branches(%x: tensor<2xf32>) -> tensor<2xf32> {
+  cf.br ^end
+^end:
+  func.return %x : tensor<2xf32>
+}

@@ -42,3 +42,11 @@ func.func @broadcast() -> tensor<20000xf32> {
   %0 = core.full() {size = [20000], fill_value = 1.0, dtype = f32} : () -> tensor<20000xf32>
   func.return %0 : tensor<20000xf32>
 }
+
+// Every dtype can be stored.
+// CHECK-LABEL: func.func @bfloat16
+// CHECK-NEXT:    ml_program.global_load_const @constant.full : tensor<2xbf16>
+func.func @bfloat16() -> tensor<2xbf16> {
+  %0 = core.full() {size = [2], fill_value = 1.0, dtype = bf16} : () -> tensor<2xbf16>
+  func.return %0 : tensor<2xbf16>
+}

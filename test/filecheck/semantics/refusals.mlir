@@ -35,3 +35,12 @@ func.func @f(%x: tensor<3x2xf32>, %i: tensor<9xi64>) -> tensor<9x2xf32> {
 func.func @f(%x: !test.type<"int">) {
   func.return
 }
+
+// -----
+
+// expected-error @+1 {{@f has 2 blocks; the interpreter runs only one}}
+func.func @f() {
+  cf.br ^end
+^end:
+  func.return
+}

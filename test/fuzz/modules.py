@@ -1,0 +1,122 @@
+"""Random valid modules: the operators of a dialect on the samples of their tests, each reading what others give."""
+
+from __future__ import annotations
+
+import importlib
+import random
+import sys
+from functools import cache
+from typing import Any, cast
+
+import numpy as np
+from xdsl.builder import Builder
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from flambeau.dialects.registry import load_rows
+from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.text import print_module
+from flambeau.dialects.types import from_numpy_name, tensor
+from fuzz.mutation import ROOT
+
+_SAMPLES = ROOT / "test" / "unit"
+_SIMPLE = (
+    "add.Tensor",
+    "mul.Tensor",
+    "sub.Tensor",
+    "relu",
+    "sigmoid",
+    "permute",
+    "view",
+    "clone",
+    "clamp",
+    "unsqueeze",
+    "cat",
+    "sum.dim_IntList",
+)
+"""What stands in every model, and what passes rewrite."""
+
+
+@cache
+def _samples(level: str) -> dict[str, tuple[type[SchemaOp], list[tuple[Any, ...]]]]:
+    """The operators of a dialect with all their samples, in the order of their names."""
+    if str(_SAMPLES) not in sys.path:
+        sys.path.append(str(_SAMPLES))
+    made: dict[str, Any] = {}
+    for path in sorted(_SAMPLES.glob("op_samples*.py")):
+        made |= importlib.import_module(path.stem).SAMPLES
+    found: dict[str, tuple[type[SchemaOp], list[tuple[Any, ...]]]] = {}
+    for name, kind in sorted(load_rows()[level].items()):
+        if (generate := made.get(kind.name) or made.get(kind.name.replace(f"{level}.", "aten.", 1))) is not None and not kind.random:
+            defaults = [argument.default for argument in kind.schema.arguments]
+            samples = [(*sample, *defaults[len(sample) :]) for sample in generate(np.random.default_rng(0))]
+            found[name] = kind, samples
+    return found
+
+
+class _Function:
+    def __init__(self, chosen: random.Random):
+        self.chosen = chosen
+        self.block = Block()
+        self.values: dict[Attribute, list[SSAValue]] = {}
+
+    def value(self, array: Any) -> SSAValue:
+        """A value of an array's type: one that is there, a constant, or a new argument."""
+        row = from_numpy_name(array.dtype.name)
+        assert row is not None
+        kind = tensor(row.element, array.shape)
+        known = self.values.setdefault(kind, [])
+        if known and self.chosen.random() < 0.85:
+            return self.chosen.choice(known[-6:])
+        known.append(self.block.insert_arg(kind, len(self.block.args)))
+        return known[-1]
+
+    def arguments(self, item: Any) -> Any:
+        if isinstance(item, np.ndarray):
+            return self.value(item)
+        return [self.arguments(part) for part in cast("list[Any]", item)] if isinstance(item, list) else item
+
+
+def random_module(chosen: random.Random, level: str = "aten", size: int | None = None) -> str:
+    """The text of a valid module with one function."""
+    samples = _samples(level)
+    function = _Function(chosen)
+    # Few operators, often repeated, so that there is something to reuse and to fuse.
+    kinds = chosen.sample(sorted(samples), 5) + [name for name in (f"{level}.{short}" for short in _SIMPLE) if name in samples]
+    kinds += [name for name in _SIMPLE if name in samples]
+    builder = Builder(InsertPoint.at_end(function.block))
+    results: list[SSAValue] = []
+    for _ in range(size or chosen.choice((1, 2, 4, 8, 15))):
+        kind, candidates = samples[chosen.choice(kinds)]
+        if not candidates:
+            continue
+        sample = chosen.choice(candidates)
+        arguments = len(function.block.args)
+        op = kind(*(function.arguments(item) for item in sample))
+        try:
+            op.verify_()
+        except Exception:
+            # A sample may be about contents that a value of the same type need not have.
+            while len(function.block.args) > arguments:
+                last = function.block.args[-1]
+                function.values[last.type].remove(last)
+                for index, operand in enumerate(op.operands):
+                    if operand is last:
+                        op.operands[index] = function.block.args[0]
+                function.block.erase_arg(last)
+            continue
+        builder.insert(op)
+        for result in op.results:
+            function.values.setdefault(result.type, []).append(result)
+            results.append(result)
+    unused = [value for value in results if not value.has_one_use() and not value.uses]
+    returned = [value for value in unused if chosen.random() < 0.8] or results[-1:]
+    if chosen.random() < 0.1:
+        returned = [*returned, *returned[:1], *function.block.args[:1]]
+    builder.insert(ReturnOp(*returned))
+    body = Region(function.block)
+    types = [value.type for value in returned]
+    module = ModuleOp([FuncOp("forward", (function.block.arg_types, types), body)])
+    return print_module(module)

@@ -1,0 +1,129 @@
+"""The passes on random valid modules: no internal error, valid IR after each, the same results, and so for every prefix of their rewrites.
+
+A case is a module, below a line that names the pipeline and the seed of the debug counter.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.text import IRError, parse_module, print_module, verify_parsed
+from flambeau.passes.manager import PassCrash, PassError, Pipeline
+from flambeau.passes.manager.debug_counter import CounterRange, DebugCounter
+from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
+from flambeau.passes.manager.semantics import CheckSemantics, Reference, SemanticsError
+from fuzz.campaign import Campaign, Failure
+from fuzz.modules import random_module
+
+_ANYWHERE = ("canonicalize", "cse", "remove-dead-code", "fold-constants", "remove-redundant-clamps", "fold-batch-norm")
+_STORAGE = ("elide-views", "place-concat", "reuse-storage", "remove-dead-code", "canonicalize", "cse")
+
+
+def _pipeline(chosen: random.Random) -> str:
+    names: list[str] = []
+
+    def more(passes: Sequence[str]) -> None:
+        while chosen.random() < 0.4:
+            names.append(chosen.choice(passes))
+
+    target = chosen.choice(("executorch", "flambeau"))
+    more(_ANYWHERE)
+    names += [f"decompose-aten{{target={target}}}", "convert-aten-to-core"]
+    more(_ANYWHERE)
+    names.append("optimize-core" if chosen.random() < 0.5 else "remove-dead-code")
+    names.append("convert-core-to-edge")
+    more(_ANYWHERE)
+    if target == "flambeau":
+        names.append("optimize-edge{target=flambeau}")
+        more((*_ANYWHERE, "fuse-epilogues", "propagate-layouts", "fuse-rms-norm"))
+    names.append(f"convert-edge-to-exec{{target={target}}}")
+    while chosen.random() < 0.7:
+        names.append(chosen.choice((*_STORAGE, f"elide-views{{target={target}}}")))
+    names += ["plan-memory", "verify-plan"]
+    while chosen.random() < 0.3:
+        names.append(chosen.choice((*_STORAGE, "plan-memory", "verify-plan")))
+    return ",".join(names[: chosen.randrange(1, len(names) + 1)] if chosen.random() < 0.5 else names)
+
+
+def make(chosen: random.Random) -> str:
+    """A pipeline, how many rewrites of its last pass may happen, and a module."""
+    level = "aten"
+    counted = chosen.randrange(12) if chosen.random() < 0.4 else -1
+    return f"// {counted} {_pipeline(chosen)}\n{random_module(chosen, level)}"
+
+
+class _Printing(Instrumentation):
+    """After each pass, the text of the module reads back as the same."""
+
+    def __init__(self) -> None:
+        self.last: PassStep | None = None
+
+    def before_pass(self, step: PassStep) -> None:
+        self.last = step
+
+    def after_pass(self, step: PassStep) -> None:
+        text = print_module(step.module)
+        for generic in (False, True):
+            given = print_module(step.module, generic=generic)
+            context = FlambeauContext()
+            context.blobs = step.context.blobs if isinstance(step.context, FlambeauContext) else context.blobs
+            try:
+                parsed = parse_module(given, context)
+                verify_parsed(parsed)
+            except IRError as error:
+                raise Failure(f"{step.name}: printed what does not parse: {error.diagnostic.message}", given) from error
+            if (again := print_module(parsed.module)) != text:
+                raise Failure(f"{step.name}: not printed as it was read", f"{text}\n{again}")
+
+
+def check(case: str) -> str:
+    """Runs the pipeline, with the last pass restricted."""
+    head, _, text = case.partition("\n")
+    _, counted, pipeline = head.split(" ", 2)
+    context = FlambeauContext()
+    try:
+        parsed = parse_module(text, context)
+        verify_parsed(parsed)
+    except IRError as error:
+        raise Failure(f"no valid module: {error.diagnostic.message}", text) from error
+    try:
+        Reference(parsed.module, context)
+    except SemanticsError:
+        return "cannot be run"
+    printing = _Printing()
+    watchers: list[Instrumentation] = [CheckSemantics(), printing]
+    found = Pipeline.parse(pipeline)
+    try:
+        if int(counted) < 0:
+            found.run(parsed.module, context, watchers)
+        else:
+            passes = list(found.passes())
+            Pipeline.of(passes[:-1]).run(parsed.module, context, watchers)
+            restricted = DebugCounter({"*": CounterRange(0, int(counted))})
+            Pipeline.of(passes[-1:]).run(parsed.module, context, [*watchers, restricted])
+    except PassError as error:
+        last = printing.last
+        name = last.name if last else ""
+        message = error.diagnostic.message
+        if (
+            isinstance(error, PassCrash)
+            or "left the module invalid" in message
+            or "changes the result" in message
+            or "cannot be checked" in message
+        ):
+            raise Failure(f"{name}: {re.sub(r'[0-9].*', '', message)}", f"{error}\n{_trace(error)}") from error
+        return "refused: " + re.sub(r"[%0-9@(].*", "", message)[:70]
+    return "restricted" if int(counted) >= 0 else "compiled"
+
+
+def _trace(error: BaseException) -> str:
+    import traceback
+
+    cause = error.__cause__
+    return "" if cause is None else "".join(traceback.format_exception(cause)[-8:])
+
+
+CAMPAIGN = Campaign(make, check, limit=60)
