@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
@@ -18,12 +18,14 @@ from flambeau.dialects.delegate.ops import CallOp, PartitionOp, PayloadOp, Retur
 from flambeau.dialects.diagnostics import OperationError, is_listening, remark
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.symbols import symbols_of
 from flambeau.passes.manager import count
 from flambeau.passes.pipelines import PipelineOptions
 from flambeau.passes.registry import register_pass, register_pipeline
 from flambeau.passes.remove_dead_code import RemoveDeadCodePass
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.rewriting.constants import ModuleConstants, blob_store
+from flambeau.passes.rewriting.uses import replace_uses
 
 
 def why_refused(op: Operation, backend: Backend) -> str | None:
@@ -97,7 +99,7 @@ class _Outliner:
         self.module = module
         self.function = function
         self.backend = backend
-        self.symbols = {name.data for op in module.body.block.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)}
+        self.symbols = set(symbols_of(module))
         self.number = 0
         """Partitions of this function with lower numbers are there."""
 
@@ -159,7 +161,7 @@ class _Outliner:
         call.location = items[0].location
         for old, new in zip(outputs, call.results, strict=True):
             new.name_hint = old.name_hint
-            old.replace_uses_with_if(new, lambda use: use.operation not in inside)
+            replace_uses(old, new, lambda use: use.operation not in inside)
         return call
 
     def _name(self) -> str:

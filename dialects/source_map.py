@@ -16,6 +16,7 @@ from xdsl.utils.lexer import Span
 from flambeau.dialects.lexer import LexedToken, Lexer
 from flambeau.dialects.parser import ModuleParser
 from flambeau.dialects.source import Source
+from flambeau.dialects.symbols import symbol_name
 
 Named = SSAValue | Block | str
 """What a name stands for: a value, a block, or the symbol of this name."""
@@ -116,10 +117,9 @@ class MapParser(ModuleParser):
         found = self._map
         found.mentions = sorted((self._settled(mention) for mention in self._seen), key=lambda mention: mention.start)
         for op, (start, end) in found.ranges.items():
-            name = op.properties.get("sym_name") or op.attributes.get("sym_name")
-            if isinstance(name, StringAttr):
-                found.symbols.setdefault(name.data, op)
-                self._mark_definition(op, name.data, start, end)
+            if (name := symbol_name(op)) is not None:
+                found.symbols.setdefault(name, op)
+                self._mark_definition(op, name, start, end)
         return found
 
     def _settled(self, mention: Mention) -> Mention:

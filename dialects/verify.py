@@ -12,6 +12,7 @@ from flambeau.dialects.diagnostics import Diagnostic, OperationError
 from flambeau.dialects.dominance import misused_operands
 from flambeau.dialects.ml_program.ops import ReferenceOp
 from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.symbols import symbol_name, symbols_of
 
 
 class VerificationError(OperationError, VerifyException):
@@ -45,7 +46,7 @@ class ModuleVerifier:
 
     def verify(self, module: ModuleOp) -> None:
         """As `verify_module`."""
-        symbols = {name.data: op for op in module.body.block.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)}
+        symbols = symbols_of(module)
         passed: dict[Operation, tuple[object, ...]] = {}
         faults: list[VerificationError] = []
         invalid: set[Operation] = set()
@@ -136,10 +137,10 @@ def _repeated_symbols(table: Operation) -> list[VerificationError]:
     faults: list[VerificationError] = []
     first: dict[str, Operation] = {}
     for op in (op for region in table.regions for block in region.blocks for op in block.ops):
-        name = op.properties.get("sym_name")
-        if isinstance(name, StringAttr) and first.setdefault(name.data, op) is not op:
-            note = Diagnostic("note", f"@{name.data} is defined here first", op=first[name.data])
-            faults.append(VerificationError(op, f"the symbol @{name.data} is defined twice", (note,)))
+        name = symbol_name(op)
+        if name is not None and first.setdefault(name, op) is not op:
+            note = Diagnostic("note", f"@{name} is defined here first", op=first[name])
+            faults.append(VerificationError(op, f"the symbol @{name} is defined twice", (note,)))
     return faults
 
 

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from flambeau.dialects.terminal import wants_colour
 from flambeau.passes.manager import PassError
 from flambeau.tools.commands import options
 from flambeau.tools.commands.bisect import bisect_command
@@ -24,7 +25,7 @@ from flambeau.tools.exits import BROKEN_PIPE, INTERRUPTED, forget_stdout
 from flambeau.tools.legality import legality_table
 from flambeau.tools.plugins import load_from_environment, plugin_scope
 from flambeau.tools.predicates import PredicateOptions
-from flambeau.tools.rendering import Renderer, diagnostics_of, files_of, internal_error, wants_colour
+from flambeau.tools.rendering import Renderer, diagnostics_of, files_of, internal_error
 
 app = typer.Typer(
     name="flambeau",

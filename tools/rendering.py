@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from io import StringIO
 from pathlib import Path
-from typing import IO, cast
+from typing import cast
 
 from xdsl.ir import Operation
 from xdsl.printer import Printer
@@ -26,11 +26,6 @@ MOST_ERRORS = 20
 
 _COLOURS: dict[Severity, str] = {"error": "\x1b[1;31m", "warning": "\x1b[1;35m", "remark": "\x1b[1;34m", "note": "\x1b[1;36m"}
 _BOLD, _CARET, _RESET = "\x1b[1m", "\x1b[1;32m", "\x1b[0m"
-
-
-def wants_colour(stream: IO[str]) -> bool:
-    """Whether to colour what goes to `stream`: on a terminal, unless NO_COLOR is set."""
-    return stream.isatty() and not os.environ.get("NO_COLOR")
 
 
 def placed(diagnostic: Diagnostic, parsed: ParsedModule) -> Diagnostic:

@@ -15,11 +15,12 @@ from xdsl.dialects.builtin import ModuleOp
 from flambeau.dialects.flambeau.blobs import WEIGHTS, BlobAttr
 from flambeau.dialects.printing import PrintingOptions, TextWithNames, operation_text
 from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.symbols import symbol_name
 from flambeau.dialects.text import weights_in
 from flambeau.passes.manager.dump_page import StepView, page
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 from flambeau.passes.manager.pipeline import Pipeline, pass_text
-from flambeau.passes.manager.printing import ELIDED_ABOVE, diff_lines, symbol_of
+from flambeau.passes.manager.printing import ELIDED_ABOVE, diff_lines
 from flambeau.passes.manager.snapshot import Snapshot
 
 INDEX = "index.json"
@@ -88,11 +89,11 @@ class StageDump(Instrumentation):
         self._write_index()
 
     def _entry(self, step: PassStep) -> dict[str, Any]:
-        nested = None if step.op is step.module else symbol_of(step.op)
+        nested = None if step.op is step.module else symbol_name(step.op)
         return {"step": self._before + step.index + 1, "pass": pass_text(step.pass_), "path": list(step.path), "op": nested}
 
     def _name(self, step: PassStep) -> str:
-        symbol = None if step.op is step.module else symbol_of(step.op)
+        symbol = None if step.op is step.module else symbol_name(step.op)
         parts = [f"{self._before + step.index + 1:02d}", step.name, *([re.sub(r"[^\w.-]", "_", symbol)] if symbol else [])]
         return "_".join(parts)
 

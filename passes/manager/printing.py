@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from difflib import unified_diff
 from typing import IO, Any, Literal, TypeAlias
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from flambeau.dialects.printing import PrintingOptions, TextWithNames, operation_text
+from flambeau.dialects.symbols import symbol_name
+from flambeau.dialects.terminal import wants_colour
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 from flambeau.passes.manager.pipeline import Pipeline, pass_text
 from flambeau.passes.manager.snapshot import Snapshot
@@ -31,23 +32,17 @@ CHANGE_MODES = ("full", "quiet", "diff", "cdiff")
 
 
 def print_changes(stream: IO[str], mode: str, **others: Any) -> ChangePrinting:
-    """What prints changes as users ask for it: diffs are coloured on a terminal, and never if NO_COLOR is set."""
-    colour = (mode == "cdiff" or stream.isatty()) and not os.environ.get("NO_COLOR")
+    """What prints changes as users ask for it: diffs are coloured on a terminal."""
+    colour = wants_colour(stream, always=mode == "cdiff")
     shown: dict[str, ChangeMode] = {"full": "full", "quiet": "quiet"}
     return ChangePrinting(stream, shown.get(mode, "diff"), colour, **others)
-
-
-def symbol_of(op: Operation) -> str | None:
-    """The name of a function, a method or the like."""
-    name = op.properties.get("sym_name")
-    return name.data if isinstance(name, StringAttr) else None
 
 
 def header(what: str, step: PassStep, note: str = "") -> str:
     """The line above a dump: `// -----// IR Dump After CsePass (cse) //----- //`; a nested pass names its operation too."""
     place = ""
     if step.op is not step.module:
-        symbol = symbol_of(step.op)
+        symbol = symbol_name(step.op)
         place = f" ('{step.op.name}' operation{f': @{symbol}' if symbol else ''})"
     return f"// -----// IR {what} {type(step.pass_).__name__}{note} ({pass_text(step.pass_)}){place} //----- //"
 

@@ -12,8 +12,9 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from flambeau.dialects.diagnostics import Diagnostic, Position
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.source import Source
+from flambeau.dialects.terminal import wants_colour
 from flambeau.dialects.text import parse_module
-from flambeau.tools.rendering import LINE_WIDTH, Renderer, one_line, placed, wants_colour
+from flambeau.tools.rendering import LINE_WIDTH, Renderer, one_line, placed
 
 FILE = "a.mlir"
 

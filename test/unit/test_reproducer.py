@@ -342,9 +342,7 @@ def test_plug_ins_are_loaded_again(tmp_path: Path, capsys: pytest.CaptureFixture
     errors = capsys.readouterr().err
     assert f"warning: plug-in {plugin} has changed since {path} was written" in errors and "error: sulk: never" in errors
     plugin.unlink()
-    with pytest.raises(SystemExit) as end:
-        main(["--run-reproducer", str(path)])
-    assert end.value.code == 1
+    assert main(["--run-reproducer", str(path)]) == 1
     assert "no such file" in capsys.readouterr().err
 
 
@@ -432,9 +430,7 @@ def test_damaged_reproducers_are_errors_of_one_line(tmp_path: Path, capsys: pyte
 
 @pytest.mark.parametrize("name", ["none.mlir", "."])
 def test_files_that_cannot_be_read_are_errors_of_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str):
-    with pytest.raises(SystemExit) as end:
-        main(["--run-reproducer", str(tmp_path / name)])
-    assert end.value.code == 1
+    assert main(["--run-reproducer", str(tmp_path / name)]) == 1
     assert capsys.readouterr().err.startswith(f"error: {tmp_path / name}: ")
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.symbols import symbol_name
 from flambeau.dialects.text import ParsedModule
 from flambeau.passes.manager import Instrumentation, PassStep, Pipeline
 from flambeau.passes.manager.grammar import MODULE
@@ -73,8 +74,8 @@ class BisectionResult:
     @property
     def function(self) -> str | None:
         """The function that the pass ran on, where it is nested."""
-        name = self.step.op.properties.get("sym_name")
-        return f"@{name.data}" if isinstance(name, StringAttr) and self.step.op is not self.step.module else None
+        name = symbol_name(self.step.op)
+        return f"@{name}" if name is not None and self.step.op is not self.step.module else None
 
 
 @dataclass(frozen=True)

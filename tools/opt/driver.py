@@ -16,6 +16,7 @@ from flambeau.dialects.diagnostics import Diagnostic, Severity, listening
 from flambeau.dialects.printing import strict_text
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.source import Source
+from flambeau.dialects.terminal import wants_colour
 from flambeau.dialects.text import ParsedModule, parse_module, save_weights, verify_parsed
 from flambeau.passes.manager import Instrumentation, PassCrash, PassError, PassStep, Pipeline
 from flambeau.passes.registry import PIPELINE_FILE, PipelineError
@@ -26,8 +27,8 @@ from flambeau.tools.opt.groups.printing import printing_options
 from flambeau.tools.opt.input import holds_nothing, near_markers, read_input, split
 from flambeau.tools.opt.option_group import Chunk
 from flambeau.tools.opt.options import SPLIT_MARKER, make_parser
-from flambeau.tools.plugins import PluginError, load_from_environment, plugin_scope
-from flambeau.tools.rendering import Renderer, diagnostics_of, files_of, internal_error, placed, wants_colour
+from flambeau.tools.plugins import load_from_environment, plugin_scope
+from flambeau.tools.rendering import Renderer, diagnostics_of, files_of, internal_error, placed
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -38,7 +39,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     with plugin_scope():
         try:
-            load_from_environment()
             status = _main(argv)
             sys.stdout.flush()
             return status
@@ -48,17 +48,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
             return INTERRUPTED
-        except (PluginError, OSError) as error:
-            # Those of the tool's work on modules are reported there: this is of the options, some of which load and print.
-            sys.stderr.write(Renderer(wants_colour(sys.stderr)).render(*diagnostics_of(error) or ()))
-            return 1
+        except OSError as error:
+            return _refuse(error)  # such as a full disk, when the last of the output is written
 
 
 def _main(argv: Sequence[str] | None) -> int:
     parser = make_parser()
-    arguments = parser.parse_args(argv)
-    for group in GROUPS:
-        group.check(parser, arguments)
+    try:
+        load_from_environment()
+        arguments = parser.parse_args(argv)
+        for group in GROUPS:
+            group.check(parser, arguments)
+    except BrokenPipeError:
+        raise
+    except (ValueError, OSError) as error:
+        return _refuse(error)  # some options load and print
     # A module's objects all live until the end: looking for cycles among them only costs time.
     gc.freeze()
     gc.disable()
@@ -71,6 +75,12 @@ def _main(argv: Sequence[str] | None) -> int:
         return tool.fail(error)
     finally:
         gc.enable()
+
+
+def _refuse(error: Exception) -> int:
+    """Shows an error that ends the tool before or after its work on modules; returns the exit status."""
+    sys.stderr.write(Renderer(wants_colour(sys.stderr)).render(*diagnostics_of(error) or (internal_error(error),)))
+    return 1
 
 
 class _CurrentPass(Instrumentation):

@@ -33,7 +33,7 @@ class OptionGroup:
         """Adds the options."""
 
     def check(self, parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
-        """Refuses combinations that make no sense, by `parser.error`."""
+        """Refuses combinations that make no sense, by `parser.error`. A ValueError or OSError is shown, and ends the tool too."""
 
     def instrumentations(self, chunk: Chunk) -> Sequence[Instrumentation]:
         """What watches the pipeline over one chunk. Modules that only some options need are imported here."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp, SymbolRefAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, BlockArgument, Operation, ParametrizedAttribute, SSAValue
 
@@ -143,9 +143,3 @@ def _without(attributes: ArrayAttr[DictionaryAttr] | None, indices: Collection[i
     if attributes is None:
         return None
     return ArrayAttr([item for index, item in enumerate(attributes.data) if index not in indices])
-
-
-def symbol_name(op: Operation) -> str | None:
-    """The name that an operation defines in the symbol table around it."""
-    name = op.properties.get("sym_name", op.attributes.get("sym_name"))
-    return name.data if isinstance(name, StringAttr) else None

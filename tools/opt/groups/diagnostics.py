@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from flambeau.passes.manager import Instrumentation
 from flambeau.tools.opt.option_group import Chunk, OptionGroup
+from flambeau.tools.opt.output import write_json
 
 
 class DiagnosticsGroup(OptionGroup):
@@ -31,7 +29,6 @@ class DiagnosticsGroup(OptionGroup):
             metavar="REGEX",
             help="print to stderr what passes did or declined to do, where pass and message match",
         )
-
         group.add_argument(
             "--legality-report",
             metavar="FILE",
@@ -60,8 +57,4 @@ class DiagnosticsGroup(OptionGroup):
     def finish(self, arguments: argparse.Namespace) -> None:
         """Writes the reports, which are none when everything went well."""
         if arguments.legality_report:
-            text = json.dumps(self._reports, indent=2) + "\n"
-            if arguments.legality_report == "-":
-                sys.stderr.write(text)
-            else:
-                Path(arguments.legality_report).write_text(text, encoding="utf-8")
+            write_json(arguments.legality_report, self._reports)

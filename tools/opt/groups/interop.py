@@ -18,13 +18,9 @@ class _EmitIrdl(argparse.Action):
         values: str | Sequence[Any] | None,
         option_string: str | None = None,
     ) -> None:
-        from flambeau.dialects.irdl_export import IrdlError, irdl_text
+        from flambeau.dialects.irdl_export import irdl_text
 
-        try:
-            text = irdl_text([name for item in str(values).split(",") if (name := item.strip())])
-        except IrdlError as error:
-            parser.exit(1, f"error: {error}\n")
-        sys.stdout.write(text)
+        sys.stdout.write(irdl_text([name for item in str(values).split(",") if (name := item.strip())]))
         parser.exit()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,14 +17,9 @@ class _LoadPlugin(argparse.Action):
         values: str | Sequence[Any] | None,
         option_string: str | None = None,
     ) -> None:
-        from flambeau.tools.plugins import PluginError, load_plugin
+        from flambeau.tools.plugins import load_plugin
 
-        try:
-            load_plugin(str(values))
-        except PluginError as error:
-            from flambeau.tools.rendering import Renderer, wants_colour
-
-            parser.exit(1, Renderer(wants_colour(sys.stderr)).render(error.diagnostic))
+        load_plugin(str(values))
         setattr(namespace, self.dest, (*getattr(namespace, self.dest), str(values)))
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flambeau.dialects.printing import PrintingOptions
 from flambeau.dialects.suggestions import did_you_mean
 from flambeau.passes.manager import Instrumentation
+from flambeau.passes.manager.printing import CHANGE_MODES, ELIDED_ABOVE, IRPrinting, Selection, print_changes
 from flambeau.passes.registry import PipelineError
 from flambeau.tools.opt.option_group import Chunk, OptionGroup
-
-if TYPE_CHECKING:
-    from flambeau.passes.manager.printing import Selection
 
 
 class PrintingGroup(OptionGroup):
@@ -39,7 +38,7 @@ class PrintingGroup(OptionGroup):
             "--print-changed",
             nargs="?",
             const="full",
-            choices=("full", "quiet", "diff", "cdiff"),
+            choices=CHANGE_MODES,
             help="print what each pass changed: the IR (quiet: and no word of the other passes) or a diff, in colour on a terminal or "
             "always (cdiff); NO_COLOR is respected",
         )
@@ -80,8 +79,6 @@ class PrintingGroup(OptionGroup):
         unnamed = arguments.print_ir_after_change and not arguments.print_ir_after
         after = _selection(chunk, "after", arguments.print_ir_after_all or unnamed)
         if before or after or arguments.print_ir_after_failure:
-            from flambeau.passes.manager.printing import IRPrinting
-
             items.append(
                 IRPrinting(
                     sys.stderr,
@@ -94,8 +91,6 @@ class PrintingGroup(OptionGroup):
                 )
             )
         if (mode := arguments.print_changed) is not None:
-            from flambeau.passes.manager.printing import print_changes
-
             scope: bool = arguments.print_ir_module_scope
             items.append(print_changes(sys.stderr, mode, module_scope=scope, options=_between_passes(arguments)))
         return items
@@ -118,10 +113,6 @@ def printing_options(arguments: argparse.Namespace) -> PrintingOptions:
 
 
 def _between_passes(arguments: argparse.Namespace) -> PrintingOptions:
-    from dataclasses import replace
-
-    from flambeau.passes.manager.printing import ELIDED_ABOVE
-
     options = printing_options(arguments)
     elements, resources = options.elide_above, options.elide_resources_above
     return replace(

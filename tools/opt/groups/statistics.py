@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from flambeau.passes.manager import Instrumentation
-from flambeau.tools.opt.groups.timing import write_report
 from flambeau.tools.opt.option_group import Chunk, OptionGroup
+from flambeau.tools.opt.output import write_json
 
 if TYPE_CHECKING:
     from flambeau.passes.manager.pass_statistics import PassStatistics
@@ -54,4 +53,4 @@ class StatisticsGroup(OptionGroup):
         if arguments.pass_statistics:
             print(statistics.report(), end="", file=sys.stderr)
         if arguments.pass_statistics_json:
-            write_report(arguments.pass_statistics_json, json.dumps(statistics.to_json(), indent=1) + "\n")
+            write_json(arguments.pass_statistics_json, statistics.to_json())

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flambeau.passes.manager import Instrumentation
 from flambeau.tools.opt.option_group import Chunk, OptionGroup
+from flambeau.tools.opt.output import write_json
 
 if TYPE_CHECKING:
     from flambeau.passes.manager.timing import Timer
@@ -67,12 +66,4 @@ class TimingGroup(OptionGroup):
         if arguments.timing:
             print(timer.report(arguments.timing_display), end="", file=sys.stderr)
         if arguments.timing_json:
-            write_report(arguments.timing_json, json.dumps(timer.to_json(), indent=1) + "\n")
-
-
-def write_report(path: str, text: str) -> None:
-    """Writes a report to a file; `-` is stderr, for stdout belongs to the IR. Raises OSError."""
-    if path == "-":
-        sys.stderr.write(text)
-    else:
-        Path(path).write_text(text, encoding="utf-8")
+            write_json(arguments.timing_json, timer.to_json())

@@ -21,10 +21,10 @@ from xdsl.ir import Attribute, Operation, OpResult
 
 from flambeau.dialects.exec.slots import SlotOp
 from flambeau.dialects.ml_program import BlobStore, GlobalLoadConstantOp, GlobalOp
+from flambeau.dialects.symbols import symbol_name
 from flambeau.dialects.types import Tensor, dtype_of, nbytes
 from flambeau.tools.reduction.edits import is_terminator, replace_results
 from flambeau.tools.reduction.reducer import Reducer
-from flambeau.tools.reduction.signature import symbol_name
 
 
 class ZerosReducer(Reducer[Operation]):

@@ -8,9 +8,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, Region
 
+from flambeau.dialects.symbols import symbol_name
 from flambeau.tools.reduction.edits import erase_all
 from flambeau.tools.reduction.reducer import Reducer
-from flambeau.tools.reduction.signature import references_in, symbol_name
+from flambeau.tools.reduction.signature import references_in
 
 
 def _references(module: ModuleOp) -> dict[Operation, set[str]]:
