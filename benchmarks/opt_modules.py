@@ -114,11 +114,11 @@ def fan_out(function: Function, step: Step, size: int) -> list[Value]:
 
 
 def many_results(function: Function, step: Step, size: int) -> list[Value]:
-    """Each step reads one long before; every eighth is a result, for what replaces an operand of a wide operation copies them all."""
+    """Each step reads one long before, and is a result: nearly everything lives to the end, where one operation reads it all."""
     values = [("%x", function.kind)]
     while len(function.lines) < size:
         values.append(step(function, values[len(values) // 2]))
-    return values[:0:-8]
+    return values[1:]
 
 
 SHAPES = {"chain": chain, "fan-out": fan_out, "results": many_results}
@@ -288,7 +288,6 @@ class Case:
     """The passes that bring the module to where the pass works."""
     options: str = ""
     prelude: str = ""
-    shapes: tuple[str, ...] = tuple(SHAPES)
 
 
 _EXEC = (plain_edge, weighted, shared)
@@ -310,10 +309,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "lower-partitions": (Case("edge", (handed_over, weighted), before="partition{backends=elementwise}"),),
     "partition": (Case("edge", (handed_over, weighted, plain_edge), options="{backends=elementwise}"),),
     "place-concat": (Case("edge", _EXEC, before="convert-edge-to-exec,elide-views"),),
-    # Results live to the end: with their number grows how many tensors each has to be placed beside.
-    "plan-memory": (
-        Case("edge", _EXEC, before="convert-edge-to-exec,elide-views,place-concat,reuse-storage", shapes=("chain", "fan-out")),
-    ),
+    "plan-memory": (Case("edge", _EXEC, before="convert-edge-to-exec,elide-views,place-concat,reuse-storage"),),
     "propagate-layouts": (Case("edge", (layouts,), LAST), Case("edge", (plain_edge,))),
     "remove-dead-code": (Case("core", (dead, shared)), Case("edge", _EXEC, before="convert-edge-to-exec,elide-views")),
     "remove-redundant-clamps": (Case("core", (clamped, weighted)),),
@@ -351,4 +347,4 @@ class Problem:
 def problems(name: str) -> list[Problem]:
     """Every family of modules for a pass. Raises KeyError for a pass that has none."""
     register_passes()
-    return [Problem(name, case, step, shape) for case in CASES[name] for step in case.steps for shape in case.shapes]
+    return [Problem(name, case, step, shape) for case in CASES[name] for step in case.steps for shape in SHAPES]

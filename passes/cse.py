@@ -7,12 +7,12 @@ from typing import TypeAlias
 
 from xdsl.context import Context
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 from xdsl.traits import is_side_effect_free
 
 from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.rewriting.actions import may_rewrite
+from flambeau.passes.rewriting.uses import Rewriter
 
 Items: TypeAlias = frozenset[tuple[str, Attribute]]
 Key: TypeAlias = tuple[type[Operation], tuple[SSAValue, ...], Items, Items, tuple[Attribute, ...]]
@@ -36,9 +36,9 @@ class CsePass(OperationPass):
         """Rewrites what is inside `op` in place, in one sweep."""
         for region in op.regions:
             for block in region.blocks:
-                self._visit(block, [], PatternRewriter(InsertPoint.at_end(block)))
+                self._visit(block, [], Rewriter(InsertPoint.at_end(block)))
 
-    def _visit(self, block: Block, enclosing: list[dict[Key, Operation]], rewriter: PatternRewriter) -> None:
+    def _visit(self, block: Block, enclosing: list[dict[Key, Operation]], rewriter: Rewriter) -> None:
         known: dict[Key, Operation] = {}
         scopes = [*enclosing, known]
         for op in list(block.ops):

@@ -10,7 +10,6 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 from xdsl.traits import is_side_effect_free
 
@@ -22,6 +21,7 @@ from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.pattern import rename_values
+from flambeau.passes.rewriting.uses import Rewriter
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class FoldConstantsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites `op` in place."""
         constants = ModuleConstants(ctx, op)
-        rewriter = PatternRewriter(InsertPoint.at_end(op.body.block))
+        rewriter = Rewriter(InsertPoint.at_end(op.body.block))
         for function in op.body.block.ops:
             if isinstance(function, FuncOp):
                 self._fold(function, constants, rewriter)
 
-    def _fold(self, function: FuncOp, constants: ModuleConstants, rewriter: PatternRewriter) -> None:
+    def _fold(self, function: FuncOp, constants: ModuleConstants, rewriter: Rewriter) -> None:
         with analysis("constant values", function):
             values, names = self._evaluate(function, constants)
         inside = {cast(Operation, value.owner) for value in values}
@@ -102,7 +102,7 @@ class FoldConstantsPass(ModulePass):
         return sum(nbytes(source.type) for source in sources if all(use.operation in seen for use in source.uses))
 
     @staticmethod
-    def _store(op: SchemaOp, result: SSAValue, array: Array, stem: str, constants: ModuleConstants, rewriter: PatternRewriter) -> None:
+    def _store(op: SchemaOp, result: SSAValue, array: Array, stem: str, constants: ModuleConstants, rewriter: Rewriter) -> None:
         load = constants.add(f"{stem}.{op.schema.base}", array, tensor_type(result))
         load.location = op.location
         rewriter.insert(load, InsertPoint.before(op))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
-from xdsl.pattern_rewriter import PatternRewriter
 
 from flambeau.dialects.diagnostics import remark
 from flambeau.dialects.row import SchemaOp
@@ -15,6 +14,7 @@ from flambeau.passes.analysis.ranges import EVERYTHING, RangeAnalysis, bounds_of
 from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import may_rewrite
 from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.passes.rewriting.uses import Rewriter
 
 
 @dataclass(frozen=True)
@@ -42,5 +42,5 @@ class RemoveRedundantClampsPass(ModulePass):
                     remark(item, f"stays: the elements of its operand lie in {found}")
             elif may_rewrite(self.name, item):
                 remark(item, f"removed: the elements of its operand lie in {found}")
-                PatternRewriter(item).replace(item, [], [source])
+                Rewriter(item).replace(item, [], [source])
                 count("clamps removed")

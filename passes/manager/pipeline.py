@@ -25,6 +25,7 @@ from flambeau.passes.registry import PipelineError, find_pass, find_passes, pipe
 from flambeau.passes.rewriting.actions import watching
 from flambeau.passes.rewriting.locations import describe_location
 from flambeau.passes.rewriting.statistics import counting
+from flambeau.passes.rewriting.uses import editing_operands
 
 
 class PassError(ValueError):
@@ -228,7 +229,7 @@ class _Run:
 
     def _apply(self, step: PassStep) -> None:
         try:
-            with counting(step.counters):
+            with counting(step.counters), editing_operands():
                 if isinstance(step.pass_, OperationPass):
                     step.pass_.apply_to(self._context, step.op)
                 else:

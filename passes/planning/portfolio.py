@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 
 from flambeau.dialects.registration import Table, hint
 from flambeau.passes.planning.buffers import Buffer, Plan, PlanError, aligned_buffers, lower_bound
@@ -12,6 +13,7 @@ from flambeau.passes.planning.conflicts import conflict_lists, count_conflicts
 from flambeau.passes.planning.dense import greedy_dense, place_dense
 from flambeau.passes.planning.fit import ORDERS, lowest_hole, place, tightest_hole
 from flambeau.passes.planning.greedy import greedy
+from flambeau.passes.planning.sweep import place_in_time
 
 ALGORITHMS = ("best", "first-fit", "best-fit", "greedy", "naive")
 """What `plan_buffers` brings: the smallest of all; one alone; ExecuTorch's; or no sharing at all."""
@@ -56,6 +58,9 @@ def check_algorithm(name: str) -> None:
 MANY_CONFLICTS = 3_000_000
 """More pairs than this are not listed."""
 
+CROWDED = 32
+"""When a buffer conflicts with more others than this on average, a plan that looks at no pairs is tried before those that do."""
+
 EFFORT = 4_000_000
 """How many looks at a neighbour the search may spend when it stays above the bound: a few seconds at most."""
 
@@ -66,9 +71,15 @@ class _Problem:
     def __init__(self, buffers: Sequence[Buffer]):
         self.buffers = buffers
         self.pairs = count_conflicts(buffers)
-        self.conflicts = conflict_lists(buffers) if self.pairs <= MANY_CONFLICTS else None
+
+    @cached_property
+    def conflicts(self) -> list[list[int]] | None:
+        """For each buffer, those that are live with it; None when these are too many."""
+        return conflict_lists(self.buffers) if self.pairs <= MANY_CONFLICTS else None
 
     def fit(self, order: str, *, tightest: bool = False) -> list[int]:
+        if order == "start" and tightest:
+            return place_in_time(self.buffers)
         chosen = ORDERS[order](self.buffers)
         if self.conflicts is None:
             return place_dense(self.buffers, chosen, tightest=tightest)
@@ -148,7 +159,10 @@ def _best(problem: _Problem, bound: int, effort: int) -> Plan:
 
 
 def _candidates(problem: _Problem, bound: int, effort: int) -> Iterator[Plan]:
-    """Plans from the cheap and usually good to the costly; what comes after the first three depends on the effort."""
+    """Plans from the cheap and usually good to the costly; what comes after those that are always tried depends on the effort."""
+    if problem.pairs > CROWDED * len(problem.buffers):
+        yield problem.plan(problem.fit("start", tightest=True), "best-fit by start")
+        yield problem.plan(place_in_time(problem.buffers, backwards=True), "best-fit by end")
     order_of: dict[str, str] = {}
     best = problem.plan(problem.fit("size"), "first-fit by size")
     yield best

@@ -9,7 +9,6 @@ from itertools import islice
 
 from xdsl.dialects.builtin import UNKNOWN_LOC
 from xdsl.ir import Operation, OpResult
-from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
@@ -18,6 +17,7 @@ from flambeau.passes.rewriting.actions import Action, action_listener, may_rewri
 from flambeau.passes.rewriting.explanation import explaining
 from flambeau.passes.rewriting.pattern import Pattern
 from flambeau.passes.rewriting.statistics import count
+from flambeau.passes.rewriting.uses import Rewriter, editing_operands
 
 ERASE_DEAD = "erase-dead-operation"
 """The action that erases an operation without uses or effects."""
@@ -79,13 +79,16 @@ class PatternDriver:
             OperationError: of the operation at which a pattern raised ValueError.
         """
         block = next((block for region in root.regions for block in region.blocks), None)
-        return block is not None and _Run(self, root, PatternRewriter(InsertPoint.at_end(block))).run()
+        if block is None:
+            return False
+        with editing_operands():
+            return _Run(self, root, Rewriter(InsertPoint.at_end(block))).run()
 
 
 class _Run:
     """One run of a driver: the worklist, and what the rewriter tells it."""
 
-    def __init__(self, driver: PatternDriver, root: Operation, rewriter: PatternRewriter):
+    def __init__(self, driver: PatternDriver, root: Operation, rewriter: Rewriter):
         self.driver = driver
         self.root = root
         self.rewriter = rewriter
