@@ -105,7 +105,7 @@ def parse_slot(parser: Parser) -> SSAValue:
     values = parser.ssa_values.get(operand.operand_name)
     if values is None or operand.index >= len(values):
         parser.raise_error(f"slot %{operand.operand_name} is not declared above", operand.span)
-    return values[operand.index]
+    return parser.resolve_operand(operand, values[operand.index].type)
 
 
 def parse_slots(parser: Parser, delimiter: Parser.Delimiter = Parser.Delimiter.PAREN) -> list[SSAValue]:

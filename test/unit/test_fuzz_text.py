@@ -1,12 +1,20 @@
-"""A short round of each campaign in test/fuzz that reads texts."""
+"""A short round of each campaign in test/fuzz."""
 
 from __future__ import annotations
 
 import pytest
-from fuzz import text
+from fuzz import command_line, editor, passes, planted, text
 from fuzz.campaign import Campaign, run
 
+ROUNDS = {
+    "text": (text.CAMPAIGN, 50),
+    "command_line": (command_line.CAMPAIGN, 40),
+    "editor": (editor.CAMPAIGN, 8),
+    "passes": (passes.CAMPAIGN, 2),
+    "planted": (planted.CAMPAIGN, 6),
+}
 
-@pytest.mark.parametrize(("campaign", "cases"), [(text.CAMPAIGN, 120)], ids=["text"])
+
+@pytest.mark.parametrize(("campaign", "cases"), list(ROUNDS.values()), ids=list(ROUNDS))
 def test_a_short_round_finds_nothing(campaign: Campaign, cases: int) -> None:
     assert run(campaign, range(cases)).failures == {}

@@ -103,3 +103,12 @@ def test_ranges_nest_and_noting_them_changes_nothing(path: Path) -> None:
         assert all(left.end <= right.start for left, right in pairwise(places.mentions))
         named = {named for mention in places.mentions if not mention.defines for named in mention.named if isinstance(named, SSAValue)}
         assert all(places.definition_of(value) is not None for value in named)
+
+
+def test_uses_of_slots_are_known() -> None:
+    text = "exec.method @m {arenas = []} {\n  %x = exec.tensor : tensor<4xf32>\n  %y = exec.tensor : tensor<4xf32>\n"
+    text += '  exec.call "aten::neg.out"(%x) outs(%y)\n  exec.return inputs(%x) outputs(%y)\n}\n'
+    parsed = parse(text)
+    places = parsed.map
+    assert places is not None
+    assert [text[mention.start : mention.end] for mention in places.mentions] == re.findall(r"[%@]\w+", text)
