@@ -1,4 +1,4 @@
-"""Where in Python code an exception was raised, as a position that diagnostics show."""
+"""Exceptions of Python code as diagnostics show them: what was raised, and where."""
 
 from __future__ import annotations
 
@@ -7,6 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from flambeau.dialects.diagnostics import Position
+
+
+def in_one_line(error: BaseException) -> str:
+    """An exception with its class: `NameError: name 'x' is not defined`."""
+    what = " ".join(str(error).split())
+    return f"{type(error).__name__}: {what}" if what else type(error).__name__
 
 
 def raised_at(error: BaseException, concerned: Callable[[Path], bool]) -> Position | None:

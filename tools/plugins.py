@@ -33,7 +33,7 @@ from xdsl.passes import ModulePass
 from flambeau.dialects.diagnostics import Diagnostic, Position
 from flambeau.dialects.registration import RegistrationError, Undo, declared_by
 from flambeau.dialects.registry import register_dialect
-from flambeau.dialects.tracebacks import raised_at, shown_path
+from flambeau.dialects.tracebacks import in_one_line, raised_at, shown_path
 from flambeau.passes.registry import register_pass
 
 GROUP = "flambeau.plugins"
@@ -177,7 +177,7 @@ def load_installed() -> str:
             except (Exception, SystemExit) as error:
                 # Whatever is wrong with it, what it has nothing to do with goes on.
                 _undo(item.undo for item in registered)
-                what = str(error) if isinstance(error, RegistrationError) else f"{type(error).__name__}: {error}"
+                what = str(error) if isinstance(error, RegistrationError) else in_one_line(error)
                 failed.append(f"the installed plug-in {where} could not be loaded ({' '.join(what.split())})")
                 continue
         modules = tuple(sorted(set(sys.modules) - before))
@@ -312,7 +312,7 @@ def _explained(error: BaseException, shown: Path, file: Path) -> PluginError:
     position = raised_at(error, lambda file: folder in file.parents)
     if isinstance(error, RegistrationError):
         return PluginError(str(error), position)
-    what = " ".join(f"{type(error).__name__}: {error}".split())
+    what = in_one_line(error)
     if isinstance(error, ModuleNotFoundError) and error.name is not None and (folder / f"{error.name}.py").is_file():
         what += f"; a file beside the plug-in is imported by `from .{error.name} import …`"
     prefix = "" if position else f"plug-in {shown}: "

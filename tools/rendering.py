@@ -16,6 +16,7 @@ from xdsl.printer import Printer
 from flambeau.dialects.diagnostics import Diagnostic, Position, Severity
 from flambeau.dialects.source import Source
 from flambeau.dialects.text import ParsedModule
+from flambeau.dialects.tracebacks import in_one_line
 from flambeau.passes.manager import PassCrash
 from flambeau.passes.rewriting.locations import describe_location, file_positions
 
@@ -61,8 +62,7 @@ def diagnostics_of(error: Exception) -> tuple[Diagnostic, ...] | None:
 
 def internal_error(error: Exception) -> Diagnostic:
     """A bug, in one line."""
-    what = " ".join(str(error).split())
-    return Diagnostic("error", f"internal error: {type(error).__name__}{f': {what}' if what else ''}")
+    return Diagnostic("error", f"internal error: {in_one_line(error)}")
 
 
 def files_of(error: Exception) -> tuple[Diagnostic, ...]:

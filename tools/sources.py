@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any, cast
 
 from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.tracebacks import in_one_line
 from flambeau.frontends.registry import SourceError, find_frontend, readable
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def _from_factory(source: str, context: FlambeauContext) -> ModuleOp:
     try:
         made: Any = factory()
     except Exception as error:
-        raise SourceError(f"{source}: the function failed: {type(error).__name__}: {error}") from error
+        raise SourceError(f"{source}: the function failed: {in_one_line(error)}") from error
     if not isinstance(made, tuple) or len(cast("tuple[Any, ...]", made)) != 2:
         raise SourceError(f"{source}: the function must give (module, example_inputs)")
     network, inputs = cast("tuple[Any, Any]", made)

@@ -18,6 +18,7 @@ from flambeau.dialects.diagnostics import Diagnostic, listening
 from flambeau.dialects.ml_program import BlobAttr, BlobError, BlobStore
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import blobs_in, parse_module, print_module, save_weights
+from flambeau.dialects.tracebacks import in_one_line
 from flambeau.dialects.verify import verify_module
 from flambeau.passes.manager.debug_counter import DebugCounter, parse_debug_counters
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
@@ -113,7 +114,7 @@ class CrashReproducer(Instrumentation):
             with watching(None), listening(lambda diagnostic: None):
                 path = self._write_for(step, error, self._pipeline)
         except Exception as trouble:
-            error.add_note(f"no reproducer could be written: {type(trouble).__name__}: {trouble}")
+            error.add_note(f"no reproducer could be written: {in_one_line(trouble)}")
             return
         finally:
             self._pipeline = self._copy = None

@@ -16,6 +16,7 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from flambeau.dialects.diagnostics import Diagnostic, OperationError
 from flambeau.dialects.suggestions import did_you_mean
+from flambeau.dialects.tracebacks import in_one_line, raised_at
 from flambeau.dialects.verify import ModuleVerifier, VerificationError
 from flambeau.passes.manager.grammar import MODULE, Element, Nested, parse
 from flambeau.passes.manager.instrumentation import Instrumentation, Instrumentations, PassStep
@@ -174,8 +175,6 @@ def _check_anchor(element: Nested) -> None:
 
 def _where_raised(step: PassStep, error: Exception) -> tuple[Diagnostic, ...]:
     """Where in the files of the pass it went wrong, for whoever writes it."""
-    from flambeau.dialects.tracebacks import raised_at
-
     source = getattr(sys.modules.get(type(step.pass_).__module__), "__file__", None)
     place = None if source is None else raised_at(error, lambda file: file.parent == Path(source).parent)
     return () if place is None else (Diagnostic("note", "raised here", place),)
@@ -239,7 +238,7 @@ class _Run:
         except (ValueError, DiagnosticException) as error:
             raise PassError(step, str(error)) from error
         except Exception as error:
-            raise PassCrash(step, f"internal error: {type(error).__name__}: {error}", notes=_where_raised(step, error)) from error
+            raise PassCrash(step, f"internal error: {in_one_line(error)}", notes=_where_raised(step, error)) from error
 
     def _verify(self, step: PassStep) -> None:
         if self._verifier is None:

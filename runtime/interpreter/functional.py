@@ -20,6 +20,7 @@ from flambeau.dialects.lazy import Array, np
 from flambeau.dialects.ml_program import BlobAttr, GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.tracebacks import in_one_line
 from flambeau.dialects.types import tensor_type
 from flambeau.dialects.weights import logical_array
 from flambeau.runtime.interpreter.functions import InterpreterFunction, array_kind, interpreter_function
@@ -238,7 +239,7 @@ def _foreign_kernel(op: Operation, function: InterpreterFunction) -> Callable[[l
         except InterpreterError:
             raise
         except Exception as error:  # whatever a function from outside does, its operation is to be named
-            raise InterpreterError(f"{op.name}: its interpreter function failed: {type(error).__name__}: {error}", op) from error
+            raise InterpreterError(f"{op.name}: its interpreter function failed: {in_one_line(error)}", op) from error
         if len(arrays) != len(op.results):
             raise InterpreterError(f"{op.name}: its interpreter function gave {len(arrays)} arrays for {len(op.results)} results", op)
         _check_results(op, arrays, expected)

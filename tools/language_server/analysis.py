@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -15,6 +14,8 @@ from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.source import Source
 from flambeau.dialects.source_map import Mention, Named, SourceMap
 from flambeau.dialects.text import IRError, ParsedModule, parse_module, verify_parsed
+from flambeau.dialects.tracebacks import in_one_line
+from flambeau.tools.collector import collector_paused
 from flambeau.tools.language_server.text import Edit, Lines
 from flambeau.tools.opt.expectations import Expectations
 from flambeau.tools.opt.input import holds_nothing, split
@@ -198,7 +199,7 @@ def analyze(text: str, file: str, settings: Settings | None = None, previous: An
     same = previous is not None and previous.run == divided.run and previous.settings == divided.settings
     known = {(chunk.source.text, chunk.source.line_offset): chunk for chunk in previous.chunks} if same and previous is not None else {}
     chunks: list[Chunk] = []
-    with _collector_paused():
+    with collector_paused():
         for chunk in divided.chunks:
             before = known.get((chunk.source.text, chunk.source.line_offset))
             done = before is not None and (before.parsed is not None or before.faults)
@@ -211,7 +212,7 @@ def completed(analysis: Analysis) -> Analysis:
     if analysis.is_complete:
         return analysis
     chunks: list[Chunk] = []
-    with _collector_paused():
+    with collector_paused():
         for chunk in analysis.chunks:
             if chunk.parsed is None or chunk.parsed is chunk.good:
                 chunks.append(chunk)
@@ -223,18 +224,6 @@ def completed(analysis: Analysis) -> Analysis:
                 continue
             chunks.append(replace(chunk, parsed=parsed, good=parsed))
     return replace(analysis, chunks=tuple(chunks))
-
-
-class _collector_paused:
-    """Looking for cycles among operations that all live only takes time."""
-
-    def __enter__(self) -> None:
-        self._was_enabled = gc.isenabled()
-        gc.disable()
-
-    def __exit__(self, *_: object) -> None:
-        if self._was_enabled:
-            gc.enable()
 
 
 def _parse(source: Source, analysis: Analysis, *, with_names: bool) -> ParsedModule:
@@ -261,7 +250,7 @@ def _read(chunk: Chunk, analysis: Analysis) -> Chunk:
     except IRError as error:
         found = error.diagnostics
     except Exception as error:  # the rules of a plug-in's operation may fail in any way
-        found = (Diagnostic("error", f"the verifier fails: {type(error).__name__}: {' '.join(str(error).split())}"),)
+        found = (Diagnostic("error", f"the verifier fails: {in_one_line(error)}"),)
     good = parsed if parsed.map is not None else chunk.good
     return replace(chunk, parsed=parsed, good=good, faults=_judged(chunk.source, found, analysis.run))
 

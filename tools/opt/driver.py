@@ -20,6 +20,7 @@ from flambeau.dialects.terminal import wants_colour
 from flambeau.dialects.text import ParsedModule, parse_module, save_weights, verify_parsed
 from flambeau.passes.manager import Instrumentation, PassCrash, PassError, PassStep, Pipeline
 from flambeau.passes.registry import PIPELINE_FILE, PipelineError
+from flambeau.tools.collector import collector_paused
 from flambeau.tools.exits import BROKEN_PIPE, CRASHED, INTERRUPTED, forget_stdout
 from flambeau.tools.opt.expectations import Expectations
 from flambeau.tools.opt.groups import GROUPS
@@ -63,18 +64,16 @@ def _main(argv: Sequence[str] | None) -> int:
         raise
     except (ValueError, OSError) as error:
         return _refuse(error)  # some options load and print
-    # A module's objects all live until the end: looking for cycles among them only costs time.
-    gc.freeze()
-    gc.disable()
+    if argv is None:
+        gc.freeze()  # in a process of its own: what was imported lives until the end, which then need not look through it
     tool = _Tool(arguments)
-    try:
-        return tool.run()
-    except BrokenPipeError:
-        raise
-    except Exception as error:
-        return tool.fail(error)
-    finally:
-        gc.enable()
+    with collector_paused():
+        try:
+            return tool.run()
+        except BrokenPipeError:
+            raise
+        except Exception as error:
+            return tool.fail(error)
 
 
 def _refuse(error: Exception) -> int:
