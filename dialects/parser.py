@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.context import Context
 from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
 from xdsl.dialects.builtin import UNKNOWN_LOC, FusedLoc, LocationAttr, NoneAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
@@ -227,6 +227,16 @@ class ModuleParser(TokenParser):
             memory = _Memory(type(op), places, types, tuple(op.result_types), dict(op.properties), dict(op.attributes))
             memories[sentence.words] = memory
         memory.followers.add(follower)
+
+    # Blocks
+
+    def _parse_block(self) -> Block:
+        token = self._token
+        name = token.text[1:]
+        if token.kind is MLIRTokenKind.CARET_IDENT and name in self.blocks and name not in self.forward_block_references:
+            # xDSL notices it only where nothing branched to the block before.
+            self.raise_error(f"re-declaration of block '{name}'", token.span)
+        return super()._parse_block()
 
     # What stands in many operations
 

@@ -252,6 +252,9 @@ def test_an_operation_leads_to_its_line_in_the_model(tmp_path: Path):
     (found,) = navigation.model_source(analysis, position, tmp_path / "out")
     assert (found.uri, found.range.start) == ((tmp_path / "model.py").as_uri(), types.Position(11, 2))
     assert navigation.model_source(analysis, place(analysis, "%bad"), tmp_path) == []
+    far = analyze(analysis.text.replace(":12:3", ":99999999999:0"), "model.mlir")
+    (found,) = navigation.model_source(far, position, tmp_path)
+    assert found.range.start == types.Position(2**31 - 1, 0)
 
 
 def test_a_broken_text_is_answered_from_the_last_good_one(good: Analysis):

@@ -69,6 +69,7 @@ def test_every_place_is_within_its_line() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("func.func @f() {\n  cf.br ^a\n^a:\n  func.return\n^a:\n  func.return\n}", "a.mlir:5:1: error: block ^a is defined twice"),
         ('"x"() {a = 1 : i99999999999999999999} : () -> ()', "a number is too large here"),
         ('"x"() {a = dense<0> : tensor<9999999999999999999xf32>} : () -> ()', "a number is too large here"),
         ('"x"() {a = dense<(1., 2. : tensor<2xf32>} : () -> ()', "expected ')', got ':'"),

@@ -20,6 +20,8 @@ from flambeau.tools.language_server import describe
 from flambeau.tools.language_server.analysis import Analysis, Chunk
 from flambeau.tools.language_server.words import definitions, in_comment, word_at
 
+_LAST = 2**31 - 1
+"""The largest line or column that the protocol knows."""
 _NEW_NAME = re.compile(r"[%@^]?([A-Za-z_$][\w$.\-]*|\d+)")
 
 
@@ -62,7 +64,8 @@ def model_source(analysis: Analysis, position: types.Position, folder: Path) -> 
     found: list[types.Location] = []
     for location in file_positions(op.location):
         path = next((path for around in (folder, *folder.parents) if (path := around / location.filename.data).is_file()), None)
-        place = types.Position(max(location.line.data - 1, 0), max(location.column.data - 1, 0))
+        line, column = (min(max(number.data - 1, 0), _LAST) for number in (location.line, location.column))
+        place = types.Position(line, column)
         uri = None if path is None else from_fs_path(str(path))
         if uri is not None:
             found.append(types.Location(uri, types.Range(place, place)))
