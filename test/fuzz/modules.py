@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 from xdsl.builder import Builder
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, FusedLoc, IntAttr, ModuleOp, NameLoc, NoneAttr, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.rewriter import InsertPoint
@@ -107,6 +107,9 @@ def random_module(chosen: random.Random, level: str = "aten", size: int | None =
                         op.operands[index] = function.block.args[0]
                 function.block.erase_arg(last)
             continue
+        if chosen.random() < 0.5:
+            place = FileLineColLoc(StringAttr("model.py"), IntAttr(chosen.randrange(9)), IntAttr(1))
+            op.location = chosen.choice((place, NameLoc(StringAttr("layers.0"), place), FusedLoc((place, UNKNOWN_LOC), NoneAttr())))
         builder.insert(op)
         for result in op.results:
             function.values.setdefault(result.type, []).append(result)
@@ -119,4 +122,4 @@ def random_module(chosen: random.Random, level: str = "aten", size: int | None =
     body = Region(function.block)
     types = [value.type for value in returned]
     module = ModuleOp([FuncOp("forward", (function.block.arg_types, types), body)])
-    return print_module(module)
+    return print_module(module, locations=True)

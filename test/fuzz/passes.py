@@ -65,9 +65,8 @@ class _Printing(Instrumentation):
         self.last = step
 
     def after_pass(self, step: PassStep) -> None:
-        text = print_module(step.module)
-        for generic in (False, True):
-            given = print_module(step.module, generic=generic)
+        for generic, locations in ((False, False), (True, False), (False, True), (True, True)):
+            given = print_module(step.module, generic=generic, locations=locations)
             context = FlambeauContext()
             context.blobs = step.context.blobs if isinstance(step.context, FlambeauContext) else context.blobs
             try:
@@ -75,8 +74,8 @@ class _Printing(Instrumentation):
                 verify_parsed(parsed)
             except IRError as error:
                 raise Failure(f"{step.name}: printed what does not parse: {error.diagnostic.message}", given) from error
-            if (again := print_module(parsed.module)) != text:
-                raise Failure(f"{step.name}: not printed as it was read", f"{text}\n{again}")
+            if (again := print_module(parsed.module, generic=generic, locations=locations)) != given:
+                raise Failure(f"{step.name}: not printed as it was read", f"{given}\n{again}")
 
 
 def check(case: str) -> str:
