@@ -19,6 +19,7 @@ from fuzz.campaign import Campaign, Failure
 from fuzz.modules import random_module
 
 _ANYWHERE = ("canonicalize", "cse", "remove-dead-code", "fold-constants", "remove-redundant-clamps", "fold-batch-norm")
+_PLAN = "plan-memory{effort=1000}"
 _STORAGE = ("elide-views", "place-concat", "reuse-storage", "remove-dead-code", "canonicalize", "cse")
 
 
@@ -42,9 +43,9 @@ def _pipeline(chosen: random.Random) -> str:
     names.append(f"convert-edge-to-exec{{target={target}}}")
     while chosen.random() < 0.7:
         names.append(chosen.choice((*_STORAGE, f"elide-views{{target={target}}}")))
-    names += ["plan-memory", "verify-plan"]
+    names += [_PLAN, "verify-plan"]
     while chosen.random() < 0.3:
-        names.append(chosen.choice((*_STORAGE, "plan-memory", "verify-plan")))
+        names.append(chosen.choice((*_STORAGE, _PLAN, "verify-plan")))
     return ",".join(names[: chosen.randrange(1, len(names) + 1)] if chosen.random() < 0.5 else names)
 
 

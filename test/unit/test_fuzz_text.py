@@ -8,9 +8,9 @@ from fuzz.campaign import Campaign, run
 
 ROUNDS = {
     "text": (text.CAMPAIGN, 50),
-    "command_line": (command_line.CAMPAIGN, 40),
+    "command_line": (command_line.CAMPAIGN, 30),
     "editor": (editor.CAMPAIGN, 8),
-    "passes": (passes.CAMPAIGN, 2),
+    "passes": (passes.CAMPAIGN, 1),
     "planted": (planted.CAMPAIGN, 6),
 }
 
