@@ -104,6 +104,7 @@ def _run_console(example: Example) -> None:
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
         "NO_COLOR": "1",
         "COLUMNS": "120",
+        "TMPDIR": os.getcwd(),  # what tools leave behind goes with the folder of the document
     }
     for command, expected in commands_of(example.parsed):
         done = subprocess.run(
