@@ -3,7 +3,7 @@
     python benchmarks/opt.py              processes, interleaved with xdsl-opt
     python benchmarks/opt.py --passes     every pass of ours at two sizes; exit status 1 if one takes more than its share of the larger
 
-`--json` prints the figures as JSON.
+`--json` prints the figures as JSON. How far the measurement of passes is goes to stderr.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from pathlib import Path
 from opt_modules import CASES, Problem, problems
 
 from flambeau.backends.delegate import register_passes
-from flambeau.dialects.verify import verify_module
 from flambeau.passes.registry import own_pass_names, registered_passes
 
 OPERATIONS = 10_000
@@ -152,32 +151,51 @@ class Growth:
         return self.large / self.small
 
 
-def time_of(problem: Problem, size: int, rounds: int) -> float:
-    """The least processor time of a pass over modules of a size. The module is verified before and after."""
-    best = float("inf")
-    for _ in range(rounds):
-        module, context = problem.module(size)
-        pipeline = problem.pipeline()
-        verify_module(module)
+_ELSEWHERE = bytes(64 << 20)
+"""More than fits into the caches that a core has for itself."""
+
+
+def time_of(problem: Problem, size: int, seconds: float = 0.0) -> float:
+    """The least processor time of a pass over modules of a size: of one run, or of as many as fit into `seconds`, twenty at most.
+
+    Each run begins with cold caches: a small module would lie in them, a large one does not.
+    """
+    module, context = problem.module(size)
+    times: list[float] = []
+    while not times or (sum(times) < seconds and len(times) < 20):
+        copy, pipeline = module.clone() if seconds else module, problem.pipeline()
         gc.collect()
-        gc.freeze()
-        gc.disable()
+        _ELSEWHERE.count(1)
         start = time.process_time()
-        pipeline.run(module, context, verify_each=False)
-        best = min(best, time.process_time() - start)
+        pipeline.run(copy, context, verify_each=False)
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def growth_of(problem: Problem, sizes: tuple[int, int], limit: float) -> Growth:
+    """Measures one family of modules at two sizes; what looks like more than `limit`, up to four times, of which the least counts.
+
+    The collector of garbage is off, as in the tool.
+    """
+    gc.disable()
+    try:
+        found = Growth(str(problem), time_of(problem, sizes[0], 0.1), time_of(problem, sizes[1]))
+        for _ in range(3):
+            if found.ratio <= limit:
+                break
+            again = time_of(problem, sizes[0], 0.5), time_of(problem, sizes[1])
+            found = Growth(found.problem, min(found.small, again[0]), min(found.large, again[1]))
+        return found
+    finally:
         gc.enable()
-        gc.unfreeze()
-        verify_module(module)
-    return best
 
 
-def measure_passes(names: Sequence[str], sizes: tuple[int, int], report: Callable[[Growth], None]) -> list[Growth]:
+def measure_passes(names: Sequence[str], sizes: tuple[int, int], limit: float, report: Callable[[Growth], None]) -> list[Growth]:
     """Every family of every pass. Raises KeyError for a pass without families."""
     found: list[Growth] = []
     for name in names:
         for problem in problems(name):
-            # The smaller one is over too soon for one look.
-            found.append(Growth(str(problem), time_of(problem, sizes[0], 2), time_of(problem, sizes[1], 1)))
+            found.append(growth_of(problem, sizes, limit))
             report(found[-1])
     return found
 
@@ -217,20 +235,19 @@ def main() -> int:
 
 
 def passes_main(names: Sequence[str], sizes: tuple[int, int], as_json: bool) -> int:
-    """Measures passes; 1 when one grows faster than its input by more than measurement explains."""
+    """Measures passes, worst first; 1 when one grows faster than its input by more than measurement explains."""
     limit = LIMIT / (SIZES[1] / SIZES[0]) * (sizes[1] / sizes[0])
 
-    def report(growth: Growth) -> None:
-        if not as_json:
-            each = 1e6 * growth.large / sizes[1]
-            mark = "  more than linear" if growth.ratio > limit else ""
-            print(f"{growth.problem:46} {growth.small:8.3f} {growth.large:8.3f} {growth.ratio:7.1f} {each:7.0f}{mark}", flush=True)
+    def line(growth: Growth) -> str:
+        mark = "  more than linear" if growth.ratio > limit else ""
+        return f"{growth.problem:46} {growth.small:8.4f} {growth.large:8.4f} {growth.ratio:7.1f} {1e6 * growth.large / sizes[1]:7.1f}{mark}"
 
-    if not as_json:
-        print(f"{'processor seconds':46} {sizes[0]:>8} {sizes[1]:>8} {'ratio':>7} {'us/op':>7}")
-    found = measure_passes(names, sizes, report)
+    found = measure_passes(names, sizes, limit, lambda growth: print(line(growth), file=sys.stderr, flush=True))
+    found.sort(key=lambda growth: -growth.ratio)
     if as_json:
         print(json.dumps([asdict(growth) | {"ratio": growth.ratio} for growth in found], indent=2))
+    else:
+        print(f"{'processor seconds':46} {sizes[0]:>8} {sizes[1]:>8} {'ratio':>7} {'us/op':>7}", *map(line, found), sep="\n")
     return int(any(growth.ratio > limit for growth in found))
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     """The known name that is most like `name`; None when none is by `cutoff`, a number from 0 (anything) to 1 (the same)."""
+    from difflib import get_close_matches
+
     return next(iter(get_close_matches(name, known, n=1, cutoff=cutoff)), None)
 
 

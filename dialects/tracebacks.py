@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +16,8 @@ def in_one_line(error: BaseException) -> str:
 
 def raised_at(error: BaseException, concerned: Callable[[Path], bool]) -> Position | None:
     """The innermost place in a file that is `concerned`; None when the exception came through no such file."""
+    import traceback
+
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if concerned(Path(frame.filename))]
     if not frames:
         return None

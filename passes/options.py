@@ -6,7 +6,6 @@ A field is a `bool`, `int`, `float`, `str`, `Literal[…]`, a tuple of those, or
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -263,5 +262,9 @@ def _value_text(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, str):
         plain = _PLAIN.fullmatch(value) and value.lower() not in ("true", "false", "inf", "nan", "infinity")
-        return value if plain else json.dumps(value, ensure_ascii=False)
+        if plain:
+            return value
+        import json
+
+        return json.dumps(value, ensure_ascii=False)
     return repr(value)

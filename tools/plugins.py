@@ -13,13 +13,11 @@ single objects) as entry points of the group `flambeau.plugins`, which are loade
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import inspect
 import os
 import re
 import sys
-import traceback
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -206,6 +204,8 @@ def _execute(name: str, file: Path) -> ModuleType:
 
 def _package(folder: Path) -> str:
     """The package that stands for a folder, so that files in it can import each other, and equal names elsewhere are others."""
+    import hashlib
+
     name = f"{_ROOT}.f{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
     for package, paths in ((_ROOT, []), (name, [str(folder)])):
         if package not in sys.modules:
@@ -227,6 +227,8 @@ def _undo(undos: Iterable[Undo]) -> None:
 
 
 def _digest(modules: Iterable[str]) -> str:
+    import hashlib
+
     digest = hashlib.sha256()
     for name in sorted(set(modules)):
         file = getattr(sys.modules.get(name), "__file__", None)
@@ -301,6 +303,8 @@ def _explained(error: BaseException, shown: Path, file: Path) -> PluginError:
     if isinstance(error, PluginError):
         return error
     if os.environ.get("FLAMBEAU_DEBUG"):
+        import traceback
+
         traceback.print_exception(error)
     if isinstance(error, _Located):
         return PluginError(str(error.error), _assignment(error.name, file))

@@ -5,8 +5,6 @@ beside `model.mlir` as `model.safetensors`. A file is memory-mapped and its byte
 opening a module costs nothing that grows with its weights, and weights that do not belong to the text are an error, not a wrong answer.
 """
 
-import hashlib
-import json
 import mmap
 import os
 import tempfile
@@ -49,6 +47,8 @@ class BlobError(ValueError):
 
 def digest_of(data: "Buffer") -> str:
     """The name of some bytes: 64 bits of BLAKE2b as 16 hexadecimal digits."""
+    import hashlib
+
     return hashlib.blake2b(data, digest_size=8).hexdigest()
 
 
@@ -226,6 +226,8 @@ def read_safetensors(path: str | os.PathLike[str]) -> dict[str, memoryview]:
     length = int.from_bytes(mapped[:8], "little")
     if size < 8 or length > min(size - 8, MAXIMUM_HEADER):
         raise BlobError(f"{path} is not a safetensors file: its header is cut off")
+    import json
+
     try:
         header = json.loads(bytes(mapped[8 : 8 + length]))
     except (ValueError, RecursionError):
@@ -264,6 +266,8 @@ def write_safetensors(path: str | os.PathLike[str], entries: Sequence[tuple[str,
             raise BlobError(f"the weights under {key!r} have {len(data)} bytes, but {dtype} of shape {list(shape)} takes {expected}")
         header[key] = {"dtype": dtype, "shape": list(shape), "data_offsets": [offset, offset + len(data)]}
         offset += len(data)
+    import json
+
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-(8 + len(text)) % DATA_ALIGNMENT)
     target = Path(path)

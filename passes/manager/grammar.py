@@ -11,7 +11,6 @@ by spaces; a word is anything without spaces, commas, braces, quotes and equals 
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 
@@ -141,6 +140,8 @@ class _Parser:
         if (word := self._match(_WORD)) is not None:
             return Value(word[0], offset)
         if (string := self._match(_STRING)) is not None:
+            import json
+
             try:
                 return Value(json.loads(string[0], strict=False), offset, quoted=True)
             except ValueError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from difflib import unified_diff
 from typing import IO, Any, Literal, TypeAlias
 
 from xdsl.context import Context
@@ -160,6 +159,8 @@ class ChangePrinting(Instrumentation):
 
 def diff_lines(before: str, after: str) -> list[str]:
     """The lines of a unified diff, without the names of files."""
+    from difflib import unified_diff
+
     return list(unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=3))[2:]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,8 @@ from typing import Any
 
 def write_json(path: str, report: Any) -> None:
     """Writes a report as JSON to a file; `-` is stderr, for stdout belongs to the IR. Raises OSError."""
+    import json
+
     text = json.dumps(report, indent=1) + "\n"
     if path == "-":
         sys.stderr.write(text)
