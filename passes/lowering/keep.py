@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from flambeau.dialects.exec.target import find_target
+from flambeau.dialects.exec.target import Target, find_target
 from flambeau.dialects.out_variants import out_variant
 from flambeau.dialects.row import SchemaOp
 
@@ -12,11 +12,14 @@ FUSED_FORMS = frozenset({"scaled_dot_product_attention", "rms_norm", "layer_norm
 """Operators without an upstream out-variant that `convert-edge-to-fused` turns into `fused` ones."""
 
 
-@cache
 def keeps(target: str, kind: type[SchemaOp]) -> bool:
     """Whether `target` has a kernel for this operator, or a fused form of it."""
-    operators = find_target(target).operators
+    return _keeps(find_target(target), kind)
+
+
+@cache  # by the target and not by its name, which another may have once a plug-in is loaded again
+def _keeps(target: Target, kind: type[SchemaOp]) -> bool:
     if kind.schema.name in FUSED_FORMS:
-        return f"flambeau::{kind.schema.name}.out" in operators
+        return f"flambeau::{kind.schema.name}.out" in target.operators
     out = out_variant(kind.at("edge").schema)
-    return out is not None and out.qualified_name in operators
+    return out is not None and out.qualified_name in target.operators

@@ -10,11 +10,14 @@ from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.backends.delegate import register_passes
 from flambeau.backends.interface import BackendError, find_backend
+from flambeau.dialects.aten.arithmetic import AddTensorOp
 from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.exec.target import UnknownTargetError, find_target, target_names
+from flambeau.dialects.exec.target import Target, UnknownTargetError, find_target, register_target, target_names
+from flambeau.dialects.registration import declared_by
 from flambeau.dialects.registry import FlambeauContext, find_op
 from flambeau.dialects.text import IRError, parse_module
 from flambeau.frontends.registry import SourceError
+from flambeau.passes.lowering.keep import keeps
 from flambeau.passes.manager import PassError, Pipeline
 from flambeau.passes.planning.buffers import PlanError
 from flambeau.runtime import FlambeauError, Runtime
@@ -313,6 +316,15 @@ BACKEND = Backend(
     execute=lambda data, inputs: [np.cos(inputs[0])],
 )
 """
+
+
+def test_what_a_target_keeps_is_forgotten_with_it():
+    for kernels, kept in (({"aten::add.out"}, True), ({"aten::relu.out"}, False)):
+        with declared_by("a plug-in") as registered:
+            register_target(Target("chip", frozenset(kernels)))
+        assert keeps("chip", AddTensorOp) is kept
+        for item in registered:
+            item.undo()
 
 
 def test_a_backend(tmp_path: Path):

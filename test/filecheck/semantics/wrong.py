@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+from xdsl.ir import Operation
+from xdsl.pattern_rewriter import PatternRewriter
+
 from flambeau.dialects.aten.activation import ReluOp
 from flambeau.dialects.aten.arithmetic import MulScalarOp
 from flambeau.dialects.ml_program import GlobalStoreOp
@@ -14,7 +17,7 @@ class SlopePattern(Pattern):
 
     roots = (ReluOp,)
 
-    def rewrite(self, op, rewriter):
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         replace_with_values(op, [MulScalarOp(op.operands[0], 0.5).result], rewriter)
 
 
@@ -23,7 +26,7 @@ class ForgetPattern(Pattern):
 
     roots = (GlobalStoreOp,)
 
-    def rewrite(self, op, rewriter):
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         rewriter.erase(op)
 
 
