@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -188,7 +188,10 @@ class MethodStorage:
         if other.first is not None:
             into.touch(other.first)
             into.touch(other.last)
-        into.writes = sorted([*into.writes, *other.writes])
+        # A chain of reuses joins one class after the other to the same: what it has already is not looked through again.
+        fewer, into.writes = sorted((into.writes, other.writes), key=len)
+        for time in fewer:
+            insort(into.writes, time)
         into.is_output |= other.is_output
         self._account(into, 1)
 
