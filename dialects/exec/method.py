@@ -88,11 +88,6 @@ class MethodOp(IRDLOperation):
         self.arenas = None if sizes is None else syntax.integers(sizes)
 
     @property
-    def is_planned(self) -> bool:
-        """Whether tensors have places in arenas."""
-        return self.arenas is not None
-
-    @property
     def slots(self) -> list[SlotOp]:
         """The declarations, in the order of their indices."""
         return [op for op in self.body.block.ops if isinstance(op, SlotOp)]
