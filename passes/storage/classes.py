@@ -75,9 +75,7 @@ class MethodStorage:
         """When the caller reads the outputs."""
         self._classes: dict[SSAValue, StorageClass] = {}
         self._collect()
-        self.profile = LiveProfile(self.end + 1)
-        for item in self.classes():
-            self._account(item, 1)
+        self._profile: LiveProfile | None = None
 
     def _collect(self) -> None:
         for op in self.method.slots:
@@ -123,9 +121,18 @@ class MethodStorage:
                 return False
         return True
 
+    @property
+    def profile(self) -> LiveProfile:
+        """The bytes that live at each moment; found when first asked for, then kept right."""
+        if self._profile is None:
+            self._profile = LiveProfile(self.end + 1)
+            for item in self.classes():
+                self._account(item, 1)
+        return self._profile
+
     def _account(self, item: StorageClass, sign: int) -> None:
-        if item.span is not None:
-            self.profile.add(*item.span, sign * align(item.size, self.alignment))
+        if self._profile is not None and item.span is not None:
+            self._profile.add(*item.span, sign * align(item.size, self.alignment))
 
     def forget(self, item: StorageClass, time: int) -> None:
         """Takes back that the class was written at `time`: the instruction that wrote it will vanish."""
