@@ -183,7 +183,7 @@ def growth_of(problem: Problem, sizes: tuple[int, int], limit: float) -> Growth:
         for _ in range(3):
             if found.ratio <= limit:
                 break
-            again = time_of(problem, sizes[0], 0.5), time_of(problem, sizes[1])
+            again = time_of(problem, sizes[0], 0.5), time_of(problem, sizes[1], 0.3)
             found = Growth(found.problem, min(found.small, again[0]), min(found.large, again[1]))
         return found
     finally:
