@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from flambeau.dialects.terminal import wants_colour
-from flambeau.passes.manager import PassError
+from flambeau.passes.manager import PassCrash, PassError
 from flambeau.tools.commands import options
 from flambeau.tools.commands.bisect import bisect_command
 from flambeau.tools.commands.compile import compile_command
@@ -21,7 +21,7 @@ from flambeau.tools.commands.lsp import lsp_command
 from flambeau.tools.commands.new import new_command
 from flambeau.tools.commands.reduce import reduce_command
 from flambeau.tools.commands.run import run_command
-from flambeau.tools.exits import BROKEN_PIPE, INTERRUPTED, forget_stdout
+from flambeau.tools.exits import BROKEN_PIPE, CRASHED, INTERRUPTED, forget_stdout
 from flambeau.tools.legality import legality_table
 from flambeau.tools.plugins import load_from_environment, plugin_scope
 from flambeau.tools.predicates import PredicateOptions
@@ -204,7 +204,7 @@ def _lsp(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the tool on `argv` (`sys.argv[1:]` by default); returns the exit status. Any failure is one line on stderr."""
+    """Runs the tool on `argv` (`sys.argv[1:]` by default); returns the exit status. Any failure is told on stderr."""
     try:
         with plugin_scope():
             load_from_environment()
@@ -221,7 +221,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if os.environ.get("FLAMBEAU_DEBUG"):
             raise
         sys.stderr.write(describe(error, colour=wants_colour(sys.stderr)))
-        return 1
+        return CRASHED if diagnostics_of(error) is None or isinstance(error, PassCrash) else 1
     return 0
 
 

@@ -276,7 +276,7 @@ def _checked(file: Path, status: int, said: str) -> Verdict:
 class Script(_TextQuestion):
     """A command that is given the path of what the pipeline makes, with the weights beside it, ends with status 0; or another, if negated.
 
-    One that runs longer than `timeout` seconds counts as having failed.
+    One that runs longer than `timeout` seconds has said nothing: the predicate does not hold, negated or not.
     """
 
     command: str

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -52,6 +53,10 @@ class SemanticsOptions:
     seed: int = 0
     delegates: DelegateRunner | None = None
     """Runs payloads of backends."""
+
+    def __post_init__(self) -> None:
+        if self.tolerance is not None and not 0 <= self.tolerance < math.inf:
+            raise ValueError(f"the tolerance must be a number of 0 or more, got {self.tolerance}")
 
     def tolerance_for(self, dtype: np.dtype[Any]) -> float:
         """What a dtype is compared with."""

@@ -44,4 +44,4 @@ Error = Annotated[str | None, typer.Option(help="predicate: the pipeline fails w
 FileCheck = Annotated[Path | None, typer.Option(help="predicate: what the pipeline makes passes the checks of this file")]
 Script = Annotated[str | None, typer.Option(help="predicate: this command, given the path of what the pipeline makes, ends with 0")]
 Negated = Annotated[bool, typer.Option("--not", help="predicate: --filecheck or --script fails instead")]
-ScriptTimeout = Annotated[float, typer.Option(help="seconds after which a script counts as having failed")]
+ScriptTimeout = Annotated[float, typer.Option(help="seconds after which a script is stopped, and the predicate does not hold")]
