@@ -102,7 +102,8 @@ def test_linear_activations(activation: str) -> None:
 def test_activations_keep_nan_and_limits() -> None:
     x = torch.tensor([[float("nan")], [float("inf")], [-float("inf")], [0.0], [-100.0], [100.0]])
     for name, function in ACTIVATIONS.items():
-        expected = function(x)
+        # One by one: PyTorch's AVX-512 code for gelu gives NaN for infinities, its scalar code does not.
+        expected = torch.stack([function(row) for row in x])
         result = call("flambeau::linear.out", x, pack(torch.ones(1, 1)), None, None, 1, name, like=expected)
         torch.testing.assert_close(result, expected, rtol=1e-6, atol=1e-30, equal_nan=True)
 
