@@ -297,6 +297,9 @@ class SchemaOp(IRDLOperation):
             if name not in self.properties and not argument.may_be_absent:
                 unknown = nearest(name, self.attributes)
                 raise VerifyException(f"{self.name} needs the attribute {name!r}{f'; it has none called {unknown!r}' if unknown else ''}")
+        for name in self.attributes:
+            if "." not in name and name not in known and (meant := nearest(name, [key for key in known if key not in self.properties])):
+                raise VerifyException(f"{self.name} has no attribute {name!r}; did you mean {meant!r}?")
 
     def _verify_results(self) -> None:
         inferred = self.infer_types(self.operands, self.properties)

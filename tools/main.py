@@ -11,8 +11,10 @@ from typing import Annotated
 
 import typer
 
+from flambeau.dialects.source import Source
 from flambeau.dialects.terminal import wants_colour
 from flambeau.passes.manager import PassCrash, PassError
+from flambeau.passes.registry import PIPELINE_FILE, PipelineError
 from flambeau.tools.commands import options
 from flambeau.tools.commands.bisect import bisect_command
 from flambeau.tools.commands.compile import compile_command
@@ -228,6 +230,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def describe(error: Exception, *, colour: bool = False) -> str:
     """A failure as people read it: what, where in the text and in the model, and which files say more."""
     renderer = Renderer(colour, show_changes=isinstance(error, PassError))
+    if isinstance(error, PipelineError) and error.text is not None:
+        renderer.sources[PIPELINE_FILE] = Source(error.text, PIPELINE_FILE)
     diagnostics = diagnostics_of(error) or (internal_error(error),)
     table = legality_table(error)
     shown = [replace(item, notes=()) if table else item for item in diagnostics]

@@ -34,11 +34,16 @@ _COPIES = ("clone", "_to_copy", "contiguous", "detach", "alias")
 """Operators that are no views in their schema, and whose result holds the numbers of their operand."""
 
 
-def generate_inputs(method: FuncOp | MethodOp, seed: int) -> list[Leaf]:
+WIDE = 8
+"""How far wide inputs reach beyond others: past the bends of the usual activations."""
+
+
+def generate_inputs(method: FuncOp | MethodOp, seed: int, *, wide: bool = False) -> list[Leaf]:
     """The leaves of a method's inputs.
 
-    Floats are normally distributed; bools are random; integers lie below the size of what they number (the rows of an embedding, the
-    entries of an indexed dimension), and are 0 or 1 where nothing says so. A dynamic dimension has its upper bound, or DYNAMIC_EXTENT.
+    Floats are normally distributed, `wide` ones with a deviation of WIDE; bools are random; integers lie below the size of what they number
+    (the rows of an embedding, the entries of an indexed dimension). Where nothing says so they are 0 or 1, wide ones from -WIDE to WIDE. A
+    dynamic dimension has its upper bound, or DYNAMIC_EXTENT.
 
     Raises:
         InterpreterError: an input of a type that no array has, or a function of several blocks.
@@ -46,10 +51,12 @@ def generate_inputs(method: FuncOp | MethodOp, seed: int) -> list[Leaf]:
     random = np.random.default_rng([seed, crc32(method.sym_name.data.encode())])
     leaves: list[Leaf] = []
     if isinstance(method, MethodOp):
-        return [_literal(slot) if not isinstance(slot.type, TensorType) else _array(slot, random) for slot in method.terminator.inputs]
+        return [
+            _literal(slot) if not isinstance(slot.type, TensorType) else _array(slot, random, wide) for slot in method.terminator.inputs
+        ]
     values = iter(block_of(method).args)
     for leaf in inputs_of(method):
-        leaves.append(_array(next(values), random) if leaf.is_tensor else leaf.value)
+        leaves.append(_array(next(values), random, wide) if leaf.is_tensor else leaf.value)
     return leaves
 
 
@@ -67,14 +74,17 @@ def _literal(slot: SSAValue) -> Leaf:
             raise InterpreterError(f"no input can be made up for a slot of type {slot.type}: give inputs")
 
 
-def _array(value: SSAValue, random: np.random.Generator) -> Array:
+def _array(value: SSAValue, random: np.random.Generator, wide: bool) -> Array:
     shape, dtype = _concrete(value.type)
     if dtype.kind == "b":
         return random.integers(0, 2, shape).astype(dtype)
     if dtype.kind in "iu":
-        limit = min(_bound(value) or 2, np.iinfo(cast(Any, dtype)).max)
+        bound = _bound(value)
+        if bound is None and wide:
+            return random.integers(0 if dtype.kind == "u" else -WIDE, WIDE + 1, shape).astype(dtype)
+        limit = min(bound or 2, np.iinfo(cast(Any, dtype)).max)
         return random.integers(0, max(limit, 1), shape).astype(dtype)
-    return random.standard_normal(shape).astype(dtype)
+    return (random.standard_normal(shape) * (WIDE if wide else 1)).astype(dtype)
 
 
 def _concrete(kind: Attribute) -> tuple[tuple[int, ...], np.dtype[np.generic]]:

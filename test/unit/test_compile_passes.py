@@ -47,7 +47,7 @@ def test_passes_for_one_stage_follow_each_other(program: Path):
     [
         ("cse", "--passes is STAGE:PIPELINE"),
         ("attic:cse", "--passes is STAGE:PIPELINE"),
-        ("aten:csee", "did you mean 'cse'"),
+        ("aten:csee", "did you mean 'cse'?\ncsee\n^"),
     ],
 )
 def test_what_is_no_stage_or_pipeline_is_one_error(program: Path, option: str, message: str, capsys: pytest.CaptureFixture[str]):

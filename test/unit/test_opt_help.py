@@ -169,3 +169,9 @@ def test_help_imports_no_pass():
     # The layer of backends needs one to clean up after itself.
     passes = {f"flambeau.passes.{name.replace('-', '_')}" for name in own_pass_names()} - {"flambeau.passes.remove_dead_code"}
     assert not passes & set(loaded)
+
+
+def test_a_misspelt_option_beside_a_pipeline_is_guessed(capsys: pytest.CaptureFixture[str]):
+    status, _, errors = run(capsys, "-p", "cse", "--timming")
+    assert status != 0
+    assert "did you mean '--timing'?" in errors

@@ -415,3 +415,34 @@ def test_compiling_checks_semantics(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     error = capsys.readouterr().err
     assert "decompose-aten" in error
     assert "changes the result: output 0 of @forward differs" in error
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("aten.abs(%x) : (tensor<64xi64>) -> tensor<64xi64>", "aten.clone(%x) : (tensor<64xi64>) -> tensor<64xi64>"),
+        (
+            "aten.hardtanh(%x) {min_val = 0, max_val = 6} : (tensor<4xf32>) -> tensor<4xf32>",
+            "aten.hardtanh(%x) {min_val = 0, max_val = 5} : (tensor<4xf32>) -> tensor<4xf32>",
+        ),
+    ],
+)
+def test_made_up_inputs_go_beyond_the_usual(right: str, wrong: str):
+    def module(operation: str) -> tuple[ModuleOp, FlambeauContext]:
+        kind = operation.rpartition(" -> ")[2]
+        return parse(f"func.func @forward(%x: {kind}) -> {kind} {{\n  %0 = {operation}\n  func.return %0 : {kind}\n}}")
+
+    reference = Reference(*module(right))
+    assert reference.difference(module(right)[0]) is None
+    assert reference.difference(module(wrong)[0]) is not None
+
+
+def test_wide_inputs_that_a_module_cannot_take_are_left_out():
+    module, context = parse("""
+        func.func @forward(%table: tensor<3x2xf32>, %i: tensor<4xi64>) -> tensor<4x2xf32> {
+          %0 = aten.add.Scalar(%i) {other = 0} : (tensor<4xi64>) -> tensor<4xi64>
+          %1 = aten.embedding(%table, %0) : (tensor<3x2xf32>, tensor<4xi64>) -> tensor<4x2xf32>
+          func.return %1 : tensor<4x2xf32>
+        }
+    """)
+    assert Reference(module, context).difference(module.clone()) is None

@@ -35,9 +35,10 @@ class _Parser(argparse.ArgumentParser):
         given = [f"{item}={values[item]}" if item in values else item for item in (sys.argv[1:] if args is None else args)]
         known, others = self.parse_known_args(given, namespace or argparse.Namespace())
         if others:
+            passes = ",".join(self._pass(item) for item in others)
             if known.passes:
                 self.error(f"passes are named by --passes or by options of their own, not by both: {' '.join(others)}")
-            known.passes = ",".join(self._pass(item) for item in others)
+            known.passes = passes
         return known
 
     def _pass(self, item: str) -> str:

@@ -250,3 +250,11 @@ func.func @flag(%a0: tensor<2x3xf32>) {
   %0 = aten.sum.dim_IntList(%a0) {dim = [1], keepdim = 1} : (tensor<2x3xf32>) -> tensor<2xf32>
   func.return
 }
+
+// -----
+
+func.func @misspelt(%x: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-error @below {{aten.add.Tensor has no attribute 'alfa'; did you mean 'alpha'?}}
+  %0 = aten.add.Tensor(%x, %x) {alfa = 2} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}
