@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias, TypeVar, cast, overload
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
 from flambeau.passes.rewriting.matching import Match, Op
@@ -43,13 +43,17 @@ def rewrites(
     """
     if isinstance(root, Op):
         return _of_graph(root, benefit, counter)
+    given = cast(object, root)  # plug-ins need not be type-checked
+    if not (isinstance(given, type) and issubclass(given, Operation)):
+        shown = given if isinstance(given, str) else getattr(given, "__name__", type(given).__name__)
+        raise ValueError(f"@rewrites(…) is given a class of operations, as op('aten.relu') finds it, or a graph of m.op(…), not {shown!r}")
     return _of_class(root, benefit, counter)
 
 
 def _of_class(root: type[OpT], benefit: int, counter: str) -> Callable[[Callable[[OpT], Replacement]], Pattern]:
     def make(function: Callable[[OpT], Replacement]) -> Pattern:
         def rewrite(self: Pattern, op: Operation, rewriter: PatternRewriter) -> None:
-            _replace(op, function(cast(OpT, op)), rewriter)
+            _replace(op, function(cast(OpT, op)), function.__name__, rewriter)
 
         return make_pattern(function.__name__, [root], rewrite, benefit=benefit, counter=counter, doc=function.__doc__)
 
@@ -61,14 +65,14 @@ def _of_graph(graph: Op[OpT], benefit: int, counter: str) -> Callable[[Callable[
         def rewrite(self: Pattern, op: Operation, rewriter: PatternRewriter) -> None:
             found = graph.match(op)
             if found is not None:
-                _replace(op, function(found), rewriter)
+                _replace(op, function(found), function.__name__, rewriter)
 
         return make_pattern(function.__name__, graph.kinds, rewrite, benefit=benefit, counter=counter, doc=function.__doc__)
 
     return make
 
 
-def _replace(op: Operation, replacement: Replacement, rewriter: PatternRewriter) -> None:
+def _replace(op: Operation, replacement: object, giver: str, rewriter: PatternRewriter) -> None:
     if replacement is None:
         return
     if isinstance(replacement, Operation):
@@ -76,8 +80,10 @@ def _replace(op: Operation, replacement: Replacement, rewriter: PatternRewriter)
             rewriter.replace(op, replacement)
             return
         replacement = replacement.results
-    elif isinstance(replacement, SSAValue):
-        replacement = (replacement,)
-    if len(replacement) != len(op.results):
-        raise ValueError(f"{op.name} has {len(op.results)} results, and is replaced by {len(replacement)} values")
-    replace_with_values(op, replacement, rewriter)
+    given = list(cast("Sequence[object]", replacement)) if isinstance(replacement, Sequence) else [replacement]
+    values = [cast("SSAValue[Attribute]", value) for value in given if isinstance(value, SSAValue)]
+    if len(values) != len(given):
+        raise ValueError(f"{giver} gave {replacement!r}, where an operation, a value or a list of values is to replace {op.name}")
+    if len(values) != len(op.results):
+        raise ValueError(f"{op.name} has {len(op.results)} results, and is replaced by {len(values)} values")
+    replace_with_values(op, values, rewriter)

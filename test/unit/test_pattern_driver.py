@@ -317,3 +317,27 @@ def test_nothing_around_the_root_is_touched():
     assert PatternDriver([]).run(inner)
     assert "core.neg" not in print_module(module)
     assert "core.relu" in print_module(module)
+
+
+def test_what_is_no_pattern_is_said_in_words():
+    with pytest.raises(ValueError, match=r"'forgotten' is no pattern: a function becomes one by @rewrites"):
+
+        def forgotten(root: Operation) -> None: ...
+
+        PatternDriver([cast(Pattern, forgotten)])
+
+
+@pytest.mark.parametrize("root", ["aten.mul.Tensor", number_of])
+def test_a_root_that_is_no_class_is_said_in_words(root: object):
+    with pytest.raises(ValueError, match="is given a class of operations"):
+        rewrites(cast("type[Operation]", root))
+
+
+@pytest.mark.parametrize("given", [5, TestPureOp, [1]])
+def test_a_replacement_that_is_no_value_is_said_in_words(given: object):
+    @rewrites(TestOp)
+    def odd(root: TestOp) -> None:
+        return cast(None, given)
+
+    with pytest.raises(OperationError, match=r"odd gave .* is to replace test\.op"):
+        apply_patterns(numbered(1), [odd])

@@ -78,6 +78,13 @@ def dialects() -> str:
     return "".join(f"{name}\n" for name in sorted(FlambeauContext().registered_dialect_names))
 
 
+def versions() -> str:
+    """The versions of Flambeau and of what it stands on."""
+    from flambeau.passes.manager.reproducer import versions as found
+
+    return "".join(f"{name} {version}\n" for name, version in found().items())
+
+
 def targets() -> str:
     """The name of every target."""
     from flambeau.dialects.exec.target import target_names

@@ -86,7 +86,7 @@ class _Show(argparse.Action):
     ) -> None:
         from flambeau.tools.opt import help as pages
 
-        if self.dest != "help":
+        if self.dest not in ("help", "version"):
             # Looking for installed plug-ins takes longer than everything else that --help does.
             discover()
         shows: dict[str, Callable[[], str]] = {
@@ -95,6 +95,7 @@ class _Show(argparse.Action):
             "list_passes": pages.listing,
             "show_dialects": pages.dialects,
             "list_targets": pages.targets,
+            "version": pages.versions,
         }
         try:
             sys.stdout.write(shows[self.dest]())
@@ -162,6 +163,7 @@ def make_parser() -> argparse.ArgumentParser:
     shows.add_argument("--list-passes", action=_Show, nargs=0, help="print the name of every pipeline and pass")
     shows.add_argument("--show-dialects", action=_Show, nargs=0, help="print the name of every dialect")
     shows.add_argument("--list-targets", action=_Show, nargs=0, help="print every target that programs are compiled for")
+    shows.add_argument("--version", action=_Show, nargs=0, help="print the versions of Flambeau, xDSL and Python")
     for group in GROUPS:
         group.add_arguments(parser.add_argument_group(group.title))
     return parser
