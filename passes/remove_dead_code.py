@@ -38,16 +38,17 @@ class RemoveDeadCodePass(OperationPass):
             self._erase_globals(op)
 
     def _erase_globals(self, module: ModuleOp) -> None:
+        private = [item for item in module.body.block.ops if isinstance(item, GlobalOp) and item.sym_visibility.data == "private"]
+        if not private:
+            return
         named = {
             attribute.string_value()
             for item in module.walk()
             for attribute in (*item.properties.values(), *item.attributes.values())
             if isinstance(attribute, SymbolRefAttr)
         }
-        for item in list(module.body.block.ops):
-            if not isinstance(item, GlobalOp) or item.sym_visibility.data != "private" or item.sym_name.data in named:
-                continue
-            if may_rewrite(self.name, item):
+        for item in private:
+            if item.sym_name.data not in named and may_rewrite(self.name, item):
                 item.detach()
                 item.erase()
                 count("globals erased")

@@ -43,11 +43,19 @@ def rewrites(
     """
     if isinstance(root, Op):
         return _of_graph(root, benefit, counter)
-    given = cast(object, root)  # plug-ins need not be type-checked
-    if not (isinstance(given, type) and issubclass(given, Operation)):
-        shown = given if isinstance(given, str) else getattr(given, "__name__", type(given).__name__)
-        raise ValueError(f"@rewrites(…) is given a class of operations, as op('aten.relu') finds it, or a graph of m.op(…), not {shown!r}")
+    if not _is_operation_class(root):
+        message = "@rewrites(…) is given a class of operations, as op('aten.relu') finds it, or a graph of m.op(…)"
+        raise ValueError(f"{message}, not {_name_of(root)!r}")
     return _of_class(root, benefit, counter)
+
+
+def _is_operation_class(thing: object) -> bool:
+    """Plug-ins need not be type-checked."""
+    return isinstance(thing, type) and issubclass(thing, Operation)
+
+
+def _name_of(thing: object) -> str:
+    return thing if isinstance(thing, str) else getattr(thing, "__name__", type(thing).__name__)
 
 
 def _of_class(root: type[OpT], benefit: int, counter: str) -> Callable[[Callable[[OpT], Replacement]], Pattern]:
