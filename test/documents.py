@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +123,11 @@ def _run_console(example: Example) -> None:
 
 
 def _enter(namespace: dict[str, Any]) -> None:
+    from flambeau.tools.plugins import plugin_scope
+
     namespace["_before"] = os.getcwd()
+    namespace["_plugins"] = ExitStack()
+    namespace["_plugins"].enter_context(plugin_scope())
     namespace["_folder"] = tempfile.TemporaryDirectory(prefix="flambeau-docs-")
     os.chdir(namespace["_folder"].name)
     sys.path.insert(0, os.getcwd())
@@ -130,6 +135,7 @@ def _enter(namespace: dict[str, Any]) -> None:
 
 def _leave(namespace: dict[str, Any]) -> None:
     folder = os.getcwd()
+    namespace["_plugins"].close()
     sys.path.remove(folder)
     for name, module in list(sys.modules.items()):
         if str(getattr(module, "__file__", None)).startswith(folder):
