@@ -81,7 +81,7 @@ bench: $(RUNTIME) ## latency, compile time, size and memory beside stock ExecuTo
 
 bench-opt: $(RUNTIME) ## flambeau-opt beside xdsl-opt; and whether every pass is linear
 	$(BIN)/python benchmarks/opt.py
-	$(BIN)/python benchmarks/opt.py --passes
+	$(BIN)/python benchmarks/pass_scaling.py
 
 docs: $(RUNTIME) ## write the generated pages
 	$(BIN)/python -m flambeau.tools.docs

@@ -1,15 +1,13 @@
-"""How fast `flambeau-opt` starts, reads, verifies and prints, beside stock `xdsl-opt`; and whether every pass is linear.
+"""How fast `flambeau-opt` starts, reads, verifies and prints, in turns with stock `xdsl-opt`.
 
-    python benchmarks/opt.py              processes, interleaved with xdsl-opt
-    python benchmarks/opt.py --passes     every pass of ours at two sizes; exit status 1 if one takes more than its share of the larger
+    python benchmarks/opt.py
 
-`--json` prints the figures as JSON. How far the measurement of passes is goes to stderr.
+`--json` prints the figures as JSON.
 """
 
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import os
 import random
@@ -17,19 +15,11 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from opt_modules import CASES, Problem, problems
-
-from flambeau.backends.delegate import register_passes
-from flambeau.passes.registry import own_pass_names, registered_passes
-
 OPERATIONS = 10_000
-SIZES = (2_000, 16_000)
-LIMIT = 10.0
-"""The most that the larger size may take of the time of the smaller, which is eight times smaller."""
 IMAGE = "tensor<1x16x32x32xf32>"
 
 
@@ -137,89 +127,12 @@ def measure_processes(folder: Path, rounds: int) -> list[Figure]:
     ]
 
 
-@dataclass(frozen=True)
-class Growth:
-    """The processor time of a pass on a family of modules of two sizes."""
-
-    problem: str
-    small: float
-    large: float
-
-    @property
-    def ratio(self) -> float:
-        """How many times as long the larger takes."""
-        return self.large / self.small
-
-
-_ELSEWHERE = bytes(64 << 20)
-"""More than fits into the caches that a core has for itself."""
-
-
-def time_of(problem: Problem, size: int, seconds: float = 0.0) -> float:
-    """The least processor time of a pass over modules of a size: of one run, or of as many as fit into `seconds`, twenty at most.
-
-    Each run begins with cold caches: a small module would lie in them, a large one does not.
-    """
-    module, context = problem.module(size)
-    times: list[float] = []
-    while not times or (sum(times) < seconds and len(times) < 20):
-        copy, pipeline = module.clone() if seconds else module, problem.pipeline()
-        gc.collect()
-        _ELSEWHERE.count(1)
-        start = time.process_time()
-        pipeline.run(copy, context, verify_each=False)
-        times.append(time.process_time() - start)
-    return min(times)
-
-
-def growth_of(problem: Problem, sizes: tuple[int, int], limit: float) -> Growth:
-    """Measures one family of modules at two sizes; what looks like more than `limit`, up to four times, of which the least counts.
-
-    The collector of garbage is off, as in the tool.
-    """
-    gc.disable()
-    try:
-        found = Growth(str(problem), time_of(problem, sizes[0], 0.1), time_of(problem, sizes[1]))
-        for _ in range(3):
-            if found.ratio <= limit:
-                break
-            again = time_of(problem, sizes[0], 0.5), time_of(problem, sizes[1], 0.3)
-            found = Growth(found.problem, min(found.small, again[0]), min(found.large, again[1]))
-        return found
-    finally:
-        gc.enable()
-
-
-def measure_passes(names: Sequence[str], sizes: tuple[int, int], limit: float, report: Callable[[Growth], None]) -> list[Growth]:
-    """Every family of every pass. Raises KeyError for a pass without families."""
-    found: list[Growth] = []
-    for name in names:
-        for problem in problems(name):
-            found.append(growth_of(problem, sizes, limit))
-            report(found[-1])
-    return found
-
-
-def all_names() -> list[str]:
-    """Every pass of ours. Raises KeyError for one without modules."""
-    register_passes()
-    names = sorted({*own_pass_names(), *registered_passes()})
-    missing = [name for name in names if name not in CASES]
-    if missing:
-        raise KeyError(f"there are no modules for {', '.join(missing)}: add them to CASES in benchmarks/opt_modules.py")
-    return names
-
-
 def main() -> int:
-    """Measures and prints; the exit status says whether every pass is linear."""
+    """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--passes", nargs="*", metavar="PASS", help="measure passes, these or all, instead of processes")
-    parser.add_argument("--sizes", nargs=2, type=int, default=SIZES, help="the sizes of the modules for passes")
     parser.add_argument("--rounds", type=int, default=5, help="how often to run each process; the least time counts")
     parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args()
-    if arguments.passes is not None:
-        return passes_main(arguments.passes or all_names(), tuple(arguments.sizes), arguments.json)
     with tempfile.TemporaryDirectory() as folder:
         figures = measure_processes(Path(folder), arguments.rounds)
     if arguments.json:
@@ -232,23 +145,6 @@ def main() -> int:
         columns = (figure.wall, figure.cpu, figure.peer_wall, figure.peer_cpu, ratio, figure.limit)
         print(f"{figure.name:34}", *("       —" if column is None else f"{column:8.2f}" for column in columns))
     return 0
-
-
-def passes_main(names: Sequence[str], sizes: tuple[int, int], as_json: bool) -> int:
-    """Measures passes, worst first; 1 when one grows faster than its input by more than measurement explains."""
-    limit = LIMIT / (SIZES[1] / SIZES[0]) * (sizes[1] / sizes[0])
-
-    def line(growth: Growth) -> str:
-        mark = "  more than linear" if growth.ratio > limit else ""
-        return f"{growth.problem:46} {growth.small:8.4f} {growth.large:8.4f} {growth.ratio:7.1f} {1e6 * growth.large / sizes[1]:7.1f}{mark}"
-
-    found = measure_passes(names, sizes, limit, lambda growth: print(line(growth), file=sys.stderr, flush=True))
-    found.sort(key=lambda growth: -growth.ratio)
-    if as_json:
-        print(json.dumps([asdict(growth) | {"ratio": growth.ratio} for growth in found], indent=2))
-    else:
-        print(f"{'processor seconds':46} {sizes[0]:>8} {sizes[1]:>8} {'ratio':>7} {'us/op':>7}", *map(line, found), sep="\n")
-    return int(any(growth.ratio > limit for growth in found))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from flambeau.backends.delegate import register_passes
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import parse_module
 from flambeau.passes.manager import Pipeline
+from flambeau.passes.manager.pipeline import pass_text
 
 Value = tuple[str, str]
 """A name and a type."""
@@ -320,6 +321,22 @@ CASES: dict[str, tuple[Case, ...]] = {
 
 
 @dataclass(frozen=True)
+class Source:
+    """A family of modules."""
+
+    level: str
+    kind: str
+    prelude: str
+    step: Step
+    shape: str
+
+    def module(self, size: int) -> tuple[ModuleOp, FlambeauContext]:
+        """A valid module of about `size` operations."""
+        function = Function(FlambeauContext(), self.level, self.kind, self.prelude)
+        return function.module(SHAPES[self.shape](function, self.step, size)), function.context
+
+
+@dataclass(frozen=True)
 class Problem:
     """A pass and a family of modules for it."""
 
@@ -331,17 +348,25 @@ class Problem:
     def __str__(self) -> str:
         return f"{self.name} {self.step.__name__.replace('_', '-')} {self.shape}"
 
+    @property
+    def source(self) -> Source:
+        """Where its modules come from."""
+        return Source(self.case.level, self.case.kind, self.case.prelude, self.step, self.shape)
+
     def pipeline(self) -> Pipeline:
         """The pass alone."""
         return Pipeline.parse(self.name + self.case.options)
 
+    def before(self) -> tuple[str, ...]:
+        """The passes before it."""
+        return tuple(pass_text(step) for step in Pipeline.parse(self.case.before).passes()) if self.case.before else ()
+
     def module(self, size: int) -> tuple[ModuleOp, FlambeauContext]:
         """A valid module of about `size` operations before whatever goes before the pass."""
-        function = Function(FlambeauContext(), self.case.level, self.case.kind, self.case.prelude)
-        module = function.module(SHAPES[self.shape](function, self.step, size))
+        module, context = self.source.module(size)
         if self.case.before:
-            Pipeline.parse(self.case.before).run(module, function.context, verify_each=False)
-        return module, function.context
+            Pipeline.parse(self.case.before).run(module, context, verify_each=False)
+        return module, context
 
 
 def problems(name: str) -> list[Problem]:

@@ -1,9 +1,12 @@
-"""The names that operations define in the symbol table around them."""
+"""The names that operations define in the symbol table around them, and those that they refer to."""
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Operation
+from collections.abc import Iterator
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute
 
 
 def symbol_name(op: Operation) -> str | None:
@@ -15,3 +18,18 @@ def symbol_name(op: Operation) -> str | None:
 def symbols_of(module: ModuleOp) -> dict[str, Operation]:
     """What a module defines, by name."""
     return {name: op for op in module.body.block.ops if (name := symbol_name(op)) is not None}
+
+
+def symbols_in(attribute: Attribute) -> Iterator[str]:
+    """The names that an attribute refers to, however deep; of a path through several tables, the first."""
+    if isinstance(attribute, SymbolRefAttr):
+        yield attribute.root_reference.data
+    elif isinstance(attribute, ArrayAttr):
+        for item in cast("ArrayAttr[Attribute]", attribute):
+            yield from symbols_in(item)
+    elif isinstance(attribute, DictionaryAttr):
+        for item in attribute.data.values():
+            yield from symbols_in(item)
+    elif isinstance(attribute, ParametrizedAttribute):
+        for item in attribute.parameters:
+            yield from symbols_in(item)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
-from xdsl.ir import Operation, OpResult
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, OpResult, Region
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
 from flambeau.dialects.ml_program import GlobalOp
+from flambeau.dialects.symbols import symbols_in
 from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.rewriting.actions import may_rewrite
 
@@ -25,30 +28,51 @@ class RemoveDeadCodePass(OperationPass):
 
     def apply_to(self, ctx: Context, op: Operation) -> None:
         """Rewrites what is inside `op` in place."""
-        work: list[Operation] = [item for item in op.walk() if item is not op]
-        while work:
-            item = work.pop()
-            if item.parent is None or not is_trivially_dead(item) or not may_rewrite(self.name, item):
-                continue
-            work.extend(operand.op for operand in item.operands if isinstance(operand, OpResult))
-            item.detach()
-            item.erase()
-            count("operations erased")
-        if isinstance(op, ModuleOp):
-            self._erase_globals(op)
-
-    def _erase_globals(self, module: ModuleOp) -> None:
-        private = [item for item in module.body.block.ops if isinstance(item, GlobalOp) and item.sym_visibility.data == "private"]
-        if not private:
-            return
-        named = {
-            attribute.string_value()
-            for item in module.walk()
-            for attribute in (*item.properties.values(), *item.attributes.values())
-            if isinstance(attribute, SymbolRefAttr)
-        }
-        for item in private:
-            if item.sym_name.data not in named and may_rewrite(self.name, item):
+        globals = [item for item in op.body.block.ops if _is_private_global(item)] if isinstance(op, ModuleOp) else []
+        # One walk, from the end, where users stand before what they use: what it leaves dead is used against that order (loops of blocks).
+        names: list[str] | None = [] if globals else None
+        unread: list[Operation] = []
+        for region in op.regions:
+            self._erase_within(region, unread, names)
+        references = Counter(names or ())
+        while unread:
+            item = unread.pop()
+            inside = [name for inner in item.walk() for name in _references(inner)]
+            if self._erase(item, unread):
+                references.subtract(inside)
+        for item in globals:
+            if not references[item.sym_name.data] and may_rewrite(self.name, item):
                 item.detach()
                 item.erase()
                 count("globals erased")
+
+    def _erase_within(self, region: Region, unread: list[Operation], names: list[str] | None) -> None:
+        """Erases what is dead; `names` gets what the rest refers to, `unread` what the erased read."""
+        for block in reversed(region.blocks):
+            item = block.last_op
+            while item is not None:
+                before = item.prev_op
+                if not self._erase(item, unread):
+                    if names is not None:
+                        names.extend(_references(item))
+                    for inner in reversed(item.regions):
+                        self._erase_within(inner, unread, names)
+                item = before
+
+    def _erase(self, item: Operation, unread: list[Operation]) -> bool:
+        """Erases an operation that is dead, and says whether; `unread` gets those whose results it read."""
+        if item.parent is None or not is_trivially_dead(item) or not may_rewrite(self.name, item):
+            return False
+        unread.extend(operand.op for operand in item.operands if isinstance(operand, OpResult))
+        item.detach()
+        item.erase()
+        count("operations erased")
+        return True
+
+
+def _is_private_global(op: Operation) -> TypeGuard[GlobalOp]:
+    return isinstance(op, GlobalOp) and op.sym_visibility.data == "private"
+
+
+def _references(op: Operation) -> list[str]:
+    return [name for attribute in (*op.properties.values(), *op.attributes.values()) for name in symbols_in(attribute)]

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
-import opt
+import pass_scaling
 import pytest
 from opt_modules import CASES, Problem, problems
 
@@ -18,7 +18,7 @@ SMALL, LARGE = 30, 240
 
 
 def test_every_pass_has_modules() -> None:
-    assert opt.all_names()
+    assert pass_scaling.all_names()
 
 
 ALL = [problem for name in CASES for problem in problems(name)]

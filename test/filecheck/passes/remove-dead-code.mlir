@@ -18,3 +18,27 @@ func.func @chain(%x: tensor<2xf32>) -> tensor<2xf32> {
   %2 = core.mul.Tensor(%1, %u) : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xf32>
   func.return %w : tensor<2xf32>
 }
+
+// The block of the user stands before that of what it uses.
+// CHECK-LABEL: func.func @against_the_order
+// CHECK-NEXT:    cf.br ^[[LAST:.*]]
+// CHECK-NEXT:  ^[[MIDDLE:.*]]:
+// CHECK-NEXT:    func.return
+// CHECK-NEXT:  ^[[LAST]]:
+// CHECK-NEXT:    cf.br ^[[MIDDLE]]
+func.func @against_the_order(%x: tensor<2xf32>) -> tensor<2xf32> {
+  cf.br ^last
+^middle:
+  %1 = core.neg(%0) : (tensor<2xf32>) -> tensor<2xf32>
+  func.return %x : tensor<2xf32>
+^last:
+  %0 = core.relu(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  cf.br ^middle
+}
+
+// A name may stand within other attributes.
+// CHECK: ml_program.global private @listed
+// CHECK: ml_program.global private @nested
+ml_program.global private @listed(dense<1.0> : tensor<1xf32>) : tensor<1xf32>
+ml_program.global private @nested(dense<1.0> : tensor<1xf32>) : tensor<1xf32>
+func.func private @names() attributes {list = [@listed], table = {of = [@nested]}}

@@ -1,0 +1,165 @@
+"""Whether every pass is linear: its time on modules of two sizes.
+
+    python benchmarks/pass_scaling.py [PASS…]
+
+The exit status is 1 if a pass takes more than its share of the larger. Each pass runs on several families of modules
+(opt_modules.py). `--json` prints the figures as JSON; how far the measurement is goes to stderr.
+
+The time at the smaller size is the mean over as many modules as have together the size of the larger: both then touch the
+same amount of memory, and what differs is whether the operations stand in one module.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+from opt_modules import CASES, Problem, Source, problems
+from xdsl.dialects.builtin import ModuleOp
+
+from flambeau.backends.delegate import register_passes
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.passes.manager import Pipeline
+from flambeau.passes.registry import own_pass_names, registered_passes
+
+SIZES = (2_000, 16_000)
+LIMIT = 10.0
+"""The most that the larger size may take of the time of the smaller, which is eight times smaller."""
+ROUNDS = 4
+"""How often at most a family is measured; the least times count."""
+
+Module = tuple[ModuleOp, FlambeauContext]
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The processor time of a pass on modules of two sizes, in seconds."""
+
+    problem: str
+    small: float
+    large: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long the larger takes."""
+        return self.large / self.small
+
+
+@dataclass
+class Family:
+    """Modules of two sizes from one source, and the passes that they went through."""
+
+    source: Source
+    sizes: tuple[int, int]
+    passes: tuple[str, ...] | None = None
+    small: tuple[Module, ...] = ()
+    large: tuple[Module, ...] = ()
+
+    def bring_to(self, passes: tuple[str, ...]) -> None:
+        """Runs the passes that are missing, on new modules where others have run."""
+        if self.passes is None or passes[: len(self.passes)] != self.passes:
+            small, large = self.sizes
+            self.small = tuple(self.source.module(small) for _ in range(large // small))
+            self.large = (self.source.module(large),)
+            self.passes = ()
+        for name in passes[len(self.passes) :]:
+            for module, context in (*self.small, *self.large):
+                Pipeline.parse(name).run(module, context, verify_each=False)
+        self.passes = passes
+
+
+def time_of(pipeline: Pipeline, modules: Sequence[Module]) -> float:
+    """The processor time of a pass over modules, which it changes, on average."""
+    start = time.process_time()
+    for module, context in modules:
+        pipeline.run(module, context, verify_each=False)
+    return (time.process_time() - start) / len(modules)
+
+
+def growth_of(problem: Problem, family: Family, limit: float) -> Growth:
+    """Measures a pass on copies of a family, again as long as it looks like more than `limit`.
+
+    The collector of garbage is off, as in the tool.
+    """
+    small = large = float("inf")
+    for _ in range(ROUNDS):
+        copies = [[(module.clone(), context) for module, context in modules] for modules in (family.small, family.large)]
+        gc.collect()
+        gc.disable()
+        try:
+            small, large = min(small, time_of(problem.pipeline(), copies[0])), min(large, time_of(problem.pipeline(), copies[1]))
+        finally:
+            gc.enable()
+        if large / small <= limit:
+            break
+    return Growth(str(problem), small, large)
+
+
+def measure(names: Sequence[str], sizes: tuple[int, int], limit: float, report: Callable[[Growth], None]) -> list[Growth]:
+    """Every family of every pass. Raises KeyError for a pass without families."""
+    by_source: dict[Source, list[Problem]] = {}
+    for name in names:
+        for problem in problems(name):
+            by_source.setdefault(problem.source, []).append(problem)
+    found: list[Growth] = []
+    for source, items in by_source.items():
+        family = Family(source, sizes)
+        for problem in sorted(items, key=Problem.before):
+            family.bring_to(problem.before())
+            found.append(growth_of(problem, family, limit))
+            report(found[-1])
+    return found
+
+
+def all_names() -> list[str]:
+    """Every pass of ours. Raises KeyError for one without modules."""
+    register_passes()
+    names = sorted({*own_pass_names(), *registered_passes()})
+    missing = [name for name in names if name not in CASES]
+    if missing:
+        raise KeyError(f"there are no modules for {', '.join(missing)}: add them to CASES in benchmarks/opt_modules.py")
+    return names
+
+
+def warm_up(names: Sequence[str]) -> None:
+    """Runs every pass once, so that none is timed with what it imports."""
+    for name in names:
+        for problem in problems(name):
+            module, context = problem.module(10)
+            problem.pipeline().run(module, context, verify_each=False)
+
+
+def main() -> int:
+    """Measures and prints, worst first; 1 when a pass grows faster than its input by more than measurement explains."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("passes", nargs="*", metavar="PASS", help="the passes to measure; without any, all")
+    parser.add_argument("--sizes", nargs=2, type=int, default=SIZES, help="the sizes of the modules, the larger a multiple of the smaller")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    arguments = parser.parse_args()
+    small, large = arguments.sizes
+    if small < 1 or large <= small or large % small:
+        parser.error("the larger size has to be a multiple of the smaller")
+    names = arguments.passes or all_names()
+    limit = LIMIT / (SIZES[1] / SIZES[0]) * (large / small)
+
+    def line(growth: Growth) -> str:
+        mark = "  more than linear" if growth.ratio > limit else ""
+        return f"{growth.problem:46} {growth.small:8.4f} {growth.large:8.4f} {growth.ratio:7.1f} {1e6 * growth.large / large:7.1f}{mark}"
+
+    warm_up(names)
+    found = measure(names, (small, large), limit, lambda growth: print(line(growth), file=sys.stderr, flush=True))
+    found.sort(key=lambda growth: -growth.ratio)
+    if arguments.json:
+        print(json.dumps([asdict(growth) | {"ratio": growth.ratio} for growth in found], indent=2))
+    else:
+        print(f"{'processor seconds':46} {small:>8} {large:>8} {'ratio':>7} {'us/op':>7}", *map(line, found), sep="\n")
+    return int(any(growth.ratio > limit for growth in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
