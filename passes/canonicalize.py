@@ -19,6 +19,10 @@ from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting.pattern import Pattern, rename_values, replace_with_values
 
 
+_NO_END = 2**63 - 1
+"""What PyTorch writes where a slice goes on to the end."""
+
+
 def _producer(value: SSAValue, kind: type[SchemaOp]) -> SchemaOp | None:
     owner = value.owner
     return owner if isinstance(owner, kind) else None
@@ -26,6 +30,23 @@ def _producer(value: SSAValue, kind: type[SchemaOp]) -> SchemaOp | None:
 
 def _static(*values: SSAValue) -> bool:
     return all(layout_of(value) is None and DYNAMIC_INDEX not in shape_of(value) for value in values)
+
+
+def _keeps_shape(op: SchemaOp) -> bool:
+    """Whether the result of a reshape or slice, of the type of its operand, has its shape too: dynamic dimensions may differ."""
+    shape = shape_of(op.operands[0])
+    match op:
+        case SliceTensorOp():
+            start, end, step = (op.argument(name) for name in ("start", "end", "step"))
+            whole = not start and (end is None or end == _NO_END) and step == 1
+            return whole or shape[op.argument("dim")] != DYNAMIC_INDEX
+        case ViewOp():
+            # One unknown extent follows from the number of elements.
+            return shape.count(DYNAMIC_INDEX) <= 1 and tuple(op.argument("size")).count(-1) <= 1
+        case ExpandOp():
+            return all(wanted == -1 for wanted, extent in zip(op.argument("size"), shape, strict=True) if extent == DYNAMIC_INDEX)
+        case _:
+            return True
 
 
 class IdentityPattern(Pattern):
@@ -40,7 +61,7 @@ class IdentityPattern(Pattern):
         if not op.operands or len(op.results) != 1 or op.operands[0].type != op.result_types[0]:
             return
         name = op.schema.name
-        plain = isinstance(op, ViewOp | ExpandOp | SliceTensorOp | SqueezeDimOp | SqueezeDimsOp) or name in ("view_copy", "expand_copy")
+        plain = isinstance(op, ViewOp | ExpandOp | SliceTensorOp | SqueezeDimOp | SqueezeDimsOp) and _keeps_shape(op)
         copy = name in ("_to_copy", "clone", "alias", "alias_copy") and op.properties.get("memory_format") is None
         single = name == "cat" and len(op.operands) == 1
         order = isinstance(op, PermuteOp) and list(op.argument("dims")) == list(range(len(op.argument("dims"))))
@@ -109,7 +130,8 @@ class BroadcastPattern(Pattern):
             if expansion is None or len(operands) < 2:
                 continue
             shorter = [*operands[:index], expansion.operands[0], *operands[index + 1 :]]
-            if op.infer_types(shorter, op.properties) == [tensor_type(op.result)]:
+            # The result may be declared with less than is known: a dimension that only the expansion gives must not get lost.
+            if op.infer_types(shorter, op.properties) == op.infer_types(operands, op.properties) == [tensor_type(op.result)]:
                 operands, changed = shorter, True
         if changed:
             new = type(op).from_attributes(operands, op.result_types, dict(op.properties), dict(op.attributes))

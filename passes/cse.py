@@ -8,7 +8,7 @@ from typing import TypeAlias
 from xdsl.context import Context
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
-from xdsl.traits import is_side_effect_free
+from xdsl.traits import IsolatedFromAbove, is_side_effect_free
 
 from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.rewriting.actions import may_rewrite
@@ -26,8 +26,8 @@ def _key(op: Operation) -> Key:
 class CsePass(OperationPass):
     """Replaces an operation without side effects by an equal earlier one of its block or of an enclosing block.
 
-    Needs nothing. Leaves no two equal pure operations where the first dominates the second within nested blocks. Operations with
-    regions stay. The first one's location stays.
+    Needs nothing. Leaves no two equal pure operations of which the second is in the block of the first or nested in it, as far as values
+    are visible there. Operations with regions stay. The first one's location stays.
     """
 
     name = "cse"
@@ -43,9 +43,10 @@ class CsePass(OperationPass):
         scopes = [*enclosing, known]
         for op in list(block.ops):
             if op.regions:
+                visible = [] if op.has_trait(IsolatedFromAbove) else scopes
                 for region in op.regions:
                     for inner in region.blocks:
-                        self._visit(inner, scopes, rewriter)
+                        self._visit(inner, visible, rewriter)
                 continue
             if not op.results or not is_side_effect_free(op):
                 continue

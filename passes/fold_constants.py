@@ -16,7 +16,7 @@ from xdsl.traits import is_side_effect_free
 from flambeau.dialects.diagnostics import remark
 from flambeau.dialects.lazy import Array, np
 from flambeau.dialects.row import SchemaOp
-from flambeau.dialects.types import nbytes, tensor_type
+from flambeau.dialects.types import DYNAMIC_INDEX, nbytes, shape_of, tensor_type
 from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.rewriting.constants import ModuleConstants
@@ -24,11 +24,15 @@ from flambeau.passes.rewriting.pattern import rename_values
 from flambeau.passes.rewriting.uses import Rewriter
 
 
+_EVALUATED = 1 << 30
+"""The most bytes that are computed from less than half as many: more is no constant that anybody wants, and may not fit into memory."""
+
+
 @dataclass(frozen=True)
 class FoldConstantsPass(ModulePass):
     """Evaluates, by its row's numpy meaning, every operation whose operands are all constant.
 
-    A chain is evaluated whole and only its end is stored, so intermediate sizes do not count. A result is stored when it takes at most
+    A chain is evaluated whole and only its end is stored, so intermediate sizes up to a gigabyte do not count. A result is stored when it takes at most
     `limit` bytes or no more than the constants that it stems from and that nothing else uses.
 
     Needs: `core`, `edge` or `fused` operators. Leaves: constants that were worth it as globals; `remove-dead-code` drops what they replace.
@@ -71,8 +75,12 @@ class FoldConstantsPass(ModulePass):
             arrays = [self._value(operand, values, constants) for operand in op.operands]
             if any(array is None for array in arrays):
                 continue
-            with np.errstate(all="ignore"):  # infinities and NaN are results like others
-                computed: Any = op.numpy(*op.bind(arrays, op.properties))
+            try:
+                with np.errstate(all="ignore"):  # infinities and NaN are results like others
+                    computed: Any = op.numpy(*op.bind(arrays, op.properties))
+            except (ValueError, LookupError, ArithmeticError) as error:
+                remark(op, f"not folded: on these constants it has no result: {error}")
+                continue
             results = cast("list[Any]", computed if isinstance(computed, tuple | list) else [computed])
             values.update(zip(op.results, (np.asarray(item) for item in results), strict=True))
             stem = next((names.get(operand) or constants.name(operand) for operand in op.operands), "constant")
@@ -112,4 +120,7 @@ class FoldConstantsPass(ModulePass):
 
 
 def _foldable(op: SchemaOp) -> bool:
-    return type(op).has("numpy") and is_side_effect_free(op)
+    if not type(op).has("numpy") or not is_side_effect_free(op) or any(DYNAMIC_INDEX in shape_of(result) for result in op.results):
+        return False
+    size = sum(nbytes(result.type) for result in op.results)
+    return size <= max(_EVALUATED, 2 * sum(nbytes(operand.type) for operand in op.operands if DYNAMIC_INDEX not in shape_of(operand)))

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
-from xdsl.ir import Attribute, OpResult, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from flambeau.dialects.diagnostics import OperationError
 from flambeau.dialects.flambeau.blobs import digest_of
 from flambeau.dialects.lazy import Array, np
 from flambeau.dialects.ml_program import BlobAttr, BlobError, BlobStore, GlobalLoadConstantOp, GlobalOp
 from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.symbols import symbols_of
 from flambeau.dialects.types import Tensor, tensor_type
 from flambeau.dialects.weights import logical_array, stored_array
 
@@ -30,7 +31,8 @@ class ModuleConstants:
     def __init__(self, context: Context, module: ModuleOp):
         self._context = context
         self._module = module
-        self._globals = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, GlobalOp)}
+        self._symbols = symbols_of(module)
+        self._globals = {name: op for name, op in self._symbols.items() if isinstance(op, GlobalOp)}
         self._names: dict[str, _Names] = {}
 
     def global_of(self, value: SSAValue) -> GlobalOp | None:
@@ -65,7 +67,7 @@ class ModuleConstants:
         stored = stored_array(array, kind).reshape(-1).view(np.uint8).data
         store = blob_store(self._context)
         names = self._names.setdefault(name, _Names(name))
-        while (taken := self._globals.get(names.next)) is not None:
+        while (taken := self._symbols.get(names.next)) is not None:
             names.pass_over(taken)
         digest = digest_of(stored)
         known = names.of_contents.get((digest, kind))
@@ -84,7 +86,7 @@ class ModuleConstants:
             body.insert_op_before(new, first)
         else:
             body.add_op(new)
-        self._globals[new.sym_name.data] = new
+        self._globals[new.sym_name.data] = self._symbols[new.sym_name.data] = new
 
 
 @dataclass
@@ -101,9 +103,9 @@ class _Names:
         """The first name that has not been passed over."""
         return f"{self.name}_{self.count}" if self.count else self.name
 
-    def pass_over(self, taken: GlobalOp) -> None:
-        """Goes on behind the global that has this name."""
+    def pass_over(self, taken: Operation) -> None:
+        """Goes on behind what has this name."""
         name = self.next
-        if isinstance(taken.value, BlobAttr) and taken.value.key.data == name:
+        if isinstance(taken, GlobalOp) and not taken.is_mutable and isinstance(taken.value, BlobAttr) and taken.value.key.data == name:
             self.of_contents.setdefault((taken.value.digest.data, taken.type), name)
         self.count += 1

@@ -60,3 +60,30 @@ func.func @stays(%x: tensor<2x3xf32>, %e: tensor<0x3xf32>) -> (tensor<4x3xf32>, 
   %2 = core.view(%x) {size = [3, 2]} : (tensor<2x3xf32>) -> tensor<3x2xf32>
   func.return %0, %1, %2 : tensor<4x3xf32>, tensor<2x3xf64>, tensor<3x2xf32>
 }
+
+// Between equal types, a slice or reshape of a dynamic dimension may still change its extent.
+// CHECK-LABEL: func.func @dynamic
+// CHECK-NEXT:    core.slice.Tensor(%x) {start = 1}
+// CHECK-NEXT:    core.expand(%x) {size = [3, -1]}
+// CHECK-NEXT:    func.return %{{.*}}, %{{.*}}, %x : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>
+func.func @dynamic(%x: tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>) {
+  %0 = core.slice.Tensor(%x) {dim = 0, start = 1} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  %1 = core.expand(%x) {size = [3, -1]} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  %2 = core.slice.Tensor(%x) {dim = 0, start = 0, end = 9223372036854775807} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  %3 = core.view(%2) {size = [-1, 4]} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  %4 = core.expand(%3) {size = [-1, 4]} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  func.return %0, %1, %4 : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>
+}
+// CHECK-LABEL: func.func @views_of_unknown
+// CHECK-NEXT:    core.view(%x) {size = [-1, 3]}
+func.func @views_of_unknown(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
+  %0 = core.view(%x) {size = [-1, 3]} : (tensor<?x?xf32>) -> tensor<?x?xf32>
+  func.return %0 : tensor<?x?xf32>
+}
+// CHECK-LABEL: func.func @widening
+// CHECK-NEXT:    core.expand(%x) {size = [3, -1]}
+func.func @widening(%x: tensor<1x4xf32>, %y: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %0 = core.expand(%x) {size = [3, -1]} : (tensor<1x4xf32>) -> tensor<3x4xf32>
+  %1 = core.add.Tensor(%0, %y) : (tensor<3x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+  func.return %1 : tensor<?x4xf32>
+}

@@ -37,3 +37,12 @@ func.func @effects(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2
   %3 = core.rand() {size = [2]} : () -> tensor<2xf32>
   func.return %0, %1, %2, %3 : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
 }
+
+// What an isolated operation cannot see is not there for it.
+%outside = arith.constant 1.0 : f32
+// CHECK-LABEL: func.func @isolated
+// CHECK-NEXT:    arith.constant
+func.func @isolated() -> f32 {
+  %inside = arith.constant 1.0 : f32
+  func.return %inside : f32
+}

@@ -45,8 +45,37 @@ func.func @broadcast() -> tensor<20000xf32> {
 
 // Every dtype can be stored.
 // CHECK-LABEL: func.func @bfloat16
-// CHECK-NEXT:    ml_program.global_load_const @constant.full : tensor<2xbf16>
+// CHECK-NEXT:    ml_program.global_load_const @constant.full_1 : tensor<2xbf16>
 func.func @bfloat16() -> tensor<2xbf16> {
   %0 = core.full() {size = [2], fill_value = 1.0, dtype = bf16} : () -> tensor<2xbf16>
   func.return %0 : tensor<2xbf16>
+}
+
+// What has no result on these constants, or one whose shape its type does not say, is left to the run.
+// CHECK-LABEL: func.func @no_result
+// CHECK:         core.index_select
+// CHECK:         core.nonzero
+func.func @no_result() -> (tensor<2xf32>, tensor<?x1xi64>) {
+  %0 = core.full() {size = [2], fill_value = 7, dtype = i64} : () -> tensor<2xi64>
+  %1 = core.full() {size = [3], fill_value = 1.0, dtype = f32} : () -> tensor<3xf32>
+  %2 = core.index_select(%1, %0) {dim = 0} : (tensor<3xf32>, tensor<2xi64>) -> tensor<2xf32>
+  %3 = core.nonzero(%0) : (tensor<2xi64>) -> tensor<?x1xi64>
+  func.return %2, %3 : tensor<2xf32>, tensor<?x1xi64>
+}
+
+// Nobody wants 4 TB.
+// CHECK-LABEL: func.func @huge
+// CHECK:         core.full
+func.func @huge() -> tensor<f32> {
+  %0 = core.full() {size = [1000000, 1000000], fill_value = 1.0, dtype = f32} : () -> tensor<1000000x1000000xf32>
+  %1 = core.sum.dim_IntList(%0) {dim = [0, 1]} : (tensor<1000000x1000000xf32>) -> tensor<f32>
+  func.return %1 : tensor<f32>
+}
+
+// A name that something else than a global has is taken too.
+// CHECK-LABEL: func.func @constant.full()
+// CHECK:         ml_program.global_load_const @constant.full_4
+func.func @constant.full() -> tensor<2xf32> {
+  %0 = core.full() {size = [2], fill_value = 3.0, dtype = f32} : () -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
 }
