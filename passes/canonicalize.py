@@ -18,7 +18,6 @@ from flambeau.dialects.types import DYNAMIC_INDEX, shape_of, tensor_type
 from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting.pattern import Pattern, rename_values, replace_with_values
 
-
 _NO_END = 2**63 - 1
 """What PyTorch writes where a slice goes on to the end."""
 
@@ -38,8 +37,7 @@ def _keeps_shape(op: SchemaOp) -> bool:
     match op:
         case SliceTensorOp():
             start, end, step = (op.argument(name) for name in ("start", "end", "step"))
-            whole = not start and (end is None or end == _NO_END) and step == 1
-            return whole or shape[op.argument("dim")] != DYNAMIC_INDEX
+            return shape[op.argument("dim")] != DYNAMIC_INDEX or (start in (None, 0) and end in (None, _NO_END) and step == 1)
         case ViewOp():
             # One unknown extent follows from the number of elements.
             return shape.count(DYNAMIC_INDEX) <= 1 and tuple(op.argument("size")).count(-1) <= 1

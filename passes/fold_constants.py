@@ -23,7 +23,6 @@ from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.pattern import rename_values
 from flambeau.passes.rewriting.uses import Rewriter
 
-
 _EVALUATED = 1 << 30
 """The most bytes that are computed from less than half as many: more is no constant that anybody wants, and may not fit into memory."""
 
@@ -32,8 +31,8 @@ _EVALUATED = 1 << 30
 class FoldConstantsPass(ModulePass):
     """Evaluates, by its row's numpy meaning, every operation whose operands are all constant.
 
-    A chain is evaluated whole and only its end is stored, so intermediate sizes up to a gigabyte do not count. A result is stored when it takes at most
-    `limit` bytes or no more than the constants that it stems from and that nothing else uses.
+    A chain is evaluated whole and only its end is stored, so intermediate sizes up to a gigabyte do not count. A result is stored when it
+    takes at most `limit` bytes or no more than the constants that it stems from and that nothing else uses.
 
     Needs: `core`, `edge` or `fused` operators. Leaves: constants that were worth it as globals; `remove-dead-code` drops what they replace.
     """
