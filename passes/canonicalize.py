@@ -37,7 +37,7 @@ def _keeps_shape(op: SchemaOp) -> bool:
     match op:
         case SliceTensorOp():
             start, end, step = (op.argument(name) for name in ("start", "end", "step"))
-            return shape[op.argument("dim")] != DYNAMIC_INDEX or (start in (None, 0) and end in (None, _NO_END) and step == 1)
+            return bool(shape[op.argument("dim")] != DYNAMIC_INDEX or (start in (None, 0) and end in (None, _NO_END) and step == 1))
         case ViewOp():
             # One unknown extent follows from the number of elements.
             return shape.count(DYNAMIC_INDEX) <= 1 and tuple(op.argument("size")).count(-1) <= 1
