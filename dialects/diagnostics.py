@@ -55,7 +55,15 @@ _DYNAMIC = str(DYNAMIC_INDEX)
 
 
 class OperationError(ValueError):
-    """What is wrong with an operation: raised where only the operation is known, placed in the text by whoever read it."""
+    """What is wrong with an operation: raised where only the operation is known, placed in the text by whoever read it.
+
+    Passes and patterns raise it. The message is one line that begins with a small letter: what, why, and what would help; the pass manager
+    adds the name of the pass, and tools the place.
+
+    Example:
+        error = OperationError(product, "the device multiplies tensors only; use aten.mul.Tensor")
+        assert error.diagnostic.op is product
+    """
 
     def __init__(self, op: Operation, message: str, notes: tuple[Diagnostic, ...] = ()):
         super().__init__(message.replace(_DYNAMIC, "?"))
@@ -97,10 +105,10 @@ def is_listening(severity: Severity = "remark") -> bool:
 
 
 def warn(op: Operation, message: str) -> None:
-    """Something that is probably not what the user wants, and does not stop the work."""
+    """Something that is probably not what the user wants, and does not stop the work: shown always."""
     emit(Diagnostic("warning", message, op=op))
 
 
 def remark(op: Operation, message: str) -> None:
-    """What a pass did or declined to do with an operation, and why."""
+    """What a pass did or declined to do with an operation, and why: shown with `--remarks`."""
     emit(Diagnostic("remark", message, op=op))

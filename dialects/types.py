@@ -123,7 +123,13 @@ def _tensor(element: ElementType, shape: tuple[int, ...], encoding: Attribute) -
 
 
 def tensor(element: Attribute, shape: Sequence[int], encoding: Attribute | None = None) -> Tensor:
-    """A tensor type; equal types are one object. `shape` entries of DYNAMIC_INDEX are dynamic."""
+    """A tensor type; equal types are one object. `shape` entries of DYNAMIC_INDEX are dynamic.
+
+    Example:
+        from xdsl.dialects.builtin import f32
+
+        assert str(tensor(f32, [2, 3])) == "tensor<2x3xf32>"
+    """
     return _tensor(cast(ElementType, element), tuple(shape), NoneAttr() if encoding is None else encoding)
 
 

@@ -1,4 +1,4 @@
-"""What one needs to write a pass, in one place.
+"""What one needs to write a pass, in one place; docs/reference/kit.md describes each name.
 
     from flambeau.passes.kit import PatternPass, m, rewrites
 
@@ -21,8 +21,7 @@
             return [fuse]
 
 `flambeau-opt model.mlir --load-plugin fuse_mul_add.py -p fuse-mul-add` runs it. A pass that is more than patterns derives from
-`OperationPass`, or from `ModulePass` when it needs the module's globals, and asks `may_rewrite` before each rewrite. Data-flow analyses
-are in `flambeau.passes.analysis`.
+`OperationPass`, or from `ModulePass` when it needs the module's globals, and asks `may_rewrite` before each rewrite.
 """
 
 from __future__ import annotations
@@ -39,6 +38,7 @@ from flambeau.dialects.diagnostics import OperationError, remark, warn
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.types import element_of, shape_of, tensor
+from flambeau.passes.analysis.dataflow import BackwardAnalysis, Facts, ForwardAnalysis
 from flambeau.passes.manager import OperationPass, PatternPass, Pipeline, count
 from flambeau.passes.rewriting import matching as m
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
@@ -53,43 +53,48 @@ from flambeau.passes.rewriting.pattern import Pattern, from_xdsl, replace_with_v
 from flambeau.passes.rewriting.type_conversion import ConversionPattern, TypeConverter, type_patterns
 
 __all__ = [
-    # Passes, and running them.
-    "FlambeauContext",
-    "ModulePass",
-    "OperationPass",
+    # Passes. What has a name in a pipeline.
     "PatternPass",
+    "OperationPass",
+    "ModulePass",
     "Pipeline",
-    # Patterns.
-    "Pattern",
-    "PatternDriver",
-    "apply_patterns",
-    "decline",
-    "from_xdsl",
+    # Graphs to match. `m` is a module of parts, of which graphs of operations are made.
     "m",
-    "replace_with_values",
+    # Patterns. Local rewrites: what is found, and what takes its place.
     "rewrites",
-    # Conversion.
-    "ConversionPattern",
-    "ConversionTarget",
-    "TypeConverter",
-    "apply_full_conversion",
-    "apply_partial_conversion",
-    "type_patterns",
-    # Operations and types.
-    "ModuleConstants",
-    "SchemaOp",
-    "element_of",
+    "decline",
+    "Pattern",
+    "from_xdsl",
+    "replace_with_values",
+    "apply_patterns",
+    "PatternDriver",
+    # Operators, types and constants. What patterns and passes look at, and what they build.
     "op",
-    "shape_of",
+    "SchemaOp",
     "tensor",
-    # What passes tell.
+    "shape_of",
+    "element_of",
+    "ModuleConstants",
+    "FlambeauContext",
+    # Conversion. Rewriting until every operation is legal, or saying all that is not, and why.
+    "ConversionTarget",
+    "apply_partial_conversion",
+    "apply_full_conversion",
+    "TypeConverter",
+    "ConversionPattern",
+    "type_patterns",
+    # Data flow. What holds of each value, through branches, loops and calls.
+    "ForwardAnalysis",
+    "BackwardAnalysis",
+    "Facts",
+    # What passes tell. To people, to statistics, and to tools that watch single rewrites.
     "OperationError",
-    "analysis",
+    "warn",
+    "remark",
     "count",
     "may_rewrite",
-    "remark",
-    "warn",
-    # xDSL's.
+    "analysis",
+    # From xDSL. The names that one needs every day.
     "Attribute",
     "Block",
     "Context",

@@ -82,7 +82,11 @@ def was_restricted() -> bool:
 def may_rewrite(name: str, op: Operation) -> bool:
     """Asks before a rewrite of `op` that is certain to happen if allowed: for passes that do not use the pattern driver.
 
-    Any suffix of a run's rewrites may be forbidden, so what a pass left after each of them must be valid IR.
+    Any suffix of a run's rewrites may be forbidden, as `flambeau bisect` does, so what a pass left after each of them must be valid IR.
+
+    Args:
+        name: the pass, as a rule `self.name`.
+        op: what will be rewritten; it is still what it was.
     """
     listener = _WATCH.get()
     if listener is None:

@@ -26,7 +26,12 @@ def blob_store(context: Context) -> BlobStore:
 
 
 class ModuleConstants:
-    """The constant globals of one module."""
+    """The constant globals of one module: its weights, to be read and added to.
+
+    Example:
+        constants = ModuleConstants(context, module)
+        assert not constants.is_constant(product.operands[0])
+    """
 
     def __init__(self, context: Context, module: ModuleOp):
         self._context = context

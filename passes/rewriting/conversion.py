@@ -29,6 +29,12 @@ def apply_partial_conversion(root: Operation, target: ConversionTarget, patterns
 
     Raises:
         ConversionError: names every illegal operation with its place in the user's model, why it is illegal, and which patterns declined.
+
+    Example:
+        copy = module.clone()
+        target = ConversionTarget("the device").illegal("aten.mul.Scalar", because="it has no multiplier")
+        apply_partial_conversion(copy, target, [divide_instead])
+        assert "aten.div.Scalar(%y) {other = 2.0}" in print_module(copy)
     """
     with _restoring(root) if atomic else _leaving():
         _convert(root, target, patterns, lambda op: target.why_illegal(op))

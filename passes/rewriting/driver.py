@@ -228,5 +228,14 @@ def _shortest_cycle(last: Sequence[tuple[str, Operation]]) -> Sequence[tuple[str
 
 
 def apply_patterns(root: Operation, patterns: Sequence[Pattern]) -> bool:
-    """Applies `patterns` to what is inside `root` until none matches; returns whether anything changed."""
+    """Applies `patterns` to what is inside `root` until none matches; returns whether anything changed.
+
+    Raises:
+        OperationError: a pattern raised ValueError, or rewriting does not come to an end; then it names the patterns of the cycle.
+
+    Example:
+        copy = module.clone()
+        assert apply_patterns(copy, [fuse])
+        assert "aten.add.Tensor(%x, %y) {alpha = 0.5}" in print_module(copy)
+    """
     return PatternDriver(patterns).run(root)

@@ -16,8 +16,10 @@ def decline(reason: str | Callable[[], str]) -> None:
     """Says why the pattern that runs leaves an operation alone that it was nearly made for.
 
     A pattern ends with `return decline("the weight is no constant")`. If the operation is still there in the end, users read it as a
-    remark, or in the report of a conversion that fails. A reason that takes work to write is given as a function, which is called only
-    if somebody listens.
+    remark, or in the report of a conversion that fails.
+
+    Args:
+        reason: a clause of a sentence; as a function if it takes work to write: it is called only when somebody listens.
     """
     listener = _LISTENER.get()
     if listener is not None:

@@ -29,10 +29,6 @@ def rewrites(
 ) -> Callable[[Callable[[OpT], Replacement]], Pattern] | Callable[[Callable[[Match], Replacement]], Pattern]:
     """Makes a pattern of the function below, whose name it takes.
 
-        @rewrites(total)
-        def fuse_mul_add(found):
-            return AddcmulOp(found[z], found[x], found[y])
-
     The function gets the operation, or the match when `root` is a graph. It gives what replaces it; new operations are made detached,
     and inserted with the location and the names of what they replace. None, as from `decline("why")`, leaves everything as it is.
 
@@ -40,6 +36,21 @@ def rewrites(
         root: a class of operations, or a graph of `matching`.
         benefit: of several patterns that fit, that of greatest benefit is tried first.
         counter: what one application adds to the statistics of the pass.
+
+    Raises:
+        ValueError: `root` is neither.
+
+    Example:
+        @rewrites(op("aten.mul.Scalar"), counter="products replaced")
+        def divide_instead(mul):
+            if mul.argument("other") == 0:
+                return decline("nothing can be divided by zero")
+            return op("aten.div.Scalar")(mul.operands[0], 1 / mul.argument("other"))
+
+
+        @rewrites(m.op("aten.add.Tensor", x, scaled).commutative(), benefit=2)
+        def fuse(found):
+            return type(found.root)(found[x], found[y], alpha=found[factor])
     """
     if isinstance(root, Op):
         return _of_graph(root, benefit, counter)

@@ -30,7 +30,9 @@ class ConversionTarget:
     `"aten.relu"`. Classes are asked first, then names, then dialects; of rules of one kind the last one given.
     An operation without a rule is unknown: a partial conversion lets it be, a full one does not.
 
-        target = ConversionTarget("the edge level").legal("edge", "func").illegal("core", because="run core-to-edge first")
+    Example:
+        target = ConversionTarget("the edge level").legal("edge", "func").illegal("aten", because="run compile first")
+        assert target.why_illegal(total) == "run compile first"
     """
 
     def __init__(self, name: str):

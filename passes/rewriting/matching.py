@@ -1,14 +1,8 @@
-"""Matching graphs of operations, declared: what an operation and those behind its operands must be, and which of them are wanted.
+"""Matching graphs of operations, declared: what an operation and those behind its operands must be.
 
-    x, y, z = m.value(), m.value(), m.value()
-    product = m.op(MulTensorOp, x, y).one_use()
-    total = m.op(AddTensorOp, product, z).commutative()
-
-    if (found := total.match(op)) is not None:
-        ... found[x], found[product]
-
-A part of a graph is at once the key of what it matched. A part that stands in a graph twice must match the same value both times.
-Arguments of ATen operators that a graph does not mention must be absent or have their default, so that nothing is lost by oversight.
+A graph is made of parts, and a part is at once the key of what it matched. A part that stands in a graph twice must match the same both
+times. Arguments of ATen operators that a graph does not mention must be absent or have their default, so that nothing is lost by
+oversight.
 """
 
 from __future__ import annotations
@@ -36,7 +30,10 @@ Argument: TypeAlias = "Part[Any] | Sequence[Part[Any]] | None"
 
 
 class Match:
-    """What each part of a graph matched."""
+    """What each part of a graph matched: `found[part]`.
+
+    A value gives an `SSAValue`, an operation the `Operation`, an attribute of an ATen operator a Python value, a constant its array.
+    """
 
     def __init__(self, root: Operation, found: Mapping[Part[Any], Any]):
         self.root = root
@@ -44,7 +41,11 @@ class Match:
         self._found = found
 
     def __getitem__(self, part: Part[T]) -> T:
-        """What `part` matched. Raises KeyError when it belongs to an alternative that was not taken."""
+        """What `part` matched.
+
+        Raises:
+            KeyError: it belongs to an alternative that was not taken.
+        """
         return cast(T, self._found[part])
 
     def __contains__(self, part: Part[Any]) -> bool:
@@ -58,7 +59,7 @@ class Match:
 
 
 class Part(ABC, Generic[T]):
-    """A part of a graph, which matches something of type T."""
+    """A part of a graph, which matches something of type T. The functions above make them."""
 
     def __init__(self) -> None:
         self._conditions: list[Callable[[T], bool]] = []
@@ -66,7 +67,16 @@ class Part(ABC, Generic[T]):
         """What is asked once everything else fits, each with the reason to give when it does not hold."""
 
     def where(self, condition: Callable[[T], bool], otherwise: str | None = None) -> Self:
-        """Requires more of what is matched; `otherwise` is the reason with which to decline when everything but this holds."""
+        """Requires more of what is matched, and gives the part itself.
+
+        Args:
+            condition: gets what `found[part]` would give.
+            otherwise: the reason to `decline` with when everything but this holds; without it, the graph does not match, silently.
+
+        Example:
+            whole = m.op("aten.mul.Scalar", y, other=m.attribute().where(lambda number: number == int(number), "the factor is no integer"))
+            assert whole.match(product) is None
+        """
         if otherwise is None:
             self._conditions.append(condition)
         else:
@@ -144,7 +154,7 @@ class Op(Part[OpT]):
         return self
 
     def one_use(self) -> Self:
-        """Requires that nothing else reads any result: the operation is dead once its reader is rewritten."""
+        """Requires one reader of its results: the operation is dead once that is rewritten."""
         return self.where(lambda op: sum(1 for result in op.results for _ in result.uses) == 1, "something else reads what would be fused")
 
     def result(self, index: int) -> Part[SSAValue]:
@@ -152,7 +162,7 @@ class Op(Part[OpT]):
         return _Result(self, index)
 
     def match(self, op: Operation) -> Match | None:
-        """What each part matches when the graph ends in `op`; None when it does not."""
+        """What each part matches when the graph ends in `op`; None when it does not. `@rewrites(graph)` does this for patterns."""
         missing = None
         for found in self.at(op, {}):
             missing = next((why for part, item in found.items() for holds, why in part.requirements if not holds(item)), None)
@@ -287,6 +297,19 @@ def op(kind: Any, *operands: Argument | EllipsisType, **arguments: Any) -> Op[An
             others be anything.
         arguments: what attributes are: a value that they must equal, or a part. For an ATen operator they are Python values, and those
             not named must have their default; for others they are attributes.
+
+    Raises:
+        ValueError: there is no such operator, or it has no such operand or attribute.
+
+    Example:
+        x, y, factor = m.value(), m.value(), m.attribute()
+        scaled = m.op("aten.mul.Scalar", y, other=factor).one_use()
+        graph = m.op("aten.add.Tensor", x, scaled).commutative()
+
+        found = graph.match(total)
+        assert found[factor] == 0.5  # the number itself
+        assert found[y].name_hint == "y" and found[scaled] is product
+        assert graph.match(product) is None
     """
     more = bool(operands) and operands[-1] is ...
     parts = operands[:-1] if more else operands
@@ -311,25 +334,62 @@ def _check(kind: type[SchemaOp], operands: int, more: bool, arguments: Mapping[s
 
 
 def value(element: Attribute | None = None) -> Value:
-    """Any value, or any tensor of an element type."""
+    """Any value, or any tensor of an element type. `found[part]` is the `SSAValue`.
+
+    Example:
+        from xdsl.dialects.builtin import f16
+
+        assert m.op("aten.mul.Scalar", m.value(f16), other=m.attribute()).match(product) is None  # it is f32
+    """
     return Value() if element is None else Value().where(lambda found: element_of(found) == element)
 
 
 def attribute() -> Literal:
-    """Any value of an argument that is no tensor; absent ones are None."""
+    """Any value of an argument that is no tensor.
+
+    `found[part]` is, for an operator of `aten`, `core` or `edge`, a Python value: a number, a truth value, a string, a tuple for a list, a
+    type for a dtype; the schema's default, or None, where the text says nothing. For other operations it is the attribute, or None.
+
+    Example:
+        exponent = m.attribute()
+        assert m.op("aten.mul.Scalar", m.value(), other=exponent).match(product)[exponent] == 0.5
+    """
     return Literal()
 
 
 def constant(constants: ModuleConstants) -> Constant:
-    """A value whose elements are known, as an array: weights, and what was folded."""
+    """A value whose elements are known: weights, and what was folded. `found[part]` is a numpy array, which cannot be written to.
+
+    Example:
+        import numpy as np
+
+        constants = ModuleConstants(context, module)
+        one = constants.add("one", np.ones(4, np.float32), tensor(element_of(total.result), [4]))
+        weight = m.constant(constants).where(lambda array: (array == 1).all())
+        increment = m.op("aten.add.Tensor", m.value(), weight)
+        assert increment.match(op("aten.add.Tensor")(total.result, one.result)) is not None
+        assert increment.match(total) is None
+    """
     return Constant(constants)
 
 
 def either(*parts: Part[Any]) -> Part[Any]:
-    """What one of several parts matches, the first that leads to a match of the whole."""
+    """What one of several parts matches, the first that leads to a match of the whole.
+
+    Example:
+        negated = m.op("aten.neg", y)
+        graph = m.op("aten.add.Tensor", x, m.either(negated, y)).commutative()
+        assert negated not in graph.match(total)  # asks which of them it was
+    """
     return _Either(parts)
 
 
 def all_of(*parts: Part[Any]) -> Part[Any]:
-    """What every one of several parts matches: `m.all_of(weight, m.constant(constants))`."""
+    """What every one of several parts matches, each in its own way.
+
+    Example:
+        result = m.value()  # both the value and the operation that makes it are wanted
+        graph = m.op("aten.add.Tensor", m.all_of(result, scaled), x)
+        assert graph.match(total)[result] is graph.match(total)[scaled].result
+    """
     return _All(parts)

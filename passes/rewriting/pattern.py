@@ -14,9 +14,19 @@ from flambeau.dialects.row import detached_ops
 
 
 class Pattern(ABC):
-    """A local rewrite rooted at operations of the classes in `roots` (subclasses included)."""
+    """A local rewrite, as a class: for what a function under `@rewrites` cannot say.
+
+    Example:
+        class AddNothingPattern(Pattern):
+            roots = (op("aten.add.Scalar"),)
+
+            def rewrite(self, op, rewriter):
+                if op.argument("other") == 0:
+                    rewriter.replace(op, [], [op.operands[0]])
+    """
 
     roots: ClassVar[tuple[type[Operation], ...]]
+    """The operations that it is tried on, by class; subclasses too, and the class of an operator stands for its siblings of all levels."""
     benefit: ClassVar[int] = 1
     """Of the patterns that fit an operation, those of greater benefit are tried first; equal ones in the order in which they are given."""
     counter: ClassVar[str] = ""
@@ -42,7 +52,14 @@ def make_pattern(
 
 
 def from_xdsl(inner: RewritePattern, *roots: type[Operation], benefit: int = 1) -> Pattern:
-    """A pattern of xDSL's as one of ours, tried on operations of the classes `roots`, or on all when none is named."""
+    """A pattern of xDSL's as one of ours, tried on operations of the classes `roots`, or on all when none is named.
+
+    Example:
+        from xdsl.dialects.arith import SelectOp
+        from xdsl.transforms.canonicalization_patterns.arith import SelectConstPattern
+
+        pattern = from_xdsl(SelectConstPattern(), SelectOp)
+    """
 
     def rewrite(self: Pattern, op: Operation, rewriter: PatternRewriter) -> None:
         inner.match_and_rewrite(op, rewriter)
@@ -51,7 +68,10 @@ def from_xdsl(inner: RewritePattern, *roots: type[Operation], benefit: int = 1) 
 
 
 def replace_with_values(op: Operation, values: Sequence[SSAValue], rewriter: PatternRewriter) -> None:
-    """Replaces `op` by `values`; operations behind them that stand nowhere yet are inserted before `op`, with its location and names."""
+    """Replaces `op` by `values`; operations behind them that stand nowhere yet are inserted before `op`, with its location and names.
+
+    What `@rewrites` does with what its function gives, for patterns that are classes.
+    """
     for old, new in zip(op.results, values, strict=True):
         if old.name_hint is not None and isinstance(new, OpResult) and new.op.parent is None and new.name_hint is None:
             new.name_hint = old.name_hint

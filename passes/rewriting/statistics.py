@@ -11,7 +11,7 @@ _COUNTERS: ContextVar[Counter[str] | None] = ContextVar("flambeau_statistics", d
 
 
 def count(name: str, amount: int = 1) -> None:
-    """Adds to a counter of the pass that is running; does nothing outside of a pipeline."""
+    """Adds to a counter of the pass that is running, which `--pass-statistics` shows; does nothing outside of a pipeline."""
     counters = _COUNTERS.get()
     if counters is not None:
         counters[name] += amount

@@ -26,12 +26,14 @@ Materialization: TypeAlias = Callable[[SSAValue, Attribute], SSAValue]
 class TypeConverter:
     """Which types become which, one for one; a type without a rule stays.
 
-        types = TypeConverter().add(IntegerType, lambda kind: i64 if kind == i32 else None)
-        target = ConversionTarget("i64").dynamic(types.why_illegal, Operation).illegal(UnrealizedConversionCastOp)
-        apply_partial_conversion(module, target, [*type_patterns(types, TestOp), AddPattern(types)])
-
     Where a value is wanted in another type than it has, a `builtin.unrealized_conversion_cast` stands for it. Casts that meet their
     inverse vanish in the end, and `materialize` makes something better of those that are left.
+
+    Example:
+        from xdsl.dialects.builtin import IntegerType, i32, i64
+
+        types = TypeConverter().add(IntegerType, lambda kind: i64 if kind == i32 else None)
+        assert types.convert(i32) == i64 and types.is_legal(i64)
     """
 
     def __init__(self, materialize: Materialization | None = None):
@@ -189,7 +191,12 @@ class OperandsPattern(ConversionPattern):
 
 
 def type_patterns(types: TypeConverter, *kinds: type[Operation]) -> list[Pattern]:
-    """The patterns for functions, calls and returns, and for operations of `kinds`, which take any type."""
+    """The patterns for functions, calls and returns, and for operations of `kinds`, which take any type.
+
+    Example:
+        legal = ConversionTarget("64 bits").dynamic(types.why_illegal, Operation)
+        apply_partial_conversion(module.clone(), legal, type_patterns(types))
+    """
     return [SignaturePattern(types), OperandsPattern(types, (CallOp, ReturnOp, *kinds))]
 
 

@@ -1,0 +1,126 @@
+"""What stands above the operations on the pages of dialects, beside the docstring of the dialect."""
+
+INTRODUCTIONS = {
+    "aten": """
+An operator prints as its schema names it: tensors in parentheses, everything else in braces, types at the end. An optional tensor that
+is absent is `none`, a list is `[%a, %b]`, and an attribute that has the schema's default is not there:
+
+```mlir
+func.func @f(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>, %y: tensor<4xf32>) -> (tensor<1x4x6x6xf32>, tensor<8xf32>) {
+  %0 = aten.conv2d(%x, %w, none) : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x6x6xf32>
+  %1 = aten.cat([%y, %y]) {dim = -1} : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
+  func.return %0, %1 : tensor<1x4x6x6xf32>, tensor<8xf32>
+}
+```
+
+Below are the operators with a row, which have a meaning here: their types are inferred, the interpreter runs them, and each goes on to
+the `core` dialect. A signature is PyTorch's: `Tensor?` may be absent, `int[2]` is a list of two, what stands behind `*` has a name only,
+and `=` gives the default. The level says: *core*, it is Core ATen; *kept*, it is not, and a target that has a kernel may keep it whole.
+Otherwise passes decompose it.
+
+The other overloads of ATen, {others} of them, parse, print and verify by their schema, so that a report of what is unsupported is complete.
+""",
+    "core": """
+The operators stand under the names that they have in [`aten`](aten.md); in italics, those that are not Core ATen and kept whole for a
+target. Nothing else exists here, so a pass over `core` knows what it may meet. Declared result types are the inferred ones.
+""",
+    "edge": """
+The operators are those of [`core`](core.md), except that a view is a copy: `view` is `view_copy`. What is implicit in PyTorch is said here:
+operands have the type that an operator computes in, numbers are tensors where kernels want tensors, and a layout other than the usual one
+is in the type:
+
+```mlir
+func.func @f(%x: tensor<1x3x8x8xf32, #edge.layout<[0, 2, 3, 1]>>) -> tensor<1x3x8x8xf32, #edge.layout<[0, 2, 3, 1]>> {
+  %0 = edge.relu(%x) : (tensor<1x3x8x8xf32, #edge.layout<[0, 2, 3, 1]>>) -> tensor<1x3x8x8xf32, #edge.layout<[0, 2, 3, 1]>>
+  func.return %0 : tensor<1x3x8x8xf32, #edge.layout<[0, 2, 3, 1]>>
+}
+```
+
+In addition to the operators of `core`:
+""",
+    "exec": """
+A method is a list of slots and of instructions on them. Slots are made once, before the first instruction; instructions read and write
+them. `relu(x * y)`, planned: the product and the result lie where `%x` did.
+
+```mlir
+exec.method @forward {arenas = [32]} {
+  %x = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
+  %y = exec.tensor {arena = 1, offset = 16} : tensor<4xf32>
+  %0 = exec.reuse %x : tensor<4xf32>
+  %1 = exec.reuse %0 : tensor<4xf32>
+  exec.call "aten::mul.out"(%x, %y) outs(%0)
+  exec.call "aten::relu.out"(%0) outs(%1)
+  exec.return inputs(%x, %y) outputs(%1)
+}
+```
+""",
+    "delegate": """
+[`partition`](passes.md#partition) puts what a backend takes into functions of their own; [`lower-partitions`](passes.md#lower-partitions)
+replaces those by what the backend makes of them, a `delegate.payload` of the same name:
+
+```mlir
+delegate.partition @part backend "FlambeauElementwise" (%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>) {
+  %0 = edge.mul.Tensor(%x, %y) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %1 = edge.relu(%0) : (tensor<4xf32>) -> tensor<4xf32>
+  delegate.return %1 : tensor<4xf32>
+}
+func.func @forward(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = delegate.call @part(%x, %y) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+```
+""",
+    "fused": """
+They are made late, at the level of `edge`, and stand among its operators:
+
+```mlir
+func.func @f(%x: tensor<2x3xf32>, %packed: tensor<1x3x16xf32>) -> tensor<2x4xf32> {
+  %0 = fused.linear(%x, %packed, none, none) {out_features = 4, activation = "relu"}
+      : (tensor<2x3xf32>, tensor<1x3x16xf32>) -> tensor<2x4xf32>
+  func.return %0 : tensor<2x4xf32>
+}
+```
+""",
+    "quantized_decomposed": """
+Operators are the same at every level. A quantised model computes between them in floating point, as PyTorch's quantisation writes
+it; kernels on integers replace what stands between a `dequantize` and a `quantize`.
+
+```mlir
+func.func @f(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %0 = quantized_decomposed.quantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8}
+      : (tensor<2x3xf32>) -> tensor<2x3xi8>
+  %1 = quantized_decomposed.dequantize_per_tensor(%0) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8}
+      : (tensor<2x3xi8>) -> tensor<2x3xf32>
+  func.return %1 : tensor<2x3xf32>
+}
+```
+""",
+    "flambeau": """
+Attributes with its prefix stand on operations of other dialects. On `func.func`:
+
+* `flambeau.inputs`, `flambeau.outputs`: what the method takes and gives in the model's words, as
+  `[{name = "x"}, {name = "scale", value = 3 : i64}]`. A leaf with a value is a constant, and no argument.
+* `flambeau.in_spec`, `flambeau.out_spec`: how those leaves nest, as PyTorch's serialised tree specs.
+
+On `exec.method`:
+
+* `flambeau.arena_lower_bound`, `flambeau.arena_algorithm`: the fewest bytes that any plan needs, and which planner won.
+""",
+    "ml_program": """
+The bytes of weights stand in a `.safetensors` file beside the text, which names them with a digest.
+
+```mlir
+ml_program.global private @w(#flambeau.blob<"w", "0123456789abcdef">) : tensor<4xf32>
+ml_program.global private mutable @cache(dense<0.0> : tensor<4xf32>) : tensor<4xf32>
+
+func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %w = ml_program.global_load_const @w : tensor<4xf32>
+  %c = ml_program.global_load @cache : tensor<4xf32>
+  %0 = core.mul.Tensor(%x, %w) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  ml_program.global_store @cache = %0 : tensor<4xf32>
+  func.return %c : tensor<4xf32>
+}
+```
+""",
+}
+"""By the name of the dialect. Code is run by the tests."""

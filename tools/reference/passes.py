@@ -1,0 +1,66 @@
+"""The page of pipelines and passes."""
+
+from __future__ import annotations
+
+import inspect
+
+from xdsl.passes import ModulePass
+from xdsl.utils.arg_spec import ArgSpecConvertible
+
+from flambeau.backends.delegate import register_passes
+from flambeau.passes.options import option_fields, type_words
+from flambeau.passes.pipelines import PipelineOptions
+from flambeau.passes.registry import own_pass, own_pass_names, pipelines, registered_passes
+from flambeau.tools.opt.help import example_of, field_descriptions, scope_of, statistics_of
+from flambeau.tools.reference.markdown import WRITTEN_BY, cell, fenced, summary, table
+
+_INTRODUCTION = """
+# Pipelines and passes
+
+Each name is a word for `flambeau-opt -p`; `flambeau-opt --help-pass NAME` shows what stands here. xDSL's own passes work too:
+`flambeau-opt --list-passes` names them.
+
+A pass that runs on any operation may be nested: `func.func(cse)`. Options stand in braces: `plan-memory{alignment=16}`.
+
+## Pipelines
+"""
+
+
+def passes_page() -> str:
+    """What each pipeline runs, and what each pass of ours does, needs, leaves and takes."""
+    lines = [WRITTEN_BY, _INTRODUCTION.strip(), ""]
+    register_passes()
+    for name, pipeline in sorted(pipelines().items()):
+        steps = ", ".join(f"[`{step.name}`](#{step.name})" for step in pipeline(PipelineOptions()))
+        lines += [f"### `{name}`", "", summary(pipeline), "", f"Runs {steps or 'nothing unless its options ask for it'}.", ""]
+    lines += ["### Options of pipelines", "", "Every pipeline takes these.", "", *_options(PipelineOptions), "## Passes", ""]
+    passes = registered_passes() | {name: own_pass(name) for name in own_pass_names()}
+    for name in sorted(passes):
+        lines += _pass(name, passes[name])
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _pass(name: str, kind: type[ModulePass]) -> list[str]:
+    lines = [f"### `{name}`", "", inspect.getdoc(kind) or "", "", f"Runs on {scope_of(kind)}.", "", *_options(kind)]
+    if counters := statistics_of(kind):
+        lines += [f"Statistics: {', '.join(counters)}.", ""]
+    if (example := example_of(kind)) is not None:
+        lines += [f"Example: `flambeau-opt -p '{example.pipeline}'` on", "", *fenced(example.before, "mlir")]
+        lines += ["gives", "", *fenced(example.after, "mlir")]
+    return lines
+
+
+def _options(kind: type[ArgSpecConvertible]) -> list[str]:
+    descriptions = field_descriptions(kind)
+    return table(
+        ("option", "is", "default", "meaning"),
+        (
+            (
+                f"`{field.name}`",
+                type_words(field.type),
+                "must be given" if field.required else f"`{field.default_text()}`",
+                cell(descriptions.get(field.field, "")),
+            )
+            for field in option_fields(kind)
+        ),
+    )
