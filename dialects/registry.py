@@ -11,7 +11,7 @@ import pkgutil
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import resources
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
@@ -23,11 +23,14 @@ from flambeau.dialects.registration import RegistrationError, Table, cached_over
 from flambeau.dialects.row import ROWS, SchemaOp, table_op
 from flambeau.dialects.schema import Schema, parse_schema
 
+if TYPE_CHECKING:
+    from flambeau.dialects.lazy import Array
+
 LEVELS = ("aten", "core", "edge")
 """The dialects whose operators come from ATen's schemas."""
 
 
-_WITHOUT_ROWS = ("core", "delegate", "exec", "flambeau", "ml_program")
+_WITHOUT_ROWS = ("core", "delegate", "exec", "flambeau", "irdl", "ml_program")
 """Dialects without rows of their own: `core` takes ATen's, the rest are declared in xDSL's way."""
 
 
@@ -103,7 +106,7 @@ def _find_added(name: str) -> Dialect | None:
 @cache
 def schema_table() -> dict[str, tuple[str, ...]]:
     """The schema strings of all ATen overloads of the pinned torch, by base name."""
-    text = resources.files("flambeau.dialects.aten").joinpath("schemas.txt").read_text()
+    text = resources.files("flambeau.dialects.aten").joinpath("schemas.txt").read_text(encoding="utf-8")
     table: dict[str, list[str]] = {}
     for line in text.splitlines():
         table.setdefault(line[: line.index("(")].partition(".")[0], []).append(line)
@@ -156,6 +159,8 @@ class FlambeauContext(Context):
     def __init__(self, *, allow_unregistered: bool = False, blobs: BlobStore | None = None):
         super().__init__(allow_unregistered)
         self.blobs = BlobStore() if blobs is None else blobs
+        self.examples: dict[str, Array] = {}
+        """Inputs that programs brought with them, by `method.input`."""
         ours = dialect_names()
         for name, factory in get_all_dialects().items():
             if name not in ours:
@@ -198,8 +203,9 @@ class FlambeauContext(Context):
             self.register_dialect(name, lambda: found)
 
     def clone(self) -> FlambeauContext:
-        """A context with the same dialects and the same weights."""
+        """A context with the same dialects, weights and examples."""
         copy = FlambeauContext(allow_unregistered=self.allow_unregistered, blobs=self.blobs)
+        copy.examples = self.examples
         for name in self._loaded_dialects:
             if name in copy._registered_dialects and name not in copy._loaded_dialects:
                 copy.load_registered_dialect(name)

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpecConvertible
 
-from flambeau.passes.registry import find_pass, pipelines
+from flambeau.passes.options import Option, Value
+from flambeau.passes.registry import find_pass, find_passes, pipelines
+
+
+def _known_target(name: str) -> None:
+    from flambeau.dialects.exec.target import find_target  # it takes as long to import as this file, and few name one
+
+    find_target(name)
+
+
+def _known_backend(name: str) -> None:
+    delegate(PipelineOptions(backends=(name,)))
 
 
 @dataclass(frozen=True)
@@ -17,12 +28,14 @@ class PipelineOptions(ArgSpecConvertible):
     """What may stand in braces after a pipeline's name: `compile{target=flambeau}`."""
 
     name: ClassVar[str] = "pipeline"
-    target: str = "executorch"
+    target: Annotated[str, _known_target] = "executorch"
     """What the program may use: `executorch` or `flambeau`."""
     preserve: tuple[str, ...] = ()
     """Operators to keep whole although they are not Core ATen."""
-    backends: tuple[str, ...] = ()
+    backends: tuple[Annotated[str, _known_backend], ...] = ()
     """Backends to hand parts of the program to, the first choice first."""
+    planner: str = "best"
+    """What finds a place for each tensor, in braces with other options of `plan-memory`: `greedy`, `best{alignment=64}`."""
 
 
 Pipeline = Callable[[PipelineOptions], Sequence[ModulePass]]
@@ -110,7 +123,20 @@ def edge_to_exec(options: PipelineOptions) -> Sequence[ModulePass]:
 
 def plan_memory(options: PipelineOptions) -> Sequence[ModulePass]:
     """Every slot gets its place, and an independent check of the result."""
-    return [_pass("plan-memory"), _pass("verify-plan")]
+    return [planner_pass(options.planner), _pass("verify-plan")]
+
+
+def planner_pass(text: str) -> ModulePass:
+    """`plan-memory` as `PipelineOptions.planner` says. Raises PipelineError, ValueError."""
+    from flambeau.passes.manager.grammar import Element, parse
+    from flambeau.passes.planning.portfolio import check_algorithm
+
+    match parse(text).elements:
+        case (Element(name, options),):
+            check_algorithm(name)
+            return find_passes("plan-memory", [Option("algorithm", (Value(name),)), *options])[0]
+        case _:
+            raise ValueError(f"a planner is a name, perhaps with options of plan-memory in braces, not {text!r}")
 
 
 def compile_pipeline(options: PipelineOptions) -> Sequence[ModulePass]:

@@ -15,6 +15,7 @@ from flambeau.backends.delegate import delegate_if_named
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.exec.instructions import DelegateCallOp
 from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.files import write_text
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.text import print_module, save_weights
@@ -174,6 +175,7 @@ def count_operations(module: ModuleOp) -> int:
 
 
 def write_module(module: ModuleOp, context: FlambeauContext, path: Path) -> None:
-    """Writes `path` (with locations) and the weights beside it."""
-    path.write_text(print_module(module, locations=True), encoding="utf-8")
-    save_weights(module, context.blobs, path.with_suffix(".safetensors"))
+    """Writes `path`, with locations, and, unless it is a device, the weights beside it. Raises OSError, BlobError."""
+    if path.is_file() or not path.exists():
+        save_weights(module, context.blobs, path.with_suffix(".safetensors"))
+    write_text(path, print_module(module, locations=True))

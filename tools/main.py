@@ -17,7 +17,7 @@ from flambeau.passes.manager import PassCrash, PassError
 from flambeau.passes.registry import PIPELINE_FILE, PipelineError
 from flambeau.tools.commands import options
 from flambeau.tools.commands.bisect import bisect_command
-from flambeau.tools.commands.compile import compile_command
+from flambeau.tools.commands.compile import CompileOptions, compile_command
 from flambeau.tools.commands.inspect import inspect_command
 from flambeau.tools.commands.lsp import lsp_command
 from flambeau.tools.commands.new import new_command
@@ -41,26 +41,54 @@ app = typer.Typer(
 
 @app.command("compile")
 def _compile(
-    model: Annotated[str, typer.Argument(help="a .pt2 file, a .mlir file of any stage, or package.module:factory")],
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="the .pte to write, or the .mlir with --emit mlir")] = None,
-    target: Annotated[str, typer.Option(help="what the program may use: executorch or flambeau")] = "executorch",
-    emit: Annotated[str, typer.Option(help="pte or mlir")] = "pte",
-    to: Annotated[str, typer.Option(help="with --emit mlir: stop at aten, core, edge, exec or planned")] = "planned",
-    dump_dir: Annotated[Path | None, typer.Option(help="write the IR of each stage into this folder")] = None,
-    dump_passes: Annotated[Path | None, typer.Option(help="write the IR after each pass that changed it into this folder")] = None,
-    print_changed: Annotated[
-        str | None, typer.Option(metavar="MODE", help="print to stderr what each pass changed: full, quiet, diff or cdiff (in colour)")
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="a .pt2 file, a .mlir file of any stage, or package.module:factory")],
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="the .pte to write, or the .mlir; by default the model's name in this folder"),
     ] = None,
-    preserve: Annotated[list[str] | None, typer.Option(help="keep this operator whole; may be given again")] = None,
+    target: Annotated[
+        str, typer.Option(metavar="NAME", help="what the program may use: executorch, flambeau or a plug-in's")
+    ] = "executorch",
+    emit: Annotated[str | None, typer.Option(metavar="FORM", help="pte or mlir; by default as the output is named, or pte")] = None,
+    to: Annotated[
+        str | None, typer.Option(metavar="STAGE", help="write IR: stop at aten, core, edge, exec or planned, where IR stops by default")
+    ] = None,
+    preserve: Annotated[list[str] | None, typer.Option(metavar="OPERATOR", help="keep this operator whole; may be given again")] = None,
     passes: Annotated[
         list[str] | None, typer.Option(metavar="STAGE:PIPELINE", help="run these passes too when STAGE is reached; may be given again")
     ] = None,
-    backend: Annotated[list[str] | None, typer.Option(help="hand what this backend takes to it; may be given again")] = None,
+    backend: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="hand what this backend takes to it; may be given again")
+    ] = None,
+    planner: Annotated[
+        str,
+        typer.Option(
+            metavar="PLANNER", help="what plans memory, perhaps with options of plan-memory: greedy, best{alignment=64}, a plug-in's"
+        ),
+    ] = "best",
     check_semantics: Annotated[
-        bool, typer.Option("--check-semantics", help="run the program after each pass, and stop at the first that changes a result")
+        bool,
+        typer.Option(
+            "--check-semantics",
+            help="run the program after each pass, on the model's example inputs and others, and stop at the first that changes a result",
+        ),
     ] = False,
     tolerance: Annotated[
-        float | None, typer.Option(min=0, help="of --check-semantics, relative to a result's largest number; for float32, others alike")
+        float | None,
+        typer.Option(
+            metavar="NUMBER", min=0, help="of --check-semantics, relative to a result's largest number; for float32, others alike"
+        ),
+    ] = None,
+    inputs: Annotated[
+        Path | None, typer.Option(metavar="FILE.npz", help="of --check-semantics: an .npz file of inputs by name, instead")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="of --check-semantics: makes up other inputs")] = None,
+    dump_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="write the IR of each stage into this folder")] = None,
+    dump_passes: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="write the IR after each pass that changed it into this folder")
+    ] = None,
+    print_changed: Annotated[
+        str | None, typer.Option(metavar="MODE", help="print to stderr what each pass changed: full, quiet, diff or cdiff (in colour)")
     ] = None,
     load_plugin: options.LoadPlugins = None,
     json: options.AsJson = False,
@@ -68,30 +96,39 @@ def _compile(
     """Compile MODEL to a .pte, or to the IR of a stage."""
     compile_command(
         model,
-        output,
-        target=target,
-        emit=emit,
-        to=to,
-        dump_dir=dump_dir,
-        preserve=tuple(preserve or ()),
-        passes=tuple(passes or ()),
-        backends=tuple(backend or ()),
-        check_semantics=check_semantics,
-        tolerance=tolerance,
-        dump_passes=dump_passes,
-        print_changed=print_changed,
-        json=json,
+        CompileOptions(
+            output,
+            target,
+            emit,
+            to,
+            tuple(preserve or ()),
+            tuple(backend or ()),
+            planner,
+            tuple(passes or ()),
+            check_semantics=check_semantics,
+            tolerance=tolerance,
+            inputs=inputs,
+            seed=seed,
+            dump_dir=dump_dir,
+            dump_passes=dump_passes,
+            print_changed=print_changed,
+            json=json,
+        ),
     )
 
 
 @app.command("run")
 def _run(
-    program: Annotated[Path, typer.Argument(help="a .pte, or a .mlir of any stage")],
-    inputs: Annotated[list[str] | None, typer.Option("--input", help="a .npy file, a number, true, false or none; one per input")] = None,
-    output: Annotated[Path | None, typer.Option(help="an .npz file for the outputs")] = None,
-    method: Annotated[str, typer.Option(help="the method to run")] = "forward",
-    engine: Annotated[str | None, typer.Option(help="c, numpy or torch (only for aten); by default what fits the program")] = None,
-    repeat: Annotated[int, typer.Option(min=1, help="run this often and report the times")] = 1,
+    program: Annotated[Path, typer.Argument(metavar="PROGRAM", help="a .pte, or a .mlir of any stage")],
+    inputs: Annotated[
+        list[str] | None, typer.Option("--input", metavar="VALUE", help="a .npy file, a number, true, false or none; one per input")
+    ] = None,
+    output: Annotated[Path | None, typer.Option(metavar="FILE.npz", help="an .npz file for the outputs")] = None,
+    method: Annotated[str, typer.Option(metavar="NAME", help="the method to run")] = "forward",
+    engine: Annotated[
+        str | None, typer.Option(metavar="ENGINE", help="c, numpy or torch (only for aten); by default what fits the program")
+    ] = None,
+    repeat: Annotated[int, typer.Option(metavar="N", min=1, help="run this often and report the times")] = 1,
     load_plugin: options.LoadPlugins = None,
     json: Annotated[bool, typer.Option("--json", help="print outputs and times as JSON on stdout")] = False,
 ) -> None:
@@ -101,7 +138,7 @@ def _run(
 
 @app.command("inspect")
 def _inspect(
-    program: Annotated[Path, typer.Argument(help="a .pte, or a .mlir of any stage")],
+    program: Annotated[Path, typer.Argument(metavar="PROGRAM", help="a .pte, or a .mlir of any stage")],
     load_plugin: options.LoadPlugins = None,
     json: Annotated[bool, typer.Option("--json", help="print JSON on stdout")] = False,
 ) -> None:
@@ -110,20 +147,13 @@ def _inspect(
 
 
 @app.command("bisect")
+@options.takes_predicate
 def _bisect(
-    file: Annotated[Path, typer.Argument(help="a .mlir file of any stage, with its weights beside it")],
-    output_dir: Annotated[Path | None, typer.Option("-o", "--output-dir", help="the folder for the IR around the culprit")] = None,
-    pipeline: Annotated[str, typer.Option("-p", "--passes", "--pass-pipeline", help="the passes to choose from")] = "",
-    wrong_result: options.WrongResult = False,
-    tolerance: options.Tolerance = None,
-    inputs: options.Inputs = None,
-    seed: options.Seed = 0,
-    crash: options.Crash = False,
-    error: options.Error = None,
-    filecheck: options.FileCheck = None,
-    script: options.Script = None,
-    negated: options.Negated = False,
-    script_timeout: options.ScriptTimeout = 60.0,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="a .mlir file of any stage, with its weights beside it")],
+    predicate: PredicateOptions,
+    output_dir: Annotated[
+        Path | None, typer.Option("-o", "--output-dir", metavar="DIR", help="the folder for the IR around the culprit")
+    ] = None,
     allow_unregistered_dialect: options.AllowUnregistered = False,
     load_plugin: options.LoadPlugins = None,
     json: options.AsJson = False,
@@ -132,34 +162,21 @@ def _bisect(
 
     Without a predicate: what makes the pipeline fail, or what changes the result if it does not fail.
     """
-    bisect_command(
-        file,
-        output_dir,
-        PredicateOptions(
-            pipeline, wrong_result, tolerance, inputs, seed, crash, error, filecheck, script, negated=negated, timeout=script_timeout
-        ),
-        allow_unregistered=allow_unregistered_dialect,
-        json=json,
-    )
+    bisect_command(file, output_dir, predicate, allow_unregistered=allow_unregistered_dialect, json=json)
 
 
 @app.command("reduce")
+@options.takes_predicate
 def _reduce(
-    file: Annotated[Path, typer.Argument(help="a .mlir file of any stage, with its weights beside it")],
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="the .mlir to write; weights go beside it")] = None,
-    pipeline: Annotated[str, typer.Option("-p", "--passes", "--pass-pipeline", help="what runs before the predicate looks")] = "",
-    wrong_result: options.WrongResult = False,
-    tolerance: options.Tolerance = None,
-    inputs: options.Inputs = None,
-    seed: options.Seed = 0,
-    crash: options.Crash = False,
-    error: options.Error = None,
-    filecheck: options.FileCheck = None,
-    script: options.Script = None,
-    negated: options.Negated = False,
-    script_timeout: options.ScriptTimeout = 60.0,
-    timeout: Annotated[float | None, typer.Option(min=0, help="seconds after which the best so far is the result")] = None,
-    max_tests: Annotated[int | None, typer.Option(min=1, help="how often the predicate may be asked")] = None,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="a .mlir file of any stage, with its weights beside it")],
+    predicate: PredicateOptions,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE.mlir", help="the .mlir to write; weights go beside it")
+    ] = None,
+    timeout: Annotated[
+        float | None, typer.Option(metavar="SECONDS", min=0, help="seconds after which the best so far is the result")
+    ] = None,
+    max_tests: Annotated[int | None, typer.Option(metavar="N", min=1, help="how often the predicate may be asked")] = None,
     keep_locations: Annotated[bool, typer.Option("--keep-locations", help="leave locations as they are")] = False,
     keep_names: Annotated[bool, typer.Option("--keep-names", help="leave the names of values as they are")] = False,
     allow_unregistered_dialect: options.AllowUnregistered = False,
@@ -173,9 +190,7 @@ def _reduce(
     reduce_command(
         file,
         output,
-        PredicateOptions(
-            pipeline, wrong_result, tolerance, inputs, seed, crash, error, filecheck, script, negated=negated, timeout=script_timeout
-        ),
+        predicate,
         keep_locations=keep_locations,
         keep_names=keep_names,
         timeout=timeout,
@@ -187,9 +202,9 @@ def _reduce(
 
 @app.command("new")
 def _new(
-    kind: Annotated[str, typer.Argument(help="pass, dialect or backend")],
-    name: Annotated[str, typer.Argument(help="its name, such as fuse-mul-add or my_npu")],
-    folder: Annotated[Path, typer.Option("--dir", help="the folder to write into")] = Path("."),
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="pass, dialect or backend")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="its name, such as fuse-mul-add or my_npu")],
+    folder: Annotated[Path, typer.Option("--dir", metavar="DIR", help="the folder to write into")] = Path("."),
 ) -> None:
     """Write the beginning of a pass, a dialect or a backend, which works and has its test."""
     new_command(kind, name, folder)

@@ -7,7 +7,6 @@ opening a module costs nothing that grows with its weights, and weights that do 
 
 import mmap
 import os
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,8 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
+
+from flambeau.dialects.files import replacing
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -39,6 +40,10 @@ WEIGHTS = "weights"
 
 MAXIMUM_HEADER = 100_000_000
 """The limit that the safetensors format puts on its header, in bytes."""
+
+
+_METADATA, _OURS = "__metadata__", {"producer": "flambeau"}
+"""How a file says that it was written here."""
 
 
 class BlobError(ValueError):
@@ -189,12 +194,13 @@ class BlobStore:
         """Writes the named blobs as one safetensors file, in order of their keys.
 
         Args:
-            path: replaced atomically; it may be the very file that the bytes are mapped from.
+            path: replaced atomically, if Flambeau wrote it; it may be the very file that the bytes are mapped from.
             entries: blob, safetensors dtype name (a key of `ELEMENT_SIZES`), shape.
 
         Raises:
-            BlobError: a blob is absent, or one key stands for two contents, or the file cannot be written.
+            BlobError: a blob is absent, or one key stands for two contents, or the file cannot be written, or is someone else's.
         """
+        check_replaceable(path)
         chosen: dict[str, tuple[BlobAttr, str, Sequence[int]]] = {}
         for blob, dtype, shape in entries:
             known = chosen.setdefault(blob.key.data, (blob, dtype, shape))
@@ -217,6 +223,34 @@ def read_safetensors(path: str | os.PathLike[str]) -> dict[str, memoryview]:
     Raises:
         BlobError: the file cannot be read or is not well formed.
     """
+    mapped, length, header = _map(path)
+    data = mapped[8 + length :]
+    views: dict[str, memoryview] = {}
+    for key, entry in header.items():
+        if key == _METADATA:
+            continue
+        offsets = cast(dict[str, object], entry).get("data_offsets") if isinstance(entry, dict) else None
+        match offsets:
+            case [int(start), int(end)] if 0 <= start <= end <= len(data):
+                views[key] = data[start:end]
+            case _:
+                raise BlobError(f"{path} is damaged: entry {key!r} has no bytes within the file")
+    return views
+
+
+def check_replaceable(path: str | os.PathLike[str]) -> None:
+    """Raises BlobError when there is a file of weights that others wrote, such as a checkpoint: it is not to be lost."""
+    if Path(path).is_file() and Path(path).stat().st_size:
+        try:
+            ours = _map(path)[2].get(_METADATA) == _OURS
+        except BlobError:
+            ours = False
+        if not ours:
+            raise BlobError(f"{path} exists and was not written by Flambeau: move it away, or give what is to be written another name")
+
+
+def _map(path: str | os.PathLike[str]) -> tuple[memoryview, int, dict[str, object]]:
+    """The bytes of a safetensors file, and its header: its length and what it says. Raises BlobError."""
     try:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -234,18 +268,7 @@ def read_safetensors(path: str | os.PathLike[str]) -> dict[str, memoryview]:
         raise BlobError(f"{path} is not a safetensors file: its header is not JSON") from None
     if not isinstance(header, dict):
         raise BlobError(f"{path} is not a safetensors file: its header is not an object")
-    data = mapped[8 + length :]
-    views: dict[str, memoryview] = {}
-    for key, entry in cast(dict[str, object], header).items():
-        if key == "__metadata__":
-            continue
-        offsets = cast(dict[str, object], entry).get("data_offsets") if isinstance(entry, dict) else None
-        match offsets:
-            case [int(start), int(end)] if 0 <= start <= end <= len(data):
-                views[key] = data[start:end]
-            case _:
-                raise BlobError(f"{path} is damaged: entry {key!r} has no bytes within the file")
-    return views
+    return mapped, length, cast(dict[str, object], header)
 
 
 def write_safetensors(path: str | os.PathLike[str], entries: Sequence[tuple[str, str, Sequence[int], memoryview]]) -> None:
@@ -254,7 +277,7 @@ def write_safetensors(path: str | os.PathLike[str], entries: Sequence[tuple[str,
     Raises:
         BlobError: the bytes do not fill the shape, or the file cannot be written.
     """
-    header: dict[str, object] = {}
+    header: dict[str, object] = {_METADATA: _OURS}
     offset = 0
     # Entries of wider elements first: each then starts at a multiple of its element size without gaps, which the format does not admit.
     ordered = sorted(entries, key=lambda entry: -ELEMENT_SIZES[entry[1]])
@@ -270,19 +293,11 @@ def write_safetensors(path: str | os.PathLike[str], entries: Sequence[tuple[str,
 
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-(8 + len(text)) % DATA_ALIGNMENT)
-    target = Path(path)
     try:
-        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=target.name, delete=False) as file:
-            try:
-                file.write(len(text).to_bytes(8, "little"))
-                file.write(text)
-                for _, _, _, data in ordered:
-                    file.write(data)
-                file.close()
-                os.chmod(file.name, 0o644)
-                os.replace(file.name, target)
-            except BaseException:
-                os.unlink(file.name)
-                raise
+        with replacing(path) as file:
+            file.write(len(text).to_bytes(8, "little"))
+            file.write(text)
+            for _, _, _, data in ordered:
+                file.write(data)
     except OSError as error:
         raise BlobError(f"cannot write weights {path}: {error.strerror}") from None

@@ -8,7 +8,6 @@ from typing import Any, TypeGuard, cast
 
 import torch
 from torch import fx
-from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind, OutputSpec
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
@@ -39,8 +38,8 @@ from flambeau.frontends.torch_export.operators import (
     operator_class,
 )
 from flambeau.frontends.torch_export.program import Step, flatten, schema_of
-from flambeau.frontends.torch_export.signature import TreeSpecs, constant_leaf, is_constant, leaf_names
-from flambeau.frontends.torch_export.values import Weights, element_type, tensor_type_of
+from flambeau.frontends.torch_export.signature import TreeSpecs, constant_leaf, example_arrays, is_constant, leaf_names
+from flambeau.frontends.torch_export.values import Weights, element_type, is_fake, tensor_type_of
 
 _STATE = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 _STORED = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
@@ -56,12 +55,12 @@ POISON = _Poison()
 def import_program(source: ExportedProgram | Mapping[str, ExportedProgram], context: FlambeauContext, *, name: str = "forward") -> ModuleOp:
     """The `aten` module of an exported program, or of several that become the methods of one module.
 
-    Weights are not copied: the context's blob store keeps views of the program's tensors, which must stay unchanged while the module is
-    used. Methods share a global when it is the same tensor in both programs.
+    Weights and example inputs are not copied: the context keeps views of the program's tensors, which must stay unchanged while the
+    module is used. Methods share a global when it is the same tensor in both programs.
 
     Args:
         source: a program, or programs by method name.
-        context: receives the weights.
+        context: receives the weights, and the example inputs that the programs bring.
         name: the method's name, for a single program.
 
     Raises:
@@ -74,6 +73,8 @@ def import_program(source: ExportedProgram | Mapping[str, ExportedProgram], cont
     functions = [method.emit() for method in methods]
     if problems:
         raise UnsupportedProgramError(problems)
+    for method, program in programs.items():
+        context.examples |= {f"{method}.{key}": array for key, array in example_arrays(program).items()}
     return ModuleOp([*globals_.ops(), *functions])
 
 
@@ -99,7 +100,7 @@ class _Globals:
 
     def find(self, key: str, value: torch.Tensor) -> _State:
         """The global for a tensor under its name in the model. Raises TypeError for tensors without a type here."""
-        if value.is_meta or isinstance(value, FakeTensor):
+        if is_fake(value):
             raise TypeError("it has no data; load the weights before the export")
         if is_traceable_wrapper_subclass(value):
             raise TypeError(f"a {type(value).__name__} is not a plain tensor")

@@ -6,10 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard, cast
 
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind
 from torch.utils import _pytree as pytree
 from xdsl.dialects.builtin import StringAttr
 
 from flambeau.dialects.interface import IN_SPEC, OUT_SPEC, Constant, Leaf
+from flambeau.dialects.lazy import Array
+from flambeau.frontends.torch_export.values import array_of, is_fake
 
 
 def is_constant(value: Any) -> bool:
@@ -35,6 +40,24 @@ def leaf_names(spec: pytree.TreeSpec, stem: str) -> list[str]:
         keyed = [str(part) for part in path]
         names.append(".".join(keyed) if any(isinstance(part, str) for part in path) else f"{stem}_{'_'.join(keyed)}")
     return names
+
+
+def example_arrays(program: ExportedProgram) -> dict[str, Array]:
+    """The tensors among the example inputs that a program was exported with, by the names of the inputs; none where they do not fit it."""
+    spec = program.call_spec.in_spec
+    if program.example_inputs is None or spec is None:
+        return {}
+    args, kwargs = program.example_inputs
+    try:
+        # The spec knows the order in which the program takes what was given by name.
+        leaves = pytree.tree_leaves((tuple(args), {key: kwargs[key] for key in spec.child(1).context}))
+    except KeyError:
+        return {}
+    inputs = [item for item in program.graph_signature.input_specs if item.kind is InputKind.USER_INPUT]
+    if len(inputs) != len(leaves):
+        return {}
+    named = zip([getattr(item.arg, "name", "") for item in inputs], leaves, strict=True)
+    return {name: array_of(value) for name, value in named if isinstance(value, torch.Tensor) and not is_fake(value)}
 
 
 def _is_sequence(value: object) -> TypeGuard[Sequence[Any]]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from xdsl.ir import Attribute
 
 from flambeau.dialects.edge.layout import LayoutAttr
+from flambeau.dialects.lazy import Array
 from flambeau.dialects.ml_program import BlobAttr
-from flambeau.dialects.types import ElementType, Tensor, from_torch_name, tensor
+from flambeau.dialects.types import ElementType, Tensor, element_of, from_torch_name, numpy_dtype, tensor
 
 if TYPE_CHECKING:
     from flambeau.dialects.ml_program import BlobStore
@@ -53,6 +55,19 @@ def tensor_type_of(value: torch.Tensor, *, layout: bool = False) -> Tensor:
         if value.permute(order).is_contiguous():
             encoding = LayoutAttr.of(order)
     return tensor(element_type(value.dtype), shape, encoding)
+
+
+def is_fake(value: torch.Tensor) -> bool:
+    """Whether a tensor has no data, only a shape and a dtype."""
+    return value.is_meta or isinstance(value, FakeTensor)
+
+
+def array_of(value: torch.Tensor) -> Array:
+    """A view of a tensor as numpy sees it, whose dtype may be one of `ml_dtypes`. Raises TypeError for tensors without a type here."""
+    kind = tensor_type_of(value)
+    dense = value.detach().cpu().contiguous()
+    bytes_ = cast("Array", dense.reshape(-1).view(torch.uint8).numpy())
+    return bytes_.view(numpy_dtype(element_of(kind))).reshape(tuple(value.shape))
 
 
 class Weights:

@@ -49,7 +49,8 @@ class SemanticsOptions:
     tolerance: float | None = None
     """For float32, relative to the largest number of a result; other dtypes are scaled alike. None: TOLERANCES."""
     inputs: Mapping[str, Array] | None = None
-    """By the names of inputs (`x`, or `forward.x` where methods differ, or `arr_0`); made up by `seed` where None."""
+    """By the names of inputs (`x`, or `forward.x` where methods differ, or `arr_0`). None: what the program brought with it, where it did,
+    and others that `seed` makes up."""
     seed: int = 0
     delegates: DelegateRunner | None = None
     """Runs payloads of backends."""
@@ -128,17 +129,18 @@ class Reference:
     def _inputs(self, method: FuncOp | MethodOp, call: int, wide: bool) -> list[Leaf]:
         made_up = generate_inputs(method, self.options.seed + call, wide=wide)
         given = self.options.inputs
-        if given is None:
-            return made_up
+        stored = given if given is not None else {} if wide else self._context.examples
         leaves: list[Leaf] = []
         for index, (names, leaf) in enumerate(zip(_input_names(method), made_up, strict=True)):
             if not isinstance(leaf, np.ndarray):
                 leaves.append(leaf)
                 continue
             keys = (*(f"{method.sym_name.data}.{name}" for name in names), *names, f"arr_{index}")
-            found = next((given[key] for key in keys if key in given), None)
+            found = next((stored[key] for key in keys if key in stored), None)
+            if found is None and given is None:
+                found = leaf
             if found is None:
-                there = ", ".join(given) or "nothing"
+                there = ", ".join(stored) or "nothing"
                 raise InterpreterError(f"there is no input {names[-1]!r} for @{method.sym_name.data} among the stored ones ({there})")
             leaves.append(found)
         return leaves

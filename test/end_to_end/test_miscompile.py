@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, NameLoc, StringAttr, SymbolRefAttr
-from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import SSAValue
+from networks import Network
 
 from flambeau.dialects.aten.activation import HardswishOp, LeakyReluOp, ReluOp, SigmoidOp, SiluOp, TanhOp
 from flambeau.dialects.aten.arithmetic import AddTensorOp, MulTensorOp, SubTensorOp
 from flambeau.dialects.aten.matmul import LinearOp
 from flambeau.dialects.aten.norm import LayerNormOp
-from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalOp
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.row import SchemaOp
-from flambeau.dialects.text import print_module, save_weights
-from flambeau.dialects.types import f32, tensor
 from flambeau.tools.main import main
 
 ROWS, WIDTH = 4, 8
@@ -82,38 +73,21 @@ def plugin(path: Path, *, clamp: int = 6, wrong_slope: float = SLOPE) -> Path:
     return path
 
 
-class Model:
-    """A network of layers that each look at some of those before, one operation after the other."""
+class Model(Network):
+    """A network of layers that each look at some of those before."""
 
     def __init__(self, seed: int):
-        self.random = random.Random(seed)
-        self.numbers = np.random.default_rng(seed)
-        self.context = FlambeauContext()
-        self.function = FuncOp("forward", ([tensor(f32, (ROWS, WIDTH))], []))
-        self.module = ModuleOp([self.function])
-        self.values: list[SSAValue] = [self.function.args[0]]
-        self.line = 0
+        super().__init__(seed, (ROWS, WIDTH))
+        self.values = [self.input]
         self.special = self.random.randrange(LAYERS // 4, LAYERS)
         """The layer with the only leaky_relu of slope SLOPE."""
+        for index in range(LAYERS):
+            self._add_layer(index)
 
-    def add(self, op: SchemaOp, path: str) -> SSAValue:
-        self.line += 1
-        op.location = NameLoc(StringAttr(path), FileLineColLoc(StringAttr("model.py"), IntAttr(self.line), IntAttr(1)))
-        self.function.body.block.add_op(op)
-        return op.result
-
-    def weight(self, name: str, shape: tuple[int, ...]) -> SSAValue:
-        array = (self.numbers.standard_normal(shape) * 0.5).astype(np.float32)
-        kind = tensor(f32, shape)
-        self.module.body.block.insert_op_before(GlobalOp(name, kind, self.context.blobs.add(name, array.data)), self.function)
-        load = GlobalLoadConstantOp(SymbolRefAttr(name), kind)
-        self.function.body.block.add_op(load)
-        return load.result
-
-    def layer(self, index: int) -> None:
+    def _add_layer(self, index: int) -> None:
         path = f"layers.{index}"
         value = self.add(LayerNormOp(self.values[-1], (WIDTH,)), f"{path}.norm")
-        weight, bias = self.weight(f"{path}.weight", (WIDTH, WIDTH)), self.weight(f"{path}.bias", (WIDTH,))
+        weight, bias = self.weight(f"{path}.weight", (WIDTH, WIDTH), 0.5), self.weight(f"{path}.bias", (WIDTH,), 0.5)
         value = self.add(LinearOp(value, weight, bias), f"{path}.linear")
         kind = self.random.choice([HardswishOp, SiluOp, LeakyReluOp, SigmoidOp, ReluOp, TanhOp])
         arguments = (0.01,) if kind is LeakyReluOp else ()
@@ -124,15 +98,8 @@ class Model:
         value = self.add(self.random.choice([AddTensorOp, MulTensorOp, SubTensorOp])(value, gate), f"{path}.mix")
         self.values.append(self.add(AddTensorOp(value, self.values[-1]), f"{path}.residual"))
 
-    def write(self, path: Path) -> int:
-        for index in range(LAYERS):
-            self.layer(index)
-        self.values.append(self.add(LayerNormOp(self.values[-1], (WIDTH,)), "norm"))
-        self.function.body.block.add_op(ReturnOp(self.values[-1]))
-        self.function.update_function_type()
-        path.write_text(print_module(self.module, locations=True))
-        save_weights(self.module, self.context.blobs, path.with_suffix(".safetensors"))
-        return sum(1 for _ in self.function.body.block.ops)
+    def write_normalized(self, path: Path) -> int:
+        return self.write(path, self.add(LayerNormOp(self.values[-1], (WIDTH,)), "norm"))
 
 
 PIPELINE = "canonicalize,func.func(cse,simplify-activations,cse),decompose-aten,canonicalize"
@@ -140,7 +107,7 @@ PIPELINE = "canonicalize,func.func(cse,simplify-activations,cse),decompose-aten,
 
 def bisect(model: Model, folder: Path, wrong: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     source = folder / "model.mlir"
-    assert model.write(source) > 1000
+    assert model.write_normalized(source) > 1000
     assert main(["bisect", str(source), "-p", PIPELINE, f"--load-plugin={wrong}", "-o", str(folder / "found"), "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
@@ -174,7 +141,7 @@ def test_the_case_that_bisect_leaves_is_reduced(tmp_path: Path, capsys: pytest.C
 
 def test_a_pipeline_without_a_fault_has_nothing_to_find(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     source = tmp_path / "model.mlir"
-    Model(0).write(source)
+    Model(0).write_normalized(source)
     right = plugin(tmp_path / "activations.py")
     assert main(["bisect", str(source), "-p", PIPELINE, f"--load-plugin={right}"]) == 1
     assert "there is nothing to find: the predicate is that the pipeline changes the result, but" in capsys.readouterr().err

@@ -83,6 +83,7 @@ def test_every_entry_lies_at_a_multiple_of_its_element_size(tmp_path: Path) -> N
     assert (8 + length) % DATA_ALIGNMENT == 0
     header = json.loads(file[8 : 8 + length])
     sizes = {"U8": 1, "F64": 8, "F16": 2}
+    assert header.pop("__metadata__") == {"producer": "flambeau"}
     assert all(entry["data_offsets"][0] % sizes[entry["dtype"]] == 0 for entry in header.values())
 
 
@@ -96,6 +97,20 @@ def test_a_file_can_be_saved_over_itself(tmp_path: Path) -> None:
     mapped.save(path, [(blob, "U8", (100,))])
     assert read_safetensors(path)["w"] == bytes_of(100)
     assert [file.name for file in tmp_path.iterdir()] == ["w.safetensors"]
+
+
+def test_weights_that_others_wrote_are_not_replaced(tmp_path: Path) -> None:
+    store = BlobStore()
+    entries = [(store.add("w", bytes_of(4)), "U8", (4,))]
+    path = tmp_path / "w.safetensors"
+    for theirs in (save({"w": np.zeros(4, np.uint8)}, metadata={"format": "pt"}), b"no header"):
+        path.write_bytes(theirs)
+        with pytest.raises(BlobError, match=r"w\.safetensors exists and was not written by Flambeau: move it away"):
+            store.save(path, entries)
+        assert path.read_bytes() == theirs
+    path.write_bytes(b"")  # a file that someone made room with
+    store.save(path, entries)
+    assert read_safetensors(path)["w"] == bytes_of(4)
 
 
 def test_two_contents_under_one_key_do_not_fit_in_a_file(tmp_path: Path) -> None:

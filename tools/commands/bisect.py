@@ -8,19 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from xdsl.dialects.builtin import ModuleOp
-
 from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module, print_module, read_text, save_weights, verify_parsed
+from flambeau.dialects.text import parse_module, read_text, verify_parsed
 from flambeau.tools.bisection import Bisection, BisectionResult
-from flambeau.tools.commands.output import ProgressLine, print_json
+from flambeau.tools.commands.output import ProgressLine, print_json, stderr_console, working
+from flambeau.tools.compiler import write_module
+from flambeau.tools.files import check_output
 from flambeau.tools.plugins import loaded_plugins
 from flambeau.tools.predicates import PredicateOptions, WrongResult, make_predicate
 from flambeau.tools.rendering import LINE_WIDTH
 
 MOST_LINES = 60
 """How many lines of a rewrite's diff are printed."""
+_FORMS = ("before pass", "before rewrite", "after rewrite")
+"""What is written of the IR around the culprit."""
 
 
 @dataclass(frozen=True)
@@ -48,18 +49,21 @@ def bisect_command(
         OSError: a file cannot be read or written.
     """
     start = time.perf_counter()
+    target = folder or Path(f"{file.stem}-bisect")
+    for name in _FORMS:
+        if (path := _path_of(target, name)).exists():
+            check_output(path, "mlir", file)
     context = FlambeauContext(allow_unregistered=allow_unregistered)
     text = read_text(file)
     context.blobs.open_beside(file)
     parsed = parse_module(text, context, str(file), locate=True)
     verify_parsed(parsed)
-    console = Console(stderr=True, highlight=False)
-    with console.status(f"bisecting {file}") as status:
+    console = stderr_console()
+    with working(console, f"bisecting {file}") as status:
         predicate = make_predicate(options, parsed.module, context)
         progress = ProgressLine(console, status, "bisecting")
         bisection = Bisection(parsed.module, context, predicate, parsed, on_progress=progress)
         result = bisection.run()
-    target = folder or Path(f"{file.stem}-bisect")
     files = _write(result, target)
     flags = [f"--load-plugin={plugin.path}" for plugin in loaded_plugins() if plugin.path is not None]
     flags += ["--allow-unregistered-dialect"] * allow_unregistered
@@ -71,7 +75,7 @@ def bisect_command(
         print_json(_report(result, predicate.description, files, replay, figures))
         return
     _print(result, files, replay)
-    console.print(str(figures), soft_wrap=True, markup=False)
+    console.print(str(figures))
 
 
 def _semantics_flags(options: PredicateOptions) -> list[str]:
@@ -83,21 +87,22 @@ def _semantics_flags(options: PredicateOptions) -> list[str]:
     return flags
 
 
+def _path_of(folder: Path, form: str) -> Path:
+    return folder / f"{form.replace(' ', '-')}.mlir"
+
+
 def _write(result: BisectionResult, folder: Path) -> dict[str, Path]:
     folder.mkdir(parents=True, exist_ok=True)
-    forms: dict[str, tuple[ModuleOp | None, FlambeauContext]] = {"before pass": (result.before, result.context)}
-    if (rewrite := result.rewrite) is not None:
-        forms["before rewrite"] = rewrite.before, rewrite.context
-        forms["after rewrite"] = rewrite.after, rewrite.context
+    rewrite = result.rewrite
+    modules = (result.before, *((None, None) if rewrite is None else (rewrite.before, rewrite.after)))
     files: dict[str, Path] = {}
-    for name, (module, context) in forms.items():
-        path = folder / f"{name.replace(' ', '-')}.mlir"
+    for name, module in zip(_FORMS, modules, strict=True):
+        path = _path_of(folder, name)
         if module is None:
             # What an earlier bisection left is not of this one.
             path.unlink(missing_ok=True)
             continue
-        path.write_text(print_module(module, locations=True), encoding="utf-8")
-        save_weights(module, context.blobs, path.with_suffix(".safetensors"))
+        write_module(module, result.context if rewrite is None or module is result.before else rewrite.context, path)
         files[name] = path
     return files
 

@@ -5,84 +5,86 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from flambeau.backends.delegate import register_passes
 from flambeau.backends.interface import find_backend, run_payload
 from flambeau.dialects.exec.target import find_target
+from flambeau.dialects.files import replacing
 from flambeau.dialects.registry import FlambeauContext, find_op
 from flambeau.passes.manager import Instrumentation, Pipeline
 from flambeau.passes.manager.crash import CrashReproducer
 from flambeau.passes.manager.dumping import StageDump
 from flambeau.passes.manager.printing import CHANGE_MODES, print_changes
 from flambeau.passes.manager.semantics import CheckSemantics
-from flambeau.passes.pipelines import PipelineOptions
-from flambeau.tools.commands.output import print_json
+from flambeau.passes.pipelines import PipelineOptions, planner_pass
+from flambeau.tools.commands.output import PassProgress, print_json, stderr_console, working
 from flambeau.tools.compiler import STAGES, Compilation, StageError, stage_of, write_module
+from flambeau.tools.files import check_output, form_of
+from flambeau.tools.predicates import load_inputs
 from flambeau.tools.reports import MemoryReport, memory_reports
 from flambeau.tools.reproducers import run_options
 from flambeau.tools.sources import load_source
 
 
-def compile_command(
-    model: str,
-    output: Path | None,
-    *,
-    target: str,
-    emit: str,
-    to: str,
-    dump_dir: Path | None,
-    preserve: tuple[str, ...],
-    backends: tuple[str, ...] = (),
-    check_semantics: bool = False,
-    tolerance: float | None = None,
-    dump_passes: Path | None = None,
-    print_changed: str | None = None,
-    passes: tuple[str, ...] = (),
-    json: bool,
-) -> None:
-    """Compiles `model` and writes `output` (by default the model's name beside the current folder). Raises ValueError, OSError."""
-    if emit not in ("pte", "mlir"):
-        raise StageError(f"--emit is pte or mlir, not {emit!r}")
-    if to not in STAGES:
-        raise StageError(f"there is no stage {to!r}; there are {', '.join(STAGES)}")
-    find_target(target)
-    if tolerance is not None and not check_semantics:
-        raise StageError("--tolerance is for --check-semantics")
-    for operator in preserve:
-        if find_op(f"aten.{operator}") is None:
-            raise StageError(f"--preserve {operator}: ATen has no operator of that name")
-    for backend in backends:
-        find_backend(backend)
-    if print_changed not in (None, *CHANGE_MODES):
-        raise StageError(f"--print-changed is {', '.join(CHANGE_MODES)}, not {print_changed!r}")
-    path = output or Path(f"{Path(model.partition(':')[0].rpartition('.')[2] if ':' in model else model).stem}.{emit}")
-    console = Console(stderr=True)
+@dataclass(frozen=True)
+class CompileOptions:
+    """What `flambeau compile` was asked for; each field is the option of that name."""
+
+    output: Path | None = None
+    target: str = "executorch"
+    emit: str | None = None
+    to: str | None = None
+    preserve: tuple[str, ...] = ()
+    backends: tuple[str, ...] = ()
+    planner: str = "best"
+    passes: tuple[str, ...] = ()
+    check_semantics: bool = False
+    tolerance: float | None = None
+    inputs: Path | None = None
+    seed: int | None = None
+    dump_dir: Path | None = None
+    dump_passes: Path | None = None
+    print_changed: str | None = None
+    json: bool = False
+
+
+def compile_command(model: str, options: CompileOptions) -> None:
+    """Compiles `model` and writes the output, by default under the model's name in the current folder. Raises ValueError, OSError."""
+    form = form_of(options.output, options.emit, options.to)
+    path = options.output or Path(f"{_stem(model)}.{form}")
+    _check(options)
+    check_output(path, form, model, named=options.output is not None)
+    watchers = [CrashReproducer(options=run_options()), *_watchers(options)]
+    extra = extra_passes(options.passes)
+    console = stderr_console()
     context = FlambeauContext()
     start = time.perf_counter()
-    with console.status(f"reading {model}"):
+    with working(console, f"reading {model}"):
         module = load_source(model, context)
     imported = time.perf_counter() - start
-    if (stage := stage_of(module)) != "aten" and (target != "executorch" or preserve):
+    if (stage := stage_of(module)) != "aten" and (options.target != "executorch" or options.preserve):
         console.print(f"note: {model} is at stage {stage} already; what --target and --preserve mean for earlier stages was decided there")
-    options = PipelineOptions(target=target, preserve=preserve, backends=backends)
-    checks = (CheckSemantics(tolerance, delegates=run_payload),) if check_semantics else ()
-    watchers = (CrashReproducer(options=run_options()), *checks, *_watchers(dump_passes, print_changed))
-    compilation = Compilation(module, context, options, dump_dir, watchers, extra_passes(passes))
-    with console.status(f"compiling {model}"):
-        if emit == "mlir":
-            compilation.to(to)
+    road = PipelineOptions(options.target, options.preserve, options.backends, options.planner)
+    with working(console, f"compiling {model}") as status:
+        watchers.append(PassProgress(status, f"compiling {model}"))
+        compilation = Compilation(module, context, road, options.dump_dir, watchers, extra)
+        compilation.to(options.to or "planned")
+        status.update(Text(f"writing {path}"))
+        if form == "mlir":
             write_module(compilation.module, context, path)
-            size = path.stat().st_size
         else:
             data = compilation.emit()
-            path.write_bytes(data)
-            size = len(data)
+            with replacing(path) as file:
+                file.write(data)
+    size = path.stat().st_size
     memory = memory_reports(compilation.module, context)
-    if json:
+    if options.json:
         report = {
             "output": str(path),
             "bytes": size,
@@ -93,6 +95,46 @@ def compile_command(
         print_json(report)
         return
     _print_report(console, compilation, memory, path, size, imported)
+
+
+def _stem(model: str) -> str:
+    """The name of a file, or of the module of a factory, without what is around it."""
+    return Path(model.partition(":")[0].rpartition(".")[2] if ":" in model else model).stem
+
+
+def _check(options: CompileOptions) -> None:
+    """Raises ValueError for what makes no sense, before anything slow begins."""
+    if options.to is not None and options.to not in STAGES:
+        raise StageError(f"there is no stage {options.to!r}; there are {', '.join(STAGES)}")
+    find_target(options.target)
+    for operator in options.preserve:
+        if find_op(f"aten.{operator}") is None:
+            raise StageError(f"--preserve {operator}: ATen has no operator of that name")
+    for backend in options.backends:
+        find_backend(backend)
+    try:
+        planner_pass(options.planner)
+    except ValueError as error:
+        raise StageError(f"--planner {options.planner}: {error}") from error
+    for name in ("tolerance", "inputs", "seed"):
+        if getattr(options, name) is not None and not options.check_semantics:
+            raise StageError(f"--{name} is for --check-semantics")
+    if options.seed is not None and options.seed < 0:
+        raise StageError(f"--seed must not be negative, got {options.seed}")
+    if options.print_changed not in (None, *CHANGE_MODES):
+        raise StageError(f"--print-changed is {', '.join(CHANGE_MODES)}, not {options.print_changed!r}")
+
+
+def _watchers(options: CompileOptions) -> list[Instrumentation]:
+    watchers: list[Instrumentation] = []
+    if options.check_semantics:
+        inputs = None if options.inputs is None else load_inputs(options.inputs)
+        watchers.append(CheckSemantics(options.tolerance, inputs, options.seed or 0, run_payload))
+    if options.dump_passes is not None:
+        watchers.append(StageDump(options.dump_passes))
+    if options.print_changed is not None:
+        watchers.append(print_changes(sys.stderr, options.print_changed))
+    return watchers
 
 
 def extra_passes(options: Sequence[str]) -> dict[str, Pipeline]:
@@ -109,15 +151,6 @@ def extra_passes(options: Sequence[str]) -> dict[str, Pipeline]:
     return found
 
 
-def _watchers(dump_passes: Path | None, print_changed: str | None) -> list[Instrumentation]:
-    watchers: list[Instrumentation] = []
-    if dump_passes is not None:
-        watchers.append(StageDump(dump_passes))
-    if print_changed is not None:
-        watchers.append(print_changes(sys.stderr, print_changed))
-    return watchers
-
-
 def _print_report(
     console: Console, compilation: Compilation, memory: dict[str, MemoryReport], path: Path, size: int, imported: float
 ) -> None:
@@ -127,5 +160,5 @@ def _print_report(
         table.add_row(record.stage, str(record.operations), f"{seconds:.3f}")
     console.print(table)
     for name, item in memory.items():
-        console.print(f"{name}: {item.describe()}", highlight=False)
-    console.print(f"{path}: {size} bytes", highlight=False)
+        console.print(f"{name}: {item.describe()}")
+    console.print(f"{path}: {size} bytes")

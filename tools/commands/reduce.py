@@ -7,9 +7,11 @@ from typing import Any
 
 from rich.console import Console
 
+from flambeau.dialects.files import write_text
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import read_module, save_weights
-from flambeau.tools.commands.output import ProgressLine, print_json
+from flambeau.tools.commands.output import ProgressLine, print_json, stderr_console, working
+from flambeau.tools.files import check_output
 from flambeau.tools.predicates import Predicate, PredicateOptions, Verdict, make_predicate
 from flambeau.tools.reduction import Reduction, ReductionError, ReductionResult
 from flambeau.tools.reduction.reducers import all_reducers
@@ -34,14 +36,15 @@ def reduce_command(
     path = output or Path(f"{file.stem}-reduced.mlir")
     if path.suffix != ".mlir":
         raise ReductionError(f"--output {path}: what is reduced is a .mlir file, and so is the result")
+    check_output(path, "mlir", file)
     context = FlambeauContext(allow_unregistered=allow_unregistered)
     parsed = read_module(file, context)
     predicate = make_predicate(options, parsed.module, context)
     verdict = predicate.check(parsed.module, context)
     if not verdict:
         raise ReductionError(f"{file}: there is nothing to reduce: the predicate is that {predicate.description}, but {verdict.detail}")
-    console = Console(stderr=True, highlight=False)
-    with console.status(f"reducing {file}") as status:
+    console = stderr_console()
+    with working(console, f"reducing {file}") as status:
         progress = ProgressLine(console, status, "reducing")
         reduction = Reduction(parsed.module, context, predicate.check, timeout=timeout, max_tests=max_tests, on_progress=progress)
         unwanted = (*([LocationsReducer] if keep_locations else []), *([NamesReducer] if keep_names else []))
@@ -57,7 +60,7 @@ def reduce_command(
 
 
 def _write(result: ReductionResult, context: FlambeauContext, path: Path) -> None:
-    path.write_text(result.text, encoding="utf-8")
+    write_text(path, result.text)
     weights = path.with_suffix(".safetensors")
     if not save_weights(result.module, context.blobs, weights):
         weights.unlink(missing_ok=True)  # those of what was written there before
@@ -82,5 +85,5 @@ def _report(console: Console, file: Path, path: Path, result: ReductionResult, v
     reason = "" if result.stopped is None else f"; not to the end: {_STOPS[result.stopped]}"
     effort = f"{result.tests} tests and {result.seconds:.1f} s"
     text = f"{path}: {result.operations} operations, from {result.operations_before}, in {effort}{reason}"
-    console.print(text, soft_wrap=True, markup=False)
-    console.print(f"it still shows: {verdict.detail}", soft_wrap=True, markup=False)
+    console.print(text)
+    console.print(f"it still shows: {verdict.detail}")

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from rich.console import Console
 
 from flambeau.dialects.registry import FlambeauContext
-from flambeau.tools.commands.output import print_json
+from flambeau.tools.commands.output import print_json, stderr_console, working
 from flambeau.tools.compiler import stage_of
 from flambeau.tools.programs import EngineError, make_engine, read_program
 
@@ -51,10 +50,10 @@ def run_command(
     module = read_program(program, context)
     runner = make_engine(engine, module, context, method, program)
     values = [parse_input(text) for text in inputs]
-    console = Console(stderr=True, highlight=False)
+    console = stderr_console()
     times: list[float] = []
     results: list[Any] = []
-    with console.status(f"running {program}"):
+    with working(console, f"running {program}"):
         for _ in range(repeat):
             start = time.perf_counter()
             results = runner(values)

@@ -1,0 +1,47 @@
+"""Writing files so that nothing is lost: what was there stays until all of what replaces it is written."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Generator[BinaryIO, None, None]:
+    """A file to write, which takes the place of `path` at once when the block ends; if the block fails, nothing happened.
+
+    A link stays a link to what is replaced, permissions stay as they are, and what is no file, such as a pipe, is written as it comes.
+
+    Raises:
+        OSError: the file cannot be written; names `path`.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        with target.open("wb") as file:
+            yield file
+        return
+    # Its own name may be as long as names can be.
+    temporary = target.with_name(f".{target.name[:100]}-{os.urandom(8).hex()}")
+    try:
+        if target.exists() and not os.access(target, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        with temporary.open("xb") as file:
+            yield file
+        if target.exists():
+            os.chmod(temporary, target.stat().st_mode & 0o777)
+        os.replace(temporary, target)
+    except BaseException as error:
+        temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+        raise
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Writes a file of text, whole or not at all. Raises OSError."""
+    with replacing(path) as file:
+        file.write(text.encode())

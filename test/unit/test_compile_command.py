@@ -1,0 +1,240 @@
+"""`flambeau compile`: what is written where, what is never written over, what results are checked with, and how far it is."""
+
+import importlib
+import io
+import os
+import stat
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+from rich.status import Status
+from safetensors.numpy import save
+
+from flambeau.dialects.files import replacing
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.text import parse_module
+from flambeau.passes.manager import Pipeline
+from flambeau.tools.commands.output import PassProgress
+from flambeau.tools.main import main
+
+TEXT = """func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = aten.relu(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = aten.exp(%0) : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = aten.add.Tensor(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return %2 : tensor<4xf32>
+}
+"""
+MODEL = """
+import torch
+
+class Scaled(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(3))
+
+    def forward(self, x, *, shift):
+        return torch.relu(x) * self.weight + shift
+
+def make():
+    return Scaled(), (torch.full((2, 3), -1.0),)
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "program.mlir").write_text(TEXT)
+    return tmp_path
+
+
+def compiled(*arguments: str) -> int:
+    return main(["compile", *arguments])
+
+
+def form_of(path: Path) -> str:
+    return "pte" if path.read_bytes()[4:8] == b"ET12" else "mlir" if "builtin.module" in path.read_text() else "?"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "written", "contains"),
+    [
+        (["-o", "x.pte"], "x.pte", ""),
+        (["-o", "x.mlir"], "x.mlir", "exec.method"),
+        (["-o", "x.mlir", "--to", "core"], "x.mlir", "core.relu"),
+        (["-o", "x.bin"], "x.bin", ""),
+        (["-o", "x.txt", "--to", "edge"], "x.txt", "edge.relu"),
+        ([], "program.pte", ""),
+    ],
+)
+def test_the_form_follows_the_stage_or_the_name(arguments: list[str], written: str, contains: str, folder: Path):
+    assert compiled("program.mlir", *arguments) == 0
+    assert form_of(folder / written) == ("mlir" if contains else "pte")
+    assert contains.encode() in (folder / written).read_bytes()
+    assert {path.name for path in folder.iterdir()} == {"program.mlir", written}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-o", "x.mlir", "--emit", "pte"], "x.mlir is the name of a .mlir file, but with --emit pte it would be a .pte file: change one"),
+        (["-o", "x.pte", "--emit", "mlir"], "x.pte is the name of a .pte file, but with --emit mlir it would be a .mlir file: change one"),
+        (["-o", "x.pte", "--to", "core"], "x.pte is the name of a .pte file, but with --to core it would be a .mlir file: change one"),
+        (["--emit", "pte", "--to", "core"], "--to core is for --emit mlir: a .pte is made at the end of all stages"),
+        (["--emit", "onnx"], "--emit is pte or mlir, not 'onnx'"),
+        (["--to", "attic"], "there is no stage 'attic'; there are aten, core, edge, exec, planned"),
+        (["-o", "there/x.pte"], "there/x.pte cannot be written: there is no folder there"),
+        (["-o", "."], ". is a folder, not a file to write"),
+        (["-o", "x.safetensors", "--to", "core"], "x.safetensors is where the weights go: name the IR x.mlir"),
+        (["-o", "program.mlir"], "program.mlir is what is read, and is not written over: name another file with -o"),
+        (["--emit", "mlir"], "program.mlir is what is read, and is not written over: name another file with -o"),
+        (["-o", "notes.txt"], "notes.txt exists and is no .pte file: name another file with -o"),
+        (["-o", "notes.txt", "--to", "core"], "notes.txt exists and is no .mlir file: name another file with -o"),
+        (["-o", "theirs.mlir"], "theirs.safetensors exists and was not written by Flambeau: move it away"),
+        (["--planner", "greedz"], "--planner greedz: there is no planning algorithm 'greedz'; there are best,"),
+        (["--planner", "best{size=3}"], "--planner best{size=3}: pass 'plan-memory' has no option 'size'"),
+        (["--planner", "best,greedy"], "--planner best,greedy: a planner is a name, perhaps with options of plan-memory in braces"),
+        (["--inputs", "x.npz"], "--inputs is for --check-semantics"),
+        (["--seed", "1"], "--seed is for --check-semantics"),
+        (["--check-semantics", "--seed=-1"], "--seed must not be negative, got -1"),
+        (["--check-semantics", "--inputs", "notes.txt"], "notes.txt is not an .npz file of arrays"),
+    ],
+)
+def test_what_contradicts_itself_or_would_lose_something_is_refused(
+    arguments: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
+):
+    (folder / "notes.txt").write_text("mine")
+    (folder / "theirs.safetensors").write_bytes(save({"w": np.zeros(3)}))
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert compiled("program.mlir", *arguments) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {message}") and error.count("\n") == 1
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_name_of_our_choosing_replaces_programs_only(folder: Path, capsys: pytest.CaptureFixture[str]):
+    (folder / "other.py").write_text(MODEL.replace("*, shift", "shift=1"))
+    assert compiled("program.mlir") == 0 and compiled("program.mlir") == 0
+    (folder / "program.pte").write_text("notes")
+    (folder / "other.mlir").write_text(TEXT)
+    capsys.readouterr()
+    assert compiled("program.mlir") == 1
+    assert capsys.readouterr().err == "error: program.pte exists and is no .pte file: name another file with -o\n"
+    assert compiled("other:make", "--to", "aten") == 1
+    assert capsys.readouterr().err == "error: other.mlir exists: name the file to write with -o, which may be this one\n"
+    assert compiled("other:make", "--to", "aten", "-o", "other.mlir") == 0
+    assert "aten.mul.Tensor" in (folder / "other.mlir").read_text() and (folder / "other.safetensors").is_file()
+
+
+def test_a_device_takes_what_is_written_and_no_weights():
+    assert compiled("program.mlir", "-o", os.devnull) == 0 and compiled("program.mlir", "-o", os.devnull, "--to", "core") == 0
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+
+
+def test_a_file_is_replaced_as_a_whole_or_not_at_all(folder: Path):
+    path, link = folder / "x", folder / "link"
+    path.write_text("before")
+    path.chmod(0o640)
+    link.symlink_to("x")
+    with pytest.raises(KeyError), replacing(link) as file:
+        file.write(b"half")
+        raise KeyError
+    assert path.read_text() == "before"
+    with replacing(link) as file:
+        file.write(b"after")
+    assert path.read_text() == "after" and link.is_symlink() and stat.S_IMODE(path.stat().st_mode) == 0o640
+    with pytest.raises(FileNotFoundError, match="gone/x"), replacing("gone/x"):
+        pass
+    assert {item.name for item in folder.iterdir()} == {"program.mlir", "x", "link"}
+
+
+def test_a_planner_and_its_options(folder: Path):
+    (folder / "plugin.py").write_text(
+        "from flambeau import planner\n@planner('apart')\ndef apart(buffers):\n"
+        "    return [sum(b.size for b in buffers[:index]) for index in range(len(buffers))]\n"
+    )
+    for number, (name, size) in enumerate({"naive": 32, "naive{alignment=64}": 128, "apart": 32}.items()):
+        assert compiled("program.mlir", "-o", f"{number}.mlir", "--planner", name, "--load-plugin", "plugin.py") == 0
+        assert f"arenas = [{size}]" in (folder / f"{number}.mlir").read_text()
+
+
+def test_the_examples_that_a_model_brings_are_what_it_is_checked_with(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    import torch
+
+    from flambeau.frontends.torch_export import export_module, import_program
+    from flambeau.passes.manager.semantics import Reference
+
+    (folder / "given.py").write_text(MODEL)
+    monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
+    network, inputs = importlib.import_module("given").make()
+    context = FlambeauContext()
+    ir = export_module(network, inputs, context, kwargs={"shift": torch.arange(3, dtype=torch.bfloat16)})
+    reference = Reference(ir, context)
+    first, second = reference.inputs["forward"]
+    assert [str(item.dtype) for item in first if isinstance(item, np.ndarray)] == ["float32", "bfloat16"]
+    np.testing.assert_array_equal(np.asarray(first[0]), np.full((2, 3), -1, np.float32))
+    np.testing.assert_array_equal(np.asarray(first[1], np.float32), [0, 1, 2])
+    assert not np.array_equal(np.asarray(second[0]), np.asarray(first[0])), "and others, which reach further"
+    program = torch.export.export(torch.nn.ReLU(), (torch.tensor([4.0, -4.0]),), strict=False)
+    context = FlambeauContext()
+    ir = import_program(program, context, name="act")
+    np.testing.assert_array_equal(np.asarray(Reference(ir, context).inputs["act"][0][0]), [4, -4])
+
+
+WRONG = """
+from flambeau.passes.kit import PatternPass, op, rewrites
+
+Relu, Hardtanh = op("aten.relu"), op("aten.hardtanh")
+
+@rewrites(Relu)
+def bound(relu):
+    return Hardtanh(relu.operands[0], 0, 50)
+
+class BoundPass(PatternPass):
+    name = "bound"
+
+    def patterns(self):
+        return [bound]
+"""
+
+
+def test_inputs_and_seeds_are_what_they_say(folder: Path, capsys: pytest.CaptureFixture[str]):
+    (folder / "wrong.py").write_text(WRONG)
+    wrong = ("program.mlir", "--load-plugin", "wrong.py", "--passes", "aten:bound", "--check-semantics")
+    assert compiled(*wrong) == 0 and compiled(*wrong, "--seed", "7") == 0, "made-up inputs do not reach that far"
+    np.savez("near.npz", x=np.arange(4, dtype=np.float32))
+    np.savez("far.npz", x=np.array([0, 1, 2, 60], np.float32))
+    assert compiled(*wrong, "--inputs", "near.npz") == 0
+    capsys.readouterr()
+    assert compiled(*wrong, "--inputs", "far.npz") == 1
+    assert "bound: changes the result" in capsys.readouterr().err
+
+
+def test_what_runs_is_said_on_a_terminal_and_nowhere_else(folder: Path, capsys: pytest.CaptureFixture[str]):
+    console = Console(file=io.StringIO(), force_terminal=True)
+    status = Status("", console=console)
+    said: list[str] = []
+    status.update = lambda text, **_: said.append(str(text))  # type: ignore[method-assign]  what would be shown
+    module = parse_module(TEXT, context := FlambeauContext()).module
+    Pipeline.parse("canonicalize,func.func(cse)").run(module, context, [PassProgress(status, "compiling x")])
+    assert said == [
+        "compiling x: canonicalize (1 of 2)",
+        "compiling x: verifying what canonicalize left (1 of 2)",
+        "compiling x: cse (2 of 2)",
+        "compiling x: verifying what cse left (2 of 2)",
+    ]
+    (folder / "[x].mlir").write_text(TEXT)
+    assert compiled("[x].mlir") == 0
+    output = capsys.readouterr()
+    assert output.out == "" and "compiling" not in output.err and output.err.endswith(" bytes\n") and "\n[x].pte: " in output.err
+
+
+@pytest.mark.parametrize("command", ["reduce", "bisect"])
+def test_bisect_and_reduce_do_not_write_over_what_they_read(command: str, folder: Path, capsys: pytest.CaptureFixture[str]):
+    (folder / "before-pass.mlir").write_text(TEXT)
+    output = {"reduce": "before-pass.mlir", "bisect": "."}[command]
+    assert main([command, "before-pass.mlir", "-p", "cse", "-o", output]) == 1
+    assert capsys.readouterr().err == "error: before-pass.mlir is what is read, and is not written over: name another file with -o\n"
+    assert (folder / "before-pass.mlir").read_text() == TEXT

@@ -1,0 +1,73 @@
+"""Files that tools write: which form of a program goes into one, and what is not to be written over."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from flambeau.dialects.flambeau.blobs import check_replaceable
+from flambeau.runtime.pte.reader import IDENTIFIER
+
+FORMS = ("pte", "mlir")
+"""What a program is written as: bytes for a runtime, or IR."""
+
+
+class OutputError(ValueError):
+    """A file that cannot be written, or is not to be. One line, for people."""
+
+
+def form_of(output: Path | None, emit: str | None, to: str | None) -> str:
+    """What to write, one of FORMS: what `--emit` says; IR for who asks for a stage; or what the name of the output says.
+
+    Raises OutputError when they contradict each other.
+    """
+    if emit not in (None, *FORMS):
+        raise OutputError(f"--emit is pte or mlir, not {emit!r}")
+    if emit == "pte" and to is not None:
+        raise OutputError(f"--to {to} is for --emit mlir: a .pte is made at the end of all stages")
+    suffix = "" if output is None else output.suffix[1:]
+    named = suffix if suffix in FORMS else None
+    form = emit or ("mlir" if to is not None else named or "pte")
+    if named not in (None, form):
+        why = f"--emit {emit}" if emit else f"--to {to}"
+        raise OutputError(f"{output} is the name of a .{named} file, but with {why} it would be a .{form} file: change one of them")
+    return form
+
+
+def check_output(path: Path, form: str, source: str | Path, *, named: bool = True) -> None:
+    """Sees before the work that its result can be written, and that nothing is lost by it.
+
+    Args:
+        path: what is to be written. With IR go its weights, as `.safetensors` beside it.
+        form: one of FORMS.
+        source: what is read.
+        named: whether the user chose the name; where not, no IR that is there is replaced, for somebody may have written it.
+
+    Raises:
+        OutputError: `path` cannot be written, or is the source, or is there and something else than what would be written.
+        BlobError: the weights would replace a file that is not of Flambeau.
+    """
+    if path.is_dir():
+        raise OutputError(f"{path} is a folder, not a file to write")
+    if not path.parent.is_dir():
+        raise OutputError(f"{path} cannot be written: there is no folder {path.parent}")
+    if path.exists() and not path.is_file():
+        return  # a device
+    weights = path.with_suffix(".safetensors")
+    if form == "mlir":
+        if path == weights:
+            raise OutputError(f"{path} is where the weights go: name the IR {path.with_suffix('.mlir')}")
+        check_replaceable(weights)
+    if not path.exists():
+        return
+    if os.path.exists(source) and os.path.samefile(path, source):
+        raise OutputError(f"{path} is what is read, and is not written over: name another file with -o")
+    if form == "mlir" and not named:
+        raise OutputError(f"{path} exists: name the file to write with -o, which may be this one")
+    if path.stat().st_size and not (path.suffix == ".mlir" if form == "mlir" else _is_pte(path)):
+        raise OutputError(f"{path} exists and is no .{form} file: name another file with -o")
+
+
+def _is_pte(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(8)[4:] == IDENTIFIER
