@@ -25,6 +25,7 @@ _TOKEN = re.compile(
     + r"|(?P<PUNCTUATION>->|\.\.\.|\{(?!-\#)|[:,()}\[\]<>=+/*?|-]))",
     re.ASCII,
 )
+_next_token = _TOKEN.match
 _KINDS = {name: kind for name, kind in MLIRTokenKind.__members__.items() if name in _TOKEN.groupindex}
 
 
@@ -62,17 +63,19 @@ class Lexer(MLIRLexer):
 
     def lex(self) -> LexedToken:
         """The next token. Raises ParseError."""
-        match = _TOKEN.match(self.input.content, self.pos)
+        source = self.input
+        match = _next_token(source.content, self.pos)
         if match is None or (group := match.lastgroup) is None:
             return self._lexed(super().lex())
-        start, self.pos = match.span(group)
-        if group == "PUNCTUATION":
-            text = match[group]
-            return LexedToken(KIND_BY_PUNCTUATION_SPELLING[text], start, self.pos, text, self.input)
-        if group == "EOF":
+        text = match[group]
+        end = match.end()
+        start = end - len(text)
+        if not text:
             # xDSL's lexer steps over the end.
-            self.pos += 1
-        return LexedToken(_KINDS[group], start, self.pos, self.input.content[start : self.pos], self.input)
+            end += 1
+        self.pos = end
+        kind = KIND_BY_PUNCTUATION_SPELLING[text] if group == "PUNCTUATION" else _KINDS[group]
+        return LexedToken(kind, start, end, text, source)
 
     def _lexed(self, token: MLIRToken) -> LexedToken:
         span = token.span

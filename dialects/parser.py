@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.context import Context
 from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
-from xdsl.dialects.builtin import UNKNOWN_LOC, FusedLoc, LocationAttr, NoneAttr
+from xdsl.dialects.builtin import UNKNOWN_LOC, FusedLoc, LocationAttr, ModuleOp, NoneAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import ParseError
+from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from flambeau.dialects.lexer import SUFFIX, VALUE_USE
@@ -100,6 +101,10 @@ class ModuleParser(TokenParser):
         """The places of everything that was read, where the parser notes them."""
         return None
 
+    def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
+        """Parses the whole text. One that holds nothing, or nothing but comments, is an empty module."""
+        return ModuleOp([]) if self._token.kind is MLIRTokenKind.EOF else super().parse_module(allow_implicit_module)
+
     # Operations
 
     def parse_operation(self) -> Operation:
@@ -117,6 +122,16 @@ class ModuleParser(TokenParser):
         if self._locate and op.location is UNKNOWN_LOC:
             op.location = self.source.location(start)
         return op
+
+    def _parse_op_result_list(self) -> list[tuple[Span, int]]:
+        name = self._token
+        if name.kind is not MLIRTokenKind.PERCENT_IDENT:
+            return []
+        self._consume_token()
+        if self.parse_optional_punctuation("=") is not None:
+            return [(name.span, 1)]
+        self._resume_from(name.start)
+        return super()._parse_op_result_list()
 
     def _sentence(self, start: int) -> _Sentence | None:
         end = self._text.find("\n", start)

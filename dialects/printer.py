@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from io import StringIO
 
-from xdsl.dialects.builtin import FunctionType, UnregisteredOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, NoneAttr, TensorType, UnregisteredOp
 from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
 from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove
@@ -19,7 +19,6 @@ class ModulePrinter(Printer):
 
     _types: dict[int, tuple[Attribute, str]] = field(default_factory=dict[int, tuple[Attribute, str]], init=False)
     """Texts of types, by identity; the types are held, so that no other takes their place."""
-    _equal_types: dict[Attribute, str] = field(default_factory=dict[Attribute, str], init=False)
     _plain: dict[type[Operation], bool] = field(default_factory=dict[type[Operation], bool], init=False)
     """Whether the operations of a class are printed by their own syntax, without a scope of names around them."""
 
@@ -53,8 +52,10 @@ class ModulePrinter(Printer):
         known = self._types.get(id(attribute))
         if known is not None:
             return known[1]
-        text = self._equal_types.get(attribute)
-        if text is None:
+        if type(attribute) is TensorType and type(attribute.encoding) is NoneAttr:
+            sizes = "".join(["?x" if size == DYNAMIC_INDEX else f"{size}x" for size in attribute.get_shape()])
+            text = f"tensor<{sizes}{self.type_text(attribute.element_type)}>"
+        else:
             stream, column = self.stream, self._current_column
             self.stream = StringIO()
             try:
@@ -62,7 +63,6 @@ class ModulePrinter(Printer):
                 text = self.stream.getvalue()
             finally:
                 self.stream, self._current_column = stream, column
-            self._equal_types[attribute] = text
         self._types[id(attribute)] = attribute, text
         return text
 

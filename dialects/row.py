@@ -48,7 +48,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.schema import Schema, SchemaArgument, Value, parse_schema
 from flambeau.dialects.suggestions import did_you_mean, nearest
-from flambeau.dialects.syntax import accepts, normalized_attribute, parse_attribute_value, print_attribute_value, to_value
+from flambeau.dialects.syntax import accepts, normalized_attribute, parse_attribute_value, parse_signature, print_attribute_value, to_value
 from flambeau.dialects.types import Tensor
 
 Argument: TypeAlias = "SSAValue | Operation | Attribute | Value | Sequence[SSAValue | Operation | None] | Sequence[Value]"
@@ -205,7 +205,7 @@ class SchemaOp(IRDLOperation):
         return self.bind(self.operands, self.properties)
 
     def argument(self, name: str) -> Any:
-        """One argument by its schema name."""
+        """One argument by its schema name: a value or a list of them, a Python value, or None. Raises KeyError."""
         for argument, value in zip(self.schema.arguments, self.arguments(), strict=True):
             if argument.name == name:
                 return value
@@ -328,23 +328,23 @@ class SchemaOp(IRDLOperation):
                 _print_operand(printer, items[0] if items else None)
         printer.print_string(")")
         # In the order of the schema, whoever wrote them: text that went through other tools comes back as it was.
-        named = {k: v for k in self.schema.attributes if (v := self.properties.get(k)) is not None}
-        if named or self.attributes:
-            printer.print_string(" {")
-            parts = [*named.items(), *self.attributes.items()]
-            for index, (key, attribute) in enumerate(parts):
-                if index:
-                    printer.print_string(", ")
-                printer.print_identifier_or_string_literal(key)
-                if isinstance(attribute, UnitAttr):
-                    continue
-                printer.print_string(" = ")
-                if key in named:
+        between = " {"
+        for key in self.schema.attributes:
+            attribute = self.properties.get(key)
+            if attribute is not None:
+                printer.print_string(f"{between}{key}")
+                if not isinstance(attribute, UnitAttr):
+                    printer.print_string(" = ")
                     print_attribute_value(printer, attribute)
-                else:
-                    printer.print_attribute(attribute)
-            printer.print_string("}")
-        printer.print_string(" : ")
+                between = ", "
+        for key, attribute in self.attributes.items():
+            printer.print_string(between)
+            printer.print_identifier_or_string_literal(key)
+            if not isinstance(attribute, UnitAttr):
+                printer.print_string(" = ")
+                printer.print_attribute(attribute)
+            between = ", "
+        printer.print_string(" : " if between == " {" else "} : ")
         printer.print_function_type(self.operand_types, self.result_types)
 
     @classmethod
@@ -382,11 +382,11 @@ class SchemaOp(IRDLOperation):
             parser.parse_punctuation("}")
         parser.parse_punctuation(":")
         position = parser.pos
-        function = parser.parse_function_type()
-        operands = parser.resolve_operands(unresolved, function.inputs.data, position)
+        inputs, outputs = parse_signature(parser)
+        operands = parser.resolve_operands(unresolved, inputs, position)
         if cls.has_segments():
             properties[_SEGMENTS] = DenseArrayBase.from_list(i32, segments)
-        return cls.from_attributes(operands, function.outputs.data, properties, attributes)
+        return cls.from_attributes(operands, outputs, properties, attributes)
 
     @classmethod
     def _expect(cls, parser: Parser, punctuation: Literal[",", ")"]) -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Sequence
+from functools import lru_cache
+from math import copysign
 from typing import Any, cast
 
-from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, FloatAttr, IntegerAttr, StringAttr, f64, i1, i64
+from xdsl.dialects.builtin import BoolAttr, BytesAttr, DenseArrayBase, FloatAttr, IntegerAttr, IntegerType, StringAttr, f64, i1, i64
 from xdsl.ir import Attribute
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from flambeau.dialects.schema import SchemaArgument, SchemaType, Value
+from flambeau.dialects.token_parser import TokenParser
 
 
 def to_attribute(value: Value | Attribute, kind: SchemaType) -> Attribute:
@@ -18,7 +23,7 @@ def to_attribute(value: Value | Attribute, kind: SchemaType) -> Attribute:
         return value
     if isinstance(value, tuple):
         if kind.base == "int":
-            return DenseArrayBase.from_list(i64, [int(cast(int, item)) for item in value])
+            return _integers(tuple([int(cast(int, item)) for item in value]))
         if kind.base == "bool":
             return DenseArrayBase.from_list(i1, [int(cast(bool, item)) for item in value])
         if kind.base in ("float", "Scalar"):
@@ -29,10 +34,33 @@ def to_attribute(value: Value | Attribute, kind: SchemaType) -> Attribute:
     if isinstance(value, str):
         return StringAttr(value)
     if kind.base == "float" or (kind.base == "Scalar" and isinstance(value, float)):
-        return FloatAttr(float(cast(float, value)), f64)
+        number = float(cast(float, value))
+        return _float(number, copysign(1.0, number))
     if isinstance(value, int):
-        return IntegerAttr(int(value), i64)
+        return _integer(int(value))
     raise TypeError(f"{value!r} cannot be an attribute of type {kind.base}")
+
+
+# Attributes are values: equal ones may be one object, which is quicker to make, to hash and to compare.
+
+
+@lru_cache(maxsize=65536)
+def _integers(items: tuple[int, ...]) -> Attribute:
+    try:
+        return DenseArrayBase(i64, BytesAttr(struct.pack(f"<{len(items)}q", *items)))
+    except struct.error:
+        return DenseArrayBase.from_list(i64, items)  # which takes the unsigned too, and has words for the rest
+
+
+@lru_cache(maxsize=4096)
+def _integer(value: int) -> Attribute:
+    return IntegerAttr(value, i64)
+
+
+@lru_cache(maxsize=4096)
+def _float(value: float, sign: float) -> Attribute:
+    """`sign` tells apart the zeros, which are equal."""
+    return FloatAttr(value, f64)
 
 
 def to_value(attribute: Attribute) -> Value | Attribute:
@@ -51,38 +79,47 @@ def to_value(attribute: Attribute) -> Value | Attribute:
     return attribute
 
 
+_ACCEPTED: dict[str, tuple[type, ...]] = {"int": (int,), "bool": (bool,), "float": (float,), "Scalar": (bool, int, float), "str": (str,)}
+
+
 def accepts(attribute: Attribute, kind: SchemaType) -> bool:
     """Whether an attribute is a value of the schema type."""
-    if kind.base not in ("int", "bool", "float", "Scalar", "str", "ScalarType"):
-        return True
-    value = to_value(attribute)
     if kind.base == "ScalarType":
-        return isinstance(value, Attribute)
-    items = value if isinstance(value, tuple) else (value,)
-    if isinstance(value, tuple) != kind.is_list:
-        return False
-    if kind.base == "int":
-        return all(isinstance(item, int) and not isinstance(item, bool) for item in items)
-    if kind.base == "bool":
-        return all(isinstance(item, bool) for item in items)
-    if kind.base == "float":
-        return all(isinstance(item, float) for item in items)
-    if kind.base == "str":
-        return isinstance(value, str)
-    return all(isinstance(item, bool | int | float) for item in items)
+        return _python_type(attribute) is None
+    accepted = _ACCEPTED.get(kind.base)
+    return accepted is None or (_python_type(attribute) in accepted and isinstance(attribute, DenseArrayBase) == kind.is_list)
+
+
+def _python_type(attribute: Attribute) -> type | None:
+    """The type of the Python value of an attribute, or of each in an array; None for what `to_value` leaves as it is."""
+    if isinstance(attribute, StringAttr):
+        return str
+    if isinstance(attribute, FloatAttr):
+        return float
+    if isinstance(attribute, IntegerAttr):
+        return bool if cast("IntegerAttr[Any]", attribute).type == i1 else int
+    if isinstance(attribute, DenseArrayBase):
+        element = cast("DenseArrayBase[Any]", attribute).elt_type
+        return bool if element == i1 else int if isinstance(element, IntegerType) else float
+    return None
+
+
+def value_text(attribute: Attribute) -> str | None:
+    """An attribute as its Python value: `2`, `0.5`, `true`, `[1, 2]`, `"gelu"`; None for one that only a printer can print."""
+    value = to_value(attribute)
+    if isinstance(value, tuple):
+        return f"[{', '.join([_literal(item) for item in value])}]"
+    return None if isinstance(value, Attribute | str) else _literal(value)
 
 
 def print_attribute_value(printer: Printer, attribute: Attribute) -> None:
-    """Prints an attribute as its Python value: `2`, `0.5`, `true`, `[1, 2]`, `"gelu"`; types as types."""
-    value = to_value(attribute)
-    if isinstance(value, Attribute):
-        printer.print_attribute(value)
-    elif isinstance(value, tuple):
-        printer.print_string("[" + ", ".join(_literal(item) for item in value) + "]")
-    elif isinstance(value, str):
-        printer.print_string_literal(value)
+    """Prints an attribute as its Python value; types as types."""
+    if isinstance(attribute, StringAttr):
+        printer.print_string_literal(attribute.data)
+    elif (text := value_text(attribute)) is not None:
+        printer.print_string(text)
     else:
-        printer.print_string(_literal(value))
+        printer.print_attribute(attribute)
 
 
 def _literal(value: Value) -> str:
@@ -103,6 +140,13 @@ def parse_attribute_value(parser: Parser, kind: SchemaType) -> Attribute:
     """Parses what `print_attribute_value` prints, for an argument of type `kind`."""
     if kind.base == "ScalarType":
         return parser.parse_type()
+    if (
+        kind.is_list
+        and kind.base == "int"
+        and isinstance(parser, TokenParser)
+        and (integers := parser.parse_optional_integers()) is not None
+    ):
+        return _integers(integers)
     if kind.is_list and kind.base in ("int", "bool", "float", "Scalar"):
         items = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_item(parser, kind))
         return to_attribute(tuple(items), kind)
@@ -141,3 +185,11 @@ def normalized_attribute(argument: SchemaArgument, value: Value | Attribute) -> 
     if argument.has_default and argument.default is not None and attribute == to_attribute(argument.default, kind):
         return None
     return attribute
+
+
+def parse_signature(parser: Parser) -> tuple[Sequence[Attribute], Sequence[Attribute]]:
+    """Parses a function type: the types of the operands and of the results."""
+    inputs = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+    parser.parse_punctuation("->")
+    outputs = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+    return inputs, [parser.parse_type()] if outputs is None else outputs

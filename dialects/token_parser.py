@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import ClassVar, cast
+from collections.abc import Callable
+from typing import ClassVar, TypeVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
@@ -19,6 +20,12 @@ from flambeau.dialects.types import tensor
 
 _TYPE = re.compile(r'(?:tensor|memref|vector)<(?:[^<>"\n]|<[^<>"\n]*+>)*+>')
 _PLAIN_TENSOR = re.compile(r"tensor<((?:(?:[0-9]+|\?)x)*+)([a-z][a-zA-Z0-9]*)>")
+_SHORT = 18
+"""The digits of an integer that needs no second look."""
+_INTEGERS = re.compile(r"\[((?:-?[0-9]{1,18}(?: *, *-?[0-9]{1,18})*)?)\]")
+_DELIMITERS: dict[Parser.Delimiter, tuple[str, str] | None] = {delimiter: delimiter.value for delimiter in Parser.Delimiter}
+
+ItemT = TypeVar("ItemT")
 
 
 class TokenParser(Parser):
@@ -88,7 +95,74 @@ class TokenParser(Parser):
             self.raise_error(f"Expected '{punctuation}'{context_msg}", self._token.span)
         return punctuation
 
+    def parse_list(
+        self, delimiter: Parser.Delimiter, parse: Callable[[], ItemT], separator: str = ",", context_msg: str = ""
+    ) -> list[ItemT]:
+        """As xDSL's."""
+        around = _DELIMITERS[delimiter]
+        if around is not None:
+            self.parse_characters(around[0], context_msg)
+            if self.parse_optional_characters(around[1]) is not None:
+                return []
+        items = [parse()]
+        while self.parse_optional_characters(separator) is not None:
+            items.append(parse())
+        if around is not None:
+            self.parse_characters(around[1], context_msg)
+        return items
+
+    # Literals
+
+    def parse_optional_boolean(self) -> bool | None:
+        """As xDSL's."""
+        text = self._parser_state.current_token.text
+        if text not in ("true", "false"):
+            return None
+        self._consume_token()
+        return text == "true"
+
+    def parse_optional_str_literal(self) -> str | None:
+        """As xDSL's."""
+        return super().parse_optional_str_literal() if self._token.kind is MLIRTokenKind.STRING_LIT else None
+
+    def parse_optional_number(self, *, allow_boolean: bool = False) -> int | float | None:
+        """As xDSL's."""
+        token = self._token
+        if token.kind is MLIRTokenKind.INTEGER_LIT and len(token.text) < _SHORT and token.text.isdigit():
+            return int(self._consume_token().text)
+        if token.kind is MLIRTokenKind.FLOAT_LIT:
+            return float(self._consume_token().text)
+        return super().parse_optional_number(allow_boolean=allow_boolean)
+
+    def parse_number(self, allow_boolean: bool = False, context_msg: str = "") -> int | float:
+        """As xDSL's."""
+        kind = self._token.kind
+        if kind is MLIRTokenKind.INTEGER_LIT or kind is MLIRTokenKind.FLOAT_LIT:
+            number = self.parse_optional_number()
+            if number is not None:
+                return number
+        return super().parse_number(allow_boolean, context_msg)
+
+    def parse_optional_integers(self) -> tuple[int, ...] | None:
+        """A list of integers in brackets, if that is what follows, and nothing in it is unusual; nothing is read otherwise."""
+        match = _INTEGERS.match(self._text, self._token.start)
+        if match is None:
+            return None
+        self._resume_from(match.end())
+        return tuple(map(int, match[1].split(","))) if match[1] else ()
+
     # Types
+
+    def parse_optional_type(self) -> TypeAttribute | None:
+        """As xDSL's."""
+        if self._token.kind is MLIRTokenKind.EXCLAMATION_IDENT:
+            return super().parse_optional_type()
+        return self._parse_optional_builtin_type()
+
+    def parse_type(self) -> TypeAttribute:
+        """As xDSL's."""
+        found = self.parse_optional_type()
+        return super().parse_type() if found is None else found
 
     def _parse_optional_builtin_type(self) -> TypeAttribute | None:
         token = self._token

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
+from flambeau.dialects.equivalence import equivalent
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.verify import verify_module
 from flambeau.frontends.torch_export import import_program
@@ -62,7 +63,7 @@ def imported(program: torch.export.ExportedProgram | Mapping[str, torch.export.E
     text = text_of(module)
     parsed = Parser(context, text).parse_module()
     verify_module(parsed)
-    assert module.is_structurally_equivalent(parsed)
+    assert equivalent(module, parsed)
     assert text_of(parsed) == text
     return module, context
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from lsprotocol import types
 
+from flambeau.dialects.equivalence import equivalent
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import IRError, parse_module, print_module
 from flambeau.tools.language_server.analysis import Analysis, Chunk
@@ -86,4 +87,4 @@ def _printed(chunk: Chunk, analysis: Analysis) -> str | None:
         again = parse_module(printed, context)
     except (IRError, ValueError):
         return None
-    return printed if again.module.is_structurally_equivalent(parsed.module) else None
+    return printed if equivalent(again.module, parsed.module) else None
