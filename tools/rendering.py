@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -67,19 +66,18 @@ def internal_error(error: Exception) -> Diagnostic:
 
 def files_of(error: Exception) -> tuple[Diagnostic, ...]:
     """Where to find more about a failure: its reproducer, or for a bug without one a new file with the traceback."""
-    import tempfile
     import traceback
 
     from flambeau.passes.manager.crash import reproducer_of
+    from flambeau.passes.manager.failure_files import new_failure_file
 
     notes = [Diagnostic("note", note) for note in getattr(error, "__notes__", ())]
     if (path := reproducer_of(error)) is not None:
         notes.append(Diagnostic("note", f"the IR before the pass is in {path}; flambeau-opt --run-reproducer {path} runs it again"))
     elif diagnostics_of(error) is None or isinstance(error, PassCrash):
         try:
-            handle, path = tempfile.mkstemp(".txt", "flambeau-traceback-")
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write("".join(traceback.format_exception(error)))
+            path = new_failure_file("traceback", ".txt")
+            path.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
             notes.append(Diagnostic("note", f"the traceback is in {path}"))
         except OSError:
             pass  # the failure itself matters more

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from flambeau.dialects.text import blobs_in, parse_module, print_module, save_we
 from flambeau.dialects.tracebacks import in_one_line
 from flambeau.dialects.verify import verify_module
 from flambeau.passes.manager.debug_counter import DebugCounter, parse_debug_counters
+from flambeau.passes.manager.failure_files import new_failure_file
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 from flambeau.passes.manager.pipeline import Pipeline
 from flambeau.passes.manager.reproducer import Reproducer, versions
@@ -87,7 +87,7 @@ class CrashReproducer(Instrumentation):
         """What to write, and where.
 
         Args:
-            path: the file; by default a new one in the folder for temporary files.
+            path: the file; by default a new one among `failure_files`.
             original: makes the module as it was before the pipeline, in a context; by default a copy is kept of each.
             options: what the pipeline is run with.
         """
@@ -128,7 +128,7 @@ class CrashReproducer(Instrumentation):
             note = "run again, this did not fail in the same way"
         module = parse_module(chosen.text, _copy_of(step.context, None)).module
         needs_weights = bool(_blobs_of(module)) and not self._fails_so(chosen, step.context, error, BlobStore())
-        path = self._path or _new_file(step.name)
+        path = self._path or new_failure_file(step.name, ".mlir")
         _write(path, chosen, module, step.context, self._options, needs_weights=needs_weights, error=error, note=note)
         return path
 
@@ -232,12 +232,6 @@ def _blobs_of(module: Operation) -> list[BlobAttr]:
     for op in module.walk():
         found += blobs_in(op)
     return found
-
-
-def _new_file(name: str) -> Path:
-    handle, path = tempfile.mkstemp(prefix=f"flambeau-{name}-", suffix=".mlir")
-    os.close(handle)
-    return Path(path)
 
 
 def _write(
