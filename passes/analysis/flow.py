@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias, TypeVar, cast
 
 from xdsl.dialects import cf, func, scf
-from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.ir import Block, Operation, SSAValue
+
+from flambeau.dialects.symbols import symbols_in
 
 OpT = TypeVar("OpT", bound=Operation)
 Describe: TypeAlias = Callable[[Any, "ValueFlow"], None]
@@ -68,8 +69,7 @@ def flows(kind: type[OpT]) -> Callable[[Callable[[OpT, ValueFlow], None]], Calla
 
 
 def _symbols(op: Operation) -> list[str]:
-    attributes = (*op.properties.values(), *op.attributes.values())
-    return [attribute.string_value() for attribute in attributes if isinstance(attribute, SymbolRefAttr)]
+    return [name for attribute in (*op.properties.values(), *op.attributes.values()) for name in symbols_in(attribute)]
 
 
 def _yields(block: Block) -> Sequence[SSAValue]:
@@ -119,7 +119,7 @@ def _call(op: func.CallOp, flow: ValueFlow) -> None:
     if callee is None:
         return
     if flow.sees_all_calls(callee):
-        flow.add(op.arguments, callee.body.block.args)
+        flow.add(op.arguments, callee.body.blocks[0].args)
     for block in callee.body.blocks:
         if isinstance(block.last_op, func.ReturnOp):
             flow.add(block.last_op.operands, op.results)

@@ -98,7 +98,8 @@ class RangeAnalysis(ForwardAnalysis[Range]):
 
 def _range_of_array(array: Any) -> Range:
     numbers = array[~np.isnan(array)] if array.dtype.kind == "f" else array
-    return Range(float(numbers.min()), float(numbers.max())) if numbers.size else EVERYTHING
+    # Large integers stay integers: as floats they would be others.
+    return Range(numbers.min().item(), numbers.max().item()) if numbers.size else EVERYTHING
 
 
 def _rounded(found: Range, kind: Attribute) -> Range:
@@ -141,7 +142,7 @@ def _numbers(op: SchemaOp, operands: Sequence[Range]) -> tuple[Range, Range] | N
         return None
     if len(operands) == 2:
         return operands[0], operands[1]
-    number = float(op.argument("other"))
+    number: float = op.argument("other")
     return operands[0], _rounded(Range(number, number), op.result.type)
 
 

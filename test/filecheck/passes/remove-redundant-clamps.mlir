@@ -84,3 +84,25 @@ func.func @outer(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %4 = core.clamp(%3) {min = -1.0, max = 1.0} : (tensor<4xf32>) -> tensor<4xf32>
   func.return %2, %4 : tensor<4xf32>, tensor<4xf32>
 }
+
+// Through the blocks of a function that is called.
+// CHECK-LABEL: func.func @calls_blocks
+// CHECK-LABEL: func.func private @blocks
+// CHECK-NOT:     core.hardtanh
+func.func @calls_blocks(%c: i1, %x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = func.call @blocks(%c, %x) : (i1, tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+func.func private @blocks(%c: i1, %x: tensor<4xf32>) -> tensor<4xf32> {
+  cf.cond_br %c, ^one, ^two
+^one:
+  %0 = core.sigmoid(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  cf.br ^end(%0 : tensor<4xf32>)
+^two:
+  %1 = core.tanh(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  cf.br ^end(%1 : tensor<4xf32>)
+^end(%either: tensor<4xf32>):
+  // expected-remark @below {{removed: the elements of its operand lie in [-1, 1]}}
+  %2 = core.hardtanh(%either) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %2 : tensor<4xf32>
+}
