@@ -13,5 +13,5 @@ _ROW = re.compile(r'^\s*FL_KERNEL\(\s*"([^"]+)"', re.MULTILINE)
 def kernel_names() -> frozenset[str]:
     """Qualified operator names, such as `aten::add.out`, of every row in `runtime/c/kernels/*.def`."""
     folder = resources.files("flambeau.runtime").joinpath("c", "kernels")
-    tables = [path.read_text() for path in folder.iterdir() if path.name.endswith(".def")]
+    tables = [path.read_text(encoding="utf-8") for path in folder.iterdir() if path.name.endswith(".def")]
     return frozenset(name for table in tables for name in _ROW.findall(table))

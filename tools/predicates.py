@@ -244,7 +244,7 @@ class FileCheck(_TextQuestion):
         command = next((found for name in ("filecheck", "FileCheck", "FileCheck-19") if (found := shutil.which(name))), None)
         if command is None:
             raise PredicateError("nothing here can run FileCheck tests: install the Python package filecheck, or LLVM's FileCheck")
-        run = subprocess.run([command, str(self.file)], input=text, capture_output=True, text=True, check=False)
+        run = subprocess.run([command, str(self.file)], input=text, capture_output=True, encoding="utf-8", check=False)
         return _checked(self.file, run.returncode, run.stderr)
 
 
@@ -296,7 +296,7 @@ class Script(_TextQuestion):
             save_weights(outcome.module, outcome.context.blobs, path.with_suffix(".safetensors"))
             try:
                 words = shlex.split(self.command)
-                run = subprocess.run([*words, str(path)], capture_output=True, text=True, timeout=self.timeout, check=False)
+                run = subprocess.run([*words, str(path)], capture_output=True, timeout=self.timeout, check=False)
             except subprocess.TimeoutExpired:
                 return Verdict(self.negated, f"it ran longer than {self.timeout:g} s")
             except (OSError, ValueError) as error:

@@ -162,6 +162,30 @@ def imports_of(path: Path) -> set[str]:
     return found - set(sys.stdlib_module_names)
 
 
+def test_text_is_read_and_written_as_utf_8():
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in files(*FOLDERS)
+        if path.suffix == ".py" and "test" not in path.parts
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and opens_text(node) and not any(keyword.arg == "encoding" for keyword in node.keywords)
+    ]
+    assert not found, "what a file says would depend on the machine: encoding"
+
+
+def opens_text(call: ast.Call) -> bool:
+    """Whether a call opens, reads or writes a file, or talks to a process, as text."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    modes = [item.value for item in call.args if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+    if name in ("run", "Popen", "check_output"):
+        return any(keyword.arg in ("text", "universal_newlines") for keyword in call.keywords)
+    if name in ("read_text", "write_text"):
+        return isinstance(call.func, ast.Attribute)
+    if name not in ("open", "fdopen") or any("b" in mode for mode in modes):
+        return False
+    return isinstance(call.func, ast.Name) or not call.args or bool(modes)  # others have an `open` of their own
+
+
 def declared(requirements: list[str]) -> set[str]:
     return {re.split(r"[<>=!~\[ ;]", requirement)[0].replace("-", "_") for requirement in requirements}
 
