@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FunctionType, ModuleOp
@@ -181,7 +182,7 @@ class PartitionPass(ModulePass):
     """
 
     name = "partition"
-    backends: tuple[str, ...] = ()
+    backends: tuple[Annotated[str, find_backend], ...] = ()
     """Names of backends, the first choice first."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -226,7 +227,9 @@ class LowerPartitionsPass(ModulePass):
 
 
 def delegate(options: PipelineOptions) -> Sequence[ModulePass]:
-    """Hands what the backends take to them: `delegate{backends=a,b}`."""
+    """Hands what the backends take to them: `delegate{backends=a,b}`. Raises BackendError for one that does not exist."""
+    for name in options.backends:
+        find_backend(name)
     return [
         PartitionPass(options.backends),
         LowerPartitionsPass(),

@@ -174,8 +174,6 @@ def _listed(names: list[str]) -> str:
 
 
 def _no_module(match: re.Match[str], place: Place, text: str, context: Context, parser: ModuleParser | None) -> _Explained:
-    if not re.sub(r"//[^\n]*", "", text).strip():
-        return "the text is empty: a module holds at least one operation", (0, 0)
     return f"expected an operation, got {_found(place, text)}", place
 
 

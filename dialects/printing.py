@@ -28,6 +28,10 @@ class PrintingOptions:
     """Constants of more elements are printed as `dense_resource<__elided__>`, a stand-in of the same type; None prints all."""
     elide_resources_above: int | None = None
     """Resources whose text is longer are not printed after the module; None prints all."""
+    unique_names: bool = False
+    """No two values of the module have one name, not even in different functions."""
+    users: bool = False
+    """Comments say which operations use each value; names are unique then too."""
     irdl: bool = False
     """The generic form as dialects that MLIR loaded from IRDL read it: properties among the attributes, parameters as a plain list."""
 
@@ -48,6 +52,16 @@ class OptionsPrinter(ModulePrinter):
         )
         printer.options = options
         return printer
+
+    def enter_scope(self) -> None:
+        """Begins an operation whose names are its own."""
+        if not self.options.unique_names:
+            super().enter_scope()
+
+    def exit_scope(self) -> None:
+        """Ends such an operation."""
+        if not self.options.unique_names:
+            super().exit_scope()
 
     def print_all(self, op: Operation) -> None:
         """Prints an operation, the resources that it mentions, and a line break."""
@@ -101,7 +115,12 @@ def strict_text(op: Operation, options: PrintingOptions) -> str:
         op = op.clone()
         add_segment_attributes(op)
     stream = StringIO()
-    OptionsPrinter.make(stream, options).print_all(op)
+    if options.users:
+        printer = _UsersPrinter.make(stream, options)
+        printer.name_all(op, {})
+    else:
+        printer = OptionsPrinter.make(stream, options)
+    printer.print_all(op)
     return stream.getvalue()
 
 
@@ -137,6 +156,30 @@ class _NamingPrinter(OptionsPrinter):
                 number += 1
             used.add(name)
             self._ssa_values[value] = name
+
+
+class _UsersPrinter(_NamingPrinter):
+    """Says in comments who uses what; every value has its name already."""
+
+    def print_op(self, op: Operation) -> None:
+        block = op.parent
+        if block is not None and block.first_op is op:
+            for argument in block.args:
+                self.print_string(f"// %{self._ssa_values[argument]} {self._users_of(argument)}")
+                self._print_new_line()
+        super().print_op(op)
+        shown = [self._users_of(result) for result in op.results]
+        if len(shown) > 1:
+            shown = [f"%{self._ssa_values[result]} {users}" for result, users in zip(op.results, shown, strict=True)]
+        if shown:
+            self.print_string(f" // {'; '.join(shown)}")
+
+    def _users_of(self, value: SSAValue) -> str:
+        """The operations that use a value, by their first result, or by name when they have none."""
+        names = [
+            f"%{self._ssa_values[op.results[0]]}" if op.results else op.name for op in dict.fromkeys(use.operation for use in value.uses)
+        ]
+        return f"users: {', '.join(names)}" if names else "unused"
 
 
 def _values(op: Operation) -> Iterator[SSAValue]:

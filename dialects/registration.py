@@ -86,8 +86,8 @@ def discover() -> bool:
 
 
 def hint(name: str, known: list[str], *, listing: bool = False) -> str:
-    """What a message about an unknown name ends with: the name that was meant or those that exist, and plug-ins that did not load."""
-    text = f"; there are {', '.join(known) or 'none'}" if listing else did_you_mean(name, known)
+    """What a message about an unknown name ends with: those that exist, the one that was meant, and plug-ins that did not load."""
+    text = (f"; there are {', '.join(known) or 'none'}" if listing else "") + did_you_mean(name, known)
     return f"{text}; {_trouble}" if _trouble else text
 
 

@@ -32,7 +32,7 @@ from flambeau.dialects.exec.literals import (
 )
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import ConstantOp, StateOp, TensorOp
-from flambeau.dialects.exec.target import find_target
+from flambeau.dialects.exec.target import TargetName, find_target
 from flambeau.dialects.interface import IN_SPEC, OUT_SPEC, Constant, inputs_of, outputs_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalStoreOp
 from flambeau.dialects.out_variants import out_variant
@@ -267,7 +267,7 @@ class ConvertEdgeToExecPass(ModulePass):
     """
 
     name = "convert-edge-to-exec"
-    target: str = "executorch"
+    target: TargetName = "executorch"
     """Whose kernels may be called."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -11,6 +11,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.diagnostics import OperationError
+from flambeau.dialects.exec.target import TargetName
 from flambeau.dialects.row import SchemaOp
 from flambeau.passes.lowering.keep import keeps
 from flambeau.passes.manager import PatternPass
@@ -50,7 +51,7 @@ class DecomposeAtenPass(PatternPass):
     """
 
     name = "decompose-aten"
-    target: str = "executorch"
+    target: TargetName = "executorch"
     """Whose kernels decide which operators stay whole."""
     preserve: tuple[str, ...] = ()
     """Operators to keep whole although they are not Core ATen."""

@@ -11,6 +11,7 @@ from flambeau.dialects.diagnostics import remark
 from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import TensorOp, nbytes
+from flambeau.dialects.exec.target import TargetName
 from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.storage.classes import MethodStorage
@@ -94,7 +95,7 @@ class ElideViewsPass(OperationPass):
     """
 
     name = "elide-views"
-    target: str = "executorch"
+    target: TargetName = "executorch"
     """Whose kernels read the views: some of the target `flambeau` take any dim order, so that permutations before them vanish."""
 
     def apply_to(self, ctx: Context, op: Operation) -> None:

@@ -1,6 +1,7 @@
 """Options of passes and pipelines: dataclass fields as text and back, with messages for people.
 
-A field is a `bool`, `int`, `float`, `str`, `Literal[…]`, a tuple of those, or one of several (`int | None`).
+A field is a `bool`, `int`, `float`, `str`, `Literal[…]`, a tuple of those, or one of several (`int | None`). `Annotated[str, find_target]`
+is a `str` that `find_target` knows: functions that stand there are called with the value, and a ValueError of theirs refuses it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from inspect import get_annotations
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from xdsl.utils.arg_spec import ArgSpecConvertible
 
@@ -89,7 +90,7 @@ class _Mismatch(Exception):
 def option_fields(kind: type[Any]) -> tuple[OptionField, ...]:
     """The options of a dataclass, in order of declaration. Raises OptionError when a type is not known where the class stands."""
     try:
-        types = get_type_hints(kind)
+        types = get_type_hints(kind, include_extras=True)
     except NameError as error:
         raise OptionError(
             f"the types of the options of {kind.__name__} cannot be read: {error}; import it outside of TYPE_CHECKING"
@@ -149,7 +150,7 @@ def type_words(type_: Any, *, many: bool = False) -> str:
     members = [member for member in _members(type_) if member is not NoneType]
     if len(members) > 1:
         return " or ".join(type_words(member, many=many) for member in members)
-    only = members[0] if members else NoneType
+    only = _unannotated(members[0]) if members else NoneType
     if get_origin(only) is Literal:
         return f"one of {', '.join(_value_text(choice) for choice in get_args(only))}"
     if get_origin(only) is tuple:
@@ -163,7 +164,7 @@ def type_words(type_: Any, *, many: bool = False) -> str:
 def is_textual(type_: Any) -> bool:
     """Whether values of a type can be written in a pipeline."""
     return all(
-        member in _WORDS
+        _unannotated(member) in _WORDS
         or member is NoneType
         or get_origin(member) is Literal
         or (get_origin(member) is tuple and all(item is Ellipsis or is_textual(item) for item in get_args(member)))
@@ -181,15 +182,19 @@ def _known(kind: type[Any], name: str) -> str:
     return f"it has {', '.join(names)}{did_you_mean(name.replace('_', '-'), names)}"
 
 
+def _unannotated(type_: Any) -> Any:
+    """A type without what is annotated to it."""
+    return get_args(type_)[0] if get_origin(type_) is Annotated else type_
+
+
 def _members(type_: Any) -> tuple[Any, ...]:
     """The types of a union, the first choice first."""
     if get_origin(type_) not in (Union, UnionType):
         return (type_,)
     parts = [member for part in get_args(type_) for member in _members(part)]
-    rank = {kind: number for number, kind in enumerate(_ORDER)}
-    literal = len(rank)
-    last = {str: literal + 1}
-    return tuple(sorted(parts, key=lambda part: (rank | last).get(part, literal if get_origin(part) is Literal else literal + 2)))
+    literal = len(_ORDER)
+    rank = {kind: number for number, kind in enumerate(_ORDER)} | {str: literal + 1}
+    return tuple(sorted(parts, key=lambda part: rank.get(_unannotated(part), literal if get_origin(part) is Literal else literal + 2)))
 
 
 def _parse(field: OptionField, option: Option, what: str) -> Any:
@@ -234,6 +239,15 @@ def _one_of(value: Value, type_: Any) -> Scalar:
 
 
 def _scalar(value: Value, type_: Any) -> Scalar:
+    if get_origin(type_) is Annotated:
+        inner, *notes = get_args(type_)
+        found = _scalar(value, inner)
+        try:
+            for check in filter(callable, notes):
+                check(found)
+        except ValueError as error:
+            raise OptionError(str(error), value.offset) from error
+        return found
     if type_ is str:
         return value.text
     if get_origin(type_) is Literal:

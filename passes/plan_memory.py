@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import StringAttr
@@ -55,6 +56,16 @@ def plan_method(method: MethodOp, *, alignment: int = 16, algorithm: str = "best
     return MethodPlan(method, tuple(spans), buffers, plan, lower_bound(buffers, alignment))
 
 
+def _check_alignment(alignment: int) -> None:
+    if alignment < 1 or alignment & (alignment - 1):
+        raise ValueError(f"alignment must be a power of two, got {alignment}")
+
+
+def _check_arena(arena: int) -> None:
+    if arena < 1:
+        raise ValueError(f"arenas count from 1, got {arena}")
+
+
 @dataclass(frozen=True)
 class PlanMemoryPass(OperationPass):
     """Gives each tensor and state of an `exec` method its arena and offset, and the method the sizes of its arenas.
@@ -68,21 +79,19 @@ class PlanMemoryPass(OperationPass):
     """
 
     name = "plan-memory"
-    alignment: int = 16
+    alignment: Annotated[int, _check_alignment] = 16
     """Of every offset and of the arena's size, in bytes."""
-    algorithm: str = "best"
+    algorithm: Annotated[str, check_algorithm] = "best"
     """`best`, `first-fit`, `best-fit`, `greedy` (ExecuTorch's), `naive` (nothing is shared), or a plug-in's."""
-    arena: int = 1
+    arena: Annotated[int, _check_arena] = 1
     """Which arena to fill; those below it stay empty."""
     effort: int = EFFORT
     """Bounds the search for a better plan where the lower bound is not reached, in looks at a neighbour (a million: about a second)."""
 
     def apply_to(self, ctx: Context, op: Operation) -> None:
         """Rewrites the methods in place. Raises ValueError for options that make no sense."""
-        if self.alignment < 1 or self.alignment & (self.alignment - 1):
-            raise ValueError(f"alignment must be a power of two, got {self.alignment}")
-        if self.arena < 1:
-            raise ValueError(f"arenas count from 1, got {self.arena}")
+        _check_alignment(self.alignment)
+        _check_arena(self.arena)
         check_algorithm(self.algorithm)
         for method in methods_of(op):
             if may_rewrite(self.name, method):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import Annotated, TypeAlias
 
 from flambeau.dialects.registration import RegistrationError, Table, hint
 
@@ -35,7 +36,7 @@ def _own(name: str) -> Target:
         from flambeau.runtime.manifest import kernel_names
 
         return Target(name, frozenset(kernel_names()))
-    lines = resources.files("flambeau.dialects.exec").joinpath("targets", f"{name}.txt").read_text().splitlines()
+    lines = resources.files("flambeau.dialects.exec").joinpath("targets", f"{name}.txt").read_text(encoding="utf-8").splitlines()
     return Target(name, frozenset(line for line in lines if line and not line.startswith("#")))
 
 
@@ -63,3 +64,7 @@ def find_target(name: str) -> Target:
     if found is None:
         raise UnknownTargetError(f"there is no target {name!r}{hint(name, list(target_names()), listing=True)}")
     return found
+
+
+TargetName: TypeAlias = Annotated[str, find_target]
+"""An option that names a target."""

@@ -5,8 +5,9 @@
     options  ::= `{` (key (`=` value (`,` value)*)?)* `}`
     value    ::= word | string in double or single quotes
 
-An anchor is the name of an operation, `builtin.module` or `func.func`. A flat list stands for `builtin.module(list)`. Options are separated
-by spaces; a word is anything without spaces, commas, braces, quotes and equals signs.
+An anchor is the name of an operation, `builtin.module` or `func.func`, or `any`: every operation that nothing outside of it reaches into.
+A flat list stands for `builtin.module(list)`, and so does `any(list)` with nothing beside it. Options are separated by spaces; a word is
+anything without spaces, commas, braces, quotes and equals signs.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from flambeau.passes.options import Option, Value
 from flambeau.passes.registry import PipelineError
 
 MODULE = "builtin.module"
+ANY = "any"
+"""The anchor of pipelines that run on operations of any name, if these are isolated from what is around them."""
 MAXIMUM_DEPTH = 64
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -48,8 +51,8 @@ class Nested:
 def parse(text: str) -> Nested:
     """The tree of a pipeline's text, anchored at the module. Raises PipelineError that points at the place."""
     elements = _Parser(text).pipeline()
-    if len(elements) == 1 and isinstance(elements[0], Nested) and elements[0].anchor == MODULE:
-        return elements[0]
+    if len(elements) == 1 and isinstance(only := elements[0], Nested) and only.anchor in (MODULE, ANY):
+        return Nested(MODULE, only.elements, only.offset)
     for element in elements:
         if isinstance(element, Nested) and element.anchor == MODULE:
             raise PipelineError(f"{MODULE}(…) must stand alone, around everything else", element.offset)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
@@ -109,10 +110,10 @@ class PassStatistics(Instrumentation):
             ],
         }
 
-    def report(self) -> str:
-        """The records as text, a paragraph for each pass."""
+    def report(self, display: Literal["pipeline", "list"] = "pipeline") -> str:
+        """The records as text: a paragraph for each place in the pipeline, or for all those of one pass together, sorted by name."""
         lines: list[str] = []
-        for record in self.records:
+        for record in self.records if display == "pipeline" else _by_name(self.records):
             place = "" if len(record.path) == 1 else f" on {record.path[-1]}"
             runs = [f"{record.runs} runs"] if record.runs != 1 else []
             failed = [f"{record.failures} failed" if record.runs != 1 else "failed"] if record.failures else []
@@ -124,6 +125,21 @@ class PassStatistics(Instrumentation):
             if record.counters:
                 lines.append(f"  counters: {', '.join(f'{name} {count:,}' for name, count in sorted(record.counters.items()))}")
         return "".join(f"{line}\n" for line in lines)
+
+
+def _by_name(records: Sequence[PassRecord]) -> list[PassRecord]:
+    """One record for each pass and kind of operation that it ran on."""
+    merged: dict[tuple[str, str], PassRecord] = {}
+    for record in records:
+        total = merged.setdefault((record.pass_.name, record.path[-1]), PassRecord(record.pass_, record.path))
+        total.runs += record.runs
+        total.failures += record.failures
+        total.counters.update(record.counters)
+        total.attempts.update(record.attempts)
+        total.applied.update(record.applied)
+        total.before.update(record.before)
+        total.after.update(record.after)
+    return [merged[key] for key in sorted(merged)]
 
 
 def _operations(op: Operation) -> Counter[str]:

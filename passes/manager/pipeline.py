@@ -12,13 +12,14 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
+from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import DiagnosticException
 
 from flambeau.dialects.diagnostics import Diagnostic, OperationError
 from flambeau.dialects.suggestions import did_you_mean
 from flambeau.dialects.tracebacks import in_one_line, raised_at
 from flambeau.dialects.verify import ModuleVerifier, VerificationError
-from flambeau.passes.manager.grammar import MODULE, Element, Nested, parse
+from flambeau.passes.manager.grammar import ANY, MODULE, Element, Nested, parse
 from flambeau.passes.manager.instrumentation import Instrumentation, Instrumentations, PassStep
 from flambeau.passes.manager.operation_pass import OperationPass
 from flambeau.passes.options import options_text
@@ -61,10 +62,17 @@ class PassCrash(PassError):
 
 @dataclass(frozen=True)
 class Pipeline:
-    """Passes in order, some of them nested: what runs on the operations named `anchor` that stand directly inside the operation around."""
+    """Passes in order, some of them nested: what runs on the operations named `anchor` that stand directly inside the operation around.
+
+    `any` as the anchor stands for all of these that are isolated: whose regions use no value from outside.
+    """
 
     anchor: str
     elements: tuple[ModulePass | Pipeline, ...]
+
+    def runs_on(self, op: Operation) -> bool:
+        """Whether it runs on an operation that stands where the pipeline does."""
+        return op.name == self.anchor or (self.anchor == ANY and op.has_trait(IsolatedFromAbove, value_if_unregistered=False))
 
     @staticmethod
     def parse(text: str) -> Pipeline:
@@ -144,7 +152,8 @@ def _build(tree: Nested, around: tuple[str, ...]) -> Pipeline:
                 message = f"pass {found.name!r} works on the whole module: write it outside of {tree.anchor}(…)"
                 raise PipelineError(message, element.offset)
             if isinstance(found, OperationPass) and found.anchors and tree.anchor not in found.anchors:
-                message = f"pass {found.name!r} works on {' or '.join(found.anchors)}, not on {tree.anchor}"
+                where = "any operation" if tree.anchor == ANY else tree.anchor
+                message = f"pass {found.name!r} works on {' or '.join(found.anchors)}, not on {where}"
                 raise PipelineError(message, element.offset)
             elements.append(found)
     return Pipeline(tree.anchor, tuple(elements))
@@ -157,14 +166,14 @@ def _find(element: Element) -> Sequence[ModulePass]:
         raise PipelineError(error.message, element.offset if error.offset is None else error.offset) from error
 
 
-_ANCHORS = (MODULE, "func.func", "exec.method", "delegate.partition")
+_ANCHORS = (MODULE, ANY, "func.func", "exec.method", "delegate.partition")
 """The anchors that there is most reason to write, for suggestions."""
 
 
 def _check_anchor(element: Nested) -> None:
     if element.anchor == MODULE:
         raise PipelineError(f"{MODULE}(…) must stand alone, around everything else", element.offset)
-    if "." in element.anchor and (element.anchor in _ANCHORS or not did_you_mean(element.anchor, _ANCHORS)):
+    if element.anchor in _ANCHORS or ("." in element.anchor and not did_you_mean(element.anchor, _ANCHORS)):
         return
     if find_pass(element.anchor) is not None or element.anchor in pipelines():
         raise PipelineError(f"{element.anchor!r} is no operation; the options of a pass stand in braces: {{key=value}}", element.offset)
@@ -199,7 +208,7 @@ class _Run:
             for region in op.regions:
                 for block in region.blocks:
                     for inner in list(block.ops):
-                        if inner.name == element.anchor:
+                        if element.runs_on(inner):
                             self._nested(element, inner, path, (*at, index))
 
     def _nested(self, pipeline: Pipeline, op: Operation, path: tuple[str, ...], at: tuple[int, ...]) -> None:

@@ -177,7 +177,6 @@ def test_a_program_with_a_flipped_bit_is_refused_or_still_runs(program: Path, ca
         ("func.func @f(", ["bad.mlir:1"]),
         ("core.relu(%x", ["bad.mlir:1"]),
         ("not ir at all", ["bad.mlir:1"]),
-        ("", ["the text is empty"]),
     ],
 )
 def test_ir_that_is_not_valid(folder: Path, capsys: pytest.CaptureFixture[str], text: str, words: list[str]) -> None:
@@ -186,6 +185,12 @@ def test_ir_that_is_not_valid(folder: Path, capsys: pytest.CaptureFixture[str], 
     assert all(word in message for word in words), message
     assert line == text and "^" in caret
     assert not Path("bad.pte").exists()
+
+
+def test_an_empty_module_is_no_program(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("empty.mlir").write_text("// nothing\n")
+    assert refused(capsys, "compile", "empty.mlir", "-o", "empty.pte") == "error: the module has no exec.method"
+    assert refused(capsys, "run", "empty.mlir") == "error: the module has no method 'forward'; it has none"
 
 
 def test_flambeau_opt_refuses_in_one_message(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,6 +19,7 @@ from flambeau.dialects.text import IRError, parse_module
 from flambeau.frontends.registry import SourceError
 from flambeau.passes.lowering.keep import keeps
 from flambeau.passes.manager import PassError, Pipeline
+from flambeau.passes.registry import PipelineError
 from flambeau.passes.planning.buffers import PlanError
 from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.interpreter import InterpreterError, interpret
@@ -116,7 +117,7 @@ def test_a_wrong_planner_is_caught(body: str, message: str, tmp_path: Path):
 
 def test_an_unknown_planner_lists_those_of_plugins(tmp_path: Path):
     load(tmp_path, PLANNER)
-    with pytest.raises(PassError, match=r"there is no planning algorithm 'by-death'; there are best, .*naive, by-birth"):
+    with pytest.raises(PipelineError, match=r"there is no planning algorithm 'by-death'; there are best, .*naive, by-birth"):
         run("edge-to-exec,plan-memory{algorithm=by-death}", CHAIN)
 
 

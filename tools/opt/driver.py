@@ -25,7 +25,7 @@ from flambeau.tools.exits import BROKEN_PIPE, CRASHED, INTERRUPTED, forget_stdou
 from flambeau.tools.opt.expectations import Expectations
 from flambeau.tools.opt.groups import GROUPS
 from flambeau.tools.opt.groups.printing import printing_options
-from flambeau.tools.opt.input import holds_nothing, near_markers, read_input, split
+from flambeau.tools.opt.input import near_markers, read_input, split
 from flambeau.tools.opt.option_group import Chunk
 from flambeau.tools.opt.options import SPLIT_MARKER, make_parser
 from flambeau.tools.plugins import load_from_environment, plugin_scope
@@ -97,7 +97,7 @@ class _Tool:
 
     def __init__(self, arguments: argparse.Namespace):
         self._arguments = arguments
-        self._renderer = Renderer(wants_colour(sys.stderr))
+        self._renderer = Renderer(wants_colour(sys.stderr) if arguments.color is None else arguments.color)
         self._status = 0
 
     def run(self) -> int:
@@ -116,7 +116,7 @@ class _Tool:
         finally:
             for group in GROUPS:
                 group.finish(arguments)
-        result = f"{marker or SPLIT_MARKER}\n".join(outputs)
+        result = f"{arguments.output_split_marker or marker or SPLIT_MARKER}\n".join(outputs)
         if arguments.output == "-":
             sys.stdout.write(result)
         elif self._status == 0:
@@ -148,8 +148,7 @@ class _Tool:
         """One module on its way; returns what it prints as, which is nothing after an error."""
         self._renderer.sources[source.file] = source
         report = _Report(self._print, source, self._arguments)
-        # What stands between two markers may be nothing but comments.
-        text = "" if self._arguments.split_input_file and holds_nothing(source) else self._process(source, pipeline, number, report)
+        text = self._process(source, pipeline, number, report)
         if not report.finish():
             self._fail(1)
         return text
@@ -168,8 +167,9 @@ class _Tool:
                 run_pipeline(Chunk(parsed, context, pipeline, number, arguments), (report.watcher,))
             with self._phase("print"):
                 text = strict_text(parsed.module, printing_options(arguments))
-            if arguments.output != "-":
-                save_weights(parsed.module, context.blobs, Path(arguments.output).with_suffix(".safetensors"))
+            output = Path(arguments.output)
+            if arguments.output != "-" and (output.is_file() or not output.exists()):  # beside /dev/null there is no place
+                save_weights(parsed.module, context.blobs, output.with_suffix(".safetensors"))
             return text
         except Exception as error:
             diagnostics = diagnostics_of(error)
@@ -179,6 +179,7 @@ class _Tool:
                 self._pass_failed(error, report)
             elif not report.add(*diagnostics):
                 self._fail(1)
+            report.show_stack(error)
             return ""
 
     def _pass_failed(self, error: PassError, report: _Report) -> None:
@@ -221,6 +222,7 @@ class _Report:
         self._print = output
         self._remarks = re.compile(arguments.remarks or "")
         self.listens_to: tuple[Severity, ...] = ("warning",) if arguments.remarks is None else ("warning", "remark")
+        self._shows_stacks: bool = arguments.print_stacktrace_on_diagnostic
         level = arguments.verify_diagnostics
         self._expectations = Expectations(source, only_expected=level == "only-expected") if level else None
 
@@ -229,6 +231,18 @@ class _Report:
         message = f"{self.watcher.name}: {diagnostic.message}" if self.watcher.name else diagnostic.message
         if diagnostic.severity != "remark" or self._remarks.search(message):
             self.add(replace(diagnostic, message=message))
+            self.show_stack(None)
+
+    def show_stack(self, error: Exception | None) -> None:
+        """Prints, if that is asked for, the stack of what was raised first of an error and its causes, or without one our own."""
+        if not self._shows_stacks:
+            return
+        import traceback
+
+        while error is not None and error.__cause__ is not None and isinstance(error.__cause__, Exception):
+            error = error.__cause__
+        lines = traceback.format_stack() if error is None else traceback.format_tb(error.__traceback__)
+        sys.stderr.write("".join(["from here, the innermost call last:\n", *lines]))
 
     def add(self, *diagnostics: Diagnostic, notes: bool = True) -> bool:
         """Takes diagnostics, which are shown with or without their notes; returns whether comments of the text judge them."""

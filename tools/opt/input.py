@@ -9,8 +9,6 @@ from flambeau.dialects.diagnostics import Diagnostic
 from flambeau.dialects.source import Source
 from flambeau.dialects.text import IRError, read_text
 
-_NOTHING = re.compile(r"(?:\s|//[^\n]*)*+")
-
 
 def read_input(path: str) -> Source:
     """The text of a file; `-` is stdin. Raises IRError when it is no text, OSError."""
@@ -41,8 +39,3 @@ def near_markers(source: Source, marker: str) -> list[Diagnostic]:
     pattern = re.compile(rf"^(?!{re.escape(marker)}[ \t]*$){re.escape(marker[:-2] or marker)}.*", re.MULTILINE)
     message = f"this splits nothing: a line that does is just {marker!r}"
     return [Diagnostic("warning", message, source.position(match.start(), match.end())) for match in pattern.finditer(source.text)]
-
-
-def holds_nothing(source: Source) -> bool:
-    """Whether there is nothing but white space and comments."""
-    return _NOTHING.fullmatch(source.text) is not None

@@ -6,13 +6,13 @@ import argparse
 import shutil
 import sys
 from collections.abc import Callable, Sequence
-from copy import copy
 from typing import Any
 
 from flambeau.dialects.registration import discover
 from flambeau.dialects.suggestions import did_you_mean
 from flambeau.passes.registry import PipelineError, all_passes
 from flambeau.tools.opt.groups import GROUPS
+from flambeau.tools.opt.spelling import ALIASES, Spelling
 
 SPLIT_MARKER = "// -----"
 
@@ -31,9 +31,7 @@ class _Parser(argparse.ArgumentParser):
     def parse_args(  # pyright: ignore[reportIncompatibleMethodOverride]  argparse has overloads for other classes of namespaces
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
-        values = {option: action.const for action in self._actions if action.nargs == "?" for option in action.option_strings}
-        given = [f"{item}={values[item]}" if item in values else item for item in (sys.argv[1:] if args is None else args)]
-        known, others = self.parse_known_args(given, namespace or argparse.Namespace())
+        known, others = self.parse_known_args(self._spelt(sys.argv[1:] if args is None else args), namespace or argparse.Namespace())
         if others:
             passes = ",".join(self._pass(item) for item in others)
             if known.passes:
@@ -41,11 +39,23 @@ class _Parser(argparse.ArgumentParser):
             known.passes = passes
         return known
 
+    def _spelt(self, args: Sequence[str]) -> list[str]:
+        """The arguments as the parser knows them."""
+        flags = {option for action in self._actions if action.const is True and action.nargs == 0 for option in action.option_strings}
+        values = {option: action.const for action in self._actions if action.nargs == "?" for option in action.option_strings}
+        spelling = Spelling({option.lstrip("-") for option in self._option_string_actions}, {flag.lstrip("-") for flag in flags}, _is_name)
+        end = list(args).index("--") if "--" in args else len(args)
+        try:
+            known = [item for arg in args[:end] if (item := spelling.resolve(arg)) is not None]
+        except ValueError as error:
+            self.error(str(error))
+        return [*(f"{item}={values[item]}" if item in values else item for item in known), *args[end:]]
+
     def _pass(self, item: str) -> str:
-        """The element of a pipeline that `--pass` or `--pass=options` stands for."""
-        if not item.startswith("--"):
-            self.error(f"unrecognized argument {item!r}" if item.startswith("-") else f"there is one input already: {item!r} is too many")
-        name, equals, options = item.removeprefix("--").partition("=")
+        """The element of a pipeline that `--pass` or `--pass=options` stands for, also with one dash."""
+        if not item.startswith("-"):
+            self.error(f"there is one input already: {item!r} is too many")
+        name, equals, options = item.removeprefix("-").removeprefix("-").partition("=")
         if name not in all_passes():
             self._check_name(name, item)
         return f"{name}{{{options}}}" if equals else name
@@ -55,23 +65,16 @@ class _Parser(argparse.ArgumentParser):
 
         names = every_name()
         if name not in names:
-            known = (*self._option_string_actions, *(f"--{known}" for known in names))
-            self.error(f"there is no option or pass {name!r}{did_you_mean(item.partition('=')[0], known)}")
+            known = (*self._option_string_actions, *(f"--{known}" for known in (*names, *ALIASES)))
+            meant = f"--{name.removeprefix('mlir-')}" if name not in ALIASES else name
+            self.error(f"there is no option or pass {name!r}{did_you_mean(meant, known)}")
 
 
 class _Formatter(argparse.HelpFormatter):
-    """Uses the width that there is, and leaves out mlir-opt's name of an option that has one of ours."""
+    """Uses the width that there is."""
 
     def __init__(self, prog: str):
         super().__init__(prog, max_help_position=38, width=help_width())
-
-    def _format_action_invocation(self, action: argparse.Action) -> str:
-        ours = [option for option in action.option_strings if not option.startswith("--mlir-")]
-        if not ours or len(ours) == len(action.option_strings):
-            return super()._format_action_invocation(action)
-        shown = copy(action)
-        shown.option_strings = ours
-        return super()._format_action_invocation(shown)
 
 
 class _Show(argparse.Action):
@@ -104,6 +107,13 @@ class _Show(argparse.Action):
         parser.exit()
 
 
+def _is_name(name: str) -> bool:
+    """Whether there is a pass or pipeline of a name."""
+    from flambeau.tools.opt.help import every_name
+
+    return name in all_passes() or name in every_name()
+
+
 def _yes_or_no(text: str) -> bool:
     words = {"1": True, "true": True, "0": False, "false": False}
     if text not in words:
@@ -116,7 +126,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="flambeau-opt",
         description="Parses a module, runs a pipeline of passes over it, verifies it after each, and prints it. "
-        "Options that mlir-opt has are also understood under its name, as --mlir-print-ir-after-all.",
+        "One dash is enough, as in -cse, and options that mlir-opt has are also understood under its names, as --mlir-print-ir-after-all.",
         usage="%(prog)s [options] [--pass …] [input]",
         allow_abbrev=False,
         formatter_class=_Formatter,
@@ -145,6 +155,9 @@ def make_parser() -> argparse.ArgumentParser:
         help=f"each part between {SPLIT_MARKER} lines, or others, is a module of its own; one that fails does not end the rest",
     )
     parser.add_argument(
+        "--output-split-marker", metavar="MARKER", help="what stands between modules in the result; as in the input by default"
+    )
+    parser.add_argument(
         "--verify-diagnostics",
         nargs="?",
         const="all",
@@ -152,6 +165,14 @@ def make_parser() -> argparse.ArgumentParser:
         help="succeed when the diagnostics are those that comments such as // expected-error {{…}} expect; only-expected lets others pass",
     )
     parser.add_argument("--allow-unregistered-dialect", action="store_true", help="accept operations of unknown dialects")
+    parser.add_argument(
+        "--color",
+        nargs="?",
+        const="1",
+        type=_yes_or_no,
+        metavar="0|1",
+        help="colour diagnostics and diffs (only on a terminal; NO_COLOR is respected)",
+    )
     shows = parser.add_argument_group("what there is", "each prints to stdout and ends the tool")
     shows.add_argument("-h", "--help", action=_Show, nargs=0, help="print this, and every pipeline and pass")
     shows.add_argument(

@@ -5,9 +5,9 @@
 // RUN: not flambeau-opt %s -p 'plan-memory{algorithm=magic}' 2>&1 | filecheck %s --check-prefix ALGORITHM
 // RUN: not flambeau-opt %s -p 'plan-memory{arena=0}' 2>&1 | filecheck %s --check-prefix ARENA
 
-// ALIGNMENT: error: plan-memory: alignment must be a power of two, got 24
-// ALGORITHM: error: plan-memory: there is no planning algorithm 'magic'; there are best, first-fit, best-fit, greedy, naive
-// ARENA: error: plan-memory: arenas count from 1, got 0
+// ALIGNMENT: error: alignment must be a power of two, got 24
+// ALGORITHM: error: there is no planning algorithm 'magic'; there are best, first-fit, best-fit, greedy, naive
+// ARENA: <pipeline>:1:19: error: arenas count from 1, got 0
 
 // Two places suffice for a chain.
 // CHECK-LABEL: exec.method @chain {arenas = [64], "flambeau.arena_lower_bound" = 64 : i64, "flambeau.arena_algorithm" = "first-fit by size"} {

@@ -3,6 +3,12 @@
 // RUN: flambeau-opt --canonicalize %s --cse --dump-pass-pipeline -o %t 2>&1 | filecheck %s --check-prefix REVERSED
 // RUN: flambeau-opt %s '--plan-memory=alignment=64 arena=2' --plan --dump-pass-pipeline -o %t 2>&1 | filecheck %s --check-prefix OPTIONS
 // RUN: flambeau-opt %s --cse | filecheck %s
+// RUN: flambeau-opt %s -cse -plan-memory=alignment=64 -partition=backends=elementwise -dump-pass-pipeline -o %t 2>&1 | filecheck %s --check-prefix DASH
+// RUN: flambeau-opt %s -pcse,plan -dump-pass-pipeline=true -o%t 2>&1 | filecheck %s --check-prefix JOINED
+// RUN: flambeau-opt %s -pass-pipeline='any(cse)' -dump-pass-pipeline=true -mlir-timing=false -mlir-disable-threading -o %t 2>&1 | filecheck %s --check-prefix ANY
+// RUN: not flambeau-opt %s -canonicalise 2>&1 | filecheck %s --check-prefix NEAR
+// RUN: not flambeau-opt %s -mlir-print-ir-tre-dir 2>&1 | filecheck %s --check-prefix ALIAS
+// RUN: not flambeau-opt %s -emit-bytecode 2>&1 | filecheck %s --check-prefix HINT
 // RUN: not flambeau-opt %s --cse -p canonicalize 2>&1 | filecheck %s --check-prefix BOTH
 // RUN: not flambeau-opt %s --canonicalise 2>&1 | filecheck %s --check-prefix NEAR
 // RUN: not flambeau-opt %s --print-ir-after-al 2>&1 | filecheck %s --check-prefix OPTION
@@ -14,10 +20,17 @@
 // REVERSED: {{^}}builtin.module(canonicalize,cse){{$}}
 // OPTIONS:  {{^}}builtin.module(plan-memory{alignment=64 arena=2},plan-memory,verify-plan){{$}}
 // BOTH:     error: passes are named by --passes or by options of their own, not by both: --cse
+// DASH:     {{^}}builtin.module(cse,plan-memory{alignment=64},partition{backends=elementwise}){{$}}
+// JOINED:   {{^}}builtin.module(cse,plan-memory,verify-plan){{$}}
+// ANY-NOT:  total
+// ANY:      {{^}}builtin.module(cse){{$}}
+// ANY-NOT:  total
+// ALIAS:    error: there is no option or pass 'mlir-print-ir-tre-dir'; did you mean '--mlir-print-ir-tree-dir'?
+// HINT:     error: there is no option 'emit-bytecode'; there is no bytecode; flambeau compile writes programs
 // NEAR:     error: there is no option or pass 'canonicalise'; did you mean '--canonicalize'?
 // OPTION:   error: there is no option or pass 'print-ir-after-al'; did you mean '--print-ir-after-all'?
 // TWICE:    error: there is one input already: '{{.*}}flags.mlir' is too many
-// SHORT:    error: unrecognized argument '-q'
+// SHORT:    error: there is no option or pass 'q'
 // REFUSED:  <pipeline>:1:5: error: pass 'cse' has no option 'x'; it has none
 
 // CHECK:      core.relu

@@ -6,7 +6,7 @@
 // RUN: flambeau-opt %s -p 'cse,remove-dead-code' --print-ir-after=remove-dead-code --mlir-print-ir-after-change -o %t 2>&1 | filecheck %s --check-prefix UNCHANGED --allow-empty
 // RUN: flambeau-opt %s -p 'func.func(cse)' --print-ir-after-all -o %t 2>&1 | filecheck %s --check-prefix NESTED
 // RUN: flambeau-opt %s -p 'func.func(cse)' --print-ir-after-all --print-ir-module-scope -o %t 2>&1 | filecheck %s --check-prefix SCOPE
-// RUN: not flambeau-opt %s -p "cse,plan-memory{arena=0}" --print-ir-after-failure --no-reproducer 2>&1 | filecheck %s --check-prefix FAILURE
+// RUN: not flambeau-opt %s -p "cse,partition" --print-ir-after-failure --no-reproducer 2>&1 | filecheck %s --check-prefix FAILURE
 // RUN: flambeau-opt %s -p cse --print-ir-after-failure -o %t 2>&1 | filecheck %s --check-prefix UNCHANGED --allow-empty
 // RUN: not flambeau-opt %s -p cse --print-ir-after=canonicalize 2>&1 | filecheck %s --check-prefix ABSENT
 // RUN: not flambeau-opt %s -p cse --print-ir-before=csee 2>&1 | filecheck %s --check-prefix NEAR
@@ -44,8 +44,8 @@
 // SCOPE:      func.func @g
 
 // FAILURE-NOT: IR Dump After CsePass
-// FAILURE:     // -----// IR Dump After PlanMemoryPass Failed (plan-memory{arena=0}) //----- //
-// FAILURE:     error: plan-memory: arenas count from 1, got 0
+// FAILURE:     // -----// IR Dump After PartitionPass Failed (partition) //----- //
+// FAILURE:     error: partition: no backend is named
 
 // ABSENT:     error: --print-ir-after names 'canonicalize', but the pipeline has no such pass; it has cse
 // NEAR:       error: --print-ir-before names 'csee', but the pipeline has no such pass; did you mean 'cse'?

@@ -31,13 +31,11 @@ class DebugCounterGroup(OptionGroup):
         """Adds the options."""
         group.add_argument(
             "--debug-counter",
-            "--mlir-debug-counter",
             metavar="NAME-skip=N,NAME-count=N",
             help="of the attempts to rewrite by pattern or pass NAME (* is any), forbid the first SKIP and those after the next COUNT",
         )
         group.add_argument(
             "--print-debug-counter",
-            "--mlir-print-debug-counter",
             action="store_true",
             help="print to stderr how many attempts there were, and how many were let through",
         )
@@ -84,11 +82,10 @@ class ActionsGroup(OptionGroup):
         """Adds the options."""
         group.add_argument(
             "--profile-actions",
-            "--profile-actions-to",
             metavar="FILE",
             help="write a trace in which every pass and every attempt to rewrite is an event, for ui.perfetto.dev or chrome://tracing",
         )
-        group.add_argument("--log-actions-to", "--log-mlir-actions-to", metavar="FILE", help="write the same as lines of text; - is stderr")
+        group.add_argument("--log-actions-to", metavar="FILE", help="write the same as lines of text; - is stderr")
 
     def check(self, parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
         """Forgets what an earlier run in this process left."""

@@ -1,4 +1,4 @@
-"""`--remarks` and `--legality-report`: what passes did and declined to do, and why."""
+"""`--remarks`, `--legality-report`, `--verify-roundtrip`: what passes did and declined to do, and why; what else is checked."""
 
 from __future__ import annotations
 
@@ -23,11 +23,21 @@ class DiagnosticsGroup(OptionGroup):
     def add_arguments(self, group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]  argparse names it so
         """Adds the options."""
         group.add_argument(
+            "--verify-roundtrip",
+            action="store_true",
+            help="check that what is read, and what the passes leave, prints as text and generic form that parse back to the same IR",
+        )
+        group.add_argument(
             "--remarks",
             nargs="?",
             const=".",
             metavar="REGEX",
             help="print to stderr what passes did or declined to do, where pass and message match",
+        )
+        group.add_argument(
+            "--print-stacktrace-on-diagnostic",
+            action="store_true",
+            help="print after each diagnostic the Python stack of what raised or emitted it",
         )
         group.add_argument(
             "--legality-report",
@@ -47,12 +57,17 @@ class DiagnosticsGroup(OptionGroup):
             parser.error("argument --split-input-file: a marker must not be empty")
 
     def instrumentations(self, chunk: Chunk) -> Sequence[Instrumentation]:
-        """Notes the reports of conversions that fail, if they are asked for."""
-        if not chunk.arguments.legality_report:
-            return ()
-        from flambeau.tools.legality import LegalityWatcher
+        """Checks that text parses back, and notes the reports of conversions that fail, where that is asked for."""
+        items: list[Instrumentation] = []
+        if chunk.arguments.verify_roundtrip:
+            from flambeau.passes.manager.round_trip import RoundTrip
 
-        return (LegalityWatcher(chunk.parsed, self._reports),)
+            items.append(RoundTrip())
+        if chunk.arguments.legality_report:
+            from flambeau.tools.legality import LegalityWatcher
+
+            items.append(LegalityWatcher(chunk.parsed, self._reports))
+        return items
 
     def finish(self, arguments: argparse.Namespace) -> None:
         """Writes the reports, which are none when everything went well."""

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from flambeau.dialects.printing import PrintingOptions
 from flambeau.dialects.suggestions import did_you_mean
@@ -26,14 +25,14 @@ class PrintingGroup(OptionGroup):
         """Adds the options."""
         for word in ("before", "after"):
             name = f"print-ir-{word}"
-            _add(group, name, action="append", metavar="PASS,…", help=f"print the IR {word} these passes")
-            _add(group, f"{name}-all", action="store_true", help=f"print the IR {word} every pass")
+            group.add_argument(f"--{name}", action="append", metavar="PASS,…", help=f"print the IR {word} these passes")
+            group.add_argument(f"--{name}-all", action="store_true", help=f"print the IR {word} every pass")
         for name, help_text in (
             ("print-ir-after-change", "print the IR after a pass only if the pass changed it; after every pass if none is named"),
             ("print-ir-after-failure", "print what a pass left when it failed"),
             ("print-ir-module-scope", "print the whole module also where a pass runs on one function"),
         ):
-            _add(group, name, action="store_true", help=help_text)
+            group.add_argument(f"--{name}", action="store_true", help=help_text)
         group.add_argument(
             "--print-changed",
             nargs="?",
@@ -48,19 +47,21 @@ class PrintingGroup(OptionGroup):
             metavar="DIR",
             help="write the module to DIR/NN_PASS.mlir after each pass that changed it, weights to DIR/weights; index.json and .html",
         )
-        _add(group, "print-op-generic", action="store_true", help="print the generic form of operations")
-        _add(group, "print-debuginfo", action="store_true", help="print locations")
-        _add(group, "print-local-scope", action="store_true", help="print no aliases: there never are any, so this changes nothing")
-        _add(
-            group,
-            "elide-elementsattrs-if-larger",
+        group.add_argument("--print-op-generic", action="store_true", help="print the generic form of operations")
+        group.add_argument("--print-debuginfo", action="store_true", help="print locations")
+        group.add_argument("--print-unique-ssa-ids", action="store_true", help="give no two values of the module one name")
+        group.add_argument("--print-value-users", action="store_true", help="say in comments which operations use each value")
+        group.add_argument(
+            "--print-local-scope", action="store_true", help="print no aliases: there never are any, so this changes nothing"
+        )
+        group.add_argument(
+            "--elide-elementsattrs-if-larger",
             type=_count,
             metavar="N",
             help="print constants of more than N elements as dense_resource<__elided__>; between passes N is 64 anyway",
         )
-        _add(
-            group,
-            "elide-resource-strings-if-larger",
+        group.add_argument(
+            "--elide-resource-strings-if-larger",
             type=_count,
             metavar="N",
             help="leave out resources whose text has more than N characters",
@@ -92,13 +93,9 @@ class PrintingGroup(OptionGroup):
             )
         if (mode := arguments.print_changed) is not None:
             scope: bool = arguments.print_ir_module_scope
+            mode = "cdiff" if mode == "diff" and arguments.color else mode
             items.append(print_changes(sys.stderr, mode, module_scope=scope, options=_between_passes(arguments)))
         return items
-
-
-def _add(group: argparse._ArgumentGroup, name: str, **others: Any) -> None:  # pyright: ignore[reportPrivateUsage]  argparse names it so
-    """Adds an option under our name and mlir-opt's."""
-    group.add_argument(f"--{name}", f"--mlir-{name}", **others)
 
 
 def printing_options(arguments: argparse.Namespace) -> PrintingOptions:
@@ -106,6 +103,8 @@ def printing_options(arguments: argparse.Namespace) -> PrintingOptions:
     return PrintingOptions(
         generic=arguments.print_op_generic,
         locations=arguments.print_debuginfo,
+        unique_names=arguments.print_unique_ssa_ids,
+        users=arguments.print_value_users,
         elide_above=arguments.elide_elementsattrs_if_larger,
         elide_resources_above=arguments.elide_resource_strings_if_larger,
         irdl=arguments.print_for_irdl,

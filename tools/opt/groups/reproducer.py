@@ -33,13 +33,11 @@ class ReproducerGroup(OptionGroup):
         )
         group.add_argument(
             "--crash-reproducer",
-            "--mlir-pass-pipeline-crash-reproducer",
             metavar="FILE",
             help="where to write a reproducer when a pass fails; by default a new file in the folder for temporary files",
         )
         group.add_argument(
             "--generate-reproducer",
-            "--mlir-generate-reproducer",
             metavar="FILE",
             help="write a reproducer of this run, whether it fails or not",
         )
@@ -59,6 +57,8 @@ class ReproducerGroup(OptionGroup):
         for path, digest in found.plugins.items():
             if load_plugin(path).digest != digest:
                 print(f"warning: plug-in {path} has changed since {arguments.input} was written", file=sys.stderr)
+        if arguments.passes and arguments.passes != found.pipeline:
+            print(f"note: instead of the pipeline of {arguments.input}, that of the command line runs", file=sys.stderr)
         arguments.passes = arguments.passes or found.pipeline
         arguments.verify_each &= found.verify_each
         arguments.allow_unregistered_dialect |= found.allow_unregistered

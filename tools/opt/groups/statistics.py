@@ -27,9 +27,14 @@ class StatisticsGroup(OptionGroup):
         """Adds the options."""
         group.add_argument(
             "--pass-statistics",
-            "--mlir-pass-statistics",
             action="store_true",
             help="print to stderr each pass's counters, rewrites, and the operations that it added and removed",
+        )
+        group.add_argument(
+            "--pass-statistics-display",
+            choices=("pipeline", "list"),
+            default="pipeline",
+            help="for each place in the pipeline, or the runs of a pass together, sorted by name",
         )
         group.add_argument("--pass-statistics-json", metavar="FILE", help="write the same as JSON; - is stderr")
 
@@ -51,6 +56,6 @@ class StatisticsGroup(OptionGroup):
         if statistics is None:
             return
         if arguments.pass_statistics:
-            print(statistics.report(), end="", file=sys.stderr)
+            print(statistics.report(arguments.pass_statistics_display), end="", file=sys.stderr)
         if arguments.pass_statistics_json:
             write_json(arguments.pass_statistics_json, statistics.to_json())

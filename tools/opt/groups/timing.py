@@ -28,13 +28,11 @@ class TimingGroup(OptionGroup):
         """Adds the options."""
         group.add_argument(
             "--timing",
-            "--mlir-timing",
             action="store_true",
             help="print to stderr where the time went: phases, passes, verification, analyses and patterns",
         )
         group.add_argument(
             "--timing-display",
-            "--mlir-timing-display",
             choices=("tree", "list"),
             default="tree",
             help="as a tree, or by name with the longest own time first",

@@ -1,0 +1,92 @@
+"""How options may be spelt: with one dash, under the names that mlir-opt and xdsl-opt have for them, and what those have that we lack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+ALIASES = {
+    "help-hidden": "help",
+    "help-list": "help",
+    "help-list-hidden": "help",
+    "load-dialect-plugin": "load-plugin",
+    "load-pass-plugin": "load-plugin",
+    "log-mlir-actions-to": "log-actions-to",
+    "mlir-pass-pipeline-crash-reproducer": "crash-reproducer",
+    "mlir-print-ir-tree-dir": "dump-dir",
+    "profile-actions-to": "profile-actions",
+    "time-passes": "timing",
+}
+"""Other tools' names of options of ours. Those of mlir-opt that are ours with `mlir-` before them need no line."""
+
+NOTHING_TO_DO = {
+    "mlir-disable-threading": "there is one thread",
+    "mlir-pass-pipeline-local-reproducer": "reproducers begin as late in the pipeline as the error still comes",
+}
+"""Options of other tools that ask for what is always so, and why."""
+
+HINTS = {
+    "debug": "--remarks prints what passes did or declined, --log-actions-to=- every rewrite",
+    "debug-only": "--remarks=REGEX prints what passes did or declined, --log-actions-to=- every rewrite",
+    "disable-verify": "--verify-each=0 leaves out the verification after passes",
+    "elide-resource-data-from-bytecode": "there is no bytecode",
+    "emit-bytecode": "there is no bytecode; flambeau compile writes programs",
+    "emit-bytecode-version": "there is no bytecode",
+    "log-mlir-actions-filter": "--log-actions-to writes all of them",
+    "mlir-enable-debugger-hook": "--debug-counter forbids single rewrites, and flambeau bisect finds the one that is wrong",
+    "mlir-output-format": "--timing-json writes the times as JSON",
+    "mlir-pretty-debuginfo": "--print-debuginfo prints locations",
+    "mlir-print-elementsattrs-with-hex-if-larger": "--elide-elementsattrs-if-larger leaves large constants out",
+    "mlir-print-op-on-diagnostic": "diagnostics show the operation anyway",
+    "mlir-print-skip-regions": "regions are always printed",
+    "no-implicit-module": "operations that stand alone always get a module around them",
+    "print-between-passes": "--print-ir-after-all prints the IR after every pass, on stderr",
+}
+"""Options of other tools that are none of ours, and what there is instead."""
+
+_ON, _OFF = ("1", "true"), ("0", "false")
+
+
+class Spelling:
+    """What each argument of a command line stands for, with two dashes and under our name.
+
+    Args:
+        options: the options that there are, without dashes: `passes`, `p`.
+        flags: those of them that take no value; `=true` and `=false` may follow them as in LLVM.
+        is_pass: whether a name is that of a pass or pipeline, which are options too.
+    """
+
+    def __init__(self, options: Collection[str], flags: Collection[str], is_pass: Callable[[str], bool]):
+        self._options = options
+        self._flags = flags
+        self._is_pass = is_pass
+
+    def resolve(self, argument: str) -> str | None:
+        """The argument as we write it, None when it asks for nothing; as it is when nothing is known by its name.
+
+        Raises:
+            ValueError: the option is one of another tool's; says what there is instead.
+        """
+        name, equals, value = argument.lstrip("-").partition("=")
+        dashes = len(argument) - len(argument.lstrip("-"))
+        if dashes not in (1, 2) or len(name) < 2:
+            return argument
+        if name in NOTHING_TO_DO:
+            return None
+        if name in HINTS:
+            raise ValueError(f"there is no option {name!r}; {HINTS[name]}")
+        ours = self.name_of(name)
+        if ours in self._flags and equals:
+            if value.lower() in _OFF:
+                return None
+            if value.lower() in _ON:
+                return f"--{ours}"
+        if ours in self._options:
+            return f"--{ours}{equals}{value}"
+        # What a short option may stand before is its value, unless it is a name: `-pcse`, but `-plan-memory`.
+        is_name = dashes == 1 and name[0] in self._options and self._is_pass(name)
+        return f"-{argument}" if is_name else argument
+
+    def name_of(self, name: str) -> str:
+        """Our name of an option."""
+        ours = name.removeprefix("mlir-")
+        return ALIASES.get(name) or (ours if ours in self._options else name)
