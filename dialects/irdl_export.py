@@ -19,16 +19,11 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     ArrayOfConstraint,
     DenseArrayBase,
-    DictionaryAttr,
-    FloatAttr,
     IndexType,
-    IntegerAttr,
     IntegerType,
     StringAttr,
     SymbolNameConstraint,
-    SymbolRefAttr,
     TensorType,
-    UnitAttr,
     i32,
 )
 from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, TypeAttribute
@@ -52,6 +47,8 @@ from xdsl.irdl import (
     VariadicDef,
 )
 
+from flambeau.dialects.irdl.names import MLIR_NAMES
+from flambeau.dialects.irdl_import import ImportedOp, IrdlDialect
 from flambeau.dialects.registry import FlambeauContext, dialect_names, find_op, level_ops, load_rows, schema_table
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.schema import SchemaType
@@ -63,15 +60,11 @@ _TYPES = "types"
 """The module within the module that holds types and attributes, whose symbols may be those of operations."""
 
 _BUILTIN: dict[type[Attribute], str] = {
-    ArrayAttr: "#builtin.array",
-    DenseArrayBase: "#builtin.dense_array",
-    DictionaryAttr: "#builtin.dictionary",
-    FloatAttr: "#builtin.float",
-    IntegerAttr: "#builtin.integer",
-    StringAttr: "#builtin.string",
-    SymbolRefAttr: "#builtin.symbol_ref",
-    TensorType: "!builtin.tensor",
-    UnitAttr: "#builtin.unit",
+    MLIR_NAMES[name]: name
+    for name in (
+        *("#builtin.array", "#builtin.dense_array", "#builtin.dictionary", "#builtin.float", "#builtin.integer", "#builtin.string"),
+        *("#builtin.symbol_ref", "#builtin.unit", "!builtin.tensor"),
+    )
 }
 """MLIR's names of xDSL's types and attributes."""
 
@@ -103,11 +96,13 @@ def irdl_text(names: Sequence[str]) -> str:
 
 def _dialect(name: str) -> Dialect:
     ours = (*dialect_names(), *load_rows())
-    if name == "ml_program" or (name not in ours and name in get_all_dialects()):
+    if name in get_all_dialects():
         raise IrdlError(f"{name} is a dialect of MLIR, which checks it already")
     found = FlambeauContext().get_optional_dialect(name)
     if found is None:
-        raise IrdlError(f"there is no dialect {name!r}; there are {', '.join(sorted({*ours} - {'ml_program'}))}")
+        raise IrdlError(f"there is no dialect {name!r}; there are {', '.join(sorted({*ours} - {*get_all_dialects()}))}")
+    if isinstance(found, IrdlDialect):
+        raise IrdlError(f"{name} is declared in IRDL already: {found.position}")
     return found
 
 
@@ -249,7 +244,7 @@ def add_segment_attributes(root: Operation) -> None:
         IrdlError: a list is longer than `MOST_IN_LIST`.
     """
     for op in root.walk():
-        if isinstance(op, IRDLOperation):
+        if isinstance(op, IRDLOperation) and not isinstance(op, ImportedOp):
             op.attributes.update(_segment_attributes(op))
 
 

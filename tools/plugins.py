@@ -7,6 +7,8 @@ What a plug-in declares is what stands in it under a name without a leading unde
 * `@row("dialect", "namespace", "schema")`: an operator, and with it its dialect
 * `@pipeline("name")`, `@frontend(".suffix")`, `@planner("name")`, `@interprets(OpClass)`: what the function below is
 
+A `.mlir` or `.irdl` file declares dialects in IRDL, and needs no Python.
+
 A file is loaded by its path, without being installed; `from .other import …` imports the file beside it. A package offers modules (or
 single objects) as entry points of the group `flambeau.plugins`, which are loaded when a name is unknown.
 """
@@ -39,6 +41,9 @@ GROUP = "flambeau.plugins"
 VARIABLE = "FLAMBEAU_PLUGINS"
 """The environment variable with the paths of plug-ins to load, separated as in PATH."""
 
+IRDL = (".mlir", ".irdl")
+"""How the names of files with dialects in IRDL end."""
+
 _ROOT = "flambeau_plugins"
 """The package in `sys.modules` under which each folder with plug-ins is a package."""
 
@@ -46,8 +51,10 @@ _ROOT = "flambeau_plugins"
 class PluginError(ValueError):
     """A plug-in that cannot be loaded. One line, for people, with the place in its source where there is one."""
 
-    def __init__(self, message: str, position: Position | None = None):
+    def __init__(self, message: str, position: Position | None = None, diagnostics: tuple[Diagnostic, ...] = ()):
         self.diagnostic = Diagnostic("error", message, position)
+        self.diagnostics = diagnostics or (self.diagnostic,)
+        """Everything that is wrong, the first included."""
         super().__init__(str(self.diagnostic))
 
 
@@ -78,7 +85,9 @@ def loaded_plugins() -> tuple[Plugin, ...]:
 
 
 def load_plugin(path: str | os.PathLike[str]) -> Plugin:
-    """Loads a plug-in: a `.py` file, or a folder with an `__init__.py`. Loading one again is harmless; one that has changed is replaced.
+    """Loads a plug-in: a `.py` file, a folder with an `__init__.py`, or a `.mlir` file with dialects in IRDL.
+
+    Loading one again is harmless; one that has changed is replaced.
 
     Raises:
         PluginError: there is no such file, it fails, or something in it cannot be registered. Nothing of it stays registered.
@@ -89,8 +98,10 @@ def load_plugin(path: str | os.PathLike[str]) -> Plugin:
     if not file.is_file():
         what = "this folder has no __init__.py" if place.is_dir() else "no such file"
         raise PluginError(f"plug-in {shown}: {what}")
+    if file.suffix in IRDL:
+        return _load_irdl(shown, place)
     if file.suffix != ".py":
-        raise PluginError(f"plug-in {shown}: a plug-in is a .py file, or a folder with an __init__.py")
+        raise PluginError(f"plug-in {shown}: a plug-in is a .py file, a folder with an __init__.py, or a .mlir file with dialects in IRDL")
     known = _LOADED.get(place)
     if known is not None:
         if known.digest == _digest(known.modules):
@@ -125,6 +136,37 @@ def load_plugin(path: str | os.PathLike[str]) -> Plugin:
         tuple(item.undo for item in registered),
         (name, *modules),
     )
+    _LOADED[place] = plugin
+    return plugin
+
+
+def _load_irdl(shown: Path, place: Path) -> Plugin:
+    """The dialects that a file declares in IRDL."""
+    import hashlib
+
+    from flambeau.dialects.irdl_import import read_irdl
+    from flambeau.dialects.registry import FlambeauContext
+    from flambeau.dialects.text import IRError, read_text
+
+    digest = hashlib.sha256(place.read_bytes()).hexdigest()[:16]
+    known = _LOADED.get(place)
+    if known is not None:
+        if known.digest == digest:
+            return known
+        unload_plugin(known)
+    with declared_by(f"plug-in {shown}") as registered:
+        try:
+            for dialect in read_irdl(read_text(place), FlambeauContext(), shown_path(place)):
+                try:
+                    register_dialect(dialect)
+                except RegistrationError as error:
+                    raise PluginError(str(error), dialect.position) from error
+        except IRError as error:
+            raise PluginError(error.diagnostic.message, error.diagnostic.position, error.diagnostics) from error
+        except PluginError:
+            _undo(item.undo for item in registered)
+            raise
+    plugin = Plugin(str(shown), place, digest, tuple(item.what for item in registered), tuple(item.undo for item in registered), ())
     _LOADED[place] = plugin
     return plugin
 

@@ -1,7 +1,8 @@
 """Our dialects and passes in xDSL's own tools: `xdsl-opt x.mlir -p decompose-aten,convert-aten-to-core`.
 
-A name that xDSL has as well would be an error there. So its dialect `ml_program` stays: globals may name our weights, which passes see as
-values that they know nothing about. And our pass of such a name is called `flambeau-cse`. Everything is imported when it is used.
+A name that xDSL has as well would be an error there. So its dialects `irdl` and `ml_program` stay: globals may name our weights, which
+passes see as values that they know nothing about. And our pass of such a name is called `flambeau-cse`. Everything is imported when it
+is used.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ Their instrumentations run in this order too, so those that measure time come la
 from flambeau.tools.opt.groups.actions import ActionsGroup, DebugCounterGroup
 from flambeau.tools.opt.groups.diagnostics import DiagnosticsGroup
 from flambeau.tools.opt.groups.interop import InteropGroup
+from flambeau.tools.opt.groups.irdl import IrdlGroup
 from flambeau.tools.opt.groups.plugins import PluginsGroup
 from flambeau.tools.opt.groups.printing import PrintingGroup
 from flambeau.tools.opt.groups.reproducer import ReproducerGroup
@@ -16,6 +17,7 @@ from flambeau.tools.opt.option_group import OptionGroup
 
 GROUPS: tuple[OptionGroup, ...] = (
     PluginsGroup(),
+    IrdlGroup(),
     DiagnosticsGroup(),
     PrintingGroup(),
     InteropGroup(),

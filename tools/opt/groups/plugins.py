@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from typing import Any
 
+from flambeau.dialects.diagnostics import listening
 from flambeau.tools.opt.option_group import OptionGroup
+
+
+def load(path: str) -> None:
+    """Loads a plug-in and shows its warnings. Raises PluginError."""
+    from flambeau.dialects.terminal import wants_colour
+    from flambeau.tools.plugins import load_plugin
+    from flambeau.tools.rendering import Renderer
+
+    renderer = Renderer(wants_colour(sys.stderr))
+    with listening(lambda diagnostic: print(renderer.render(diagnostic), end="", file=sys.stderr), ("warning",)):
+        load_plugin(path)
 
 
 class _LoadPlugin(argparse.Action):
@@ -17,9 +30,7 @@ class _LoadPlugin(argparse.Action):
         values: str | Sequence[Any] | None,
         option_string: str | None = None,
     ) -> None:
-        from flambeau.tools.plugins import load_plugin
-
-        load_plugin(str(values))
+        load(str(values))
         setattr(namespace, self.dest, (*getattr(namespace, self.dest), str(values)))
 
 
@@ -53,8 +64,8 @@ class PluginsGroup(OptionGroup):
             "--load-plugin",
             action=_LoadPlugin,
             default=(),
-            metavar="FILE.py",
-            help="load passes, dialects and more from a Python file; may be given again, and before --help",
+            metavar="FILE",
+            help="load passes, dialects and more from a Python file, or dialects from IRDL; may be given again, and before --help",
         )
         group.add_argument(
             "--list-plugins", action=_ListPlugins, nargs=0, help="list the plug-ins loaded so far and those installed, and exit"

@@ -1,0 +1,358 @@
+"""What is declared: dialects with their types, attributes and operations, and what these consist of."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, Self
+
+from xdsl.dialects.builtin import ArrayAttr, StringAttr, SymbolNameConstraint, SymbolRefAttr
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import HasParent, IsolatedFromAbove, NoTerminator, SymbolOpInterface, SymbolTable
+from xdsl.utils.exceptions import VerifyException
+
+from flambeau.dialects.irdl.attributes import AttributeType, RegionType, Variadicity, VariadicityArrayAttr, VariadicityAttr
+from flambeau.dialects.symbols import symbol_name
+
+_DIALECT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$.]*", re.ASCII)
+_ARGUMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
+class Definition(IRDLOperation):
+    """Something with a name and a body of one block, which may be left out where it is empty."""
+
+    sym_name = prop_def(SymbolNameConstraint())
+    body = region_def("single_block")
+
+    NAMES: ClassVar[re.Pattern[str]] = _NAME
+
+    @property
+    def symbol(self) -> str:
+        """The name."""
+        return self.sym_name.data
+
+    def verify_(self) -> None:
+        """The name is one in MLIR's text."""
+        if not self.NAMES.fullmatch(self.symbol):
+            raise VerifyException(f"{self.symbol!r} cannot be a name here: write letters, digits and _")
+        if self.body.block.args:
+            raise VerifyException(f"the body of @{self.symbol} may not have arguments")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parses `@name attributes {…} { … }`."""
+        name = parser.parse_symbol_name()
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        body = parser.parse_optional_region() or Region()
+        if not body.blocks:
+            body.add_block(Block())
+        return cls.create(properties={"sym_name": name}, attributes={} if attributes is None else dict(attributes.data), regions=[body])
+
+    def print(self, printer: Printer) -> None:
+        """Prints what `parse` reads."""
+        printer.print_string(" ")
+        printer.print_symbol_name(self.symbol)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+        if self.body.block.ops:
+            printer.print_string(" ")
+            printer.print_region(self.body)
+
+
+@irdl_op_definition
+class DialectOp(Definition):
+    """`irdl.dialect @cmath { … }`: a dialect, or part of one."""
+
+    name = "irdl.dialect"
+    NAMES: ClassVar[re.Pattern[str]] = _DIALECT_NAME
+
+    traits = traits_def(NoTerminator(), SymbolOpInterface(), SymbolTable(), IsolatedFromAbove())
+
+
+class Member(Definition):
+    """What a dialect consists of."""
+
+    PARTS: ClassVar[str]
+    """The names of operations of which the body may hold one each."""
+
+    @property
+    def qualified_name(self) -> str:
+        """`cmath.mul`. Only for one inside of a dialect."""
+        dialect = self.parent_op()
+        assert isinstance(dialect, DialectOp)
+        return f"{dialect.symbol}.{self.symbol}"
+
+    def verify_(self) -> None:
+        """Nothing is said twice."""
+        super().verify_()
+        for name, count in Counter(op.name for op in self.body.block.ops).items():
+            if count > 1 and name.removeprefix("irdl.") in self.PARTS.split():
+                raise VerifyException(f"@{self.symbol} has {name} {count} times: it may be there once")
+
+
+class ParametrizedMember(Member):
+    """A type or an attribute."""
+
+    PARTS: ClassVar[str] = "parameters"
+
+    @property
+    def parameters(self) -> ParametersOp | None:
+        """The operation that declares the parameters, if there is one."""
+        return next((op for op in self.body.block.ops if isinstance(op, ParametersOp)), None)
+
+
+@irdl_op_definition
+class TypeOp(ParametrizedMember):
+    """`irdl.type @complex { … }`: a type."""
+
+    name = "irdl.type"
+    traits = traits_def(NoTerminator(), HasParent(DialectOp), SymbolOpInterface())
+
+
+@irdl_op_definition
+class AttributeOp(ParametrizedMember):
+    """`irdl.attribute @mode { … }`: an attribute."""
+
+    name = "irdl.attribute"
+    traits = traits_def(NoTerminator(), HasParent(DialectOp), SymbolOpInterface())
+
+
+@irdl_op_definition
+class OperationOp(Member):
+    """`irdl.operation @mul { … }`: an operation. What its body does not declare, it has not: operands, results, regions."""
+
+    name = "irdl.operation"
+    PARTS: ClassVar[str] = "operands results attributes regions"
+
+    traits = traits_def(NoTerminator(), HasParent(DialectOp), SymbolOpInterface())
+
+
+class Handle(IRDLOperation):
+    """What gives a handle to a constraint, or to what is said of a region."""
+
+
+class Part(IRDLOperation):
+    """What speaks of constraints of the same definition."""
+
+    @property
+    def handles(self) -> Sequence[SSAValue]:
+        """The constraints."""
+        return self.operands
+
+    def verify_(self) -> None:
+        """The constraints are of the definition around it."""
+        for handle in self.handles:
+            if not isinstance(handle.owner, Handle) or handle.owner.parent is not self.parent:
+                raise VerifyException(f"{self.name} takes constraints that stand in the same definition")
+
+
+class List(Part):
+    """Constraints, each of which may have a name."""
+
+    names = opt_prop_def(ArrayAttr[StringAttr])
+    """MLIR 19 has none."""
+    KIND: ClassVar[AttributeType | RegionType] = AttributeType()
+
+    def labels(self) -> list[str | None]:
+        """The name of each, or None."""
+        return [None] * len(self.handles) if self.names is None else [name.data for name in self.names]
+
+    def verify_(self) -> None:
+        """The names are names, and of different things."""
+        super().verify_()
+        labels = self.labels()
+        if len(labels) != len(self.handles):
+            raise VerifyException(f"{self.name}: the number of constraints is {len(self.handles)}, but that of names {len(labels)}")
+        for label, count in Counter(labels).items():
+            if label is not None and not _ARGUMENT_NAME.fullmatch(label):
+                raise VerifyException(f"{label!r} cannot be a name here: write letters, digits and _")
+            if label is not None and count > 1:
+                raise VerifyException(f"{self.name} has {count} entries called {label!r}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parses `(x: %0, %1)`."""
+        start = parser.pos
+        entries = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: cls._parse_entry(parser))
+        found = [name for name, _, _ in entries if name is not None]
+        if found and len(found) != len(entries):
+            parser.raise_error(f"either all entries of {cls.name} have names or none has", start, start + 1)
+        properties: dict[str, Attribute] = {"names": ArrayAttr(map(StringAttr, found))} if found else {}
+        properties |= cls._variadicity([variadicity for _, variadicity, _ in entries])
+        return cls.create(operands=[value for _, _, value in entries], properties=properties, attributes=parser.parse_optional_attr_dict())
+
+    @classmethod
+    def _variadicity(cls, given: Sequence[Variadicity]) -> dict[str, Attribute]:
+        return {}
+
+    @classmethod
+    def _parse_entry(cls, parser: Parser) -> tuple[str | None, Variadicity, SSAValue]:
+        word = parser.parse_optional_identifier()
+        name = None
+        if word is not None and parser.parse_optional_punctuation(":") is not None:
+            name, word = word, parser.parse_optional_identifier()
+        words = [item.value for item in Variadicity] if cls._variadicity([]) else []
+        if word is not None and word not in words:
+            wanted = f"':' after the name {word!r}" if not words else f"{', '.join(words)}, or ':' after the name {word!r}"
+            parser.raise_error(f"expected {wanted}")
+        value = parser.resolve_operand(parser.parse_unresolved_operand(), cls.KIND)
+        return name, Variadicity(word or "single"), value
+
+    def print(self, printer: Printer) -> None:
+        """Prints what `parse` reads."""
+        words = [f"{item.value} " if item is not Variadicity.SINGLE else "" for item in self.variadicities()]
+        labels = ["" if label is None else f"{label}: " for label in self.labels()]
+        with printer.in_parens():
+            for index, (label, word, handle) in enumerate(zip(labels, words, self.handles, strict=True)):
+                printer.print_string(f"{', ' if index else ''}{label}{word}")
+                printer.print_operand(handle)
+        printer.print_op_attributes(self.attributes)
+
+    def variadicities(self) -> list[Variadicity]:
+        """How many values each stands for."""
+        return [Variadicity.SINGLE] * len(self.handles)
+
+
+@irdl_op_definition
+class ParametersOp(List):
+    """`irdl.parameters(element: %0)`: the parameters of a type or an attribute."""
+
+    name = "irdl.parameters"
+    args = var_operand_def(AttributeType)
+    traits = traits_def(HasParent(TypeOp, AttributeOp))
+
+
+@irdl_op_definition
+class RegionsOp(List):
+    """`irdl.regions(body: %0)`: the regions of an operation."""
+
+    name = "irdl.regions"
+    args = var_operand_def(RegionType)
+    KIND: ClassVar[AttributeType | RegionType] = RegionType()
+    traits = traits_def(HasParent(OperationOp))
+
+
+class VariadicList(List):
+    """Operands or results: entries that may stand for several values or for none."""
+
+    variadicity = prop_def(VariadicityArrayAttr)
+
+    def variadicities(self) -> list[Variadicity]:
+        """How many values each stands for."""
+        return [item.data for item in self.variadicity.value]
+
+    def verify_(self) -> None:
+        """Each entry has its variadicity."""
+        super().verify_()
+        if len(self.variadicities()) != len(self.handles):
+            count = len(self.variadicities())
+            raise VerifyException(f"{self.name}: the number of constraints is {len(self.handles)}, but that of variadicities {count}")
+
+    @classmethod
+    def _variadicity(cls, given: Sequence[Variadicity]) -> dict[str, Attribute]:
+        return {"variadicity": VariadicityArrayAttr(ArrayAttr([VariadicityAttr(item) for item in given]))}
+
+
+@irdl_op_definition
+class OperandsOp(VariadicList):
+    """`irdl.operands(lhs: %0, rest: variadic %1)`: the operands of an operation."""
+
+    name = "irdl.operands"
+    args = var_operand_def(AttributeType)
+    traits = traits_def(HasParent(OperationOp))
+
+
+@irdl_op_definition
+class ResultsOp(VariadicList):
+    """`irdl.results(sum: %0, carry: optional %1)`: the results of an operation."""
+
+    name = "irdl.results"
+    args = var_operand_def(AttributeType)
+    traits = traits_def(HasParent(OperationOp))
+
+
+@irdl_op_definition
+class AttributesOp(Part):
+    """`irdl.attributes {"mode" = %0}`: the attributes that an operation must have; it may have others."""
+
+    name = "irdl.attributes"
+    values = var_operand_def(AttributeType)
+    value_names = prop_def(ArrayAttr[StringAttr], prop_name="attributeValueNames")
+    traits = traits_def(HasParent(OperationOp))
+
+    def items(self) -> Iterator[tuple[str, SSAValue]]:
+        """Each name and its constraint."""
+        return zip((name.data for name in self.value_names), self.values, strict=True)
+
+    def verify_(self) -> None:
+        """There is one constraint for each name."""
+        super().verify_()
+        if len(self.value_names) != len(self.values):
+            raise VerifyException(
+                f"{self.name}: the number of constraints is {len(self.values)}, but that of names {len(self.value_names)}"
+            )
+        for name, count in Counter(item.data for item in self.value_names).items():
+            if count > 1:
+                raise VerifyException(f"{self.name} has {count} entries called {name!r}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parses `{"name" = %0}`."""
+
+        def entry() -> tuple[str, SSAValue]:
+            name = parser.parse_str_literal()
+            parser.parse_punctuation("=")
+            return name, parser.resolve_operand(parser.parse_unresolved_operand(), AttributeType())
+
+        found = parser.parse_optional_comma_separated_list(parser.Delimiter.BRACES, entry) or []
+        names = ArrayAttr([StringAttr(name) for name, _ in found])
+        return cls.create(
+            operands=[value for _, value in found],
+            properties={"attributeValueNames": names},
+            attributes=parser.parse_optional_attr_dict() if found else {},
+        )
+
+    def print(self, printer: Printer) -> None:
+        """Prints what `parse` reads."""
+        if not self.values:
+            return
+        printer.print_string(" {")
+        for index, (name, value) in enumerate(self.items()):
+            printer.print_string(", " if index else "")
+            printer.print_string_literal(name)
+            printer.print_string(" = ")
+            printer.print_operand(value)
+        printer.print_string("}")
+        printer.print_op_attributes(self.attributes)
+
+
+def find_definition(op: Operation, reference: SymbolRefAttr) -> ParametrizedMember | None:
+    """The type or attribute that a symbol stands for, looked for in the tables around `op` from the inside out; None without one."""
+    path = [reference.root_reference.data, *(name.data for name in reference.nested_references)]
+    table = op.parent_op()
+    while table is not None:
+        if table.has_trait(SymbolTable, value_if_unregistered=False):
+            found: Operation | None = table
+            for name in path:
+                found = None if found is None else _lookup(found, name)
+            if isinstance(found, ParametrizedMember):
+                return found
+        table = table.parent_op()
+    return None
+
+
+def _lookup(table: Operation, name: str) -> Operation | None:
+    blocks = (block for region in table.regions for block in region.blocks)
+    return next((op for block in blocks for op in block.ops if symbol_name(op) == name), None)
