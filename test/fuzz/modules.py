@@ -28,6 +28,7 @@ _SIMPLE = (
     "sub.Tensor",
     "relu",
     "sigmoid",
+    "hardtanh",
     "permute",
     "view",
     "clone",
@@ -81,6 +82,11 @@ class _Function:
 
 def random_module(chosen: random.Random, level: str = "aten", size: int | None = None) -> str:
     """The text of a valid module with one function."""
+    return print_module(ModuleOp([random_function(chosen, level, size)]), locations=True)
+
+
+def random_function(chosen: random.Random, level: str = "aten", size: int | None = None) -> FuncOp:
+    """A valid function of one block."""
     samples = _samples(level)
     function = _Function(chosen)
     # Few operators, often repeated, so that there is something to reuse and to fuse.
@@ -119,7 +125,5 @@ def random_module(chosen: random.Random, level: str = "aten", size: int | None =
     if chosen.random() < 0.1:
         returned = [*returned, *returned[:1], *function.block.args[:1]]
     builder.insert(ReturnOp(*returned))
-    body = Region(function.block)
     types = [value.type for value in returned]
-    module = ModuleOp([FuncOp("forward", (function.block.arg_types, types), body)])
-    return print_module(module, locations=True)
+    return FuncOp("forward", (function.block.arg_types, types), Region(function.block))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import re
+import traceback
 from collections.abc import Sequence
 
 from flambeau.dialects.registry import FlambeauContext
@@ -23,7 +24,8 @@ _PLAN = "plan-memory{effort=1000}"
 _STORAGE = ("elide-views", "place-concat", "reuse-storage", "remove-dead-code", "canonicalize", "cse")
 
 
-def _pipeline(chosen: random.Random) -> str:
+def random_pipeline(chosen: random.Random) -> str:
+    """Passes in an order that makes sense, up to some stage."""
     names: list[str] = []
 
     def more(passes: Sequence[str]) -> None:
@@ -53,22 +55,25 @@ def make(chosen: random.Random) -> str:
     """A pipeline, how many rewrites of its last pass may happen, and a module."""
     level = "aten"
     counted = chosen.randrange(12) if chosen.random() < 0.4 else -1
-    return f"// {counted} {_pipeline(chosen)}\n{random_module(chosen, level)}"
+    return f"// {counted} {random_pipeline(chosen)}\n{random_module(chosen, level)}"
 
 
-class _Printing(Instrumentation):
+class Printing(Instrumentation):
     """After each pass, the text of the module reads back as the same."""
 
-    def __init__(self) -> None:
+    def __init__(self, forms: int = 4) -> None:
+        self.forms = forms
+        """In how many of the forms of text each module is printed."""
         self.last: PassStep | None = None
 
     def before_pass(self, step: PassStep) -> None:
         self.last = step
 
     def after_pass(self, step: PassStep) -> None:
-        for generic, locations in ((False, False), (True, False), (False, True), (True, True)):
+        forms = [(False, False), (True, True), (True, False), (False, True)]
+        for generic, locations in (forms + forms)[step.index % 4 :][: self.forms]:
             given = print_module(step.module, generic=generic, locations=locations)
-            context = FlambeauContext()
+            context = FlambeauContext(allow_unregistered=step.context.allow_unregistered)
             context.blobs = step.context.blobs if isinstance(step.context, FlambeauContext) else context.blobs
             try:
                 parsed = parse_module(given, context)
@@ -77,6 +82,12 @@ class _Printing(Instrumentation):
                 raise Failure(f"{step.name}: printed what does not parse: {error.diagnostic.message}", given) from error
             if (again := print_module(parsed.module, generic=generic, locations=locations)) != given:
                 raise Failure(f"{step.name}: not printed as it was read", f"{given}\n{again}")
+
+    def failure(self, error: PassError) -> Failure:
+        """A fault of the last pass."""
+        name = self.last.name if self.last else ""
+        trace = "" if error.__cause__ is None else "".join(traceback.format_exception(error.__cause__)[-8:])
+        return Failure(f"{name}: {re.sub(r'[0-9].*', '', error.diagnostic.message)}", f"{error}\n{trace}")
 
 
 def check(case: str) -> str:
@@ -93,7 +104,7 @@ def check(case: str) -> str:
         Reference(parsed.module, context)
     except SemanticsError:
         return "cannot be run"
-    printing = _Printing()
+    printing = Printing()
     watchers: list[Instrumentation] = [CheckSemantics(), printing]
     found = Pipeline.parse(pipeline)
     try:
@@ -105,25 +116,21 @@ def check(case: str) -> str:
             restricted = DebugCounter({"*": CounterRange(0, int(counted))})
             Pipeline.of(passes[-1:]).run(parsed.module, context, [*watchers, restricted])
     except PassError as error:
-        last = printing.last
-        name = last.name if last else ""
-        message = error.diagnostic.message
-        if (
-            isinstance(error, PassCrash)
-            or "left the module invalid" in message
-            or "changes the result" in message
-            or "cannot be checked" in message
-        ):
-            raise Failure(f"{name}: {re.sub(r'[0-9].*', '', message)}", f"{error}\n{_trace(error)}") from error
-        return "refused: " + re.sub(r"[%0-9@(].*", "", message)[:70]
+        if is_fault(error):
+            raise printing.failure(error) from error
+        return refusal(error)
     return "restricted" if int(counted) >= 0 else "compiled"
 
 
-def _trace(error: BaseException) -> str:
-    import traceback
+def is_fault(error: PassError) -> bool:
+    """Whether a pass is to blame, which did not refuse in words."""
+    wrong = ("left the module invalid", "changes the result", "cannot be checked")
+    return isinstance(error, PassCrash) or any(words in error.diagnostic.message for words in wrong)
 
-    cause = error.__cause__
-    return "" if cause is None else "".join(traceback.format_exception(cause)[-8:])
+
+def refusal(error: PassError) -> str:
+    """The word for a case that a pass refused."""
+    return "refused: " + re.sub(r"[%0-9@(].*", "", error.diagnostic.message)[:70]
 
 
 CAMPAIGN = Campaign(make, check, limit=60)

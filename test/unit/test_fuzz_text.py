@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fuzz import command_line, editor, passes, planted, text
+from fuzz import command_line, editor, passes, planted, text, unusual
 from fuzz.campaign import Campaign, run
 
 ROUNDS = {
@@ -12,6 +12,7 @@ ROUNDS = {
     "editor": (editor.CAMPAIGN, 8),
     "passes": (passes.CAMPAIGN, 1),
     "planted": (planted.CAMPAIGN, 6),
+    "unusual": (unusual.CAMPAIGN, 12),
 }
 
 
