@@ -82,19 +82,12 @@ def time_of(pipeline: Pipeline, modules: Sequence[Module]) -> float:
 
 
 def growth_of(problem: Problem, family: Family, limit: float) -> Growth:
-    """Measures a pass on copies of a family, again as long as it looks like more than `limit`.
-
-    The collector of garbage is off, as in the tool.
-    """
+    """Measures a pass on copies of a family, again as long as it looks like more than `limit`."""
     small = large = float("inf")
     for _ in range(ROUNDS):
         copies = [[(module.clone(), context) for module, context in modules] for modules in (family.small, family.large)]
         gc.collect()
-        gc.disable()
-        try:
-            small, large = min(small, time_of(problem.pipeline(), copies[0])), min(large, time_of(problem.pipeline(), copies[1]))
-        finally:
-            gc.enable()
+        small, large = min(small, time_of(problem.pipeline(), copies[0])), min(large, time_of(problem.pipeline(), copies[1]))
         if large / small <= limit:
             break
     return Growth(str(problem), small, large)
@@ -152,6 +145,7 @@ def main() -> int:
         return f"{growth.problem:46} {growth.small:8.4f} {growth.large:8.4f} {growth.ratio:7.1f} {1e6 * growth.large / large:7.1f}{mark}"
 
     warm_up(names)
+    gc.disable()  # as in the tool
     found = measure(names, (small, large), limit, lambda growth: print(line(growth), file=sys.stderr, flush=True))
     found.sort(key=lambda growth: -growth.ratio)
     if arguments.json:
