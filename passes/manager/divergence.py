@@ -1,15 +1,22 @@
-"""Where two forms of a module part: the first value that both compute, and that they disagree about."""
+"""Where two forms of a module part: the first value that both compute, and that they disagree about.
+
+A value within a loop is computed many times. What it is the n-th time is compared with what it was the n-th time.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import CallOp as FunctionCallOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 
+from flambeau.dialects.delegate.ops import CallOp as PartitionCallOp
+from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp
 from flambeau.dialects.exec.literals import TensorListOp
 from flambeau.dialects.interface import outputs_of
@@ -19,15 +26,20 @@ from flambeau.dialects.registry import FlambeauContext
 from flambeau.passes.manager.semantics import Difference, Reference, difference_of, operator_name
 from flambeau.passes.rewriting.locations import describe_location
 
+RECORDED = 100_000
+"""How many values of a run are looked at, the first ones: those of long loops would fill the memory."""
+
 
 @dataclass(frozen=True, eq=False)
 class Computed:
-    """A value, and what it was in one call."""
+    """A value, and what it was at one time in one call."""
 
     value: SSAValue
     op: Operation
     """What computed it."""
     array: Array
+    time: int
+    """How often it had been computed before, in a loop."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +54,9 @@ class Divergence:
     def __str__(self) -> str:
         earlier, now = operator_name(self.before.op), operator_name(self.after.op)
         name = f"%{self.after.value.name_hint}, " if self.after.value.name_hint else ""
-        return f"the first value that differs is {name}computed by {now}{f' ({earlier} before)' if earlier != now else ''}: {self.detail}"
+        by = f"{now} ({earlier} before)" if earlier != now else now
+        time = f" in round {self.after.time + 1}" if self.after.time else ""
+        return f"the first value that differs is {name}computed by {by}{time}: {self.detail}"
 
 
 def first_divergence(
@@ -51,10 +65,11 @@ def first_divergence(
     before: tuple[ModuleOp, FlambeauContext],
     after: tuple[ModuleOp, FlambeauContext],
 ) -> Divergence | None:
-    """The first value, in program order, that lies on the way to the result that differs and is another than before.
+    """The first value, in order of execution, that lies on the way to the result that differs and is another than before.
 
-    Values of the two forms are taken for the same when they are of one type and share a name that nothing else has; or when they are the
-    last of their type with the same location, where none of that location before had this content.
+    Values of the two forms are taken for the same when they are of one type and share a name that nothing else has; or that nothing else
+    has in one of the forms, where a loop may have been unrolled, and as many times; or when they are the last of their type with the same
+    location, where none of that location before had this content.
 
     Raises:
         SemanticsError: one of the forms cannot run.
@@ -75,12 +90,16 @@ def first_divergence(
 
 def _values(reference: Reference, difference: Difference, module: ModuleOp, context: FlambeauContext) -> list[Computed]:
     found: list[Computed] = []
+    times: Counter[SSAValue] = Counter()
 
     def observe(op: Operation, arrays: Sequence[Array]) -> None:
         values = _results(op)
-        if len(values) == len(arrays):
-            # Slots of an arena are written again later.
-            found.extend(Computed(v, op, a if op.results else a.copy()) for v, a in zip(values, arrays, strict=True))
+        if len(values) != len(arrays) or len(found) >= RECORDED:
+            return
+        for value, array in zip(values, arrays, strict=True):
+            # Slots of an arena are written again later, by others.
+            found.append(Computed(value, op, array if op.results else array.copy(), times[value] if op.results else 0))
+            times[value] += 1
 
     reference.run(module, context, observers={(difference.method, difference.call): observe})
     return found
@@ -100,10 +119,12 @@ def _results(op: Operation) -> Sequence[SSAValue]:
 def _counterparts(old: Sequence[Computed], new: Sequence[Computed]) -> dict[Computed, Sequence[Computed]]:
     """For values of the new form, what they may have been before, the likeliest last."""
     found: dict[Computed, Sequence[Computed]] = {}
-    names = _unique(old, _name_key)
-    for key, item in _unique(new, _name_key).items():
-        if key in names:
-            found[item] = [names[key]]
+    names = _by_name(old)
+    for name, items in _by_name(new).items():
+        earlier = names.get(name, ())
+        one = _is_one(items), _is_one(earlier)
+        if all(one) or (any(one) and len(items) == len(earlier)):
+            found |= {item: [before] for item, before in zip(items, earlier, strict=False)}
     taken = {item for items in found.values() for item in items}
     places: defaultdict[Hashable, list[Computed]] = defaultdict(list)
     for item in old:
@@ -115,13 +136,18 @@ def _counterparts(old: Sequence[Computed], new: Sequence[Computed]) -> dict[Comp
     return found
 
 
-def _unique(items: Iterable[Computed], key: Callable[[Computed], Hashable]) -> dict[Hashable, Computed]:
-    counts = Counter(key(item) for item in items)
-    return {found: item for item in items if (found := key(item)) is not None and counts[found] == 1}
+def _by_name(items: Iterable[Computed]) -> dict[Hashable, list[Computed]]:
+    """The named values in order of execution."""
+    found: defaultdict[Hashable, list[Computed]] = defaultdict(list)
+    for item in items:
+        if item.value.name_hint is not None:
+            found[item.value.name_hint, item.array.dtype, item.array.shape].append(item)
+    return found
 
 
-def _name_key(item: Computed) -> Hashable:
-    return None if item.value.name_hint is None else (item.value.name_hint, item.array.dtype, item.array.shape)
+def _is_one(items: Iterable[Computed]) -> bool:
+    """Whether one operation computed them all."""
+    return len({(item.op, item.value) for item in items}) == 1
 
 
 def _place_key(item: Computed) -> Hashable:
@@ -131,19 +157,26 @@ def _place_key(item: Computed) -> Hashable:
 
 def _leading_to(difference: Difference, module: ModuleOp) -> set[Operation] | None:
     """The operations that a function's output is made of; None where that is not to be read off: slots are written more than once."""
+    bodies = {op.sym_name.data: op.body for op in module.body.block.ops if isinstance(op, FuncOp | PartitionOp)}
     function = next((op for op in module.body.block.ops if isinstance(op, FuncOp) and op.sym_name.data == difference.method), None)
-    if function is None:
+    if function is None or difference.output is None:
         return None
-    leaves = outputs_of(function)
-    position = sum(leaf.is_tensor for leaf in leaves[: difference.output])
-    found: set[Operation] = set()
-    returned = function.body.block.last_op
-    work: list[SSAValue] = [returned.operands[position]] if isinstance(returned, ReturnOp) else []
+    position = sum(leaf.is_tensor for leaf in outputs_of(function)[: difference.output])
+    ends = [block.last_op for block in function.body.blocks]
+    work: list[SSAValue] = [end.operands[position] for end in ends if isinstance(end, ReturnOp)]
+    work += [operand for end in ends if end is not None and end.successors for operand in end.operands]
     # What is stored to state comes back in a later call.
-    work += [op.value for op in function.body.block.ops if isinstance(op, GlobalStoreOp)] if difference.call else []
+    work += [op.value for op in module.walk() if isinstance(op, GlobalStoreOp)] if difference.call else []
+    found: set[Operation] = set()
     while work:
         value = work.pop()
-        if isinstance(value, OpResult) and value.op not in found:
-            found.add(value.op)
-            work += value.op.operands
+        op = value.op if isinstance(value, OpResult) else cast(Block, value.owner).parent_op()
+        # What is computed within a loop depends on the loop.
+        while op is not None and op not in found and not isinstance(op, FuncOp | PartitionOp | ModuleOp):
+            found.add(op)
+            work += op.operands
+            called = bodies.get(op.callee.string_value()) if isinstance(op, FunctionCallOp | PartitionCallOp) else None
+            for region in (*op.regions, *(() if called is None else (called,))):
+                work += [operand for block in region.blocks if block.last_op is not None for operand in block.last_op.operands]
+            op = op.parent_op()
     return found

@@ -26,11 +26,15 @@ from flambeau.dialects.row import SchemaOp
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 from flambeau.passes.manager.pipeline import PassError, Pipeline
 from flambeau.passes.manager.snapshot import Snapshot
-from flambeau.runtime.interpreter import DelegateRunner, InterpreterError, Leaf, Observer, generate_inputs, interpret
+from flambeau.runtime.interpreter import DelegateRunner, InterpreterError, Leaf, Observer, UnsupportedError, generate_inputs, interpret
 from flambeau.runtime.interpreter.kernels import row_kernels
 
 TOLERANCES = {"float64": 1e-8, "float32": 1e-4, "float16": 1e-2, "bfloat16": 8e-2}
 """How far results may lie apart, relative to the largest number of the result, by dtype. Integers and bools must be equal."""
+
+
+OPERATION_LIMIT = 1_000_000
+"""Operations that one run of a method may execute: a module is run often, and a loop that a pass made endless shall show soon."""
 
 
 class SemanticsError(ValueError):
@@ -54,10 +58,14 @@ class SemanticsOptions:
     seed: int = 0
     delegates: DelegateRunner | None = None
     """Runs payloads of backends."""
+    limit: int = OPERATION_LIMIT
+    """Operations that one run of a method may execute."""
 
     def __post_init__(self) -> None:
         if self.tolerance is not None and not 0 <= self.tolerance < math.inf:
             raise ValueError(f"the tolerance must be a number of 0 or more, got {self.tolerance}")
+        if self.seed < 0:
+            raise ValueError(f"the seed must not be negative, got {self.seed}")
 
     def tolerance_for(self, dtype: np.dtype[Any]) -> float:
         """What a dtype is compared with."""
@@ -71,15 +79,26 @@ class Difference:
 
     method: str
     call: int
-    """Counted from 0: a module with state is called twice."""
-    output: int
-    """Which of the method's outputs."""
+    """Counted from 0: methods are called twice."""
+    output: int | None
+    """Which of the method's outputs; None where there are none, for the method fails."""
     detail: str
-    """How they differ: `max |Δ| 3.1e-02 of the scale 4.2, tolerance 1e-04`."""
+    """How they differ: `max |Δ| 3.1e-02 of the scale 4.2, tolerance 1e-04`; or how it fails."""
+    op: Operation | None = None
+    """What fails."""
 
     def __str__(self) -> str:
-        again = " of the second call" if self.call else ""
-        return f"output {self.output} of @{self.method}{again} differs: {self.detail}"
+        if self.output is None:
+            return f"@{self.method} fails{' in the second call' if self.call else ''}: {self.detail}"
+        return f"output {self.output} of @{self.method}{' of the second call' if self.call else ''} differs: {self.detail}"
+
+
+class _RunError(SemanticsError):
+    """A form of the module that cannot be run, or fails; its cause is what the interpreter said."""
+
+    def __init__(self, message: str, failure: Difference):
+        super().__init__(message, failure.op)
+        self.failure = failure
 
 
 Outputs = dict[str, list[list[Leaf]]]
@@ -89,7 +108,8 @@ Outputs = dict[str, list[list[Leaf]]]
 class Reference:
     """What a module computes on some inputs.
 
-    Each method is called once, or twice if the module holds state, which starts afresh for each method.
+    Each method that is not private is called once or, with made-up inputs or state, twice; state starts afresh for each method. Functions
+    that it calls run as part of it.
     """
 
     def __init__(self, module: ModuleOp, context: FlambeauContext, options: SemanticsOptions | None = None):
@@ -106,8 +126,9 @@ class Reference:
             # Of made-up inputs the second ones are wide: some mistakes show only beyond the bend of an activation, or below 0.
             self.inputs = self._all_inputs(module, 2 if has_state or self.options.inputs is None else 1, wide=True)
             self.outputs = self.run(module)
-        except SemanticsError:
-            if self.options.inputs is not None:
+        except _RunError as error:
+            # Only the inputs of later calls are wide.
+            if self.options.inputs is not None or isinstance(error.__cause__, UnsupportedError) or error.failure.call == 0:
                 raise
             # Integers may number something in a way that the interface does not show.
             self.inputs = self._all_inputs(module, 2 if has_state else 1, wide=False)
@@ -118,12 +139,12 @@ class Reference:
             inputs = {
                 method.sym_name.data: [self._inputs(method, call, wide and call > 0) for call in range(calls)]
                 for method in module.body.block.ops
-                if isinstance(method, FuncOp | MethodOp) and not _is_declaration(method)
+                if isinstance(method, FuncOp | MethodOp) and _is_called(method)
             }
         except InterpreterError as error:
             raise SemanticsError(str(error), error.op) from error
         if not inputs:
-            raise SemanticsError("the module has no function or method to run")
+            raise SemanticsError("the module has no function or method to run that is not private")
         return inputs
 
     def _inputs(self, method: FuncOp | MethodOp, call: int, wide: bool) -> list[Leaf]:
@@ -158,19 +179,25 @@ class Reference:
         outputs: Outputs = {}
         self.runs += 1
         for name, calls in self.inputs.items():
+            outputs[name] = []
             try:
-                program = interpret(module, context or self._context, self.options.delegates)
-                outputs[name] = [
-                    program.run(name, inputs, observers.get((name, call)) if observers else None) for call, inputs in enumerate(calls)
-                ]
+                program = interpret(module, context or self._context, self.options.delegates, self.options.limit)
+                for call, inputs in enumerate(calls):
+                    outputs[name].append(program.run(name, inputs, observers.get((name, call)) if observers else None))
             except (ValueError, TypeError) as error:
                 op = error.op if isinstance(error, InterpreterError) else None
-                raise SemanticsError(f"@{name} cannot be run: {error}", op) from error
+                failure = Difference(name, len(outputs[name]), None, str(error), op)
+                raise _RunError(f"@{name} cannot be run: {error}", failure) from error
         return outputs
 
     def difference(self, module: ModuleOp, context: FlambeauContext | None = None) -> Difference | None:
-        """The first output of a form of the module that is not the reference's. Raises SemanticsError."""
-        outputs = self.run(module, context)
+        """The first output of a form of the module that is not the reference's. Raises SemanticsError for what has no meaning here."""
+        try:
+            outputs = self.run(module, context)
+        except _RunError as error:
+            if isinstance(error.__cause__, UnsupportedError):
+                raise
+            return error.failure
         for name, calls in self.outputs.items():
             for call, (expected, found) in enumerate(zip(calls, outputs[name], strict=True)):
                 if len(expected) != len(found):
@@ -183,20 +210,22 @@ class Reference:
 
 def difference_of(expected: Leaf, found: Leaf, options: SemanticsOptions) -> str | None:
     """How two results differ; None when they are the same up to the tolerance, with NaN and infinities in the same places."""
+    if isinstance(expected, float) and isinstance(found, float):
+        expected, found = np.asarray(expected), np.asarray(found)
     if not isinstance(expected, np.ndarray) or not isinstance(found, np.ndarray):
-        same = not isinstance(expected, np.ndarray) and not isinstance(found, np.ndarray) and expected == found
-        return None if same else f"{_brief(found)} instead of {_brief(expected)}"
+        return None if type(expected) is type(found) and expected == found else f"{_brief(found)} instead of {_brief(expected)}"
     if expected.dtype != found.dtype or expected.shape != found.shape:
         return f"{_brief(found)} instead of {_brief(expected)}"
     tolerance = options.tolerance_for(expected.dtype)
-    if not tolerance:
-        wrong = int(np.count_nonzero(expected != found))
-        return f"{wrong} of {expected.size} elements" if wrong else None
+    if expected.dtype.name not in TOLERANCES:
+        return _unequal(expected != found)
     a, b = expected.astype(np.float64), found.astype(np.float64)
-    finite = np.isfinite(a)
-    odd = ~finite & ~((a == b) | (np.isnan(a) & np.isnan(b))) | finite & ~np.isfinite(b)
+    odd = ~(np.isfinite(a) & np.isfinite(b)) & ~((a == b) | (np.isnan(a) & np.isnan(b)))
     if odd.any():
         return f"{int(odd.sum())} of {odd.size} elements are infinite or not numbers on one side only"
+    finite = np.isfinite(a)
+    if not tolerance:
+        return _unequal((a != b) & finite)
     deltas = np.abs(a[finite] - b[finite])
     delta = float(deltas.max(initial=0.0))
     scale = float(np.abs(a[finite]).max(initial=0.0))
@@ -205,6 +234,11 @@ def difference_of(expected: Leaf, found: Leaf, options: SemanticsOptions) -> str
         return None
     relative = f"{delta / scale:.1e} of its scale {scale:.3g}" if scale else f"{delta:.1e}, where all should be 0"
     return f"max |Δ| is {relative}, tolerance {tolerance:.0e}"
+
+
+def _unequal(wrong: Array) -> str | None:
+    count = int(np.count_nonzero(wrong))
+    return f"{count} of {wrong.size} elements" if count else None
 
 
 def _epsilon(dtype: np.dtype[Any]) -> float:
@@ -228,14 +262,18 @@ def _is_random(op: Operation) -> bool:
     return isinstance(op, SchemaOp) and op.random
 
 
-def _is_declaration(method: FuncOp | MethodOp) -> bool:
-    return isinstance(method, FuncOp) and method.is_declaration
+def _is_called(method: FuncOp | MethodOp) -> bool:
+    """Whether a method may be called from outside, and has a body."""
+    if isinstance(method, MethodOp):
+        return True
+    private = method.sym_visibility is not None and method.sym_visibility.data == "private"
+    return not private and not method.is_declaration
 
 
 def _input_names(method: FuncOp | MethodOp) -> list[list[str]]:
     """What each input is called: in the model, and in the text."""
     if isinstance(method, FuncOp):
-        arguments = iter(method.body.block.args)
+        arguments = iter(method.body.blocks[0].args)
         return [[leaf.name, *(_hint(next(arguments)) if leaf.is_tensor else ())] for leaf in inputs_of(method)]
     names = [[name.data] for name in method.input_names or ()]
     slots = method.terminator.inputs
@@ -283,12 +321,14 @@ class CheckSemantics(Instrumentation):
             # Only now, for it runs both forms again and needs what recording takes.
             from flambeau.passes.manager.divergence import first_divergence
 
-            divergence = first_divergence(reference, difference, (good, context), (step.module, context))
+            divergence = (
+                None if difference.output is None else first_divergence(reference, difference, (good, context), (step.module, context))
+            )
         except SemanticsError as error:
             raise PassError(step, f"left a module whose results cannot be checked: {error}", op=error.op) from error
         note = Diagnostic("note", "flambeau bisect, with the same input and pipeline, finds the rewrite that does so")
         if divergence is None:
-            raise PassError(step, f"changes the result: {difference}", notes=(note,))
+            raise PassError(step, f"changes the result: {difference}", op=difference.op, notes=(note,))
         raise PassError(step, f"changes the result: {difference}; {divergence}", op=divergence.after.op, notes=(note,))
 
 

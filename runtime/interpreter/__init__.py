@@ -4,8 +4,16 @@ from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.registry import FlambeauContext
-from flambeau.runtime.interpreter.functional import DelegateRunner, FunctionProgram, InterpreterError, Leaf, Observer
-from flambeau.runtime.interpreter.functions import InterpreterFunction, register_interpreter_function
+from flambeau.runtime.interpreter.execution import OPERATION_LIMIT, Observer
+from flambeau.runtime.interpreter.functional import DelegateRunner, FunctionProgram, Leaf
+from flambeau.runtime.interpreter.functions import (
+    InterpreterError,
+    InterpreterFunction,
+    Jump,
+    RunRegion,
+    UnsupportedError,
+    register_interpreter_function,
+)
 from flambeau.runtime.interpreter.inputs import generate_inputs
 from flambeau.runtime.interpreter.planned import MethodProgram
 
@@ -14,17 +22,28 @@ __all__ = [
     "FunctionProgram",
     "InterpreterError",
     "InterpreterFunction",
+    "Jump",
     "Leaf",
     "MethodProgram",
     "Observer",
+    "RunRegion",
+    "UnsupportedError",
     "generate_inputs",
     "interpret",
     "register_interpreter_function",
 ]
 
 
-def interpret(module: ModuleOp, context: FlambeauContext, delegates: DelegateRunner | None = None) -> FunctionProgram | MethodProgram:
-    """The program that runs a module: of functions, or of `exec` methods; its delegates by `delegates`."""
-    if any(isinstance(op, MethodOp) for op in module.body.block.ops):
-        return MethodProgram(module, context, delegates)
-    return FunctionProgram(module, context, delegates)
+def interpret(
+    module: ModuleOp, context: FlambeauContext, delegates: DelegateRunner | None = None, limit: int = OPERATION_LIMIT
+) -> FunctionProgram | MethodProgram:
+    """The program that runs a module: of functions, or of `exec` methods.
+
+    Args:
+        module: what to run.
+        context: owns its weights.
+        delegates: runs the payloads of backends.
+        limit: how many operations one run may execute.
+    """
+    kind = MethodProgram if any(isinstance(op, MethodOp) for op in module.body.block.ops) else FunctionProgram
+    return kind(module, context, delegates, limit)

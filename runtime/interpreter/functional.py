@@ -1,20 +1,17 @@
-"""Running functions of schema operators (`aten`, `core`, `edge`, `quantized_decomposed`, `fused`) and of plug-ins' operations with numpy.
-
-A function is compiled once to a flat list of steps over numbered slots; a slot is emptied after its last use, so memory follows liveness.
-"""
+"""Running functions with numpy: schema operators of every dialect, globals, calls and partitions; the rest by interpreter functions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
-from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Block, Operation, Region
+from xdsl.traits import IsTerminator
 
-from flambeau.dialects.delegate.ops import CallOp, PartitionOp, PayloadOp
-from flambeau.dialects.delegate.ops import ReturnOp as PartitionReturnOp
+from flambeau.dialects.delegate.ops import CallOp as DelegateCallOp
+from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.interface import Constant, inputs_of, outputs_of
 from flambeau.dialects.lazy import Array, np
 from flambeau.dialects.ml_program import BlobAttr, GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
@@ -23,53 +20,37 @@ from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.tracebacks import in_one_line
 from flambeau.dialects.types import tensor_type
 from flambeau.dialects.weights import logical_array
-from flambeau.runtime.interpreter.functions import InterpreterFunction, array_kind, interpreter_function
+from flambeau.runtime.interpreter.execution import OPERATION_LIMIT, CompiledBlock, EndlessError, Kernel, Observer, Run, Scope, compile_block
+from flambeau.runtime.interpreter.functions import (
+    InterpreterError,
+    InterpreterFunction,
+    Jump,
+    UnsupportedError,
+    array_kind,
+    array_kinds,
+    check_arrays,
+    interpreter_function,
+    op_name,
+)
 
 Leaf = Array | Constant
-Observer = Callable[[Operation, Sequence[Array]], None]
-"""Called after each operation with its results."""
-
 
 DelegateRunner = Callable[[str, memoryview, Sequence[Array]], Sequence[Array]]
 """Runs a payload: the identifier of its backend, its bytes, the inputs; gives the outputs. Raises ValueError."""
 
 
-class InterpreterError(ValueError):
-    """A module that cannot run, or inputs that do not fit it. One line, for people; `op` is the operation that cannot, if it is one."""
-
-    def __init__(self, message: str, op: Operation | None = None):
-        super().__init__(message)
-        self.op = op
-
-
-_Kind = tuple[tuple[int, ...], "np.dtype[np.generic]"]
-"""Shape and dtype."""
-
-
-@dataclass(frozen=True)
-class _Step:
-    op: Operation
-    run: Callable[[list[Any]], Sequence[Array]]
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    last_uses: tuple[int, ...]
-
-
-_Compiled = tuple[list[_Step], list[int], list[int]]
-"""Steps, and the slots of arguments and results."""
-
-
 class FunctionProgram:
     """The functions of a module, ready to run. State (mutable globals) lasts from call to call."""
 
-    def __init__(self, module: ModuleOp, context: FlambeauContext, delegates: DelegateRunner | None = None):
+    def __init__(self, module: ModuleOp, context: FlambeauContext, delegates: DelegateRunner | None = None, limit: int = OPERATION_LIMIT):
         self._context = context
         self._delegates = delegates
+        self._limit = limit
         self._delegated = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, PartitionOp | PayloadOp)}
         self._globals = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, GlobalOp)}
         self._functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
         self._state: dict[str, Array] = {}
-        self._compiled: dict[str, _Compiled] = {}
+        self._compiled: dict[Block, CompiledBlock] = {}
 
     @property
     def method_names(self) -> tuple[str, ...]:
@@ -80,92 +61,78 @@ class FunctionProgram:
         """Runs a function on the leaves of its inputs, and gives the leaves of its outputs.
 
         Raises:
-            InterpreterError: no such method; wrong number, dtype or shape of inputs; an operation without a meaning.
+            InterpreterError: no such method; wrong number, dtype or shape of inputs; an operation without a meaning; a loop without end.
         """
         function = self._functions.get(method)
         if function is None:
             raise InterpreterError(f"there is no method {method!r}; there are {', '.join(self._functions) or 'none'}")
-        if method not in self._compiled:
-            self._compiled[method] = self._compile(block_of(function))
-        tensors = iter(_run(self._compiled[method], check_inputs(function, inputs), observer))
+        if function.is_declaration:
+            raise InterpreterError(f"@{method} is only declared", function)
+        arrays = check_inputs(function, inputs)
+        with np.errstate(all="ignore"):  # infinities and NaN are results like others
+            tensors = iter(Scope(Run(self._block, self._limit, observer)).region(function.body, arrays, function))
         return [next(tensors) if leaf.is_tensor else leaf.value for leaf in outputs_of(function)]
 
-    def _compile(self, block: Block) -> _Compiled:
-        numbers: dict[SSAValue, int] = {argument: index for index, argument in enumerate(block.args)}
-        arguments = list(numbers.values())
-        last: dict[int, int] = {}
-        pending: list[tuple[Operation, Callable[[list[Any]], Sequence[Array]]]] = []
-        results: list[int] = []
-        for op in block.ops:
-            if isinstance(op, ReturnOp | PartitionReturnOp):
-                results = [numbers[value] for value in op.operands]
-                break
-            for value in op.operands:
-                last[numbers[value]] = len(pending)
-            for value in op.results:
-                numbers[value] = len(numbers)
-            pending.append((op, self._kernel(op)))
-        for result in results:
-            last.pop(result, None)
-        by_step: dict[int, list[int]] = {}
-        for slot, index in last.items():
-            by_step.setdefault(index, []).append(slot)
-        steps = [
-            _Step(
-                op,
-                run,
-                tuple(numbers[value] for value in op.operands),
-                tuple(numbers[value] for value in op.results),
-                tuple(by_step.get(index, ())),
-            )
-            for index, (op, run) in enumerate(pending)
-        ]
-        return steps, arguments, results
+    def _block(self, block: Block) -> CompiledBlock:
+        found = self._compiled.get(block)
+        if found is None:
+            found = self._compiled[block] = compile_block(block, self._kernel)
+        return found
 
-    def _kernel(self, op: Operation) -> Callable[[list[Any]], Sequence[Array]]:
+    def _kernel(self, op: Operation) -> Kernel:
         match op:
             case SchemaOp():
                 return schema_kernel(op)
             case GlobalLoadConstantOp():
-                array = self._initial(op.global_attr.string_value())
-                return lambda _: (array,)
+                array = self._initial(op.global_attr.string_value(), op)
+                return lambda _, scope: (array,)
             case GlobalLoadOp():
                 name = op.global_attr.string_value()
-                return lambda _: (self._load(name),)
+                return lambda _, scope: (self._load(name, op),)
             case GlobalStoreOp():
                 name = op.global_attr.string_value()
-                return lambda values: self._store(name, values[0])
-            case CallOp():
+                return lambda values, scope: self._store(name, values[0])
+            case DelegateCallOp():
                 return self._delegate(op)
+            case CallOp():
+                return self._call(op)
             case _:
                 function = interpreter_function(op)
-                if function is None:
-                    raise InterpreterError(
-                        f"{op_name(op)} has no meaning to the interpreter; a plug-in gives it one by register_interpreter_function", op
-                    )
-                return _foreign_kernel(op, function)
+                if function is not None:
+                    return _function_kernel(op, function)
+                if op.has_trait(IsTerminator, value_if_unregistered=False) and not op.successors:
+                    return lambda values, scope: values
+                raise UnsupportedError(f"{op_name(op)} has no meaning to the interpreter; a plug-in gives it one with @interprets", op)
 
-    def _delegate(self, op: CallOp) -> Callable[[list[Any]], Sequence[Array]]:
+    def _call(self, op: CallOp) -> Kernel:
+        name = op.callee.string_value()
+        callee = self._functions.get(name)
+        if callee is None or callee.is_declaration:
+            raise UnsupportedError(
+                f"@{name} is {'no function of the module' if callee is None else 'only declared'}: it cannot be called", op
+            )
+        return _calling(op, callee.body)
+
+    def _delegate(self, op: DelegateCallOp) -> Kernel:
         found = self._delegated.get(op.callee.string_value())
         match found:
             case PartitionOp():
-                compiled = self._compile(found.body.block)
-                return lambda values: _run(compiled, values)
+                return _calling(op, found.body)
             case PayloadOp():
                 data = self._context.blobs.get(found.data)
-                return lambda values: run_delegate(self._delegates, found, data, values)
+                return _checked(op, lambda values, scope: run_delegate(self._delegates, found, data, values))
             case _:
-                raise InterpreterError(f"@{op.callee.string_value()} names no delegate.partition or delegate.payload of the module")
+                raise InterpreterError(f"@{op.callee.string_value()} names no delegate.partition or delegate.payload of the module", op)
 
-    def _initial(self, name: str) -> Array:
+    def _initial(self, name: str, op: Operation) -> Array:
         found = self._globals.get(name)
         if found is None or not isinstance(found.value, BlobAttr):
-            raise InterpreterError(f"global @{name} has no value")
+            raise InterpreterError(f"global @{name} has no value", op)
         return logical_array(self._context.blobs.get(found.value), tensor_type(found.type))
 
-    def _load(self, name: str) -> Array:
+    def _load(self, name: str, op: Operation) -> Array:
         if name not in self._state:
-            self._state[name] = self._initial(name)
+            self._state[name] = self._initial(name, op)
         return self._state[name]
 
     def _store(self, name: str, value: Array) -> Sequence[Array]:
@@ -173,94 +140,80 @@ class FunctionProgram:
         return ()
 
 
-def _run(compiled: _Compiled, values: Sequence[Array], observer: Observer | None = None) -> list[Array]:
-    steps, arguments, results = compiled
-    slots: list[Any] = [None] * (len(arguments) + sum(len(step.outputs) for step in steps))
-    for slot, array in zip(arguments, values, strict=True):
-        slots[slot] = array
-    for step in steps:
-        outputs = step.run([slots[index] for index in step.inputs])
-        if observer is not None:
-            observer(step.op, outputs)
-        for slot, array in zip(step.outputs, outputs, strict=True):
-            slots[slot] = array
-        for slot in step.last_uses:
-            slots[slot] = None
-    return [slots[index] for index in results]
-
-
 def run_delegate(delegates: DelegateRunner | None, payload: PayloadOp, data: memoryview, inputs: Sequence[Array]) -> Sequence[Array]:
     """Runs a payload. Raises InterpreterError when nothing here can, or when its backend refuses it."""
     name, identifier = payload.sym_name.data, payload.backend.data
     if delegates is None:
-        raise InterpreterError(f"@{name} runs on the backend {identifier!r}, and the interpreter was given no backends")
+        raise UnsupportedError(f"@{name} runs on the backend {identifier!r}, and the interpreter was given no backends")
     try:
         return delegates(identifier, data, inputs)
     except ValueError as error:
         raise InterpreterError(f"@{name}: {error}") from error
 
 
-def schema_kernel(op: SchemaOp) -> Callable[[list[Any]], Sequence[Array]]:
+def schema_kernel(op: SchemaOp) -> Kernel:
     """A function from operand arrays to result arrays: the row's meaning with this operation's attributes. Raises InterpreterError."""
     if not type(op).has("numpy"):
-        raise InterpreterError(f"{op.name} has no meaning to the interpreter: its row has no `numpy`", op)
-    expected = _expected(op)
+        raise UnsupportedError(f"{op.name} has no meaning to the interpreter: its row has no `numpy`", op)
 
-    def run(values: list[Any]) -> Sequence[Array]:
+    def run(values: list[Array], _: Scope) -> Sequence[Array]:
         try:
-            with np.errstate(all="ignore"):  # infinities and NaN are results like others
-                computed: Any = op.numpy(*op.bind(values, op.properties))
+            computed: Any = op.numpy(*op.bind(values, op.properties))
         except (ValueError, LookupError, ArithmeticError) as error:
             raise InterpreterError(f"{op.name}: {error}", op) from error
-        results = cast("Sequence[Array]", computed if isinstance(computed, tuple | list) else (computed,))
-        arrays = [np.asarray(item) for item in results]
-        _check_results(op, arrays, expected)
+        return cast("Sequence[Array]", computed if isinstance(computed, tuple | list) else (computed,))
+
+    return _checked(op, run)
+
+
+def _calling(op: Operation, region: Region) -> Kernel:
+    """Runs a region that sees nothing of the values around the operation."""
+    return _checked(op, lambda values, scope: Scope(scope.run).region(region, values, op))
+
+
+def _checked(op: Operation, kernel: Kernel) -> Kernel:
+    """A kernel whose results are what the types of `op` say."""
+    kinds = array_kinds(op, op.result_types)
+
+    def run(values: list[Array], scope: Scope) -> Sequence[Array] | Jump:
+        given = kernel(values, scope)
+        if isinstance(given, Jump):
+            return given
+        arrays = [np.asarray(item) for item in given]
+        if len(arrays) != len(kinds):
+            raise InterpreterError(f"{op_name(op)} gave {len(arrays)} arrays for {len(kinds)} results", op)
+        check_arrays(op, arrays, kinds)
         return arrays
 
     return run
 
 
-def block_of(function: FuncOp) -> Block:
-    """The block of a function. Raises InterpreterError when there are several: control flow between blocks is not run."""
-    if len(function.body.blocks) != 1:
-        raise InterpreterError(f"@{function.sym_name.data} has {len(function.body.blocks)} blocks; the interpreter runs only one", function)
-    return function.body.block
-
-
-def op_name(op: Operation) -> str:
-    """The name that stands in the text."""
-    return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
-
-
-def _foreign_kernel(op: Operation, function: InterpreterFunction) -> Callable[[list[Any]], Sequence[Array]]:
-    def run(values: list[Any]) -> Sequence[Array]:
+def _function_kernel(op: Operation, function: InterpreterFunction) -> Kernel:
+    def run(values: list[Array], scope: Scope) -> Sequence[Array] | Jump:
         try:
-            arrays = [np.asarray(item) for item in function(op, values)]
+            given = _run_with_regions(op, function, values, scope) if op.regions or op.successors else function(op, values)
+            # An iterator runs where errors are still those of the function.
+            return given if isinstance(given, Jump) else [np.asarray(item) for item in given]
         except InterpreterError:
             raise
         except Exception as error:  # whatever a function from outside does, its operation is to be named
             raise InterpreterError(f"{op.name}: its interpreter function failed: {in_one_line(error)}", op) from error
-        if len(arrays) != len(op.results):
-            raise InterpreterError(f"{op.name}: its interpreter function gave {len(arrays)} arrays for {len(op.results)} results", op)
-        _check_results(op, arrays, expected)
-        return arrays
 
-    expected = _expected(op)
-    return run
+    return _checked(op, run)
 
 
-def _expected(op: Operation) -> list[_Kind]:
+def _run_with_regions(op: Operation, function: InterpreterFunction, values: list[Array], scope: Scope) -> Sequence[Array] | Jump:
+    rounds: dict[Region, int] = {}
+
+    def run_region(region: Region, arguments: Sequence[Array]) -> Sequence[Array]:
+        rounds[region] = rounds.get(region, 0) + 1
+        return scope.region(region, arguments, op)
+
     try:
-        return [array_kind(kind) for kind in op.result_types]
-    except TypeError as error:
-        raise InterpreterError(f"{op.name} has no meaning to the interpreter: {error}", op) from error
-
-
-def _check_results(op: Operation, arrays: Sequence[Array], expected: Sequence[_Kind]) -> None:
-    for array, (shape, dtype) in zip(arrays, expected, strict=True):
-        fits = len(array.shape) == len(shape) and all(a == b for a, b in zip(array.shape, shape, strict=True) if b >= 0)
-        if array.dtype != dtype or not fits:
-            raise InterpreterError(f"{op.name} gave {array.dtype} {array.shape}, but its type says {dtype} {shape}", op)
+        return function(op, values, run_region)
+    except EndlessError as error:
+        error.blame(op, max(rounds.values()))
+        raise
 
 
 def check_inputs(function: FuncOp, inputs: Sequence[Leaf]) -> list[Array]:

@@ -1,22 +1,48 @@
-"""What operations without a schema mean to the interpreter: functions that plug-ins register, and some of xDSL's `arith`."""
+"""What operations without a schema mean to the interpreter: functions of plug-ins, and those of xDSL's dialects that have one here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IndexType, IntegerAttr, TensorType
-from xdsl.ir import Attribute, Operation
+from xdsl.dialects.builtin import IndexType, TensorType
+from xdsl.ir import Attribute, Block, Operation, Region
 
 from flambeau.dialects.lazy import Array, np
 from flambeau.dialects.registration import RegistrationError, note_registration, origin
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.types import Tensor, numpy_dtype
 
-InterpreterFunction = Callable[[Operation, Sequence[Array]], Sequence[Array]]
-"""From an operation and the arrays of its operands to the arrays of its results; a number is an array without dimensions."""
+
+class InterpreterError(ValueError):
+    """A module that cannot run, or inputs that do not fit it. One line, for people; `op` is the operation that cannot, if it is one."""
+
+    def __init__(self, message: str, op: Operation | None = None):
+        super().__init__(message)
+        self.op = op
+
+
+class UnsupportedError(InterpreterError):
+    """The interpreter does not know what something means, which says nothing against the module."""
+
+
+class Jump(NamedTuple):
+    """What a branch gives: the block to go on with, and what its arguments become."""
+
+    block: Block
+    arguments: Sequence[Array]
+
+
+RunRegion: TypeAlias = Callable[[Region, Sequence[Array]], Sequence[Array]]
+"""Runs a region from its first block, whose arguments it is given; gives the operands of the terminator that it ends with."""
+
+InterpreterFunction: TypeAlias = Callable[..., "Sequence[Array] | Jump"]
+"""From an operation and the arrays of its operands to the arrays of its results; a number is an array without dimensions.
+
+The function of an operation that has regions or successors also gets a `RunRegion`, and that of a branch gives a `Jump`. Terminators that
+only hand their operands to the operation around them need no function.
+"""
 
 _REGISTERED: dict[type[Operation], InterpreterFunction] = {}
 
@@ -32,16 +58,15 @@ def register_interpreter_function(kind: type[Operation], function: InterpreterFu
     note_registration(f"interpreter function {kind.name!r}", lambda: _REGISTERED.pop(kind, None) and None)
 
 
-OpT = TypeVar("OpT", bound=Operation)
+FunctionT = TypeVar("FunctionT", bound=InterpreterFunction)
 
 
-def interprets(kind: type[OpT]) -> Callable[[Callable[[OpT, Sequence[Array]], Sequence[Array]]], InterpreterFunction]:
+def interprets(kind: type[Operation]) -> Callable[[FunctionT], FunctionT]:
     """Declares the function below as what the operations of a class mean, as `register_interpreter_function` does."""
 
-    def declare(function: Callable[[OpT, Sequence[Array]], Sequence[Array]]) -> InterpreterFunction:
-        registered = cast(InterpreterFunction, function)
-        register_interpreter_function(kind, registered)
-        return registered
+    def declare(function: FunctionT) -> FunctionT:
+        register_interpreter_function(kind, function)
+        return function
 
     return declare
 
@@ -51,7 +76,19 @@ def interpreter_function(op: Operation) -> InterpreterFunction | None:
     return _REGISTERED.get(type(op)) or _builtin_functions().get(type(op))
 
 
-def array_kind(kind: Attribute) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
+@cache
+def _builtin_functions() -> Mapping[type[Operation], InterpreterFunction]:
+    # These name numpy's functions, and this module is imported by plug-ins that need none.
+    from flambeau.runtime.interpreter import arithmetic, control_flow, tensors
+
+    return {**arithmetic.FUNCTIONS, **control_flow.FUNCTIONS, **tensors.FUNCTIONS}
+
+
+Kind: TypeAlias = "tuple[tuple[int, ...], np.dtype[np.generic]]"
+"""Shape and dtype; an extent below 0 is any."""
+
+
+def array_kind(kind: Attribute) -> Kind:
     """Shape and dtype of the arrays of a type: a tensor's, or a number's. Raises TypeError for other types."""
     if isinstance(kind, TensorType):
         found = cast(Tensor, kind)
@@ -59,42 +96,31 @@ def array_kind(kind: Attribute) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
     return (), np.dtype(np.int64) if isinstance(kind, IndexType) else numpy_dtype(kind)
 
 
-def _constant(op: Operation, _: Sequence[Array]) -> Sequence[Array]:
-    assert isinstance(op, arith.ConstantOp)
-    shape, dtype = array_kind(op.result.type)
-    match op.value:
-        case DenseIntOrFPElementsAttr():
-            values = np.array(list(op.value.get_values()), dtype)
-            return [np.broadcast_to(values.reshape(()) if values.size == 1 else values.reshape(shape), shape)]
-        case IntegerAttr() | FloatAttr():
-            return [np.array(cast("IntegerAttr[Any] | FloatAttr[Any]", op.value).value.data, dtype)]
-        case _:
-            raise ValueError(f"arith.constant with the value {op.value} has no meaning to the interpreter")
+def array_kinds(op: Operation, types: Sequence[Attribute]) -> list[Kind]:
+    """The kinds of the arrays that `op` makes or takes. Raises InterpreterError for types that no array has."""
+    try:
+        return [array_kind(kind) for kind in types]
+    except TypeError as error:
+        raise UnsupportedError(f"{op_name(op)} has no meaning to the interpreter: {error}", op) from error
 
 
-@cache
-def _builtin_functions() -> dict[type[Operation], InterpreterFunction]:
-    functions: dict[type[Operation], InterpreterFunction] = {arith.ConstantOp: _constant}
-    binary: dict[type[Operation], Callable[..., Any]] = {
-        arith.AddfOp: np.add,
-        arith.SubfOp: np.subtract,
-        arith.MulfOp: np.multiply,
-        arith.DivfOp: np.divide,
-        arith.MaximumfOp: np.maximum,
-        arith.MinimumfOp: np.minimum,
-        arith.AddiOp: np.add,
-        arith.SubiOp: np.subtract,
-        arith.MuliOp: np.multiply,
-    }
-    for kind, function in binary.items():
-        functions[kind] = _elementwise(function)
-    functions[arith.NegfOp] = _elementwise(np.negative)
-    return functions
+def check_arrays(op: Operation, arrays: Sequence[Array], kinds: Sequence[Kind]) -> None:
+    """Whether arrays are what the types of `op` say. Raises InterpreterError."""
+    for array, (shape, dtype) in zip(arrays, kinds, strict=True):
+        found = array.shape
+        if array.dtype == dtype and (
+            found == shape or (len(found) == len(shape) and all(a == b for a, b in zip(found, shape, strict=True) if b >= 0))
+        ):
+            continue
+        raise InterpreterError(f"{op_name(op)} gave {_described((found, array.dtype))}, but its type says {_described((shape, dtype))}", op)
 
 
-def _elementwise(function: Callable[..., Any]) -> InterpreterFunction:
-    def run(op: Operation, values: Sequence[Array]) -> Sequence[Array]:
-        with np.errstate(all="ignore"):  # infinities and NaN are results like others
-            return [np.asarray(function(*values), array_kind(op.results[0].type)[1])]
+def _described(kind: tuple[Sequence[int], np.dtype[Any]]) -> str:
+    return f"{kind[1]} [{', '.join('?' if extent < 0 else str(extent) for extent in kind[0])}]"
 
-    return run
+
+def op_name(op: Operation) -> str:
+    """The name that stands in the text."""
+    from xdsl.dialects.builtin import UnregisteredOp
+
+    return op.op_name.data if isinstance(op, UnregisteredOp) else op.name

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, cast
 from zlib import crc32
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
+from xdsl.dialects import arith, scf
+from xdsl.dialects import tensor as tensors
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -21,8 +23,8 @@ from flambeau.dialects.lazy import Array, np
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.schema import Schema, SchemaArgument
 from flambeau.dialects.types import tensor_type
-from flambeau.runtime.interpreter.functional import InterpreterError, Leaf, block_of
-from flambeau.runtime.interpreter.functions import array_kind
+from flambeau.runtime.interpreter.functional import Leaf
+from flambeau.runtime.interpreter.functions import InterpreterError, array_kind
 from flambeau.runtime.interpreter.kernels import row_kernels
 
 DYNAMIC_EXTENT = 3
@@ -42,11 +44,11 @@ def generate_inputs(method: FuncOp | MethodOp, seed: int, *, wide: bool = False)
     """The leaves of a method's inputs.
 
     Floats are normally distributed, `wide` ones with a deviation of WIDE; bools are random; integers lie below the size of what they number
-    (the rows of an embedding, the entries of an indexed dimension). Where nothing says so they are 0 or 1, wide ones from -WIDE to WIDE. A
-    dynamic dimension has its upper bound, or DYNAMIC_EXTENT.
+    (the rows of an embedding, the entries of an indexed dimension). Where nothing says so they are 0 or 1, wide ones from -WIDE to WIDE; an
+    `index` is never negative, and the step of a loop is more than 0. A dynamic dimension has its upper bound, or DYNAMIC_EXTENT.
 
     Raises:
-        InterpreterError: an input of a type that no array has, or a function of several blocks.
+        InterpreterError: an input of a type that no array has.
     """
     random = np.random.default_rng([seed, crc32(method.sym_name.data.encode())])
     leaves: list[Leaf] = []
@@ -54,7 +56,7 @@ def generate_inputs(method: FuncOp | MethodOp, seed: int, *, wide: bool = False)
         return [
             _literal(slot) if not isinstance(slot.type, TensorType) else _array(slot, random, wide) for slot in method.terminator.inputs
         ]
-    values = iter(block_of(method).args)
+    values = iter(method.body.blocks[0].args)
     for leaf in inputs_of(method):
         leaves.append(_array(next(values), random, wide) if leaf.is_tensor else leaf.value)
     return leaves
@@ -75,23 +77,27 @@ def _literal(slot: SSAValue) -> Leaf:
 
 
 def _array(value: SSAValue, random: np.random.Generator, wide: bool) -> Array:
-    shape, dtype = _concrete(value.type)
+    shape, dtype = _concrete(value)
     if dtype.kind == "b":
-        return random.integers(0, 2, shape).astype(dtype)
+        return np.asarray(random.integers(0, 2, shape)).astype(dtype)
     if dtype.kind in "iu":
         bound = _bound(value)
+        low, high = 0, min(bound or 2, np.iinfo(cast(Any, dtype)).max)
         if bound is None and wide:
-            return random.integers(0 if dtype.kind == "u" else -WIDE, WIDE + 1, shape).astype(dtype)
-        limit = min(bound or 2, np.iinfo(cast(Any, dtype)).max)
-        return random.integers(0, max(limit, 1), shape).astype(dtype)
-    return (random.standard_normal(shape) * (WIDE if wide else 1)).astype(dtype)
+            low, high = 0 if dtype.kind == "u" or isinstance(value.type, IndexType) else -WIDE, WIDE + 1
+        if any(isinstance(use.operation, scf.ForOp) and use.operation.step is value for use in value.uses):
+            low = 1
+        return np.asarray(random.integers(low, max(high, low + 1), shape)).astype(dtype)
+    return np.asarray(random.standard_normal(shape) * (WIDE if wide else 1)).astype(dtype)
 
 
-def _concrete(kind: Attribute) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
+def _concrete(value: SSAValue) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
+    kind = value.type
     try:
         shape, dtype = array_kind(kind)
     except TypeError as error:
-        raise InterpreterError(f"no input can be made up: {error}") from error
+        op = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
+        raise InterpreterError(f"no input can be made up: {error}", op) from error
     layout = layout_of(tensor_type(cast(Attribute, kind))) if isinstance(kind, TensorType) else None
     bounds = layout.upper_bounds if layout is not None and layout.upper_bounds else (DYNAMIC_EXTENT,) * len(shape)
     return tuple(bound if extent == DYNAMIC_INDEX else extent for extent, bound in zip(shape, bounds, strict=True)), dtype
@@ -113,7 +119,7 @@ def _bound(value: SSAValue) -> int | None:
 
 def _holding(op: Operation) -> Sequence[SSAValue]:
     """The values that hold the numbers of the operand of `op`."""
-    if isinstance(op, AliasOp | TensorListOp):
+    if isinstance(op, AliasOp | TensorListOp | arith.IndexCastOp):
         return op.results
     if isinstance(op, SchemaOp) and len(op.operands) == 1:
         base = op.schema.base
@@ -138,6 +144,11 @@ def _number(slot: SSAValue) -> Any:
 
 def _numbered(op: Operation, value: SSAValue) -> Iterator[int]:
     """The sizes of what `value`, an operand of `op`, numbers there."""
+    if isinstance(op, tensors.ExtractOp | tensors.InsertOp):
+        shape = _concrete(op.tensor if isinstance(op, tensors.ExtractOp) else op.dest)[0]
+        yield from (extent for index, extent in zip(op.indices, shape, strict=False) if index is value)
+    if isinstance(op, scf.ForOp) and op.ub is value and (last := _bound(op.body.block.args[0])) is not None:
+        yield last + 1
     called = _call(op)
     if called is None:
         return
@@ -148,7 +159,7 @@ def _numbered(op: Operation, value: SSAValue) -> Iterator[int]:
     tables: list[SSAValue] = [arguments[name] for name in _TABLES if isinstance(arguments.get(name), SSAValue)]
     if not tables or tables[0] is value:
         return
-    shape = _concrete(tensor_type(tables[0]))[0] or (1,)
+    shape = _concrete(tables[0])[0] or (1,)
     for name in _INDICES:
         given = arguments.get(name)
         if isinstance(given, list):

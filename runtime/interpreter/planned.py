@@ -33,11 +33,10 @@ from flambeau.dialects.lazy import Array, np
 from flambeau.dialects.ml_program import BlobAttr, GlobalOp
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.types import numpy_dtype, tensor_type
-from flambeau.runtime.interpreter.functional import DelegateRunner, InterpreterError, Leaf, Observer, run_delegate
+from flambeau.runtime.interpreter.execution import OPERATION_LIMIT, EndlessError, Observer
+from flambeau.runtime.interpreter.functional import DelegateRunner, Leaf, run_delegate
+from flambeau.runtime.interpreter.functions import InterpreterError, UnsupportedError
 from flambeau.runtime.interpreter.kernels import PRIMITIVES, TENSOR_PRIMITIVES, row_kernels
-
-INSTRUCTION_LIMIT = 10_000_000
-"""Instructions that one run may execute, as in ExecuTorch: a loop that never ends is an error, not a hang."""
 
 _POISON = 0xAB
 """What memory holds before a program writes it."""
@@ -57,9 +56,10 @@ class _Memory:
 class MethodProgram:
     """The `exec` methods of a module, ready to run. State lasts from call to call."""
 
-    def __init__(self, module: ModuleOp, context: FlambeauContext, delegates: DelegateRunner | None = None):
+    def __init__(self, module: ModuleOp, context: FlambeauContext, delegates: DelegateRunner | None = None, limit: int = OPERATION_LIMIT):
         self._context = context
         self._delegates = delegates
+        self._limit = limit
         self._payloads = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, PayloadOp)}
         self._globals = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, GlobalOp)}
         self._methods = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, MethodOp)}
@@ -74,7 +74,8 @@ class MethodProgram:
         """Runs a method on the leaves of its inputs, and gives copies of the leaves of its outputs.
 
         Raises:
-            InterpreterError: no such method; wrong number, dtype or shape of inputs; a kernel or delegate without a meaning here.
+            InterpreterError: no such method; wrong number, dtype or shape of inputs; a kernel or delegate without a meaning here; a loop
+                without end.
         """
         found = self._methods.get(method)
         if found is None:
@@ -143,7 +144,7 @@ class MethodProgram:
             case IntListOp() | TensorListOp() | OptionalTensorListOp():
                 return op
             case _:
-                raise InterpreterError(f"{op.name} has no meaning to the interpreter", op)
+                raise UnsupportedError(f"{op.name} has no meaning to the interpreter", op)
         root, offset = root_of(op.results[0], memory.roots)
         kind = tensor_type(op.results[0])
         return np.ndarray(upper_bounds(kind), numpy_dtype(kind.element_type), memory.storage[root], offset, byte_strides(kind))
@@ -159,13 +160,15 @@ class MethodProgram:
     def _execute(self, method: MethodOp, memory: _Memory, observer: Observer | None) -> None:
         instructions = method.instructions
         labels = {op.label.data: index for index, op in enumerate(instructions) if isinstance(op, LabelOp)}
-        position, budget = 0, INSTRUCTION_LIMIT
+        position, budget = 0, self._limit
+        jumps: dict[Operation | None, int] = {}
         while position < len(instructions):
             op = instructions[position]
             position += 1
             budget -= 1
             if budget < 0:
-                raise InterpreterError(f"{method.sym_name.data} does not end within {INSTRUCTION_LIMIT} instructions")
+                busiest = max(jumps, key=jumps.__getitem__, default=None)
+                raise EndlessError(self._limit, busiest, jumps.get(busiest, 0))
             match op:
                 case CallOp():
                     try:
@@ -181,12 +184,13 @@ class MethodProgram:
                     holds = bool(condition.all()) if isinstance(condition, np.ndarray) else bool(condition)
                     if not holds:
                         position = labels[op.label.data]
+                        jumps[op] = jumps.get(op, 0) + 1
                 case MoveOp():
                     memory.values[op.target] = memory.values[op.source]
                 case LabelOp() | FreeOp():
                     pass
                 case _:
-                    raise InterpreterError(f"{op.name} has no meaning to the interpreter", op)
+                    raise UnsupportedError(f"{op.name} has no meaning to the interpreter", op)
 
     def _call(self, op: CallOp, memory: _Memory, observer: Observer | None) -> None:
         name = op.operator.data
@@ -221,7 +225,7 @@ class MethodProgram:
             return [TENSOR_PRIMITIVES[name](*ins)]
         kernel = row_kernels().get(name)
         if kernel is None:
-            raise InterpreterError(f"the interpreter has no kernel {name}")
+            raise UnsupportedError(f"the interpreter has no kernel {name}")
         return [np.asarray(result) for result in kernel.compute(ins, outs)]
 
 

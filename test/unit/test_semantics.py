@@ -363,7 +363,7 @@ def test_a_registered_function_runs(monkeypatch: pytest.MonkeyPatch):
     [
         ([], "gave 0 arrays for 1 results"),
         ([np.zeros(2)], "gave float64"),
-        ([np.zeros(3, np.float32)], r"gave float32 \(3,\)"),
+        ([np.zeros(3, np.float32)], r"gave float32 \[3\], but its type says float32 \[2\]"),
         (None, "its interpreter function failed: TypeError"),
     ],
 )
