@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
-import math
 import re
 import shlex
 import shutil
@@ -13,7 +12,7 @@ import subprocess
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -27,7 +26,7 @@ from flambeau.passes.manager import Instrumentation, PassError, Pipeline
 
 if TYPE_CHECKING:
     from flambeau.dialects.lazy import Array
-    from flambeau.passes.manager.semantics import Reference
+    from flambeau.passes.manager.semantics import Reference, SemanticsOptions
 
 
 class PredicateError(ValueError):
@@ -124,9 +123,8 @@ class Predicate:
 class WrongResult(Question):
     """The results of the module are others after the pipeline: by the interpreter, on stored or made-up inputs."""
 
-    tolerance: float | None = None
-    inputs: Mapping[str, Array] | None = None
-    seed: int = 0
+    options: SemanticsOptions | None = None
+    """How results are compared; None: as by default."""
     description = "the pipeline changes the result"
 
     def about(self, module: ModuleOp, context: FlambeauContext) -> Judge:
@@ -135,7 +133,7 @@ class WrongResult(Question):
         from flambeau.passes.manager.semantics import Reference, SemanticsError, SemanticsOptions
 
         try:
-            return _WrongResultJudge(Reference(module, context, SemanticsOptions(self.tolerance, self.inputs, self.seed, run_payload)))
+            return _WrongResultJudge(Reference(module, context, replace(self.options or SemanticsOptions(), delegates=run_payload)))
         except SemanticsError as error:
             raise PredicateError(str(error), error.op) from error
 
@@ -341,10 +339,6 @@ def _question(options: PredicateOptions, pipeline: Pipeline, module: ModuleOp, c
     is_wrong = options.wrong_result or options.inputs is not None or options.tolerance is not None
     if is_crash + is_wrong + (options.filecheck is not None) + (options.script is not None) > 1:
         raise PredicateError("give one predicate only: a wrong result, a crash, FileCheck or a script")
-    if options.tolerance is not None and not 0 <= options.tolerance < math.inf:
-        raise PredicateError(f"--tolerance must be a number of 0 or more, got {options.tolerance}")
-    if options.seed < 0:
-        raise PredicateError(f"--seed must not be negative, got {options.seed}")
     if not options.timeout > 0:
         raise PredicateError(f"the time that a script may take must be more than 0 s, got {options.timeout}")
     if options.negated and options.filecheck is None and options.script is None:
@@ -363,7 +357,16 @@ def _question(options: PredicateOptions, pipeline: Pipeline, module: ModuleOp, c
         raise PredicateError("give a pipeline (-p), or a predicate that needs none: --script or --filecheck")
     if not is_wrong and (is_crash or run_pipeline(pipeline, module, context).error is not None):
         return Crash(options.error)
-    return WrongResult(options.tolerance, None if options.inputs is None else load_inputs(options.inputs), options.seed)
+    return WrongResult(_semantics(options))
+
+
+def _semantics(options: PredicateOptions) -> SemanticsOptions:
+    from flambeau.passes.manager.semantics import SemanticsOptions
+
+    try:
+        return SemanticsOptions(options.tolerance, None if options.inputs is None else load_inputs(options.inputs), options.seed)
+    except ValueError as error:
+        raise PredicateError(str(error)) from error
 
 
 def load_inputs(path: Path) -> Mapping[str, Array]:

@@ -98,7 +98,7 @@ def test_the_form_follows_the_stage_or_the_name(arguments: list[str], written: s
         (["--planner", "best,greedy"], "--planner best,greedy: a planner is a name, perhaps with options of plan-memory in braces"),
         (["--inputs", "x.npz"], "--inputs is for --check-semantics"),
         (["--seed", "1"], "--seed is for --check-semantics"),
-        (["--check-semantics", "--seed=-1"], "--seed must not be negative, got -1"),
+        (["--check-semantics", "--seed=-1"], "the seed must not be negative, got -1"),
         (["--check-semantics", "--inputs", "notes.txt"], "notes.txt is not an .npz file of arrays"),
     ],
 )

@@ -21,7 +21,7 @@ from flambeau.passes.manager import Instrumentation, Pipeline
 from flambeau.passes.manager.crash import CrashReproducer
 from flambeau.passes.manager.dumping import StageDump
 from flambeau.passes.manager.printing import CHANGE_MODES, print_changes
-from flambeau.passes.manager.semantics import CheckSemantics
+from flambeau.passes.manager.semantics import CheckSemantics, SemanticsOptions
 from flambeau.passes.pipelines import PipelineOptions, planner_pass
 from flambeau.tools.commands.output import PassProgress, print_json, stderr_console, working
 from flambeau.tools.compiler import STAGES, Compilation, StageError, stage_of, write_module
@@ -119,8 +119,8 @@ def _check(options: CompileOptions) -> None:
     for name in ("tolerance", "inputs", "seed"):
         if getattr(options, name) is not None and not options.check_semantics:
             raise StageError(f"--{name} is for --check-semantics")
-    if options.seed is not None and options.seed < 0:
-        raise StageError(f"--seed must not be negative, got {options.seed}")
+    if options.check_semantics:
+        SemanticsOptions(options.tolerance, seed=options.seed or 0)
     if options.print_changed not in (None, *CHANGE_MODES):
         raise StageError(f"--print-changed is {', '.join(CHANGE_MODES)}, not {options.print_changed!r}")
 

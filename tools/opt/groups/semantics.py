@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -32,27 +31,26 @@ class SemanticsGroup(OptionGroup):
         group.add_argument("--seed", type=int, metavar="N", help="makes up other inputs")
 
     def check(self, parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
-        """Reads the tolerance."""
+        """Reads the tolerance; the options must make sense."""
         given = arguments.check_semantics
         arguments.tolerance = None
         if given is None:
             if arguments.inputs is not None or arguments.seed is not None:
                 parser.error("--inputs and --seed are for --check-semantics")
             return
-        if arguments.seed is not None and arguments.seed < 0:
-            parser.error(f"--seed must not be negative, got {arguments.seed}")
-        if given == _DEFAULT:
-            return
         try:
-            arguments.tolerance = float(given)
+            arguments.tolerance = None if given == _DEFAULT else float(given)
         except ValueError:
             if arguments.input != "-":
                 parser.error(f"--check-semantics={given}: the tolerance must be a number")
             # argparse takes the word after an option for its optional value, and here that is the file.
             arguments.input = given
-            return
-        if not (math.isfinite(arguments.tolerance) and arguments.tolerance >= 0):
-            parser.error(f"--check-semantics={given}: the tolerance must be a number of 0 or more")
+        from flambeau.passes.manager.semantics import SemanticsOptions
+
+        try:
+            SemanticsOptions(arguments.tolerance, seed=arguments.seed or 0)
+        except ValueError as error:
+            parser.error(f"--check-semantics: {error}")
 
     def instrumentations(self, chunk: Chunk) -> Sequence[Instrumentation]:
         """The check."""
