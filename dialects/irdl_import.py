@@ -264,7 +264,11 @@ class _Reader:
             case IsOp():
                 return IsRule(op.expected)
             case AnyOfOp():
-                return AnyOfRule(parts)
+                choice = AnyOfRule(parts)
+                if not choice.is_decidable():
+                    what = "the first choice that fits is taken, so none may be irdl.any, and no two irdl.parametric of one kind"
+                    raise self._fault(op, what)
+                return choice
             case AllOfOp():
                 return AllOfRule(parts)
             case ParametricOp():

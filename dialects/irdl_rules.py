@@ -42,6 +42,11 @@ class Rule(AttrConstraint[Attribute], ABC):
         """The rules that this one consists of."""
         return ()
 
+    @property
+    def kinds(self) -> frozenset[type[Attribute]] | None:
+        """The kinds whose parameters it says something of; None when it accepts everything."""
+        return frozenset()
+
     @cached_property
     def size(self) -> int:
         """How many rules it consists of, each counted as often as it occurs."""
@@ -73,6 +78,11 @@ class Variable(Rule):
         """The constraint."""
         return (self.rule,)
 
+    @property
+    def kinds(self) -> frozenset[type[Attribute]] | None:
+        """Those of the constraint."""
+        return self.rule.kinds
+
     def words(self, context: VerificationContext) -> str:
         """What it stands for, or may stand for."""
         known = context.get_variable(self.name)
@@ -91,6 +101,11 @@ class Variable(Rule):
 @dataclass(frozen=True)
 class AnyRule(Rule):
     """Accepts everything."""
+
+    @property
+    def kinds(self) -> frozenset[type[Attribute]] | None:
+        """Everything."""
+        return None
 
     def words(self, context: VerificationContext) -> str:
         """What is expected."""
@@ -144,6 +159,11 @@ class ParametricRule(BaseRule):
         """Those of the parameters."""
         return self.parameters
 
+    @property
+    def kinds(self) -> frozenset[type[Attribute]] | None:
+        """The kind."""
+        return frozenset([self.kind])
+
     def words(self, context: VerificationContext) -> str:
         """What is expected."""
         parameters = ", ".join(rule.words(context) for rule in self.parameters)
@@ -171,6 +191,26 @@ class AnyOfRule(Rule):
         """The choices."""
         return self.choices
 
+    @property
+    def kinds(self) -> frozenset[type[Attribute]] | None:
+        """Those of all choices."""
+        found: frozenset[type[Attribute]] = frozenset()
+        for rule in self.choices:
+            if (more := rule.kinds) is None:
+                return None
+            found |= more
+        return found
+
+    def is_decidable(self) -> bool:
+        """Whether the first choice that fits is the right one: none accepts everything, and no two look at parameters of one kind."""
+        seen: set[type[Attribute]] = set()
+        for rule in self.choices:
+            kinds = rule.kinds
+            if kinds is None or not seen.isdisjoint(kinds):
+                return False
+            seen |= kinds
+        return True
+
     def words(self, context: VerificationContext) -> str:
         """What is expected."""
         texts = list(dict.fromkeys(rule.words(context) for rule in self.choices))
@@ -197,6 +237,11 @@ class AllOfRule(Rule):
     def parts(self) -> tuple[Rule, ...]:
         """The rules."""
         return self.together
+
+    @property
+    def kinds(self) -> frozenset[type[Attribute]] | None:
+        """Those of the first rule: as MLIR sees it."""
+        return self.together[0].kinds if self.together else None
 
     def words(self, context: VerificationContext) -> str:
         """What is expected."""
