@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from flambeau.dialects.diagnostics import Position
@@ -25,6 +25,14 @@ def raised_at(error: BaseException, concerned: Callable[[Path], bool]) -> Positi
     column, end = (last.colno or 0) + 1, (last.end_colno or 0) + 1
     length = max(1, end - column) if last.end_lineno == last.lineno else 1
     return Position(shown_path(Path(last.filename)), last.lineno or 1, column, length)
+
+
+def locals_where_raised(error: BaseException, concerned: Callable[[Path], bool]) -> Mapping[str, object]:
+    """The local variables at the innermost place in a file that is `concerned`."""
+    import traceback
+
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__) if concerned(Path(frame.f_code.co_filename))]
+    return frames[-1].f_locals if frames else {}
 
 
 def shown_path(file: Path) -> str:

@@ -197,6 +197,7 @@ class ConvertEdgeToFusedPass(ModulePass):
     """
 
     name = "convert-edge-to-fused"
+    works_on = ("edge", "fused")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites `op` in place."""

@@ -95,6 +95,7 @@ class ElideViewsPass(OperationPass):
     """
 
     name = "elide-views"
+    works_on = ("exec.method",)
     target: TargetName = "executorch"
     """Whose kernels read the views: some of the target `flambeau` take any dim order, so that permutations before them vanish."""
 

@@ -132,6 +132,7 @@ class FuseEpiloguesPass(PatternPass):
     """
 
     name = "fuse-epilogues"
+    works_on = ("edge", "fused")
 
     def patterns(self) -> Sequence[Pattern]:
         """Of activations, and of additions after and before."""

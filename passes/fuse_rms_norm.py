@@ -51,6 +51,7 @@ class FuseRmsNormPass(PatternPass):
     """
 
     name = "fuse-rms-norm"
+    works_on = ("edge", "fused")
 
     def patterns(self) -> Sequence[Pattern]:
         """The one pattern."""

@@ -133,6 +133,7 @@ class PlaceConcatPass(OperationPass):
     """
 
     name = "place-concat"
+    works_on = ("exec.method",)
 
     def apply_to(self, ctx: Context, op: Operation) -> None:
         """Rewrites the methods in place. Raises OperationError for one that is planned already."""

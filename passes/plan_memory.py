@@ -79,6 +79,7 @@ class PlanMemoryPass(OperationPass):
     """
 
     name = "plan-memory"
+    works_on = ("exec.method",)
     alignment: Annotated[int, _check_alignment] = 16
     """Of every offset and of the arena's size, in bytes."""
     algorithm: Annotated[str, check_algorithm] = "best"

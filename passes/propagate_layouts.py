@@ -203,6 +203,7 @@ class PropagateLayoutsPass(PatternPass):
     """
 
     name = "propagate-layouts"
+    works_on = ("edge", "fused")
 
     def patterns(self) -> Sequence[Pattern]:
         """What moves copies, and what makes them unnecessary."""

@@ -125,6 +125,7 @@ class ReuseStoragePass(OperationPass):
     """
 
     name = "reuse-storage"
+    works_on = ("exec.method",)
 
     def apply_to(self, ctx: Context, op: Operation) -> None:
         """Rewrites the methods in place. Raises OperationError for one that is planned already."""

@@ -114,6 +114,7 @@ class VerifyPlanPass(OperationPass):
     """
 
     name = "verify-plan"
+    works_on = ("exec.method",)
 
     def apply_to(self, ctx: Context, op: Operation) -> None:
         """Looks at every method."""

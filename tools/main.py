@@ -227,9 +227,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             load_from_environment()
             app(args=None if argv is None else list(argv), standalone_mode=True)
     except SystemExit as end:
+        if end.__context__ is not None and isinstance(
+            interrupt := end.__context__.__cause__, KeyboardInterrupt
+        ):  # typer ends so without a word
+            print(str(interrupt) or "interrupted", file=sys.stderr)
         return end.code if isinstance(end.code, int) else 1
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+    except KeyboardInterrupt as interrupt:
+        print(str(interrupt) or "interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         forget_stdout()

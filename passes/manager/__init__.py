@@ -20,9 +20,10 @@ it happens and may forbid it. A pass that fails raises PassError, whose `diagnos
 people.
 """
 
+from flambeau.passes.manager.errors import PassCrash, PassError, PassInterrupted
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 from flambeau.passes.manager.operation_pass import OperationPass, PatternPass
-from flambeau.passes.manager.pipeline import PassCrash, PassError, Pipeline
+from flambeau.passes.manager.pipeline import Pipeline
 from flambeau.passes.rewriting.statistics import count
 
-__all__ = ["Instrumentation", "OperationPass", "PassCrash", "PassError", "PassStep", "PatternPass", "Pipeline", "count"]
+__all__ = ["Instrumentation", "OperationPass", "PassCrash", "PassError", "PassInterrupted", "PassStep", "PatternPass", "Pipeline", "count"]

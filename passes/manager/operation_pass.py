@@ -26,6 +26,8 @@ class OperationPass(ModulePass):
 
     anchors: ClassVar[tuple[str, ...]] = ()
     """The operations that it may run on, by name; any when empty."""
+    works_on: ClassVar[tuple[str, ...]] = ()
+    """The operations, or the dialects, that it does something with: a warning says when there are others only. Any when empty."""
 
     @abstractmethod
     def apply_to(self, ctx: Context, op: Operation) -> None:
@@ -45,5 +47,8 @@ class PatternPass(OperationPass):
         """The patterns, in the order in which they are tried on an operation."""
 
     def apply_to(self, ctx: Context, op: Operation) -> None:
-        """Applies the patterns."""
-        PatternDriver(self.patterns()).run(op)
+        """Applies the patterns. Raises ValueError for what are none."""
+        found = self.patterns()
+        if not isinstance(found, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]  plug-ins need not be type-checked
+            raise ValueError(f"patterns() of {type(self).__name__} gives no list of patterns, but {type(found).__name__}")
+        PatternDriver(found).run(op)

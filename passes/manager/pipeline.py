@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -15,49 +14,18 @@ from xdsl.passes import ModulePass
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import DiagnosticException
 
-from flambeau.dialects.diagnostics import Diagnostic, OperationError
+from flambeau.dialects.diagnostics import Diagnostic, OperationError, is_listening, warn
 from flambeau.dialects.suggestions import did_you_mean
-from flambeau.dialects.tracebacks import in_one_line, raised_at
 from flambeau.dialects.verify import ModuleVerifier, VerificationError
+from flambeau.passes.manager.errors import PassCrash, PassError, PassInterrupted
 from flambeau.passes.manager.grammar import ANY, MODULE, Element, Nested, parse
 from flambeau.passes.manager.instrumentation import Instrumentation, Instrumentations, PassStep
 from flambeau.passes.manager.operation_pass import OperationPass
 from flambeau.passes.options import options_text
 from flambeau.passes.registry import PipelineError, find_pass, find_passes, pipelines
 from flambeau.passes.rewriting.actions import watching
-from flambeau.passes.rewriting.locations import describe_location
 from flambeau.passes.rewriting.statistics import counting
 from flambeau.passes.rewriting.uses import editing_operands
-
-
-class PassError(ValueError):
-    """A pass that cannot do its work on this module, or that left it broken."""
-
-    def __init__(
-        self,
-        step: PassStep,
-        message: str,
-        *,
-        op: Operation | None = None,
-        notes: tuple[Diagnostic, ...] = (),
-        others: tuple[Diagnostic, ...] = (),
-    ):
-        first = _with_place(message, None if op in [note.op for note in notes] else op)
-        # The diagnostic carries the operations; whoever sees only the text needs their places in it.
-        super().__init__("\n  ".join([f"{step.name}: {first}", *(_with_place(note.message, note.op) for note in notes)]))
-        self.step = step
-        self.diagnostic = Diagnostic("error", f"{step.name}: {message}", op=op, notes=notes)
-        self.diagnostics = (self.diagnostic, *others)
-        """Everything that is wrong, the first included."""
-
-
-def _with_place(message: str, op: Operation | None) -> str:
-    place = "" if op is None else describe_location(op.location)
-    return f"at {place}: {message}" if place else message
-
-
-class PassCrash(PassError):
-    """A pass that ended in an exception that is no message for people, which is its cause: a bug of the pass."""
 
 
 @dataclass(frozen=True)
@@ -166,6 +134,9 @@ def _find(element: Element) -> Sequence[ModulePass]:
         raise PipelineError(error.message, element.offset if error.offset is None else error.offset) from error
 
 
+_AT_EVERY_STAGE = {"builtin", "func", "ml_program"}
+"""Dialects whose operations say nothing about the stage of a module."""
+
 _ANCHORS = (MODULE, ANY, "func.func", "exec.method", "delegate.partition")
 """The anchors that there is most reason to write, for suggestions."""
 
@@ -182,11 +153,20 @@ def _check_anchor(element: Nested) -> None:
     )
 
 
-def _where_raised(step: PassStep, error: Exception) -> tuple[Diagnostic, ...]:
-    """Where in the files of the pass it went wrong, for whoever writes it."""
-    source = getattr(sys.modules.get(type(step.pass_).__module__), "__file__", None)
-    place = None if source is None else raised_at(error, lambda file: file.parent == Path(source).parent)
-    return () if place is None else (Diagnostic("note", "raised here", place),)
+def _dialects_in(op: Operation) -> Iterator[str]:
+    """The dialect of each operation inside."""
+    return (inner.name.partition(".")[0] for inner in op.walk() if inner is not op)
+
+
+def _warn_of_nothing_to_do(step: PassStep) -> None:
+    """Warns of a pass whose operations are not there, though others are."""
+    works_on: tuple[str, ...] = getattr(type(step.pass_), "works_on", ())
+    if not works_on or not is_listening("warning"):
+        return
+    if any(op.name in works_on or op.name.partition(".")[0] in works_on for op in step.op.walk()):
+        return
+    if here := sorted({*_dialects_in(step.op)} - _AT_EVERY_STAGE):
+        warn(step.op, f"found nothing to work on: it works on {' and '.join(works_on)}; here are operations of {', '.join(here)}")
 
 
 class _Run:
@@ -221,8 +201,16 @@ class _Run:
     def _pass(self, item: ModulePass, op: Operation, path: tuple[str, ...], position: tuple[int, ...]) -> None:
         step = PassStep(self._steps, item, op, self._module, self._context, path, position=position)
         self._steps += 1
+        start = time.monotonic()
+        try:
+            self._watched(step)
+        except KeyboardInterrupt as interrupt:
+            raise PassInterrupted(step, time.monotonic() - start) from interrupt
+
+    def _watched(self, step: PassStep) -> None:
         for watcher in self.watchers.items:
             watcher.before_pass(step)
+        _warn_of_nothing_to_do(step)
         try:
             self._apply(step)
             for watcher in self.watchers.items:
@@ -246,8 +234,8 @@ class _Run:
             raise PassError(step, error.diagnostic.message, op=error.op, notes=error.diagnostic.notes) from error
         except (ValueError, DiagnosticException) as error:
             raise PassError(step, str(error)) from error
-        except Exception as error:
-            raise PassCrash(step, f"internal error: {in_one_line(error)}", notes=_where_raised(step, error)) from error
+        except (Exception, SystemExit) as error:
+            raise PassCrash.of(step, error) from error
 
     def _verify(self, step: PassStep) -> None:
         if self._verifier is None:

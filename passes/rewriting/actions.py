@@ -27,6 +27,16 @@ class Action:
     """Where; before the attempt it is still what it was."""
 
 
+def note_action(error: BaseException, action: Action) -> None:
+    """Notes on an exception what raised it, if nothing further in has done so."""
+    vars(error).setdefault("flambeau_action", action)
+
+
+def action_of(error: BaseException) -> Action | None:
+    """What raised an exception, if it was an attempt to rewrite."""
+    return vars(error).get("flambeau_action")
+
+
 class ActionListener(Protocol):
     """Who watches actions. Whether an attempt happens must depend on earlier attempts only, so that runs can be repeated."""
 

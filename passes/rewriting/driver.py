@@ -13,7 +13,7 @@ from xdsl.rewriter import InsertPoint
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
 from flambeau.dialects.diagnostics import Diagnostic, OperationError, is_listening, remark
-from flambeau.passes.rewriting.actions import Action, action_listener, may_rewrite
+from flambeau.passes.rewriting.actions import Action, action_listener, may_rewrite, note_action
 from flambeau.passes.rewriting.explanation import explaining
 from flambeau.passes.rewriting.pattern import Pattern
 from flambeau.passes.rewriting.statistics import count
@@ -191,6 +191,9 @@ class _Run:
             raise
         except ValueError as error:
             raise OperationError(op, str(error)) from error
+        except (Exception, SystemExit) as error:
+            note_action(error, Action("pattern", name, op))
+            raise
         finally:
             self.current = None
         if listener is not None and action is not None:

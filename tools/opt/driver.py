@@ -46,8 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         except BrokenPipeError:
             forget_stdout()
             return BROKEN_PIPE
-        except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
+        except KeyboardInterrupt as interrupt:
+            print(str(interrupt) or "interrupted", file=sys.stderr)
             return INTERRUPTED
         except OSError as error:
             return _refuse(error)  # such as a full disk, when the last of the output is written

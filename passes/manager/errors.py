@@ -1,0 +1,71 @@
+"""What ends a pipeline: a pass that refuses, that crashes, or that is interrupted, in one line for people."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from xdsl.ir import Operation
+
+from flambeau.dialects.diagnostics import Diagnostic
+from flambeau.dialects.symbols import symbol_name
+from flambeau.dialects.tracebacks import in_one_line, locals_where_raised, raised_at
+from flambeau.passes.manager.instrumentation import PassStep
+from flambeau.passes.rewriting.actions import action_of
+from flambeau.passes.rewriting.locations import describe_location
+
+
+class PassError(ValueError):
+    """A pass that cannot do its work on this module, or that left it broken."""
+
+    def __init__(
+        self,
+        step: PassStep,
+        message: str,
+        *,
+        op: Operation | None = None,
+        notes: tuple[Diagnostic, ...] = (),
+        others: tuple[Diagnostic, ...] = (),
+    ):
+        first = _with_place(message, None if op in [note.op for note in notes] else op)
+        # The diagnostic carries the operations; whoever sees only the text needs their places in it.
+        super().__init__("\n  ".join([f"{step.name}: {first}", *(_with_place(note.message, note.op) for note in notes)]))
+        self.step = step
+        self.diagnostic = Diagnostic("error", f"{step.name}: {message}", op=op, notes=notes)
+        self.diagnostics = (self.diagnostic, *others)
+        """Everything that is wrong, the first included."""
+
+
+def _with_place(message: str, op: Operation | None) -> str:
+    place = "" if op is None else describe_location(op.location)
+    return f"at {place}: {message}" if place else message
+
+
+class PassCrash(PassError):
+    """A pass that ended in an exception that is no message for people, which is its cause: a bug of the pass."""
+
+    @staticmethod
+    def of(step: PassStep, error: BaseException) -> PassCrash:
+        """The crash that an exception is, with what was being looked at: the pattern and the operation, as far as that can be known."""
+        source = getattr(sys.modules.get(type(step.pass_).__module__), "__file__", None)
+        folder = None if source is None else Path(source).parent
+        place = raised_at(error, lambda file: file.parent == folder)
+        notes = () if place is None else (Diagnostic("note", "raised here", place),)
+        if (action := action_of(error)) is not None:
+            return PassCrash(step, f"internal error in {action.name} on {action.op.name}: {in_one_line(error)}", op=action.op, notes=notes)
+        around = (step.op, step.module)
+        found = locals_where_raised(error, lambda file: file.parent == folder)
+        inner = {name: value for name, value in found.items() if isinstance(value, Operation) and value not in around}
+        op = inner.get("op") or (inner.popitem()[1] if len(set(inner.values())) == 1 else None if step.op is step.module else step.op)
+        on = "" if op is None else f" on {op.name}"
+        return PassCrash(step, f"internal error{on}: {in_one_line(error)}", op=op, notes=notes)
+
+
+class PassInterrupted(KeyboardInterrupt):
+    """Somebody pressed Ctrl-C while a pass ran; the text says which, and for how long it had run."""
+
+    def __init__(self, step: PassStep, seconds: float):
+        name = symbol_name(step.op)
+        on = "" if step.op is step.module else f" on {step.op.name}{f' @{name}' if name else ''}"
+        super().__init__(f"interrupted in pass {step.name!r}{on}, which had run for {seconds:.1f} s")
+        self.step = step
