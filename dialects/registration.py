@@ -91,6 +91,12 @@ def hint(name: str, known: list[str], *, listing: bool = False) -> str:
     return f"{text}; {_trouble}" if _trouble else text
 
 
+def check_called(decorator: str, given: object, example: str) -> None:
+    """Raises RegistrationError when a decorator that is given a name is used without one. Plug-ins need not be type-checked."""
+    if not isinstance(given, str):
+        raise RegistrationError(f'@{decorator} is given a name: write @{decorator}("{example}")')
+
+
 class Table(Generic[T]):
     """Named things of one kind that were added to the built-in ones."""
 
@@ -114,9 +120,8 @@ class Table(Generic[T]):
         known = self._items.get(name) or self._builtin(name)
         if known is not None:
             if known[1] is not item:
-                raise RegistrationError(
-                    f"{origin()} declares the {self._kind} {name!r}, but {known[0]} has one of that name; give it another name"
-                )
+                why = " twice" if known[0] == origin() else f", but {known[0]} has one of that name"
+                raise RegistrationError(f"{origin()} declares the {self._kind} {name!r}{why}; give it another name")
             return
         self._items[name] = (origin(), item)
         note_registration(f"{self._kind} {name!r}", lambda: self._items.pop(name, None) and None)

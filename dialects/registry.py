@@ -7,6 +7,7 @@ operators, so their classes are found (or made, for operators without a row) by 
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -60,9 +61,28 @@ _ROW_ORIGINS: dict[str, str] = {}
 """Who declared a row that is not Flambeau's."""
 
 
+def _check_functions(row: type[SchemaOp]) -> None:
+    """Raises RegistrationError for functions of a row that do not take the arguments of its schema."""
+    names = [argument.name for argument in row.schema.arguments]
+    for method in ("infer", "numpy", "decompose"):
+        function = vars(row).get(method)
+        if function is None:
+            continue
+        if not isinstance(function, staticmethod):
+            raise RegistrationError(f"{method} of {row.__name__} takes no self: write @staticmethod above it")
+        signature = inspect.signature(cast("Callable[..., object]", function.__func__))
+        try:
+            signature.bind(*names)
+        except TypeError:
+            raise RegistrationError(
+                f"{method}{signature} of {row.__name__} must take the arguments of the schema: {', '.join(names) or 'none'}"
+            ) from None
+
+
 def register_row(row: type[SchemaOp]) -> None:
     """Makes a row of a plug-in known, and with it its dialect; `@row` does so. Raises RegistrationError for an operator that exists."""
     dialect, _, name = row.name.partition(".")
+    _check_functions(row)
     rows = load_rows()
     if name in rows.get(dialect, {}):
         owner = _ROW_ORIGINS.get(row.name, "Flambeau")

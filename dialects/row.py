@@ -480,6 +480,8 @@ def row(dialect: str, namespace: str, schema: str, *, core: bool = False, keep: 
     parsed = parse_schema(schema, namespace)
 
     def declare(cls: type[RowT]) -> type[RowT]:
+        if not issubclass(cls, SchemaOp):  # pyright: ignore[reportUnnecessaryIsInstance]  plug-ins need not be type-checked
+            raise ValueError(f"{cls.__name__} is no operator: derive it from SchemaOp")
         cls.name = f"{dialect}.{parsed.name}"
         cls.schema = parsed
         cls.core = core

@@ -9,7 +9,7 @@ from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp
 
-from flambeau.dialects.registration import Table, discover
+from flambeau.dialects.registration import Table, check_called, discover
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import read_module
 from flambeau.dialects.verify import VerificationError, verify_module
@@ -64,6 +64,7 @@ def register_frontend(key: str, function: Frontend) -> None:
 
 def frontend(key: str) -> Callable[[Frontend], Frontend]:
     """Declares the function below as the front end of a suffix or scheme, as `register_frontend` does."""
+    check_called("frontend", key, ".suffix")
 
     def declare(function: Frontend) -> Frontend:
         register_frontend(key, function)

@@ -13,7 +13,7 @@ from xdsl.transforms import get_all_passes
 
 import flambeau.passes
 from flambeau.dialects.diagnostics import Diagnostic, Position
-from flambeau.dialects.registration import RegistrationError, Table, hint, origin
+from flambeau.dialects.registration import RegistrationError, Table, check_called, hint, origin
 from flambeau.passes.options import Option, OptionError, construct
 
 if TYPE_CHECKING:
@@ -115,6 +115,7 @@ def register_pipeline(name: str, function: Pipeline) -> None:
 
 def pipeline(name: str) -> Callable[[Pipeline], Pipeline]:
     """Declares the function below as the pipeline `name`, as `register_pipeline` does."""
+    check_called("pipeline", name, "my-pipeline")
 
     def declare(function: Pipeline) -> Pipeline:
         register_pipeline(name, function)
@@ -143,7 +144,11 @@ def find_passes(name: str, options: Sequence[Option] = ()) -> Sequence[ModulePas
         if name in (known := pipelines()):
             from flambeau.passes.pipelines import PipelineOptions
 
-            return known[name](construct(PipelineOptions, f"pipeline {name!r}", options))
+            passes = known[name](construct(PipelineOptions, f"pipeline {name!r}", options))
+            wrong = next((item for item in passes if not isinstance(item, ModulePass)), None)  # pyright: ignore[reportUnnecessaryIsInstance]  plug-ins need not be type-checked
+            if wrong is not None:
+                raise TypeError(f"its function gives {wrong!r} among its passes, where an instance of a pass is wanted")
+            return passes
     except OptionError as error:
         raise PipelineError(str(error), error.offset) from error
     except (ValueError, TypeError) as error:

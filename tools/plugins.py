@@ -21,7 +21,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -35,6 +35,7 @@ from flambeau.dialects.registration import RegistrationError, Undo, declared_by
 from flambeau.dialects.registry import register_dialect
 from flambeau.dialects.tracebacks import in_one_line, raised_at, shown_path
 from flambeau.passes.registry import register_pass
+from flambeau.tools.plugin_mistakes import advice, check_pass, what_was_meant
 
 GROUP = "flambeau.plugins"
 """The entry points under which packages offer plug-ins."""
@@ -117,15 +118,12 @@ def load_plugin(path: str | os.PathLike[str]) -> Plugin:
             module = _execute(name, file) if imported is None else imported
             count = _declare_all(vars(module).items(), package, file)
             if not count and not registered and imported is None:
-                raise PluginError(
-                    f"plug-in {shown} declares nothing: it may hold passes, dialects, rows, targets, backends, and functions declared by "
-                    "@pipeline, @frontend, @planner or @interprets"
-                )
+                raise _declares_nothing(shown, file, module, package)
         except BaseException as error:
             _undo(item.undo for item in registered)
             _forget(set(sys.modules) - before)
             if isinstance(error, Exception | SystemExit):
-                raise _explained(error, shown, file) from error
+                raise _explained(error, shown, file, package) from error
             raise
     modules = tuple(sorted(item for item in {name, *sys.modules} - before if item.startswith(f"{package}.")))
     plugin = Plugin(
@@ -240,7 +238,8 @@ def _execute(name: str, file: Path) -> ModuleType:
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    exec(compile(file.read_bytes(), file, "exec", dont_inherit=True), vars(module))
+    with redirect_stdout(sys.stderr):  # stdout is for IR
+        exec(compile(file.read_bytes(), file, "exec", dont_inherit=True), vars(module))
     return module
 
 
@@ -311,11 +310,11 @@ def _declare_all(items: Iterable[tuple[str, Any]], package: str, file: Path | No
 
 def _registration(item: Any, package: str) -> Callable[[Any], None] | None:
     if isinstance(item, type):
-        if not issubclass(item, ModulePass) or inspect.isabstract(item):
+        if not issubclass(item, ModulePass):
             return None
-        # Someone else's class without a name is a base class that was imported.
-        ours = item.__module__ == package or item.__module__.startswith(f"{package}.")
-        return _register_pass if ours or isinstance(getattr(item, "name", None), str) else None
+        # One without a name that is someone else's, or that others are to complete, is a base class.
+        name = getattr(item, "name", None)
+        return _register_pass if name is not None or (_is_of(item, package) and not inspect.isabstract(item)) else None
     if isinstance(item, Dialect):
         return register_dialect
     # Whoever makes a target or a backend has imported its class.
@@ -327,21 +326,31 @@ def _registration(item: Any, package: str) -> Callable[[Any], None] | None:
     return None
 
 
+def _is_of(item: Any, package: str) -> bool:
+    """Whether a class or a function is of a package."""
+    module = str(getattr(item, "__module__", ""))
+    return module == package or module.startswith(f"{package}.")
+
+
 def _register_pass(kind: type[ModulePass]) -> None:
-    if not isinstance(getattr(kind, "name", None), str):
-        raise RegistrationError(f'{kind.__name__} has no name: write `name = "my-pass"` in it, or let its own name begin with _')
-    options = [name for name, note in inspect.get_annotations(kind).items() if "ClassVar" not in str(note)]
-    if options and "__dataclass_fields__" not in vars(kind):
-        raise RegistrationError(
-            f"{kind.__name__} has options ({', '.join(options)}) and is no dataclass: write @dataclass(frozen=True) above it"
-        )
+    check_pass(kind)
     register_pass(kind)
 
 
 # What is wrong with a plug-in, in one line
 
 
-def _explained(error: BaseException, shown: Path, file: Path) -> PluginError:
+def _declares_nothing(shown: Path, file: Path, module: ModuleType, package: str) -> PluginError:
+    meant = what_was_meant(vars(module).items(), lambda item: _is_of(item, package))
+    if meant is not None:
+        return PluginError(f"plug-in {shown} declares nothing: {meant[1]}", _assignment(meant[0], file))
+    return PluginError(
+        f"plug-in {shown} declares nothing: it may hold passes, dialects, rows, targets, backends, and functions declared by "
+        "@pipeline, @frontend, @planner or @interprets"
+    )
+
+
+def _explained(error: BaseException, shown: Path, file: Path, package: str) -> PluginError:
     if isinstance(error, PluginError):
         return error
     if os.environ.get("FLAMBEAU_DEBUG"):
@@ -358,9 +367,8 @@ def _explained(error: BaseException, shown: Path, file: Path) -> PluginError:
     position = raised_at(error, lambda file: folder in file.parents)
     if isinstance(error, RegistrationError):
         return PluginError(str(error), position)
-    what = in_one_line(error)
-    if isinstance(error, ModuleNotFoundError) and error.name is not None and (folder / f"{error.name}.py").is_file():
-        what += f"; a file beside the plug-in is imported by `from .{error.name} import …`"
+    what = in_one_line(error).replace(f"{package}.", ".")
+    what = re.sub(r" \(\S+\.py\)$", "", what) + advice(error, package, lambda name: (folder / name).is_file())
     prefix = "" if position else f"plug-in {shown}: "
     return PluginError(f"{prefix}{what}; FLAMBEAU_DEBUG=1 shows the traceback", position)
 
@@ -368,7 +376,7 @@ def _explained(error: BaseException, shown: Path, file: Path) -> PluginError:
 def _assignment(name: str, file: Path) -> Position:
     """Where a file gives something a name."""
     text = file.read_text(encoding="utf-8", errors="replace")
-    found = re.search(rf"^(?:class[ \t]+)?({re.escape(name)})\b", text, re.MULTILINE)
+    found = re.search(rf"^(?:class[ \t]+|def[ \t]+)?({re.escape(name)})\b", text, re.MULTILINE)
     if found is None:
         return Position(shown_path(file), 1, 1)
     start = found.start(1)

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
-from flambeau.dialects.registration import Table, hint
+from flambeau.dialects.registration import Table, check_called, hint
 from flambeau.passes.planning.buffers import Buffer, Plan, PlanError, aligned_buffers, lower_bound
 from flambeau.passes.planning.climb import climb
 from flambeau.passes.planning.conflicts import conflict_lists, count_conflicts
@@ -36,6 +36,7 @@ def register_planner(name: str, planner: Planner) -> None:
 
 def planner(name: str) -> Callable[[Planner], Planner]:
     """Declares the function below as the planner `name`, as `register_planner` does."""
+    check_called("planner", name, "my-planner")
 
     def declare(function: Planner) -> Planner:
         register_planner(name, function)

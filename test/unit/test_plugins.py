@@ -1,6 +1,7 @@
 """Loading plug-ins: files, what is wrong with them, entry points, and the tools' options."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr
 
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import parse_module
-from flambeau.passes.manager import Pipeline
+from flambeau.passes.manager import PassError, Pipeline
 from flambeau.passes.registry import PipelineError, pipelines, registered_passes
 from flambeau.tools.main import main as flambeau_main
 from flambeau.tools.opt.driver import main as opt_main
@@ -141,6 +142,75 @@ BAD = {
         PASS.format("name = 'compile'"),
         "2:7: error: plug-in {} declares the pass 'compile', but there is a pipeline of that name",
     ),
+    "pass twice": (
+        PASS.format("name = 'mine'") + PASS.replace("MyPass", "Another").format("name = 'mine'"),
+        "6:7: error: plug-in {} declares the pass 'mine' twice; give it another name",
+    ),
+    "pass without method": (
+        "from flambeau.passes.kit import PatternPass\nclass MyPass(PatternPass):\n    name = 'mine'\n    def pattern(self): return []\n",
+        "2:7: error: MyPass lacks a method: def patterns(self), the patterns to apply; pattern is something else",
+    ),
+    "pass whose method takes too little": (
+        PASS.replace("(self, ctx, op)", "(self, op)").format("name = 'mine'"),
+        "2:7: error: apply(self, op) of MyPass does not take what it is given: write def apply(self, ctx, op)",
+    ),
+    "pass whose method is none": (
+        "from flambeau.passes.kit import PatternPass\nclass MyPass(PatternPass):\n    name = 'mine'\n    patterns = []\n",
+        "2:7: error: patterns of MyPass is no method: write def patterns(self), the patterns to apply",
+    ),
+    "pass of no class": (
+        "class MyPass:\n    name = 'mine'\n    def apply(self, ctx, op): pass\n",
+        "1:7: error: plug-in {} declares nothing: MyPass is no pass: derive it from PatternPass, OperationPass or ModulePass",
+    ),
+    "pass that is not public": (
+        PASS.replace("MyPass", "_MyPass").format("name = 'mine'"),
+        "2:7: error: plug-in {} declares nothing: _MyPass is not public, for it begins with _",
+    ),
+    "patterns only": (
+        "from flambeau.passes.kit import op, rewrites\n@rewrites(op('aten.relu'))\ndef drop(relu): return relu.operands[0]\n",
+        "3:5: error: plug-in {} declares nothing: drop is a pattern: a class derived from PatternPass, whose patterns() gives it, makes",
+    ),
+    "operation only": (
+        "from xdsl.irdl import IRDLOperation, irdl_op_definition\n@irdl_op_definition\nclass MyOp(IRDLOperation):\n    name = 'a.b'\n",
+        '3:7: error: plug-in {} declares nothing: MyOp is an operation: a dialect holds it, as in MINE = Dialect("mine", [MyOp], [])',
+    ),
+    "name that is no text": (PASS.format("name = 3"), "2:7: error: the name of MyPass is 3: it must be a string, such as 'my-pass'"),
+    "dataclass that is not frozen": (
+        "from dataclasses import dataclass\nfrom flambeau.passes.kit import PatternPass\n@dataclass\nclass MyPass(PatternPass): ...\n",
+        "3:2: error: TypeError: cannot inherit non-frozen dataclass from a frozen one; passes do not change: write @dataclass(frozen=True)",
+    ),
+    "list as default": (
+        "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass Options:\n    sizes: list[int] = []\n",
+        "; the values of an option are a tuple: sizes: tuple[int, ...] = (); FLAMBEAU_DEBUG=1 shows the traceback",
+    ),
+    "misspelt import": (
+        "from flambeau.passes.kit import PaternPass\n",
+        "1:1: error: ImportError: cannot import name 'PaternPass' from 'flambeau.passes.kit'; did you mean 'PatternPass'?; FLAMB",
+    ),
+    "misspelt attribute": (
+        "from flambeau.passes import kit\nkit.PaternPass\n",
+        "2:1: error: AttributeError: module 'flambeau.passes.kit' has no attribute 'PaternPass'; did you mean 'PatternPass'?",
+    ),
+    "file beside that is not there": (
+        "from .gone import x\n",
+        "1:1: error: ModuleNotFoundError: No module named '.gone'; there is no gone.py beside the plug-in; FLAMBEAU_DEBUG=1",
+    ),
+    "decorator without a name": (
+        "from flambeau import pipeline\n@pipeline\ndef mine(options): return []\n",
+        '2:2: error: @pipeline is given a name: write @pipeline("my-pipeline")',
+    ),
+    "row of no class": (
+        ROW.format("mine", "mine", "same(Tensor x) -> Tensor").replace("(SchemaOp)", ""),
+        "3:2: error: ValueError: MyOp is no operator: derive it from SchemaOp",
+    ),
+    "row whose function has self": (
+        ROW.format("mine", "mine", "same(Tensor x) -> Tensor").replace("infer = staticmethod(lambda x: x)", "def infer(self, x): return x"),
+        "3:2: error: infer of MyOp takes no self: write @staticmethod above it",
+    ),
+    "row whose function takes too little": (
+        ROW.format("mine", "mine", "same(Tensor x, *, float a=1.0) -> Tensor"),
+        "3:2: error: infer(x) of MyOp must take the arguments of the schema: x, a",
+    ),
     "pass without name": (PASS.format("x = 1"), '2:7: error: MyPass has no name: write `name = "my-pass"` in it'),
     "odd name": (PASS.format("name = 'my pass'"), "2:7: error: 'my pass' cannot be the name of a pass: write letters, digits and - or _"),
     "options": (
@@ -203,6 +273,36 @@ def test_what_is_wrong_with_a_plugin_is_one_line_with_its_place(case: str, tmp_p
     assert message.startswith((f"{path}:", "error: "))
     assert (registered_passes(), pipelines(), loaded_plugins()) == (*before[:2], ())
     assert not [name for name in set(sys.modules) - before[2] if name.endswith(".bad")]
+
+
+def test_a_class_that_others_complete_is_no_pass(tmp_path: Path):
+    base = "from flambeau.passes.kit import PatternPass\nclass Base(PatternPass):\n    def help(self): ...\n"
+    done = "class DonePass(Base):\n    name = 'done'\n    def patterns(self): return []\n"
+    assert load_plugin(write(tmp_path, "base.py", base + done)).declares == ("pass 'done'",)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "from flambeau.passes.kit import PatternPass\nclass MyPass(PatternPass):\n    name = 'mine'\n    def patterns(self): pass\n",
+            "mine: patterns() of MyPass gives no list of patterns, but NoneType",
+        ),
+        (
+            "from flambeau import pipeline\n@pipeline('mine')\ndef mine(options): return ['cse']\n",
+            "pipeline 'mine': its function gives 'cse' among its passes, where an instance of a pass is wanted",
+        ),
+    ],
+)
+def test_what_shows_only_when_it_runs_is_one_line_too(text: str, message: str, tmp_path: Path):
+    load_plugin(write(tmp_path, "late.py", text))
+    with pytest.raises((PassError, PipelineError), match=re.escape(message)):
+        run("mine")
+
+
+def test_what_a_plugin_prints_is_not_among_the_ir(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    load_plugin(write(tmp_path, "talks.py", f"print('hello')\n{MARK}"))
+    assert tuple(capsys.readouterr()) == ("", "hello\n")
 
 
 def test_a_failing_plugin_leaves_nothing_of_what_it_had_declared(tmp_path: Path):
