@@ -18,6 +18,7 @@ from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 from flambeau.passes.manager.semantics import CheckSemantics, Reference, SemanticsError
 from fuzz.campaign import Campaign, Failure
 from fuzz.modules import random_module
+from fuzz.structure import fill_globals
 
 _ANYWHERE = ("canonicalize", "cse", "remove-dead-code", "fold-constants", "remove-redundant-clamps", "fold-batch-norm")
 _PLAN = "plan-memory{effort=1000}"
@@ -100,6 +101,7 @@ def check(case: str) -> str:
         verify_parsed(parsed)
     except IRError as error:
         raise Failure(f"no valid module: {error.diagnostic.message}", text) from error
+    fill_globals(parsed.module, context)
     try:
         Reference(parsed.module, context)
     except SemanticsError:
@@ -125,7 +127,9 @@ def check(case: str) -> str:
 def is_fault(error: PassError) -> bool:
     """Whether a pass is to blame, which did not refuse in words."""
     wrong = ("left the module invalid", "changes the result", "cannot be checked")
-    return isinstance(error, PassCrash) or any(words in error.diagnostic.message for words in wrong)
+    message = error.diagnostic.message
+    broken_plan = message.startswith("verify-plan: ") and "is not planned" not in message
+    return isinstance(error, PassCrash) or broken_plan or any(words in message for words in wrong)
 
 
 def refusal(error: PassError) -> str:

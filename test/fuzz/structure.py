@@ -17,8 +17,10 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from flambeau.dialects.flambeau.blobs import digest_of
 from flambeau.dialects.ml_program import BlobAttr, GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
+from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.types import nbytes, numpy_dtype, shape_of, tensor_type
+from flambeau.passes.storage.reinterpretation import is_static
 
 OBSERVED = "test.observed"
 """An operation that nobody knows: it gives its operand, and says so, so that it may neither vanish nor move."""
@@ -191,11 +193,13 @@ class _Structure:
         assert first is not None
         mutable = self.chosen.random() < 0.4
         picked = self.run() if mutable else None
-        values = [item for item in (picked[1][0].results if picked else block.args) if isinstance(item.type, TensorType)]
-        if not values or not isinstance(values[0].type, TensorType):
+        values = [
+            item for item in (picked[1][0].results if picked else block.args) if isinstance(item.type, TensorType) and is_static(item)
+        ]
+        if not values:
             return
         value = self.chosen.choice(values)
-        name, kind = self.name("global"), tensor_type(value)
+        name, kind = f"global{len(list(self.module.body.block.ops))}", tensor_type(value)
         data = contents(name, kind)
         visibility = self.chosen.choice(("private", "public"))
         made = GlobalOp(name, kind, BlobAttr.get(name, digest_of(data)), is_mutable=mutable, sym_visibility=visibility)
@@ -298,6 +302,19 @@ def _results_used_outside(ops: Sequence[Operation]) -> list[OpResult]:
         for result in op.results
         if any(not any(_is_within(use.operation, item) for item in ops) for use in result.uses)
     ]
+
+
+def store_globals(chosen: random.Random, module: ModuleOp) -> None:
+    """Makes constants of some arguments, and sends some values by way of a state."""
+    for _ in range(chosen.choice((0, 1, 1, 3))):
+        _Structure(chosen, module).store()
+
+
+def fill_globals(module: ModuleOp, context: FlambeauContext) -> None:
+    """Puts the bytes of the globals into the store of a context."""
+    for op in module.body.block.ops:
+        if isinstance(op, GlobalOp) and isinstance(op.value, BlobAttr):
+            context.blobs.add(op.value.key.data, contents(op.sym_name.data, op.type))
 
 
 def restructure(chosen: random.Random, module: ModuleOp) -> None:

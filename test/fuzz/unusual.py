@@ -13,7 +13,6 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.ml_program import BlobAttr, GlobalOp
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import IRError, parse_module, print_module, verify_parsed
 from flambeau.passes.manager import PassError, Pipeline
@@ -25,7 +24,7 @@ from fuzz.campaign import Campaign, Failure
 from fuzz.evaluator import Array, Evaluator
 from fuzz.modules import random_function
 from fuzz.passes import Printing, is_fault, random_pipeline, refusal
-from fuzz.structure import contents, restructure
+from fuzz.structure import fill_globals, restructure
 
 
 def make(chosen: random.Random) -> str:
@@ -99,9 +98,7 @@ def check(case: str) -> str:
         verify_parsed(parsed)
     except IRError as error:
         raise Failure(f"no valid module: {error.diagnostic.message}", text) from error
-    for op in parsed.module.body.block.ops:
-        if isinstance(op, GlobalOp) and isinstance(op.value, BlobAttr):
-            context.blobs.add(op.value.key.data, contents(op.sym_name.data, op.type))
+    fill_globals(parsed.module, context)
     printing = Printing(forms=1)
     watchers: list[Instrumentation] = [printing]
     try:

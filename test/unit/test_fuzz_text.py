@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fuzz import command_line, editor, passes, planted, text, unusual
+from fuzz import command_line, editor, jumps, passes, planted, text, unusual
 from fuzz.campaign import Campaign, run
 
 ROUNDS = {
@@ -13,6 +13,7 @@ ROUNDS = {
     "passes": (passes.CAMPAIGN, 1),
     "planted": (planted.CAMPAIGN, 6),
     "unusual": (unusual.CAMPAIGN, 12),
+    "jumps": (jumps.CAMPAIGN, 6),
 }
 
 
