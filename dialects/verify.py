@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, UnregisteredOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, ErasedSSAValue, Operation
-from xdsl.traits import IsTerminator, NoTerminator, SymbolTable
+from xdsl.ir import Attribute, ErasedSSAValue, Operation, TypeAttribute
+from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator, SymbolOpInterface, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
+from flambeau.dialects.control_flow_rules import check_control_flow
 from flambeau.dialects.diagnostics import Diagnostic, OperationError
 from flambeau.dialects.dominance import misused_operands
 from flambeau.dialects.ml_program.ops import ReferenceOp
@@ -43,14 +44,18 @@ class ModuleVerifier:
         self._passed: dict[Operation, tuple[object, ...]] = {}
         self._operators: dict[tuple[object, ...], tuple[Attribute, ...]] = {}
         """The operators that passed. Types are compared as objects, which is quicker than their text; the values keep them alive."""
+        self._symbols: dict[str, Operation] | None = None
 
-    def verify(self, module: ModuleOp) -> None:
-        """As `verify_module`."""
-        symbols = symbols_of(module)
+    def verify(self, module: ModuleOp, changed: Operation | None = None) -> None:
+        """As `verify_module`; with `changed`, looks only at that operation, for nothing else has changed since the last time."""
+        root: Operation = module if changed is None or not changed.has_trait(IsolatedFromAbove) else changed
+        if root is module or self._symbols is None:
+            self._symbols = symbols_of(module)
+        symbols = self._symbols
         passed: dict[Operation, tuple[object, ...]] = {}
         faults: list[VerificationError] = []
         invalid: set[Operation] = set()
-        for op in module.walk():
+        for op in root.walk():
             if faults and op.parent_op() in invalid:
                 # Its surroundings are not what its rules may expect.
                 invalid.add(op)
@@ -71,10 +76,10 @@ class ModuleVerifier:
                 continue
             if state is not None:
                 passed[op] = state
-        # Only operations of this module are kept: an erased one may not stand for another.
-        self._passed = passed
+        # Only operations that are still there are kept.
+        self._passed = passed if root is module else self._passed | passed
         _raise_all(faults)
-        misused = misused_operands(module)
+        misused = misused_operands(root)
         _raise_all([VerificationError(op, f"{op.name}: operand {index} {reason}") for op, index, reason in misused])
 
     def _verify_operator(self, op: SchemaOp) -> None:
@@ -83,6 +88,8 @@ class ModuleVerifier:
         if key not in self._operators:
             _verify_operation(op)
             self._operators[key] = types
+        elif op.attributes:
+            _check_parts(op)
 
 
 def _verify_operation(op: Operation) -> None:
@@ -102,9 +109,27 @@ def _verify_operation(op: Operation) -> None:
             raise VerifyException(f"Operation {op.name} terminates block in multi-block region but is not a terminator")
         if around is not None and not around.has_trait(NoTerminator):
             raise VerifyException(f"Operation {op.name} terminates block in single-block region but is not a terminator")
-    if any(isinstance(operand, ErasedSSAValue) for operand in op.operands):
-        raise VerifyException("Erased SSA value is used by the operation")
+    for index, operand in enumerate(op.operands):
+        if isinstance(operand, ErasedSSAValue):
+            raise VerifyException(f"{op.name}: operand {index} is the result of an operation that was erased")
+    _check_parts(op)
+    check_control_flow(op)
     op.verify_()
+
+
+def _check_parts(op: Operation) -> None:
+    """That Python values do not stand where attributes and types must, and symbols where a table holds them."""
+    for kind, attributes in (("attribute", op.attributes), ("property", op.properties)):
+        for name, value in attributes.items():
+            if not isinstance(value, Attribute):  # pyright: ignore[reportUnnecessaryIsInstance]  passes need not be type-checked
+                raise VerifyException(f"{op.name}: the {kind} {name!r} is {value!r}, a {type(value).__name__} of Python and no attribute")
+    for value in (*op.results, *(argument for region in op.regions for block in region.blocks for argument in block.args)):
+        if not isinstance(value.type, TypeAttribute):
+            raise VerifyException(f"{op.name}: {value.type} is no type for a value")
+    around = op.parent_op()
+    if around is None or isinstance(around, UnregisteredOp) or not op.has_trait(SymbolOpInterface) or around.has_trait(SymbolTable):
+        return
+    raise VerifyException(f"{op.name} defines a symbol, so it must stand in a table of symbols as builtin.module is, not in {around.name}")
 
 
 def _check_blocks(op: Operation) -> None:
@@ -125,7 +150,7 @@ def _faults(op: Operation, error: Exception) -> list[VerificationError]:
     if isinstance(error, OperationError):
         faults = [VerificationError(error.op, str(error), error.notes)]
     else:
-        faults = _repeated_symbols(op) or [VerificationError(op, verify_message(str(error)))]
+        faults = _repeated_symbols(op) or _uses_from_outside(op) or [VerificationError(op, verify_message(str(error)))]
     for fault in faults:
         fault.__cause__ = error
     return faults
@@ -141,6 +166,24 @@ def _repeated_symbols(table: Operation) -> list[VerificationError]:
         if name is not None and first.setdefault(name, op) is not op:
             note = Diagnostic("note", f"@{name} is defined here first", op=first[name])
             faults.append(VerificationError(op, f"the symbol @{name} is defined twice", (note,)))
+    return faults
+
+
+def _uses_from_outside(op: Operation) -> list[VerificationError]:
+    """The operands inside of an isolated operation that are defined elsewhere, each with its user."""
+    if not op.has_trait(IsolatedFromAbove):
+        return []
+    faults: list[VerificationError] = []
+    for user in op.walk():
+        for index, operand in enumerate(user.operands):
+            owner = operand.owner
+            if user is op or (owner is not op and op.is_ancestor(owner)):
+                continue
+            if isinstance(owner, Operation) and owner.parent is None:
+                reason = f"is the result of {owner.name}, which was erased or stands nowhere"
+            else:
+                reason = f"is defined outside of {op.name}, which may use only what is defined inside"
+            faults.append(VerificationError(user, f"{user.name}: operand {index} {reason}"))
     return faults
 
 

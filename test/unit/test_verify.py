@@ -74,3 +74,33 @@ def test_a_terminator_that_no_longer_fits_its_function_is_seen() -> None:
     assert isinstance(function, FuncOp)
     function.properties["function_type"] = FunctionType.from_lists(function.function_type.inputs.data, [])
     check(verifier, module, "return")
+
+
+def test_a_number_of_python_is_no_attribute() -> None:
+    verifier, module, relu, total = operations()
+    relu.attributes["x.y"] = 3  # pyright: ignore[reportArgumentType]  the mistake of a pass
+    check(verifier, module, "core.relu: the attribute 'x.y' is 3, a int of Python")
+    del relu.attributes["x.y"]
+    total.properties["keepdim"] = True  # pyright: ignore[reportArgumentType]  the mistake of a pass
+    check(verifier, module, "the property 'keepdim' is True, a bool of Python")
+
+
+def test_the_user_of_an_erased_operation_is_named() -> None:
+    verifier, module, relu, total = operations()
+    relu.detach()
+    check(verifier, module, "core.sum.dim_IntList: operand 0 is the result of core.relu, which was erased")
+    relu.erase(safe_erase=False)
+    assert total.operands
+    check(verifier, module, "core.sum.dim_IntList: operand 0 is the result of an operation that was erased|which was erased")
+
+
+def test_what_did_not_change_is_not_looked_at() -> None:
+    module = parse_module(TEXT + TEXT.replace("@f", "@g"), FlambeauContext()).module
+    verifier = ModuleVerifier()
+    verifier.verify(module)
+    first, second = module.body.block.ops
+    for function in (first, second):
+        next(op for op in function.walk() if op.name == "core.relu").detach()
+    with pytest.raises(VerificationError) as found:
+        verifier.verify(module, second)
+    assert [error.op.parent_op() for error in (found.value, *found.value.others)] == [second]
