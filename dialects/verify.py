@@ -127,7 +127,8 @@ def _check_parts(op: Operation) -> None:
         if not isinstance(value.type, TypeAttribute):
             raise VerifyException(f"{op.name}: {value.type} is no type for a value")
     around = op.parent_op()
-    if around is None or isinstance(around, UnregisteredOp) or not op.has_trait(SymbolOpInterface) or around.has_trait(SymbolTable):
+    defines = op.has_trait(SymbolOpInterface, value_if_unregistered=False)
+    if not defines or around is None or isinstance(around, UnregisteredOp) or around.has_trait(SymbolTable):
         return
     raise VerifyException(f"{op.name} defines a symbol, so it must stand in a table of symbols as builtin.module is, not in {around.name}")
 

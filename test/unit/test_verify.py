@@ -104,3 +104,8 @@ def test_what_did_not_change_is_not_looked_at() -> None:
     with pytest.raises(VerificationError) as found:
         verifier.verify(module, second)
     assert [error.op.parent_op() for error in (found.value, *found.value.others)] == [second]
+
+
+def test_operations_that_nobody_knows_stand_anywhere() -> None:
+    context = FlambeauContext(allow_unregistered=True)
+    verify_module(parse_module('func.func @f(%x: i32) {\n  %0 = "a.b"(%x) : (i32) -> i32\n  func.return\n}', context).module)
