@@ -26,6 +26,7 @@ from flambeau.passes.registry import own_pass_names
 from flambeau.tools.opt.driver import main
 from flambeau.tools.opt.input import split
 from flambeau.tools.opt.options import SPLIT_MARKER, make_parser
+from flambeau.tools.opt.spelling import ALIASES, HINTS, NOTHING_TO_DO, Spelling
 from fuzz.campaign import Campaign, Failure
 from fuzz.mutation import ROOT, changed, mutated, original, piece
 
@@ -95,6 +96,10 @@ def _options() -> list[argparse.Action]:
     return [action for action in make_parser()._actions if action.option_strings]
 
 
+_OURS = Spelling({option.lstrip("-") for action in _options() for option in action.option_strings}, (), lambda name: False)
+_SHOWN = {name.lstrip("-") for name in _SHOWS}
+
+
 def _value(action: argparse.Action, chosen: random.Random) -> str:
     if action.choices and chosen.random() < 0.9:
         return chosen.choice([str(item) for item in cast("list[object]", action.choices)])
@@ -116,13 +121,21 @@ def _value(action: argparse.Action, chosen: random.Random) -> str:
             return chosen.choice(_FILES)
 
 
+def _spelt(name: str, chosen: random.Random) -> str:
+    """A name of an option as others write it."""
+    names = [name] * 4
+    if name.startswith("--"):
+        names += [name[1:], f"--mlir-{name[2:]}", *(f"--{alias}" for alias, ours in ALIASES.items() if name == f"--{ours}")]
+    return chosen.choice(names)
+
+
 def _arguments(chosen: random.Random) -> list[str]:
     arguments: list[str] = []
     for _ in range(chosen.choice((0, 1, 1, 2, 3, 5))):
         action = chosen.choice(_options())
         if action.option_strings[0] in _SHOWS and chosen.random() < 0.7:
             continue
-        name = chosen.choice(action.option_strings)
+        name = _spelt(chosen.choice(action.option_strings), chosen)
         if action.nargs == 0:
             arguments.append(name)
         elif action.nargs == "?":
@@ -136,6 +149,8 @@ def _arguments(chosen: random.Random) -> list[str]:
         arguments.append(
             "--" + chosen.choice((*own_pass_names(), "nothing", "cse=", "plan-memory=alignment=64", "plan-memory=alignment=x", ""))
         )
+    if chosen.random() < 0.05:
+        arguments.append(f"-{chosen.choice(('', '-'))}{chosen.choice((*HINTS, *NOTHING_TO_DO))}")
     if chosen.random() < 0.1:
         arguments.append(chosen.choice(_FILES))
     if chosen.random() < 0.3:
@@ -208,7 +223,7 @@ def check(case: str) -> str:
         raise Failure(f"exit status {status}", what)
     if status and not stderr:
         raise Failure("an error without a word", what)
-    if any(argument.partition("=")[0] in _SHOWS for argument in arguments):
+    if any(_OURS.name_of(argument.partition("=")[0].lstrip("-")) in _SHOWN for argument in arguments):
         return "shown"
     if status == 2 and stdout:
         raise Failure("usage error with output", what + stdout[:500])
@@ -217,9 +232,11 @@ def check(case: str) -> str:
 
 
 def _check_output(arguments: list[str], stdout: str, what: str) -> None:
-    if any(argument.startswith(("--split-input-file=", "--print-for-irdl", "--run-reproducer")) for argument in arguments):
+    names = {_OURS.name_of(argument.lstrip("-")) for argument in arguments}
+    odd = ("split-input-file=", "print-for-irdl", "run-reproducer", "output-split-marker")
+    if any(name.startswith(odd) for name in names):
         return
-    for part in split(Source(stdout), SPLIT_MARKER) if "--split-input-file" in arguments else [Source(stdout)]:
+    for part in split(Source(stdout), SPLIT_MARKER) if "split-input-file" in names else [Source(stdout)]:
         if not part.text.strip():
             continue
         try:

@@ -13,6 +13,7 @@ ALIASES = {
     "log-mlir-actions-to": "log-actions-to",
     "mlir-pass-pipeline-crash-reproducer": "crash-reproducer",
     "mlir-print-ir-tree-dir": "dump-dir",
+    "output-file": "output",
     "profile-actions-to": "profile-actions",
     "time-passes": "timing",
 }
