@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.row import SchemaOp
-from flambeau.dialects.types import numpy_dtype, shape_of, tensor_type
+from flambeau.dialects.types import DYNAMIC_INDEX, numpy_dtype, shape_of, tensor_type
 from flambeau.dialects.weights import logical_array
 from fuzz.structure import OBSERVED
 
@@ -94,6 +94,8 @@ def _computed(op: SchemaOp, given: Sequence[Array]) -> list[Array]:
         computed: Any = op.numpy(*op.bind(given, op.properties))
     arrays: list[Array] = [np.asarray(item) for item in (cast("list[Any]", computed) if isinstance(computed, tuple | list) else [computed])]
     for array, result in zip(arrays, op.results, strict=True):
-        if array.dtype != numpy_dtype(tensor_type(result).element_type) or array.shape != shape_of(result):
+        pairs = zip(array.shape, shape_of(result), strict=True) if array.ndim == len(shape_of(result)) else [(0, 1)]
+        fits = all(wanted in (extent, DYNAMIC_INDEX) for extent, wanted in pairs)
+        if array.dtype != numpy_dtype(tensor_type(result).element_type) or not fits:
             raise ValueError(f"{op.name} gave {array.dtype} {array.shape}, but its type is {result.type}")
     return arrays

@@ -13,12 +13,14 @@ from xdsl.builder import Builder
 from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, FusedLoc, IntAttr, ModuleOp, NameLoc, NoneAttr, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
-from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.registry import load_rows
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.text import print_module
-from flambeau.dialects.types import from_numpy_name, tensor
+from flambeau.dialects.types import DYNAMIC_INDEX, from_numpy_name, tensor, tensor_type
+from flambeau.runtime.interpreter.inputs import DYNAMIC_EXTENT
 from fuzz.mutation import ROOT
 
 _SAMPLES = ROOT / "test" / "unit"
@@ -82,7 +84,31 @@ class _Function:
 
 def random_module(chosen: random.Random, level: str = "aten", size: int | None = None) -> str:
     """The text of a valid module with one function."""
-    return print_module(ModuleOp([random_function(chosen, level, size)]), locations=True)
+    function = random_function(chosen, level, size)
+    return print_module(ModuleOp([with_dynamic_shapes(chosen, function) if chosen.random() < 0.2 else function]), locations=True)
+
+
+def with_dynamic_shapes(chosen: random.Random, function: FuncOp) -> FuncOp:
+    """A function with dynamic dimensions, which made-up inputs fill as before; the function itself if that is invalid."""
+    dynamic = function.clone()
+    block = dynamic.body.block
+    retyped: dict[SSAValue, Attribute] = {}
+    for argument in block.args:
+        kind = tensor_type(argument)
+        shape = [DYNAMIC_INDEX if extent == DYNAMIC_EXTENT and chosen.random() < 0.7 else extent for extent in kind.get_shape()]
+        retyped[argument] = tensor(kind.element_type, shape)
+    for value, kind in retyped.items():
+        Rewriter.replace_value_with_new_type(value, kind)
+    try:
+        for op in list(block.ops):
+            if isinstance(op, SchemaOp):
+                for result, kind in zip(list(op.results), op.infer_types(op.operands, op.properties), strict=True):
+                    Rewriter.replace_value_with_new_type(result, kind)
+                op.verify_()
+    except VerifyException:
+        return function
+    dynamic.update_function_type()
+    return dynamic
 
 
 def random_function(chosen: random.Random, level: str = "aten", size: int | None = None) -> FuncOp:
