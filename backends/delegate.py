@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from flambeau.backends.grouping import contracted_order, group, used_outside
-from flambeau.backends.interface import Backend, BackendError, backend_names, find_backend, find_identifier
+from flambeau.backends.interface import Backend, BackendError, backend_names, find_backend, find_identifier, unknown_identifier
 from flambeau.dialects.delegate.ops import CallOp, PartitionOp, PayloadOp, ReturnOp
 from flambeau.dialects.diagnostics import OperationError, is_listening, remark
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
@@ -211,7 +211,7 @@ class LowerPartitionsPass(ModulePass):
             name, identifier = partition.sym_name.data, partition.backend.data
             backend = find_identifier(identifier)
             if backend is None:
-                raise OperationError(partition, f"no installed backend compiles partition @{name} for {identifier!r}")
+                raise OperationError(partition, f"partition @{name} cannot be lowered: {unknown_identifier(identifier)}")
             if not may_rewrite(self.name, partition):
                 continue
             try:

@@ -107,5 +107,10 @@ def run_payload(identifier: str, data: memoryview, inputs: Sequence[Array]) -> S
     """Runs a delegate with numpy: what the interpreter takes as `delegates`. Raises BackendError."""
     backend = find_identifier(identifier)
     if backend is None:
-        raise BackendError(f"no installed backend is called {identifier!r} by programs; there are {', '.join(backend_names()) or 'none'}")
+        raise BackendError(unknown_identifier(identifier))
     return backend.execute(data, inputs)
+
+
+def unknown_identifier(identifier: str) -> str:
+    """What to say of a program whose backend is not here."""
+    return f"no backend here is called {identifier!r} by programs ({', '.join(backend_names())}); load its plug-in with --load-plugin"

@@ -39,7 +39,7 @@ class ToLevelPattern(Pattern):
 
 def _why_illegal(op: Operation) -> str:
     if isinstance(op, SchemaOp) and not op.has("infer"):
-        return "Flambeau knows this operator's schema but not its meaning; add a row for it in dialects/aten"
+        return 'Flambeau knows this operator\'s schema but not its meaning; a row in a plug-in says it: see the tutorial "Add an operator"'
     if isinstance(op, SchemaOp) and op.has("decompose"):
         return "it is not in Core ATen; run decompose-aten first"
     return "it is not in Core ATen and has no decomposition"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.frontends.registry import find_frontend
 from flambeau.runtime.emit import read_pte
@@ -67,10 +68,27 @@ def make_engine(engine: str | None, module: ModuleOp, context: FlambeauContext, 
             program = interpret(module, context, run_payload)
             return lambda inputs: program.run(method, inputs)
         case "c":
-            from flambeau.runtime import Runtime
+            from flambeau.runtime import FlambeauError, Runtime
 
             data = path.read_bytes() if is_pte and path is not None else Compilation(module.clone(), context).emit()
-            loaded = Runtime.get().load_program(data).load_method(method)
+            try:
+                loaded = Runtime.get().load_program(data).load_method(method)
+            except FlambeauError as error:
+                raise EngineError(f"{error}{_about_backends(module, str(error))}") from error
             return lambda inputs: loaded.execute(inputs)
         case _:
             raise EngineError(f"there is no engine {chosen!r}; there are {', '.join(ENGINES)}")
+
+
+def _about_backends(module: ModuleOp, message: str) -> str:
+    """What to do about a backend that the C runtime lacks, if that is what its message says."""
+    from flambeau.backends.interface import find_identifier
+
+    for op in module.body.block.ops:
+        if isinstance(op, PayloadOp | PartitionOp) and f"backend {op.backend.data!r}" in message:
+            backend = find_identifier(op.backend.data)
+            if backend is None:
+                return "; load its plug-in with --load-plugin"
+            where = "" if backend.library is None else f": there is no {backend.library}"
+            return f"; the part of {backend.name!r} for the C runtime is not built{where}; --engine numpy runs it without"
+    return ""

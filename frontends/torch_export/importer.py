@@ -278,7 +278,7 @@ class _Method:
             raise UnsupportedError(_reason_without_schema(step))
         cls = functional_class(overload) if mutated_arguments(overload) else operator_class(overload)
         if cls is None:
-            raise UnsupportedError("the operator is unknown: it has no schema in the table and no row in a dialect")
+            raise UnsupportedError(f"the operator is unknown: it is not ATen's, and has no row; {_ROWS}")
         return cls
 
     def _arguments(self, step: Step, cls: type[SchemaOp]) -> dict[str, Any] | None:
@@ -385,6 +385,7 @@ class _Method:
 
 
 _HIDDEN_WRITE = "other tensors share the memory it writes to, in a way that cannot be written out of place; write to a clone()"
+_ROWS = '--load-plugin loads rows, and the tutorial "Add an operator" shows how to write them'
 _ADVICE = "return the new value instead, or keep it in a buffer"
 
 

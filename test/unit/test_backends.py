@@ -119,5 +119,5 @@ def test_every_backend_is_whole():
     for name in backend_names():
         backend = find_backend(name)
         assert backend.name == name and backend.identifier and 1 <= backend.least <= backend.most
-    with pytest.raises(BackendError, match="no installed backend is called 'Nobody'"):
+    with pytest.raises(BackendError, match="no backend here is called 'Nobody' by programs"):
         run_payload("Nobody", memoryview(b""), [])

@@ -150,6 +150,22 @@ def test_a_file_is_replaced_as_a_whole_or_not_at_all(folder: Path):
     assert {item.name for item in folder.iterdir()} == {"program.mlir", "x", "link"}
 
 
+def test_what_a_stage_is_too_late_for_is_said(folder: Path, capsys: pytest.CaptureFixture[str]):
+    assert compiled("program.mlir", "--to", "edge", "-o", "edge.mlir") == 0
+    assert compiled("edge.mlir", "--to", "planned", "-o", "planned.mlir") == 0
+    capsys.readouterr()
+    late = "error: --backend: {0}.mlir is at stage {0} already, and backends take over on the way there"
+    passes = "edge:delegate{backends=elementwise}"
+    assert compiled("edge.mlir", "--backend", "elementwise") == 1
+    assert capsys.readouterr().err == f"{late.format('edge')}; --passes '{passes}' does it here\n"
+    assert compiled("planned.mlir", "--backend", "elementwise") == 1
+    assert capsys.readouterr().err == f"{late.format('planned')}\n"
+    assert compiled("edge.mlir", "--passes", passes, "-o", "handed.pte") == 0
+    assert b"FlambeauElementwise" in (folder / "handed.pte").read_bytes()
+    assert compiled("edge.mlir", "--target", "flambeau") == 0
+    assert "note: edge.mlir is at stage edge already; what --target and --preserve mean for earlier stages" in capsys.readouterr().err
+
+
 def test_a_planner_and_its_options(folder: Path):
     (folder / "plugin.py").write_text(
         "from flambeau import planner\n@planner('apart')\ndef apart(buffers):\n"

@@ -19,8 +19,8 @@ from flambeau.dialects.text import IRError, parse_module
 from flambeau.frontends.registry import SourceError
 from flambeau.passes.lowering.keep import keeps
 from flambeau.passes.manager import PassError, Pipeline
-from flambeau.passes.registry import PipelineError
 from flambeau.passes.planning.buffers import PlanError
+from flambeau.passes.registry import PipelineError
 from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.interpreter import InterpreterError, interpret
 from flambeau.tools.main import main as flambeau_main
@@ -326,6 +326,28 @@ def test_what_a_target_keeps_is_forgotten_with_it():
         assert keeps("chip", AddTensorOp) is kept
         for item in registered:
             item.undo()
+
+
+def test_who_runs_a_program_without_its_backend_learns_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.chdir(tmp_path)
+    Path("cosine.py").write_text(BACKEND)
+    Path("x.mlir").write_text(CHAIN.replace("edge.", "aten."))
+    np.save("x.npy", np.arange(4, dtype=np.float32))
+    load, given = ["--load-plugin", "cosine.py"], ["--input", "x.npy"]
+    assert flambeau_main(["compile", "x.mlir", "--backend", "cosine", *load]) == 0
+    capsys.readouterr()
+    lacks = "error: method 'forward' needs backend 'CosineBackend', which this runtime does not have; "
+    for arguments, message in (
+        ([], f"{lacks}load its plug-in with --load-plugin"),
+        (load, f"{lacks}the part of 'cosine' for the C runtime is not built; --engine numpy runs it without"),
+        (["--engine", "numpy"], "error: @delegate0: no backend here is called 'CosineBackend' by programs (elementwise); load its plug-in"),
+    ):
+        assert flambeau_main(["run", "x.pte", *given, *arguments]) == 1
+        assert capsys.readouterr().err.startswith(message)
+    assert flambeau_main(["run", "x.pte", *given, *load, "--engine", "numpy"]) == 0
+    assert "output_0: float32 [4]" in capsys.readouterr().out
 
 
 def test_a_backend(tmp_path: Path):

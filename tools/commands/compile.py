@@ -70,6 +70,9 @@ def compile_command(model: str, options: CompileOptions) -> None:
     imported = time.perf_counter() - start
     if (stage := stage_of(module)) != "aten" and (options.target != "executorch" or options.preserve):
         console.print(f"note: {model} is at stage {stage} already; what --target and --preserve mean for earlier stages was decided there")
+    if options.backends and stage not in ("aten", "core"):
+        other = "" if stage != "edge" else f"; --passes 'edge:delegate{{backends={','.join(options.backends)}}}' does it here"
+        raise StageError(f"--backend: {model} is at stage {stage} already, and backends take over on the way there{other}")
     road = PipelineOptions(options.target, options.preserve, options.backends, options.planner)
     with working(console, f"compiling {model}") as status:
         watchers.append(PassProgress(status, f"compiling {model}"))
