@@ -7,7 +7,7 @@ from pathlib import Path
 
 from xdsl.ir import Operation
 
-from flambeau.dialects.diagnostics import Diagnostic
+from flambeau.dialects.diagnostics import Diagnostic, Position
 from flambeau.dialects.symbols import symbol_name
 from flambeau.dialects.tracebacks import in_one_line, locals_where_raised, raised_at
 from flambeau.passes.manager.instrumentation import PassStep
@@ -29,11 +29,34 @@ class PassError(ValueError):
     ):
         first = _with_place(message, None if op in [note.op for note in notes] else op)
         # The diagnostic carries the operations; whoever sees only the text needs their places in it.
-        super().__init__("\n  ".join([f"{step.name}: {first}", *(_with_place(note.message, note.op) for note in notes)]))
+        super().__init__("\n  ".join([f"{step.name}: {first}", *(_note_text(note) for note in notes)]))
         self.step = step
         self.diagnostic = Diagnostic("error", f"{step.name}: {message}", op=op, notes=notes)
         self.diagnostics = (self.diagnostic, *others)
         """Everything that is wrong, the first included."""
+
+    @staticmethod
+    def of(step: PassStep, error: Exception) -> PassError:
+        """The error that a ValueError of a pass is: its words, and where in the pass's file it was raised, for it may be a bug."""
+        place = _place_of(step, error)
+        notes = () if place is None else (Diagnostic("note", "raised here", place),)
+        return PassError(step, str(error) or in_one_line(error), notes=notes)
+
+
+def _place_of(step: PassStep, error: BaseException) -> Position | None:
+    """Where in the files of a pass an exception comes from; None for a pass of Flambeau, whose errors are meant, or of xDSL."""
+    module = type(step.pass_).__module__
+    source = getattr(sys.modules.get(module), "__file__", None)
+    if source is None or module.partition(".")[0] in ("flambeau", "xdsl"):
+        return None
+    folder = Path(source).parent
+    return raised_at(error, lambda file: file.parent == folder)
+
+
+def _note_text(note: Diagnostic) -> str:
+    if note.position is not None:
+        return f"{note.position.file}:{note.position.line}: {note.message}"
+    return _with_place(note.message, note.op)
 
 
 def _with_place(message: str, op: Operation | None) -> str:

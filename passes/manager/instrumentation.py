@@ -63,17 +63,23 @@ class Instrumentation:
     def before_pass(self, step: PassStep) -> None:
         """Called before each run of a pass."""
 
+    def check_pass(self, step: PassStep) -> None:
+        """Called after each run that left valid IR. May raise PassError: the pass has then failed."""
+
     def after_pass(self, step: PassStep) -> None:
-        """Called after each run that succeeded and left valid IR. May raise PassError to stop the pipeline."""
+        """Called after each run that succeeded, whose result is valid and satisfied every `check_pass`."""
 
     def after_pass_failed(self, step: PassStep, error: Exception) -> None:
-        """Called when a pass raised, or left invalid IR. The error is raised again afterwards."""
+        """Called when a pass raised, left invalid IR, or was refused by a check. The error is raised again afterwards."""
 
     def before_verification(self, step: PassStep) -> None:
-        """Called between a pass and the verification of what it left."""
+        """Called between a pass and the verification and checks of what it left. Not called where nothing is verified or checked.
+
+        When a nested pipeline is done, the whole module is verified: that is announced with the last step.
+        """
 
     def after_verification(self, step: PassStep) -> None:
-        """Called once what a pass left was verified and found valid; not in a pipeline that does not verify."""
+        """Called once what a pass left was found valid; not after a failure."""
 
     def before_action(self, action: Action) -> bool:
         """Whether an attempt to rewrite may happen."""
@@ -97,6 +103,11 @@ class Instrumentations:
     def watches_actions(self) -> bool:
         """Whether any of them wants actions."""
         return bool(self._watchers)
+
+    @property
+    def checks_passes(self) -> bool:
+        """Whether any of them may refuse what a pass left."""
+        return any(type(item).check_pass is not Instrumentation.check_pass for item in self.items)
 
     def before_action(self, action: Action) -> bool:
         """Whether all allow it; each is asked as long as those before it do."""

@@ -142,8 +142,6 @@ _ANCHORS = (MODULE, ANY, "func.func", "exec.method", "delegate.partition")
 
 
 def _check_anchor(element: Nested) -> None:
-    if element.anchor == MODULE:
-        raise PipelineError(f"{MODULE}(…) must stand alone, around everything else", element.offset)
     if element.anchor in _ANCHORS or ("." in element.anchor and not did_you_mean(element.anchor, _ANCHORS)):
         return
     if find_pass(element.anchor) is not None or element.anchor in pipelines():
@@ -178,6 +176,8 @@ class _Run:
         self._context = context
         self._verifier = verifier
         self._steps = 0
+        self._unverified: PassStep | None = None
+        """The last step of a nested pipeline: what is around its operation was not verified after it."""
 
     def pipeline(self, pipeline: Pipeline, op: Operation, around: tuple[str, ...], at: tuple[int, ...]) -> None:
         path = (*around, pipeline.anchor)
@@ -190,6 +190,12 @@ class _Run:
                     for inner in list(block.ops):
                         if element.runs_on(inner):
                             self._nested(element, inner, path, (*at, index))
+            if op is self._module and (last := self._unverified) is not None:
+                try:
+                    self._check(last, self._module)
+                except PassError as error:
+                    self._tell_of_failure(last, error)
+                    raise
 
     def _nested(self, pipeline: Pipeline, op: Operation, path: tuple[str, ...], at: tuple[int, ...]) -> None:
         for watcher in self.watchers.items:
@@ -213,15 +219,18 @@ class _Run:
         _warn_of_nothing_to_do(step)
         try:
             self._apply(step)
-            for watcher in self.watchers.items:
-                watcher.before_verification(step)
-            self._verify(step)
+            if step.op is not step.module and step.op.parent is None:
+                raise PassError(step, f"erased the {step.op.name} that it was to work on; write it outside of {step.path[-1]}(…)")
+            self._check(step, step.op)
         except Exception as error:
-            for watcher in reversed(self.watchers.items):
-                watcher.after_pass_failed(step, error)
+            self._tell_of_failure(step, error)
             raise
         for watcher in reversed(self.watchers.items):
             watcher.after_pass(step)
+
+    def _tell_of_failure(self, step: PassStep, error: Exception) -> None:
+        for watcher in reversed(self.watchers.items):
+            watcher.after_pass_failed(step, error)
 
     def _apply(self, step: PassStep) -> None:
         try:
@@ -233,18 +242,29 @@ class _Run:
         except OperationError as error:
             raise PassError(step, error.diagnostic.message, op=error.op, notes=error.diagnostic.notes) from error
         except (ValueError, DiagnosticException) as error:
-            raise PassError(step, str(error)) from error
+            raise PassError.of(step, error) from error
         except (Exception, SystemExit) as error:
             raise PassCrash.of(step, error) from error
 
-    def _verify(self, step: PassStep) -> None:
-        if self._verifier is None:
+    def _check(self, step: PassStep, changed: Operation) -> None:
+        """Verifies and checks what a pass left: of a nested one its operation, or else each function would cost what all of them do."""
+        if self._verifier is None and not self.watchers.checks_passes:
             return
+        for watcher in self.watchers.items:
+            watcher.before_verification(step)
+        if self._verifier is not None:
+            self._verify(step, self._verifier, changed)
+        if changed is step.op:
+            for watcher in self.watchers.items:
+                watcher.check_pass(step)
+        for watcher in reversed(self.watchers.items):
+            watcher.after_verification(step)
+
+    def _verify(self, step: PassStep, verifier: ModuleVerifier, changed: Operation) -> None:
         try:
-            self._verifier.verify(self._module)
+            verifier.verify(self._module, changed)
         except VerificationError as error:
             left = f"{step.name}: left the module invalid: "
             others = tuple(Diagnostic("error", f"{left}{other}", op=other.op) for other in error.others)
             raise PassError(step, f"left the module invalid: {error}", op=error.op, others=others) from error
-        for watcher in reversed(self.watchers.items):
-            watcher.after_verification(step)
+        self._unverified = None if changed is self._module else step

@@ -29,14 +29,6 @@ from flambeau.passes.manager.snapshot import Snapshot
 from flambeau.runtime.interpreter import DelegateRunner, InterpreterError, Leaf, Observer, UnsupportedError, generate_inputs, interpret
 from flambeau.runtime.interpreter.kernels import row_kernels
 
-TOLERANCES = {"float64": 1e-8, "float32": 1e-4, "float16": 1e-2, "bfloat16": 8e-2}
-"""How far results may lie apart, relative to the largest number of the result, by dtype. Integers and bools must be equal."""
-
-
-OPERATION_LIMIT = 1_000_000
-"""Operations that one run of a method may execute: a module is run often, and a loop that a pass made endless shall show soon."""
-
-
 class SemanticsError(ValueError):
     """A module whose results cannot be compared: the interpreter cannot run it, or its results are random."""
 
@@ -44,33 +36,6 @@ class SemanticsError(ValueError):
         super().__init__(message)
         self.op = op
         self.diagnostic = Diagnostic("error", message, op=op)
-
-
-@dataclass(frozen=True)
-class SemanticsOptions:
-    """How to run a module and compare its results."""
-
-    tolerance: float | None = None
-    """For float32, relative to the largest number of a result; other dtypes are scaled alike. None: TOLERANCES."""
-    inputs: Mapping[str, Array] | None = None
-    """By the names of inputs (`x`, or `forward.x` where methods differ, or `arr_0`). None: what the program brought with it, where it did,
-    and others that `seed` makes up."""
-    seed: int = 0
-    delegates: DelegateRunner | None = None
-    """Runs payloads of backends."""
-    limit: int = OPERATION_LIMIT
-    """Operations that one run of a method may execute."""
-
-    def __post_init__(self) -> None:
-        if self.tolerance is not None and not 0 <= self.tolerance < math.inf:
-            raise ValueError(f"the tolerance must be a number of 0 or more, got {self.tolerance}")
-        if self.seed < 0:
-            raise ValueError(f"the seed must not be negative, got {self.seed}")
-
-    def tolerance_for(self, dtype: np.dtype[Any]) -> float:
-        """What a dtype is compared with."""
-        default = TOLERANCES.get(dtype.name, 0.0)
-        return default if self.tolerance is None else default / TOLERANCES["float32"] * self.tolerance
 
 
 @dataclass(frozen=True)
@@ -208,48 +173,6 @@ class Reference:
         return None
 
 
-def difference_of(expected: Leaf, found: Leaf, options: SemanticsOptions) -> str | None:
-    """How two results differ; None when they are the same up to the tolerance, with NaN and infinities in the same places."""
-    if isinstance(expected, float) and isinstance(found, float):
-        expected, found = np.asarray(expected), np.asarray(found)
-    if not isinstance(expected, np.ndarray) or not isinstance(found, np.ndarray):
-        return None if type(expected) is type(found) and expected == found else f"{_brief(found)} instead of {_brief(expected)}"
-    if expected.dtype != found.dtype or expected.shape != found.shape:
-        return f"{_brief(found)} instead of {_brief(expected)}"
-    tolerance = options.tolerance_for(expected.dtype)
-    if expected.dtype.name not in TOLERANCES:
-        return _unequal(expected != found)
-    a, b = expected.astype(np.float64), found.astype(np.float64)
-    odd = ~(np.isfinite(a) & np.isfinite(b)) & ~((a == b) | (np.isnan(a) & np.isnan(b)))
-    if odd.any():
-        return f"{int(odd.sum())} of {odd.size} elements are infinite or not numbers on one side only"
-    finite = np.isfinite(a)
-    if not tolerance:
-        return _unequal((a != b) & finite)
-    deltas = np.abs(a[finite] - b[finite])
-    delta = float(deltas.max(initial=0.0))
-    scale = float(np.abs(a[finite]).max(initial=0.0))
-    # Where results cancel out, rounding leaves something: what the dtype cannot add to 1 is no difference.
-    if delta <= max(tolerance * scale, _epsilon(expected.dtype)):
-        return None
-    relative = f"{delta / scale:.1e} of its scale {scale:.3g}" if scale else f"{delta:.1e}, where all should be 0"
-    return f"max |Δ| is {relative}, tolerance {tolerance:.0e}"
-
-
-def _unequal(wrong: Array) -> str | None:
-    count = int(np.count_nonzero(wrong))
-    return f"{count} of {wrong.size} elements" if count else None
-
-
-def _epsilon(dtype: np.dtype[Any]) -> float:
-    """What the dtype can add to 1 at least."""
-    return 2.0 ** -{"float64": 52, "float32": 23, "float16": 10}.get(dtype.name, 7)
-
-
-def _brief(leaf: Leaf) -> str:
-    return f"{leaf.dtype} {list(leaf.shape)}" if isinstance(leaf, np.ndarray) else repr(leaf)
-
-
 def operator_name(op: Operation) -> str:
     """What an operation computes: for an instruction, its kernel."""
     return op.operator.data if isinstance(op, CallOp) else op.name
@@ -308,7 +231,7 @@ class CheckSemantics(Instrumentation):
             self._module = module
             self._good, self._snapshot = module.clone(), Snapshot(module)
 
-    def after_pass(self, step: PassStep) -> None:
+    def check_pass(self, step: PassStep) -> None:
         """Compares. Raises PassError that names the pass, the output, and the first value that differs."""
         reference, good, context = self._reference, self._good, _ours(step.context)
         if reference is None or good is None or (snapshot := Snapshot(step.module)) == self._snapshot:

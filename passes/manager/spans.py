@@ -33,6 +33,8 @@ class Span:
     """What it is about; None for the phases of a tool."""
     start: int
     """In nanoseconds, on the clock of `perf_counter_ns`."""
+    place: object = None
+    """What tells a pass or a nested pipeline from others of its name: where it stands in the pipeline."""
 
 
 class SpanInstrumentation(Instrumentation):
@@ -79,7 +81,7 @@ class SpanInstrumentation(Instrumentation):
 
     def before_nested_pipeline(self, pipeline: Pipeline, op: Operation) -> None:
         """Begins the nested pipeline."""
-        self._begin("pipeline", pipeline.anchor, op)
+        self._begin("pipeline", pipeline.anchor, op, id(pipeline))
 
     def after_nested_pipeline(self, pipeline: Pipeline, op: Operation) -> None:
         """Ends the nested pipeline."""
@@ -87,7 +89,7 @@ class SpanInstrumentation(Instrumentation):
 
     def before_pass(self, step: PassStep) -> None:
         """Begins the pass."""
-        self._begin("pass", step.name, step.op)
+        self._begin("pass", step.name, step.op, step.position)
 
     def before_verification(self, step: PassStep) -> None:
         """Begins the verification."""
@@ -99,13 +101,14 @@ class SpanInstrumentation(Instrumentation):
 
     def after_pass(self, step: PassStep) -> None:
         """Ends the pass."""
-        if self._open[-1].kind == "verification":
-            self._end(len(self._open) - 1, "skipped")
         self._end_last("pass", "done")
 
     def after_pass_failed(self, step: PassStep, error: Exception) -> None:
         """Ends the pass, and the pipelines around it, which the error leaves too."""
-        self._end_last("pass", "failed")
+        if any(span.kind == "pass" for span in self._open):
+            self._end_last("pass", "failed")
+        elif self._open[-1].kind == "verification":
+            self._end(len(self._open) - 1, "failed")
         while self._open and self._open[-1].kind == "pipeline":
             self._end(len(self._open) - 1, "failed")
 
@@ -130,8 +133,8 @@ class SpanInstrumentation(Instrumentation):
         if action.kind != "rewrite":
             self._end(len(self._open) - 1, "skipped")
 
-    def _begin(self, kind: SpanKind, name: str, op: Operation | None) -> None:
-        span = Span(kind, name, op, 0)
+    def _begin(self, kind: SpanKind, name: str, op: Operation | None, place: object = None) -> None:
+        span = Span(kind, name, op, 0, place)
         self._open.append(span)
         self.began(span)
         span.start = perf_counter_ns()

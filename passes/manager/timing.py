@@ -21,7 +21,7 @@ JSON_VERSION = 1
 
 @dataclass(eq=False)
 class TimingNode:
-    """Everything of one kind and name that happened at one place of the tree."""
+    """Everything of one kind and name that happened at one place of the tree, and of the pipeline."""
 
     kind: SpanKind
     name: str
@@ -34,18 +34,18 @@ class TimingNode:
     """Nanoseconds, of all threads of the process."""
     peak_growth: int = 0
     """By how many bytes the peak of the process's resident memory grew meanwhile; not known for patterns."""
-    children: dict[tuple[SpanKind, str], TimingNode] = field(default_factory=dict[tuple[SpanKind, str], "TimingNode"])
+    children: dict[tuple[SpanKind, str, object], TimingNode] = field(default_factory=dict[tuple[SpanKind, str, object], "TimingNode"])
 
     @property
     def own(self) -> int:
         """Nanoseconds that no child accounts for."""
         return self.wall - sum(child.wall for child in self.children.values())
 
-    def child(self, kind: SpanKind, name: str) -> TimingNode:
-        """The child of this kind and name, made when there is none."""
-        found = self.children.get((kind, name))
+    def child(self, kind: SpanKind, name: str, place: object = None) -> TimingNode:
+        """The child of this kind and name at this place of the pipeline, made when there is none."""
+        found = self.children.get((kind, name, place))
         if found is None:
-            found = self.children[kind, name] = TimingNode(kind, name)
+            found = self.children[kind, name, place] = TimingNode(kind, name)
         return found
 
     def add(self, other: TimingNode) -> None:
@@ -83,7 +83,7 @@ class Timer(SpanInstrumentation):
 
     def began(self, span: Span) -> None:
         """Notes the clocks."""
-        self._nodes.append(self._nodes[-1].child(span.kind, span.name))
+        self._nodes.append(self._nodes[-1].child(span.kind, span.name, span.place))
         self._starts.append((time.process_time_ns(), 0 if span.kind == "pattern" else peak_memory()))
 
     def ended(self, span: Span, end: int, outcome: Outcome) -> None:

@@ -300,7 +300,8 @@ def test_stages_of_nested_passes_and_of_failures(tmp_path: Path):
     with pytest.raises(PassError):
         Pipeline.of([RenamePass(), FailPass()]).run(module(), FlambeauContext(), [StageDump(tmp_path / "failed")])
     last = stages(tmp_path / "failed")[-1]
-    assert (last["file"], last["rest"], last["error"]) == ("02_fail.failed.mlir", None, "fail: on purpose")
+    assert (last["file"], last["rest"]) == ("02_fail.failed.mlir", None)
+    assert last["error"].startswith("fail: on purpose\n")
     assert "touched" in (tmp_path / "failed" / "02_fail.failed.mlir").read_text()
 
 

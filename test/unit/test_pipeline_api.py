@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import dataclass
 
 import pytest
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
 import flambeau
+from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import parse_module, print_module
 from flambeau.passes.cse import CsePass
 from flambeau.passes.kit import Operation, OperationPass, PatternPass, op, rewrites
+from flambeau.passes.manager import Instrumentation, PassError, PassStep, Pipeline
+from flambeau.passes.manager.grammar import MODULE
+from flambeau.passes.remove_dead_code import RemoveDeadCodePass
 from flambeau.passes.rewriting.actions import Action
 from flambeau.passes.rewriting.pattern import Pattern
 
@@ -133,3 +139,85 @@ def test_passes_that_need_the_module_are_refused_inside_of_functions():
     with pytest.raises(ValueError, match="works on the whole module"):
         flambeau.Pipeline.parse("func.func(fold-constants)")
     assert issubclass(CsePass, OperationPass)
+
+
+MODULES = """
+builtin.module @outer {
+  builtin.module @inner {
+    func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
+      %0 = core.relu(%x) : (tensor<2xf32>) -> tensor<2xf32>
+      func.return %x : tensor<2xf32>
+    }
+  }
+}
+"""
+
+
+def test_modules_may_stand_in_modules() -> None:
+    context = FlambeauContext()
+    module = parse_module(MODULES, context).module
+    text = "builtin.module(builtin.module(func.func(remove-dead-code)))"
+    assert str(Pipeline.parse(text)) == text
+    Pipeline.parse(text).run(module, context)
+    assert not any(op.name == "core.relu" for op in module.walk())
+
+
+@dataclass(frozen=True)
+class EraseItselfPass(OperationPass):
+    """Erases what it runs on."""
+
+    name = "erase-itself"
+
+    def apply_to(self, ctx: Context, op: Operation) -> None:
+        op.detach()
+        op.erase()
+
+
+def test_a_nested_pass_may_not_erase_its_operation() -> None:
+    context = FlambeauContext()
+    module = parse_module(MODULES, context).module
+    pipeline = Pipeline(MODULE, (Pipeline(MODULE, (EraseItselfPass(), RemoveDeadCodePass())),))
+    with pytest.raises(PassError, match=r"^erase-itself: erased the builtin.module that it was to work on"):
+        pipeline.run(module, context)
+
+
+class Refuses(Instrumentation):
+    """A check that refuses what one pass left."""
+
+    def check_pass(self, step: PassStep) -> None:
+        if step.name == "cse":
+            raise PassError(step, "is refused")
+
+
+def test_what_a_check_refuses_is_a_failure_of_the_pass_for_all_that_watch() -> None:
+    seen: list[str] = []
+
+    class Notes(Instrumentation):
+        def after_pass(self, step: PassStep) -> None:
+            seen.append(f"{step.name} succeeded")
+
+        def after_pass_failed(self, step: PassStep, error: Exception) -> None:
+            seen.append(f"{step.name} failed")
+
+    context = FlambeauContext()
+    module = parse_module(MODULES, context).module
+    with pytest.raises(PassError, match="cse: is refused"):
+        Pipeline.parse("remove-dead-code,cse,canonicalize").run(module, context, [Notes(), Refuses(), Notes()], verify_each=False)
+    assert seen == ["remove-dead-code succeeded"] * 2 + ["cse failed"] * 2
+
+
+def test_a_nested_pass_that_breaks_what_is_around_it_is_found_out() -> None:
+    @dataclass(frozen=True)
+    class RenameOthersPass(OperationPass):
+        name = "rename-others"
+
+        def apply_to(self, ctx: Context, op: Operation) -> None:
+            around = op.parent_op()
+            assert isinstance(around, ModuleOp)
+            for other in around.body.block.ops:
+                other.properties["sym_name"] = StringAttr("same")
+
+    context = FlambeauContext()
+    module = parse_module("func.func private @f()\nfunc.func private @g()", context).module
+    with pytest.raises(PassError, match=r"^rename-others: .*the symbol @same is defined twice"):
+        Pipeline(MODULE, (Pipeline("func.func", (RenameOthersPass(),)),)).run(module, context)

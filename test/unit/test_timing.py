@@ -93,6 +93,7 @@ def test_the_tree_is_that_of_the_pipeline():
                 "odd 2": {"OddPattern 4": {}, "verification 2": {}},
                 "sweep 2": {"uses 2": {}, "verification 2": {}},
             },
+            "verification 1": {},
             "sweep 1": {"uses 1": {}, "verification 1": {}},
         },
     }
@@ -102,7 +103,7 @@ def test_times_of_children_lie_within_those_of_their_parents():
     timer = Timer()
     run(NESTED, timer)
     nodes = [node for _, node in timer.stop().walk()]
-    assert len(nodes) == 12
+    assert len(nodes) == 13
     for node in nodes:
         assert 0 <= node.own <= node.wall
         assert node.wall == node.own + sum(child.wall for child in node.children.values())
@@ -252,3 +253,13 @@ def test_nothing_of_one_run_is_left_in_the_next(source: str, capsys: pytest.Capt
 def test_a_report_that_cannot_be_written_is_an_error_of_one_line(source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert main([source, f"--timing-json={tmp_path}/no/times.json"]) == 1
     assert capsys.readouterr().err == f"error: {tmp_path}/no/times.json: No such file or directory\n"
+
+
+def test_each_place_of_a_pass_in_the_pipeline_has_its_own_times():
+    module = parse_module(TEXT, FlambeauContext(allow_unregistered=True)).module
+    timer = Timer()
+    Pipeline.parse("cse,canonicalize,cse,func.func(cse),func.func(cse)").run(module, FlambeauContext(), [timer], verify_each=False)
+    tree = timer.stop().children.values()
+    assert [[(node.name, node.calls) for node in pipeline.children.values()] for pipeline in tree] == [
+        [("cse", 1), ("canonicalize", 1), ("cse", 1), ("func.func", 2), ("func.func", 2)]
+    ]

@@ -11,7 +11,9 @@
 // TREE-NEXT:    {{.*}} 2          verification
 // TREE:         {{.*}} 1          IdentityPattern, matched 1
 // TREE:         {{.*}} 2        cse
-// TREE:         {{.*}} 1      cse
+// TREE-NEXT:    {{.*}} 2          verification
+// TREE-NEXT:    {{.*}} 1      verification
+// TREE-NEXT:    {{.*}} 1      cse
 // TREE-NEXT:    {{.*}} 1        verification
 // TREE-NEXT:    {{.*}} 1    print
 // TREE-NEXT:    peak +MiB is by how much
@@ -19,7 +21,7 @@
 
 // LIST:         what
 // LIST-DAG:     {{.*}} 3  cse
-// LIST-DAG:     {{.*}} 5  verification
+// LIST-DAG:     {{.*}} 6  verification
 // LIST-DAG:     {{.*}} 100.0% {{.*}} 1  total
 // LIST:         peak +MiB
 func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
