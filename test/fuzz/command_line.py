@@ -96,7 +96,7 @@ def _options() -> list[argparse.Action]:
     return [action for action in make_parser()._actions if action.option_strings]
 
 
-_OURS = Spelling({option.lstrip("-") for action in _options() for option in action.option_strings}, (), lambda name: False)
+_OURS = Spelling({option.lstrip("-") for action in _options() for option in action.option_strings}, (), list)
 _SHOWN = {name.lstrip("-") for name in _SHOWS}
 
 

@@ -16,7 +16,7 @@ OPTIONS = {option.lstrip("-") for action in make_parser()._actions for option in
 
 
 def spelling() -> Spelling:
-    return Spelling(OPTIONS, {"timing", "print-ir-after-all"}, lambda name: name in ("plan-memory", "cse", "optimize-core"))
+    return Spelling(OPTIONS, {"timing", "print-ir-after-all"}, lambda: ("plan-memory", "plan", "cse", "optimize-core"))
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,12 @@ def spelling() -> Spelling:
         ("-output=x", "--output=x"),
         ("-pcse", "-pcse"),
         ("-ox.mlir", "-ox.mlir"),
+        ("-pplan", "-pplan"),
+        ("-pplan,cse", "-pplan,cse"),
+        ("-output.mlir", "-output.mlir"),
+        ("-optimize-cor", "--optimize-cor"),
+        ("-print-ir-after-al", "--print-ir-after-al"),
+        ("-pas-pipeline=cse", "--pas-pipeline=cse"),
         ("-p", "-p"),
         ("-", "-"),
         ("-1", "-1"),
@@ -69,7 +75,9 @@ def test_every_general_option_of_mlir_opt_is_known_where_that_is_installed():
     path = shutil.which("mlir-opt-19")
     shown = subprocess.run([path, "--help"], capture_output=True, text=True, check=True).stdout if path is not None else ""
     general = set(
-        re.findall(r"^  --?((?:mlir|log|profile-actions|load|split|output|pass-p|verify|dump|run|irdl|show|emit-b)[\w-]*)", shown, re.MULTILINE)
+        re.findall(
+            r"^  --?((?:mlir|log|profile-actions|load|split|output|pass-p|verify|dump|run|irdl|show|emit-b)[\w-]*)", shown, re.MULTILINE
+        )
     )
     foreign = {"verify-region-info", "runtime-counter-relocation"}
     unknown = {name for name in general - foreign if spelling().name_of(name) not in OPTIONS} - {*HINTS, *NOTHING_TO_DO}

@@ -12,6 +12,7 @@ from flambeau.dialects.registration import discover
 from flambeau.dialects.suggestions import did_you_mean
 from flambeau.passes.registry import PipelineError, all_passes
 from flambeau.tools.opt.groups import GROUPS
+from flambeau.tools.opt.output import text_file
 from flambeau.tools.opt.spelling import ALIASES, Spelling
 
 SPLIT_MARKER = "// -----"
@@ -43,7 +44,9 @@ class _Parser(argparse.ArgumentParser):
         """The arguments as the parser knows them."""
         flags = {option for action in self._actions if action.const is True and action.nargs == 0 for option in action.option_strings}
         values = {option: action.const for action in self._actions if action.nargs == "?" for option in action.option_strings}
-        spelling = Spelling({option.lstrip("-") for option in self._option_string_actions}, {flag.lstrip("-") for flag in flags}, _is_name)
+        spelling = Spelling(
+            {option.lstrip("-") for option in self._option_string_actions}, {flag.lstrip("-") for flag in flags}, _pass_names
+        )
         end = list(args).index("--") if "--" in args else len(args)
         try:
             known = [item for arg in args[:end] if (item := spelling.resolve(arg)) is not None]
@@ -107,11 +110,11 @@ class _Show(argparse.Action):
         parser.exit()
 
 
-def _is_name(name: str) -> bool:
-    """Whether there is a pass or pipeline of a name."""
+def _pass_names() -> list[str]:
+    """The names of all passes and pipelines."""
     from flambeau.tools.opt.help import every_name
 
-    return name in all_passes() or name in every_name()
+    return every_name()
 
 
 def _yes_or_no(text: str) -> bool:
@@ -133,7 +136,7 @@ def make_parser() -> argparse.ArgumentParser:
         add_help=False,
     )
     parser.add_argument("input", nargs="?", default="-", help="a .mlir file, with its weights in the .safetensors beside it; - is stdin")
-    parser.add_argument("-o", "--output", default="-", help="where to write the result; weights go beside it; - is stdout")
+    parser.add_argument("-o", "--output", default="-", type=text_file, help="where to write the result; weights go beside it; - is stdout")
     parser.add_argument(
         "-p",
         "--passes",

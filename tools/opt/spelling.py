@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
+from flambeau.dialects.suggestions import nearest
+
 ALIASES = {
     "help-hidden": "help",
     "help-list": "help",
@@ -53,13 +55,13 @@ class Spelling:
     Args:
         options: the options that there are, without dashes: `passes`, `p`.
         flags: those of them that take no value; `=true` and `=false` may follow them as in LLVM.
-        is_pass: whether a name is that of a pass or pipeline, which are options too.
+        passes: gives the names of passes and pipelines, which are options too.
     """
 
-    def __init__(self, options: Collection[str], flags: Collection[str], is_pass: Callable[[str], bool]):
+    def __init__(self, options: Collection[str], flags: Collection[str], passes: Callable[[], Collection[str]]):
         self._options = options
         self._flags = flags
-        self._is_pass = is_pass
+        self._passes = passes
 
     def resolve(self, argument: str) -> str | None:
         """The argument as we write it, None when it asks for nothing; as it is when nothing is known by its name.
@@ -83,9 +85,15 @@ class Spelling:
                 return f"--{ours}"
         if ours in self._options:
             return f"--{ours}{equals}{value}"
-        # What a short option may stand before is its value, unless it is a name: `-pcse`, but `-plan-memory`.
-        is_name = dashes == 1 and name[0] in self._options and self._is_pass(name)
-        return f"-{argument}" if is_name else argument
+        return f"-{argument}" if dashes == 1 and name[0] in self._options and self._is_name(name) else argument
+
+    def _is_name(self, text: str) -> bool:
+        """Whether what begins like a short option is a name, be it misspelt, and not the option with its value behind: `-pcse`."""
+        passes = self._passes()
+        if text in passes:
+            return True
+        alike = (name for name in (*passes, *self._options, *ALIASES) if name[0] == text[0])
+        return text[1:] not in passes and nearest(text, alike, cutoff=0.8) is not None
 
     def name_of(self, name: str) -> str:
         """Our name of an option."""
