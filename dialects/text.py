@@ -40,6 +40,8 @@ class IRError(ValueError):
         self.diagnostic = Diagnostic("error", message, position, op)
         self.diagnostics = (self.diagnostic, *others)
         """Everything that is wrong, the first included."""
+        self.before: ParsedModule | None = None
+        """What stands before an error of the parser, in no module, if places were to be recorded."""
         super().__init__(str(self.diagnostic))
 
     @staticmethod
@@ -120,7 +122,10 @@ def parse_module(
         from flambeau.dialects.messages import parse_message
 
         message, (start, end) = parse_message(error, source, context, parser)
-        raise IRError(message, source.position(start, end)) from error
+        found = IRError(message, source.position(start, end))
+        if parser is not None and record_symbols:
+            found.before = ParsedModule(ModuleOp([]), source, parser.offsets, parser.source_map())
+        raise found from error
     return ParsedModule(module, source, parser.offsets, parser.source_map())
 
 

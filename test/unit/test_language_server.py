@@ -1,22 +1,15 @@
-"""The language server: each feature on a text, on texts that are half typed, and a session over stdio."""
+"""The language server: each feature on a text, and on texts that are half typed."""
 
-import asyncio
-import importlib.util
 import random
-import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from lsprotocol import types
-from pygls.lsp.client import LanguageClient
 
-from flambeau.tools.language_server import completion, diagnostics, edits, hover, navigation
+from flambeau.tools.language_server import completion, diagnostics, edits, hints, hover, navigation
 from flambeau.tools.language_server.analysis import Analysis, Settings, analyze, completed, moved
 from flambeau.tools.language_server.text import Edit, Lines
 from flambeau.tools.language_server.words import statement_before, word_at
-from flambeau.tools.main import main
 
 URI = "file:///model.mlir"
 FILECHECK = Path(__file__).resolve().parents[1] / "filecheck"
@@ -190,6 +183,12 @@ def test_large_modules_are_verified_first_and_their_names_read_afterwards():
     assert "%n7 : tensor<4x8xf32>" in hovered(whole, "%n7 ")
     later = analyze(text.replace("aten.cat", "aten.cta"), "model.mlir", previous=whole)
     assert "%n7 : tensor<4x8xf32>" in hovered(later, "%n7 ")
+    asked = iter(range(1000))
+    assert completed(analysis, lambda: next(asked) < 10) is analysis, "reading names ends when nobody wants them any more"
+    assert 10 < next(asked) < 100
+    broken = analyze(text.replace("aten.cat", "aten.cta"), "model.mlir")
+    assert not broken.is_complete
+    assert "%n7 : tensor<4x8xf32>" in hovered(completed(broken), "%n7 ")
 
 
 # Hover
@@ -267,6 +266,19 @@ def test_a_broken_text_is_answered_from_the_last_good_one(good: Analysis):
     fresh = analyze("func.func @f(%x : i32) {\n  %a = aten.relu(%x)\n  %b = aten.(%a)", "model.mlir")
     assert words(fresh, navigation.definition(fresh, place(fresh, "%a", 1))) == [(2, "%a")]
     assert words(fresh, navigation.definition(fresh, place(fresh, "%x", 1))) == [(1, "%x")]
+
+
+def test_of_a_text_that_never_could_be_read_what_stands_before_the_error_is_known():
+    text = TEXT.replace("aten.relu", "aten.rleu").removeprefix("builtin.module {\n").removesuffix("}\n")
+    broken = analyze(text, "model.mlir")
+    assert "%y : tensor<4x8xf32>" in hovered(broken, "%y")
+    assert words(broken, navigation.references(broken, place(broken, "%x"))) == [(2, "%x"), (4, "%x")]
+    assert [item.name for item in navigation.document_symbols(broken)] == ["w"]
+    assert navigation.rename(broken, place(broken, "%x"), "%input") is None
+    items = completion.complete(broken, place(broken, "(%y", inside=2))
+    assert [(item.label, item.detail) for item in items][-1] == ("%x", "tensor<4x8xf32>")
+    later = analyze(text.replace("aten.rleu", "aten.relu").replace("aten.cat", "aten.cta"), "model.mlir", previous=broken)
+    assert "%z : tensor<4x8xf32>" in hovered(later, "%z")
 
 
 def test_renaming(good: Analysis):
@@ -376,6 +388,46 @@ def test_formatting_is_exact_or_not_at_all(good: Analysis):
     assert edits.formatting(analyze(messy.replace("aten.relu", "aten.rleu"), "model.mlir")) == []
 
 
+FUNCTIONS = """func.func @f() -> i32 {
+  %a = arith.constant 1 : i32
+  cf.br ^end
+^end:
+  func.return %a : i32
+}
+
+func.func private @g()
+func.func private @h()
+"""
+
+
+@pytest.mark.parametrize("locations", ["", " loc(unknown)"])
+def test_formatting_adds_no_module_and_keeps_empty_lines(locations: str):
+    text = FUNCTIONS.replace("private @h()", f"private @h(){locations}")
+    (change,) = edits.formatting(analyze(text.replace("  %a", " %a").replace("\n\n", "\n\n\n"), "f.mlir"))
+    assert change.new_text.replace(" loc(unknown)", "") == FUNCTIONS
+    assert edits.formatting(analyze(change.new_text, "f.mlir")) == []
+
+
+# Hints
+
+
+def test_hints_name_the_arguments_of_operators(good: Analysis):
+    everywhere = good.lines.range(0, len(TEXT))
+    found = [(good.lines.offset(hint.position), hint.label) for hint in hints.inlay_hints(good, everywhere)]
+    assert [(TEXT[offset:].split(",")[0].split(")")[0], label) for offset, label in found] == [
+        ("%x", "input:"),
+        ("%w", "weight:"),
+        ("none", "bias:"),
+    ]
+    assert hints.inlay_hints(good, good.lines.range(0, 200)) == []
+    text = "func.func @f(%x : tensor<4xf32>, %i : tensor<2xi64>) -> tensor<2xf32> {\n  %r = aten.index.Tensor(%x, [%i])\n}"
+    text = text.replace("[%i])", "[%i]) : (tensor<4xf32>, tensor<2xi64>) -> tensor<2xf32>\n  func.return %r : tensor<2xf32>")
+    listed = analyze(text, "f.mlir")
+    assert [item.label for item in hints.inlay_hints(listed, listed.lines.range(0, len(text)))] == ["self:", "indices:"]
+    generic = text.replace("aten.index.Tensor(%x, [%i])", '"aten.index.Tensor"(%x, %i) <{operandSegmentSizes = array<i32: 1, 1>}>')
+    assert hints.inlay_hints(analyze(generic, "f.mlir"), types.Range(types.Position(0, 0), types.Position(9, 0))) == []
+
+
 # Half-typed text
 
 
@@ -387,6 +439,7 @@ def everything(analysis: Analysis, offset: int) -> None:
     navigation.references(analysis, position)
     navigation.highlights(analysis, position)
     navigation.document_symbols(analysis)
+    hints.inlay_hints(analysis, analysis.lines.range(0, offset))
     completion.complete(analysis, position)
     edits.code_actions(analysis, URI, found)
     edits.formatting(analysis)
@@ -398,6 +451,7 @@ def test_text_that_ends_anywhere(text: str):
     for end in range(0, len(text), 7):
         everything(moved(text[:end], whole), end)
         everything(analyze(text[:end], "model.mlir", previous=whole), end)
+        everything(analyze(text[:end], "model.mlir"), end)
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -425,107 +479,3 @@ def test_filecheck_tests_are_read_as_their_run_lines_say(folder: str):
         found = [item for item in diagnostics.diagnostics(analysis, URI) if item.severity != types.DiagnosticSeverity.Hint]
         assert not found, path
         everything(analysis, len(text) // 2)
-
-
-# The server
-
-PLUGIN = '''
-from xdsl.dialects.builtin import i32
-from xdsl.ir import Dialect
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def
-
-
-@irdl_op_definition
-class BarOp(IRDLOperation):
-    """Does what bars do."""
-
-    name = "foobar.bar"
-    value = operand_def(i32)
-
-
-FOOBAR = Dialect("foobar", [BarOp])
-'''
-
-
-def test_without_its_packages_the_server_says_what_to_install(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]  it takes a name
-    assert main(["lsp"]) == 1
-    assert "pip install 'flambeau[lsp]'" in capsys.readouterr().err
-
-
-def session(work: Callable[[Any, "asyncio.Queue[Any]"], Awaitable[None]], folder: Path, *arguments: str, **options: Any) -> None:
-    """Runs `work` with a client of a server that is a process of its own."""
-
-    async def run() -> None:
-        client: Any = LanguageClient("test", "1")  # its methods take more than their types say
-        published: asyncio.Queue[Any] = asyncio.Queue()
-
-        @client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
-        def publish(params: types.PublishDiagnosticsParams) -> None:
-            published.put_nowait(params)
-
-        await client.start_io(sys.executable, "-m", "flambeau.tools.main", "lsp", *arguments)
-        try:
-            await client.initialize_async(
-                types.InitializeParams(types.ClientCapabilities(), root_uri=folder.as_uri(), initialization_options=options)
-            )
-            client.initialized(types.InitializedParams())
-            await asyncio.wait_for(work(client, published), 60)
-            await client.shutdown_async(None)
-            client.exit(None)
-        finally:
-            await client.stop()
-
-    asyncio.run(run())
-
-
-def test_a_session(tmp_path: Path):
-    document = types.TextDocumentIdentifier(URI)
-
-    async def work(client: Any, published: "asyncio.Queue[Any]") -> None:
-        client.text_document_did_open(types.DidOpenTextDocumentParams(types.TextDocumentItem(URI, "mlir", 1, TEXT)))
-        assert (await published.get()).diagnostics == ()
-        position = types.Position(5, 20)
-        described = await client.text_document_hover_async(types.HoverParams(document, position))
-        assert described is not None
-        assert "%y : tensor<4x8xf32>" in str(described.contents)
-        found = await client.text_document_definition_async(types.DefinitionParams(document, position))
-        assert [item.range.start.line for item in found or ()] == [4]
-        uses = types.ReferenceParams(types.ReferenceContext(True), document, position)
-        assert len(await client.text_document_references_async(uses) or ()) == 2
-        change = types.TextDocumentContentChangePartial(types.Range(types.Position(5, 14), types.Position(5, 18)), "rleu")
-        for version in (2, 3):
-            client.text_document_did_change(
-                types.DidChangeTextDocumentParams(types.VersionedTextDocumentIdentifier(version=version, uri=URI), [change])
-            )
-        report = await published.get()
-        assert (report.version, [item.message for item in report.diagnostics]) == (
-            3,
-            ["there is no operation aten.rleu; did you mean 'aten.relu'?"],
-        )
-        items = await client.text_document_completion_async(types.CompletionParams(document, types.Position(5, 16)))
-        assert "aten.reciprocal" not in str(items)
-        assert await client.text_document_document_symbol_async(types.DocumentSymbolParams(document))
-        actions = await client.text_document_code_action_async(
-            types.CodeActionParams(document, report.diagnostics[0].range, types.CodeActionContext(report.diagnostics))
-        )
-        assert len(actions or ()) == 2
-        client.text_document_did_close(types.DidCloseTextDocumentParams(document))
-        assert (await published.get()).diagnostics == ()
-
-    session(work, tmp_path)
-
-
-def test_plug_ins_come_from_the_command_line_or_the_settings(tmp_path: Path):
-    (tmp_path / "foobar.py").write_text(PLUGIN)
-    text = '%0 = "foobar.bar"() : () -> i32\n'
-
-    async def work(client: Any, published: "asyncio.Queue[Any]") -> None:
-        client.text_document_did_open(types.DidOpenTextDocumentParams(types.TextDocumentItem(URI, "mlir", 1, text)))
-        report = await published.get()
-        while "no operation" in report.diagnostics[0].message:
-            report = await published.get()  # it was opened before the settings had come
-        assert "operand" in report.diagnostics[0].message
-
-    session(work, tmp_path, plugins=["foobar.py"])
-    session(work, tmp_path, "--load-plugin", str(tmp_path / "foobar.py"))

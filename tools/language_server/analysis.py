@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -18,7 +18,7 @@ from flambeau.dialects.tracebacks import in_one_line
 from flambeau.tools.collector import collector_paused
 from flambeau.tools.language_server.text import Edit, Lines
 from flambeau.tools.opt.expectations import Expectations
-from flambeau.tools.opt.input import holds_nothing, split
+from flambeau.tools.opt.input import split
 from flambeau.tools.opt.options import SPLIT_MARKER
 
 SMALL = 60_000
@@ -79,6 +79,8 @@ class Chunk:
     """The module, if this very text can be read."""
     good: ParsedModule | None = None
     """The module of this or an earlier text, with the places of its names."""
+    ends_early: bool = False
+    """Whether `good` is only what stands before the first error: no form of this text could be read yet."""
 
     @property
     def map(self) -> SourceMap:
@@ -110,7 +112,9 @@ class Chunk:
 
     @property
     def new_from(self) -> int:
-        """Where, in the file, the line begins from which on the text is no longer that of `good`."""
+        """Where, in the file, the line begins from which on the text is no longer that of `good`, or not known from it."""
+        if self.ends_early:
+            return self.start
         return self.start + self.source.text.rfind("\n", 0, self._edit.start) + 1
 
     def mention_at(self, offset: int) -> Mention | None:
@@ -157,8 +161,8 @@ class Analysis:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the names of all modules that can be read are known."""
-        return all(chunk.parsed is None or chunk.good is chunk.parsed for chunk in self.chunks)
+        """Whether the names of all modules are known, as far as they can be read."""
+        return all(chunk.good is not None if chunk.parsed is None else chunk.good is chunk.parsed for chunk in self.chunks)
 
 
 def moved(text: str, previous: Analysis) -> Analysis:
@@ -176,7 +180,7 @@ def _divided(text: str, file: str, settings: Settings, previous: Analysis | None
         earlier = by_text.get(source.text)
         if earlier is None and len(known) == len(sources):
             earlier = known[index]
-        chunks.append(Chunk(source, start, good=None if earlier is None else earlier.good))
+        chunks.append(Chunk(source, start) if earlier is None else Chunk(source, start, good=earlier.good, ends_early=earlier.ends_early))
     return Analysis(text, file, settings, Run.of(text), tuple(chunks))
 
 
@@ -207,28 +211,51 @@ def analyze(text: str, file: str, settings: Settings | None = None, previous: An
     return replace(divided, chunks=tuple(chunks))
 
 
-def completed(analysis: Analysis) -> Analysis:
-    """The same, with the names of large modules too."""
-    if analysis.is_complete:
-        return analysis
+def completed(analysis: Analysis, is_wanted: Callable[[], bool] = lambda: True) -> Analysis:
+    """The same, with the names of large modules too; as it is, once `is_wanted` says no."""
     chunks: list[Chunk] = []
     with collector_paused():
         for chunk in analysis.chunks:
-            if chunk.parsed is None or chunk.parsed is chunk.good:
-                chunks.append(chunk)
-                continue
+            done = chunk.good is not None if chunk.parsed is None else chunk.good is chunk.parsed
             try:
-                parsed = _parse(chunk.source, analysis, with_names=True)
-            except IRError:  # a plug-in was replaced meanwhile; the file is read again for that
-                chunks.append(chunk)
-                continue
-            chunks.append(replace(chunk, parsed=parsed, good=parsed))
+                chunks.append(chunk if done else _with_names(chunk, analysis, is_wanted))
+            except _Unwanted:
+                return analysis
     return replace(analysis, chunks=tuple(chunks))
 
 
-def _parse(source: Source, analysis: Analysis, *, with_names: bool) -> ParsedModule:
-    context = FlambeauContext(allow_unregistered=analysis.allow_unregistered)
+def _with_names(chunk: Chunk, analysis: Analysis, is_wanted: Callable[[], bool]) -> Chunk:
+    context = _GivingUp(is_wanted, allow_unregistered=analysis.allow_unregistered)
+    try:
+        parsed = _parse(chunk.source, context, with_names=True)
+    except IRError as error:
+        return _after(error, replace(chunk, parsed=None))
+    return replace(chunk, parsed=parsed, good=parsed, ends_early=False)
+
+
+class _Unwanted(Exception):
+    """What is being read is of no use any more."""
+
+
+class _GivingUp(FlambeauContext):
+    """A context in which reading ends soon after `is_wanted` says no."""
+
+    def __init__(self, is_wanted: Callable[[], bool], *, allow_unregistered: bool):
+        super().__init__(allow_unregistered=allow_unregistered)
+        self._is_wanted = is_wanted
+
+    def get_optional_op(self, name: str, *, dialect_stack: Sequence[str] = ()) -> type[Operation] | None:
+        if not self._is_wanted():
+            raise _Unwanted
+        return super().get_optional_op(name, dialect_stack=dialect_stack)
+
+
+def _parse(source: Source, context: FlambeauContext, *, with_names: bool) -> ParsedModule:
     parsed = parse_module(source.text, context, source.file, line_offset=source.line_offset, record_symbols=with_names)
+    return _indexed(parsed)
+
+
+def _indexed(parsed: ParsedModule) -> ParsedModule:
     if parsed.map is not None:
         # Its indices are made when they are first used: that is now, not while an editor waits.
         parsed.map.operation_at(0)
@@ -238,12 +265,11 @@ def _parse(source: Source, analysis: Analysis, *, with_names: bool) -> ParsedMod
 
 
 def _read(chunk: Chunk, analysis: Analysis) -> Chunk:
-    if holds_nothing(chunk.source):
-        return replace(chunk, faults=_judged(chunk.source, (), analysis.run))
     try:
-        parsed = _parse(chunk.source, analysis, with_names=len(chunk.source.text) <= SMALL)
+        context = FlambeauContext(allow_unregistered=analysis.allow_unregistered)
+        parsed = _parse(chunk.source, context, with_names=len(chunk.source.text) <= SMALL)
     except IRError as error:
-        return replace(chunk, faults=_judged(chunk.source, error.diagnostics, analysis.run))
+        return _after(error, replace(chunk, faults=_judged(chunk.source, error.diagnostics, analysis.run)))
     found: tuple[Diagnostic, ...] = ()
     try:
         verify_parsed(parsed)
@@ -251,8 +277,15 @@ def _read(chunk: Chunk, analysis: Analysis) -> Chunk:
         found = error.diagnostics
     except Exception as error:  # the rules of a plug-in's operation may fail in any way
         found = (Diagnostic("error", f"the verifier fails: {in_one_line(error)}"),)
-    good = parsed if parsed.map is not None else chunk.good
-    return replace(chunk, parsed=parsed, good=good, faults=_judged(chunk.source, found, analysis.run))
+    read = replace(chunk, parsed=parsed, faults=_judged(chunk.source, found, analysis.run))
+    return read if parsed.map is None else replace(read, good=parsed, ends_early=False)
+
+
+def _after(error: IRError, chunk: Chunk) -> Chunk:
+    """A chunk that cannot be read: what stands before the error is better than nothing, a whole text from before better than that."""
+    if error.before is None or (chunk.good is not None and not chunk.ends_early):
+        return chunk
+    return replace(chunk, good=_indexed(error.before), ends_early=True)
 
 
 def _judged(source: Source, found: tuple[Diagnostic, ...], run: Run) -> tuple[Fault, ...]:

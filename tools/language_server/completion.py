@@ -60,9 +60,12 @@ def _item(label: str, kind: types.CompletionItemKind, detail: str = "", text: st
 def _block_at(chunk: Chunk, place: int) -> Block | None:
     """The innermost block that a place in the text that could be read is in."""
     op = chunk.map.operation_at(place)
+    ranges = chunk.map.ranges
+    if chunk.ends_early:
+        above = max((op for op in ranges if ranges[op][1] <= place), key=lambda op: ranges[op][1], default=None)
+        return None if above is None else above.parent
     if op is None or chunk.good is None:
         return None
-    ranges = chunk.map.ranges
     found: Block | None = None
     for region in op.regions:
         for block in region.blocks:

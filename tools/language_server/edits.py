@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Sequence
+from itertools import pairwise
 
 from lsprotocol import types
 
 from flambeau.dialects.equivalence import equivalent
 from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import IRError, parse_module, print_module
+from flambeau.dialects.text import IRError, ParsedModule, parse_module, print_module
 from flambeau.tools.language_server.analysis import Analysis, Chunk
 from flambeau.tools.language_server.diagnostics import SOURCE
 
@@ -20,6 +22,9 @@ _SEVERITIES = {
     types.DiagnosticSeverity.Information: "remark",
 }
 _LOCATION = re.compile(r"\bloc\(")
+_AROUND = re.compile(r"builtin\.module \{\n(.*?)\}(?: loc\(unknown\))?\n?", re.DOTALL)
+_OUTER = re.compile(r"(?<=\n)(?=[^\s}^])")
+"""Where, in printed text, an operation at the top level begins."""
 
 
 def code_actions(analysis: Analysis, uri: str, diagnostics: Sequence[types.Diagnostic]) -> list[types.CodeAction]:
@@ -67,7 +72,10 @@ def _expectation(analysis: Analysis, diagnostic: types.Diagnostic, severity: str
 
 
 def formatting(analysis: Analysis) -> list[types.TextEdit]:
-    """The text as it would be printed, module by module; a module with comments, or that would not be read back the same, stays."""
+    """The text as it would be printed, module by module; a module with comments, or that would not be read back the same, stays.
+
+    Empty lines between operations at the top level stay, and where there is no `builtin.module` around them, none is added.
+    """
     edits: list[types.TextEdit] = []
     for chunk in analysis.chunks:
         printed = _printed(chunk, analysis)
@@ -82,9 +90,23 @@ def _printed(chunk: Chunk, analysis: Analysis) -> str | None:
     if parsed is None or chunk.faults or "//" in re.sub(r'"(?:[^"\\\n]|\\.)*"', "", text) or "{-#" in text:
         return None
     try:
-        printed = print_module(parsed.module, locations=_LOCATION.search(text) is not None)
+        printed = _as_written(print_module(parsed.module, locations=_LOCATION.search(text) is not None), parsed)
         context = FlambeauContext(allow_unregistered=analysis.allow_unregistered)
         again = parse_module(printed, context)
     except (IRError, ValueError):
         return None
     return printed if equivalent(again.module, parsed.module) else None
+
+
+def _as_written(printed: str, parsed: ParsedModule) -> str:
+    """Printed text without a module around it that was not in the text, and with the empty lines that were between operations."""
+    inner = _AROUND.fullmatch(printed)
+    if inner is None or parsed.module in parsed.offsets:
+        return printed
+    printed = textwrap.dedent(inner[1])
+    places = [] if parsed.map is None else [parsed.map.ranges[op] for op in parsed.module.body.block.ops]
+    gaps = [parsed.text.count("\n", before[1], after[0]) > 1 for before, after in pairwise(places)]
+    parts = _OUTER.split(printed)
+    if len(parts) != len(gaps) + 1:
+        return printed
+    return "".join(f"{part}{chr(10) if gap else ''}" for part, gap in zip(parts, [*gaps, False], strict=True))

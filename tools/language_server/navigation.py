@@ -147,7 +147,14 @@ def _with_siblings(named: SSAValue | Block | str) -> list[SSAValue | Block | str
 
 def document_symbols(analysis: Analysis) -> list[types.DocumentSymbol]:
     """The functions, methods, globals and other symbols of a file."""
-    return [symbol for chunk in analysis.chunks if chunk.good is not None for symbol in _symbols(analysis, chunk, chunk.good.module)]
+    found: list[types.DocumentSymbol] = []
+    for chunk in analysis.chunks:
+        if chunk.ends_early:
+            outer = ((name, op) for name, op in chunk.map.symbols.items() if op.parent_op() is None)
+            found += [symbol for name, op in outer if (symbol := _symbol(analysis, chunk, op, name, [])) is not None]
+        elif chunk.good is not None:
+            found += _symbols(analysis, chunk, chunk.good.module)
+    return found
 
 
 def _symbols(analysis: Analysis, chunk: Chunk, around: Operation) -> list[types.DocumentSymbol]:

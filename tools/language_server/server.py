@@ -14,12 +14,18 @@ from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
-from flambeau.tools.language_server import completion, diagnostics, edits, hover, navigation
+from flambeau.tools.language_server import completion, diagnostics, edits, hints, hover, navigation
 from flambeau.tools.language_server.analysis import Analysis, Settings, analyze, completed, moved
 from flambeau.tools.plugins import load_plugin, loaded_plugins
 
 PAUSE = 0.15
 """Seconds without a change after which a file is read again."""
+
+LEISURE = 0.5
+"""Seconds without a change after which the names of large modules are read, unless a request needs them before."""
+
+WATCH = 1.0
+"""Seconds between two looks at the files of plug-ins."""
 
 VERSION = "1"
 
@@ -42,6 +48,8 @@ class FlambeauLanguageServer(LanguageServer):
         """What the editor gave when it started the server."""
         self._settings = settings or Settings()
         self._plugins = list(plugins)
+        self._stamp = ""
+        self._watcher: asyncio.Task[None] | None = None
         self._files: dict[str, _OpenFile] = {}
         # One reader: dialects are loaded as they occur, which two at a time must not do.
         self._reader = ThreadPoolExecutor(1, "reader")
@@ -68,19 +76,23 @@ class FlambeauLanguageServer(LanguageServer):
         await asyncio.sleep(pause)
         if change == file.changes and uri in self._files:
             await self._read(uri, file)
+            await asyncio.sleep(LEISURE)
+        if change == file.changes and uri in self._files:
+            await self._read(uri, file, with_names=True)
 
-    async def _read(self, uri: str, file: _OpenFile) -> None:
+    async def _read(self, uri: str, file: _OpenFile, *, with_names: bool = False) -> None:
+        """Reads the text as it is now, unless that is done; the names of large modules too, unless the text changes meanwhile."""
         async with file.reading:
             text = self._text(uri)
-            if file.is_read and text == file.analysis.text:
-                return
             loop = asyncio.get_running_loop()
-            analysis = await loop.run_in_executor(self._reader, self._analyze, text, file.analysis)
-            file.analysis, file.is_read = analysis, True
-            if self._text(uri) == text and uri in self._files:
-                self._publish(uri, analysis)
-            if not analysis.is_complete:
-                file.analysis = await loop.run_in_executor(self._reader, completed, analysis)
+            if not file.is_read or text != file.analysis.text:
+                analysis = await loop.run_in_executor(self._reader, self._analyze, text, file.analysis)
+                file.analysis, file.is_read = analysis, True
+                if self._text(uri) == text and uri in self._files:
+                    self._publish(uri, analysis)
+            if with_names and not file.analysis.is_complete:
+                change = file.changes
+                file.analysis = await loop.run_in_executor(self._reader, completed, file.analysis, lambda: file.changes == change)
 
     def _analyze(self, text: str, previous: Analysis) -> Analysis:
         return analyze(text, previous.file, previous.settings, previous)
@@ -98,12 +110,17 @@ class FlambeauLanguageServer(LanguageServer):
 
     async def settled(self, uri: str) -> Analysis:
         """A file as it is now, read."""
-        await self._read(uri, self._file(uri))
+        file = self._file(uri)
+        change = -1
+        while change != file.changes:
+            change = file.changes
+            await self._read(uri, file, with_names=True)
         return self.known(uri)
 
     def close(self, uri: str) -> None:
         """Forgets a file."""
-        self._files.pop(uri, None)
+        if (file := self._files.pop(uri, None)) is not None:
+            file.changes += 1
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
 
     # Settings
@@ -126,9 +143,28 @@ class FlambeauLanguageServer(LanguageServer):
                 self._plugins.append(root / path)
         await self.reload_plugins()
 
+    def watch_plugins(self) -> None:
+        """Begins to load plug-ins again when their files change, in whatever editor that happens."""
+        self._watcher = asyncio.get_running_loop().create_task(self._watch())
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(WATCH)
+            if self._stamp_of_plugins() != self._stamp:
+                await self.reload_plugins()
+
+    def _stamp_of_plugins(self) -> str:
+        """When the files of plug-ins were written, and how large they are."""
+        files = (file for path in self._plugins for file in (sorted(path.rglob("*.py")) if path.is_dir() else (path,)))
+        try:
+            return " ".join(f"{file} {status.st_mtime_ns} {status.st_size}" for file in files for status in (file.stat(),))
+        except OSError:  # editors may write a new file in place of the old one: there is none for a moment
+            return self._stamp
+
     async def reload_plugins(self) -> None:
         """Loads plug-ins that are new or have changed; if there are any, every file is read again."""
         before = loaded_plugins()
+        self._stamp = self._stamp_of_plugins()
         for path in self._plugins:
             try:
                 await asyncio.get_running_loop().run_in_executor(self._reader, load_plugin, path)
@@ -165,6 +201,7 @@ def _register_files(server: FlambeauLanguageServer) -> None:
     @server.feature(types.INITIALIZED)
     async def initialized(ls: FlambeauLanguageServer, _: types.InitializedParams) -> None:
         await ls.configure(ls.options)
+        ls.watch_plugins()
 
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     async def configured(ls: FlambeauLanguageServer, params: types.DidChangeConfigurationParams) -> None:
@@ -230,6 +267,10 @@ def _register_requests(server: FlambeauLanguageServer) -> None:
     def on_code_action(ls: FlambeauLanguageServer, params: types.CodeActionParams) -> list[types.CodeAction]:
         uri = params.text_document.uri
         return edits.code_actions(ls.known(uri), uri, params.context.diagnostics)
+
+    @server.feature(types.TEXT_DOCUMENT_INLAY_HINT)
+    def on_inlay_hint(ls: FlambeauLanguageServer, params: types.InlayHintParams) -> list[types.InlayHint]:
+        return hints.inlay_hints(ls.known(params.text_document.uri), params.range)
 
     @server.feature(types.TEXT_DOCUMENT_FORMATTING)
     async def on_formatting(ls: FlambeauLanguageServer, params: types.DocumentFormattingParams) -> list[types.TextEdit]:
