@@ -90,12 +90,15 @@ def test_what_is_there_is_not_written_over(tmp_path: Path, capsys: pytest.Captur
     ("kind", "name", "message"),
     [
         ("frontend", "x", "there is no skeleton of a 'frontend'; there are pass, dialect, backend"),
-        ("pass", "Fuse", "'Fuse' cannot be the name of a pass: write it like fuse-mul-add"),
-        ("pass", "fuse_mul", "'fuse_mul' cannot be the name of a pass: write it like fuse-mul-add"),
+        ("pass", "Fuse", "'Fuse' cannot be the name of a pass: write it like fuse-mul-add; did you mean 'fuse'?"),
+        ("pass", "fuse_mul", "'fuse_mul' cannot be the name of a pass: write it like fuse-mul-add; did you mean 'fuse-mul'?"),
+        ("pass", "3d", "'3d' cannot be the name of a pass: write it like fuse-mul-add"),
+        ("pass", "import", "'import' is a word of Python, and a module of that name cannot be imported: choose another name"),
+        ("backend", "lambda", "'lambda' is a word of Python, and a module of that name cannot be imported: choose another name"),
         ("pass", "cse", "there is a pass 'cse' already; choose another name"),
         ("pass", "dce", "there is a pass 'dce' already; choose another name"),
         ("pass", "compile", "there is a pass 'compile' already; choose another name"),
-        ("dialect", "image-ops", "'image-ops' cannot be the name of a dialect: write it like image_ops"),
+        ("dialect", "image-ops", "'image-ops' cannot be the name of a dialect: write it like image_ops; did you mean 'image_ops'?"),
         ("dialect", "arith", "there is a dialect 'arith' already; choose another name"),
         ("dialect", "exec", "there is a dialect 'exec' already; choose another name"),
         ("backend", "../up", "'../up' cannot be the name of a backend: write it like my_npu"),
@@ -113,6 +116,20 @@ def test_the_output_says_what_to_run_next(tmp_path: Path, capsys: pytest.Capture
         assert main(["new", kind, name, "--dir", str(tmp_path)]) == 0
         output = capsys.readouterr().out
         assert f"wrote {tmp_path / MODULES[kind]}\n" in output and "\nnext:\n" in output
+
+
+def test_a_folder_that_is_a_file_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    (tmp_path / "image_ops").write_text("mine")
+    for arguments in (["pass", "halve-sums", "--dir", str(tmp_path / "image_ops")], ["dialect", "image_ops", "--dir", str(tmp_path)]):
+        assert main(["new", *arguments]) == 1
+        assert capsys.readouterr().err.startswith(f"error: {tmp_path / 'image_ops'} is a file: what is written needs a folder")
+    assert (tmp_path / "image_ops").read_text() == "mine"
+
+
+def test_paths_with_spaces_can_be_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "pass", "halve-sums", "--dir", "my passes"]) == 0
+    assert "flambeau-opt 'my passes/halve_sums.mlir' --load-plugin 'my passes/halve_sums.py' -p" in capsys.readouterr().out
 
 
 def test_every_kind_has_its_skeleton():

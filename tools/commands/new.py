@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import keyword
 import re
+import shlex
 import sys
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -41,6 +43,8 @@ def new_command(kind: str, name: str, folder: Path) -> None:
     files = skeleton(kind, name)
     # A pass is two files; the others are a folder each.
     place = folder if kind == "pass" else folder / name
+    if place.exists() and not place.is_dir():
+        raise SkeletonError(f"{place} is a file: what is written needs a folder of that name, or another --dir")
     present = [file for file in files if (place / file).exists() and file != _SHARED]
     if present:
         raise SkeletonError(f"{place / present[0]} exists already, and nothing is written over: choose another name or --dir")
@@ -80,7 +84,11 @@ def _filled(source: Traversable, words: dict[str, str]) -> tuple[str, str]:
 
 def _check_name(kind: str, name: str) -> None:
     if not _NAMES[kind].fullmatch(name):
-        raise SkeletonError(f"{name!r} cannot be the name of a {kind}: write it {_WRITTEN[kind]}")
+        near = re.sub("[-_ ]+", "-" if kind == "pass" else "_", name).lower()
+        meant = f"; did you mean {near!r}?" if _NAMES[kind].fullmatch(near) else ""
+        raise SkeletonError(f"{name!r} cannot be the name of a {kind}: write it {_WRITTEN[kind]}{meant}")
+    if keyword.iskeyword(name):
+        raise SkeletonError(f"{name!r} is a word of Python, and a module of that name cannot be imported: choose another name")
     discover()
     match kind:
         case "pass":
@@ -95,20 +103,16 @@ def _check_name(kind: str, name: str) -> None:
 
 def _next_steps(kind: str, name: str, place: Path) -> list[str]:
     plugin = place / f"{name.replace('-', '_')}.py"
+    file, ops, folder, build = (shlex.quote(str(path)) for path in (plugin, place / "ops.mlir", place, place / "build"))
     match kind:
         case "pass":
-            return [
-                f"flambeau-opt {plugin.with_suffix('.mlir')} --load-plugin {plugin} -p {name}",
-                f"lit {place}    (with `pip install lit filecheck`)",
-            ]
+            test = shlex.quote(str(plugin.with_suffix(".mlir")))
+            return [f"flambeau-opt {test} --load-plugin {file} -p {name}", f"lit {folder}    (with `pip install lit filecheck`)"]
         case "dialect":
-            return [
-                f"flambeau-opt {place / 'ops.mlir'} --load-plugin {plugin}",
-                f"lit {place}    (with `pip install lit filecheck`)",
-            ]
+            return [f"flambeau-opt {ops} --load-plugin {file}", f"lit {folder}    (with `pip install lit filecheck`)"]
         case _:
             return [
-                f"pytest {place}    (the C part needs cmake and a compiler)",
-                f"cmake -S {place} -B {place / 'build'} && cmake --build {place / 'build'}",
-                f"flambeau compile MODEL --load-plugin {place} --backend {name}",
+                f"pytest {folder}    (the C part needs cmake and a compiler)",
+                f"cmake -S {folder} -B {build} && cmake --build {build}",
+                f"flambeau compile MODEL --load-plugin {folder} --backend {name}",
             ]
