@@ -14,12 +14,13 @@ from flambeau.runtime.interpreter.functions import (
     UnsupportedError,
     register_interpreter_function,
 )
-from flambeau.runtime.interpreter.inputs import generate_inputs
+from flambeau.runtime.interpreter.inputs import InputKind, generate_inputs
 from flambeau.runtime.interpreter.planned import MethodProgram
 
 __all__ = [
     "DelegateRunner",
     "FunctionProgram",
+    "InputKind",
     "InterpreterError",
     "InterpreterFunction",
     "Jump",

@@ -22,8 +22,8 @@ OPERATION_LIMIT = 10_000_000
 DEPTH_LIMIT = 100
 """How deep calls and regions may nest in one run: a recursion that never ends is an error, too."""
 
-Observer = Callable[[Operation, Sequence[Array]], None]
-"""Called after each operation with its results."""
+Observer = Callable[[Operation, Sequence[Array]], Sequence[Array] | None]
+"""Called after each operation with its results; may give others, of the same types, to go on with."""
 
 Kernel: TypeAlias = "Callable[[list[Array], Scope], Sequence[Array] | Jump]"
 """Runs one operation, on the arrays of its operands."""
@@ -163,8 +163,8 @@ class Scope:
             outputs = step.run([values[value] for value in step.operands], self)
             if isinstance(outputs, Jump):
                 raise InterpreterError(f"{step.op.name} branches in the middle of a block", step.op)
-            if observer is not None:
-                observer(step.op, outputs)
+            if observer is not None and (others := observer(step.op, outputs)) is not None:
+                outputs = others
             for value, array in zip(step.results, outputs, strict=True):
                 values[value] = array
             for value in step.dead:

@@ -73,6 +73,13 @@ class FunctionProgram:
             tensors = iter(Scope(Run(self._block, self._limit, observer)).region(function.body, arrays, function))
         return [next(tensors) if leaf.is_tensor else leaf.value for leaf in outputs_of(function)]
 
+    def state(self, method: str, name: str) -> Array | None:
+        """What a mutable global holds after the calls so far; None where there is no such global, or it has no value."""
+        found = self._globals.get(name)
+        if found is None or not (name in self._state or isinstance(found.value, BlobAttr)):
+            return None
+        return self._load(name, found)
+
     def _block(self, block: Block) -> CompiledBlock:
         found = self._compiled.get(block)
         if found is None:
@@ -159,7 +166,7 @@ def schema_kernel(op: SchemaOp) -> Kernel:
     def run(values: list[Array], _: Scope) -> Sequence[Array]:
         try:
             computed: Any = op.numpy(*op.bind(values, op.properties))
-        except (ValueError, LookupError, ArithmeticError) as error:
+        except (ValueError, TypeError, LookupError, ArithmeticError) as error:
             raise InterpreterError(f"{op.name}: {error}", op) from error
         return cast("Sequence[Array]", computed if isinstance(computed, tuple | list) else (computed,))
 

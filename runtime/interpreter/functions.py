@@ -92,8 +92,12 @@ def array_kind(kind: Attribute) -> Kind:
     """Shape and dtype of the arrays of a type: a tensor's, or a number's. Raises TypeError for other types."""
     if isinstance(kind, TensorType):
         found = cast(Tensor, kind)
-        return found.get_shape(), numpy_dtype(found.element_type)
-    return (), np.dtype(np.int64) if isinstance(kind, IndexType) else numpy_dtype(kind)
+        return found.get_shape(), _dtype(found.element_type)
+    return (), _dtype(kind)
+
+
+def _dtype(element: Attribute) -> np.dtype[np.generic]:
+    return np.dtype(np.int64) if isinstance(element, IndexType) else numpy_dtype(element)
 
 
 def array_kinds(op: Operation, types: Sequence[Attribute]) -> list[Kind]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import Any, Literal, cast
 from zlib import crc32
 
 from xdsl.dialects import arith, scf
@@ -39,13 +39,19 @@ _COPIES = ("clone", "_to_copy", "contiguous", "detach", "alias")
 WIDE = 8
 """How far wide inputs reach beyond others: past the bends of the usual activations."""
 
+EXTREMES = (1e4, -100.0, 100.0, -1e4, 0.0, -0.0)
+"""What every other element of extreme inputs is, as far as the dtype can hold its square: exponentials overflow, thresholds are passed."""
 
-def generate_inputs(method: FuncOp | MethodOp, seed: int, *, wide: bool = False) -> list[Leaf]:
+InputKind = Literal["usual", "wide", "extreme"]
+
+
+def generate_inputs(method: FuncOp | MethodOp, seed: int, kind: InputKind = "usual") -> list[Leaf]:
     """The leaves of a method's inputs.
 
-    Floats are normally distributed, `wide` ones with a deviation of WIDE; bools are random; integers lie below the size of what they number
+    Floats are normally distributed, wide ones with a deviation of WIDE; bools are random; integers lie below the size of what they number
     (the rows of an embedding, the entries of an indexed dimension). Where nothing says so they are 0 or 1, wide ones from -WIDE to WIDE; an
-    `index` is never negative, and the step of a loop is more than 0. A dynamic dimension has its upper bound, or DYNAMIC_EXTENT.
+    `index` is never negative, and the step of a loop is more than 0. A dynamic dimension has its upper bound, or DYNAMIC_EXTENT. Extreme
+    inputs are wide ones of which some elements are EXTREMES, but for integers that number something or stand alone, and may so count.
 
     Raises:
         InterpreterError: an input of a type that no array has.
@@ -54,11 +60,11 @@ def generate_inputs(method: FuncOp | MethodOp, seed: int, *, wide: bool = False)
     leaves: list[Leaf] = []
     if isinstance(method, MethodOp):
         return [
-            _literal(slot) if not isinstance(slot.type, TensorType) else _array(slot, random, wide) for slot in method.terminator.inputs
+            _literal(slot) if not isinstance(slot.type, TensorType) else _array(slot, random, kind) for slot in method.terminator.inputs
         ]
     values = iter(method.body.blocks[0].args)
     for leaf in inputs_of(method):
-        leaves.append(_array(next(values), random, wide) if leaf.is_tensor else leaf.value)
+        leaves.append(_array(next(values), random, kind) if leaf.is_tensor else leaf.value)
     return leaves
 
 
@@ -76,8 +82,9 @@ def _literal(slot: SSAValue) -> Leaf:
             raise InterpreterError(f"no input can be made up for a slot of type {slot.type}: give inputs")
 
 
-def _array(value: SSAValue, random: np.random.Generator, wide: bool) -> Array:
+def _array(value: SSAValue, random: np.random.Generator, kind: InputKind) -> Array:
     shape, dtype = _concrete(value)
+    wide = kind != "usual"
     if dtype.kind == "b":
         return np.asarray(random.integers(0, 2, shape)).astype(dtype)
     if dtype.kind in "iu":
@@ -87,8 +94,20 @@ def _array(value: SSAValue, random: np.random.Generator, wide: bool) -> Array:
             low, high = 0 if dtype.kind == "u" or isinstance(value.type, IndexType) else -WIDE, WIDE + 1
         if any(isinstance(use.operation, scf.ForOp) and use.operation.step is value for use in value.uses):
             low = 1
-        return np.asarray(random.integers(low, max(high, low + 1), shape)).astype(dtype)
-    return np.asarray(random.standard_normal(shape) * (WIDE if wide else 1)).astype(dtype)
+        array = np.asarray(random.integers(low, max(high, low + 1), shape)).astype(dtype)
+        is_extreme = kind == "extreme" and bound is None and shape and not isinstance(value.type, IndexType)
+        info = np.iinfo(cast(Any, dtype))
+        return _with_extremes(array, [item for item in EXTREMES if info.min <= item <= info.max], random) if is_extreme else array
+    array = np.asarray(random.standard_normal(shape) * (WIDE if wide else 1)).astype(dtype)
+    most = float(np.finfo(np.float16).max if dtype == np.float16 else np.finfo(np.float32).max) ** 0.5
+    return _with_extremes(array, [item for item in EXTREMES if abs(item) <= most], random) if kind == "extreme" else array
+
+
+def _with_extremes(array: Array, extremes: Sequence[float], random: np.random.Generator) -> Array:
+    """Puts extremes in the place of half of the elements."""
+    places = random.permutation(array.size)[: (array.size + 1) // 2]
+    array.flat[places] = np.resize(np.asarray(extremes), places.size).astype(array.dtype)
+    return array
 
 
 def _concrete(value: SSAValue) -> tuple[tuple[int, ...], np.dtype[np.generic]]:

@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from flambeau.dialects.exec.instructions import COPY_INDEX
 from flambeau.dialects.lazy import Array, np
 from flambeau.dialects.out_variants import out_variant
 from flambeau.dialects.registration import cached_over_rows
-from flambeau.dialects.registry import level_ops, load_rows
+from flambeau.dialects.registry import find_schema, level_ops, load_rows
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.schema import Schema, SchemaArgument
 from flambeau.dialects.types import from_numpy_name, from_scalar_type
@@ -51,14 +52,20 @@ def _as_argument(argument: SchemaArgument, value: Any) -> Any:
 
 @cached_over_rows
 def row_kernels() -> dict[str, RowKernel]:
-    """Every kernel that a row stands behind, by qualified name."""
+    """Every kernel that a row stands behind, by qualified name; those of ATen that no pass of ours calls among them."""
     kernels: dict[str, RowKernel] = {}
     single = [kind for dialect in sorted(load_rows()) if dialect not in ("aten", "edge") for kind in level_ops(dialect)]
-    for kind in (*level_ops("edge"), *single):
-        out = out_variant(kind.schema)
+    for kind in (*level_ops("edge"), *single, *level_ops("aten")):
+        schema = _copying(kind.schema) if kind.schema.is_view else kind.schema
+        out = None if schema is None else out_variant(schema)
         if out is not None and kind.has("numpy"):
             kernels.setdefault(out.qualified_name, RowKernel(kind, out))
     return kernels
+
+
+def _copying(view: Schema) -> Schema | None:
+    """The operator that copies what a view shows."""
+    return find_schema(f"{view.base}_copy.{view.overload}" if view.overload else f"{view.base}_copy")
 
 
 def _size(x: Array, dim: int) -> int:
@@ -87,6 +94,12 @@ def _reshaped(x: Array, size: tuple[int, ...]) -> Array:
 
 def _copied(target: Array, source: Array, _: Any) -> Array:
     return np.broadcast_to(source, target.shape)
+
+
+def _copied_at(target: Array, source: Array, index: int) -> Array:
+    result = target.copy()
+    result[index] = source
+    return result
 
 
 PRIMITIVES: dict[str, Callable[..., Any]] = {
@@ -124,5 +137,6 @@ TENSOR_PRIMITIVES: dict[str, Callable[..., Array]] = {
     "dim_order_ops::_clone_dim_order.out": _same,
     "executorch_prim::et_view.default": _reshaped,
     "aten::copy_": _copied,
+    COPY_INDEX: _copied_at,
 }
 """Kernels from tensors to a tensor that no row stands behind; the out gives the dtype."""

@@ -14,7 +14,7 @@ from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.edge.layout import byte_strides, upper_bounds
-from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, FreeOp, JumpFalseOp, LabelOp, MoveOp
+from flambeau.dialects.exec.instructions import COPY_INDEX, CallOp, DelegateCallOp, FreeOp, JumpFalseOp, LabelOp, MoveOp
 from flambeau.dialects.exec.literals import (
     BoolListOp,
     BoolOp,
@@ -33,6 +33,7 @@ from flambeau.dialects.lazy import Array, np
 from flambeau.dialects.ml_program import BlobAttr, GlobalOp
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.types import numpy_dtype, tensor_type
+from flambeau.dialects.weights import logical_array
 from flambeau.runtime.interpreter.execution import OPERATION_LIMIT, EndlessError, Observer
 from flambeau.runtime.interpreter.functional import DelegateRunner, Leaf, run_delegate
 from flambeau.runtime.interpreter.functions import InterpreterError, UnsupportedError
@@ -92,6 +93,17 @@ class MethodProgram:
             self._set_input(memory, slot, value, name)
         self._execute(found, memory, observer)
         return [_output(memory.values[slot]) for slot in found.terminator.outputs]
+
+    def state(self, method: str, name: str) -> Array | None:
+        """What a mutable global holds after the calls of a method so far; None where there is no such global, or it has no value."""
+        memory = self._memories.get(method)
+        for slot, value in memory.values.items() if memory is not None else ():
+            if isinstance(slot.owner, StateOp) and slot.owner.global_name.string_value() == name:
+                return cast(Array, value.copy())
+        found = self._globals.get(name)
+        if found is None or not isinstance(found.value, BlobAttr):
+            return None
+        return logical_array(self._context.blobs.get(found.value), tensor_type(found.type))
 
     @staticmethod
     def _set_input(memory: _Memory, slot: SSAValue, value: Leaf, name: str) -> None:
@@ -175,7 +187,7 @@ class MethodProgram:
                         self._call(op, memory, observer)
                     except InterpreterError:
                         raise
-                    except (ValueError, LookupError, ArithmeticError) as error:
+                    except (ValueError, TypeError, LookupError, ArithmeticError) as error:
                         raise InterpreterError(f"{op.operator.data}: {error}", op) from error
                 case DelegateCallOp():
                     self._delegate(op, memory, observer)
@@ -196,14 +208,15 @@ class MethodProgram:
         name = op.operator.data
         ins = [_argument(memory.values[value], memory.values) for value in op.ins]
         if name in PRIMITIVES:
-            target = op.outs[0] if op.outs else op.ins[-1]
-            memory.values[target] = PRIMITIVES[name](*(ins if op.outs else ins[:-1]))
+            named = [*op.outs, *op.returns]
+            memory.values[named[0] if named else op.ins[-1]] = PRIMITIVES[name](*(ins if named else ins[:-1]))
             return
-        slots = [item for value in (op.outs or op.returns) for item in _tensors(value, memory.values)]
+        targets = op.ins[:1] if name == COPY_INDEX else op.outs or op.returns
+        slots = [item for value in targets for item in _tensors(value, memory.values)]
         outs = [cast(Array, memory.values[slot]) for slot in slots]
         _write(name, outs, self._compute(name, ins, outs))
-        if observer is not None:
-            observer(op, outs)
+        if observer is not None and (others := observer(op, outs)) is not None:
+            _write(name, outs, others)
 
     def _delegate(self, op: DelegateCallOp, memory: _Memory, observer: Observer | None) -> None:
         name = op.delegate.string_value()
@@ -216,8 +229,8 @@ class MethodProgram:
         if len(results) != len(outs):
             raise InterpreterError(f"delegate @{name} gave {len(results)} results for {len(outs)} slots")
         _write(f"delegate @{name}", outs, results)
-        if observer is not None:
-            observer(op, outs)
+        if observer is not None and (others := observer(op, outs)) is not None:
+            _write(name, outs, others)
 
     @staticmethod
     def _compute(name: str, ins: list[Any], outs: list[Array]) -> Sequence[Array]:
