@@ -395,14 +395,14 @@ FUNCTIONS = """func.func @f() -> i32 {
   func.return %a : i32
 }
 
-func.func private @g()
-func.func private @h()
+func.func private @g(i32) -> i32
+func.func private @h(i32) -> i32
 """
 
 
 @pytest.mark.parametrize("locations", ["", " loc(unknown)"])
 def test_formatting_adds_no_module_and_keeps_empty_lines(locations: str):
-    text = FUNCTIONS.replace("private @h()", f"private @h(){locations}")
+    text = FUNCTIONS.replace("@h(i32) -> i32", f"@h(i32) -> i32{locations}")
     (change,) = edits.formatting(analyze(text.replace("  %a", " %a").replace("\n\n", "\n\n\n"), "f.mlir"))
     assert change.new_text.replace(" loc(unknown)", "") == FUNCTIONS
     assert edits.formatting(analyze(change.new_text, "f.mlir")) == []
@@ -473,7 +473,7 @@ def test_random_edits_one_after_the_other(seed: int):
 def test_filecheck_tests_are_read_as_their_run_lines_say(folder: str):
     for path in sorted((FILECHECK / folder).glob("*.mlir")):
         text = path.read_text()
-        if "RUN: not " in text:
+        if "RUN: not " in text or "--irdl-file" in text:  # the server loads only what its user names
             continue
         analysis = completed(analyze(text, path.name))
         found = [item for item in diagnostics.diagnostics(analysis, URI) if item.severity != types.DiagnosticSeverity.Hint]
