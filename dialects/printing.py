@@ -161,6 +161,10 @@ class _NamingPrinter(OptionsPrinter):
 class _UsersPrinter(_NamingPrinter):
     """Says in comments who uses what; every value has its name already."""
 
+    def name_all(self, op: Operation, names: Mapping[SSAValue, str]) -> None:
+        super().name_all(op, names)
+        self._order = {inner: number for number, inner in enumerate(op.walk())}
+
     def print_op(self, op: Operation) -> None:
         block = op.parent
         if block is not None and block.first_op is op:
@@ -176,9 +180,9 @@ class _UsersPrinter(_NamingPrinter):
 
     def _users_of(self, value: SSAValue) -> str:
         """The operations that use a value, by their first result, or by name when they have none."""
-        names = [
-            f"%{self._ssa_values[op.results[0]]}" if op.results else op.name for op in dict.fromkeys(use.operation for use in value.uses)
-        ]
+        # Between passes, an operation that stands nowhere any more may still be a user.
+        users = sorted({use.operation for use in value.uses}, key=lambda op: self._order.get(op, len(self._order)))
+        names = [f"%{self._ssa_values[op.results[0]]}" if op.results and op in self._order else op.name for op in users]
         return f"users: {', '.join(names)}" if names else "unused"
 
 

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.text import parse_module, save_weights
 from flambeau.tools.opt import main
 
 VALID = "func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {\n  func.return %x : tensor<2xf32>\n}\n"
@@ -62,6 +64,28 @@ class RefusePass(ModulePass):
 
 for kind in (CrashPass, BreakPass, TalkPass, RefusePass):
     register_pass(kind)
+"""
+
+FORGETFUL = """
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Dialect
+from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def
+
+from flambeau.dialects.registry import register_dialect
+
+@irdl_op_definition
+class WordOp(IRDLOperation):
+    name = "some.word"
+    word = prop_def(StringAttr)
+
+    def print(self, printer):
+        printer.print_string(' "lost"')
+
+    @classmethod
+    def parse(cls, parser):
+        return cls(properties={"word": StringAttr(parser.parse_str_literal())})
+
+register_dialect(Dialect("some", [WordOp]))
 """
 
 Run = Callable[..., tuple[int, str, str]]
@@ -360,3 +384,68 @@ def test_a_plugin_that_is_interrupted_and_output_without_room(run: Run, tmp_path
 
     monkeypatch.setattr("sys.stdout", Full())
     assert main(["--list-passes"]) == 1
+
+
+def test_a_pipeline_beside_a_reproducer_goes_first_and_a_note_says_so(run: Run) -> None:
+    assert run(VALID, "-p", "cse", "--generate-reproducer=r.mlir")[0] == 0
+    note = "note: instead of the pipeline of r.mlir, that of the command line runs\n"
+    assert main(["r.mlir", "--run-reproducer", "-p", "canonicalize", "--dump-pass-pipeline", "-o", "out.mlir"]) == 0
+    assert run(VALID, "-o", "out.mlir")[2] == note + "builtin.module(canonicalize)\n"
+    assert main(["r.mlir", "--run-reproducer", "--dump-pass-pipeline", "-o", "out.mlir"]) == 0
+    assert run(VALID, "-o", "out.mlir")[2] == "builtin.module(cse)\n"
+
+
+def test_the_stack_of_a_diagnostic(run: Run) -> None:
+    status, _, err = run(VALID, "--load-plugin=plugin.py", "-p", "talk,refuse", "--print-stacktrace-on-diagnostic", "--no-reproducer")
+    assert status == 1
+    warned, refused = err.split("from here, the innermost call last:\n")[1:]
+    assert 'warn(inner, "this looks odd")' in warned and "error: refuse: it is not for me" in warned
+    assert 'raise OperationError(op.body.block.first_op, "it is not for me")' in refused.splitlines()[-1]
+    status, _, err = run(INVALID, "--print-stacktrace-on-diagnostic")
+    assert status == 1 and "in verify_" in err
+
+
+def test_markers_between_results(run: Run) -> None:
+    text = f"{VALID}// next\n{VALID}"
+    for options, marker in (([], "// next"), (["--output-split-marker=// -----"], "// -----")):
+        status, out, _ = run(text, "--split-input-file=// next", *options)
+        first, second = out.split(f"{marker}\n")
+        assert status == 0 and first == second
+
+
+def test_colour_when_asked_for(run: Run) -> None:
+    coloured = "\x1b[1;31merror:\x1b[0m "
+    assert coloured in run(INVALID, "--color")[2]
+    assert coloured not in run(INVALID, "--color=0")[2]
+    dead = VALID.replace("  func", "  %0 = aten.relu(%x) : (tensor<2xf32>) -> tensor<2xf32>\n  func")
+    assert "\x1b[" in run(dead, "--color", "-p", "remove-dead-code", "--print-changed=diff")[2]
+    assert "\x1b[" not in run(dead, "--color=false", "-p", "remove-dead-code", "--print-changed=diff")[2]
+
+
+def test_a_device_as_the_output_gets_no_weights_beside_it(run: Run) -> None:
+    context = FlambeauContext()
+    text = WEIGHTS.replace("0123456789abcdef", context.blobs.add("w", bytes(8)).digest.data)
+    save_weights(parse_module(text, context).module, context.blobs, "a.safetensors")
+    Path("null").symlink_to(os.devnull)
+    assert run(text, "-o", "null") == (0, "", "")
+    assert not Path("null.safetensors").exists()
+    assert run(text, "-o", "out.mlir") == (0, "", "")
+    assert Path("out.safetensors").exists()
+
+
+def test_a_round_trip_that_fails_is_a_diagnostic(run: Run) -> None:
+    Path("forget.py").write_text(FORGETFUL)
+    status, out, err = run('some.word "kept"\n', "--load-plugin=forget.py", "--verify-roundtrip")
+    assert (status, out) == (1, "")
+    assert err.splitlines()[0] == ('a.mlir:1:1: error: the text parses back to other IR: some.word has word = "lost", not "kept"')
+    assert run('some.word "lost"\n', "--load-plugin=forget.py", "--verify-roundtrip")[0] == 0
+
+
+def test_tables_are_as_wide_as_they_need(run: Run) -> None:
+    text = """func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = aten.lgamma(%x) : (tensor<2xf32>) -> tensor<2xf32> loc("NAME"("model.py":12:0))
+  func.return %0 : tensor<2xf32>
+}
+""".replace("NAME", "long_" * 40)
+    err = run(text, "-p", "convert-aten-to-core", "--timing", "--pass-statistics")[2]
+    assert max(map(len, err.splitlines())) > 200

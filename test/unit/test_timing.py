@@ -190,6 +190,14 @@ def test_statistics_of_passes():
         "  rewrites: sweep 1\n"
         "  counters: detached 1\n"
     )
+    again = PassStatistics()
+    run(Pipeline.of([SweepPass(), SweepPass()]), again)
+    assert again.report("list") == (
+        "sweep, 2 runs\n"
+        "  operations: 12 -> 10 (-2 test.op)\n"
+        "  rewrites: sweep 2\n"
+        "  counters: detached 2\n"
+    )  # fmt: skip
     odd, nested, sweep = json.loads(json.dumps(statistics.to_json()))["passes"]
     assert odd["rewrites"] == {"OddPattern": {"applied": 1, "attempts": 4}}
     assert nested["path"] == ["builtin.module", "func.func"]
