@@ -6,8 +6,12 @@ import errno
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
+from io import BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TextIO
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 
 @contextmanager
@@ -21,7 +25,7 @@ def replacing(path: str | os.PathLike[str]) -> Generator[BinaryIO, None, None]:
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
-        with target.open("wb") as file:
+        with naming(path), target.open("wb") as file:
             yield file
         return
     # Its own name may be as long as names can be.
@@ -36,9 +40,33 @@ def replacing(path: str | os.PathLike[str]) -> Generator[BinaryIO, None, None]:
         os.replace(temporary, target)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError):
+        if isinstance(error, OSError) and error.filename in (None, os.fspath(temporary), os.fspath(target)):
             raise OSError(error.errno, error.strerror, os.fspath(path)) from error
         raise
+
+
+@contextmanager
+def naming(path: str | os.PathLike[str]) -> Generator[None, None, None]:
+    """Within the block, an OSError that names no file, as of a full disk, names `path`."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+        raise
+
+
+class _NamedFile(FileIO):
+    """Bytes that go to a file, or raise an OSError that names it."""
+
+    def write(self, data: Buffer, /) -> int:
+        with naming(os.fspath(str(self.name))):
+            return super().write(data)
+
+
+def open_text(path: str | os.PathLike[str]) -> TextIO:
+    """A file to write text to as it comes. Whatever it raises then and later names `path`. Raises OSError."""
+    return TextIOWrapper(BufferedWriter(_NamedFile(os.fspath(path), "w")), encoding="utf-8")
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

@@ -16,6 +16,7 @@ from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.exec.instructions import DelegateCallOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.files import write_text
+from flambeau.dialects.flambeau.blobs import check_beside, takes_weights, weights_beside
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.text import print_module, save_weights
@@ -176,6 +177,8 @@ def count_operations(module: ModuleOp) -> int:
 
 def write_module(module: ModuleOp, context: FlambeauContext, path: Path) -> None:
     """Writes `path`, with locations, and, unless it is a device, the weights beside it. Raises OSError, BlobError."""
-    if path.is_file() or not path.exists():
-        save_weights(module, context.blobs, path.with_suffix(".safetensors"))
-    write_text(path, print_module(module, locations=True))
+    text = print_module(module, locations=True)
+    check_beside(path)
+    if takes_weights(path):
+        save_weights(module, context.blobs, weights_beside(path))
+    write_text(path, text)

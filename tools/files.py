@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from flambeau.dialects.flambeau.blobs import check_replaceable
+from flambeau.dialects.flambeau.blobs import check_beside
 from flambeau.runtime.pte.reader import IDENTIFIER
 
 FORMS = ("pte", "mlir")
@@ -53,11 +53,8 @@ def check_output(path: Path, form: str, source: str | Path, *, named: bool = Tru
         raise OutputError(f"{path} cannot be written: there is no folder {path.parent}")
     if path.exists() and not path.is_file():
         return  # a device
-    weights = path.with_suffix(".safetensors")
     if form == "mlir":
-        if path == weights:
-            raise OutputError(f"{path} is where the weights go: name the IR {path.with_suffix('.mlir')}")
-        check_replaceable(weights)
+        check_beside(path, source)
     if not path.exists():
         return
     if os.path.exists(source) and os.path.samefile(path, source):

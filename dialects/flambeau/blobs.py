@@ -1,8 +1,9 @@
 """Weights outside the text: a store of named bytes, and the attribute that names one of them.
 
 The text of a module holds `#flambeau.blob<"key", "digest">`; the bytes live in a `BlobStore` that belongs to the context and are saved
-beside `model.mlir` as `model.safetensors`. A file is memory-mapped and its bytes are compared with the digest when they are first used, so
-opening a module costs nothing that grows with its weights, and weights that do not belong to the text are an error, not a wrong answer.
+beside `model.mlir` as `model.safetensors` (`weights_beside`). A file is memory-mapped and its bytes are compared with the digest when they
+are first used, so opening a module costs nothing that grows with its weights, and weights that do not belong to the text are an error, not
+a wrong answer.
 """
 
 import mmap
@@ -38,6 +39,8 @@ ELEMENT_SIZES = {
 WEIGHTS = "weights"
 """The folder beside modules that holds the weights that they share."""
 
+_SUFFIX = ".safetensors"
+
 MAXIMUM_HEADER = 100_000_000
 """The limit that the safetensors format puts on its header, in bytes."""
 
@@ -48,6 +51,68 @@ _METADATA, _OURS = "__metadata__", {"producer": "flambeau"}
 
 class BlobError(ValueError):
     """Bytes that are missing, different from what the text says, or stored in a damaged file. One line, for people."""
+
+
+def weights_beside(module_path: str | os.PathLike[str]) -> Path:
+    """Where the weights of a module are: `model.safetensors` for `model.mlir`; for another name that name with `.safetensors` after it."""
+    path = Path(module_path)
+    return path.with_suffix(_SUFFIX) if path.suffix == ".mlir" else path.with_name(f"{path.name}{_SUFFIX}")
+
+
+def takes_weights(module_path: str | os.PathLike[str]) -> bool:
+    """Whether weights can be saved beside a module: not beside a device or a pipe."""
+    path = Path(module_path)
+    return path.is_file() or not path.exists()
+
+
+def check_text_name(name: str | os.PathLike[str]) -> None:
+    """Raises BlobError when a text is to have the name of a file of weights."""
+    path = Path(name)
+    if path.suffix == _SUFFIX:
+        raise BlobError(f"{path} is where the weights go: name the IR {path.with_suffix('.mlir')}")
+
+
+def check_beside(module_path: str | os.PathLike[str], source: str | os.PathLike[str] | None = None) -> None:
+    """Sees whether a module may be written with its weights beside it, so that no other weights are lost.
+
+    Args:
+        module_path: the file of the text.
+        source: what is read, whose weights are to stay unless it is `module_path` itself.
+
+    Raises:
+        BlobError: `module_path` is the name of a file of weights, or the weights would replace those of another module, or of others.
+    """
+    check_text_name(module_path)
+    path = Path(module_path)
+    if not takes_weights(path) or not (weights := weights_beside(path)).exists():
+        return
+    check_replaceable(weights)
+    if source is not None and same_file(path, source):
+        return
+    others = [path.with_name(f"{path.name}.mlir")] if path.suffix != ".mlir" else []
+    if source is not None and any(same_file(weights, file) for file in files_beside(source)):
+        others.insert(0, Path(source))
+    for other in others:
+        if other.exists():
+            raise BlobError(f"{weights} holds the weights of {other}: give what is to be written another name than {path}")
+
+
+def files_beside(module_path: str | os.PathLike[str]) -> list[Path]:
+    """The files in which the weights of a module are looked for, as far as they exist.
+
+    They are the file beside it, or one that belongs to its name with `.mlir` in place of another suffix, or else all that is in the folder
+    `weights`.
+    """
+    path = Path(module_path)
+    for file in (weights_beside(path), path.with_suffix(_SUFFIX)):
+        if file.exists() and file != path:
+            return [file]
+    return sorted((path.parent / WEIGHTS).glob(f"*{_SUFFIX}"))
+
+
+def same_file(path: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
+    """Whether there is one file under both names."""
+    return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)
 
 
 def digest_of(data: "Buffer") -> str:
@@ -116,6 +181,8 @@ class BlobStore:
 
     _entries: dict[str, list[_Entry]] = field(default_factory=dict[str, list[_Entry]])
     _missing: list[Path] = field(default_factory=list[Path])
+    _files: list[Path] = field(default_factory=list[Path])
+    """Those that are open."""
 
     def add(self, key: str, data: "Buffer", digest: str | None = None) -> BlobAttr:
         """Keeps a view of `data` (any C-contiguous buffer), whose `digest_of` may be known, under `key`.
@@ -132,7 +199,14 @@ class BlobStore:
 
     def copy(self) -> "BlobStore":
         """A store of the same bytes, to which may be added without a change to this one."""
-        return BlobStore({key: list(entries) for key, entries in self._entries.items()}, list(self._missing))
+        return BlobStore({key: list(entries) for key, entries in self._entries.items()}, list(self._missing), list(self._files))
+
+    def take(self, other: "BlobStore", blobs: Iterable[BlobAttr]) -> None:
+        """Adds some of the bytes of another store. Raises BlobError when it does not hold them."""
+        for blob in blobs:
+            if not self.holds(blob):
+                self._entries.setdefault(blob.key.data, []).append(other._entry(blob))
+        self._files += [file for file in other._files if file not in self._files]
 
     def get(self, blob: BlobAttr) -> memoryview:
         """The bytes of `blob`: a flat read-only view of unsigned bytes.
@@ -140,11 +214,14 @@ class BlobStore:
         Raises:
             BlobError: nothing, or something else, is stored under the key.
         """
+        return self._entry(blob).data
+
+    def _entry(self, blob: BlobAttr) -> _Entry:
         key, digest = blob.key.data, blob.digest.data
         entries = self._entries.get(key, [])
         for entry in entries:
             if entry.digest() == digest:
-                return entry.data
+                return entry
         if not entries:
             beside = "".join(f"; {path} does not exist" for path in self._missing)
             raise BlobError(
@@ -170,37 +247,37 @@ class BlobStore:
         """
         for key, view in read_safetensors(path).items():
             self._entries.setdefault(key, []).append(_Entry(view, str(path)))
+        self._files.append(Path(path))
 
     def open_beside(self, module_path: str | os.PathLike[str]) -> None:
-        """Opens the weights of `model.mlir`: `model.safetensors` beside it, or else all that is in the folder `weights` there.
-
-        Their absence is an error only once a weight is asked for.
-        """
-        path = Path(module_path).with_suffix(".safetensors")
-        if path.exists():
-            self.open(path)
-            return
-        shared = sorted((path.parent / WEIGHTS).glob("*.safetensors"))
-        for file in shared:
+        """Opens the weights of a module: its `files_beside`. Their absence is an error only once a weight is asked for."""
+        files = files_beside(module_path)
+        for file in files:
             self.open(file)
-        if not shared:
-            self._missing.append(path)
+        if not files:
+            self._missing.append(weights_beside(module_path))
 
     def holds(self, blob: BlobAttr) -> bool:
         """Whether the bytes of `blob` are here."""
         return any(entry.digest() == blob.digest.data for entry in self._entries.get(blob.key.data, []))
 
-    def save(self, path: str | os.PathLike[str], entries: Iterable[tuple[BlobAttr, str, Sequence[int]]]) -> None:
+    def save(
+        self, path: str | os.PathLike[str], entries: Iterable[tuple[BlobAttr, str, Sequence[int]]], *, over_opened: bool = False
+    ) -> None:
         """Writes the named blobs as one safetensors file, in order of their keys.
 
         Args:
-            path: replaced atomically, if Flambeau wrote it; it may be the very file that the bytes are mapped from.
+            path: replaced atomically, if Flambeau wrote it.
             entries: blob, safetensors dtype name (a key of `ELEMENT_SIZES`), shape.
+            over_opened: replace even a file that the bytes are mapped from, as the module that it belongs to is replaced too.
 
         Raises:
-            BlobError: a blob is absent, or one key stands for two contents, or the file cannot be written, or is someone else's.
+            BlobError: a blob is absent, or one key stands for two contents, or the file cannot be written, or is someone else's, or is
+                open.
         """
         check_replaceable(path)
+        if not over_opened and any(same_file(path, file) for file in self._files):
+            raise BlobError(f"{path} holds the weights of what was read: give what is to be written another name")
         chosen: dict[str, tuple[BlobAttr, str, Sequence[int]]] = {}
         for blob, dtype, shape in entries:
             known = chosen.setdefault(blob.key.data, (blob, dtype, shape))

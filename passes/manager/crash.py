@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from flambeau.dialects.diagnostics import Diagnostic, listening
+from flambeau.dialects.files import write_text
+from flambeau.dialects.flambeau.blobs import check_beside, takes_weights, weights_beside
 from flambeau.dialects.ml_program import BlobAttr, BlobError, BlobStore
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import blobs_in, parse_module, print_module, save_weights
@@ -23,15 +24,13 @@ from flambeau.passes.manager.debug_counter import DebugCounter, parse_debug_coun
 from flambeau.passes.manager.failure_files import new_failure_file
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 from flambeau.passes.manager.pipeline import Pipeline
-from flambeau.passes.manager.reproducer import Reproducer, versions
+from flambeau.passes.manager.reproducer import Reproducer, relative_names, versions, without_addresses
 from flambeau.passes.registry import PipelineError
 from flambeau.passes.rewriting.actions import Action, watching
 from flambeau.passes.rewriting.locations import describe_location
 
 WEIGHTS_LIMIT = 64 * 2**20
 """So many bytes of weights are saved beside a reproducer; more of them are named where they are."""
-
-_ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
 
 
 @dataclass(frozen=True)
@@ -41,6 +40,10 @@ class RunOptions:
     verify_each: bool = True
     allow_unregistered: bool = False
     debug_counters: str = ""
+    verify_roundtrip: bool = False
+    check_semantics: str = ""
+    inputs: str = ""
+    seed: int = 0
     plugins: Mapping[str, str] = field(default_factory=dict[str, str])
     """The plug-ins that are loaded: path -> digest."""
     packages: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -60,9 +63,10 @@ def write_reproducer(
         OSError: the file cannot be written.
         BlobError: the weights cannot.
     """
-    options = options or RunOptions()
-    case = _Case(print_module(module, locations=True), pipeline)
-    _write(Path(path), case, module, context, options, needs_weights=bool(_blobs_of(module)), error=None)
+    case = Case(print_module(module, locations=True), pipeline)
+    notes: list[str] = []
+    case.weights = keep_weights(module, context, Path(path), notes)
+    write_case(Path(path), case, options or RunOptions(), notes)
 
 
 def reproducer_of(error: BaseException) -> Path | None:
@@ -83,6 +87,7 @@ class CrashReproducer(Instrumentation):
         *,
         original: Callable[[Context], ModuleOp] | None = None,
         options: RunOptions | None = None,
+        checks: Callable[[], Sequence[Instrumentation]] = tuple,
     ):
         """What to write, and where.
 
@@ -90,7 +95,9 @@ class CrashReproducer(Instrumentation):
             path: the file; by default a new one among `failure_files`.
             original: makes the module as it was before the pipeline, in a context; by default a copy is kept of each.
             options: what the pipeline is run with.
+            checks: makes what else may stop the pipeline, as the options say.
         """
+        self._checks = checks
         self._path = None if path is None else Path(path)
         self._original = original
         self._options = options or RunOptions()
@@ -122,14 +129,15 @@ class CrashReproducer(Instrumentation):
 
     def _write_for(self, step: PassStep, error: Exception, pipeline: Pipeline) -> Path:
         chosen = next((case for case in self._cases(step, pipeline) if self._fails_so(case, step.context, error, None)), None)
-        note = ""
+        notes: list[str] = []
         if chosen is None:
-            chosen = _Case(print_module(self._start(step.context), locations=True), pipeline)
-            note = "run again, this did not fail in the same way"
+            chosen = Case(print_module(self._start(step.context), locations=True), pipeline)
+            notes.append("run again, this did not fail in the same way")
         module = parse_module(chosen.text, _copy_of(step.context, None)).module
-        needs_weights = bool(_blobs_of(module)) and not self._fails_so(chosen, step.context, error, BlobStore())
         path = self._path or new_failure_file(step.name, ".mlir")
-        _write(path, chosen, module, step.context, self._options, needs_weights=needs_weights, error=error, note=note)
+        if blobs_of(module) and not self._fails_so(chosen, step.context, error, BlobStore()):
+            chosen.weights = keep_weights(module, step.context, path, notes)
+        write_case(path, chosen, self._options, notes, error)
         return path
 
     def _start(self, context: Context) -> ModuleOp:
@@ -138,7 +146,7 @@ class CrashReproducer(Instrumentation):
         assert self._copy is not None
         return self._copy.clone()
 
-    def _cases(self, step: PassStep, pipeline: Pipeline) -> Iterator[_Case]:
+    def _cases(self, step: PassStep, pipeline: Pipeline) -> Iterator[Case]:
         """From what is most telling to what is most certain."""
         if not self._options.debug_counters:  # these count from the start of the pipeline
             for depth in range(len(step.position), 0, -1):
@@ -149,13 +157,13 @@ class CrashReproducer(Instrumentation):
                 try:
                     pipeline.run(module, context, [stop], verify_each=False)
                 except _Reached:
-                    yield _Case(print_module(module, locations=True), _rest(pipeline, start))
-        yield _Case(print_module(self._start(step.context), locations=True), pipeline)
+                    yield Case(print_module(module, locations=True), rest_of(pipeline, start))
+        yield Case(print_module(self._start(step.context), locations=True), pipeline)
 
-    def _fails_so(self, case: _Case, context: Context, error: Exception, blobs: BlobStore | None) -> bool:
+    def _fails_so(self, case: Case, context: Context, error: Exception, blobs: BlobStore | None) -> bool:
         """Whether the case gives the same error, from its text, with these weights."""
         copy = _copy_of(context, blobs)
-        watchers: list[Instrumentation] = [last := _LastAction()]
+        watchers = [*self._checks(), last := _LastAction()]
         if self._options.debug_counters:
             watchers.insert(0, DebugCounter(parse_debug_counters(self._options.debug_counters)))
         try:
@@ -169,12 +177,14 @@ class CrashReproducer(Instrumentation):
 
 
 @dataclass
-class _Case:
+class Case:
     """A module and what to run on it."""
 
     text: str
     pipeline: Pipeline
     last_action: str = ""
+    weights: tuple[str, ...] = ()
+    """The files that hold its weights, where it needs them."""
 
 
 class _Reached(Exception):
@@ -208,7 +218,7 @@ class _LastAction(Instrumentation):
 def _message(error: Exception) -> str:
     """What an error says, without what differs from run to run."""
     diagnostic = getattr(error, "diagnostic", None)
-    return _ADDRESS.sub("", diagnostic.message if isinstance(diagnostic, Diagnostic) else str(error))
+    return without_addresses(diagnostic.message if isinstance(diagnostic, Diagnostic) else str(error))
 
 
 def _copy_of(context: Context, blobs: BlobStore | None) -> Context:
@@ -218,37 +228,26 @@ def _copy_of(context: Context, blobs: BlobStore | None) -> Context:
     return copy
 
 
-def _rest(pipeline: Pipeline, position: Sequence[int]) -> Pipeline:
+def rest_of(pipeline: Pipeline, position: Sequence[int]) -> Pipeline:
     """The pipeline from a place on."""
     index, *inner = position
     first = pipeline.elements[index]
     if inner and isinstance(first, Pipeline):
-        first = _rest(first, inner)
+        first = rest_of(first, inner)
     return Pipeline(pipeline.anchor, (first, *pipeline.elements[index + 1 :]))
 
 
-def _blobs_of(module: Operation) -> list[BlobAttr]:
+def blobs_of(module: Operation) -> list[BlobAttr]:
+    """The weights that a module names."""
     found: list[BlobAttr] = []
     for op in module.walk():
         found += blobs_in(op)
     return found
 
 
-def _write(
-    path: Path,
-    case: _Case,
-    module: ModuleOp,
-    context: Context,
-    options: RunOptions,
-    *,
-    needs_weights: bool,
-    error: Exception | None,
-    note: str = "",
-) -> None:
-    notes = [note] if note else []
-    weights: tuple[str, ...] = ()
-    if needs_weights and isinstance(context, FlambeauContext):
-        weights = _keep_weights(module, context.blobs, path, notes)
+def write_case(path: Path, case: Case, options: RunOptions, notes: Sequence[str], error: Exception | None = None) -> None:
+    """Writes a reproducer, whole or not at all. Raises OSError."""
+    notes = list(notes)
     try:
         Pipeline.parse(str(case.pipeline))
     except PipelineError as problem:
@@ -260,28 +259,41 @@ def _write(
         verify_each=options.verify_each,
         allow_unregistered=options.allow_unregistered,
         debug_counters=options.debug_counters,
+        verify_roundtrip=options.verify_roundtrip,
+        check_semantics=options.check_semantics,
+        inputs=options.inputs,
+        seed=options.seed,
         plugins=options.plugins,
         versions={**versions(), **options.packages},
-        weights=weights,
+        weights=case.weights,
+        relative=relative_names((*options.plugins, options.inputs, *case.weights), path.parent),
         last_action=case.last_action,
         traceback=() if error is None else tuple("".join(traceback.format_exception(error)).splitlines()),
     )
-    path.write_text(reproducer.header() + case.text, encoding="utf-8")
+    write_text(path, reproducer.header() + case.text)
 
 
-def _keep_weights(module: ModuleOp, blobs: BlobStore, path: Path, notes: list[str]) -> tuple[str, ...]:
-    """Saves the weights beside `path`, or names the files that hold them."""
-    named = list(dict.fromkeys(_blobs_of(module)))
+def keep_weights(module: ModuleOp, context: Context, path: Path, notes: list[str]) -> tuple[str, ...]:
+    """Saves the weights of a module beside the reproducer `path`, or, if they are large, names the files that hold them.
+
+    Raises BlobError when they would replace others.
+    """
+    named = list(dict.fromkeys(blobs_of(module)))
+    if not named or not isinstance(context, FlambeauContext):
+        return ()
+    blobs = context.blobs
     try:
         size = sum(len(blobs.get(blob)) for blob in named)
     except BlobError as error:
         notes.append(f"weights are missing: {error}")
         return ()
-    if size <= WEIGHTS_LIMIT:
-        beside = path.with_suffix(".safetensors")
+    if size <= WEIGHTS_LIMIT and takes_weights(path):
+        check_beside(path)
+        beside = weights_beside(path)
         save_weights(module, blobs, beside)
         return (beside.name,)
     origins = [blobs.origin(blob) for blob in named]
     if None in origins:
-        notes.append(f"{size // 2**20} MiB of weights were too large to be kept, and are in no file")
+        why = "were too large to be kept" if takes_weights(path) else "cannot be kept beside a device"
+        notes.append(f"{size // 2**20} MiB of weights {why}, and are in no file")
     return tuple(sorted({str(origin.resolve()) for origin in origins if origin is not None}))

@@ -19,7 +19,7 @@ import json
 import os
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, cast
@@ -30,6 +30,7 @@ VERSION = 1
 _FIRST = "// flambeau reproducer, version "
 _TRACEBACK = "// | "
 _LAST = "// end of the header"
+_ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
 _LINE = re.compile(r"// (?P<key>[a-z-]+): (?P<value>.*)")
 
 
@@ -62,10 +63,19 @@ class Reproducer:
     verify_each: bool = True
     allow_unregistered: bool = False
     debug_counters: str = ""
+    verify_roundtrip: bool = False
+    check_semantics: str = ""
+    """Whether results are compared, and how: as the option takes it."""
+    inputs: str = ""
+    """The file with the inputs that these are the results for."""
+    seed: int = 0
+    """What makes up inputs."""
     plugins: Mapping[str, str] = field(default_factory=dict[str, str])
     """The plug-ins to load first: path -> digest of what they were."""
     weights: tuple[str, ...] = ()
     """Weight files; relative to the folder of the reproducer."""
+    relative: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Of the files that have absolute names: how they are reached from the folder of the reproducer, should both have moved."""
     versions: Mapping[str, str] = field(default_factory=versions)
     seeds: Mapping[str, str] = field(default_factory=seeds)
     last_action: str = ""
@@ -83,6 +93,15 @@ class Reproducer:
             elif value != ({} if item.default is MISSING and item.name != "pipeline" else item.default):
                 lines.append(f"// {item.name.replace('_', '-')}: {_dump(value)}")
         return "\n".join([*lines, _LAST, ""])
+
+    def find(self, name: str, folder: Path) -> Path:
+        """Where a file is that the header of a reproducer in `folder` names: where it was, or else where it is as seen from there."""
+        path, moved = folder / name, folder / self.relative.get(name, name)
+        return moved if moved.exists() and not path.exists() else path
+
+    def is_error(self, error: str) -> bool:
+        """Whether an error is that of the reproducer, but for what differs from run to run."""
+        return without_addresses(error) == without_addresses(self.error)
 
     @staticmethod
     def parse(text: str, file: str) -> Reproducer:
@@ -115,6 +134,30 @@ class Reproducer:
         return Reproducer(**found, traceback=tuple(traceback))
 
 
+def without_addresses(message: str) -> str:
+    """A message without what differs from run to run."""
+    return _ADDRESS.sub("", message)
+
+
+def relative_names(names: Iterable[str], folder: Path) -> dict[str, str]:
+    """How the files of absolute names are reached from a folder, where they have more in common with it than the root."""
+    start = os.path.abspath(folder)
+    found: dict[str, str] = {}
+    for name in filter(os.path.isabs, names):
+        try:
+            if os.path.dirname(common := os.path.commonpath([name, start])) != common:
+                found[name] = os.path.relpath(name, start)
+        except ValueError:
+            pass  # they are on different drives
+    return found
+
+
+def is_reproducer(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as one. Raises OSError."""
+    with open(path, "rb") as file:
+        return file.read(len(_FIRST)) == _FIRST.encode()
+
+
 def _dump(value: object) -> str:
     if isinstance(value, Mapping):
         value = dict(cast("Mapping[str, str]", value))
@@ -129,6 +172,8 @@ def _load(text: str, kind: str) -> object:
         return None
     match kind, value:
         case ("str", str()) | ("bool", bool()):
+            return value
+        case "int", int() if not isinstance(value, bool):
             return value
         case "tuple[str, ...]", list() if all(isinstance(item, str) for item in cast("list[object]", value)):
             return tuple(cast("list[str]", value))

@@ -94,7 +94,9 @@ def test_a_file_can_be_saved_over_itself(tmp_path: Path) -> None:
     store.save(path, [(blob, "U8", (100,))])
     mapped = BlobStore()
     mapped.open(path)
-    mapped.save(path, [(blob, "U8", (100,))])
+    with pytest.raises(BlobError, match="holds the weights of what was read"):
+        mapped.save(path, [(blob, "U8", (100,))])
+    mapped.save(path, [(blob, "U8", (100,))], over_opened=True)
     assert read_safetensors(path)["w"] == bytes_of(100)
     assert [file.name for file in tmp_path.iterdir()] == ["w.safetensors"]
 

@@ -28,7 +28,7 @@ from flambeau.tools.compiler import STAGES, Compilation, StageError, stage_of, w
 from flambeau.tools.files import check_output, form_of
 from flambeau.tools.predicates import load_inputs
 from flambeau.tools.reports import MemoryReport, memory_reports
-from flambeau.tools.reproducers import run_options
+from flambeau.tools.reproducers import with_plugins
 from flambeau.tools.sources import load_source
 
 
@@ -60,7 +60,7 @@ def compile_command(model: str, options: CompileOptions) -> None:
     path = options.output or Path(f"{_stem(model)}.{form}")
     _check(options)
     check_output(path, form, model, named=options.output is not None)
-    watchers = [CrashReproducer(options=run_options()), *_watchers(options)]
+    watchers = [CrashReproducer(options=with_plugins()), *_watchers(options)]
     extra = extra_passes(options.passes)
     console = stderr_console()
     context = FlambeauContext()

@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from flambeau.dialects.files import write_text
+from flambeau.dialects.flambeau.blobs import weights_beside
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import read_module, save_weights
 from flambeau.tools.commands.output import ProgressLine, print_json, stderr_console, working
@@ -61,7 +62,7 @@ def reduce_command(
 
 def _write(result: ReductionResult, context: FlambeauContext, path: Path) -> None:
     write_text(path, result.text)
-    weights = path.with_suffix(".safetensors")
+    weights = weights_beside(path)
     if not save_weights(result.module, context.blobs, weights):
         weights.unlink(missing_ok=True)  # those of what was written there before
 

@@ -10,14 +10,14 @@ import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 from flambeau.dialects.diagnostics import Diagnostic, Severity, listening
+from flambeau.dialects.files import naming
 from flambeau.dialects.printing import strict_text
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.source import Source
 from flambeau.dialects.terminal import wants_colour
-from flambeau.dialects.text import ParsedModule, parse_module, save_weights, verify_parsed
+from flambeau.dialects.text import ParsedModule, parse_module, verify_parsed
 from flambeau.passes.manager import Instrumentation, PassCrash, PassError, PassStep, Pipeline
 from flambeau.passes.registry import PIPELINE_FILE, PipelineError
 from flambeau.tools.collector import collector_paused
@@ -28,6 +28,7 @@ from flambeau.tools.opt.groups.printing import printing_options
 from flambeau.tools.opt.input import near_markers, read_input, split
 from flambeau.tools.opt.option_group import Chunk
 from flambeau.tools.opt.options import SPLIT_MARKER, make_parser
+from flambeau.tools.opt.output import OutputWeights
 from flambeau.tools.plugins import load_from_environment, plugin_scope
 from flambeau.tools.rendering import Renderer, diagnostics_of, files_of, internal_error, placed
 
@@ -99,6 +100,7 @@ class _Tool:
         self._arguments = arguments
         self._renderer = Renderer(wants_colour(sys.stderr) if arguments.color is None else arguments.color)
         self._status = 0
+        self._weights = OutputWeights()
 
     def run(self) -> int:
         arguments = self._arguments
@@ -118,9 +120,10 @@ class _Tool:
                 group.finish(arguments)
         result = f"{arguments.output_split_marker or marker or SPLIT_MARKER}\n".join(outputs)
         if arguments.output == "-":
-            sys.stdout.write(result)
+            with naming("<stdout>"):
+                sys.stdout.write(result)
         elif self._status == 0:
-            Path(arguments.output).write_text(result, encoding="utf-8")
+            self._weights.write(result, arguments.output, arguments.input)
         return self._status
 
     def fail(self, error: Exception) -> int:
@@ -167,9 +170,8 @@ class _Tool:
                 run_pipeline(Chunk(parsed, context, pipeline, number, arguments), (report.watcher,))
             with self._phase("print"):
                 text = strict_text(parsed.module, printing_options(arguments))
-            output = Path(arguments.output)
-            if arguments.output != "-" and (output.is_file() or not output.exists()):  # beside /dev/null there is no place
-                save_weights(parsed.module, context.blobs, output.with_suffix(".safetensors"))
+            if arguments.output != "-":
+                self._weights.add(parsed.module, context.blobs)
             return text
         except Exception as error:
             diagnostics = diagnostics_of(error)

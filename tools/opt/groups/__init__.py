@@ -1,6 +1,7 @@
 """The groups of options, in the order of `--help`.
 
-Their instrumentations run in this order too, so those that measure time come last: nobody's work is then taken for that of the passes.
+Their instrumentations run in this order too, so those that measure time come last: nobody's work is then taken for that of the passes. What
+may stop the pipeline stands behind what writes about failures.
 """
 
 from flambeau.tools.opt.groups.actions import ActionsGroup, DebugCounterGroup
@@ -21,8 +22,8 @@ GROUPS: tuple[OptionGroup, ...] = (
     DiagnosticsGroup(),
     PrintingGroup(),
     InteropGroup(),
-    SemanticsGroup(),
     ReproducerGroup(),
+    SemanticsGroup(),
     DebugCounterGroup(),
     StatisticsGroup(),
     ActionsGroup(),

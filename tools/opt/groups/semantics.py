@@ -54,12 +54,16 @@ class SemanticsGroup(OptionGroup):
 
     def instrumentations(self, chunk: Chunk) -> Sequence[Instrumentation]:
         """The check."""
-        arguments = chunk.arguments
-        if arguments.check_semantics is None:
-            return ()
-        from flambeau.backends.interface import run_payload
-        from flambeau.passes.manager.semantics import CheckSemantics
-        from flambeau.tools.predicates import load_inputs
+        return semantics_checks(chunk.arguments)
 
-        inputs = None if arguments.inputs is None else load_inputs(Path(arguments.inputs))
-        return (CheckSemantics(arguments.tolerance, inputs, arguments.seed or 0, run_payload),)
+
+def semantics_checks(arguments: argparse.Namespace) -> Sequence[Instrumentation]:
+    """The check that the options ask for. Raises ValueError or OSError when there are no such inputs."""
+    if arguments.check_semantics is None:
+        return ()
+    from flambeau.backends.interface import run_payload
+    from flambeau.passes.manager.semantics import CheckSemantics
+    from flambeau.tools.predicates import load_inputs
+
+    inputs = None if arguments.inputs is None else load_inputs(Path(arguments.inputs))
+    return (CheckSemantics(arguments.tolerance, inputs, arguments.seed or 0, run_payload),)
