@@ -23,7 +23,8 @@ from flambeau.dialects.interface import outputs_of
 from flambeau.dialects.lazy import Array
 from flambeau.dialects.ml_program import GlobalStoreOp
 from flambeau.dialects.registry import FlambeauContext
-from flambeau.passes.manager.semantics import Difference, Reference, difference_of, operator_name
+from flambeau.passes.manager.comparison import Rounding, difference_of, noise_of
+from flambeau.passes.manager.semantics import NOISY_RUNS, Difference, Reference, operator_name
 from flambeau.passes.rewriting.locations import describe_location
 
 RECORDED = 100_000
@@ -78,30 +79,52 @@ def first_divergence(
     new = _values(reference, difference, *after)
     counterparts = _counterparts(old, new)
     relevant = _leading_to(difference, after[0])
+    finite_only = reference.is_extreme(difference.session, difference.call)
+    noisy: list[list[Computed]] | None = None
     for item in new:
         earlier = counterparts.get(item, ())
         if not earlier or (relevant is not None and item.op not in relevant):
             continue
-        details = [difference_of(candidate.array, item.array, reference.options) for candidate in earlier]
+        details = [difference_of(candidate.array, item.array, reference.options, finite_only=finite_only) for candidate in earlier]
+        if not all(details):
+            continue
+        if noisy is None:
+            noisy = [_values(reference, difference, *before, Rounding(seed)) for seed in range(NOISY_RUNS)]
+        noises = [_noise(candidate, old, noisy) for candidate in earlier]
+        details = [
+            difference_of(candidate.array, item.array, reference.options, noise=noise, finite_only=finite_only)
+            for candidate, noise in zip(earlier, noises, strict=True)
+        ]
         if all(details) and (detail := details[-1]) is not None:
             return Divergence(earlier[-1], item, detail)
     return None
 
 
-def _values(reference: Reference, difference: Difference, module: ModuleOp, context: FlambeauContext) -> list[Computed]:
+def _noise(item: Computed, values: Sequence[Computed], noisy: Sequence[Sequence[Computed]]) -> Array | None:
+    """How far rounding moves a value, by the runs that took the same way."""
+    index = values.index(item)
+    same = [run[index].array for run in noisy if index < len(run) and run[index].value is item.value and run[index].time == item.time]
+    return noise_of(item.array, same)
+
+
+def _values(
+    reference: Reference, difference: Difference, module: ModuleOp, context: FlambeauContext, rounding: Rounding | None = None
+) -> list[Computed]:
     found: list[Computed] = []
     times: Counter[SSAValue] = Counter()
 
-    def observe(op: Operation, arrays: Sequence[Array]) -> None:
+    def observe(op: Operation, arrays: Sequence[Array]) -> Sequence[Array]:
         values = _results(op)
+        arrays = arrays if rounding is None else rounding.observe(op, arrays)
         if len(values) != len(arrays) or len(found) >= RECORDED:
-            return
+            return arrays
         for value, array in zip(values, arrays, strict=True):
             # Slots of an arena are written again later, by others.
             found.append(Computed(value, op, array if op.results else array.copy(), times[value] if op.results else 0))
             times[value] += 1
+        return arrays
 
-    reference.run(module, context, observers={(difference.method, difference.call): observe})
+    reference.run(module, context, observers={(difference.session, difference.call): observe})
     return found
 
 
@@ -119,13 +142,16 @@ def _results(op: Operation) -> Sequence[SSAValue]:
 def _counterparts(old: Sequence[Computed], new: Sequence[Computed]) -> dict[Computed, Sequence[Computed]]:
     """For values of the new form, what they may have been before, the likeliest last."""
     found: dict[Computed, Sequence[Computed]] = {}
-    names = _by_name(old)
-    for name, items in _by_name(new).items():
-        earlier = names.get(name, ())
-        one = _is_one(items), _is_one(earlier)
-        if all(one) or (any(one) and len(items) == len(earlier)):
-            found |= {item: [before] for item, before in zip(items, earlier, strict=False)}
-    taken = {item for items in found.values() for item in items}
+    taken: set[Computed] = set()
+    # Names are those of a function; but values may have moved to another.
+    for by_function in (True, False):
+        names = _by_name((item for item in old if item not in taken), by_function)
+        for name, items in _by_name((item for item in new if item not in found), by_function).items():
+            earlier = names.get(name, ())
+            one = _is_one(items), _is_one(earlier)
+            if all(one) or (any(one) and len(items) == len(earlier)):
+                found |= {item: [before] for item, before in zip(items, earlier, strict=False)}
+                taken.update(earlier)
     places: defaultdict[Hashable, list[Computed]] = defaultdict(list)
     for item in old:
         if item not in taken:
@@ -136,13 +162,25 @@ def _counterparts(old: Sequence[Computed], new: Sequence[Computed]) -> dict[Comp
     return found
 
 
-def _by_name(items: Iterable[Computed]) -> dict[Hashable, list[Computed]]:
+def _by_name(items: Iterable[Computed], by_function: bool) -> dict[Hashable, list[Computed]]:
     """The named values in order of execution."""
     found: defaultdict[Hashable, list[Computed]] = defaultdict(list)
+    functions: dict[Operation, str] = {}
     for item in items:
-        if item.value.name_hint is not None:
-            found[item.value.name_hint, item.array.dtype, item.array.shape].append(item)
+        if item.value.name_hint is None:
+            continue
+        if by_function and item.op not in functions:
+            functions[item.op] = _function_of(item.op)
+        key = (functions.get(item.op, ""), item.value.name_hint, item.array.dtype, item.array.shape)
+        found[key].append(item)
     return found
+
+
+def _function_of(op: Operation) -> str:
+    around = op.parent_op()
+    while around is not None and not isinstance(around, FuncOp):
+        around = around.parent_op()
+    return "" if around is None else around.sym_name.data
 
 
 def _is_one(items: Iterable[Computed]) -> bool:
@@ -159,14 +197,16 @@ def _leading_to(difference: Difference, module: ModuleOp) -> set[Operation] | No
     """The operations that a function's output is made of; None where that is not to be read off: slots are written more than once."""
     bodies = {op.sym_name.data: op.body for op in module.body.block.ops if isinstance(op, FuncOp | PartitionOp)}
     function = next((op for op in module.body.block.ops if isinstance(op, FuncOp) and op.sym_name.data == difference.method), None)
-    if function is None or difference.output is None:
+    if function is None:
         return None
-    position = sum(leaf.is_tensor for leaf in outputs_of(function)[: difference.output])
     ends = [block.last_op for block in function.body.blocks]
-    work: list[SSAValue] = [end.operands[position] for end in ends if isinstance(end, ReturnOp)]
+    work: list[SSAValue] = []
+    if difference.output is not None:
+        position = sum(leaf.is_tensor for leaf in outputs_of(function)[: difference.output])
+        work += [end.operands[position] for end in ends if isinstance(end, ReturnOp)]
     work += [operand for end in ends if end is not None and end.successors for operand in end.operands]
     # What is stored to state comes back in a later call.
-    work += [op.value for op in module.walk() if isinstance(op, GlobalStoreOp)] if difference.call else []
+    work += [op.value for op in module.walk() if isinstance(op, GlobalStoreOp)] if difference.call or difference.state else []
     found: set[Operation] = set()
     while work:
         value = work.pop()

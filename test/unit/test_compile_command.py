@@ -188,7 +188,7 @@ def test_the_examples_that_a_model_brings_are_what_it_is_checked_with(folder: Pa
     context = FlambeauContext()
     ir = export_module(network, inputs, context, kwargs={"shift": torch.arange(3, dtype=torch.bfloat16)})
     reference = Reference(ir, context)
-    first, second = reference.inputs["forward"]
+    first, second, _ = reference.inputs["forward"]
     assert [str(item.dtype) for item in first if isinstance(item, np.ndarray)] == ["float32", "bfloat16"]
     np.testing.assert_array_equal(np.asarray(first[0]), np.full((2, 3), -1, np.float32))
     np.testing.assert_array_equal(np.asarray(first[1], np.float32), [0, 1, 2])

@@ -28,7 +28,8 @@ from flambeau.dialects.ml_program import GlobalStoreOp
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import parse_module, print_module
 from flambeau.passes.manager import PassError, PatternPass, Pipeline
-from flambeau.passes.manager.semantics import CheckSemantics, Reference, SemanticsError, SemanticsOptions, difference_of
+from flambeau.passes.manager.comparison import SemanticsOptions, difference_of
+from flambeau.passes.manager.semantics import CheckSemantics, Reference, SemanticsError
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
 from flambeau.runtime.interpreter import InterpreterError, generate_inputs, interpret, register_interpreter_function
 from flambeau.runtime.interpreter import functions as interpreter_functions
@@ -171,7 +172,7 @@ SAME = SemanticsOptions()
         (np.array([np.nan, 1], np.float32), np.array([1, 1], np.float32), False),
         (np.array([1, 1], np.float32), np.array([np.inf, 1], np.float32), False),
         (np.array([np.inf], np.float32), np.array([-np.inf], np.float32), False),
-        (np.array([0, 0], np.float32), np.array([1e-8, 0], np.float32), True),
+        (np.array([0, 0], np.float32), np.array([1e-8, 0], np.float32), False),
         (np.array([0, 0], np.float32), np.array([1e-5, 0], np.float32), False),
         (np.array([1], np.float16), np.array([1.005], np.float16), True),
         (np.array([1], np.float16), np.array([1.02], np.float16), False),
@@ -260,8 +261,114 @@ def test_state_is_looked_at_by_a_second_call():
                     inner.detach()
                     inner.erase()
 
-    with pytest.raises(PassError, match=r"output 0 of @forward of the second call differs"):
+    with pytest.raises(PassError, match=r"the state @total after @forward differs"):
         Pipeline.of([ForgetPass()]).run(module, context, [CheckSemantics()])
+
+
+TWO_METHODS = """
+ml_program.global private mutable @total({blob}) : tensor<2xf32>
+func.func @add(%x : tensor<2xf32>) -> tensor<2xf32> {{
+  %old = ml_program.global_load @total : tensor<2xf32>
+  %new = aten.add.Tensor(%old, %x) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  ml_program.global_store @total = %new : tensor<2xf32>
+  func.return %x : tensor<2xf32>
+}}
+func.func @show(%x : tensor<2xf32>) -> tensor<2xf32> {{
+  %old = ml_program.global_load @total : tensor<2xf32>
+  %out = aten.{op}(%old) : (tensor<2xf32>) -> tensor<2xf32>
+  func.return %out : tensor<2xf32>
+}}
+"""
+
+
+def test_what_one_method_leaves_to_another_is_a_result():
+    context = FlambeauContext()
+    blob = context.blobs.add("total", np.zeros(2, np.float32).data)
+    right, wrong = (parse_module(TWO_METHODS.format(blob=blob, op=op), context).module for op in ("abs", "neg"))
+    difference = Reference(right, context).difference(wrong)
+    assert difference is not None
+    assert str(difference).startswith("output 0 of @show of a call after others differs")
+
+
+def test_state_that_no_call_changes_may_go():
+    module, context = with_state()
+    constant = parse_module(print_module(module).replace("ml_program.global_store @total = %new : tensor<2xf32>", ""), context).module
+    reference = Reference(constant, context)
+    Pipeline.parse("canonicalize,remove-dead-code").run(constant, context)
+    assert reference.difference(constant) is None
+    assert Reference(module, context).difference(constant) is not None
+
+
+@pytest.mark.parametrize(("dtype", "factor"), [("f32", "5.0e-9"), ("f16", "5.0e-5"), ("bf16", "2.0e-4"), ("f64", "1.0e-30")])
+def test_small_results_are_compared_as_large_ones_are(dtype: str, factor: str):
+    def scaled(by: str) -> tuple[ModuleOp, FlambeauContext]:
+        kind = f"tensor<8x{dtype}>"
+        body = f"%0 = aten.mul.Scalar(%x) {{other = {by}}} : ({kind}) -> {kind}"
+        return parse(f"func.func @f(%x: {kind}) -> {kind} {{ {body} func.return %0 : {kind} }}")
+
+    reference = Reference(*scaled(factor))
+    assert reference.difference(scaled(factor)[0]) is None
+    assert reference.difference(scaled("0.0")[0]) is not None
+    assert reference.difference(scaled(f"3{factor[1:]}")[0]) is not None
+
+
+CANCELLING = """
+func.func @f(%x: tensor<64xf32>) -> tensor<64xf32> {{
+  %a = aten.mul.Scalar(%x) {{other = {factor}}} : (tensor<64xf32>) -> tensor<64xf32>
+  %b = aten.{second} : (tensor<64xf32>) -> tensor<64xf32>
+  %c = aten.sub.Tensor(%a, %b) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  func.return %c : tensor<64xf32>
+}}"""
+
+
+def test_what_rounding_leaves_where_numbers_cancel_out_is_no_difference():
+    reference = Reference(*parse(CANCELLING.format(factor=3, second="div.Scalar(%x) {other = 0.33333333333}")))
+    thrice = parse(CANCELLING.format(factor=3, second="mul.Scalar(%x) {other = 3.0000001}"))[0]
+    assert reference.difference(thrice) is None
+    four = parse(CANCELLING.format(factor=3, second="mul.Scalar(%x) {other = 3.00001}"))[0]
+    assert reference.difference(four) is not None
+
+
+SOFTMAX = """
+func.func @f(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {{
+  {body}
+  func.return %r : tensor<2x8xf32>
+}}"""
+NAIVE_SOFTMAX = """%e = aten.exp(%x) : (tensor<2x8xf32>) -> tensor<2x8xf32>
+  %s = aten.sum.dim_IntList(%e) {dim = [-1], keepdim = true} : (tensor<2x8xf32>) -> tensor<2x1xf32>
+  %r = aten.div.Tensor(%e, %s) : (tensor<2x8xf32>, tensor<2x1xf32>) -> tensor<2x8xf32>"""
+NAIVE_TANH = """%d = aten.mul.Scalar(%x) {other = 2} : (tensor<2x8xf32>) -> tensor<2x8xf32>
+  %e = aten.exp(%d) : (tensor<2x8xf32>) -> tensor<2x8xf32>
+  %n = aten.add.Scalar(%e) {other = -1} : (tensor<2x8xf32>) -> tensor<2x8xf32>
+  %m = aten.add.Scalar(%e) {other = 1} : (tensor<2x8xf32>) -> tensor<2x8xf32>
+  %r = aten.div.Tensor(%n, %m) : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>"""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("%r = aten.softmax.int(%x) {dim = -1} : (tensor<2x8xf32>) -> tensor<2x8xf32>", NAIVE_SOFTMAX),
+        ("%r = aten.tanh(%x) : (tensor<2x8xf32>) -> tensor<2x8xf32>", NAIVE_TANH),
+    ],
+)
+def test_what_overflows_where_the_reference_does_not_is_found(right: str, wrong: str):
+    reference = Reference(*parse(SOFTMAX.format(body=right)))
+    difference = reference.difference(parse(SOFTMAX.format(body=wrong))[0])
+    assert difference is not None
+    assert "of the third call differs" in str(difference)
+    assert "infinite or not numbers on one side only" in str(difference)
+    # The other way round there is nothing to compare.
+    assert Reference(*parse(SOFTMAX.format(body=wrong))).difference(parse(SOFTMAX.format(body=right))[0]) is None
+
+
+def test_thresholds_of_integers_are_passed():
+    text = """
+    func.func @f(%x: tensor<4xi64>, %y: tensor<4xi64>) -> tensor<4xi1> {{
+      %0 = aten.add.Tensor(%x, %y) : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
+      %1 = aten.{op}.Scalar(%0) {{other = 100}} : (tensor<4xi64>) -> tensor<4xi1>
+      func.return %1 : tensor<4xi1>
+    }}"""
+    assert Reference(*parse(text.format(op="gt"))).difference(parse(text.format(op="eq"))[0]) is not None
 
 
 def test_stored_inputs_are_found_by_name(tmp_path: Path):
