@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region
 from xdsl.traits import IsTerminator
 
@@ -103,6 +103,8 @@ class FunctionProgram:
                 return self._delegate(op)
             case CallOp():
                 return self._call(op)
+            case ReturnOp():
+                return lambda values, scope: values
             case _:
                 function = interpreter_function(op)
                 if function is not None:
