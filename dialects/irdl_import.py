@@ -5,9 +5,11 @@ The operations are read and printed in the generic form, and have attributes and
 
 from __future__ import annotations
 
+import inspect
 import keyword
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 from xdsl.context import Context
@@ -344,7 +346,7 @@ class _Reader:
         members = {
             name: accessor
             for name, accessor in get_accessors_from_op_def(definition, None).items()
-            if name in ("get_irdl_definition", "traits") or not hasattr(ImportedOp, name)
+            if name in ("get_irdl_definition", "traits") or name not in _taken(ImportedOp)
         }
         members |= {
             "name": member.qualified_name,
@@ -359,13 +361,19 @@ def _class_name(member: Member, suffix: str) -> str:
     return "".join(word[:1].upper() + word[1:] for word in words) + suffix
 
 
+@cache
+def _taken(base: type) -> frozenset[str]:
+    """The names that a class and its instances have for something."""
+    return frozenset([*dir(base), *(name for kind in base.__mro__ for name in inspect.get_annotations(kind))])
+
+
 def _python_names(what: str, labels: Sequence[str | None], base: type) -> Iterator[str]:
     """Under which names Python knows what may have another name or none."""
     for index, label in enumerate(labels):
         if label is None:
             yield f"{what}_{index}"
         else:
-            yield f"{label}_" if hasattr(base, label) or keyword.iskeyword(label) else label
+            yield f"{label}_" if label in _taken(base) or keyword.iskeyword(label) else label
 
 
 def _entries(op: List, rules: dict[SSAValue, Rule]) -> Iterator[Entry]:

@@ -73,10 +73,15 @@ class Variable(Rule):
     name: str
     rule: Rule
 
-    @property
-    def parts(self) -> tuple[Rule, ...]:
-        """The constraint."""
-        return (self.rule,)
+    @cached_property
+    def size(self) -> int:
+        """That of the constraint."""
+        return self.rule.size
+
+    @cached_property
+    def depth(self) -> int:
+        """That of the constraint."""
+        return self.rule.depth
 
     @property
     def kinds(self) -> frozenset[type[Attribute]] | None:
@@ -91,7 +96,7 @@ class Variable(Rule):
     def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
         """It is what the variable stands for. Raises VerifyException."""
         known = constraint_context.get_variable(self.name)
-        if known is None:
+        if known is None or isinstance(self.rule, IsRule):
             self.rule.verify(attr, constraint_context)
             constraint_context.set_attr_variable(self.name, attr)
         elif known != attr:
@@ -309,12 +314,12 @@ class OperationRules:
 
     def verify(self, op: Operation) -> None:
         """Raises VerifyException, which says what of the operation is not as it should be."""
-        operands = list(_groups(op, "operand", self.operands, op.operand_types))
-        results = list(_groups(op, "result", self.results, op.result_types))
-        context = VerificationContext()
         if op.properties:
             name = next(iter(op.properties))
             raise VerifyException(f"{op.name} has attributes, {{…}}, and no properties, <{{{name} = …}}>: it is declared in IRDL")
+        operands = list(_groups(op, "operand", self.operands, op.operand_types))
+        results = list(_groups(op, "result", self.results, op.result_types))
+        context = VerificationContext()
         for name, rule in self.attributes.items():
             if name not in op.attributes:
                 other = nearest(name, [key for key in op.attributes if key not in self.attributes])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from fuzz import command_line, editor, jumps, passes, planted, text, unusual
+from fuzz import command_line, editor, irdl, jumps, passes, planted, text, unusual
 from fuzz.campaign import Campaign, run
 
 ROUNDS = {
     "text": (text.CAMPAIGN, 50),
+    "irdl": (irdl.CAMPAIGN, 60),
     "command_line": (command_line.CAMPAIGN, 30),
     "editor": (editor.CAMPAIGN, 8),
     "passes": (passes.CAMPAIGN, 1),
