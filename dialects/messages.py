@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from xdsl.context import Context
 from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.lexer import Input
+from xdsl.utils.mlir_lexer import MLIRTokenKind
 
+from flambeau.dialects.lexer import SPACE, Lexer
 from flambeau.dialects.parser import ModuleParser
 from flambeau.dialects.registry import LEVELS, level_ops, schema_table
 from flambeau.dialects.source import Source
@@ -30,16 +33,18 @@ def parse_message(error: Exception, source: Source, context: Context, parser: Mo
         context: knows the dialects.
         parser: where it stopped; None when the first token was wrong.
     """
-    if isinstance(error, ParseError):
-        text, place = " ".join(error.msg.split()), (error.span.start, error.span.end)
-    else:
+    if not isinstance(error, ParseError):
         # The check of something that was just read: it ends where the next token has not begun.
         stop = len(source.text[: parser.pos].rstrip()) if parser is not None else 0
-        text = _begun(" ".join(str(error).split()))
+        text = verify_message(str(error))
+        place = _meant(text, source.text, stop)
         if isinstance(error, ArithmeticError):
-            return f"a number is too large here ({text})", (max(0, stop - 1), stop)
+            return f"a number is too large here ({text})", place
         meant = isinstance(error, ValueError | TypeError | VerifyException)
-        return text if meant else f"the parser cannot make sense of this ({type(error).__name__}: {text})", (max(0, stop - 1), stop)
+        return text if meant else f"the parser cannot make sense of this ({type(error).__name__}: {text})", place
+    text, place = " ".join(error.msg.split()), (error.span.start, error.span.end)
+    if _is_at_end(place, source.text):
+        place = _behind_last_token(source.text)
     for pattern, explain in _PARSE:
         if (match := pattern.fullmatch(text)) is not None:
             return explain(match, place, source.text, context, parser)
@@ -64,11 +69,40 @@ _Explained: TypeAlias = tuple[str, Place]
 _Explain: TypeAlias = Callable[[re.Match[str], Place, str, Context, ModuleParser | None], _Explained]
 
 
+def _meant(message: str, text: str, stop: int) -> Place:
+    """The token before `stop`, on its line, that a message speaks of, or else the last."""
+    tokens = list(_tokens(text, text.rfind("\n", 0, stop) + 1, stop))
+    words = {word: index for index, word in reversed(list(enumerate(re.findall(r"[\w.]+", message))))}
+    named = [(words[word], place) for place in tokens if (word := text[slice(*place)].strip('"')) in words]
+    return min(named)[1] if named else tokens[-1] if tokens else (max(0, stop - 1), stop)
+
+
+def _is_at_end(place: Place, text: str) -> bool:
+    space = SPACE.match(text, place[0])
+    return space is not None and space.end() >= len(text)
+
+
+def _behind_last_token(text: str) -> Place:
+    """Where a text ends, white space and comments left out."""
+    end = max((end for _, end in _tokens(text, 0, len(text))), default=0)
+    return end, end
+
+
+def _tokens(text: str, start: int, stop: int) -> Iterator[Place]:
+    """The places of the tokens between two places, as far as they can be read."""
+    lexer = Lexer(Input(text[:stop], ""))
+    lexer.pos = start
+    try:
+        while (token := lexer.lex()).kind is not MLIRTokenKind.EOF:
+            yield token.start, token.end
+    except ParseError:
+        return
+
+
 def _found(place: Place, text: str) -> str:
-    start = len(text) - len(text[place[0] :].lstrip())
-    if start >= len(text):
+    if _is_at_end(place, text):
         return "the end of the text"
-    word = text[place[0] : place[1]].strip() or text[start : start + 1]
+    word = text[place[0] : place[1]].strip() or text[place[0] :].lstrip()[:1]
     return f"'{word if len(word) <= 30 else word[:30] + '…'}'"
 
 
@@ -195,6 +229,11 @@ def _before(words: str) -> _Explain:
     return explain
 
 
+def _repeated_key(match: re.Match[str], place: Place, text: str, context: Context, parser: ModuleParser | None) -> _Explained:
+    places = [other for other in _tokens(text, 0, place[0]) if text[slice(*other)].strip('"') == match["name"]]
+    return _begun(match[0]), places[-1] if places else place
+
+
 _PARSE: tuple[tuple[re.Pattern[str], _Explain], ...] = tuple(
     (re.compile(pattern), explain)
     for pattern, explain in (
@@ -219,6 +258,7 @@ _PARSE: tuple[tuple[re.Pattern[str], _Explain], ...] = tuple(
             r"SSA value tuple index out of bounds\. Tuple is of size (\d+) but tried to access element (\d+)\.",
             _plain(r"the name stands for \1 value(s), of which #\2 is none"),
         ),
+        (r"Duplicate key '(?P<name>.*)' in .*", _repeated_key),
         (r"Expected '(.)' after builtin parameter list", _say(r"expected '\1'")),
         (
             r"Shape mismatch in dense literal\. Expected (.*) shape from the type, but got (.*) shape\.",
@@ -256,7 +296,7 @@ _VERIFY: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             r"operand type mismatch: expected operand type (.*), but provided (.*) for operand number (\d+)",
             r"operand \3 must be of type \1, got \2",
         ),
-        (r"Unexpected attribute (.*)", r"it may not be \1"),
+        (r"Unexpected attribute (.*)", r"\1 does not fit"),
         (r"attribute (.*) expected from variable '\w+', but got (.*)", r"it must be \1 as elsewhere in the operation, got \2"),
         (r"(.*) should be of base attribute (.*)", r"\1 must be of the kind \2"),
         (r"Expected (\d+ \w+), but got (\d+)", r"expected \1, got \2"),

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from io import StringIO
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, NoneAttr, TensorType, UnregisteredOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, ModuleOp, NoneAttr, TensorType, UnregisteredOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
 from xdsl.printer import Printer
-from xdsl.traits import IsolatedFromAbove
+from xdsl.traits import IsolatedFromAbove, SingleBlockImplicitTerminator
 
 
 @dataclass(eq=False, repr=False)
@@ -97,6 +98,11 @@ class ModulePrinter(Printer):
                 or op.get_traits_of_type(IsolatedFromAbove)
             )
             self._plain[kind] = plain
+        if not self.print_generic_format and _omits_attributes(op):
+            self.print_generic_format = True
+            super().print_op(op)
+            self.print_generic_format = False
+            return
         if not plain:
             super().print_op(op)
             return
@@ -108,3 +114,28 @@ class ModulePrinter(Printer):
         if self.print_debuginfo:
             self.print_string(" ")
             self.print_attribute(op.location)
+
+
+_OMITTING: dict[type[Operation], bool] = {ModuleOp: False, FuncOp: False}
+"""Whether the own syntax of a class has no room for attributes that anybody may attach."""
+
+
+def _omits_attributes(op: Operation) -> bool:
+    """Whether an operation's own syntax would lose attributes of it: that of some operations of xDSL does."""
+    if type(op).print is Operation.print:
+        return False
+    if isinstance(op, FuncOp) and not op.body.blocks:
+        return op.arg_attrs is not None or op.res_attrs is not None
+    if op.regions and op.has_trait(SingleBlockImplicitTerminator, value_if_unregistered=False):
+        lasts = [block.last_op for region in op.regions for block in region.blocks]
+        if any(last is not None and last.attributes for last in lasts):
+            return True
+    if not op.attributes:
+        return False
+    omitting = _OMITTING.get(type(op))
+    if omitting is None:
+        stream = StringIO()
+        Printer(stream).print_op(op)
+        text = stream.getvalue()
+        omitting = _OMITTING[type(op)] = any(name not in text for name in op.attributes)
+    return omitting

@@ -38,8 +38,11 @@ class Source:
         return line + self.line_offset, offset - starts[line - 1] + 1
 
     def position(self, offset: int, end: int = 0) -> Position:
-        """The place of the first character at or after `offset` that is not white space, and of what follows up to `end` on its line."""
-        match = _SPACE.match(self.text, offset)
+        """The place of the first character at or after `offset` that is not white space, and of what follows up to `end` on its line.
+
+        With both the same, the place itself.
+        """
+        match = None if end == offset else _SPACE.match(self.text, offset)
         start = match.end() if match else offset
         newline = self.text.find("\n", start, end)
         return Position(self.file, *self.line_and_column(start), length=max(1, (end if newline < 0 else newline) - start))

@@ -78,3 +78,26 @@ def test_every_place_is_within_its_line() -> None:
 def test_what_the_parser_stumbles_over_has_a_message(text: str, message: str) -> None:
     with pytest.raises(IRError, match=re.escape(message)):
         parse_module(text, FlambeauContext(allow_unregistered=True), "a.mlir")
+
+
+@pytest.mark.parametrize(
+    ("line", "marked"),
+    [
+        ("%0 = arith.cmpi foo, %a, %a : i32", "foo"),
+        ("%0 = arith.constant 300 : i8", "300"),
+        ("%0 = arith.addi %b, %b : f32", "f32"),
+        ('"x"() {one = 1, two = 2, one = 3} : () -> ()', "one"),
+    ],
+)
+def test_what_a_check_of_the_parser_speaks_of_is_marked(line: str, marked: str) -> None:
+    text = f"func.func @f(%a: i32, %b: f32) {{\n  {line}\n  func.return\n}}"
+    with pytest.raises(IRError) as caught:
+        parse_module(text, FlambeauContext(allow_unregistered=True), "a.mlir")
+    position = caught.value.diagnostic.position
+    assert position is not None and position.line == 2
+    assert f"  {line}"[position.column - 1 :][: position.length] == marked
+
+
+def test_what_is_missing_at_the_end_is_missing_behind_the_last_token() -> None:
+    with pytest.raises(IRError, match=r"^a.mlir:1:21: error: '\)' expected, got the end of the text"):
+        parse_module("func.func @f(%a: i32\n\n// a comment\n\n", FlambeauContext(), "a.mlir")

@@ -153,7 +153,7 @@ exec.method @m {} {
 
 // What xDSL's definitions of operations refuse.
 func.func @kind(%x: i32) {
-  // expected-error @+1 {{operand lhs: it may not be i32}}
+  // expected-error @+1 {{operand lhs: i32 does not fit}}
   %0 = "arith.addf"(%x, %x) : (i32, i32) -> i32
   func.return
 }
