@@ -304,7 +304,7 @@ class SchemaOp(IRDLOperation):
     def _verify_results(self) -> None:
         inferred = self.infer_types(self.operands, self.properties)
         declared = self.result_types
-        if len(inferred) != len(declared) or not all(_fits(d, i) for d, i in zip(declared, inferred, strict=True)):
+        if len(inferred) != len(declared) or not all(fits(d, i) for d, i in zip(declared, inferred, strict=True)):
             raise VerifyException(
                 f"{self.name}: result types must be ({', '.join(map(str, inferred))}), got ({', '.join(map(str, declared))})"
             )
@@ -429,7 +429,7 @@ def _with_absent(items: list[Any], properties: dict[str, Attribute]) -> list[Any
     return [None if absent else next(present) for absent in cast("DenseArrayBase[Any]", mask).get_values()]
 
 
-def _fits(declared: Attribute, inferred: Attribute) -> bool:
+def fits(declared: Attribute, inferred: Attribute) -> bool:
     """Whether a declared result type has the inferred shape and element type; layout is the level's business."""
     if declared == inferred:
         return True

@@ -11,15 +11,12 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
 from flambeau.dialects.aten.families import BinaryOp
-from flambeau.dialects.aten.view import ExpandOp, PermuteOp, SliceTensorOp, SqueezeDimOp, SqueezeDimsOp, UnsqueezeOp, ViewOp
+from flambeau.dialects.aten.view import NO_END, ExpandOp, PermuteOp, SliceTensorOp, SqueezeDimOp, SqueezeDimsOp, UnsqueezeOp, ViewOp
 from flambeau.dialects.edge.layout import layout_of
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.types import DYNAMIC_INDEX, shape_of, tensor_type
 from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting.pattern import Pattern, rename_values, replace_with_values
-
-_NO_END = 2**63 - 1
-"""What PyTorch writes where a slice goes on to the end."""
 
 
 def _producer(value: SSAValue, kind: type[SchemaOp]) -> SchemaOp | None:
@@ -36,8 +33,11 @@ def _keeps_shape(op: SchemaOp) -> bool:
     shape = shape_of(op.operands[0])
     match op:
         case SliceTensorOp():
-            start, end, step = (op.argument(name) for name in ("start", "end", "step"))
-            return bool(shape[op.argument("dim")] != DYNAMIC_INDEX or (start in (None, 0) and end in (None, _NO_END) and step == 1))
+            dim: int = op.argument("dim")
+            if shape[dim] != DYNAMIC_INDEX:
+                return True
+            bounds = [op.argument(name) for name in ("start", "end", "step")]
+            return bounds[0] in (None, 0) and bounds[1] in (None, NO_END) and bounds[2] == 1
         case ViewOp():
             # One unknown extent follows from the number of elements.
             return shape.count(DYNAMIC_INDEX) <= 1 and tuple(op.argument("size")).count(-1) <= 1

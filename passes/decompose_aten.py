@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
+from flambeau.dialects.aten.view import NO_END
 from flambeau.dialects.diagnostics import OperationError
 from flambeau.dialects.exec.target import TargetName
-from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.row import SchemaOp, detached_ops, fits
+from flambeau.dialects.types import DYNAMIC_INDEX, shape_of
 from flambeau.passes.lowering.keep import keeps
 from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
@@ -36,10 +40,47 @@ class DecomposePattern(Pattern):
             return
         try:
             decomposed: Any = op.decompose(*op.arguments())
+            values = list(cast("list[SSAValue]", decomposed)) if isinstance(decomposed, tuple | list) else [cast(SSAValue, decomposed)]
+            if any(DYNAMIC_INDEX in shape_of(operand) for operand in op.operands):
+                _check_numbers(op, values)
+                values = [_retyped(value, result.type) for value, result in zip(values, op.results, strict=True)]
         except (ValueError, TypeError, IndexError, VerifyException) as error:
-            raise OperationError(op, f"{op.name} cannot be decomposed: {error}") from error
-        values = list(cast("list[SSAValue]", decomposed)) if isinstance(decomposed, tuple | list) else [cast(SSAValue, decomposed)]
+            reason = str(error).replace(str(DYNAMIC_INDEX), "?")
+            if _UNREADABLE.search(reason):
+                reason = _UNKNOWN_EXTENT
+            raise OperationError(op, f"{op.name} cannot be decomposed: {reason}") from error
         replace_with_values(op, values, rewriter)
+
+
+_UNKNOWN_EXTENT = "how depends on the extent of a dimension that only the run knows"
+_UNREADABLE = re.compile(r"\d{18}|math domain error")
+"""What Python says of numbers that were computed from the one that stands for a dynamic extent."""
+_HUGE = 1 << 61
+"""What is as large was computed from the number that stands for a dynamic extent, if it is not the end of a slice without one."""
+
+
+def _check_numbers(op: SchemaOp, values: Sequence[SSAValue]) -> None:
+    """Finds new operations that were given numbers computed from extents that nobody knows. Raises ValueError."""
+    fine = {*_numbers(op), NO_END}
+    for new in detached_ops(values):
+        if isinstance(new, SchemaOp) and any(abs(number) >= _HUGE and number not in fine for number in _numbers(new)):
+            raise ValueError(_UNKNOWN_EXTENT)
+
+
+def _numbers(op: SchemaOp) -> Iterator[int]:
+    for value in op.arguments():
+        for item in cast("Sequence[Any]", value) if isinstance(value, tuple) else (value,):
+            if isinstance(item, int):
+                yield item
+
+
+def _retyped(value: SSAValue, kind: Attribute) -> SSAValue:
+    """The result of a new operation in the type that it is to have, which may know more or less of its shape. Raises ValueError."""
+    if value.type == kind:
+        return value
+    if isinstance(value, OpResult) and value.op.parent is None and fits(kind, value.type):
+        return Rewriter.replace_value_with_new_type(value, kind)
+    raise ValueError(_UNKNOWN_EXTENT)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.arithmetic import MulTensorOp
@@ -63,9 +64,10 @@ def parse_equation(equation: str, shapes: Sequence[tuple[int, ...]]) -> tuple[li
     for labels, shape in zip(inputs, shapes, strict=True):
         for label, extent in zip(labels, shape, strict=True):
             known = extents.get(label, 1)
-            if known != 1 and extent not in (1, known):
+            if known == 1 or (known == DYNAMIC_INDEX and extent != 1):
+                extents[label] = extent
+            elif extent not in (1, known, DYNAMIC_INDEX):
                 raise ValueError(f'"{equation}" gives {label} the sizes {known} and {extent}')
-            extents[label] = max(known, extent) if known == 1 else known
     hidden = max((sum(label[0] == "." for label in labels) for labels in inputs), default=0)
     names = [label for labels in inputs for label in labels]
     if arrow:

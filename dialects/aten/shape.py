@@ -41,7 +41,10 @@ def permute(x: SSAValue, order: Sequence[int]) -> SSAValue:
 
 
 def expand(x: SSAValue, shape: Sequence[int]) -> SSAValue:
-    """`x` expanded, built detached; `x` itself when it has that shape."""
+    """`x` expanded, built detached; `x` itself when it has that shape. Raises ValueError for an extent that only the run knows."""
+    old = (*(1 for _ in range(len(shape) - len(shape_of(x)))), *shape_of(x))
+    if any(before == 1 and after == DYNAMIC_INDEX for before, after in zip(old, shape, strict=False)):
+        raise ValueError(f"{list(shape_of(x))} is to be expanded to {list(shape)}, and how far only the run knows")
     return x if shape_of(x) == tuple(shape) else ExpandOp(x, sizes(shape)).result
 
 

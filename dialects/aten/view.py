@@ -12,19 +12,22 @@ from flambeau.dialects.lazy import Array, np
 from flambeau.dialects.row import SchemaOp, aten
 from flambeau.dialects.types import Tensor, element_of, normalize_dim, shape_of, tensor
 
+NO_END = 2**63 - 1
+"""What PyTorch writes as the end of a slice that goes on to the end of the tensor."""
+
 
 def resolve_size(shape: Sequence[int], size: Sequence[int]) -> tuple[int, ...]:
     """The shape that `view` to `size` gives: one -1 in `size` stands for what is left of the elements of `shape`.
 
-    Raises ValueError when the elements do not fit. Of a dynamic `shape`, each -1 stays a dynamic dimension.
+    Raises ValueError when the elements do not fit. Of a dynamic `shape`, -1 stays a dynamic dimension.
     """
+    inferred = [axis for axis, extent in enumerate(size) if extent == -1]
+    if len(inferred) > 1 or any(extent < -1 for extent in size):
+        raise ValueError(f"size {list(size)} may have one -1 and no other negative number")
     if DYNAMIC_INDEX in shape:
         return tuple(DYNAMIC_INDEX if extent == -1 else extent for extent in size)
     total = math.prod(shape)
-    inferred = [axis for axis, extent in enumerate(size) if extent == -1]
     known = math.prod(extent for extent in size if extent != -1)
-    if len(inferred) > 1 or any(extent < -1 for extent in size):
-        raise ValueError(f"size {list(size)} may have one -1 and no other negative number")
     if inferred and known and total % known == 0:
         return tuple(total // known if extent == -1 else extent for extent in size)
     if inferred or known != total:

@@ -43,7 +43,7 @@ _SIMPLE = (
 
 
 @cache
-def _samples(level: str) -> dict[str, tuple[type[SchemaOp], list[tuple[Any, ...]]]]:
+def samples_of(level: str) -> dict[str, tuple[type[SchemaOp], list[tuple[Any, ...]]]]:
     """The operators of a dialect with all their samples, in the order of their names."""
     if str(_SAMPLES) not in sys.path:
         sys.path.append(str(_SAMPLES))
@@ -113,7 +113,7 @@ def with_dynamic_shapes(chosen: random.Random, function: FuncOp) -> FuncOp:
 
 def random_function(chosen: random.Random, level: str = "aten", size: int | None = None) -> FuncOp:
     """A valid function of one block."""
-    samples = _samples(level)
+    samples = samples_of(level)
     function = _Function(chosen)
     # Few operators, often repeated, so that there is something to reuse and to fuse.
     kinds = chosen.sample(sorted(samples), 5) + [name for name in (f"{level}.{short}" for short in _SIMPLE) if name in samples]
