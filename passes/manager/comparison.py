@@ -115,7 +115,8 @@ class Rounding:
         """A value, moved; what is no array of floats as it is."""
         if not isinstance(leaf, np.ndarray) or leaf.dtype.name not in TOLERANCES:
             return leaf
-        by: Array = 1 + _epsilon(leaf.dtype) * (2 * self._random.random(leaf.shape) - 1)
+        shape: tuple[int, ...] = leaf.shape
+        by = 1 + _epsilon(leaf.dtype) * self._random.uniform(-1, 1, shape)
         return np.asarray(leaf.astype(np.float64) * by).astype(leaf.dtype)
 
     def observe(self, op: Operation, arrays: Sequence[Array]) -> Sequence[Array]:
