@@ -42,8 +42,8 @@ func.func @extents(%x: tensor<1x3x?x8x8xf32>) -> tensor<1x3x2x2x2xf32> {
 
 // -----
 
-func.func @equation(%x: tensor<2x?xf32>, %y: tensor<?x3xf32>) -> tensor<2x3xf32> {
+func.func @equation(%x: tensor<2x?x?xf32>, %y: tensor<?x3xf32>) -> tensor<2x?x3xf32> {
   // expected-error @+1 {{decompose-aten: aten.einsum cannot be decomposed: how depends on the extent of a dimension that only the run knows}}
-  %0 = aten.einsum([%x, %y]) {equation = "ij,jk->ik"} : (tensor<2x?xf32>, tensor<?x3xf32>) -> tensor<2x3xf32>
-  func.return %0 : tensor<2x3xf32>
+  %0 = aten.einsum([%x, %y]) {equation = "bij,jk->bik"} : (tensor<2x?x?xf32>, tensor<?x3xf32>) -> tensor<2x?x3xf32>
+  func.return %0 : tensor<2x?x3xf32>
 }
