@@ -13,7 +13,7 @@ from flambeau.dialects.aten.math import PowTensorScalarOp, RsqrtOp
 from flambeau.dialects.aten.reduction import MeanDimOp
 from flambeau.dialects.edge.layout import layout_of
 from flambeau.dialects.fused.norm import FusedRmsNormOp
-from flambeau.dialects.types import element_of, shape_of
+from flambeau.dialects.types import DYNAMIC_INDEX, element_of, shape_of
 from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting import matching as m
 from flambeau.passes.rewriting.explanation import decline
@@ -38,7 +38,7 @@ _norm = m.op(MulTensorOp.at("edge"), _normalised, _weight).commutative()
 def fuse_rms_norm(found: m.Match) -> FusedRmsNormOp | None:
     """A weight times x * rsqrt(mean(x ** 2) + epsilon), over the last dimension, in f32."""
     x, weight, shape = found[_x], found[_weight], shape_of(found[_x])
-    if tuple(found[_dim]) not in ((-1,), (len(shape) - 1,)) or shape_of(weight) != shape[-1:]:
+    if tuple(found[_dim] or ()) not in ((-1,), (len(shape) - 1,)) or shape_of(weight) != shape[-1:] or DYNAMIC_INDEX in shape[-1:]:
         return decline("not fused: only a norm over the last dimension, with a weight of just that size, is")
     return FusedRmsNormOp(x, None, shape[-1:], weight, float(found[_epsilon])) if _is_plain(found[_norm].result) else None
 

@@ -36,3 +36,16 @@ func.func @other_dimension(%x: tensor<4x4xf32>, %w: tensor<4xf32>) -> tensor<4x4
   %5 = edge.mul.Tensor(%w, %4) : (tensor<4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   func.return %5 : tensor<4x4xf32>
 }
+
+// The mean of everything.
+// CHECK-LABEL: func.func @other_means
+// CHECK-NOT:     fused.rms_norm
+func.func @other_means(%x: tensor<2x4xf32>, %w: tensor<4xf32>) -> tensor<2x4xf32> {
+  %0 = edge.mul.Tensor(%x, %x) : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %1 = edge.mean.dim(%0) {keepdim = true} : (tensor<2x4xf32>) -> tensor<1x1xf32>
+  %2 = edge.add.Scalar(%1) {other = 1.0e-5} : (tensor<1x1xf32>) -> tensor<1x1xf32>
+  %3 = edge.rsqrt(%2) : (tensor<1x1xf32>) -> tensor<1x1xf32>
+  %4 = edge.mul.Tensor(%x, %3) : (tensor<2x4xf32>, tensor<1x1xf32>) -> tensor<2x4xf32>
+  %5 = edge.mul.Tensor(%4, %w) : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  func.return %5 : tensor<2x4xf32>
+}
