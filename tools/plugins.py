@@ -30,7 +30,7 @@ from typing import Any
 from xdsl.ir import Dialect
 from xdsl.passes import ModulePass
 
-from flambeau.dialects.diagnostics import Diagnostic, Position
+from flambeau.dialects.diagnostics import Diagnostic, Position, listening
 from flambeau.dialects.registration import RegistrationError, Undo, declared_by
 from flambeau.dialects.registry import register_dialect
 from flambeau.dialects.tracebacks import in_one_line, raised_at, shown_path
@@ -176,10 +176,20 @@ def unload_plugin(plugin: Plugin) -> None:
     _LOADED.pop(plugin.path or Path(), None)
 
 
-def load_from_environment() -> None:
-    """Loads the plug-ins that FLAMBEAU_PLUGINS names. Raises PluginError."""
-    for path in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
+def load_for_tool(path: str | os.PathLike[str]) -> None:
+    """As `load_plugin`, with its warnings on stderr. Raises PluginError."""
+    from flambeau.dialects.terminal import wants_colour
+    from flambeau.tools.rendering import Renderer
+
+    renderer = Renderer(wants_colour(sys.stderr))
+    with listening(lambda diagnostic: print(renderer.render(diagnostic), end="", file=sys.stderr), ("warning",)):
         load_plugin(path)
+
+
+def load_from_environment() -> None:
+    """Loads the plug-ins that FLAMBEAU_PLUGINS names, with their warnings on stderr. Raises PluginError."""
+    for path in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
+        load_for_tool(path)
 
 
 @contextmanager

@@ -35,6 +35,7 @@ from flambeau.tools.language_server.hover import hover
 from flambeau.tools.main import main as flambeau_main
 from flambeau.tools.opt import main
 from flambeau.tools.plugins import PluginError, load_plugin, loaded_plugins, plugin_scope
+from flambeau.tools.reduction.segments import drop_operands, spare_operands
 
 TINY = Path(__file__).resolve().parents[1] / "filecheck" / "interop" / "tiny.irdl"
 
@@ -152,6 +153,17 @@ def test_other_tools_know_the_dialect(tmp_path: Path, capsys: pytest.CaptureFixt
     source.write_text('func.func @main(%x: f32) {\n  "tiny.dot"(%x) : (f32) -> ()\n  func.return\n}\n')
     assert flambeau_main(["inspect", str(source), "--load-plugin", str(TINY)]) == 1
     assert "tiny.dot has 2 or 3 operands (lhs, rhs, acc), got 1" in capsys.readouterr().err
+
+
+def test_the_operands_of_groups_are_dropped_with_their_sizes():
+    value = xdsl_test.TestOp(result_types=[f32]).results[0]
+    made = tiny("map")(
+        operands=[[value, value], [value]], attributes={"mode": StringAttr("fast")}, regions=[Region(Block(arg_types=[f32]))]
+    )
+    assert list(spare_operands(made)) == [0, 1, 2]
+    drop_operands(made, [0, 2])
+    made.verify_()
+    assert (len(made.inputs), made.extra) == (1, None)
 
 
 def test_the_language_server_knows_the_dialect():

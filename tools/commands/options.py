@@ -11,13 +11,13 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from flambeau.tools.plugins import load_plugin
+from flambeau.tools.plugins import load_for_tool
 from flambeau.tools.predicates import PredicateOptions
 
 
 def _load(paths: list[Path] | None) -> None:
     for path in paths or ():
-        load_plugin(path)
+        load_for_tool(path)
 
 
 LoadPlugins = Annotated[
@@ -25,10 +25,10 @@ LoadPlugins = Annotated[
     # Eager: what other options name may be in a plug-in.
     typer.Option(
         "--load-plugin",
-        metavar="FILE.py",
+        metavar="FILE",
         callback=_load,
         is_eager=True,
-        help="load front ends, passes and more from a Python file; may be given again",
+        help="load front ends, passes and more from a Python file, or dialects from IRDL; may be given again",
     ),
 ]
 """`load_plugin: LoadPlugins = None`: the plug-ins are loaded before the command begins, which need not look at it."""

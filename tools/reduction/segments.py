@@ -7,12 +7,18 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, UnregisteredOp, i1, i32
 from xdsl.ir import Operation
-from xdsl.irdl import IRDLOperation, OptOperandDef, VarOperandDef
+from xdsl.irdl import AttrSizedOperandSegments, IRDLOperation, OptOperandDef, VarOperandDef
 
 from flambeau.dialects.row import SchemaOp
 
-_SIZES = "operandSegmentSizes"
+_SIZES = AttrSizedOperandSegments.attribute_name
 _ABSENT = "absentElements"
+
+
+def _sizes_of(op: Operation) -> str:
+    """What the attribute with the sizes of groups is called; operations from IRDL have another name for it than others."""
+    options = type(op).get_irdl_definition().options if isinstance(op, IRDLOperation) else ()
+    return next((option.attribute_name for option in options if isinstance(option, AttrSizedOperandSegments)), _SIZES)
 
 
 def _segments(op: Operation) -> list[tuple[bool, range]] | None:
@@ -22,7 +28,8 @@ def _segments(op: Operation) -> list[tuple[bool, range]] | None:
     if not isinstance(op, IRDLOperation):
         return None
     spare = [isinstance(kind, VarOperandDef | OptOperandDef) for _, kind in type(op).get_irdl_definition().operands]
-    stored = op.properties.get(_SIZES, op.attributes.get(_SIZES))
+    name = _sizes_of(op)
+    stored = op.properties.get(name, op.attributes.get(name))
     if isinstance(stored, DenseArrayBase):
         sizes = [int(size) for size in cast("DenseArrayBase[Any]", stored).get_values()]
     elif sum(spare) <= 1:
@@ -57,6 +64,7 @@ def drop_operands(op: Operation, indices: Collection[int]) -> None:
         op.properties[_ABSENT] = DenseArrayBase.from_list(i1, [int(bool(absent) or next(present)) for absent in values])
     op.operands = [operand for index, operand in enumerate(op.operands) if index not in indices]
     sizes = DenseArrayBase.from_list(i32, [sum(index not in indices for index in group) for _, group in groups])
+    name = _sizes_of(op)
     for stored in (op.properties, op.attributes):
-        if _SIZES in stored:
-            stored[_SIZES] = sizes
+        if name in stored:
+            stored[name] = sizes

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from flambeau.tools.opt.groups.plugins import load
 from flambeau.tools.opt.option_group import OptionGroup
 
 
@@ -19,12 +18,12 @@ class _LoadIrdl(argparse.Action):
         values: str | Sequence[Any] | None,
         option_string: str | None = None,
     ) -> None:
-        from flambeau.tools.plugins import IRDL, PluginError
+        from flambeau.tools.plugins import IRDL, PluginError, load_for_tool
 
         path = str(values)
         if Path(path).suffix not in IRDL:
             raise PluginError(f"{path}: a file with dialects in IRDL is called something{' or something'.join(IRDL)}")
-        load(path)
+        load_for_tool(path)
 
 
 class IrdlGroup(OptionGroup):

@@ -3,23 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from typing import Any
 
-from flambeau.dialects.diagnostics import listening
 from flambeau.tools.opt.option_group import OptionGroup
-
-
-def load(path: str) -> None:
-    """Loads a plug-in and shows its warnings. Raises PluginError."""
-    from flambeau.dialects.terminal import wants_colour
-    from flambeau.tools.plugins import load_plugin
-    from flambeau.tools.rendering import Renderer
-
-    renderer = Renderer(wants_colour(sys.stderr))
-    with listening(lambda diagnostic: print(renderer.render(diagnostic), end="", file=sys.stderr), ("warning",)):
-        load_plugin(path)
 
 
 class _LoadPlugin(argparse.Action):
@@ -30,7 +17,9 @@ class _LoadPlugin(argparse.Action):
         values: str | Sequence[Any] | None,
         option_string: str | None = None,
     ) -> None:
-        load(str(values))
+        from flambeau.tools.plugins import load_for_tool
+
+        load_for_tool(str(values))
         setattr(namespace, self.dest, (*getattr(namespace, self.dest), str(values)))
 
 
