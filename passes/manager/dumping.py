@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from os import SEEK_END
 from pathlib import Path
 from typing import Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from flambeau.dialects.files import write_text
 from flambeau.dialects.flambeau.blobs import WEIGHTS, BlobAttr
 from flambeau.dialects.printing import PrintingOptions, TextWithNames, operation_text
 from flambeau.dialects.registry import FlambeauContext
@@ -26,6 +29,63 @@ from flambeau.passes.manager.snapshot import Snapshot
 INDEX = "index.json"
 PAGE = "index.html"
 _STAGE = re.compile(r"(\d\d+_[\w.-]+)\.mlir")
+_END = b"\n]\n"
+_CHUNK = re.compile(r"chunk_\d\d+")
+
+
+def chunk_folder(folder: Path, number: int) -> Path:
+    """Where the stages of one part of a split input are."""
+    return folder / f"chunk_{number:02d}"
+
+
+def is_stage(path: Path, folder: Path) -> bool:
+    """Whether a file stands where the stages of a run are written into `folder`, so that writing others may take its place."""
+    place, around = path.resolve(), folder.resolve()
+    in_chunk = _CHUNK.fullmatch(place.parent.name) is not None and place.parent.parent == around
+    return _STAGE.fullmatch(place.name) is not None and (place.parent == around or in_chunk)
+
+
+def remove_stages(folder: Path) -> None:
+    """Removes what an earlier run wrote into a folder: what its index lists, the index and the page; also for parts of a split input.
+
+    Nothing else is removed. Raises OSError.
+    """
+    for chunk in folder.glob("chunk_*"):
+        if _CHUNK.fullmatch(chunk.name) and chunk.is_dir():
+            remove_stages(chunk)
+            _remove_if_empty(chunk)
+    files = _listed(folder)
+    if not files:
+        return
+    for file in files:
+        (folder / file).unlink(missing_ok=True)
+        (folder / WEIGHTS / Path(file).with_suffix(".safetensors")).unlink(missing_ok=True)
+    _remove_if_empty(folder / WEIGHTS)
+    for name in (INDEX, PAGE):
+        (folder / name).unlink(missing_ok=True)
+
+
+def _listed(folder: Path) -> list[str]:
+    """The stages that the index of a folder lists, which may be cut off; none if there is no index of ours."""
+    try:
+        first, *lines = (folder / INDEX).read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return []
+    found: list[str] = []
+    for line in lines if first == "[" else ():
+        try:
+            record: object = json.loads(line.removesuffix(","))
+        except ValueError:
+            break
+        file = cast("dict[str, object]", record).get("file") if isinstance(record, dict) else None
+        if isinstance(file, str) and _STAGE.fullmatch(file):
+            found.append(file)
+    return found
+
+
+def _remove_if_empty(folder: Path) -> None:
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
 
 
 @dataclass(eq=False)
@@ -36,7 +96,9 @@ class StageDump(Instrumentation):
     leads from there to the same end; inside of a nested pipeline there is none.
 
     Attributes:
-        folder: made when it does not exist; the stages that its index lists from an earlier run are removed.
+        folder: made when it does not exist; what an earlier run wrote into it is removed.
+
+    The index grows with each step, so that it is there if a pass ends the process.
     """
 
     folder: Path
@@ -60,8 +122,7 @@ class StageDump(Instrumentation):
         if module is self._module:
             self._before = len(self._records) - 1
             return
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._remove_earlier()
+        self._make_folder()
         self._runs[:-1] = []
         self._records, self._places, self._diffs, self._before, self._module = [], [], [], 0, module
         self._shown = None
@@ -101,6 +162,11 @@ class StageDump(Instrumentation):
         self._records.append(entry | {"operations": sum(1 for _ in module.walk()) - 1, "file": self._file})
         self._places.append((len(self._runs) - 1, position))
         self._diffs.append(self._difference(module) if entry["changed"] else None)
+        line = self._line(-1)
+        with (self.folder / INDEX).open("r+b" if len(self._records) > 1 else "wb") as file:
+            if len(self._records) > 1:
+                file.seek(-len(_END), SEEK_END)
+            file.write((",\n" if len(self._records) > 1 else "[\n").encode() + line.encode() + _END)
 
     def _difference(self, module: ModuleOp) -> list[str]:
         options = PrintingOptions(elide_above=ELIDED_ABOVE, elide_resources_above=0)
@@ -131,23 +197,22 @@ class StageDump(Instrumentation):
                 self._written.update(blob for blob, *_ in new)
         return f"{stem}.mlir"
 
-    def _remove_earlier(self) -> None:
-        try:
-            earlier: object = json.loads((self.folder / INDEX).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return
-        for record in cast("list[object]", earlier) if isinstance(earlier, list) else []:
-            file = cast("dict[str, object]", record).get("file") if isinstance(record, dict) else None
-            name = _STAGE.fullmatch(str(file))
-            if name is not None:
-                (self.folder / name[0]).unlink(missing_ok=True)
-                (self.folder / WEIGHTS / f"{name[1]}.safetensors").unlink(missing_ok=True)
+    def _make_folder(self) -> None:
+        if self.folder.exists() and not self.folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, "this is a file, not a folder to write into", str(self.folder))
+        self.folder.mkdir(parents=True, exist_ok=True)
+        remove_stages(self.folder)
+        for name in (INDEX, PAGE):
+            if (path := self.folder / name).exists():
+                raise FileExistsError(errno.EEXIST, "this exists and was not written by Flambeau: name another folder", str(path))
+
+    def _line(self, index: int) -> str:
+        return json.dumps(self._records[index] | {"rest": self._rest(*self._places[index])})
 
     def _write_index(self) -> None:
-        rests = (self._rest(run, position) for run, position in self._places)
-        records = ",\n".join(json.dumps(record | {"rest": rest}) for record, rest in zip(self._records, rests, strict=True))
-        (self.folder / INDEX).write_text(f"[\n{records}\n]\n", encoding="utf-8")
-        (self.folder / PAGE).write_text(page("From pass to pass", list(self._views())), encoding="utf-8")
+        records = ",\n".join(map(self._line, range(len(self._records))))
+        (self.folder / INDEX).write_bytes(f"[\n{records}".encode() + _END)
+        write_text(self.folder / PAGE, page("From pass to pass", list(self._views())))
 
     def _views(self) -> Iterator[StepView]:
         size = None

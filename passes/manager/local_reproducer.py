@@ -13,7 +13,7 @@ from flambeau.dialects.text import print_module
 from flambeau.passes.manager.crash import Case, RunOptions, blobs_of, keep_weights, reproducer_of, rest_of, write_case
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 from flambeau.passes.manager.pipeline import Pipeline
-from flambeau.passes.manager.reproducer import read_reproducer
+from flambeau.passes.manager.reproducer import ReproducerError, read_reproducer
 
 
 class LocalReproducer(Instrumentation):
@@ -32,8 +32,13 @@ class LocalReproducer(Instrumentation):
         self._weights: tuple[str, ...] = ()
 
     def before_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
-        """Begins anew."""
+        """Begins anew. Weights of an earlier reproducer, whose place this one takes, go."""
         self._pipeline, self._place = pipeline, None
+        try:
+            self._weights = read_reproducer(self._path).weights
+        except (ReproducerError, OSError):
+            return  # there is none
+        self._remove_weights(())
 
     def before_pass(self, step: PassStep) -> None:
         """Writes the module as it is now. Raises OSError, BlobError."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 from time import perf_counter_ns
 from types import TracebackType
 from typing import Any, Self, TextIO
 
 from xdsl.ir import Attribute, Operation
 
+from flambeau.dialects.files import open_text
 from flambeau.passes.manager.spans import Outcome, Span, SpanInstrumentation
 from flambeau.passes.manager.timing import peak_memory
 from flambeau.passes.rewriting.actions import Action
@@ -39,9 +39,12 @@ class TraceWriter(SpanInstrumentation):
     a counter (`C`) after each pass. Times are in microseconds. The file is valid JSON once `close` was called, whatever failed before.
     """
 
-    def __init__(self, path: str | os.PathLike[str]):
+    def __init__(self, file: str | os.PathLike[str] | TextIO):
+        """What to write to: a file that is made, or one that stays open. Raises OSError."""
         super().__init__()
-        self._file = Path(path).open("w", encoding="utf-8")
+        self._file = open_text(file) if isinstance(file, str | os.PathLike) else file
+        self._closes = self._file is not file
+        self._ended = False
         self._start = perf_counter_ns()
         self._process = os.getpid()
         self._places = _Places()
@@ -79,11 +82,13 @@ class TraceWriter(SpanInstrumentation):
 
     def close(self) -> None:
         """Ends what is open, and the file. Calling it again does nothing."""
-        if self._file.closed:
+        if self._ended:
             return
+        self._ended = True
         super().close()
         self._file.write("\n]}\n")
-        self._file.close()
+        if self._closes:
+            self._file.close()
 
     def _about(self, op: Operation) -> dict[str, Any]:
         about = {"op": op.name}

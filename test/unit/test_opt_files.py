@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +15,7 @@ from safetensors.numpy import load, save
 
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import parse_module, read_module, save_weights
+from flambeau.passes.manager.reproducer import read_reproducer
 from flambeau.tools.main import main as flambeau
 from flambeau.tools.opt import main
 
@@ -164,3 +168,198 @@ def test_flambeau_does_not_take_the_weights_of_its_input_either(run: Run, capsys
     else:
         assert flambeau(["reduce", "net.mlir", "-o", "net"]) == 1
         assert files() == before
+
+
+ABORT = """
+import os
+from dataclasses import dataclass
+from flambeau.passes.manager import OperationPass
+
+@dataclass(frozen=True)
+class AbortPass(OperationPass):
+    name = "abort"
+    late: bool = False
+
+    def apply_to(self, ctx, op):
+        if not self.late or op.sym_name.data == "g":
+            os._exit(9)
+"""
+
+
+FFT = """func.func @h(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = aten.fft_fft(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}
+"""
+
+
+def end_in(*arguments: str) -> int:
+    """Runs the tool in a process of its own, which a pass may end; gives its status."""
+    Path("abort.py").write_text(ABORT)
+    command = [sys.executable, "-c", "import sys; from flambeau.tools.opt import main; sys.exit(main())", "--load-plugin=abort.py"]
+    return subprocess.run([*command, *arguments], check=False).returncode
+
+
+def test_the_index_lists_what_was_written_before_a_pass_ends_the_process(run: Run) -> None:
+    assert run("net.mlir", "-p", "fold-constants,canonicalize,dce", "--dump-dir=st")[0] == 0
+    assert {"01_fold-constants.mlir", "index.html"} < {path.name for path in Path("st").iterdir()}
+    Path("st/mine.mlir").write_text("mine")
+    assert end_in("net.mlir", "-p", "canonicalize,cse,abort", "--dump-dir=st") == 9
+    index = json.loads(Path("st/index.json").read_text())
+    assert [record["pass"] for record in index] == [None, "canonicalize", "cse"]
+    assert {path.name for path in Path("st").iterdir()} == {record["file"] for record in index} | {"index.json", "mine.mlir", "weights"}
+    assert index[1]["rest"] == "builtin.module(cse,abort)"
+
+
+def test_stages_of_parts_that_there_no_longer_are_go(run: Run) -> None:
+    text = Path("net.mlir").read_text()
+    Path("three.mlir").write_text("// -----\n".join([text] * 3))
+    assert run("three.mlir", "--split-input-file", "-p", "cse", "--dump-dir=st")[0] == 0
+    Path("st/chunk_01/mine.txt").write_text("mine")
+    Path("two.mlir").write_text(f"$\n// -----\n{text}")
+    assert run("two.mlir", "--split-input-file", "-p", "cse", "--dump-dir=st")[0] == 1
+    assert {str(path) for path in Path("st").rglob("*") if path.is_file()} >= {"st/chunk_01/mine.txt", "st/chunk_01/index.json"}
+    assert sorted(path.name for path in Path("st").iterdir()) == ["chunk_01"]
+    assert run("net.mlir", "-p", "cse", "--dump-dir=st")[0] == 0
+    assert [path.name for path in Path("st/chunk_01").iterdir()] == ["mine.txt"]
+
+
+@pytest.mark.parametrize(("name", "text"), [("index.json", "{}"), ("index.json", "[\n]\n"), ("index.html", "<html>")])
+def test_an_index_of_others_stays(run: Run, name: str, text: str) -> None:
+    Path("site").mkdir()
+    Path("site", name).write_text(text)
+    before = files()
+    status, _, err = run("net.mlir", "-p", "cse", "--dump-dir=site", "--no-reproducer")
+    assert (status, err) == (1, f"error: site/{name}: this exists and was not written by Flambeau: name another folder\n")
+    assert files() == before
+
+
+def test_a_folder_that_is_a_file(run: Run) -> None:
+    assert run("net.mlir", "--dump-dir=net.mlir")[::2] == (1, "error: net.mlir: this is a file, not a folder to write into\n")
+
+
+@pytest.mark.parametrize("split", [(), ("--split-input-file",)])
+def test_a_stage_is_not_written_over_while_it_is_read(run: Run, split: tuple[str, ...]) -> None:
+    assert run("net.mlir", "-p", "fold-constants", "--dump-dir=st", *split)[0] == 0
+    (stage,) = Path("st").rglob("00_input.mlir")
+    before = files()
+    status, _, err = run(str(stage), "-p", "cse", "--dump-dir=st", *split)
+    assert status == 2 and "is a stage in this folder" in err
+    assert files() == before
+
+
+@pytest.mark.parametrize("place", ["abort", "func.func(cse,abort{late=true})"])
+def test_a_pass_that_ends_the_process_leaves_a_reproducer(run: Run, place: str) -> None:
+    with Path("net.mlir").open("a") as file:
+        file.write("func.func @g() {\n  func.return\n}\n")
+    assert end_in("net.mlir", "-p", f"canonicalize,{place},cse", "--crash-reproducer=r.mlir") == 9
+    found = read_reproducer("r.mlir")
+    if place == "abort":
+        assert found.pipeline == "builtin.module(abort,cse)"
+        assert found.note == "written before abort ran, which did not come to its end"
+    else:
+        assert found.pipeline == f"builtin.module({place},cse)"
+    assert (found.error, found.weights) == ("", ("r.safetensors",))
+    Path("net.safetensors").unlink()
+    assert end_in("r.mlir", "--run-reproducer") == 9
+    assert run("net.mlir", "-p", "cse", "--crash-reproducer=r.mlir")[0] == 0
+    assert not Path("r.mlir").exists() and not Path("r.safetensors").exists(), "all went well"
+
+
+def test_a_failure_that_can_be_tried_out_has_the_better_reproducer(run: Run) -> None:
+    Path("fft.mlir").write_text(Path("net.mlir").read_text() + FFT)
+    Path("fft.safetensors").write_bytes(Path("net.safetensors").read_bytes())
+    assert run("fft.mlir", "-p", "cse,convert-aten-to-core,cse", "--crash-reproducer=r.mlir")[0] == 1
+    found = read_reproducer("r.mlir")
+    assert (found.pipeline, found.weights) == ("builtin.module(convert-aten-to-core,cse)", ())
+    assert not Path("r.safetensors").exists()
+    status, _, err = run("r.mlir", "--run-reproducer")
+    assert status == 1 and err.endswith("note: the error of r.mlir came again\n")
+    status, _, err = run("r.mlir", "--run-reproducer", "-p", "convert-core-to-edge")
+    assert status == 1 and "note: another error came than the error of r.mlir, which is: convert-aten-to-core: " in err
+    status, _, err = run("r.mlir", "--run-reproducer", "-p", "cse")
+    assert status == 0 and "note: the error of r.mlir did not come; it is: convert-aten-to-core: " in err
+    Path("r.mlir").write_text(Path("r.mlir").read_text().replace("func.return", "func.retrn"))
+    status, _, err = run("r.mlir", "--run-reproducer")
+    assert status == 1 and "note: the error of r.mlir could not come: no pass ran to its end; it is: " in err
+
+
+def test_expected_diagnostics_do_not_hinder_a_reproducer_that_is_asked_for(run: Run) -> None:
+    Path("fft.mlir").write_text(FFT)
+    assert run("fft.mlir", "-p", "convert-aten-to-core", "--verify-diagnostics", "--crash-reproducer=r.mlir")[0] == 1
+    assert read_reproducer("r.mlir").error
+
+
+@pytest.mark.parametrize(
+    ("text", "what"), [("$\n", "what was read is no valid module"), ("$\n// -----\n$\n", "2 of the modules are not valid")]
+)
+def test_it_is_said_that_there_is_no_reproducer_of_what_is_no_module(run: Run, text: str, what: str) -> None:
+    Path("a.mlir").write_text(text)
+    status, _, err = run("a.mlir", "--split-input-file", "--generate-reproducer=r.mlir")
+    assert status == 1 and err.endswith(f"note: {what}, of which --generate-reproducer writes no reproducer\n")
+    assert not Path("r.mlir").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--crash-reproducer=net.mlir",), "net.mlir is what is read"),
+        (("--generate-reproducer=net.mlir",), "net.mlir is what is read"),
+        (("--generate-reproducer=notes.txt",), "notes.txt exists and is no reproducer"),
+        (("--generate-reproducer=-",), "needs the name of a file"),
+        (("--generate-reproducer=r.mlir", "-o", "./r.mlir"), "name the same file"),
+        (("--crash-reproducer=r.mlir", "--no-reproducer"), "contradict"),
+    ],
+)
+def test_reproducers_take_the_place_of_nothing_else(run: Run, arguments: tuple[str, ...], message: str) -> None:
+    Path("notes.txt").write_text("remember")
+    before = files()
+    status, _, err = run("net.mlir", *arguments)
+    assert status == 2 and message in err
+    assert files() == before
+
+
+def test_debug_counters_given_one_by_one_are_all_kept(run: Run) -> None:
+    counters = ("--debug-counter=fold-constants-skip=1", "--debug-counter=fold-constants-count=0,dce-count=0")
+    status, out, err = run("net.mlir", "-p", "fold-constants,dce", *counters, "--generate-reproducer=r.mlir", "--print-debug-counter")
+    assert (status, "core.neg" in out) == (0, True), err
+    assert read_reproducer("r.mlir").debug_counters == "fold-constants-skip=1,fold-constants-count=0,dce-count=0"
+    assert "given count twice" in run("net.mlir", *counters, "--debug-counter=dce-count=2")[2]
+
+
+BIAS = """
+from dataclasses import dataclass
+from flambeau.passes.manager import OperationPass
+
+@dataclass(frozen=True)
+class DropPass(OperationPass):
+    name = "drop"
+
+    def apply_to(self, ctx, op):
+        for inner in list(op.walk()):
+            if inner.name == "core.neg":
+                inner.results[0].replace_all_uses_with(inner.operands[0])
+"""
+
+
+def test_a_reproducer_compares_results_as_the_run_did_wherever_it_is_moved(run: Run) -> None:
+    Path("work").mkdir()
+    Path("work/drop.py").write_text(BIAS)
+    np.savez("work/x.npz", x=np.array([3.0, 4.0], np.float32))
+    status, _, err = run(
+        "net.mlir",
+        "--load-plugin=work/drop.py",
+        "-p",
+        "cse,drop,cse",
+        "--check-semantics=1e-3",
+        "--inputs=work/x.npz",
+        "--seed=5",
+        "--crash-reproducer=work/r.mlir",
+    )
+    assert status == 1 and "drop: changes the result" in err
+    found = read_reproducer("work/r.mlir")
+    assert (found.check_semantics, found.seed, found.note) == ("1e-3", 5, "")
+    assert found.pipeline == "builtin.module(drop,cse)"
+    Path("work").rename("moved")
+    status, _, err = run("--run-reproducer", "moved/r.mlir")
+    assert status == 1 and "note: the error of moved/r.mlir came again" in err

@@ -273,8 +273,10 @@ def test_a_folder_that_is_used_again_holds_the_last_run_only(tmp_path: Path):
         "index.json",
         "mine.mlir",
     ]
-    (tmp_path / "index.json").write_text('[{"file": "../mine.mlir"}, 1]')
-    Pipeline.parse("cse").run(module(), FlambeauContext(), [StageDump(tmp_path)])
+    (tmp_path / "index.json").write_text('[\n{"file": "../mine.mlir"},\n1\n]\n')
+    with pytest.raises(FileExistsError):
+        Pipeline.parse("cse").run(module(), FlambeauContext(), [StageDump(tmp_path)])
+    assert (tmp_path / "mine.mlir").exists()
 
 
 def test_each_weight_is_written_once(tmp_path: Path):

@@ -6,9 +6,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TextIO
 
+from flambeau.dialects.files import open_text
 from flambeau.passes.manager import Instrumentation
 from flambeau.tools.opt.option_group import Chunk, OptionGroup
 
@@ -17,6 +17,20 @@ if TYPE_CHECKING:
 
     from flambeau.passes.manager.debug_counter import DebugCounter
     from flambeau.passes.manager.spans import SpanInstrumentation
+
+
+class _Join(argparse.Action):
+    """An option that may be given again: the lists of all are one."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        earlier = getattr(namespace, self.dest)
+        setattr(namespace, self.dest, f"{earlier},{values}" if earlier else values)
 
 
 class DebugCounterGroup(OptionGroup):
@@ -31,6 +45,7 @@ class DebugCounterGroup(OptionGroup):
         """Adds the options."""
         group.add_argument(
             "--debug-counter",
+            action=_Join,
             metavar="NAME-skip=N,NAME-count=N",
             help="of the attempts to rewrite by pattern or pass NAME (* is any), forbid the first SKIP and those after the next COUNT",
         )
@@ -83,7 +98,8 @@ class ActionsGroup(OptionGroup):
         group.add_argument(
             "--profile-actions",
             metavar="FILE",
-            help="write a trace in which every pass and every attempt to rewrite is an event, for ui.perfetto.dev or chrome://tracing",
+            help="write a trace in which every pass and every attempt to rewrite is an event, for ui.perfetto.dev or chrome://tracing; "
+            "- is stderr",
         )
         group.add_argument("--log-actions-to", metavar="FILE", help="write the same as lines of text; - is stderr")
 
@@ -114,13 +130,13 @@ class ActionsGroup(OptionGroup):
 
         self._opened = True
         if arguments.log_actions_to:
-            path = arguments.log_actions_to
-            file = sys.stderr if path == "-" else self._files.enter_context(Path(path).open("w", encoding="utf-8"))
-            log = ActionLog(file)
+            self._watchers.append(log := ActionLog(self._file(arguments.log_actions_to)))
             self._files.callback(log.close)
-            self._watchers.append(log)
         if arguments.profile_actions:
-            self._watchers.append(self._files.enter_context(TraceWriter(arguments.profile_actions)))
+            self._watchers.append(self._files.enter_context(TraceWriter(self._file(arguments.profile_actions))))
+
+    def _file(self, name: str) -> TextIO:
+        return sys.stderr if name == "-" else self._files.enter_context(open_text(name))
 
     @contextmanager
     def _phase(self, name: str) -> Generator[None, None, None]:

@@ -21,6 +21,9 @@ class PrintingGroup(OptionGroup):
 
     title = "printing"
 
+    def __init__(self) -> None:
+        self._dumped = False
+
     def add_arguments(self, group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]  argparse names it so
         """Adds the options."""
         for word in ("before", "after"):
@@ -67,15 +70,27 @@ class PrintingGroup(OptionGroup):
             help="leave out resources whose text has more than N characters",
         )
 
+    def check(self, parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+        """Refuses to write stages over the one that is read."""
+        self._dumped = False
+        if arguments.dump_dir is not None and arguments.input != "-":
+            from flambeau.passes.manager.dumping import is_stage
+
+            if is_stage(Path(arguments.input), arguments.dump_dir):
+                parser.error(f"--dump-dir: {arguments.input} is a stage in this folder, which would be written anew: name another folder")
+
     def instrumentations(self, chunk: Chunk) -> Sequence[Instrumentation]:
         """What prints and what writes."""
         arguments = chunk.arguments
         items: list[Instrumentation] = []
         if arguments.dump_dir is not None:
-            from flambeau.passes.manager.dumping import StageDump
+            from flambeau.passes.manager.dumping import StageDump, chunk_folder, remove_stages
 
             folder: Path = arguments.dump_dir
-            items.append(StageDump(folder / f"chunk_{chunk.number:02d}" if arguments.split_input_file else folder))
+            if not self._dumped:
+                remove_stages(folder)
+            self._dumped = True
+            items.append(StageDump(chunk_folder(folder, chunk.number) if arguments.split_input_file else folder))
         before = _selection(chunk, "before", arguments.print_ir_before_all)
         unnamed = arguments.print_ir_after_change and not arguments.print_ir_after
         after = _selection(chunk, "after", arguments.print_ir_after_all or unnamed)
