@@ -98,6 +98,7 @@ class _Run:
         self.rewriter = rewriter
         self.work = list(root.walk(reverse=True))
         self.waiting = set(self.work)
+        self.known = set(self.work)
         self.erased: set[Operation] = set()
         self.current: tuple[Operation, Pattern] | None = None
         self.budget = driver.limit * len(self.work) + 1000
@@ -123,17 +124,24 @@ class _Run:
         return around is not None
 
     def _inserted(self, op: Operation) -> None:
-        if self.current is not None and op.location is UNKNOWN_LOC:
-            op.location = self.current[0].location
-        self._push(op)
+        # What it brings with it was built without telling anyone, or moved here.
+        for item in reversed(list(op.walk())) if op.regions else (op,):
+            if item is not op and item in self.known:
+                continue
+            if self.current is not None and item.location is UNKNOWN_LOC:
+                item.location = self.current[0].location
+            self._push(item)
+            if op.regions:
+                self.known.add(item)
 
     def _removed(self, op: Operation) -> None:
-        self.erased.update(op.walk())
-        for operand in op.operands:
-            if isinstance(operand, OpResult):
+        gone = list(op.walk())
+        self.erased.update(gone)
+        for operand in (operand for item in gone for operand in item.operands):
+            if isinstance(operand, OpResult) and operand.op not in self.erased:
                 self._push(operand.op, may_be_dead=True)
                 # The only reader that is left may now be rewritten together with what it reads.
-                readers = list(islice((use.operation for use in operand.uses if use.operation is not op), 2))
+                readers = list(islice((use.operation for use in operand.uses if use.operation not in self.erased), 2))
                 if len(readers) == 1:
                     self._push(readers[0])
 

@@ -341,3 +341,39 @@ def test_a_replacement_that_is_no_value_is_said_in_words(given: object):
 
     with pytest.raises(OperationError, match=r"odd gave .* is to replace test\.op"):
         apply_patterns(numbered(1), [odd])
+
+
+def test_what_an_inserted_operation_brings_with_it_is_looked_at_and_has_a_place() -> None:
+    @rewrites(TestOp)
+    def wrap(op: TestOp) -> Operation | None:
+        inside = Block([TestPureOp(result_types=[X], attributes={"n": IntAttr(0)}), TestOp(attributes={"inner": IntAttr(0)})])
+        return None if "inner" in op.attributes else TestOp(attributes={"inner": IntAttr(1)}, regions=[Region(inside)])
+
+    @rewrites(TestPureOp)
+    def rename(op: TestPureOp) -> Operation | None:
+        return TestOp(attributes={"inner": IntAttr(2)}, result_types=[X])
+
+    module = parse_module('"test.op"() : () -> () loc("a")', FlambeauContext()).module
+    place = module.body.block.ops.first.location  # pyright: ignore[reportOptionalMemberAccess] there is one
+    apply_patterns(module, [wrap, rename])
+    inner = [op for op in module.walk() if op is not module]
+    assert [op.location for op in inner] == [place] * len(inner)
+    assert "test.pureop" not in {op.name for op in inner}
+
+
+def test_what_only_nested_operations_read_goes_with_them() -> None:
+    text = """
+    func.func @f(%c: i1, %x: f32) {
+      %0 = arith.addf %x, %x : f32
+      %1 = arith.mulf %0, %0 : f32
+      %2 = scf.if %c -> (f32) {
+        %3 = arith.addf %1, %x : f32
+        scf.yield %3 : f32
+      } else {
+        scf.yield %0 : f32
+      }
+      func.return
+    }"""
+    module = parse_module(text, FlambeauContext()).module
+    apply_patterns(module, [])
+    assert [op.name for op in module.walk()] == ["builtin.module", "func.func", "func.return"]
