@@ -72,7 +72,11 @@ def test_the_site_builds_and_a_broken_link_fails_it(tmp_path: Path):
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
     built = build_site(tmp_path)
     assert built.returncode == 0, built.stdout
-    assert "<table>" in (tmp_path / "site" / "reference" / "aten" / "index.html").read_text()
+    page = (tmp_path / "site" / "reference" / "aten.html").read_text()
+    assert "<table>" in page
+    assert re.findall(r'<(?:script|link)[^>]*(?:src|href)="(?:https?:)?//[^"]*"', page) == [], (
+        "a site in a folder loads nothing from elsewhere"
+    )
     with (tmp_path / "docs" / "index.md").open("a") as home:
         home.write("\n[gone](guide/gone.md), [nowhere](guide/opt.md#nowhere)\n")
     built = build_site(tmp_path)
