@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import builtins
+import json
 import re
 from collections.abc import Callable
-from typing import ClassVar, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    AnyDenseElement,
+    AnyFloat,
+    DenseIntOrFPElementsAttr,
+    IntegerType,
+    RankedStructure,
+    TensorType,
+)
 from xdsl.ir import Attribute, TypeAttribute
 from xdsl.parser import Parser
 from xdsl.parser.generic_parser import ParserState
@@ -16,7 +26,7 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind, PunctuationSpelling
 
 from flambeau.dialects.lexer import SPACE, LexedToken, Lexer
 from flambeau.dialects.source import Source
-from flambeau.dialects.types import tensor
+from flambeau.dialects.types import tensor, ui8, ui16, ui32, ui64
 
 _TYPE = re.compile(r'(?:tensor|memref|vector)<(?:[^<>"\n]|<[^<>"\n]*+>)*+>')
 _PLAIN_TENSOR = re.compile(r"tensor<((?:(?:[0-9]+|\?)x)*+)([a-z][a-zA-Z0-9]*)>")
@@ -24,6 +34,13 @@ _SHORT = 18
 """The digits of an integer that needs no second look."""
 _INTEGERS = re.compile(r"\[((?:-?[0-9]{1,18}(?: *, *-?[0-9]{1,18})*)?)\]")
 _DELIMITERS: dict[Parser.Delimiter, tuple[str, str] | None] = {delimiter: delimiter.value for delimiter in Parser.Delimiter}
+
+_NUMBERS = re.compile(r"<(\[[-+0-9.eE,\s\[\]]*\])>\s*:")
+_NO_FLOAT = re.compile(r"(?<![0-9.])[0-9]+[eE]")
+"""What is a number to JSON, and none to MLIR: it has no point."""
+_UNSIGNED = (ui8, ui16, ui32, ui64)
+_LONG = 400
+"""The characters from which on a list of numbers is worth reading at once."""
 
 ItemT = TypeVar("ItemT")
 
@@ -188,3 +205,40 @@ class TokenParser(Parser):
             return None
         shape = [DYNAMIC_INDEX if size == "?" else int(size) for size in match[1].split("x")[:-1]]
         return tensor(element, shape)
+
+    # Constants
+
+    def parse_dense_int_or_fp_elements_attr(self, type: RankedStructure[AnyDenseElement] | None) -> DenseIntOrFPElementsAttr:
+        """As xDSL's; a long list of plain numbers is read at once."""
+        start = self._token.start
+        match = _NUMBERS.match(self._text, start) if type is None else None
+        if match is not None and match.end() - start > _LONG and (read := _flat(match[1])) is not None:
+            numbers, shape = read
+            self._resume_from(match.end())
+            kind = self._parse_dense_literal_type()
+            element = kind.element_type
+            wanted = int if isinstance(element, IntegerType) else float if isinstance(element, AnyFloat) else None
+            fits = shape == kind.get_shape() and {*map(builtins.type, numbers)} == {wanted}
+            if fits and not (element in _UNSIGNED and min(numbers) < 0):
+                return DenseIntOrFPElementsAttr.from_list(cast(Any, kind), cast(Any, numbers))
+            self._resume_from(start)
+        return super().parse_dense_int_or_fp_elements_attr(type)
+
+
+def _flat(text: str) -> tuple[list[int | float], tuple[int, ...]] | None:
+    """The numbers of nested lists, and the shape of these; None where they have none."""
+    if _NO_FLOAT.search(text) is not None:
+        return None
+    try:
+        level: list[Any] = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    shape = (len(level),)
+    while level and isinstance(level[0], list):
+        sizes = {len(cast("list[Any]", item)) if isinstance(item, list) else None for item in level}
+        size = sizes.pop()
+        if sizes or size is None:
+            return None
+        shape = (*shape, size)
+        level = [item for row in level for item in row]
+    return level, shape
