@@ -9,8 +9,7 @@ all read.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from xdsl.dialects import get_all_dialects
@@ -78,6 +77,10 @@ _SCHEMA: dict[str, tuple[str, ...]] = {
 """MLIR's names of the attributes that stand for arguments of a schema."""
 
 
+Symbols: TypeAlias = Mapping[type[Attribute], str]
+"""The symbols of types and attributes that are exported too."""
+
+
 class IrdlError(ValueError):
     """A dialect that cannot be exported. One line, for people."""
 
@@ -86,8 +89,12 @@ def irdl_text(names: Sequence[str]) -> str:
     """The IRDL of these dialects as the text of a module. Raises IrdlError."""
     dialects = [_dialect(name) for name in dict.fromkeys(names)]
     kinds = {dialect.name: [kind for kind in dialect.attributes if issubclass(kind, ParametrizedAttribute)] for dialect in dialects}
-    known = {kind for found in kinds.values() for kind in found}
-    types = [_block(f"irdl.dialect @{name}", [_kind(kind, known) for kind in found]) for name, found in kinds.items() if found]
+    # MLIR looks for a symbol from the module around the dialect that refers to it.
+    inside: dict[type[Attribute], str] = {}
+    for name, found in kinds.items():
+        inside |= {kind: f"@{name}::@{kind.name.partition('.')[2]}" for kind in found}
+    known = {kind: f"@{_TYPES}::{symbol}" for kind, symbol in inside.items()}
+    types = [_block(f"irdl.dialect @{name}", [_kind(kind, inside) for kind in found]) for name, found in kinds.items() if found]
     modules = [_block(f"builtin.module @{_TYPES}", types)] if types else []
     for dialect in dialects:
         modules.append(_block(f"irdl.dialect @{dialect.name}", list(_operations(dialect, known))))
@@ -106,7 +113,7 @@ def _dialect(name: str) -> Dialect:
     return found
 
 
-def _operations(dialect: Dialect, known: AbstractSet[type[Attribute]]) -> Iterator[list[str]]:
+def _operations(dialect: Dialect, known: Symbols) -> Iterator[list[str]]:
     found = {op.name: op for op in level_ops(dialect.name)}
     if dialect.name == "aten":
         # Overloads without a row print and parse too.
@@ -209,7 +216,7 @@ def _schema_attribute(kind: SchemaType) -> Constraint:
     return (_base("#builtin.dense_array"),) if kind.is_list else tuple(_base(name) for name in _SCHEMA[kind.base])
 
 
-def _kind(kind: type[ParametrizedAttribute], known: AbstractSet[type[Attribute]]) -> list[str]:
+def _kind(kind: type[ParametrizedAttribute], known: Symbols) -> list[str]:
     body = _Body()
     parameters = kind.get_irdl_definition().parameters
     values = [body.any_of(_constraint(item.constr, known, attribute=True)) for _, item in parameters]
@@ -218,7 +225,7 @@ def _kind(kind: type[ParametrizedAttribute], known: AbstractSet[type[Attribute]]
     return _block(f"irdl.{what} @{kind.name.partition('.')[2]}", [body.lines])
 
 
-def _operation(op: type[IRDLOperation], known: AbstractSet[type[Attribute]]) -> list[str]:
+def _operation(op: type[IRDLOperation], known: Symbols) -> list[str]:
     body = _Body()
     definition = op.get_irdl_definition()
     body.groups("operands", definition.operands, lambda constraint: _range(constraint, known))
@@ -272,13 +279,13 @@ def _sizes(op: IRDLOperation, what: str, items: Sequence[OperandDef | ResultDef]
     return [rest if isinstance(item, VariadicDef) else 1 for item in items]
 
 
-def _range(constraint: RangeConstraint, known: AbstractSet[type[Attribute]]) -> Constraint:
+def _range(constraint: RangeConstraint, known: Symbols) -> Constraint:
     while isinstance(constraint, RangeLengthConstraint):
         constraint = constraint.constraint
     return _constraint(constraint.constr, known) if isinstance(constraint, RangeOf) else _ANY
 
 
-def _constraint(constraint: AttrConstraint, known: AbstractSet[type[Attribute]], *, attribute: bool = False) -> Constraint:
+def _constraint(constraint: AttrConstraint, known: Symbols, *, attribute: bool = False) -> Constraint:
     """What IRDL can say of a constraint of xDSL's, on a type or on an attribute."""
     match constraint:
         case MessageConstraint():
@@ -303,10 +310,9 @@ def _constraint(constraint: AttrConstraint, known: AbstractSet[type[Attribute]],
             return _ANY
 
 
-def _class(kind: type[Attribute], known: AbstractSet[type[Attribute]], *, attribute: bool) -> Constraint:
+def _class(kind: type[Attribute], known: Symbols, *, attribute: bool) -> Constraint:
     if attribute and issubclass(kind, TypeAttribute):
         return (_base("#builtin.type"),)
     if kind in known:
-        dialect, _, name = kind.name.partition(".")
-        return (f'"irdl.base"() {{base_ref = @{_TYPES}::@{dialect}::@{name}}} : () -> !irdl.attribute',)
+        return (f'"irdl.base"() {{base_ref = {known[kind]}}} : () -> !irdl.attribute',)
     return (_base(_BUILTIN[kind]),) if kind in _BUILTIN else _ANY

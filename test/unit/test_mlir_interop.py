@@ -24,6 +24,7 @@ from xdsl.utils.exceptions import VerifyException
 from flambeau.backends.delegate import register_passes
 from flambeau.dialects.equivalence import equivalent
 from flambeau.dialects.irdl_export import IrdlError, irdl_text
+from flambeau.dialects.irdl_import import read_irdl
 from flambeau.dialects.printing import PrintingOptions, strict_text
 from flambeau.dialects.registry import FlambeauContext, dialect_names
 from flambeau.dialects.text import IRError, parse_module, verify_parsed
@@ -31,6 +32,7 @@ from flambeau.passes.pipelines import PipelineOptions
 from flambeau.runtime.emit import emit_pte
 from flambeau.tools.compiler import STAGES, Compilation
 from flambeau.tools.opt import main
+from flambeau.tools.plugins import load_plugin, plugin_scope
 
 TOOLS = [name for name in ("mlir-opt", *(f"mlir-opt-{version}" for version in range(19, 40))) if shutil.which(name)]
 FILECHECK = Path(__file__).resolve().parents[1] / "filecheck"
@@ -309,6 +311,46 @@ def test_the_dialect_of_a_plug_in_is_exported_and_checked(tool: str, tmp_path: P
     run_tool(tool, text, f"--irdl-file={irdl}")
     assert "expected 'i32' but got 'i64'" in refusal(tool, text.replace("-> i32", "-> i64").replace("(i32, i32)", "(i64, i64)"), irdl)
     assert '"how" is expected' in refusal(tool, text.replace("how", "haw"), irdl)
+
+
+NESTED = """
+from xdsl.ir import Dialect, ParametrizedAttribute, TypeAttribute
+from xdsl.irdl import IRDLOperation, irdl_attr_definition, irdl_op_definition, operand_def
+
+@irdl_attr_definition
+class InnerType(ParametrizedAttribute, TypeAttribute):
+    name = "nest.inner"
+
+@irdl_attr_definition
+class WordsAttr(ParametrizedAttribute):
+    name = "nest.words"
+
+@irdl_attr_definition
+class OuterAttr(ParametrizedAttribute):
+    name = "nest.outer"
+    words: WordsAttr
+
+@irdl_op_definition
+class UseOp(IRDLOperation):
+    name = "nest.use"
+    x = operand_def(InnerType)
+
+NEST = Dialect("nest", [UseOp], [InnerType, WordsAttr, OuterAttr])
+"""
+
+
+def test_attributes_of_a_dialect_refer_to_each_other_in_irdl(tmp_path: Path):
+    with plugin_scope():
+        plugin, irdl = tmp_path / "nest.py", tmp_path / "nest.irdl.mlir"
+        plugin.write_text(NESTED)
+        load_plugin(plugin)
+        irdl.write_text(irdl_text(["nest"]))
+        assert "base_ref = @nest::@words" in irdl.read_text() and "base_ref = @types::@nest::@inner" in irdl.read_text()
+        assert [len(list(dialect.attributes)) for dialect in read_irdl(irdl.read_text(), FlambeauContext())] == [3]
+        for tool in TOOLS:
+            text = '"test.op"() {a = #nest.outer<#nest.words>} : () -> ()\n'
+            run_tool(tool, text, f"--irdl-file={irdl}")
+            assert "nest.words" in refusal(tool, text.replace("<#nest.words>", "<3>"), irdl)
 
 
 @pytest.mark.parametrize(
