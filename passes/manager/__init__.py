@@ -24,6 +24,6 @@ from flambeau.passes.manager.errors import PassCrash, PassError, PassInterrupted
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 from flambeau.passes.manager.operation_pass import OperationPass, PatternPass
 from flambeau.passes.manager.pipeline import Pipeline
-from flambeau.passes.rewriting.statistics import count
+from flambeau.passes.rewriting.counters import count
 
 __all__ = ["Instrumentation", "OperationPass", "PassCrash", "PassError", "PassInterrupted", "PassStep", "PatternPass", "Pipeline", "count"]

@@ -24,7 +24,7 @@ from flambeau.passes.manager.operation_pass import OperationPass
 from flambeau.passes.options import options_text
 from flambeau.passes.registry import PipelineError, find_pass, find_passes, pipelines
 from flambeau.passes.rewriting.actions import watching
-from flambeau.passes.rewriting.statistics import counting
+from flambeau.passes.rewriting.counters import counting
 from flambeau.passes.rewriting.uses import editing_operands
 
 
@@ -92,6 +92,7 @@ class Pipeline:
 
         Raises:
             PassError: names the pass and says what went wrong, where in the model.
+            PassInterrupted: a KeyboardInterrupt that names the pass.
         """
         run = _Run(module, context, Instrumentations(tuple(instrumentations)), (verifier or ModuleVerifier()) if verify_each else None)
         for item in instrumentations:

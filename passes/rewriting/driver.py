@@ -14,9 +14,9 @@ from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
 from flambeau.dialects.diagnostics import Diagnostic, OperationError, is_listening, remark
 from flambeau.passes.rewriting.actions import Action, action_listener, may_rewrite, note_action
+from flambeau.passes.rewriting.counters import count
 from flambeau.passes.rewriting.explanation import explaining
 from flambeau.passes.rewriting.pattern import Pattern
-from flambeau.passes.rewriting.statistics import count
 from flambeau.passes.rewriting.uses import Rewriter, editing_operands
 
 ERASE_DEAD = "erase-dead-operation"

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-_COUNTERS: ContextVar[Counter[str] | None] = ContextVar("flambeau_statistics", default=None)
+_COUNTERS: ContextVar[Counter[str] | None] = ContextVar("flambeau_counters", default=None)
 
 
 def count(name: str, amount: int = 1) -> None:
