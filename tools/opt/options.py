@@ -13,7 +13,7 @@ from flambeau.dialects.suggestions import did_you_mean
 from flambeau.passes.registry import PipelineError, all_passes
 from flambeau.tools.opt.groups import GROUPS
 from flambeau.tools.opt.output import text_file
-from flambeau.tools.opt.spelling import ALIASES, Spelling
+from flambeau.tools.opt.spelling import ALIASES, HINTS, Spelling
 
 SPLIT_MARKER = "// -----"
 
@@ -48,10 +48,7 @@ class _Parser(argparse.ArgumentParser):
             {option.lstrip("-") for option in self._option_string_actions}, {flag.lstrip("-") for flag in flags}, _pass_names
         )
         end = list(args).index("--") if "--" in args else len(args)
-        try:
-            known = [item for arg in args[:end] if (item := spelling.resolve(arg)) is not None]
-        except ValueError as error:
-            self.error(str(error))
+        known = [item for arg in args[:end] if (item := spelling.resolve(arg)) is not None]
         return [*(f"{item}={values[item]}" if item in values else item for item in known), *args[end:]]
 
     def _pass(self, item: str) -> str:
@@ -67,6 +64,8 @@ class _Parser(argparse.ArgumentParser):
         from flambeau.tools.opt.help import every_name
 
         names = every_name()
+        if name in HINTS and name not in names:
+            self.error(f"there is no option {name!r}; {HINTS[name]}")
         if name not in names:
             known = (*self._option_string_actions, *(f"--{known}" for known in (*names, *ALIASES)))
             meant = f"--{name.removeprefix('mlir-')}" if name not in ALIASES else name

@@ -64,19 +64,13 @@ class Spelling:
         self._passes = passes
 
     def resolve(self, argument: str) -> str | None:
-        """The argument as we write it, None when it asks for nothing; as it is when nothing is known by its name.
-
-        Raises:
-            ValueError: the option is one of another tool's; says what there is instead.
-        """
+        """The argument as we write it, None when it asks for nothing; as it is when nothing is known by its name."""
         name, equals, value = argument.lstrip("-").partition("=")
         dashes = len(argument) - len(argument.lstrip("-"))
         if dashes not in (1, 2) or len(name) < 2:
             return argument
         if name in NOTHING_TO_DO:
             return None
-        if name in HINTS:
-            raise ValueError(f"there is no option {name!r}; {HINTS[name]}")
         ours = self.name_of(name)
         if ours in self._flags and equals:
             if value.lower() in _OFF:
@@ -90,7 +84,7 @@ class Spelling:
     def _is_name(self, text: str) -> bool:
         """Whether what begins like a short option is a name, be it misspelt, and not the option with its value behind: `-pcse`."""
         passes = self._passes()
-        if text in passes:
+        if text in passes or text in HINTS:
             return True
         alike = (name for name in (*passes, *self._options, *ALIASES) if name[0] == text[0])
         return text[1:] not in passes and nearest(text, alike, cutoff=0.8) is not None
