@@ -74,9 +74,8 @@ def test_the_site_builds_and_a_broken_link_fails_it(tmp_path: Path):
     assert built.returncode == 0, built.stdout
     page = (tmp_path / "site" / "reference" / "aten.html").read_text()
     assert "<table>" in page
-    assert re.findall(r'<(?:script|link)[^>]*(?:src|href)="(?:https?:)?//[^"]*"', page) == [], (
-        "a site in a folder loads nothing from elsewhere"
-    )
+    elsewhere = re.findall(r'<(?:script|link)[^>]*(?:src|href)="(?:https?:)?//[^"]*"', page)
+    assert not elsewhere, "the site works from a folder"
     with (tmp_path / "docs" / "index.md").open("a") as home:
         home.write("\n[gone](guide/gone.md), [nowhere](guide/opt.md#nowhere)\n")
     built = build_site(tmp_path)

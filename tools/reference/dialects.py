@@ -111,7 +111,8 @@ def _argument(argument: SchemaArgument) -> str:
     default = ""
     if argument.has_default:
         value = argument.default
-        default = f"={list(value) if isinstance(value, tuple) else value}"
+        quoted = f'"{value}"' if isinstance(value, str) and argument.type.base == "str" else value
+        default = f"={list(value) if isinstance(value, tuple) else quoted}"
     return f"{_type(argument.type)} {argument.name}{default}"
 
 

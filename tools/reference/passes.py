@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpecConvertible
@@ -13,6 +14,9 @@ from flambeau.passes.pipelines import PipelineOptions
 from flambeau.passes.registry import own_pass, own_pass_names, pipelines, registered_passes
 from flambeau.tools.opt.help import example_of, field_descriptions, scope_of, statistics_of
 from flambeau.tools.reference.markdown import WRITTEN_BY, cell, fenced, summary, table
+
+OTHER_TARGET = "flambeau"
+"""The target beside the default for which pipelines are shown."""
 
 _INTRODUCTION = """
 # Pipelines and passes
@@ -31,13 +35,18 @@ def passes_page() -> str:
     lines = [WRITTEN_BY, _INTRODUCTION.strip(), ""]
     register_passes()
     for name, pipeline in sorted(pipelines().items()):
-        steps = ", ".join(f"[`{step.name}`](#{step.name})" for step in pipeline(PipelineOptions()))
-        lines += [f"### `{name}`", "", summary(pipeline), "", f"Runs {steps or 'nothing unless its options ask for it'}.", ""]
+        steps, others = (_steps(pipeline(options)) for options in (PipelineOptions(), PipelineOptions(target=OTHER_TARGET)))
+        lines += [f"### `{name}`", "", summary(pipeline), "", f"Runs {steps}.", ""]
+        lines += [f"For the target `{OTHER_TARGET}`: {others}.", ""] if others != steps else []
     lines += ["### Options of pipelines", "", "Every pipeline takes these.", "", *_options(PipelineOptions), "## Passes", ""]
     passes = registered_passes() | {name: own_pass(name) for name in own_pass_names()}
     for name in sorted(passes):
         lines += _pass(name, passes[name])
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _steps(passes: Sequence[ModulePass]) -> str:
+    return ", ".join(f"[`{item.name}`](#{item.name})" for item in passes) or "nothing"
 
 
 def _pass(name: str, kind: type[ModulePass]) -> list[str]:
