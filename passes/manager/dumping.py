@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from flambeau.dialects.files import write_text
 from flambeau.dialects.flambeau.blobs import WEIGHTS, BlobAttr
@@ -112,6 +113,10 @@ class StageDump(Instrumentation):
     _shown: TextWithNames | None = None
     _module: ModuleOp | None = None
     _last: Snapshot | None = None
+    """What the next pass runs on, as far as that is known: the module."""
+    _around: int = -1
+    """The operations of the module outside of what the pass runs on; the module itself does not count."""
+    _size: int = 0
     _file: str = ""
     _before: int = 0
     """The passes of earlier runs."""
@@ -128,20 +133,29 @@ class StageDump(Instrumentation):
         self._shown = None
         self._file = self._write("00_input", module, context)
         self._last = Snapshot(module, locations=True)
+        self._size = _operations_in(module) - 1
         self._record({"step": 0, "pass": None, "op": None, "changed": True}, module, (-1,))
+
+    def before_pass(self, step: PassStep) -> None:
+        """Notes what the pass runs on; what is around a function costs nothing."""
+        if step.op is not step.module or self._last is None:
+            self._last = Snapshot(step.op, locations=True)
+        self._around = -1 if step.op is step.module else self._size - _operations_in(step.op)
 
     def after_pass(self, step: PassStep) -> None:
         """Writes the module, if the pass changed it."""
-        now = Snapshot(step.module, locations=True)
+        now = Snapshot(step.op, locations=True)
         changed = now != self._last
-        self._last = now
+        self._last = now if step.op is step.module else None
         if changed:
             self._file = self._write(self._name(step), step.module, step.context)
+            self._size = self._around + _operations_in(step.op)
         self._record(self._entry(step) | {"changed": changed}, step.module, step.position)
 
     def after_pass_failed(self, step: PassStep, error: Exception) -> None:
         """Writes what the pass left, and the index."""
         self._file = self._write(f"{self._name(step)}.failed", step.module, step.context)
+        self._size = _operations_in(step.module) - 1
         self._record(self._entry(step) | {"changed": True, "error": str(error)}, step.module, ())
         self._write_index()
 
@@ -159,7 +173,7 @@ class StageDump(Instrumentation):
         return "_".join(parts)
 
     def _record(self, entry: dict[str, Any], module: ModuleOp, position: tuple[int, ...]) -> None:
-        self._records.append(entry | {"operations": sum(1 for _ in module.walk()) - 1, "file": self._file})
+        self._records.append(entry | {"operations": self._size, "file": self._file})
         self._places.append((len(self._runs) - 1, position))
         self._diffs.append(self._difference(module) if entry["changed"] else None)
         line = self._line(-1)
@@ -223,3 +237,7 @@ class StageDump(Instrumentation):
             added = 0 if size is None else operations - size
             yield StepView(f"{title}: {error}" if error else title, operations, added, record["file"], diff, error is not None)
             size = operations
+
+
+def _operations_in(op: Operation) -> int:
+    return sum(1 for _ in op.walk())

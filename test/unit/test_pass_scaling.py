@@ -5,14 +5,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from io import StringIO
+from pathlib import Path
 from types import FrameType
 
 import pass_scaling
 import pytest
 from opt_modules import CASES, Problem, problems
 
-from flambeau.dialects.text import print_module
+from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.text import parse_module, print_module
 from flambeau.dialects.verify import verify_module
+from flambeau.passes.manager import Pipeline
+from flambeau.passes.manager.dumping import StageDump
+from flambeau.passes.manager.pass_statistics import PassStatistics
+from flambeau.passes.manager.printing import ChangePrinting
+from flambeau.passes.manager.timing import Timer
 
 SMALL, LARGE = 30, 240
 
@@ -54,4 +62,24 @@ def test_a_pass_makes_no_more_calls_than_its_input_is_larger(problem: Problem) -
             pipeline.run(module, context, verify_each=False)
     verify_module(module)
     assert not has_work or print_module(module) != before, "the pass has nothing to do"
+    assert counts[2] <= 10 * counts[1]
+
+
+def functions(count: int) -> str:
+    kind = "tensor<2xf32>"
+    return "\n".join(
+        f"func.func @f{index}(%x: {kind}) -> {kind} {{\n  %0 = core.relu(%x) : ({kind}) -> {kind}\n  func.return %0 : {kind}\n}}"
+        for index in range(count)
+    )
+
+
+def test_a_nested_pipeline_costs_each_function_the_same(tmp_path: Path) -> None:
+    pipeline = Pipeline.parse("func.func(cse,canonicalize)")
+    counts: list[int] = []
+    for count in (10, 10, 80):
+        context = FlambeauContext()
+        module = parse_module(functions(count), context).module
+        watchers = [StageDump(tmp_path / str(len(counts))), ChangePrinting(StringIO(), "diff"), PassStatistics(), Timer()]
+        with counting_calls(counts):
+            pipeline.run(module, context, watchers)
     assert counts[2] <= 10 * counts[1]
