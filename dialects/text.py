@@ -131,10 +131,24 @@ def parse_module(
 
 def read_text(path: str | PathLike[str]) -> str:
     """The text of a file. Raises IRError when it is no text, OSError."""
+    return decode(Path(path).read_bytes(), str(path))
+
+
+def decode(data: bytes, file: str) -> str:
+    """The text of a file's bytes: UTF-8, with or without a byte order mark. Raises IRError that names the position of what is none."""
     try:
-        return Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise IRError(f"{path}: this is not text: a module is a .mlir file") from None
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        if b"\0" in data:
+            raise IRError(f"{file}: this is not text: a module is a .mlir file") from None
+        before = _with_newlines(error.object[: error.start].decode())
+        place = Position(file, before.count("\n") + 1, len(before) - before.rfind("\n"))
+        raise IRError(f"the byte 0x{error.object[error.start]:02x} is no text: a module is UTF-8", place) from None
+    return _with_newlines(text)
+
+
+def _with_newlines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def read_module(path: str | PathLike[str], context: FlambeauContext, *, locate: bool = False) -> ParsedModule:

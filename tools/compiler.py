@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -104,7 +106,8 @@ class Compilation:
         elements = (*passes, *(self.extra[stage].elements if stage in self.extra else ()))
         if elements:
             pipeline = Pipeline(MODULE, elements)
-            pipeline.run(self.module, self.context, self.instrumentations, verifier=self.verifier)
+            with redirect_stdout(sys.stderr):  # what passes print is no part of what a command does
+                pipeline.run(self.module, self.context, self.instrumentations, verifier=self.verifier)
         self.records.append(StageRecord(stage, count_operations(self.module), time.perf_counter() - start))
         self._dump()
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from io import TextIOBase
+from typing import Any
 
 CRASHED = 70
 """The exit status of a bug in a pass or in the tool, as in sysexits.h."""
@@ -18,3 +23,38 @@ def forget_stdout() -> None:
         os.dup2(null, sys.stdout.fileno())
     except (OSError, ValueError):
         pass
+
+
+class _ClosedStream(TextIOBase):
+    """A standard stream that was closed before the tool began: an error once it is used."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    @property
+    def buffer(self) -> _ClosedStream:
+        return self
+
+    def read(self, size: int | None = -1, /) -> Any:
+        self._fail()
+
+    def write(self, text: Any, /) -> int:
+        self._fail()
+        return 0
+
+    def _fail(self) -> None:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF), self._name)
+
+
+@contextmanager
+def standard_streams() -> Generator[None, None, None]:
+    """Within the block there are stdin, stdout and stderr, also where the tool was started without them; errors then go nowhere."""
+    before = sys.stdin, sys.stdout, sys.stderr
+    with open(os.devnull, "w", encoding="utf-8") as null:
+        sys.stdin = before[0] or _ClosedStream("<stdin>")
+        sys.stdout = before[1] or _ClosedStream("<stdout>")
+        sys.stderr = before[2] or null
+        try:
+            yield
+        finally:
+            sys.stdin, sys.stdout, sys.stderr = before

@@ -23,7 +23,7 @@ from flambeau.tools.commands.lsp import lsp_command
 from flambeau.tools.commands.new import new_command
 from flambeau.tools.commands.reduce import reduce_command
 from flambeau.tools.commands.run import run_command
-from flambeau.tools.exits import BROKEN_PIPE, CRASHED, INTERRUPTED, forget_stdout
+from flambeau.tools.exits import BROKEN_PIPE, CRASHED, INTERRUPTED, forget_stdout, standard_streams
 from flambeau.tools.legality import legality_table
 from flambeau.tools.plugins import load_from_environment, plugin_scope
 from flambeau.tools.predicates import PredicateOptions
@@ -223,7 +223,7 @@ def _lsp(
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the tool on `argv` (`sys.argv[1:]` by default); returns the exit status. Any failure is told on stderr."""
     try:
-        with plugin_scope():
+        with standard_streams(), plugin_scope():
             load_from_environment()
             app(args=None if argv is None else list(argv), standalone_mode=True)
     except SystemExit as end:

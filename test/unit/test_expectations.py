@@ -56,6 +56,14 @@ def test_several_on_a_line_and_their_order_does_not_matter() -> None:
     assert problems(text, *found[:2]) == ['a.mlir:1:7: error: expected error "first" was not produced']
 
 
+@pytest.mark.parametrize(
+    "string", ['"// expected-error {{x}}"', r'"\" // expected-error {{x}}"', 'loc("http://a" "// expected-error {{x}}")']
+)
+def test_strings_hold_no_comments(string: str) -> None:
+    assert problems(f"op {string}") == []
+    assert problems(f'op {string} // "a" expected-error {{{{wrong}}}}', at(1)) == []
+
+
 def test_each_diagnostic_meets_one_comment() -> None:
     text = "op // expected-error {{wrong}}"
     assert problems(text, at(1), at(1)) == ["a.mlir:1:3: error: unexpected error: wrong"]

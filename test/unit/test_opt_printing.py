@@ -303,7 +303,7 @@ def test_stages_of_nested_passes_and_of_failures(tmp_path: Path):
         Pipeline.of([RenamePass(), FailPass()]).run(module(), FlambeauContext(), [StageDump(tmp_path / "failed")])
     last = stages(tmp_path / "failed")[-1]
     assert (last["file"], last["rest"]) == ("02_fail.failed.mlir", None)
-    assert last["error"].startswith("fail: on purpose\n")
+    assert str(last["error"]).startswith("fail: on purpose\n")
     assert "touched" in (tmp_path / "failed" / "02_fail.failed.mlir").read_text()
 
 

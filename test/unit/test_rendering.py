@@ -84,7 +84,14 @@ def test_colours_only_where_they_are_wanted(monkeypatch: pytest.MonkeyPatch) -> 
             return True
 
     monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
     assert wants_colour(Terminal()) and not wants_colour(io.StringIO())
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert wants_colour(io.StringIO())
+    monkeypatch.setenv("FORCE_COLOR", "")
+    monkeypatch.setenv("CLICOLOR_FORCE", "0")
+    monkeypatch.setenv("TERM", "dumb")
+    assert not wants_colour(Terminal()) and wants_colour(Terminal(), always=True)
     monkeypatch.setenv("NO_COLOR", "1")
     assert not wants_colour(Terminal())
     assert "\x1b[1;31merror:\x1b[0m wrong" in rendered("first", error(1, 1), colour=True)[0]

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import replace
 
 from flambeau.dialects.diagnostics import Diagnostic, Severity, listening
@@ -21,7 +21,7 @@ from flambeau.dialects.text import ParsedModule, parse_module, verify_parsed
 from flambeau.passes.manager import Instrumentation, PassCrash, PassError, PassStep, Pipeline
 from flambeau.passes.registry import PIPELINE_FILE, PipelineError
 from flambeau.tools.collector import collector_paused
-from flambeau.tools.exits import BROKEN_PIPE, CRASHED, INTERRUPTED, forget_stdout
+from flambeau.tools.exits import BROKEN_PIPE, CRASHED, INTERRUPTED, forget_stdout, standard_streams
 from flambeau.tools.opt.expectations import Expectations
 from flambeau.tools.opt.groups import GROUPS
 from flambeau.tools.opt.groups.printing import printing_options
@@ -39,10 +39,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit status: 0, 1 after an error, 70 after an internal one.
     """
-    with plugin_scope():
+    with standard_streams(), plugin_scope():
         try:
             status = _main(argv)
-            sys.stdout.flush()
+            with naming("<stdout>"):
+                sys.stdout.flush()
             return status
         except BrokenPipeError:
             forget_stdout()
@@ -58,7 +59,8 @@ def _main(argv: Sequence[str] | None) -> int:
     parser = make_parser()
     try:
         load_from_environment()
-        arguments = parser.parse_args(argv)
+        with naming("<stdout>"):  # some options print
+            arguments = parser.parse_args(argv)
         for group in GROUPS:
             group.check(parser, arguments)
     except BrokenPipeError:
@@ -113,8 +115,9 @@ class _Tool:
             self._print(*near_markers(whole, marker))
         outputs: list[str] = []
         try:
-            for number, source in enumerate(sources):
-                outputs.append(self._chunk(source, pipeline, number))
+            with redirect_stdout(sys.stderr):  # what passes print is no IR
+                for number, source in enumerate(sources):
+                    outputs.append(self._chunk(source, pipeline, number))
         finally:
             for group in GROUPS:
                 group.finish(arguments)
@@ -227,6 +230,8 @@ class _Report:
         self._shows_stacks: bool = arguments.print_stacktrace_on_diagnostic
         level = arguments.verify_diagnostics
         self._expectations = Expectations(source, only_expected=level == "only-expected") if level else None
+        if self._expectations is not None and "remark" in self._expectations.severities:
+            self.listens_to = ("warning", "remark")
 
     def emitted(self, diagnostic: Diagnostic) -> None:
         """Takes a warning or remark of a pass."""

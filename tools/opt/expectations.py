@@ -18,6 +18,7 @@ from flambeau.dialects.diagnostics import SEVERITIES, Diagnostic, Position
 from flambeau.dialects.source import Source
 
 _START = re.compile(r"expected-(?P<severity>\w+)(?P<regex>-re)?[ \t]*(?:@(?P<place>[^\s{]*))?[ \t]*(?P<open>\{\{)?")
+_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//')
 _OFFSET = re.compile(r"[+-][0-9]{1,9}")
 
 
@@ -42,6 +43,11 @@ class Expectations:
         self._only_expected = only_expected
         self._expectations: list[_Expectation] = []
         self._scan(source)
+
+    @property
+    def severities(self) -> set[str]:
+        """The severities of what is expected."""
+        return {item.severity for item in self._expectations}
 
     def see(self, diagnostic: Diagnostic) -> None:
         """Takes one diagnostic, whose position is known if it has any, and its notes."""
@@ -83,8 +89,8 @@ class Expectations:
         """The nearest line above without a comment that expects anything."""
         waiting: list[_Expectation] = []
         for number, line in enumerate(lines, source.line_offset + 1):
-            comment = line.find("//")
-            starts = list(_START.finditer(line, comment)) if comment >= 0 else []
+            comment = next((match.start() for match in _STRING_OR_COMMENT.finditer(line) if match[0] == "//"), None)
+            starts = [] if comment is None else list(_START.finditer(line, comment))
             found = False
             for index, start in enumerate(starts):
                 end = starts[index + 1].start() if index + 1 < len(starts) else len(line)

@@ -7,19 +7,15 @@ import sys
 
 from flambeau.dialects.diagnostics import Diagnostic
 from flambeau.dialects.source import Source
-from flambeau.dialects.text import IRError, read_text
+from flambeau.dialects.text import decode, read_text
 
 
 def read_input(path: str) -> Source:
     """The text of a file; `-` is stdin. Raises IRError when it is no text, OSError."""
     if path != "-":
         return Source(read_text(path), path)
-    try:
-        # Whatever the locale says: the text of a module is UTF-8.
-        text = sys.stdin.buffer.read().decode("utf-8")
-        return Source(text.replace("\r\n", "\n"), "<stdin>")
-    except UnicodeDecodeError:
-        raise IRError("<stdin>: this is not text: a module is a .mlir file") from None
+    # Whatever the locale says: the text of a module is UTF-8.
+    return Source(decode(sys.stdin.buffer.read(), "<stdin>"), "<stdin>")
 
 
 def split(source: Source, marker: str) -> list[Source]:
