@@ -6,8 +6,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.func import FuncOp, ReturnOp
+
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
+from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalStoreOp
 from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.row import SchemaOp
 from flambeau.frontends.registry import find_frontend
 from flambeau.runtime.emit import read_pte
 from flambeau.runtime.pte import PteError
@@ -42,7 +47,7 @@ def make_engine(engine: str | None, module: ModuleOp, context: FlambeauContext, 
     """A function from the leaves of a method's inputs to those of its outputs.
 
     Args:
-        engine: one of ENGINES; by default `torch` for the aten stage, `c` for a `.pte`, `numpy` for the rest.
+        engine: one of ENGINES; by default `torch` for the aten stage without control flow, `c` for a `.pte`, `numpy` for the rest.
         module: the program. The engine `c` compiles a copy of it to a `.pte` unless `path` is one.
         context: owns the weights.
         method: the method to run.
@@ -53,11 +58,14 @@ def make_engine(engine: str | None, module: ModuleOp, context: FlambeauContext, 
     """
     stage = stage_of(module)
     is_pte = path is not None and path.suffix == ".pte"
-    chosen = engine or ("torch" if stage == "aten" else "c" if is_pte else "numpy")
+    beyond = _beyond_torch(module)
+    chosen = engine or ("torch" if stage == "aten" and beyond is None else "c" if is_pte else "numpy")
     match chosen:
         case "torch":
             if stage not in ("aten", "core"):
                 raise EngineError(f"torch runs the stages aten and core, not {stage}; use the engine numpy or c")
+            if beyond is not None:
+                raise EngineError(f"torch runs operators with a schema, globals and nothing else, not {beyond}; use the engine numpy")
             from flambeau.frontends.torch_export.evaluate import run_leaves
 
             return lambda inputs: run_leaves(module, context, inputs, method)
@@ -78,6 +86,19 @@ def make_engine(engine: str | None, module: ModuleOp, context: FlambeauContext, 
             return lambda inputs: loaded.execute(inputs)
         case _:
             raise EngineError(f"there is no engine {chosen!r}; there are {', '.join(ENGINES)}")
+
+
+def _beyond_torch(module: ModuleOp) -> str | None:
+    """The first thing in the module's functions that torch cannot run."""
+    for function in module.body.block.ops:
+        if not isinstance(function, FuncOp) or function.is_declaration:
+            continue
+        if (number := next((kind for kind in function.function_type.inputs if not isinstance(kind, TensorType)), None)) is not None:
+            return f"an input of type {number}"
+        for op in function.body.walk():
+            if not isinstance(op, SchemaOp | GlobalLoadConstantOp | GlobalLoadOp | GlobalStoreOp | ReturnOp):
+                return op.name
+    return None
 
 
 def _about_backends(module: ModuleOp, message: str) -> str:

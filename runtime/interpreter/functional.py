@@ -243,10 +243,20 @@ def check_inputs(function: FuncOp, inputs: Sequence[Leaf]) -> list[Array]:
             shape, dtype = array_kind(next(kinds))
         except TypeError as error:
             raise InterpreterError(f"input {leaf.name!r}: {error}") from error
-        array = np.asarray(value)
+        array = _number(value, dtype) if isinstance(value, bool | int | float) else np.asarray(value)
         if array.dtype != dtype:
             raise InterpreterError(f"input {leaf.name!r} must be {dtype}, got {array.dtype}")
         if array.ndim != len(shape) or any(b >= 0 and a != b for a, b in zip(array.shape, shape, strict=True)):
             raise InterpreterError(f"input {leaf.name!r} must have the shape {list(shape)}, got {list(array.shape)}")
         arrays.append(array)
     return arrays
+
+
+def _number(value: float, dtype: np.dtype[Any]) -> Array:
+    """A number of Python's as one of a dtype that can hold it; floats are rounded."""
+    try:
+        array = np.asarray(value).astype(dtype)
+    except OverflowError:
+        return np.asarray(value)
+    is_held = array.item() == value or (isinstance(value, float) and dtype.kind not in "biu")
+    return array if is_held else np.asarray(value)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 from xdsl.dialects.builtin import IndexType, TensorType
 from xdsl.ir import Attribute, Block, Operation, Region
 
+from flambeau.dialects.diagnostics import Diagnostic
 from flambeau.dialects.lazy import Array, np
 from flambeau.dialects.registration import RegistrationError, note_registration, origin
 from flambeau.dialects.row import SchemaOp
@@ -21,6 +22,11 @@ class InterpreterError(ValueError):
     def __init__(self, message: str, op: Operation | None = None):
         super().__init__(message)
         self.op = op
+
+    @property
+    def diagnostic(self) -> Diagnostic:
+        """The error, without its position in the text."""
+        return Diagnostic("error", str(self), op=self.op)
 
 
 class UnsupportedError(InterpreterError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from flambeau.runtime.interpreter import (
     interpret,
     register_interpreter_function,
 )
+from flambeau.tools.main import main
 
 PROGRAMS = Path(__file__).parents[2] / "runtime" / "c" / "test" / "programs"
 
@@ -381,3 +383,30 @@ def test_mistakes_of_functions_with_regions(given: InterpreterFunction, message:
     }"""
     with pytest.raises(InterpreterError, match=message):
         run(text, *i32(5))
+
+
+# The command
+
+
+def test_the_command_runs_loops_with_numpy(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "loop.mlir"
+    path.write_text("""
+    func.func @forward(%x: tensor<2xf32>, %n: index, %by: f32) -> (tensor<2xf32>, f32) {
+      %zero = arith.constant 0 : index
+      %one = arith.constant 1 : index
+      %r, %s = scf.for %i = %zero to %n step %one iter_args(%a = %x, %b = %by) -> (tensor<2xf32>, f32) {
+        %c = aten.mul.Scalar(%a) {other = 3} : (tensor<2xf32>) -> tensor<2xf32>
+        %d = arith.addf %b, %b : f32
+        scf.yield %c, %d : tensor<2xf32>, f32
+      }
+      func.return %r, %s : tensor<2xf32>, f32
+    }""")
+    np.save(tmp_path / "x.npy", np.array([1, -2], np.float32))
+    arguments = ["run", str(path), "--input", str(tmp_path / "x.npy"), "--input", "2", "--input", "0.5"]
+    assert main([*arguments, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["outputs"] == {"output_0": [9.0, -18.0], "output_1": 2.0}
+    assert main([*arguments, "--engine", "torch"]) == 1
+    assert "torch runs operators with a schema, globals and nothing else, not an input of type index" in capsys.readouterr().err
+    arguments[5] = "2.5"
+    assert main(arguments) == 1
+    assert "input 'input_1' must be int64, got float64" in capsys.readouterr().err
