@@ -12,8 +12,11 @@ from torch.export import ExportedProgram
 from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.tracebacks import raised_at
 from flambeau.frontends.torch_export.errors import Unsupported, UnsupportedProgramError
 from flambeau.frontends.torch_export.importer import import_program
+
+_HERE, _TORCH = Path(__file__), Path(torch.__file__).parent
 
 __all__ = ["CaptureError", "Unsupported", "UnsupportedProgramError", "export_module", "import_program", "load"]
 
@@ -59,7 +62,9 @@ def export_module(
             program = torch.export.export(module, example_inputs, dict(kwargs or {}), strict=False)
     except Exception as error:
         # Capture runs the module's own code, which may raise anything.
-        raise CaptureError(f"torch.export cannot capture {type(module).__name__}: {_first_line(error)}") from error
+        place = raised_at(error, lambda file: file != _HERE and _TORCH not in file.parents and file.is_file())
+        where = "" if place is None else f", at {place.file}:{place.line}"
+        raise CaptureError(f"torch.export cannot capture {type(module).__name__}{where}: {_first_line(error)}") from error
     return import_program(program, context, name=name)
 
 

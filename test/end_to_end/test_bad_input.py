@@ -35,6 +35,16 @@ FACTORY = """
         def forward(self, x):
             return x[x > 0] + 1
 
+    class Misfit(torch.nn.Module):
+        def forward(self, x):
+            return torch.ones(x.shape[0], 3) @ x
+
+    def misfit():
+        return Misfit(), (torch.ones(2, 2),)
+
+    def fails():
+        return {}["weights"]
+
     def good():
         return Network().eval(), (torch.ones(2, 8),)
 
@@ -60,6 +70,8 @@ FACTORY = """
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "bad_input_factories.py").write_text(textwrap.dedent(FACTORY))
+    (tmp_path / "bad_input_syntax.py").write_text("def good(:\n")
+    (tmp_path / "bad_input_raises.py").write_text("\nsize = {}['size']\n")
     monkeypatch.chdir(tmp_path)
     np.save("x.npy", np.ones((2, 8), np.float32))
     np.save("double.npy", np.ones((2, 8)))
@@ -92,6 +104,14 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         (["compile", "nothing"], ["nothing", "package.module:factory"]),
         (["compile", "no_module:good"], ["no_module"]),
         (["compile", "bad_input_factories:missing"], ["no function 'missing'"]),
+        (["compile", "bad_input_factories:god"], ["no function 'god'; did you mean 'good'?"]),
+        (["compile", "bad_input_factories.py"], ["what is in Python is named bad_input_factories:factory"]),
+        (["compile", "./bad_input_factories.py:good"], ["a module is named as Python imports it from here: bad_input_factories:good"]),
+        (["compile", ":good"], [":good: a module is named as Python imports it from here"]),
+        (["compile", "bad_input_syntax:good"], ["bad_input_syntax cannot be imported: SyntaxError: "]),
+        (["compile", "bad_input_raises:good"], ["cannot be imported: KeyError: 'size' (at bad_input_raises.py:2)"]),
+        (["compile", "bad_input_factories:fails"], ["the function failed: KeyError: 'weights'"]),
+        (["compile", "bad_input_factories:misfit"], ["torch.export cannot capture Misfit, at ", "bad_input_factories.py:22: "]),
         (["compile", "bad_input_factories:not_callable"], ["no function 'not_callable'"]),
         (["compile", "bad_input_factories:not_a_pair"], ["(module, example_inputs)"]),
         (["compile", "bad_input_factories:good", "--target", "vax"], ["no target 'vax'", "executorch", "flambeau"]),
