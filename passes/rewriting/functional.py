@@ -12,8 +12,9 @@ from flambeau.passes.rewriting.matching import Match, Op
 from flambeau.passes.rewriting.pattern import Pattern, make_pattern, replace_with_values
 
 OpT = TypeVar("OpT", bound=Operation)
-Replacement: TypeAlias = "Operation | SSAValue | Sequence[SSAValue] | None"
-"""What takes the place of an operation: an operation with as many results, or values for its results; None leaves it as it is."""
+Replacement: TypeAlias = "Operation | SSAValue | Sequence[Operation | SSAValue] | None"
+"""What takes the place of an operation: an operation with as many results, values for its results, or the operation itself, when it was
+changed in place; None leaves it as it is."""
 
 
 @overload
@@ -30,7 +31,8 @@ def rewrites(
     """Makes a pattern of the function below, whose name it takes.
 
     The function gets the operation, or the match when `root` is a graph. It gives what replaces it; new operations are made detached,
-    and inserted with the location and the names of what they replace. None, as from `decline("why")`, leaves everything as it is.
+    and inserted with the location and the names of what they replace. A function that changed the operation itself gives that. None, as
+    from `decline("why")`, leaves everything as it is.
 
     Args:
         root: a class of operations, or a graph of `matching`.
@@ -94,15 +96,26 @@ def _of_graph(graph: Op[OpT], benefit: int, counter: str) -> Callable[[Callable[
 def _replace(op: Operation, replacement: object, giver: str, rewriter: PatternRewriter) -> None:
     if replacement is None:
         return
-    if isinstance(replacement, Operation):
-        if not replacement.results:
-            rewriter.replace(op, replacement)
-            return
-        replacement = replacement.results
-    given = list(cast("Sequence[object]", replacement)) if isinstance(replacement, Sequence) else [replacement]
-    values = [cast("SSAValue[Attribute]", value) for value in given if isinstance(value, SSAValue)]
-    if len(values) != len(given):
-        raise ValueError(f"{giver} gave {replacement!r}, where an operation, a value or a list of values is to replace {op.name}")
+    if replacement is op:
+        rewriter.notify_op_modified(op)
+        return
+    if isinstance(replacement, Operation) and not replacement.results:
+        rewriter.replace(op, replacement)
+        return
+    values: list[SSAValue] = []
+    for item in cast("Sequence[object]", replacement) if isinstance(replacement, list | tuple) else [replacement]:
+        if isinstance(item, Operation):
+            values += item.results
+        elif isinstance(item, SSAValue):
+            values.append(cast("SSAValue[Attribute]", item))
+        else:
+            raise ValueError(f"{giver} gave {_described(item)} where operations or values are to replace {op.name}")
+    if any(value.owner is op for value in values):
+        raise ValueError(f"{giver} replaced {op.name} by a result of its own; to change an operation in place, give the operation")
     if len(values) != len(op.results):
         raise ValueError(f"{op.name} has {len(op.results)} results, and is replaced by {len(values)} values")
     replace_with_values(op, values, rewriter)
+
+
+def _described(thing: object) -> str:
+    return f"the class {thing.__name__}" if isinstance(thing, type) else f"{thing!r:.40} ({type(thing).__name__})"

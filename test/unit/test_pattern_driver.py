@@ -7,7 +7,7 @@ from typing import ClassVar, cast
 import pytest
 from xdsl.dialects.builtin import IntAttr, ModuleOp
 from xdsl.dialects.test import TestOp, TestPureOp, TestType
-from xdsl.ir import Block, Operation, Region
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import InsertPoint
 
@@ -339,8 +339,44 @@ def test_a_replacement_that_is_no_value_is_said_in_words(given: object):
     def odd(root: TestOp) -> None:
         return cast(None, given)
 
-    with pytest.raises(OperationError, match=r"odd gave .* is to replace test\.op"):
+    with pytest.raises(OperationError, match=r"odd gave .* are to replace test\.op"):
         apply_patterns(numbered(1), [odd])
+
+
+def test_an_operation_that_was_changed_in_place_is_given_back() -> None:
+    @rewrites(TestOp)
+    def lower(root: TestOp) -> Operation | None:
+        number = number_of(root)
+        if number == 0:
+            return None
+        root.attributes["n"] = IntAttr(number - 1)
+        return root
+
+    module = numbered(3)
+    apply_patterns(module, [lower])
+    assert {number_of(found) for found in module.walk() if isinstance(found, TestOp)} == {0}
+
+
+def test_operations_may_stand_among_the_values_that_replace_results() -> None:
+    @rewrites(TestOp)
+    def split(root: TestOp) -> tuple[Operation, SSAValue] | None:
+        if len(root.results) != 2:
+            return None
+        one = TestPureOp(result_types=[X])
+        return one, TestPureOp(result_types=[X]).results[0]
+
+    module = ModuleOp([TestOp(result_types=[X, X])])
+    apply_patterns(module, [split])
+    assert [found.name for found in module.body.block.ops] == ["test.pureop", "test.pureop"]
+
+
+def test_an_operation_is_not_replaced_by_its_own_results() -> None:
+    @rewrites(TestOp)
+    def keep(root: TestOp) -> SSAValue:
+        return root.results[0]
+
+    with pytest.raises(OperationError, match=r"keep replaced test\.op by a result of its own; to change an operation in place, give"):
+        apply_patterns(ModuleOp([TestOp(result_types=[X])]), [keep])
 
 
 def test_what_an_inserted_operation_brings_with_it_is_looked_at_and_has_a_place() -> None:
