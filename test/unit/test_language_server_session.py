@@ -142,4 +142,4 @@ def test_a_plug_in_that_changes_is_loaded_again(tmp_path: Path):
         path.write_text(PLUGIN.replace("foobar.bar", "foobar.baz"))
         assert "operand" in (await published.get()).diagnostics[0].message
 
-    session(work, tmp_path, plugins=["foobar.py"])
+    session(work, tmp_path, plugins=["gone.py", "foobar.py"])

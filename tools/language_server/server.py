@@ -48,7 +48,8 @@ class FlambeauLanguageServer(LanguageServer):
         """What the editor gave when it started the server."""
         self._settings = settings or Settings()
         self._plugins = list(plugins)
-        self._stamp = ""
+        self._stamp: dict[Path, tuple[int, int] | None] = {}
+        self._troubles: dict[Path, str] = {}
         self._watcher: asyncio.Task[None] | None = None
         self._files: dict[str, _OpenFile] = {}
         # One reader: dialects are loaded as they occur, which two at a time must not do.
@@ -153,23 +154,22 @@ class FlambeauLanguageServer(LanguageServer):
             if self._stamp_of_plugins() != self._stamp:
                 await self.reload_plugins()
 
-    def _stamp_of_plugins(self) -> str:
-        """When the files of plug-ins were written, and how large they are."""
-        files = (file for path in self._plugins for file in (sorted(path.rglob("*.py")) if path.is_dir() else (path,)))
-        try:
-            return " ".join(f"{file} {status.st_mtime_ns} {status.st_size}" for file in files for status in (file.stat(),))
-        except OSError:  # editors may write a new file in place of the old one: there is none for a moment
-            return self._stamp
+    def _stamp_of_plugins(self) -> dict[Path, tuple[int, int] | None]:
+        """When the files of plug-ins were written, and how large they are; None for one that is not there."""
+        return {file: _stamp_of(file) for path in self._plugins for file in (path.rglob("*.py") if path.is_dir() else (path,))}
 
     async def reload_plugins(self) -> None:
-        """Loads plug-ins that are new or have changed; if there are any, every file is read again."""
+        """Loads plug-ins that are new or have changed; if there are any, every file is read again. The same trouble is told once."""
         before = loaded_plugins()
         self._stamp = self._stamp_of_plugins()
         for path in self._plugins:
             try:
                 await asyncio.get_running_loop().run_in_executor(self._reader, load_plugin, path)
+                self._troubles.pop(path, None)
             except (ValueError, OSError) as error:
-                self._complain(str(error))
+                if self._troubles.get(path) != str(error):
+                    self._troubles[path] = str(error)
+                    self._complain(str(error))
         if loaded_plugins() != before:
             await self._read_all()
 
@@ -183,6 +183,14 @@ class FlambeauLanguageServer(LanguageServer):
 
     def _complain(self, message: str) -> None:
         self.window_show_message(types.ShowMessageParams(types.MessageType.Error, message))
+
+
+def _stamp_of(file: Path) -> tuple[int, int] | None:
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size
 
 
 def make_server(settings: Settings | None = None, plugins: Sequence[Path] = ()) -> FlambeauLanguageServer:

@@ -36,7 +36,7 @@ def passes_page() -> str:
     register_passes()
     for name, pipeline in sorted(pipelines().items()):
         steps, others = (_steps(pipeline(options)) for options in (PipelineOptions(), PipelineOptions(target=OTHER_TARGET)))
-        lines += [f"### `{name}`", "", summary(pipeline), "", f"Runs {steps}.", ""]
+        lines += [f"### `{name}`", "", summary(pipeline), "", f"Runs {steps or 'nothing for the default target'}.", ""]
         lines += [f"For the target `{OTHER_TARGET}`: {others}.", ""] if others != steps else []
     lines += ["### Options of pipelines", "", "Every pipeline takes these.", "", *_options(PipelineOptions), "## Passes", ""]
     passes = registered_passes() | {name: own_pass(name) for name in own_pass_names()}
@@ -46,7 +46,7 @@ def passes_page() -> str:
 
 
 def _steps(passes: Sequence[ModulePass]) -> str:
-    return ", ".join(f"[`{item.name}`](#{item.name})" for item in passes) or "nothing"
+    return ", ".join(f"[`{item.name}`](#{item.name})" for item in passes)
 
 
 def _pass(name: str, kind: type[ModulePass]) -> list[str]:
