@@ -49,7 +49,7 @@ from xdsl.utils.exceptions import VerifyException
 from flambeau.dialects.schema import Schema, SchemaArgument, Value, parse_schema
 from flambeau.dialects.suggestions import did_you_mean, nearest
 from flambeau.dialects.syntax import accepts, normalized_attribute, parse_attribute_value, parse_signature, print_attribute_value, to_value
-from flambeau.dialects.types import Tensor
+from flambeau.dialects.types import Tensor, tensor
 
 Argument: TypeAlias = "SSAValue | Operation | Attribute | Value | Sequence[SSAValue | Operation | None] | Sequence[Value]"
 
@@ -227,7 +227,8 @@ class SchemaOp(IRDLOperation):
             raise VerifyException(f"{cls.name}: {error}") from error
         except NotImplementedError:
             raise VerifyException(f"{cls.name}: its result types cannot be inferred; give them") from None
-        return list(cast("Iterable[Tensor]", inferred)) if isinstance(inferred, tuple | list) else [cast(Tensor, inferred)]
+        kinds = list(cast("Iterable[Tensor]", inferred)) if isinstance(inferred, tuple | list) else [cast(Tensor, inferred)]
+        return [_with_known_extents(kind) for kind in kinds]
 
     # Levels
 
@@ -427,6 +428,18 @@ def _with_absent(items: list[Any], properties: dict[str, Attribute]) -> list[Any
         return items
     present = iter(items)
     return [None if absent else next(present) for absent in cast("DenseArrayBase[Any]", mask).get_values()]
+
+
+def _with_known_extents(kind: Tensor) -> Tensor:
+    """The type, where what was computed from the number that stands for a dynamic extent is a dynamic extent again."""
+    shape = kind.get_shape()
+    if not shape or (min(shape) >= 0 and max(shape) < _NO_EXTENT):
+        return kind
+    return tensor(kind.element_type, [extent if 0 <= extent < _NO_EXTENT else DYNAMIC_INDEX for extent in shape], kind.encoding)
+
+
+_NO_EXTENT = 1 << 60
+"""No dimension is as large."""
 
 
 def fits(declared: Attribute, inferred: Attribute) -> bool:

@@ -16,6 +16,7 @@ from xdsl.traits import SymbolTable
 from flambeau.dialects.delegate.ops import CallOp as DelegatedCallOp
 from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.diagnostics import OperationError
+from flambeau.dialects.edge.layout import upper_bounds
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp
 from flambeau.dialects.exec.instructions import ReturnOp as ExecReturnOp
 from flambeau.dialects.exec.literals import (
@@ -142,7 +143,15 @@ class _Method:
         call.location = op.location
         self.instructions.append(call)
 
+    def require_bounds(self, value: SSAValue, op: Operation) -> None:
+        """A slot has as many bytes as its tensor may ever need."""
+        try:
+            upper_bounds(value)
+        except TypeError as error:
+            self.illegal.append(IllegalOperation(op, str(error)))
+
     def _out(self, result: SSAValue, op: Operation) -> SSAValue:
+        self.require_bounds(result, op)
         slot = TensorOp(result.type)
         slot.location = op.location
         slot.results[0].name_hint = result.name_hint
@@ -207,6 +216,7 @@ def convert_function(function: FuncOp, target: str) -> tuple[MethodOp, list[Ille
     for leaf in inputs_of(function):
         if leaf.is_tensor:
             argument = next(arguments)
+            method.require_bounds(argument, function)
             slot = TensorOp(argument.type)
             slot.results[0].name_hint = argument.name_hint
             method.values[argument] = method.slot(slot)

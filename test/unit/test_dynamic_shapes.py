@@ -1,4 +1,4 @@
-"""Decompositions of operators on dynamic shapes: right for whatever extents come, or refused in words."""
+"""Operators on dynamic shapes: results of the types that are inferred, and decompositions right for whatever extents come, or refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from flambeau.passes.manager import PassError, Pipeline
 from flambeau.passes.manager.semantics import SemanticsOptions, difference_of
 
 DECOMPOSE = Pipeline.parse("decompose-aten,canonicalize,cse")
-OPERATORS = {name: found for name, found in samples_of("aten").items() if found[0].has("decompose")}
+OPERATORS = samples_of("aten")
 
 
 def _arrays(item: Any) -> list[Any]:
@@ -56,18 +56,14 @@ def _module(kind: type[SchemaOp], sample: tuple[Any, ...], extent: int) -> Modul
 @pytest.mark.parametrize("name", OPERATORS)
 def test_what_is_decomposed_computes_the_same(name: str) -> None:
     kind, samples = OPERATORS[name]
-    for sample in samples[:2]:
+    for sample in samples[:2] if kind.has("decompose") else samples[:1]:
         arrays = _arrays(sample)
         for extent in sorted({size for array in arrays for size in array.shape if size > 1}):
             module = _module(kind, sample, extent)
             if module is None:
                 continue
             context = FlambeauContext()
-            try:
-                expected = Evaluator(module, context).call("forward", arrays)
-            except ValueError:
-                # Some rows ask of numbers what a dynamic shape does not say.
-                continue
+            expected = Evaluator(module, context).call("forward", arrays)
             try:
                 DECOMPOSE.run(module, context)
             except PassError as error:

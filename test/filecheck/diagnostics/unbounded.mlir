@@ -1,0 +1,15 @@
+// RUN: flambeau-opt %s --split-input-file --verify-diagnostics -p convert-edge-to-exec
+
+// A slot has as many bytes as its tensor may ever need.
+// expected-error @below {{convert-edge-to-exec: 1 operation cannot be converted to kernel calls of the target 'executorch': func.func: tensor<?x4xf16> has a dynamic dimension without a bound}}
+func.func @argument(%x: tensor<?x4xf16>) -> tensor<?x4xf16> {
+  func.return %x : tensor<?x4xf16>
+}
+
+// -----
+
+func.func @result(%x: tensor<2x?xf32, #edge.layout<[0, 1], max = [2, 8]>>) -> tensor<?x2xi64> {
+  // expected-error @below {{tensor<?x2xi64> has a dynamic dimension without a bound}}
+  %0 = edge.nonzero(%x) : (tensor<2x?xf32, #edge.layout<[0, 1], max = [2, 8]>>) -> tensor<?x2xi64>
+  func.return %0 : tensor<?x2xi64>
+}
