@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
@@ -15,11 +15,20 @@ from xdsl.utils.exceptions import VerifyException
 from flambeau.dialects.aten.view import NO_END
 from flambeau.dialects.diagnostics import OperationError
 from flambeau.dialects.exec.target import TargetName
+from flambeau.dialects.registry import find_op, level_ops
 from flambeau.dialects.row import SchemaOp, detached_ops, fits
+from flambeau.dialects.suggestions import did_you_mean
 from flambeau.dialects.types import DYNAMIC_INDEX, shape_of
 from flambeau.passes.lowering.keep import keeps
 from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
+
+
+def check_operator(name: str) -> None:
+    """Raises ValueError, with the one that was probably meant, when ATen has no operator of a name (`silu`, `add.Tensor`)."""
+    if find_op(f"aten.{name}") is None:
+        near = did_you_mean(name, [operator.schema.name for operator in level_ops("aten")])
+        raise ValueError(f"ATen has no operator {name!r}{near}")
 
 
 @dataclass(frozen=True)
@@ -94,7 +103,7 @@ class DecomposeAtenPass(PatternPass):
     name = "decompose-aten"
     target: TargetName = "executorch"
     """Whose kernels decide which operators stay whole."""
-    preserve: tuple[str, ...] = ()
+    preserve: tuple[Annotated[str, check_operator], ...] = ()
     """Operators to keep whole although they are not Core ATen."""
 
     def patterns(self) -> Sequence[Pattern]:

@@ -19,6 +19,12 @@ def _known_target(name: str) -> None:
     find_target(name)
 
 
+def _known_operator(name: str) -> None:
+    from flambeau.passes.decompose_aten import check_operator
+
+    check_operator(name)
+
+
 def _known_backend(name: str) -> None:
     delegate(PipelineOptions(backends=(name,)))
 
@@ -30,7 +36,7 @@ class PipelineOptions(ArgSpecConvertible):
     name: ClassVar[str] = "pipeline"
     target: Annotated[str, _known_target] = "executorch"
     """What the program may use: `executorch` or `flambeau`."""
-    preserve: tuple[str, ...] = ()
+    preserve: tuple[Annotated[str, _known_operator], ...] = ()
     """Operators to keep whole although they are not Core ATen."""
     backends: tuple[Annotated[str, _known_backend], ...] = ()
     """Backends to hand parts of the program to, the first choice first."""

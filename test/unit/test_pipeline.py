@@ -167,6 +167,7 @@ def test_canonical_form(text: str, expected: str):
             "there is no target 'exectorch'; there are executorch, flambeau; did you mean 'executorch'?",
         ),
         ("compile{preserve=silu target=xyz}", 30, "there is no target 'xyz'; there are executorch, flambeau"),
+        ("compile{preserve=silu,glu,hardswsh}", 27, "ATen has no operator 'hardswsh'; did you mean 'hardswish'?"),
         ("plan-memory{alignment=3}", 23, "alignment must be a power of two, got 3"),
         ("plan-memory{alignment=x}", 23, "option 'alignment' of pass 'plan-memory' must be an integer, got 'x'"),
         ("plan-memory{arena=0}", 19, "arenas count from 1, got 0"),
