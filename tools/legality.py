@@ -9,12 +9,8 @@ from xdsl.ir import Operation
 from flambeau.dialects.diagnostics import Position
 from flambeau.dialects.text import ParsedModule
 from flambeau.passes.manager import Instrumentation, PassStep
-from flambeau.passes.rewriting.locations import describe_location
 from flambeau.passes.rewriting.report import ConversionError, LegalizationReport, LegalizationRow
 from flambeau.tools.rendering import position_of, printable
-
-_PLACES = 3
-"""More places in the model than these are only counted."""
 
 
 def report_of(error: BaseException) -> LegalizationReport | None:
@@ -45,7 +41,7 @@ def legality_table(error: BaseException, parsed: ParsedModule | None = None) -> 
     if report is None or (len(report.rows) == 1 and not report.rows[0].attempts):
         return ""
     rows = [("operation", "count", "at" if parsed else "", ["why"])]
-    rows += [(row.name, str(row.count), _first_place(row, parsed), _why(row, parsed)) for row in report.rows]
+    rows += [(row.name, str(row.count), _first_place(row, parsed), row.explanation(parsed.file if parsed else None)) for row in report.rows]
     name, count, place = (max(len(row[column]) for row in rows) for column in range(3))
     lines: list[str] = []
     for row in rows:
@@ -67,7 +63,7 @@ def _as_data(report: LegalizationReport, step: str, parsed: ParsedModule) -> dic
                 "count": row.count,
                 "reason": row.reason,
                 "tried": [{"pattern": attempt.pattern, "declined": attempt.reason} for attempt in row.attempts],
-                "in_model": list(row.places),
+                "in_model": list(row.places()),
                 "in_text": [str(position) for op in row.ops if (position := _position(op, parsed)) is not None],
             }
             for row in report.rows
@@ -82,12 +78,3 @@ def _position(op: Operation, parsed: ParsedModule | None) -> Position | None:
 def _first_place(row: LegalizationRow, parsed: ParsedModule | None) -> str:
     position = _position(row.ops[0], parsed)
     return f"{position.line}:{position.column}" if position else ""
-
-
-def _why(row: LegalizationRow, parsed: ParsedModule | None) -> list[str]:
-    """The reason, where in the model, and what was tried."""
-    known = (describe_location(op.location, parsed.file if parsed else None) for op in row.ops)
-    places = list(dict.fromkeys(place for place in known if place))
-    more = [f"and in {len(places) - _PLACES} more places"] if len(places) > _PLACES else []
-    tried = (f"{item.pattern} declined: {item.reason}" if item.reason else f"{item.pattern} does not match" for item in row.attempts)
-    return [row.reason, *(f"in {place}" for place in places[:_PLACES]), *more, *tried]

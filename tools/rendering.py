@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from xdsl.printer import Printer
 
 from flambeau.dialects.diagnostics import Diagnostic, Position, Severity
 from flambeau.dialects.source import Source
+from flambeau.dialects.terminal import wants_colour
 from flambeau.dialects.text import ParsedModule
 from flambeau.dialects.tracebacks import in_one_line
 from flambeau.passes.manager import PassCrash
@@ -161,6 +163,12 @@ class Renderer:
 
     def _paint(self, colour: str, text: str) -> str:
         return f"{colour}{text}{_RESET}" if self.colour else text
+
+
+def tell(severity: Severity, message: str, colour: bool | None = None) -> None:
+    """Writes a diagnostic without a place to stderr, in colour as that is unless `colour` says so."""
+    renderer = Renderer(wants_colour(sys.stderr) if colour is None else colour)
+    sys.stderr.write(renderer.render(Diagnostic(severity, message)))
 
 
 def printable(text: str) -> str:

@@ -24,6 +24,9 @@ class Attempt:
     reason: str | None
     """Why it did not apply; None when it does not say."""
 
+    def __str__(self) -> str:
+        return f"{self.pattern} declined: {self.reason}" if self.reason else f"{self.pattern} does not match"
+
 
 @dataclass(frozen=True, eq=False)
 class IllegalOperation:
@@ -50,18 +53,23 @@ class LegalizationRow:
         """How many there are."""
         return len(self.ops)
 
-    @property
-    def places(self) -> tuple[str, ...]:
-        """Where they stand in the user's model, each place once, in the order of the program."""
-        return tuple(dict.fromkeys(place for op in self.ops if (place := describe_location(op.location))))
+    def places(self, without: str | None = None) -> tuple[str, ...]:
+        """Where they stand in the user's model but for the file `without`, each place once, in the order of the program."""
+        return tuple(dict.fromkeys(place for op in self.ops if (place := describe_location(op.location, without))))
+
+    def explanation(self, without: str | None = None) -> list[str]:
+        """A line each: why, where in the model but for the file `without`, and what came of the patterns."""
+        places = self.places(without)
+        more = [f"and in {len(places) - _PLACES} more places"] if len(places) > _PLACES else []
+        return [self.reason, *(f"in {place}" for place in places[:_PLACES]), *more, *map(str, self.attempts)]
 
     def __str__(self) -> str:
         """What, how often, where else than at the first, and why."""
-        others = self.places[1:]
+        others = self.places()[1:]
         also = f", also at {'; '.join(others[:_PLACES])}" if others else ""
         more = f" and {len(others) - _PLACES} more places" if len(others) > _PLACES else ""
         times = f" ({self.count} times{also}{more})" if self.count > 1 else ""
-        tried = "".join(f"; {attempt.pattern} declined: {attempt.reason}" for attempt in self.attempts if attempt.reason)
+        tried = "".join(f"; {attempt}" for attempt in self.attempts if attempt.reason)
         return f"{self.name}{times}: {self.reason}{tried}"
 
 

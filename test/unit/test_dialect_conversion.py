@@ -73,7 +73,7 @@ def test_the_report_has_names_counts_places_patterns_and_reasons():
         apply_partial_conversion(parsed(), target, [convert_relu, convert_neg])
     (row,) = caught.value.report.rows
     assert (row.name, row.count, row.reason) == ("aten.neg", 2, "it is of aten")
-    assert row.places == ("layers.1 (m.py:4)", "layers.2 (m.py:4)")
+    assert row.places() == ("layers.1 (m.py:4)", "layers.2 (m.py:4)")
     assert row.attempts == (Attempt("convert_neg", "negation is not supported here"),)
     expected = "2 operations cannot be converted to core: aten.neg (2 times, also at layers.2 (m.py:4)): it is of aten"
     assert str(caught.value) == f"{expected}; convert_neg declined: negation is not supported here"

@@ -80,7 +80,11 @@ class DebugCounterGroup(OptionGroup):
             for name, seen in sorted(counter.seen.items()):
                 print(f"{name}: {seen} attempts, {counter.allowed[name]} let through", file=sys.stderr)
         for name in sorted(set(counter.ranges) - set(counter.seen)):
-            print(f"warning: debug counter {name!r} counted nothing: no pattern and no pass of this name tried to rewrite", file=sys.stderr)
+            from flambeau.tools.rendering import tell
+
+            tell(
+                "warning", f"debug counter {name!r} counted nothing: no pattern and no pass of this name tried to rewrite", arguments.color
+            )
 
 
 class ActionsGroup(OptionGroup):

@@ -84,14 +84,15 @@ class ReproducerGroup(OptionGroup):
             parser.error("--run-reproducer needs the name of a file")
         from flambeau.passes.manager.reproducer import read_reproducer
         from flambeau.tools.plugins import load_plugin
+        from flambeau.tools.rendering import tell
 
         found, folder = read_reproducer(arguments.input), Path(arguments.input).parent
         for name, digest in found.plugins.items():
             path = found.find(name, folder)
             if load_plugin(path).digest != digest:
-                print(f"warning: plug-in {path} has changed since {arguments.input} was written", file=sys.stderr)
+                tell("warning", f"plug-in {path} has changed since {arguments.input} was written", arguments.color)
         if arguments.passes and arguments.passes != found.pipeline:
-            print(f"note: instead of the pipeline of {arguments.input}, that of the command line runs", file=sys.stderr)
+            tell("note", f"instead of the pipeline of {arguments.input}, that of the command line runs", arguments.color)
         arguments.passes = arguments.passes or found.pipeline
         arguments.verify_each &= found.verify_each
         arguments.allow_unregistered_dialect |= found.allow_unregistered
