@@ -13,6 +13,7 @@ from xdsl.irdl import (
     AnyAttr,
     AnyOf,
     BaseAttr,
+    EqAttrConstraint,
     IRDLOperation,
     OptionalDef,
     RangeLengthConstraint,
@@ -61,7 +62,7 @@ def dialect_page(name: str) -> str:
     if attributes:
         lines += ["## Types and attributes", "", *_attributes(attributes)]
     for operation in operations:
-        lines += _operation(operation)
+        lines += operation_section(operation)
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -138,7 +139,7 @@ def _attributes(kinds: Iterable[type[Attribute]]) -> list[str]:
     return [*table(("name", "is"), plain), *lines]
 
 
-def _operation(kind: type[Operation]) -> list[str]:
+def operation_section(kind: type[Operation]) -> list[str]:
     """A section with the syntax of an operation and tables of what it is made of."""
     assert issubclass(kind, IRDLOperation)
     definition = kind.get_irdl_definition()
@@ -191,6 +192,8 @@ def _words(constraint: object) -> str:
             return _noun(getattr(kind, "name", kind.__name__))
         case AnyAttr():
             return "anything"
+        case EqAttrConstraint(attr=attribute):
+            return f"`{attribute}`"
         case _:
             return _noun(re.sub(r"(?<!^)(?=[A-Z])", "_", type(constraint).__name__.removesuffix("Constraint")).lower())
 
