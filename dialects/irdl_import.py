@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import keyword
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -21,6 +22,7 @@ from xdsl.irdl import (
     IRDLOperation,
     OpDef,
     OperandDef,
+    OptAttributeDef,
     OptOperandDef,
     OptResultDef,
     ParamAttrDef,
@@ -58,6 +60,7 @@ from flambeau.dialects.irdl_rules import (
     AllOfRule,
     AnyOfRule,
     AnyRule,
+    AttributeRule,
     BaseRule,
     Entry,
     IsRule,
@@ -313,7 +316,7 @@ class _Reader:
         rules = self._rules(member)
         operands: Sequence[Entry] = ()
         results: Sequence[Entry] = ()
-        attributes: dict[str, Rule] = {}
+        attributes: dict[str, AttributeRule] = {}
         regions: Sequence[RegionRules] = ()
         names: dict[str, list[str]] = {"operand": [], "result": [], "region": []}
         for op in member.body.block.ops:
@@ -325,7 +328,7 @@ class _Reader:
                     results = tuple(_entries(op, rules))
                     names["result"] = list(_python_names("result", op.labels(), ImportedOp))
                 case AttributesOp():
-                    attributes = {name: rules[value] for name, value in op.items()}
+                    attributes = {name: AttributeRule(rules[value], is_optional) for name, value, is_optional in op.items()}
                 case RegionsOp():
                     regions = tuple(_regions(op, rules))
                     names["region"] = list(_python_names("region", op.labels(), ImportedOp))
@@ -335,7 +338,7 @@ class _Reader:
             member.qualified_name,
             operands=[(name, _OPERANDS[entry.variadicity](entry.rule)) for name, entry in zip(names["operand"], operands, strict=True)],
             results=[(name, _RESULTS[entry.variadicity](entry.rule)) for name, entry in zip(names["result"], results, strict=True)],
-            attributes={name: AttributeDef(rule) for name, rule in attributes.items()},
+            attributes={name: (OptAttributeDef if item.is_optional else AttributeDef)(item.rule) for name, item in attributes.items()},
             regions=[(name, RegionDef()) for name in names["region"]],
             options=[
                 *([_OperandSegments()] if _has_segments(operands) else []),
@@ -369,11 +372,13 @@ def _taken(base: type) -> frozenset[str]:
 
 def _python_names(what: str, labels: Sequence[str | None], base: type) -> Iterator[str]:
     """Under which names Python knows what may have another name or none."""
+    seen: set[str] = set()
     for index, label in enumerate(labels):
-        if label is None:
-            yield f"{what}_{index}"
-        else:
-            yield f"{label}_" if label in _taken(base) or keyword.iskeyword(label) else label
+        name = f"{what}_{index}" if label is None else re.sub(r"\W", "_", label)
+        while name in _taken(base) or name in seen or keyword.iskeyword(name):
+            name += "_"
+        seen.add(name)
+        yield name
 
 
 def _entries(op: List, rules: dict[SSAValue, Rule]) -> Iterator[Entry]:

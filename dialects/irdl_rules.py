@@ -274,6 +274,14 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class AttributeRule:
+    """What an attribute must be."""
+
+    rule: Rule
+    is_optional: bool = False
+
+
+@dataclass(frozen=True)
 class RegionRules:
     """What a region must be."""
 
@@ -309,7 +317,7 @@ class OperationRules:
 
     operands: tuple[Entry, ...]
     results: tuple[Entry, ...]
-    attributes: Mapping[str, Rule]
+    attributes: Mapping[str, AttributeRule]
     regions: tuple[RegionRules, ...]
 
     def verify(self, op: Operation) -> None:
@@ -320,11 +328,13 @@ class OperationRules:
         operands = list(_groups(op, "operand", self.operands, op.operand_types))
         results = list(_groups(op, "result", self.results, op.result_types))
         context = VerificationContext()
-        for name, rule in self.attributes.items():
+        for name, item in self.attributes.items():
+            if item.is_optional and name not in op.attributes:
+                continue
             if name not in op.attributes:
                 other = nearest(name, [key for key in op.attributes if key not in self.attributes])
                 raise VerifyException(f"{op.name} needs the attribute {name!r}{f'; it has none called {other!r}' if other else ''}")
-            _check(rule, op.attributes[name], f"{op.name}: attribute {name!r}", context)
+            _check(item.rule, op.attributes[name], f"{op.name}: attribute {name!r}", context)
         for what, groups in (("operand", operands), ("result", results)):
             for index, (entry, kind) in enumerate(groups):
                 _check(entry.rule, kind, f"{op.name}: {entry.called(what, index)}", context)

@@ -28,7 +28,6 @@ from flambeau.dialects.symbols import symbol_name
 
 _DIALECT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$.]*", re.ASCII)
-_ARGUMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 class Definition(IRDLOperation):
@@ -138,6 +137,15 @@ class OperationOp(Member):
 
     traits = traits_def(NoTerminator(), HasParent(DialectOp), SymbolOpInterface())
 
+    def verify_(self) -> None:
+        """No operand, result or region has the name of another."""
+        super().verify_()
+        first: dict[str, str] = {}
+        for part in (op for op in self.body.block.ops if isinstance(op, List)):
+            for label in part.labels():
+                if label is not None and first.setdefault(label, part.name) != part.name:
+                    raise VerifyException(f"@{self.symbol} has entries called {label!r} in {first[label]} and in {part.name}")
+
 
 class Handle(IRDLOperation):
     """What gives a handle to a constraint, or to what is said of a region."""
@@ -176,7 +184,7 @@ class List(Part):
         if len(labels) != len(self.handles):
             raise VerifyException(f"{self.name}: the number of constraints is {len(self.handles)}, but that of names {len(labels)}")
         for label, count in Counter(labels).items():
-            if label is not None and not _ARGUMENT_NAME.fullmatch(label):
+            if label is not None and not _NAME.fullmatch(label):
                 raise VerifyException(f"{label!r} cannot be a name here: write letters, digits and _")
             if label is not None and count > 1:
                 raise VerifyException(f"{self.name} has {count} entries called {label!r}")
@@ -285,16 +293,21 @@ class ResultsOp(VariadicList):
 
 @irdl_op_definition
 class AttributesOp(Part):
-    """`irdl.attributes {"mode" = %0}`: the attributes that an operation must have; it may have others."""
+    """`irdl.attributes {"mode" = %0, "note" = optional %1}`: attributes of an operation, which may have others as well.
+
+    MLIR 19 has no optional ones.
+    """
 
     name = "irdl.attributes"
     values = var_operand_def(AttributeType)
     value_names = prop_def(ArrayAttr[StringAttr], prop_name="attributeValueNames")
+    variadicity = opt_prop_def(VariadicityArrayAttr)
     traits = traits_def(HasParent(OperationOp))
 
-    def items(self) -> Iterator[tuple[str, SSAValue]]:
-        """Each name and its constraint."""
-        return zip((name.data for name in self.value_names), self.values, strict=True)
+    def items(self) -> Iterator[tuple[str, SSAValue, bool]]:
+        """Each name, its constraint, and whether an operation may be without it."""
+        given = [] if self.variadicity is None else [item.data is Variadicity.OPTIONAL for item in self.variadicity.value]
+        return zip((name.data for name in self.value_names), self.values, given or [False] * len(self.values), strict=True)
 
     def verify_(self) -> None:
         """There is one constraint for each name."""
@@ -303,24 +316,33 @@ class AttributesOp(Part):
             raise VerifyException(
                 f"{self.name}: the number of constraints is {len(self.values)}, but that of names {len(self.value_names)}"
             )
+        given = [] if self.variadicity is None else [item.data for item in self.variadicity.value]
+        if self.variadicity is not None and len(given) != len(self.values):
+            raise VerifyException(f"{self.name}: the number of constraints is {len(self.values)}, but that of variadicities {len(given)}")
+        if Variadicity.VARIADIC in given:
+            raise VerifyException(f"{self.name}: an attribute may be single or optional, but not variadic")
         for name, count in Counter(item.data for item in self.value_names).items():
             if count > 1:
                 raise VerifyException(f"{self.name} has {count} entries called {name!r}")
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        """Parses `{"name" = %0}`."""
+        """Parses `{"name" = %0, "other" = optional %1}`."""
 
-        def entry() -> tuple[str, SSAValue]:
+        def entry() -> tuple[str, Variadicity, SSAValue]:
             name = parser.parse_str_literal()
             parser.parse_punctuation("=")
-            return name, parser.resolve_operand(parser.parse_unresolved_operand(), AttributeType())
+            variadicity = parser.parse_optional_str_enum(Variadicity) or Variadicity.SINGLE
+            return name, variadicity, parser.resolve_operand(parser.parse_unresolved_operand(), AttributeType())
 
         found = parser.parse_optional_comma_separated_list(parser.Delimiter.BRACES, entry) or []
-        names = ArrayAttr([StringAttr(name) for name, _ in found])
+        properties: dict[str, Attribute] = {"attributeValueNames": ArrayAttr([StringAttr(name) for name, _, _ in found])}
+        given = [variadicity for _, variadicity, _ in found]
+        if any(item is not Variadicity.SINGLE for item in given):
+            properties["variadicity"] = VariadicityArrayAttr(ArrayAttr(map(VariadicityAttr, given)))
         return cls.create(
-            operands=[value for _, value in found],
-            properties={"attributeValueNames": names},
+            operands=[value for _, _, value in found],
+            properties=properties,
             attributes=parser.parse_optional_attr_dict() if found else {},
         )
 
@@ -329,10 +351,10 @@ class AttributesOp(Part):
         if not self.values:
             return
         printer.print_string(" {")
-        for index, (name, value) in enumerate(self.items()):
+        for index, (name, value, is_optional) in enumerate(self.items()):
             printer.print_string(", " if index else "")
             printer.print_string_literal(name)
-            printer.print_string(" = ")
+            printer.print_string(" = optional " if is_optional else " = ")
             printer.print_operand(value)
         printer.print_string("}")
         printer.print_op_attributes(self.attributes)

@@ -233,6 +233,34 @@ irdl.dialect @odd {
     assert (found.operands_, found.parent, len(found.operands)) == (value, None, 2)
 
 
+def test_attributes_may_be_optional_and_names_be_of_other_letters():
+    text = """
+irdl.dialect @odd {
+  irdl.type @t { %0 = irdl.any %1 = irdl.any irdl.parameters(a.b: %0, a_b: %1) }
+  irdl.operation @o {
+    %0 = irdl.any
+    %1 = irdl.is f32
+    irdl.operands(x$y: %0, x_y: %0)
+    irdl.attributes {"must" = %1, "may" = optional %1}
+  }
+}
+"""
+    module = parse_module(text, FlambeauContext()).module
+    again = strict_text(module, PrintingOptions(generic=True))
+    assert module.is_structurally_equivalent(parse_module(strict_text(module, PrintingOptions()), FlambeauContext()).module)
+    assert module.is_structurally_equivalent(parse_module(again, FlambeauContext()).module)
+    dialect = read_irdl(again, FlambeauContext())[0]
+    kind, op = cast(Any, next(dialect.attributes)), cast(Any, next(dialect.operations))
+    assert (kind.new([f32, i64]).a_b, kind.new([f32, i64]).a_b_) == (f32, i64)
+    values = xdsl_test.TestOp(result_types=[f32, i64]).results
+    found = op(operands=[values[0], values[0]], attributes={"must": f32})
+    found.verify_()
+    assert (found.x_y_, found.may) == (values[0], None)
+    found.may = i64
+    with pytest.raises(VerifyException, match="attribute 'may' must be f32, got i64"):
+        found.verify_()
+
+
 # As MLIR judges
 
 

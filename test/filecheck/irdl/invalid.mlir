@@ -194,3 +194,44 @@ irdl.dialect @d {
     irdl.operands(%x)
   }
 }
+
+// -----
+
+irdl.dialect @d {
+  irdl.operation @o {
+    %0 = irdl.any
+    // expected-error @+1 {{irdl.attributes: an attribute may be single or optional, but not variadic}}
+    irdl.attributes {"x" = variadic %0}
+  }
+}
+
+// -----
+
+irdl.dialect @d {
+  irdl.operation @o {
+    %0 = irdl.any
+    // expected-error @+1 {{irdl.attributes: the number of constraints is 1, but that of variadicities 2}}
+    "irdl.attributes"(%0) {attributeValueNames = ["x"], variadicity = #irdl<variadicity_array[single, optional]>} : (!irdl.attribute) -> ()
+  }
+}
+
+// -----
+
+irdl.dialect @d {
+  // expected-error @+1 {{@o has entries called 'x' in irdl.operands and in irdl.results}}
+  irdl.operation @o {
+    %0 = irdl.any
+    irdl.operands(x: %0)
+    irdl.results(y: %0, x: %0)
+  }
+}
+
+// -----
+
+irdl.dialect @d {
+  irdl.operation @o {
+    %0 = irdl.any
+    // expected-error @+1 {{'x y' cannot be a name here: write letters, digits and _}}
+    "irdl.operands"(%0) {names = ["x y"], variadicity = #irdl<variadicity_array[single]>} : (!irdl.attribute) -> ()
+  }
+}
