@@ -119,20 +119,24 @@ def _with_found(words: str, place: Place, text: str) -> str:
 def _unknown_operation(match: re.Match[str], place: Place, text: str, context: Context, parser: ModuleParser | None) -> _Explained:
     name = match["name"]
     start = max(0, text.rfind(name, 0, place[0] + 1))
-    place = (start, start + len(name))
+    return unknown_operation(name, context), (start, start + len(name))
+
+
+def unknown_operation(name: str, context: Context) -> str:
+    """Why there is no operation of a name, and which might be meant."""
     dialect, dot, short = name.partition(".")
     if not dot:
-        return f"there is no operation '{name}': an operation's name begins with that of its dialect", place
+        return f"there is no operation '{name}': an operation's name begins with that of its dialect"
     if dialect not in context.registered_dialect_names:
         near = did_you_mean(dialect, context.registered_dialect_names, _LIKE)
-        return f"there is no dialect '{dialect}', which operation {name} would belong to{near}", place
+        return f"there is no dialect '{dialect}', which operation {name} would belong to{near}"
     known = _operations_of(dialect, context)
     overloads = sorted(other for other in known if other.startswith(f"{name}."))
     if overloads:
-        return f"there is no operation {name}, only its overloads {_listed(overloads)}", place
+        return f"there is no operation {name}, only its overloads {_listed(overloads)}"
     if dialect in ("core", "edge") and short in {other.partition(".")[2] for other in _operations_of("aten", context)}:
-        return f"there is no operation {name}: {_why_not_at(dialect, short, known)}", place
-    return f"there is no operation {name}{did_you_mean(name, known, _LIKE)}", place
+        return f"there is no operation {name}: {_why_not_at(dialect, short, known)}"
+    return f"there is no operation {name}{did_you_mean(name, known, _LIKE)}"
 
 
 def _why_not_at(dialect: str, short: str, known: set[str]) -> str:

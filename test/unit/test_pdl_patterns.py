@@ -91,7 +91,19 @@ def test_a_bad_file_is_one_line_with_its_place(tmp_path: Path):
         )
     )
     for text, match in [
-        (path.read_text(), r"patterns\.mlir:7:\d+: there is no operation 'core\.negg'"),
+        (path.read_text(), r"patterns\.mlir:7:\d+: there is no operation core\.negg; did you mean 'core\.neg'"),
+        (
+            pattern('%root = pdl.operation "core.reul" (%x : !pdl.value) -> (%type : !pdl.type)', "pdl.erase %root"),
+            r"there is no operation core\.reul; did you mean 'core\.relu'",
+        ),
+        (
+            pattern(
+                '%n = pdl.attribute %root = pdl.operation "core.mul.Scalar" (%x : !pdl.value) {"othr" = %n} -> (%type : !pdl.type)',
+                "pdl.erase %root",
+            ),
+            r"core\.mul\.Scalar has no attribute 'othr'; did you mean 'other'",
+        ),
+        (pattern(RELU, "pdl.erase %root"), r"core\.relu cannot be erased: its results are used; replace it"),
         ("pdl.pattern @p {", r"patterns\.mlir:1:\d+: error: "),
         (FUNCTION, "the file holds no pdl.pattern"),
     ]:
@@ -169,5 +181,5 @@ def test_what_a_rewrite_cannot_do():
     fails(pattern(RELU, made), "core.relu has 1 results, so none of number 1")
     fails(
         pattern(RELU, '%new = pdl.operation "test.op"\npdl.erase %root'),
-        "result types of 'test.op' cannot be inferred",
+        "result types of test.op cannot be inferred",
     )

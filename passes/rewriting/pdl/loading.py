@@ -57,7 +57,7 @@ def compile_pattern(pattern: pdl.PatternOp, context: Context, number: int = 0) -
     root_op = root.owner
     if not isinstance(root_op, pdl.OperationOp):
         raise PdlError(rewrite, "the root of a pattern is a pdl.operation")
-    matching = Matching()
+    matching = Matching(context)
     matches_root = matching.test(root)
     conditions = [_condition(op, matching.reached) for op in pattern.body.block.ops if isinstance(op, pdl.ApplyNativeConstraintOp)]
     for op in pattern.body.block.ops:

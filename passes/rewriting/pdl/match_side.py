@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
+from xdsl.context import Context
 from xdsl.dialects import pdl
 from xdsl.ir import Operation, OpResult, SSAValue, TypedAttribute
 
-from flambeau.passes.rewriting.pdl.state import PdlError, State, Test, owner
+from flambeau.passes.rewriting.pdl.state import PdlError, State, Test, operation_kind, owner
 
 
 class Matching:
     """Compiles the values of one pattern, each once."""
 
-    def __init__(self) -> None:
+    def __init__(self, context: Context) -> None:
+        self._context = context
         self._tests: dict[SSAValue, Test] = {}
         self.reached: set[Operation] = set()
         """The `pdl` operations that the test of the root asks about."""
@@ -83,7 +85,8 @@ class Matching:
         return test
 
     def _operation(self, op: pdl.OperationOp) -> Test:
-        name = None if op.opName is None else op.opName.data
+        kind = operation_kind(op, self._context)
+        name = None if kind is None or op.opName is None else op.opName.data
         names = [item.data for item in op.attributeValueNames.data]
         attributes = [(key, self.test(value)) for key, value in zip(names, op.attribute_values, strict=True)]
         operands = self._group(op, op.operand_values, pdl.OperandsOp)

@@ -12,9 +12,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.dialects.registration import hint
 from flambeau.dialects.row import SchemaOp
-from flambeau.passes.rewriting.pdl.state import PdlError, State
+from flambeau.passes.rewriting.pdl.state import PdlError, State, operation_kind
 
 Step: TypeAlias = Callable[[State, PatternRewriter], None]
 """One operation of the rewriting side."""
@@ -46,8 +45,7 @@ def _step(op: Operation, context: Context) -> Step:
         case pdl.ReplaceOp():
             return _replace(op)
         case pdl.EraseOp():
-            erased = op.op_value
-            return lambda state, rewriter: rewriter.erase(state[erased])
+            return _erase(op)
         case _:
             raise PdlError(op, f"{op.name} cannot stand on the rewriting side of a pattern")
 
@@ -92,21 +90,27 @@ def _replace(op: pdl.ReplaceOp) -> Step:
     return step
 
 
+def _erase(op: pdl.EraseOp) -> Step:
+    def step(state: State, rewriter: PatternRewriter) -> None:
+        target: Operation = state[op.op_value]
+        if any(result.first_use is not None for result in target.results):
+            raise PdlError(op, f"{target.name} cannot be erased: its results are used; replace it")
+        rewriter.erase(target)
+
+    return step
+
+
 def _operation(op: pdl.OperationOp, context: Context) -> Step:
-    if op.opName is None:
-        raise PdlError(op, "an operation that is made needs a name")
-    name = op.opName.data
-    kind = context.get_optional_op(name)
+    kind = operation_kind(op, context)
     if kind is None:
-        dialect = name.partition(".")[0]
-        raise PdlError(op, f"there is no operation {name!r}{hint(dialect, sorted(context.registered_dialect_names))}")
+        raise PdlError(op, "an operation that is made needs a name")
     names = [item.data for item in op.attributeValueNames.data]
     given = tuple(zip(names, op.attribute_values, strict=True))
     operand_values, type_values, made = tuple(op.operand_values), tuple(op.type_values), op.op
     known = set(kind.get_irdl_definition().properties) if issubclass(kind, IRDLOperation) else set[str]()
     replaced = next((use.operation.op_value for use in made.uses if isinstance(use.operation, pdl.ReplaceOp)), None)
     if not type_values and replaced is None and not (issubclass(kind, SchemaOp) and kind.has("infer")):
-        raise PdlError(op, f"the result types of {name!r} cannot be inferred: give them after ->")
+        raise PdlError(op, f"the result types of {kind.name} cannot be inferred: give them after ->")
 
     def step(state: State, rewriter: PatternRewriter) -> None:
         operands = _flat(operand_values, state)

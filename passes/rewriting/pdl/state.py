@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from xdsl.context import Context
+from xdsl.dialects import pdl
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from flambeau.dialects.diagnostics import OperationError
+from flambeau.dialects.messages import unknown_operation
+from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.suggestions import did_you_mean
 
 Matched: TypeAlias = "Operation | Attribute | SSAValue | tuple[SSAValue, ...] | tuple[Attribute, ...]"
 """What a value of the `pdl` dialect stands for."""
@@ -26,3 +31,18 @@ def owner(value: SSAValue) -> Operation:
     if not isinstance(value.owner, Operation):
         raise ValueError("values of a pattern are defined by operations")
     return value.owner
+
+
+def operation_kind(op: pdl.OperationOp, context: Context) -> type[Operation] | None:
+    """The class that a `pdl.operation` names; None when it names none. Raises PdlError where there is no such operation or attribute."""
+    if op.opName is None:
+        return None
+    kind = context.get_optional_op(op.opName.data)
+    if kind is None:
+        raise PdlError(op, unknown_operation(op.opName.data, context))
+    if issubclass(kind, SchemaOp):
+        known = kind.get_irdl_definition().properties
+        for name in (item.data for item in op.attributeValueNames.data):
+            if name not in known and "." not in name:
+                raise PdlError(op, f"{kind.name} has no attribute {name!r}{did_you_mean(name, kind.schema.attributes)}")
+    return kind
