@@ -14,3 +14,10 @@ def temporary_files_in_one_place(tmp_path_factory: pytest.TempPathFactory) -> Ge
         patch.setenv("TMPDIR", folder)
         patch.setattr(tempfile, "tempdir", folder)
         yield
+
+
+@pytest.fixture(autouse=True)
+def no_forced_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is compared is text without colours, whatever the terminal of whoever runs the tests is told."""
+    for name in ("FORCE_COLOR", "CLICOLOR_FORCE"):
+        monkeypatch.delenv(name, raising=False)

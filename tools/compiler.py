@@ -18,7 +18,7 @@ from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.exec.instructions import DelegateCallOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.files import write_text
-from flambeau.dialects.flambeau.blobs import check_beside, takes_weights, weights_beside
+from flambeau.dialects.flambeau.blobs import check_beside, same_file, takes_weights, weights_beside
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.text import print_module, save_weights
@@ -68,6 +68,8 @@ class Compilation:
     """Passes to run when a stage is reached, by stage."""
     records: list[StageRecord] = field(default_factory=list[StageRecord])
     verifier: ModuleVerifier = field(default_factory=ModuleVerifier)
+    source: str | Path | None = None
+    """The file that the module was read from, which stays."""
 
     def __post_init__(self) -> None:
         stage = stage_of(self.module)
@@ -109,13 +111,16 @@ class Compilation:
             with redirect_stdout(sys.stderr):  # what passes print is no part of what a command does
                 pipeline.run(self.module, self.context, self.instrumentations, verifier=self.verifier)
         self.records.append(StageRecord(stage, count_operations(self.module), time.perf_counter() - start))
-        self._dump()
+        if self.dump_dir is not None:
+            self._dump(self.dump_dir / f"{stage}.mlir", changed=bool(elements))
 
-    def _dump(self) -> None:
-        if self.dump_dir is None:
+    def _dump(self, path: Path, *, changed: bool) -> None:
+        if self.source is not None and same_file(path, self.source):
+            if changed:
+                raise StageError(f"{path} is what is read, and is not written over: name another folder for the stages")
             return
-        self.dump_dir.mkdir(parents=True, exist_ok=True)
-        write_module(self.module, self.context, self.dump_dir / f"{self.stage}.mlir")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_module(self.module, self.context, path)
 
 
 def measure_scratch(module: ModuleOp, context: FlambeauContext, program: bytes) -> bool:

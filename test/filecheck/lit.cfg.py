@@ -15,6 +15,8 @@ config.suffixes = [".mlir"]
 config.test_source_root = str(here)
 config.test_exec_root = str(root / "build" / "filecheck")
 config.test_format = InProcessTest()
+for variable in ("FORCE_COLOR", "CLICOLOR_FORCE"):
+    os.environ.pop(variable, None)
 # For the tests that fall back to the shell: the tools of the environment that runs lit.
 config.environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
 for variable in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE"):

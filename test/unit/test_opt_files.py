@@ -248,6 +248,20 @@ def test_a_stage_is_not_written_over_while_it_is_read(run: Run, split: tuple[str
     assert files() == before
 
 
+def test_the_stage_that_flambeau_compiles_stays(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    assert flambeau(["compile", "net.mlir", "-o", "net.pte", "--dump-dir=ir", "--dump-passes=st"]) == 0
+    before = files()
+    again = ["compile", "ir/core.mlir", "-o", "net.pte", "--dump-dir=ir"]
+    assert flambeau(again) == 0
+    assert before == files()
+    capsys.readouterr()
+    assert flambeau([*again, "--passes=core:cse"]) == 1
+    assert "ir/core.mlir is what is read, and is not written over" in capsys.readouterr().err
+    assert flambeau(["compile", "st/00_input.mlir", "-o", "net.pte", "--dump-passes=st"]) == 1
+    assert "st/00_input.mlir is a stage in this folder" in capsys.readouterr().err
+    assert before == files()
+
+
 @pytest.mark.parametrize("place", ["abort", "func.func(cse,abort{late=true})"])
 def test_a_pass_that_ends_the_process_leaves_a_reproducer(run: Run, place: str) -> None:
     with Path("net.mlir").open("a") as file:
@@ -342,7 +356,7 @@ class DropPass(OperationPass):
 """
 
 
-def test_a_reproducer_compares_results_as_the_run_did_wherever_it_is_moved(run: Run) -> None:
+def test_a_reproducer_compares_results_as_the_run_did_wherever_it_is_moved(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     Path("work").mkdir()
     Path("work/drop.py").write_text(BIAS)
     np.savez("work/x.npz", x=np.array([3.0, 4.0], np.float32))
@@ -360,6 +374,13 @@ def test_a_reproducer_compares_results_as_the_run_did_wherever_it_is_moved(run: 
     found = read_reproducer("work/r.mlir")
     assert (found.check_semantics, found.seed, found.note) == ("1e-3", 5, "")
     assert found.pipeline == "builtin.module(drop,cse)"
+    options = ("--load-plugin=work/drop.py", "--check-semantics", "--tolerance=1e-3", "--inputs=work/x.npz", "--seed=5")
+    assert flambeau(["compile", "net.mlir", "-o", "net.pte", *options, "--passes=core:drop"]) == 1
+    (path,) = Path().glob("flambeau-failures*/drop-*.mlir")
+    again = read_reproducer(path)
+    assert (again.check_semantics, again.inputs, again.seed, again.note) == ("0.001", found.inputs, 5, "")
+    capsys.readouterr()
+    assert run("--run-reproducer", str(path))[2].endswith(f"note: the error of {path} came again\n")
     Path("work").rename("moved")
     status, _, err = run("--run-reproducer", "moved/r.mlir")
     assert status == 1 and "note: the error of moved/r.mlir came again" in err

@@ -18,14 +18,14 @@ from flambeau.dialects.exec.target import find_target
 from flambeau.dialects.files import replacing
 from flambeau.dialects.registry import FlambeauContext, find_op
 from flambeau.passes.manager import Instrumentation, Pipeline
-from flambeau.passes.manager.crash import CrashReproducer
-from flambeau.passes.manager.dumping import StageDump
+from flambeau.passes.manager.crash import CrashReproducer, RunOptions
+from flambeau.passes.manager.dumping import StageDump, is_stage
 from flambeau.passes.manager.printing import CHANGE_MODES, print_changes
 from flambeau.passes.manager.semantics import CheckSemantics, SemanticsOptions
 from flambeau.passes.pipelines import PipelineOptions, planner_pass
 from flambeau.tools.commands.output import PassProgress, print_json, stderr_console, working
 from flambeau.tools.compiler import STAGES, Compilation, StageError, stage_of, write_module
-from flambeau.tools.files import check_output, form_of
+from flambeau.tools.files import OutputError, check_output, form_of
 from flambeau.tools.predicates import load_inputs
 from flambeau.tools.reports import MemoryReport, memory_reports
 from flambeau.tools.reproducers import with_plugins
@@ -60,7 +60,9 @@ def compile_command(model: str, options: CompileOptions) -> None:
     path = options.output or Path(f"{_stem(model)}.{form}")
     _check(options)
     check_output(path, form, model, named=options.output is not None)
-    watchers = [CrashReproducer(options=with_plugins()), *_watchers(options)]
+    if options.dump_passes is not None and is_stage(Path(model), options.dump_passes):
+        raise OutputError(f"--dump-passes: {model} is a stage in this folder, which would be written anew: name another folder")
+    watchers = [CrashReproducer(options=_run_options(options), checks=lambda: _checks(options)), *_watchers(options)]
     extra = extra_passes(options.passes)
     console = stderr_console()
     context = FlambeauContext()
@@ -76,7 +78,7 @@ def compile_command(model: str, options: CompileOptions) -> None:
     road = PipelineOptions(options.target, options.preserve, options.backends, options.planner)
     with working(console, f"compiling {model}") as status:
         watchers.append(PassProgress(status, f"compiling {model}"))
-        compilation = Compilation(module, context, road, options.dump_dir, watchers, extra)
+        compilation = Compilation(module, context, road, options.dump_dir, watchers, extra, source=model)
         compilation.to(options.to or "planned")
         status.update(Text(f"writing {path}"))
         if form == "mlir":
@@ -128,11 +130,23 @@ def _check(options: CompileOptions) -> None:
         raise StageError(f"--print-changed is {', '.join(CHANGE_MODES)}, not {options.print_changed!r}")
 
 
+def _run_options(options: CompileOptions) -> RunOptions:
+    if not options.check_semantics:
+        return with_plugins()
+    inputs = "" if options.inputs is None else str(options.inputs.resolve())
+    tolerance = "default" if options.tolerance is None else repr(options.tolerance)
+    return with_plugins(RunOptions(check_semantics=tolerance, inputs=inputs, seed=options.seed or 0))
+
+
+def _checks(options: CompileOptions) -> list[Instrumentation]:
+    if not options.check_semantics:
+        return []
+    inputs = None if options.inputs is None else load_inputs(options.inputs)
+    return [CheckSemantics(options.tolerance, inputs, options.seed or 0, run_payload)]
+
+
 def _watchers(options: CompileOptions) -> list[Instrumentation]:
-    watchers: list[Instrumentation] = []
-    if options.check_semantics:
-        inputs = None if options.inputs is None else load_inputs(options.inputs)
-        watchers.append(CheckSemantics(options.tolerance, inputs, options.seed or 0, run_payload))
+    watchers = _checks(options)
     if options.dump_passes is not None:
         watchers.append(StageDump(options.dump_passes))
     if options.print_changed is not None:
