@@ -67,6 +67,15 @@ class SchemaOp(IRDLOperation):
 
     Syntax: `%r = aten.conv2d(%x, %w, none) {stride = [2, 2]} : (types) -> type`. Absent optional tensors are `none`, lists are `[%a, %b]`;
     attributes equal to the schema's default are neither stored nor printed.
+
+    Calling its class makes one that stands nowhere yet. Arguments stand in the schema's order or by name: tensors are values, operations of
+    one result, lists of them, or None; the others are Python values. Result types are inferred. Raises TypeError for arguments that the
+    schema does not have, and VerifyException for operands that do not fit.
+
+    Example:
+        add = op("aten.add.Tensor")(product.operands[0], total, alpha=2)
+        assert str(add.result.type) == "tensor<4xf32>"
+        assert add.argument("alpha") == 2 and product.argument("other") == 0.5
     """
 
     schema: ClassVar[Schema]

@@ -94,7 +94,7 @@ __all__ = [
     "count",
     "may_rewrite",
     "analysis",
-    # From xDSL. The names that one needs every day.
+    # From xDSL. The names that one needs every day; xDSL's own documentation describes them.
     "Attribute",
     "Block",
     "Context",
