@@ -27,8 +27,8 @@ from flambeau.passes.manager.comparison import Rounding, difference_of, noise_of
 from flambeau.passes.manager.semantics import NOISY_RUNS, Difference, Reference, operator_name
 from flambeau.passes.rewriting.locations import describe_location
 
-RECORDED = 100_000
-"""How many values of a run are looked at, the first ones: those of long loops would fill the memory."""
+RECORDED, RECORDED_BYTES = 100_000, 2**30
+"""How many values of a run are looked at, and their bytes: the first ones, for those of long loops would fill the memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,11 +112,15 @@ def _values(
 ) -> list[Computed]:
     found: list[Computed] = []
     times: Counter[SSAValue] = Counter()
+    left = RECORDED_BYTES
 
     def observe(op: Operation, arrays: Sequence[Array]) -> Sequence[Array]:
+        nonlocal left
         values = _results(op)
         arrays = arrays if rounding is None else rounding.observe(op, arrays)
-        if len(values) != len(arrays) or len(found) >= RECORDED:
+        # Weights are there anyway.
+        left -= sum(array.nbytes for array in arrays) if op.operands else 0
+        if len(values) != len(arrays) or len(found) >= RECORDED or left < 0:
             return arrays
         for value, array in zip(values, arrays, strict=True):
             # Slots of an arena are written again later, by others.

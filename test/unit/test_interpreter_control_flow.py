@@ -361,6 +361,7 @@ TO_BLOCKS = ("convert-scf-to-cf", "convert-scf-to-cf,canonicalize,cse")
 """These leave scf.while as it is, whose regions have one block."""
 
 
+@pytest.mark.filterwarnings("ignore:Use .erase:DeprecationWarning")  # in a pass of xDSL
 @pytest.mark.parametrize("seed", range(PROGRAMS))
 def test_random_programs_mean_the_same_to_python_and_after_passes(seed: int):
     choice = random.Random(seed)
