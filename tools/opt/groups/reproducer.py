@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -137,11 +136,13 @@ class ReproducerGroup(OptionGroup):
 
     def finish(self, arguments: argparse.Namespace) -> None:
         """Says whether the error of a reproducer came again, and which reproducers that were asked for there are not."""
+        from flambeau.tools.rendering import tell
+
         if self._outcome is not None:
-            print(f"note: {self._outcome.text(arguments.input)}", file=sys.stderr)
+            tell("note", self._outcome.text(arguments.input), arguments.color)
         if self._unread and arguments.generate_reproducer:
             what = "what was read is no valid module" if self._unread == 1 else f"{self._unread} of the modules are not valid"
-            print(f"note: {what}, of which --generate-reproducer writes no reproducer", file=sys.stderr)
+            tell("note", f"{what}, of which --generate-reproducer writes no reproducer", arguments.color)
 
 
 class _Outcome(Instrumentation):
