@@ -5,13 +5,17 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
+import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
+import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -19,9 +23,10 @@ from typing import TYPE_CHECKING, cast
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from flambeau.dialects.diagnostics import Diagnostic
+from flambeau.dialects.diagnostics import Diagnostic, OperationError
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import print_module, read_text, save_weights
+from flambeau.dialects.verify import VerificationError
 from flambeau.passes.manager import Instrumentation, PassError, Pipeline
 
 if TYPE_CHECKING:
@@ -55,6 +60,8 @@ class Verdict:
 
     holds: bool
     detail: str
+    can_tell: bool = True
+    """False where nothing can be said of this form of a module, which then does not hold."""
 
     def __bool__(self) -> bool:
         return self.holds
@@ -75,6 +82,11 @@ class Question(ABC):
     """What holds, to follow "the predicate": `the pipeline changes the result`."""
     wants_final: bool = False
     """Whether it is about what the whole pipeline makes of a module; otherwise about any intermediate form, even after half a pass."""
+    wants_tellable: bool = False
+    """Whether a pipeline that makes something of which nothing can be said is to blame for that."""
+
+    confirmations: int = 1
+    """How often an answer that decides is asked for once more."""
 
     @abstractmethod
     def about(self, module: ModuleOp, context: FlambeauContext) -> Judge:
@@ -89,7 +101,8 @@ def run_pipeline(
     trial.blobs = context.blobs.copy()
     copy = module.clone()
     try:
-        pipeline.run(copy, trial, instrumentations, verify_each=verify)
+        with contextlib.redirect_stdout(sys.stderr):  # what passes print is no part of what a command does
+            pipeline.run(copy, trial, instrumentations, verify_each=verify)
     except Exception as error:  # a pass may fail in any way, and that is what is looked for
         return Outcome(copy, trial, error)
     return Outcome(copy, trial)
@@ -107,16 +120,37 @@ class Predicate:
         """What holds."""
         return self.question.description
 
+    def ask(self, module: ModuleOp, context: FlambeauContext) -> Verdict:
+        """Whether the predicate holds for a module, which is not changed. Raises PredicateError when it makes no sense for the module."""
+        judge = self.question.about(module, context)
+        outcome = run_pipeline(self.pipeline, module, context)
+        if outcome.error is not None and not isinstance(self.question, Crash):
+            return Verdict(False, f"the pipeline fails: {error_text(outcome.error)}")
+        verdict = judge(outcome)
+        if verdict.can_tell or not self.question.wants_tellable:
+            return verdict
+        return Verdict(True, verdict.detail, can_tell=False)
+
     def check(self, module: ModuleOp, context: FlambeauContext) -> Verdict:
-        """Whether the predicate holds for a module, which is not changed. One that it makes no sense for does not satisfy it."""
+        """As `ask`; a module that the predicate makes no sense for does not satisfy it."""
         try:
-            judge = self.question.about(module, context)
-            outcome = run_pipeline(self.pipeline, module, context)
-            if outcome.error is not None and not isinstance(self.question, Crash):
-                return Verdict(False, f"the pipeline fails: {' '.join(str(outcome.error).split())}")
-            return judge(outcome)
+            return self.ask(module, context)
         except PredicateError as error:
             return Verdict(False, str(error))
+
+    def like(self, first: Verdict) -> Callable[[ModuleOp, FlambeauContext], Verdict]:
+        """The check of modules that are to show the same as one that was asked about before, and not a result instead of none."""
+
+        def check(module: ModuleOp, context: FlambeauContext) -> Verdict:
+            verdict = self.check(module, context)
+            return verdict if verdict.can_tell == first.can_tell else Verdict(False, verdict.detail, verdict.can_tell)
+
+        return check
+
+
+def error_text(error: Exception) -> str:
+    """A failure with its notes in one line."""
+    return "; ".join(" ".join(line.split()) for line in str(error).splitlines() if line.strip()) or type(error).__name__
 
 
 @dataclass(frozen=True)
@@ -126,6 +160,7 @@ class WrongResult(Question):
     options: SemanticsOptions | None = None
     """How results are compared; None: as by default."""
     description = "the pipeline changes the result"
+    wants_tellable = True
 
     def about(self, module: ModuleOp, context: FlambeauContext) -> Judge:
         """Runs the module once. Raises PredicateError when the interpreter cannot."""
@@ -148,7 +183,7 @@ class _WrongResultJudge(Judge):
         try:
             difference = self.reference.difference(outcome.module, outcome.context)
         except SemanticsError as error:
-            return Verdict(False, str(error))
+            return Verdict(False, f"the results cannot be checked: {error}", can_tell=False)
         return Verdict(False, "the results are the same") if difference is None else Verdict(True, str(difference))
 
 
@@ -158,7 +193,7 @@ class Crash(Question):
 
     pattern: str | None = None
     """A regular expression that the message must match."""
-    _kind: tuple[str, str] | None = field(default=None, repr=False)
+    _kind: tuple[str, ...] | None = field(default=None, repr=False)
 
     @property
     def description(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]  made of the pattern
@@ -178,11 +213,30 @@ class Crash(Question):
         return kind == self._kind
 
 
-def kind_of(error: Exception) -> tuple[str, str]:
-    """The pass that failed, and the class of what went wrong."""
-    if isinstance(error, PassError):
-        return error.step.name, type(error.__cause__ or error).__name__
-    return "", type(error).__name__
+_VARYING = re.compile(r"""[-+]?\d[\w.+-]*|(?:tensor|vector|memref)<[^>]*>+|'[^']*'|"[^"]*"|%[\w$.-]+|\([^()]*\)""")
+"""What another module has instead in the same message: numbers, types, names, places."""
+
+
+def kind_of(error: Exception) -> tuple[str, ...]:
+    """What tells an error from others, whatever the module: the pass, the class of what went wrong, and where it is from or what it says.
+
+    An error about an operation is told by its words and the name of the operation; another by the innermost line outside of Flambeau and
+    xDSL that it came through, or within them where there is none.
+    """
+    name = error.step.name if isinstance(error, PassError) else ""
+    chain: list[BaseException] = [error]
+    while (cause := chain[-1].__cause__) is not None:
+        chain.append(cause)
+    inner = chain[1] if len(chain) > 1 else error
+    root = chain[-1]
+    about = next((item for item in chain[1:] if isinstance(item, OperationError | VerificationError)), None)
+    if about is not None and (root is about or isinstance(about, VerificationError)):
+        return name, type(inner).__name__, about.op.name, _VARYING.sub("_", str(about))
+    frames = [(frame.f_globals.get("__name__", ""), str(line)) for frame, line in traceback.walk_tb(root.__traceback__)]
+    others = [frame for frame in frames if frame[0].partition(".")[0] not in ("flambeau", "xdsl")]
+    # How deep a recursion goes differs.
+    place = (others or frames)[:1] if isinstance(root, RecursionError) else (others or frames)[-1:]
+    return (name, type(root).__name__, *(part for frame in place for part in frame))
 
 
 class _CrashJudge(Judge):
@@ -192,7 +246,7 @@ class _CrashJudge(Judge):
     def __call__(self, outcome: Outcome) -> Verdict:
         if outcome.error is None:
             return Verdict(False, "the pipeline does not fail")
-        message = " ".join(str(outcome.error).split()) or type(outcome.error).__name__
+        message = error_text(outcome.error)
         if self._question.matches(outcome.error):
             return Verdict(True, message)
         return Verdict(False, f"the pipeline fails in another way: {message}")
@@ -219,7 +273,7 @@ class _TextJudge(Judge):
 
     def __call__(self, outcome: Outcome) -> Verdict:
         verdict = self._question.accepts(outcome)
-        return Verdict(verdict.holds != self._question.negated, verdict.detail)
+        return replace(verdict, holds=verdict.can_tell and verdict.holds != self._question.negated)
 
 
 @dataclass(frozen=True)
@@ -270,16 +324,21 @@ def _checked(file: Path, status: int, said: str) -> Verdict:
     return Verdict(status == 0, line if status else "all checks match")
 
 
+CANNOT_TELL = 125
+"""The status of a script that has nothing to say about a module, as of `git bisect`."""
+
+
 @dataclass(frozen=True)
 class Script(_TextQuestion):
     """A command that is given the path of what the pipeline makes, with the weights beside it, ends with status 0; or another, if negated.
 
-    One that runs longer than `timeout` seconds has said nothing: the predicate does not hold, negated or not.
+    One that runs longer than `timeout` seconds, or ends with status 125, has said nothing: the predicate does not hold, negated or not.
     """
 
     command: str
     negated: bool = False
     timeout: float = 60.0
+    confirmations = 3
 
     @property
     def description(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]  made of the command
@@ -292,15 +351,40 @@ class Script(_TextQuestion):
             path = Path(folder) / "module.mlir"
             path.write_text(print_module(outcome.module, locations=True), encoding="utf-8")
             save_weights(outcome.module, outcome.context.blobs, path.with_suffix(".safetensors"))
-            try:
-                words = shlex.split(self.command)
-                run = subprocess.run([*words, str(path)], capture_output=True, timeout=self.timeout, check=False)
-            except subprocess.TimeoutExpired:
-                return Verdict(self.negated, f"it ran longer than {self.timeout:g} s")
-            except (OSError, ValueError) as error:
-                reason = error.strerror if isinstance(error, OSError) else error
-                raise PredicateError(f"the script {self.command!r} cannot be run: {reason}") from error
-        return Verdict(run.returncode == 0, f"it ended with status {run.returncode}")
+            status = self._run(path)
+        if status is None:
+            return Verdict(False, f"it ran longer than {self.timeout:g} s", can_tell=False)
+        return Verdict(status == 0, f"it ended with status {status}", can_tell=status != CANNOT_TELL)
+
+    def _run(self, path: Path) -> int | None:
+        """The status; None when the time was up. Raises PredicateError."""
+        try:
+            words = shlex.split(self.command)
+        except ValueError as error:
+            raise PredicateError(f"the script {self.command!r} cannot be run: {error}") from error
+        if not words:
+            raise PredicateError("the script is empty: give a command, to which the path of a module is added")
+        try:
+            # In a session of its own, so that what it starts can be ended with it.
+            process = subprocess.Popen([*words, str(path)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        except OSError as error:
+            raise PredicateError(f"the script {self.command!r} cannot be run: {error.strerror}{_advice(words[0])}") from error
+        try:
+            return process.wait(self.timeout)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+
+def _advice(command: str) -> str:
+    """What would help where a script cannot be run."""
+    path = Path(command)
+    if not path.is_file():
+        return ""
+    return f"; did you mean ./{command}?" if path.name == command else "" if os.access(path, os.X_OK) else f"; chmod +x {command}"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects import test as test_dialect
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
@@ -24,6 +25,7 @@ from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.text import parse_module, print_module
 from flambeau.dialects.types import f32, tensor
 from flambeau.passes.manager import PatternPass, Pipeline
+from flambeau.passes.rewriting.actions import may_rewrite
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
 from flambeau.tools.bisection import Bisection, BisectionError, BisectionResult
 from flambeau.tools.bisection.search import first_bad
@@ -109,9 +111,8 @@ def test_the_search_ends_at_a_turn_from_good_to_bad():
             asked.append(index)
             return states[index]
 
-        found = first_bad(0, len(states) - 1, is_bad)
-        assert states[found]
-        assert not states[found - 1]
+        good, found = first_bad(0, len(states) - 1, is_bad)
+        assert (good, states[good], states[found]) == (found - 1, False, True)
         assert len(asked) <= len(states).bit_length()
         assert 0 not in asked
 
@@ -395,7 +396,166 @@ def test_what_later_passes_refuse_counts_as_not_holding(tmp_path: Path):
     assert any("runs with only some of the rewrites failed later" in note for note in result.notes)
 
 
+# What cannot be told, or differs from run to run
+
+
+class OpaquePass(ModulePass):
+    """Puts what the interpreter does not know in the place of an operator, or back."""
+
+    name = "opaque"
+    back = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in list(op.walk()):
+            if isinstance(inner, test_dialect.TestPureOp if self.back else TanhOp) and may_rewrite(self.name, inner):
+                known = TanhOp(inner.operands[0])
+                new = known if self.back else test_dialect.TestPureOp(operands=[inner.operands[0]], result_types=[known.result.type])
+                PatternRewriter(inner).replace(inner, new)
+
+
+class TransparentPass(OpaquePass):
+    name = "transparent"
+    back = True
+
+
+def test_the_pass_is_found_among_forms_that_cannot_be_told():
+    bad = replace(ReluOp, AbsOp, "forward.0")
+    result = bisect(CHAIN, [CANONICALIZE, OpaquePass(), bad, TransparentPass(), CSE], WrongResult())
+    assert (result.number, result.first_number, result.step.name) == (3, 3, "replace")
+    assert result.rewrite is not None
+    assert result.rewrite.place == "forward.0 (model.py:0)"
+    (note,) = result.notes
+    assert note.startswith("what the passes between opaque, replace, transparent leave cannot be told")
+
+
+def test_a_pass_that_leaves_what_cannot_run_is_to_blame():
+    result = bisect(CHAIN, [CANONICALIZE, OpaquePass(), CSE], WrongResult())
+    assert (result.number, result.step.name) == (2, "opaque")
+    assert "test.pureop has no meaning to the interpreter" in result.detail
+    assert result.rewrite is not None
+    assert result.rewrite.ordinal == 1
+
+
+@pytest.mark.parametrize("change", ["rename", "erase"])
+def test_a_function_that_is_gone_is_a_wrong_result(change: str):
+    class ChangePass(ModulePass):
+        name = "change"
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            (function,) = op.body.block.ops
+            if change == "rename":
+                function.properties["sym_name"] = StringAttr("other")
+            else:
+                function.detach()
+
+    result = bisect(CHAIN, [CANONICALIZE, ChangePass()], WrongResult())
+    assert result.number == 2
+    assert "there is no method 'forward'" in result.detail
+
+
+def test_what_depends_on_earlier_runs_is_not_reproducible():
+    class EveryOtherPass(ReplacePass):
+        runs = 0
+
+        def apply_to(self, ctx: Context, op: Operation) -> None:
+            type(self).runs += 1
+            if self.runs % 2:
+                super().apply_to(ctx, op)
+
+    with pytest.raises(BisectionError, match="not reproducible"):
+        bisect(CHAIN, [CANONICALIZE, EveryOtherPass((ReplacePattern(TanhOp, SigmoidOp),)), CSE], WrongResult())
+
+
+def test_a_script_that_depends_on_chance_is_not_reproducible(tmp_path: Path):
+    # What it says changes with each call.
+    flaky = tmp_path / "flaky"
+    flaky.write_text(f"#!/bin/sh\necho x >> {tmp_path}/calls\nexit $(($(wc -l < {tmp_path}/calls) % 2 == 0))\n")
+    flaky.chmod(0o755)
+    with pytest.raises(BisectionError, match=r"not reproducible|nothing to find"):
+        bisect(CHAIN, [CANONICALIZE, CSE, CANONICALIZE], Script(str(flaky)))
+
+
+def test_a_script_may_say_that_it_cannot_tell(tmp_path: Path):
+    script = tmp_path / "script"
+    script.write_text('#!/bin/sh\ngrep -q test.pureop "$1" && exit 125\n! grep -q aten.abs "$1"\n')
+    script.chmod(0o755)
+    bad = replace(ReluOp, AbsOp, "forward.0")
+    result = bisect(CHAIN, [CANONICALIZE, OpaquePass(), bad, TransparentPass(), CSE], Script(str(script), negated=True))
+    assert (result.number, result.step.name) == (3, "replace")
+
+
+@pytest.mark.parametrize("others", [False, True])
+def test_what_is_changed_in_place_without_a_word_is_found(others: bool):
+    @dataclass(frozen=True)
+    class InPlacePattern(Pattern):
+        roots = (AddScalarOp,)
+
+        def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+            op.properties["other"] = AddScalarOp(op.operands[0], 3).properties["other"]
+
+    @dataclass(frozen=True)
+    class BothPass(PatternPass):
+        name = "both"
+
+        def patterns(self) -> Sequence[Pattern]:
+            return [InPlacePattern(), *([ReplacePattern(ReluOp, ReluOp, ("forward.0",)), OncePattern()] if others else ())]
+
+    @dataclass(frozen=True)
+    class OncePattern(Pattern):
+        """Right: puts the sigmoid behind the sum through twice a negation."""
+
+        roots = (SigmoidOp,)
+
+        def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+            if not isinstance(op.operands[0].owner, NegOp):
+                negated = NegOp(NegOp(op.operands[0]).result)
+                replace_with_values(op, [SigmoidOp(negated.result).result], rewriter)
+
+    text = chain("tanh", "sigmoid").replace("aten.tanh(%x)", "aten.add.Scalar(%x) {other = 1.0}")
+    result = bisect(text, [BothPass()], WrongResult())
+    assert result.rewrite is not None
+    assert result.rewrite.pattern == "InPlacePattern"
+    assert any("InPlacePattern changed something and did not say so" in note for note in result.notes)
+
+
 # The command
+
+STATEFUL = """\
+from flambeau.passes.kit import *
+
+Tanh, Neg = op("aten.tanh"), op("aten.neg")
+seen = []
+
+
+@rewrites(Tanh)
+def third(found):
+    seen.append(found)
+    return Neg(found.operands[0]) if len(seen) % 3 == 0 else None
+
+
+class ThirdPass(PatternPass):
+    \"\"\"Every third one is wrong.\"\"\"
+
+    name = "third"
+
+    def patterns(self):
+        return [third]
+"""
+
+
+def test_a_rewrite_that_a_new_process_does_not_show_is_not_blamed(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    plugin, model = tmp_path / "stateful.py", tmp_path / "model.mlir"
+    plugin.write_text(STATEFUL)
+    model.write_text(chain("tanh", "neg", "tanh", "neg", "tanh", "neg"))
+    status = main(["bisect", str(model), "-p", "cse,third", f"--load-plugin={plugin}", "-o", str(tmp_path / "found"), "--json"])
+    shown = capsys.readouterr()
+    if status:
+        assert "not reproducible" in shown.err
+        return
+    report = json.loads(shown.out)
+    assert report["pass"]["name"] == "third"
+    assert opt(shlex.split(report["replay"])[1:]) == 1
+
 
 PLUGIN = """\
 from dataclasses import dataclass
@@ -403,6 +563,7 @@ from dataclasses import dataclass
 from flambeau.dialects.aten.activation import TanhOp
 from flambeau.dialects.aten.arithmetic import MulScalarOp
 from flambeau.passes.manager import PatternPass
+from flambeau.passes.rewriting.actions import may_rewrite
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
 
 
@@ -451,6 +612,7 @@ def test_the_replay_shows_it_and_one_rewrite_less_does_not(files: tuple[Path, Pa
         "name": "scale",
         "text": "scale{factor=3}",
         "number": 2,
+        "first_number": 2,
         "total": 2,
         "on": "@second",
     }

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
 
-from flambeau.dialects.aten.activation import HardswishOp
+from flambeau.dialects.aten.activation import HardswishOp, ReluOp
 from flambeau.dialects.aten.arithmetic import AddScalarOp
+from flambeau.dialects.diagnostics import OperationError
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import parse_module, print_module
 from flambeau.passes.manager import Pipeline
@@ -23,7 +28,9 @@ from flambeau.tools.predicates import (
     PredicateOptions,
     Script,
     WrongResult,
+    kind_of,
     make_predicate,
+    run_pipeline,
 )
 
 TEXT = """
@@ -126,6 +133,67 @@ def test_a_crash_is_of_one_kind(module: ModuleOp, context: FlambeauContext, monk
     assert not second
     assert "in another way" in second.detail
     assert third
+
+
+def test_errors_of_other_lines_and_other_operations_are_others(module: ModuleOp, context: FlambeauContext):
+    def raised(pass_: str, failing: Callable[[Operation], None]) -> tuple[str, ...]:
+        class FailingPass(ModulePass):
+            name = pass_
+
+            def apply(self, ctx: Context, op: ModuleOp) -> None:
+                for inner in op.walk():
+                    failing(inner)
+
+        error = run_pipeline(Pipeline.of([FailingPass()]), module, context).error
+        assert error is not None
+        return kind_of(error)
+
+    def one(op: Operation) -> None:
+        if isinstance(op, HardswishOp):
+            raise ValueError("one")
+
+    def other(op: Operation) -> None:
+        if isinstance(op, HardswishOp):
+            raise ValueError("one")
+
+    def about(kind: type[Operation], message: str) -> Callable[[Operation], None]:
+        def failing(op: Operation) -> None:
+            if isinstance(op, kind):
+                raise OperationError(op, message)
+
+        return failing
+
+    assert raised("p", one) == raised("p", one)
+    assert raised("p", one) != raised("q", one)
+    assert raised("p", one) != raised("p", other)
+    assert raised("p", about(HardswishOp, "tensor<4xf32> is 4")) == raised("p", about(HardswishOp, "tensor<8xf16> is 8"))
+    assert raised("p", about(HardswishOp, "is 4")) != raised("p", about(ReluOp, "is 4"))
+    assert raised("p", about(HardswishOp, "is 4")) != raised("p", about(HardswishOp, "has 4"))
+
+
+def test_a_script_ends_with_what_it_started(module: ModuleOp, context: FlambeauContext, tmp_path: Path):
+    script = tmp_path / "script"
+    script.write_text(f"#!/bin/sh\nsleep 100 & echo $! > {tmp_path}/child\nwait\n")
+    script.chmod(0o755)
+    verdict = Predicate(Pipeline.of([]), Script(str(script), timeout=0.5)).check(module, context)
+    assert (verdict.holds, verdict.can_tell) == (False, False)
+    child = int((tmp_path / "child").read_text())
+    state = Path(f"/proc/{child}/stat")
+    assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def test_scripts_that_cannot_run_say_what_would_help(
+    module: ModuleOp, context: FlambeauContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    Path("decide.sh").write_text("#!/bin/sh\n")
+    for command, message in (
+        ("decide.sh", "did you mean ./decide.sh?"),
+        ("./decide.sh", "chmod +x ./decide.sh"),
+        ("", "the script is empty"),
+    ):
+        with pytest.raises(PredicateError, match=re.escape(message)):
+            Predicate(Pipeline.of([]), Script(command)).ask(module, context)
 
 
 @pytest.mark.usefixtures("broken")

@@ -19,7 +19,7 @@ from flambeau.passes.rewriting.locations import describe_location
 from flambeau.tools.bisection.rewrites import Rewrite, describe_op, diff_of, name_values, positions_of
 from flambeau.tools.bisection.search import first_bad
 from flambeau.tools.bisection.window import Attempt, RefuseAll, Steps, StopAt, Stopped, Window
-from flambeau.tools.predicates import Crash, Judge, Outcome, Predicate, Verdict, run_pipeline
+from flambeau.tools.predicates import Crash, Judge, Outcome, Predicate, Verdict, error_text, run_pipeline
 
 Element = ModulePass | Pipeline
 
@@ -52,6 +52,8 @@ class BisectionResult:
     """The run of the pass."""
     number: int
     """The pass's place in the pipeline, from 1."""
+    first_number: int
+    """As `number`; of the first pass that it may be too, where the forms between cannot be told."""
     total: int
     """How many passes the pipeline has."""
     detail: str
@@ -96,6 +98,8 @@ class _Setting:
     earlier: int = 0
     """How many passes of the whole pipeline come before those that run."""
     notes: tuple[str, ...] = ()
+    blamed: int = 1
+    """How many passes it may be: the last of those that run before `stop_after`."""
 
 
 @dataclass
@@ -128,6 +132,7 @@ class Bisection:
             PredicateError: the predicate makes no sense for the module.
         """
         self._judge: Judge = self.predicate.question.about(self.module, self.context)
+        self._untold_is_bad = False
         elements = self.predicate.pipeline.elements
         self._total = sum(1 for _ in self.predicate.pipeline.passes())
         if not elements:
@@ -155,10 +160,17 @@ class Bisection:
         self.judged += 1
         return self._judge(outcome)
 
+    def _tell(self, verdict: Verdict) -> bool | None:
+        """Whether what was seen is bad; None where that cannot be told."""
+        return verdict.holds if verdict.can_tell else True if self._untold_is_bad else None
+
     def _require(self, full: Outcome) -> None:
         if full.error is not None:
-            raise BisectionError(f"the pipeline fails, and --crash finds out why: {' '.join(str(full.error).split())}")
-        if not (verdict := self._ask(full)):
+            raise BisectionError(f"the pipeline fails, and --crash finds out why: {error_text(full.error)}")
+        verdict = self._ask(full)
+        if not verdict.can_tell and self.predicate.question.wants_tellable:
+            self._untold_is_bad = True
+        if not self._tell(verdict):
             raise BisectionError(f"there is nothing to find: the predicate is that {self.predicate.description}, but {verdict.detail}")
 
     # Over passes
@@ -180,31 +192,63 @@ class Bisection:
         elements = self.predicate.pipeline.elements
         if self.predicate.question.wants_final and (verdict := self._ask(Outcome(start.module, start.context))):
             raise BisectionError(f"there is nothing to find: {self.predicate.description} before the first pass already ({verdict.detail})")
-        good = {0: start}
+        states = {0: start}
 
-        def is_bad(count: int) -> bool:
+        def is_bad(count: int) -> bool | None:
             self.on_progress(f"the first {count} of {len(elements)} passes")
-            nearest = max(good)
-            outcome = self._run(good[nearest], elements[nearest:count])
-            if self._ask(outcome):
-                return True
-            # The next questions are about more passes than these.
-            good.clear()
-            good[count] = _State(outcome.module, outcome.context)
-            return False
+            nearest = max(state for state in states if state < count)
+            outcome = self._run(states[nearest], elements[nearest:count])
+            told = self._tell(self._ask(outcome))
+            if told is False:
+                # The next questions are about more passes than these.
+                states.clear()
+                states[count] = _State(outcome.module, outcome.context)
+            return told
 
-        bad = first_bad(0, len(elements), is_bad)
-        element, state = elements[bad - 1], good[bad - 1]
+        good, bad = first_bad(0, len(elements), is_bad)
+        self._confirm(f"with the first {good} and {bad} passes", lambda count: self._ask(self._run(start, elements[:count])), good, bad)
+        state = states[good]
+        if bad - good > 1:
+            return self._among(state, good, bad)
+        element = elements[good]
         if not isinstance(element, Pipeline):
-            return self._at_step(state, bad - 1, 0)
+            return self._at_step(state, good, 0)
         steps = Steps()
         self._run(state, [element], [steps])
 
-        def is_bad_within(count: int) -> bool:
+        def is_bad_within(count: int) -> bool | None:
             self.on_progress(f"the first {count} of {len(steps.steps)} runs of passes in {element.anchor}(…)")
-            return bool(self._ask(self._run(state, [element], [StopAt(count)])))
+            return self._tell(self._ask(self._run(state, [element], [StopAt(count)])))
 
-        return self._at_step(state, bad - 1, first_bad(0, len(steps.steps), is_bad_within) - 1)
+        first, last = first_bad(0, len(steps.steps), is_bad_within)
+        notes = () if last - first == 1 else (f"what runs {first + 1} to {last - 1} of passes in {element.anchor}(…) left cannot be told",)
+        return replace(self._at_step(state, good, last - 1), notes=notes)
+
+    def _among(self, state: _State, good: int, bad: int) -> _Setting:
+        """The first of some passes between which nothing can be told that the others do without; all of them where there is none."""
+        elements = self.predicate.pipeline.elements
+        part = Pipeline(MODULE, elements[good:bad])
+        earlier = sum(1 for _ in Pipeline(MODULE, elements[:good]).passes())
+        items = list(part.passes())
+        names = ", ".join(item.name for item in items)
+        note = f"what the passes between {names} leave cannot be told: it is one of these"
+        for item in items:
+            self.on_progress(f"without {item.name}")
+            outcome = self._run(state, _without(part, item).elements)
+            if outcome.error is None and self._tell(self._ask(outcome)) is False:
+                found = f"what the passes between {names} leave cannot be told; {item.name} is the one without which it does not hold"
+                return _Setting(state, part, _runs(item), None, earlier, (found,))
+        return _Setting(state, part, _runs(items[-1]), None, earlier, (note,), len(items))
+
+    def _confirm(self, what: str, ask: Callable[[int], Verdict], good: int, bad: int) -> None:
+        """Asks once more. Raises BisectionError when the answers are others than before."""
+        for _ in range(self.predicate.question.confirmations):
+            for count, expected in ((good, False), (bad, True)):
+                if (verdict := ask(count)).can_tell and verdict.holds is not expected and not (expected and self._untold_is_bad):
+                    raise BisectionError(
+                        f"this is not reproducible: {what} the predicate once held and once did not ({verdict.detail}); "
+                        "a pass or a script that depends on chance, or on earlier runs, cannot be bisected"
+                    )
 
     def _at_step(self, state: _State, number: int, index: int) -> _Setting:
         """Runs of one element of the pipeline, up to a step within it."""
@@ -220,14 +264,17 @@ class Bisection:
         for number, item in enumerate(passes, 1):
             self.on_progress(f"without pass {number} of {len(passes)}, {item.name}")
             outcome = self._run(start, _without(pipeline, item).elements)
-            if outcome.error is None and not self._ask(outcome):
+            if outcome.error is None and self._tell(self._ask(outcome)) is False:
                 needed.append(item)
         if not needed:
             return None
         first, *others = needed
+        whole = (_without(pipeline, first), pipeline)
+        what = f"without and with {first.name}"
+        self._confirm(what, lambda place: self._ask(self._run(start, whole[place].elements)), 0, 1)
         names = ", ".join(item.name for item in others)
         notes = (f"without any one of these passes it does not hold either: {names}",) if others else ()
-        return _Setting(start, pipeline, lambda step: step.pass_ is first, None, notes=notes)
+        return _Setting(start, pipeline, _runs(first), None, notes=notes)
 
     # Over rewrites
 
@@ -236,42 +283,76 @@ class Bisection:
         outcome = self._run(setting.start, setting.pipeline.elements, [window])
         if outcome.error is not None and setting.stop_after is None:
             self._unfinished += 1
-            return Verdict(False, f"the rest of the pipeline fails: {' '.join(str(outcome.error).split())}"), outcome, window
+            return Verdict(False, f"the rest of the pipeline fails: {error_text(outcome.error)}", can_tell=False), outcome, window
         return self._ask(outcome), outcome, window
 
     def _within(self, setting: _Setting) -> BisectionResult:
         self._unfinished = 0
         verdict, outcome, window = self._trial(setting, None)
         step, before = window.first, window.before
-        if step is None or before is None or not verdict:
-            raise BisectionError(f"two runs of the same passes differ: {verdict.detail}")
-        rewrite, reason = self._rewrite(setting, step, window.attempts)
-        notes = setting.notes
+        if step is None or before is None or not self._tell(verdict):
+            raise BisectionError(f"this is not reproducible: two runs of the same passes differ: {verdict.detail}")
+        notes: list[str] = list(setting.notes)
+        if setting.blamed > 1:
+            rewrite, reason = None, "the pass is not known"
+        else:
+            rewrite, reason = self._rewrite(setting, step, window.attempts, notes)
         if self._unfinished:
-            notes = (*notes, f"{self._unfinished} runs with only some of the rewrites failed later, and count as not holding")
-        replay = self._replay(_State(before, outcome.context), step, window.place, setting, rewrite)
+            notes.append(f"{self._unfinished} runs with only some of the rewrites failed later, and say nothing")
         number = setting.earlier + 1 + next(n for n, item in enumerate(setting.pipeline.passes()) if item is step.pass_)
-        return BisectionResult(step, number, self._total, verdict.detail, before, outcome.context, replay, rewrite, reason, notes)
+        if setting.stop_after is None and not self.predicate.question.wants_final:
+            # Before the pass alone, nothing can be compared.
+            before, replay = setting.start.module, Replay(setting.pipeline)
+        else:
+            replay = self._replay(_State(before, outcome.context), step, window.place, setting, rewrite)
+        first = number - setting.blamed + 1
+        return BisectionResult(
+            step, number, first, self._total, verdict.detail, before, outcome.context, replay, rewrite, reason, tuple(notes)
+        )
 
-    def _rewrite(self, setting: _Setting, step: PassStep, attempts: Sequence[Attempt]) -> tuple[Rewrite | None, str]:
+    def _rewrite(self, setting: _Setting, step: PassStep, attempts: Sequence[Attempt], notes: list[str]) -> tuple[Rewrite | None, str]:
         """The rewrite; or why it cannot be told."""
-        numbers = [attempt.number for attempt in attempts if attempt.matters]
         if not attempts:
             return None, "the pass does not announce its rewrites"
-        if not numbers:
-            return None, f"none of the {len(attempts)} rewrites that the pass tried changed anything"
+        numbers = [attempt.number for attempt in attempts if attempt.matters]
 
-        def is_bad(count: int) -> bool:
-            self.on_progress(f"the first {count} of {len(numbers)} rewrites of {step.name}")
-            return bool(self._trial(setting, numbers[count - 1] if count else 0)[0])
+        def told(limit: int) -> bool | None:
+            return self._tell(self._trial(setting, limit)[0])
 
-        if is_bad(0):
+        def search(candidates: Sequence[int]) -> tuple[int, int]:
+            """The places in the list, from 1, of the last attempt after which it is good and the first after which it is bad."""
+
+            def is_bad(count: int) -> bool | None:
+                self.on_progress(f"the first {count} of {len(candidates)} rewrites of {step.name}")
+                return told(candidates[count - 1])
+
+            return first_bad(0, len(candidates), is_bad)
+
+        if told(0):
             return None, "it is the same with all rewrites forbidden that the pass announces"
-        ordinal = first_bad(0, len(numbers), is_bad)
-        if ordinal == len(numbers) and not is_bad(ordinal):
+        if not told(attempts[-1].number):
             return None, "it is not so with the rewrites of the pass alone, nor without them"
-        rewrite = self._captured(setting, numbers[ordinal - 1], ordinal, len(numbers))
-        return rewrite, ""
+        good, ordinal = search(numbers) if numbers else (0, 0)
+        number = numbers[ordinal - 1] if numbers else attempts[-1].number + 1
+        # An attempt that says that it changed nothing may have done so all the same.
+        silent = range(numbers[good - 1] + 1 if good else 1, number)
+        if (not numbers or ordinal - good == 1) and silent and told(silent[-1]):
+            good, ordinal = search(silent)
+            number, total = silent[ordinal - 1], len(silent)
+            name = attempts[number - 1].name
+            notes.append(
+                f"{name} changed something and did not say so: who changes an operation in place returns it, or tells the rewriter"
+            )
+        else:
+            total = len(numbers)
+        if ordinal - good > 1:
+            notes.append(f"what rewrites {good + 1} to {ordinal - 1} leave cannot be told: it may be one of these")
+        before = number - 1 if ordinal - good == 1 else numbers[good - 1] if good else 0
+        try:
+            self._confirm(f"with {before} and {number} attempts to rewrite", lambda count: self._trial(setting, count)[0], before, number)
+        except BisectionError as error:
+            return None, str(error)
+        return self._captured(setting, number, ordinal, total), ""
 
     def _captured(self, setting: _Setting, limit: int, ordinal: int, total: int) -> Rewrite:
         """Runs up to a rewrite, and looks at the module before and after it."""
@@ -316,6 +397,11 @@ class Bisection:
             self._run(before, pipeline.elements, [refuse])
             skip = refuse.before.get(place, 0)
         return Replay(pipeline, skip, rewrite.attempt)
+
+
+def _runs(item: ModulePass) -> Callable[[PassStep], bool]:
+    """Which steps are runs of a pass."""
+    return lambda step: step.pass_ is item
 
 
 def _without(pipeline: Pipeline, item: ModulePass) -> Pipeline:

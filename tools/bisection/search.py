@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 
 
-def first_bad(good: int, bad: int, is_bad: Callable[[int], bool]) -> int:
-    """A state that is bad while the one before it is good.
+def first_bad(good: int, bad: int, is_bad: Callable[[int], bool | None]) -> tuple[int, int]:
+    """Two states, one good and a later one that is bad, between which none can be told: mostly neighbours.
 
     It is the first bad one where the states turn bad once; where they go back and forth, it is one of the turns.
 
     Args:
         good: a state known to be good.
         bad: a later one known to be bad.
-        is_bad: asked of states in between, about log2(bad - good) times.
+        is_bad: asked of states in between, about log2(bad - good) times where all can be told; None where one cannot.
     """
-    while bad - good > 1:
-        middle = (good + bad) // 2
-        if is_bad(middle):
-            bad = middle
-        else:
-            good = middle
-    return bad
+    untold: set[int] = set()
+    while open_states := [state for state in range(good + 1, bad) if state not in untold]:
+        middle = min(open_states, key=lambda state: abs(2 * state - good - bad))
+        match is_bad(middle):
+            case None:
+                untold.add(middle)
+            case True:
+                bad = middle
+            case False:
+                good = middle
+    return good, bad

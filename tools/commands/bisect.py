@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import subprocess
+import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import parse_module, read_text, verify_parsed
-from flambeau.tools.bisection import Bisection, BisectionResult
+from flambeau.tools.bisection import Bisection, BisectionError, BisectionResult
 from flambeau.tools.commands.output import ProgressLine, print_json, stderr_console, working
 from flambeau.tools.compiler import write_module
 from flambeau.tools.files import check_output
 from flambeau.tools.plugins import loaded_plugins
-from flambeau.tools.predicates import PredicateOptions, WrongResult, make_predicate
+from flambeau.tools.predicates import Crash, PredicateOptions, WrongResult, make_predicate
 from flambeau.tools.rendering import LINE_WIDTH
 
 MOST_LINES = 60
@@ -69,7 +73,11 @@ def bisect_command(
     flags += ["--allow-unregistered-dialect"] * allow_unregistered
     if isinstance(predicate.question, WrongResult):
         flags += _semantics_flags(options)
-    replay = _replay(result, files["before pass"], flags)
+    if isinstance(predicate.question, WrongResult | Crash):
+        result = _in_new_process(result, lambda given: _replay(given, files["before pass"], flags))
+        if result.rewrite is None:
+            files = _write(result, target)
+    replay = shlex.join(_replay(result, files["before pass"], flags))
     figures = _Figures(bisection.runs, bisection.judged, time.perf_counter() - start)
     if json:
         print_json(_report(result, predicate.description, files, replay, figures))
@@ -107,16 +115,45 @@ def _write(result: BisectionResult, folder: Path) -> dict[str, Path]:
     return files
 
 
-def _replay(result: BisectionResult, file: Path, flags: list[str]) -> str:
+def _in_new_process(result: BisectionResult, words_of: Callable[[BisectionResult], list[str]]) -> BisectionResult:
+    """What is left of a result where nothing has run before: passes may keep something from one run to the next.
+
+    Raises BisectionError when not even the pass is to blame there.
+    """
+    rewrite, replay = result.rewrite, result.replay
+    if rewrite is not None and replay.count is not None:
+        fewer = replace(result, replay=replace(replay, count=replay.count - 1))
+        if _fails(words_of(result)) and not _fails(words_of(fewer)):
+            return result
+        reason = f"in a new process it is not attempt {rewrite.attempt}: the pass keeps something from one run to the next"
+        result = replace(result, rewrite=None, reason=reason, replay=replace(replay, skip=0, count=None))
+    if not _fails(words_of(result)):
+        raise BisectionError(
+            f"this is not reproducible: pass {result.number}, {result.pass_text}, seemed to be it, but does no harm in a new process; "
+            "passes that keep something from one run to the next, or depend on chance, cannot be bisected"
+        )
+    return result
+
+
+def _fails(words: list[str]) -> bool:
+    tool = "import sys; from flambeau.tools.opt.driver import main; sys.exit(main())"
+    command = [sys.executable, "-c", tool, *words[1:], "--no-reproducer", "-o", os.devnull]
+    return subprocess.run(command, capture_output=True, check=False).returncode != 0
+
+
+def _replay(result: BisectionResult, file: Path, flags: list[str]) -> list[str]:
     words = ["flambeau-opt", str(file), *flags, "-p", str(result.replay.pipeline)]
     if (counter := result.replay.debug_counter) is not None:
         words.append(f"--debug-counter={counter}")
-    return shlex.join(words)
+    return words
 
 
 def _print(result: BisectionResult, files: dict[str, Path], replay: str) -> None:
     on = f" on {result.function}" if result.function else ""
-    print(f"pass {result.number} of {result.total}: {result.pass_text}{on}")
+    if result.first_number < result.number:
+        print(f"one of passes {result.first_number} to {result.number} of {result.total}, perhaps the last: {result.pass_text}{on}")
+    else:
+        print(f"pass {result.number} of {result.total}: {result.pass_text}{on}")
     print(f"  {result.detail}")
     rewrite = result.rewrite
     if rewrite is None:
@@ -149,7 +186,14 @@ def _report(result: BisectionResult, description: str, files: dict[str, Path], r
     return {
         "predicate": description,
         "detail": result.detail,
-        "pass": {"name": result.step.name, "text": result.pass_text, "number": result.number, "total": result.total, "on": result.function},
+        "pass": {
+            "name": result.step.name,
+            "text": result.pass_text,
+            "number": result.number,
+            "first_number": result.first_number,
+            "total": result.total,
+            "on": result.function,
+        },
         "rewrite": None
         if rewrite is None
         else {
