@@ -13,6 +13,7 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from flambeau.dialects.lexer import SPACE, Lexer
 from flambeau.dialects.parser import ModuleParser
+from flambeau.dialects.registration import trouble
 from flambeau.dialects.registry import LEVELS, level_ops, schema_table
 from flambeau.dialects.source import Source
 from flambeau.dialects.suggestions import did_you_mean
@@ -129,14 +130,14 @@ def unknown_operation(name: str, context: Context) -> str:
         return f"there is no operation '{name}': an operation's name begins with that of its dialect"
     if dialect not in context.registered_dialect_names:
         near = did_you_mean(dialect, context.registered_dialect_names, _LIKE)
-        return f"there is no dialect '{dialect}', which operation {name} would belong to{near}"
+        return f"there is no dialect '{dialect}', which operation {name} would belong to{near}{trouble()}"
     known = _operations_of(dialect, context)
     overloads = sorted(other for other in known if other.startswith(f"{name}."))
     if overloads:
         return f"there is no operation {name}, only its overloads {_listed(overloads)}"
     if dialect in ("core", "edge") and short in {other.partition(".")[2] for other in _operations_of("aten", context)}:
         return f"there is no operation {name}: {_why_not_at(dialect, short, known)}"
-    return f"there is no operation {name}{did_you_mean(name, known, _LIKE)}"
+    return f"there is no operation {name}{did_you_mean(name, known, _LIKE)}{trouble()}"
 
 
 def _why_not_at(dialect: str, short: str, known: set[str]) -> str:

@@ -88,7 +88,12 @@ def discover() -> bool:
 def hint(name: str, known: list[str], *, listing: bool = False) -> str:
     """What a message about an unknown name ends with: those that exist, the one that was meant, and plug-ins that did not load."""
     text = (f"; there are {', '.join(known) or 'none'}" if listing else "") + did_you_mean(name, known)
-    return f"{text}; {_trouble}" if _trouble else text
+    return f"{text}{trouble()}"
+
+
+def trouble() -> str:
+    """What is to be said of installed plug-ins that did not load, where a name is unknown; empty when there are none."""
+    return f"; {_trouble}" if _trouble else ""
 
 
 def check_called(decorator: str, given: object, example: str) -> None:

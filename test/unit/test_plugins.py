@@ -442,7 +442,13 @@ def test_installed_plugins_are_found_when_a_name_is_unknown(installed: Path):
     missing = python(installed, "main(['x.mlir', '-p', 'acme-marc'])")
     assert "there is no pass or pipeline 'acme-marc'; did you mean 'acme-mark'?" in missing.stderr
     assert "; the installed plug-in broken (acme 1.2) could not be loaded (ZeroDivisionError: division by zero)" in missing.stderr
+    as_option = python(installed, "main(['x.mlir', '--acme-mark'])")
+    assert "marked" in as_option.stdout, as_option.stderr
+    write(installed, "z.mlir", '"broken.op"() : () -> ()\n')
+    unknown = python(installed, "main(['z.mlir'])")
+    assert "there is no dialect 'broken'" in unknown.stderr and "; the installed plug-in broken (acme 1.2) could not" in unknown.stderr
     listed = python(installed, "main(['--list-plugins'])")
+    assert "error: the installed plug-in broken (acme 1.2) could not be loaded" in listed.stderr and listed.returncode == 1
     assert "passes (acme 1.2):\n  pass 'acme-mark'\n" in listed.stdout and "target (acme 1.2):\n  target 'acme'\n" in listed.stdout
 
 

@@ -57,7 +57,9 @@ class _Parser(argparse.ArgumentParser):
             self.error(f"there is one input already: {item!r} is too many")
         name, equals, options = item.removeprefix("-").removeprefix("-").partition("=")
         if name not in all_passes():
-            self._check_name(name, item)
+            discover()
+            if name not in all_passes():
+                self._check_name(name, item)
         return f"{name}{{{options}}}" if equals else name
 
     def _check_name(self, name: str, item: str) -> None:

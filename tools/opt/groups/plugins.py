@@ -31,7 +31,7 @@ class _ListPlugins(argparse.Action):
         values: str | Sequence[Any] | None,
         option_string: str | None = None,
     ) -> None:
-        from flambeau.dialects.registration import discover
+        from flambeau.dialects.registration import discover, trouble
         from flambeau.tools.plugins import loaded_plugins
 
         discover()
@@ -39,6 +39,8 @@ class _ListPlugins(argparse.Action):
             print(f"{plugin.name}:")
             for what in plugin.declares:
                 print(f"  {what}")
+        if failed := trouble().removeprefix("; "):
+            parser.exit(1, f"error: {failed}\n")
         parser.exit()
 
 
