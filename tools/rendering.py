@@ -224,6 +224,9 @@ def _same(source: str, printed: str) -> bool:
 
 
 def _width(character: str) -> int:
+    """How many columns a character takes; an accent of its own stands on the character before it."""
+    if unicodedata.category(character) in ("Mn", "Me"):
+        return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 

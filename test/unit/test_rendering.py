@@ -34,6 +34,7 @@ def test_the_line_and_a_caret() -> None:
 
 def test_tabs_and_wide_characters_keep_the_caret_in_place() -> None:
     assert rendered("\t好x\n", error(1, 3)) == ["a.mlir:1:3: error: wrong", "\t好x", "\t  ^"]
+    assert rendered("cafe\u0301 x\n", error(1, 7)) == ["a.mlir:1:7: error: wrong", "cafe\u0301 x", "     ^"]
 
 
 @pytest.mark.parametrize(("line", "column"), [(1, 6), (2, 1)])
