@@ -35,6 +35,9 @@ from flambeau.runtime.interpreter.functions import (
 
 Leaf = Array | Constant
 
+OWN = (CallOp, DelegateCallOp, GlobalLoadConstantOp, GlobalLoadOp, GlobalStoreOp, ReturnOp)
+"""Operations without a schema that need the module around them, or end its functions."""
+
 DelegateRunner = Callable[[str, memoryview, Sequence[Array]], Sequence[Array]]
 """Runs a payload: the identifier of its backend, its bytes, the inputs; gives the outputs. Raises ValueError."""
 

@@ -57,7 +57,10 @@ def register_interpreter_function(kind: type[Operation], function: InterpreterFu
     """Makes the operations of a class run. Raises RegistrationError when they have a meaning already."""
     if _REGISTERED.get(kind) is function:
         return
-    if kind in _REGISTERED or kind in _builtin_functions() or issubclass(kind, SchemaOp):
+    # That module needs this one.
+    from flambeau.runtime.interpreter.functional import OWN
+
+    if kind in _REGISTERED or kind in _builtin_functions() or issubclass(kind, (SchemaOp, *OWN)):
         why = "its row says what it means" if issubclass(kind, SchemaOp) else "it has a meaning already"
         raise RegistrationError(f"{origin()} declares what {kind.name!r} means to the interpreter, but {why}")
     _REGISTERED[kind] = function

@@ -16,7 +16,7 @@ from flambeau.dialects.text import parse_module, verify_parsed
 from flambeau.passes.manager import Pipeline
 from flambeau.runtime.interpreter import interpret
 
-PROGRAMS = 30
+PROGRAMS = 16
 TENSOR = "tensor<3xi32>"
 TYPES = {"s": "i32", "t": TENSOR}
 """Of the variables, by the first letter of their names."""

@@ -9,10 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.dialects import arith, cf, func, scf
 from xdsl.dialects import test as test_dialect
 from xdsl.ir import Operation
 
+from flambeau.dialects.aten.activation import ReluOp
 from flambeau.dialects.lazy import Array
+from flambeau.dialects.ml_program import GlobalStoreOp
+from flambeau.dialects.registration import RegistrationError
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import parse_module, verify_parsed
 from flambeau.runtime.emit import read_pte
@@ -383,6 +387,12 @@ def test_mistakes_of_functions_with_regions(given: InterpreterFunction, message:
     }"""
     with pytest.raises(InterpreterError, match=message):
         run(text, *i32(5))
+
+
+@pytest.mark.parametrize("kind", [scf.ForOp, cf.BranchOp, arith.AddiOp, func.CallOp, func.ReturnOp, GlobalStoreOp, ReluOp])
+def test_what_has_a_meaning_gets_no_other(kind: type[Operation]):
+    with pytest.raises(RegistrationError, match=rf"declares what '{kind.name}' means to the interpreter, but "):
+        register_interpreter_function(kind, no_regions)
 
 
 # The command
