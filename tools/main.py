@@ -214,10 +214,12 @@ def _new(
 def _lsp(
     allow_unregistered_dialect: options.AllowUnregistered = False,
     stdio: Annotated[bool, typer.Option("--stdio", help="talk on stdin and stdout, as always; some editors say so")] = True,
-    load_plugin: options.LoadPlugins = None,
+    load_plugin: Annotated[
+        list[Path] | None, typer.Option("--load-plugin", metavar="FILE", help="as elsewhere, but one that fails is told to the editor")
+    ] = None,
 ) -> None:
     """Serve an editor: diagnostics, hover, definitions, references, completion for .mlir files."""
-    lsp_command(allow_unregistered=allow_unregistered_dialect)
+    lsp_command(load_plugin or (), allow_unregistered=allow_unregistered_dialect)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -60,6 +60,12 @@ def session(work: Callable[[Any, "asyncio.Queue[Any]"], Awaitable[None]], folder
         def publish(params: types.PublishDiagnosticsParams) -> None:
             published.put_nowait(params)
 
+        client.told = []
+
+        @client.feature(types.WINDOW_SHOW_MESSAGE)
+        def tell(params: types.ShowMessageParams) -> None:
+            client.told.append(params)
+
         await client.start_io(sys.executable, "-m", "flambeau.tools.main", "lsp", *arguments)
         try:
             await client.initialize_async(
@@ -126,6 +132,19 @@ def test_plug_ins_come_from_the_command_line_or_the_settings(tmp_path: Path):
         assert "operand" in report.diagnostics[0].message
 
     session(work, tmp_path, plugins=["foobar.py"])
+    session(work, tmp_path, "--load-plugin", str(tmp_path / "foobar.py"))
+
+
+def test_a_plug_in_that_fails_does_not_end_the_server(tmp_path: Path):
+    (tmp_path / "foobar.py").write_text("1 / 0")
+
+    async def work(client: Any, published: "asyncio.Queue[Any]") -> None:
+        client.text_document_did_open(types.DidOpenTextDocumentParams(types.TextDocumentItem(URI, "mlir", 1, TEXT)))
+        assert (await published.get()).diagnostics == ()
+        while not client.told:
+            await asyncio.sleep(0.05)
+        assert "foobar.py:1" in client.told[0].message
+
     session(work, tmp_path, "--load-plugin", str(tmp_path / "foobar.py"))
 
 

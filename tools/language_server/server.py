@@ -139,9 +139,9 @@ class FlambeauLanguageServer(LanguageServer):
         if not isinstance(named, list) or not all(isinstance(item, str) for item in cast("list[object]", named)):
             self._complain("flambeau.plugins must be a list of paths")
             named = []
-        for path in cast("list[str]", named):
-            if (root / path) not in self._plugins:
-                self._plugins.append(root / path)
+        for path in (root / Path(item).expanduser() for item in cast("list[str]", named)):
+            if path not in self._plugins:
+                self._plugins.append(path)
         await self.reload_plugins()
 
     def watch_plugins(self) -> None:
