@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -9,7 +10,7 @@ from typing import Any, cast
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import SymbolTable
 
@@ -173,18 +174,21 @@ class _Method:
         self.instructions.append(copy)
 
 
-def _outlives_store(load: GlobalLoadOp, name: str) -> bool:
-    """Whether the loaded value is still read when or after the state gets its next value."""
-    users = {use.operation for use in load.result.uses}
-    stored = False
-    following = load.next_op
-    while following is not None:
-        if stored and following in users:
-            return True
-        if isinstance(following, GlobalStoreOp) and following.global_attr.string_value() == name:
-            stored = True
-        following = following.next_op
-    return False
+class _Stores:
+    """Where a function stores its states."""
+
+    def __init__(self, block: Block):
+        self._position = {op: index for index, op in enumerate(block.ops)}
+        self._of: dict[str, list[int]] = {}
+        for op, index in self._position.items():
+            if isinstance(op, GlobalStoreOp):
+                self._of.setdefault(op.global_attr.string_value(), []).append(index)
+
+    def outlives(self, load: GlobalLoadOp) -> bool:
+        """Whether the loaded value is still read after the state gets its next value."""
+        stores = self._of.get(load.global_attr.string_value(), ())
+        following = bisect_right(stores, self._position[load])
+        return following < len(stores) and any(self._position.get(use.operation, -1) > stores[following] for use in load.result.uses)
 
 
 def _leaf_slot(method: _Method, value: Constant) -> SSAValue:
@@ -224,6 +228,7 @@ def convert_function(function: FuncOp, target: str) -> tuple[MethodOp, list[Ille
         else:
             inputs.append(_leaf_slot(method, leaf.value))
     states: dict[str, SSAValue] = {}
+    stores = _Stores(function.body.block)
     outputs: list[SSAValue] = []
     for op in function.body.block.ops:
         match op:
@@ -238,8 +243,7 @@ def convert_function(function: FuncOp, target: str) -> tuple[MethodOp, list[Ille
                     kind = op.operands[0].type if isinstance(op, GlobalStoreOp) else op.result.type
                     states[name] = method.slot(StateOp(name, kind))
                 if isinstance(op, GlobalLoadOp):
-                    outlives = _outlives_store(op, name)
-                    method.values[op.result] = method.copy(op, states[name]) if outlives else states[name]
+                    method.values[op.result] = method.copy(op, states[name]) if stores.outlives(op) else states[name]
                 else:
                     method.store(op, states[name])
             case SchemaOp():
