@@ -234,7 +234,7 @@ def test_what_runs_is_said_on_a_terminal_and_nowhere_else(folder: Path, capsys: 
     said: list[str] = []
     status.update = lambda text, **_: said.append(str(text))  # type: ignore[method-assign]  what would be shown
     module = parse_module(TEXT, context := FlambeauContext()).module
-    Pipeline.parse("canonicalize,func.func(cse)").run(module, context, [PassProgress(status, "compiling x")])
+    Pipeline.parse("canonicalize,cse").run(module, context, [PassProgress(status, "compiling x")])
     assert said == [
         "compiling x: canonicalize (1 of 2)",
         "compiling x: verifying what canonicalize left (1 of 2)",
