@@ -90,7 +90,7 @@ def check_beside(module_path: str | os.PathLike[str], source: str | os.PathLike[
     if source is not None and same_file(path, source):
         return
     others = [path.with_name(f"{path.name}.mlir")] if path.suffix != ".mlir" else []
-    if source is not None and any(same_file(weights, file) for file in files_beside(source)):
+    if source is not None and same_file(weights, weights_beside(source)):
         others.insert(0, Path(source))
     for other in others:
         if other.exists():

@@ -32,13 +32,8 @@ class LocalReproducer(Instrumentation):
         self._weights: tuple[str, ...] = ()
 
     def before_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
-        """Begins anew. Weights of an earlier reproducer, whose place this one takes, go."""
+        """Begins anew."""
         self._pipeline, self._place = pipeline, None
-        try:
-            self._weights = read_reproducer(self._path).weights
-        except (ReproducerError, OSError):
-            return  # there is none
-        self._remove_weights(())
 
     def before_pass(self, step: PassStep) -> None:
         """Writes the module as it is now. Raises OSError, BlobError."""
@@ -46,6 +41,8 @@ class LocalReproducer(Instrumentation):
         only_once = bool(self._options.debug_counters) or not self._options.verify_each
         if self._pipeline is None or step.position[0] == self._place or (only_once and self._place is not None):
             return
+        if self._place is None:
+            self._remove_earlier()
         self._place = step.position[0]
         notes = [f"written before {step.name} ran, which did not come to its end"]
         blobs = set(blobs_of(step.module))
@@ -65,6 +62,15 @@ class LocalReproducer(Instrumentation):
         if self._place is not None:
             self._path.unlink(missing_ok=True)
             self._remove_weights(())
+
+    def _remove_earlier(self) -> None:
+        """Removes the weights of a reproducer whose place this one takes."""
+        try:
+            self._weights = read_reproducer(self._path).weights
+        except (ReproducerError, OSError):
+            return  # there is none
+        self._remove_weights(())
+        self._weights = ()
 
     def _remove_weights(self, needed: tuple[str, ...]) -> None:
         beside = weights_beside(self._path)

@@ -16,6 +16,7 @@ from safetensors.numpy import load, save
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import parse_module, read_module, save_weights
 from flambeau.passes.manager.reproducer import read_reproducer
+from flambeau.tools.files import check_output
 from flambeau.tools.main import main as flambeau
 from flambeau.tools.opt import main
 
@@ -158,6 +159,16 @@ def test_text_and_weights_are_written_both_or_none(run: Run) -> None:
     assert files() == before
 
 
+def test_what_was_compiled_can_be_compiled_again(run: Run) -> None:
+    Path("net.pt2").write_bytes(b"PK")
+    check_output(Path("net.mlir"), "mlir", "net.pt2")
+    Path("net.txt").write_bytes(Path("net.mlir").read_bytes())
+    before = files()
+    status, _, err = run("net.txt", "-p", "fold-constants", "-o", "net.mlir")
+    assert status == 1 and "net.safetensors holds the weights of what was read" in err
+    assert files() == before
+
+
 @pytest.mark.parametrize("command", ["compile", "reduce"])
 def test_flambeau_does_not_take_the_weights_of_its_input_either(run: Run, capsys: pytest.CaptureFixture[str], command: str) -> None:
     before = files()
@@ -274,6 +285,11 @@ def test_a_pass_that_ends_the_process_leaves_a_reproducer(run: Run, place: str) 
     else:
         assert found.pipeline == f"builtin.module({place},cse)"
     assert (found.error, found.weights) == ("", ("r.safetensors",))
+    before = files()
+    assert run("net.mlir", "--crash-reproducer=r.mlir")[0] == 0
+    status, _, err = run("net.mlir", "-p", "cse", "--crash-reproducer=no/r.mlir", "--timing")
+    assert status == 1 and err.startswith("error: cannot write weights no/r.safetensors: No such file or directory\n")
+    assert files() == before
     Path("net.safetensors").unlink()
     assert end_in("r.mlir", "--run-reproducer") == 9
     assert run("net.mlir", "-p", "cse", "--crash-reproducer=r.mlir")[0] == 0
