@@ -10,10 +10,14 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from xdsl.dialects import arith, cf, scf, tensor, varith
+from xdsl.dialects import math as math_dialect
+from xdsl.traits import IsTerminator
 
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import parse_module
 from flambeau.runtime.interpreter import FunctionProgram, InterpreterError, MethodProgram, interpret
+from flambeau.runtime.interpreter.functions import interpreter_function
 
 DTYPES: dict[str, Any] = {
     "i1": np.bool_,
@@ -303,3 +307,64 @@ def test_variadic_arithmetic():
     assert run("varith.mul %0, %1, %2 : i8", kinds, "i8") == [signed(30000, "i8")]
     floats = [("f32", value) for value in (1e8, 1.0, -1e8)]
     assert run("varith.add %0, %1, %2 : f32", floats, "f32") == [0.0]
+
+
+UNARY: dict[str, Callable[[float], float]] = {
+    "absf": abs,
+    "acos": math.acos,
+    "acosh": math.acosh,
+    "asin": math.asin,
+    "asinh": math.asinh,
+    "atan": math.atan,
+    "atanh": math.atanh,
+    "cbrt": math.cbrt,
+    "ceil": math.ceil,
+    "cos": math.cos,
+    "cosh": math.cosh,
+    "erf": math.erf,
+    "exp": math.exp,
+    "exp2": math.exp2,
+    "expm1": math.expm1,
+    "floor": math.floor,
+    "log": math.log,
+    "log10": math.log10,
+    "log1p": math.log1p,
+    "log2": math.log2,
+    "roundeven": round,
+    "round": lambda x: math.copysign(math.floor(abs(x) + 0.5), x),
+    "rsqrt": lambda x: 1 / math.sqrt(x),
+    "sin": math.sin,
+    "sinh": math.sinh,
+    "sqrt": math.sqrt,
+    "tan": math.tan,
+    "tanh": math.tanh,
+    "trunc": math.trunc,
+}
+BINARY: dict[str, Callable[[float, float], float]] = {"atan2": math.atan2, "copysign": math.copysign, "powf": math.pow}
+POINTS = (-2.5, -0.75, 0.25, 0.75, 1.5, 3.5)
+ROUNDING = {"f16": 2e-3, "bf16": 2e-2, "f32": 1e-6, "f64": 1e-14}
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+def test_functions_are_those_of_their_names(kind: str):
+    checked = 0
+    for name, function in (*UNARY.items(), *BINARY.items()):
+        for x in POINTS:
+            given = (x,) if name in UNARY else (x, 3.0)
+            try:
+                expected = float(function(*given))
+            except ValueError:
+                continue
+            operands = ", ".join(f"%{index}" for index in range(len(given)))
+            (found,) = run(f"math.{name} {operands} : {kind}", [(kind, value) for value in given], kind)
+            assert found == pytest.approx(expected, rel=ROUNDING[kind]), (name, x)
+            checked += 1
+    assert checked > 150
+    assert run(f"math.fpowi %0, %1 : {kind}, i32", [(kind, 1.5), ("i32", -2)], kind) == [pytest.approx(1 / 2.25, rel=ROUNDING[kind])]
+
+
+def test_every_operation_of_these_dialects_has_a_meaning():
+    for dialect in (arith.Arith, cf.Cf, math_dialect.Math, scf.Scf, tensor.Tensor, varith.Varith):
+        for kind in dialect.operations:
+            ends = kind.has_trait(IsTerminator)
+            assert ends or interpreter_function(kind.create()) is not None, kind.name
