@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import TypeAlias, TypeVar, cast, overload
 
@@ -67,12 +68,23 @@ def _is_operation_class(thing: object) -> bool:
     return isinstance(thing, type) and issubclass(thing, Operation)
 
 
+def _check_takes_one(function: Callable[..., object]) -> None:
+    """Raises ValueError for a function that cannot be given what matched."""
+    signature = inspect.signature(function)
+    try:
+        signature.bind(None)
+    except TypeError:
+        raise ValueError(f"{function.__name__}{signature} is given one argument, what matched") from None
+
+
 def _name_of(thing: object) -> str:
     return thing if isinstance(thing, str) else getattr(thing, "__name__", type(thing).__name__)
 
 
 def _of_class(root: type[OpT], benefit: int, counter: str) -> Callable[[Callable[[OpT], Replacement]], Pattern]:
     def make(function: Callable[[OpT], Replacement]) -> Pattern:
+        _check_takes_one(function)
+
         def rewrite(self: Pattern, op: Operation, rewriter: PatternRewriter) -> None:
             _replace(op, function(cast(OpT, op)), function.__name__, rewriter)
 
@@ -83,6 +95,8 @@ def _of_class(root: type[OpT], benefit: int, counter: str) -> Callable[[Callable
 
 def _of_graph(graph: Op[OpT], benefit: int, counter: str) -> Callable[[Callable[[Match], Replacement]], Pattern]:
     def make(function: Callable[[Match], Replacement]) -> Pattern:
+        _check_takes_one(function)
+
         def rewrite(self: Pattern, op: Operation, rewriter: PatternRewriter) -> None:
             found = graph.match(op)
             if found is not None:

@@ -44,8 +44,10 @@ class Match:
         """What `part` matched.
 
         Raises:
-            KeyError: it belongs to an alternative that was not taken.
+            KeyError: it belongs to an alternative that was not taken, or to no part of the graph.
         """
+        if part not in self._found:
+            raise KeyError("this is no part of the graph that matched, or of an alternative in it that was not taken")
         return cast(T, self._found[part])
 
     def __contains__(self, part: Part[Any]) -> bool:

@@ -72,6 +72,8 @@ FunctionT = TypeVar("FunctionT", bound=InterpreterFunction)
 
 def interprets(kind: type[Operation]) -> Callable[[FunctionT], FunctionT]:
     """Declares the function below as what the operations of a class mean, as `register_interpreter_function` does."""
+    if not isinstance(kind, type):  # pyright: ignore[reportUnnecessaryIsInstance]  plug-ins need not be type-checked
+        raise RegistrationError("@interprets is given a class of operations: write @interprets(MyOp)")
 
     def declare(function: FunctionT) -> FunctionT:
         register_interpreter_function(kind, function)

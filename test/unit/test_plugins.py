@@ -199,6 +199,14 @@ BAD = {
         "from flambeau import pipeline\n@pipeline\ndef mine(options): return []\n",
         '2:2: error: @pipeline is given a name: write @pipeline("my-pipeline")',
     ),
+    "meaning of no operation": (
+        "from flambeau import interprets\n@interprets\ndef mine(op, values): return values\n",
+        "2:2: error: @interprets is given a class of operations: write @interprets(MyOp)",
+    ),
+    "pattern that takes nothing": (
+        "from flambeau.passes.kit import op, rewrites\n@rewrites(op('aten.relu'))\ndef drop(): return None\n",
+        "2:2: error: ValueError: drop() is given one argument, what matched",
+    ),
     "row of no class": (
         ROW.format("mine", "mine", "same(Tensor x) -> Tensor").replace("(SchemaOp)", ""),
         "3:2: error: ValueError: MyOp is no operator: derive it from SchemaOp",
