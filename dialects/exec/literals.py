@@ -181,8 +181,24 @@ class NoneOp(LiteralOp):
         super().__init__(result_types=[self.TYPE])
 
 
+class SlotListOp(LiteralOp, ABC):
+    """A list of what other slots hold."""
+
+    def __init__(self, items: Sequence[SSAValue]):
+        super().__init__(operands=[items], result_types=[self.TYPE])
+
+    def _print_value(self, printer: Printer) -> None:
+        printer.print_string(" [")
+        printer.print_list(self.operands, printer.print_ssa_value)
+        printer.print_string("]")
+
+    @classmethod
+    def _parse_value(cls, parser: Parser) -> tuple[Sequence[SSAValue], dict[str, Attribute]]:
+        return syntax.parse_slots(parser, parser.Delimiter.SQUARE), {}
+
+
 @irdl_op_definition
-class IntListOp(LiteralOp):
+class IntListOp(SlotListOp):
     """`%l = exec.int_list [%one, %two]`: the numbers in int slots, read when the list is."""
 
     name = "exec.int_list"
@@ -190,18 +206,6 @@ class IntListOp(LiteralOp):
 
     items = var_operand_def(IntType)
     slot = result_def(IntListType)
-
-    def __init__(self, items: Sequence[SSAValue]):
-        super().__init__(operands=[items], result_types=[self.TYPE])
-
-    def _print_value(self, printer: Printer) -> None:
-        printer.print_string(" [")
-        printer.print_list(self.items, printer.print_ssa_value)
-        printer.print_string("]")
-
-    @classmethod
-    def _parse_value(cls, parser: Parser) -> tuple[Sequence[SSAValue], dict[str, Attribute]]:
-        return syntax.parse_slots(parser, parser.Delimiter.SQUARE), {}
 
 
 def _doubles(values: Sequence[float]) -> ArrayAttr[FloatAttr]:
@@ -263,7 +267,7 @@ class BoolListOp(LiteralOp):
 
 
 @irdl_op_definition
-class TensorListOp(LiteralOp):
+class TensorListOp(SlotListOp):
     """`%l = exec.tensor_list [%a, %b]`: tensors."""
 
     name = "exec.tensor_list"
@@ -271,18 +275,6 @@ class TensorListOp(LiteralOp):
 
     items = var_operand_def(TENSOR)
     slot = result_def(TensorListType)
-
-    def __init__(self, items: Sequence[SSAValue]):
-        super().__init__(operands=[items], result_types=[self.TYPE])
-
-    def _print_value(self, printer: Printer) -> None:
-        printer.print_string(" [")
-        printer.print_list(self.items, printer.print_ssa_value)
-        printer.print_string("]")
-
-    @classmethod
-    def _parse_value(cls, parser: Parser) -> tuple[Sequence[SSAValue], dict[str, Attribute]]:
-        return syntax.parse_slots(parser, parser.Delimiter.SQUARE), {}
 
 
 @irdl_op_definition
