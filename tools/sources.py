@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, cast
 
@@ -32,11 +32,12 @@ def load_source(source: str, context: FlambeauContext) -> ModuleOp:
         SourceError: there is no such file, module or factory, or the factory gives something else.
         IRError, UnsupportedProgramError: the program is not valid, or uses what cannot be imported.
     """
-    found = find_frontend(source)
-    if found is not None:
-        return found(source, context)
-    if ":" in source and "://" not in source:
-        return _from_factory(source, context)
+    with redirect_stdout(sys.stderr):  # what models print is no part of what a command does
+        found = find_frontend(source)
+        if found is not None:
+            return found(source, context)
+        if ":" in source and "://" not in source:
+            return _from_factory(source, context)
     factory = f"; what is in Python is named {Path(source).stem}:factory" if source.endswith(".py") else ""
     raise SourceError(f"{source}: a program is {readable()}{factory}")
 

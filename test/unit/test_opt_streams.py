@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from flambeau.tools.main import main as flambeau
 from flambeau.tools.opt import main
 
 VALID = "func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {\n  func.return %x : tensor<2xf32>\n}\n"
@@ -125,6 +127,17 @@ def test_a_byte_order_mark_is_no_part_of_the_text(run: Run, text: str) -> None:
 def test_what_passes_print_is_no_ir(run: Run) -> None:
     plain = run("a.mlir")[1]
     assert run("a.mlir", "--load-plugin=chatty.py", "-p", "chat") == (0, plain, "loaded\nhello\n")
+
+
+def test_what_passes_print_is_no_report_of_flambeau(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    assert flambeau(["compile", "a.mlir", "-o", "a.pte", "--load-plugin=chatty.py", "--passes=edge:chat", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["output"] == "a.pte"
+    assert err == "loaded\nhello\n"
+    Path("network.py").write_text("print('imported')\n\ndef make():\n    print('made')\n    return 1\n")
+    assert flambeau(["compile", "network:make", "-o", "a.pte", "--json"]) == 1
+    out, err = capsys.readouterr()
+    assert (out, err.startswith("imported\nmade\nerror: network:make: the function must give")) == ("", True)
 
 
 def test_a_trace_can_go_to_stderr(run: Run) -> None:
