@@ -193,7 +193,8 @@ class Crash(Question):
 
     pattern: str | None = None
     """A regular expression that the message must match."""
-    _kind: tuple[str, ...] | None = field(default=None, repr=False)
+    kind: tuple[str, ...] | None = field(default=None, repr=False)
+    """As of `kind_of`; of the first error, once one was seen."""
 
     @property
     def description(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]  made of the pattern
@@ -209,8 +210,8 @@ class Crash(Question):
         if self.pattern is not None:
             return re.search(self.pattern, str(error)) is not None
         kind = kind_of(error)
-        self._kind = self._kind or kind
-        return kind == self._kind
+        self.kind = self.kind or kind
+        return kind == self.kind
 
 
 _VARYING = re.compile(r"""[-+]?\d[\w.+-]*|(?:tensor|vector|memref)<[^>]*>+|'[^']*'|"[^"]*"|%[\w$.-]+|\([^()]*\)""")

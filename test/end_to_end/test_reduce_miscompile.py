@@ -7,7 +7,7 @@ import pytest
 from networks import Network
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.activation import EluOp, GeluOp, ReluOp, SeluOp, SigmoidOp
+from flambeau.dialects.aten.activation import GeluOp, ReluOp, SeluOp, SigmoidOp
 from flambeau.dialects.aten.arithmetic import AddTensorOp
 from flambeau.dialects.aten.matmul import LinearOp
 from flambeau.dialects.aten.norm import LayerNormOp
@@ -18,6 +18,24 @@ from flambeau.dialects.text import read_module
 from flambeau.tools.main import main
 
 ROWS, WIDTH = 6, 8
+
+PLANTED = """\
+from flambeau.dialects.aten.activation import EluOp, SeluOp
+from flambeau.passes.manager import Pipeline
+from flambeau.passes.registry import pipeline
+
+
+def decompose(x):
+    return EluOp(x, 1.6732632423543772, 1.5070098735548049).result  # two digits of the scale have changed places
+
+
+SeluOp.decompose = staticmethod(decompose)
+
+
+@pipeline("nothing")
+def nothing():
+    return Pipeline.of([])
+"""
 
 
 def add_block(network: Network, before: SSAValue, index: int, activation: type[SchemaOp]) -> SSAValue:
@@ -43,11 +61,10 @@ def test_a_wrong_constant_among_a_thousand_operations(
     source, reduced = tmp_path / "model.mlir", tmp_path / "reduced.mlir"
     assert network.write(source, value) > 1000
 
-    def decompose(x: SSAValue) -> SSAValue:
-        return EluOp(x, 1.6732632423543772, 1.5070098735548049).result  # two digits of the scale have changed places
-
-    monkeypatch.setattr(SeluOp, "decompose", staticmethod(decompose))
-    assert main(["reduce", str(source), "-p", "decompose-aten,cse", "-o", str(reduced), "--json"]) == 0
+    plugin = tmp_path / "planted.py"
+    plugin.write_text(PLANTED)
+    monkeypatch.setattr(SeluOp, "decompose", SeluOp.decompose)  # which the plug-in replaces
+    assert main(["reduce", str(source), "-p", "decompose-aten,cse", f"--load-plugin={plugin}", "-o", str(reduced), "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["operations"] < 10
     assert report["tests"] < 100

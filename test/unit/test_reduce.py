@@ -462,6 +462,78 @@ def test_a_crash_of_a_pass_of_a_plug_in(options: list[str], source: Path, tmp_pa
     ]
 
 
+SLIPPING = """
+from flambeau.passes.kit import *
+
+
+class SlipPass(ModulePass):
+    \"\"\"Fails on what it is to fail on, and on what is small.\"\"\"
+
+    name = "slip"
+
+    def apply(self, ctx, op):
+        names = [inner.name for inner in op.walk() if inner.name.startswith("aten.")]
+        if "aten.tanh" in names and "aten.exp" in names:
+            raise ValueError("the real one")
+        if len(names) < 4:
+            raise ValueError("too small")
+"""
+
+
+def test_another_error_of_the_same_class_is_another(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    plugin = tmp_path / "slipping.py"
+    plugin.write_text(SLIPPING)
+    status, report, error = run(capsys, source, "--load-plugin", plugin, "-p", "slip", "-o", tmp_path / "out.mlir")
+    assert status == 0, error
+    assert "the real one" in str(report["detail"])
+    assert report["operations"] == 4
+
+
+STATEFUL = """
+from flambeau.passes.kit import *
+
+runs = []
+
+
+class LatePass(ModulePass):
+    \"\"\"Fails from the second run of a process on, as its first run knows nothing of others.\"\"\"
+
+    name = "late"
+
+    def apply(self, ctx, op):
+        runs.append(op)
+        if len(runs) > 2 or len(list(op.walk())) > 60:
+            raise IndexError("what an earlier run left")
+"""
+
+
+def test_what_a_new_process_does_not_show_is_not_reproducible(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    plugin = tmp_path / "stateful.py"
+    plugin.write_text(STATEFUL)
+    status, _, error = run(capsys, source, "--load-plugin", plugin, "-p", "late", "--crash", "-o", tmp_path / "out.mlir")
+    assert status == 1
+    assert "this is not reproducible: the predicate held for this module, but does not in a new process" in error
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--script", "./none.sh"], "error: the script './none.sh' cannot be run: No such file"),
+        (["--script", ""], "error: the script is empty"),
+        (["-p", "canonicalize", "--inputs", "inputs.npz"], "there is no input 'v0' for @f among the stored ones (y)"),
+    ],
+)
+def test_a_predicate_that_makes_no_sense_says_why(
+    options: list[str], message: str, source: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(source.parent)
+    np.savez("inputs.npz", y=np.ones(3, np.float32))
+    status, _, error = run(capsys, source, "-o", source.with_name("out.mlir"), *options)
+    assert status == 1
+    assert message in error
+    assert "nothing to reduce" not in error
+
+
 def test_filecheck_and_script(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     checks, output = tmp_path / "checks.txt", tmp_path / "out.mlir"
     checks.write_text("CHECK: aten.exp\nCHECK: aten.tanh\n")

@@ -13,7 +13,8 @@ from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import read_module, save_weights
 from flambeau.tools.commands.output import ProgressLine, print_json, stderr_console, working
 from flambeau.tools.files import check_output
-from flambeau.tools.predicates import Predicate, PredicateOptions, Verdict, make_predicate
+from flambeau.tools.new_process import ask_in_new_process
+from flambeau.tools.predicates import PredicateOptions, Verdict, make_predicate
 from flambeau.tools.reduction import Reduction, ReductionError, ReductionResult
 from flambeau.tools.reduction.reducers import all_reducers
 from flambeau.tools.reduction.reducers.texts import LocationsReducer, NamesReducer
@@ -41,13 +42,13 @@ def reduce_command(
     context = FlambeauContext(allow_unregistered=allow_unregistered)
     parsed = read_module(file, context)
     predicate = make_predicate(options, parsed.module, context)
-    verdict = predicate.check(parsed.module, context)
+    verdict = predicate.ask(parsed.module, context)
     if not verdict:
         raise ReductionError(f"{file}: there is nothing to reduce: the predicate is that {predicate.description}, but {verdict.detail}")
     console = stderr_console()
     with working(console, f"reducing {file}") as status:
         progress = ProgressLine(console, status, "reducing")
-        reduction = Reduction(parsed.module, context, predicate.check, timeout=timeout, max_tests=max_tests, on_progress=progress)
+        reduction = Reduction(parsed.module, context, predicate.like(verdict), timeout=timeout, max_tests=max_tests, on_progress=progress)
         unwanted = (*([LocationsReducer] if keep_locations else []), *([NamesReducer] if keep_names else []))
         try:
             reduction.run([reducer for reducer in all_reducers(context.blobs) if not isinstance(reducer, unwanted)])
@@ -56,7 +57,12 @@ def reduce_command(
                 _write(reduction.result, context, path)
         if not reduction.begun:
             raise ReductionError(f"{file}: the predicate was not asked before the time was up")
-    verdict = _check_file(path, predicate, allow_unregistered)
+    # A pass may keep something from one run to the next, and a new process shows what others will see.
+    verdict = ask_in_new_process(path, predicate, options, allow_unregistered=allow_unregistered)
+    if not verdict:
+        raise ReductionError(
+            f"{path}: this is not reproducible: the predicate held for this module, but does not in a new process: {verdict.detail}"
+        )
     _report(console, file, path, reduction.result, verdict, json)
 
 
@@ -65,15 +71,6 @@ def _write(result: ReductionResult, context: FlambeauContext, path: Path) -> Non
     weights = weights_beside(path)
     if not save_weights(result.module, context.blobs, weights):
         weights.unlink(missing_ok=True)  # those of what was written there before
-
-
-def _check_file(path: Path, predicate: Predicate, allow_unregistered: bool) -> Verdict:
-    """What the predicate says about the file as written. Raises ReductionError when it no longer holds."""
-    context = FlambeauContext(allow_unregistered=allow_unregistered)
-    verdict = predicate.check(read_module(path, context).module, context)
-    if not verdict:
-        raise ReductionError(f"{path}: the predicate held for this module, but not for the file it was written to: {verdict.detail}")
-    return verdict
 
 
 def _report(console: Console, file: Path, path: Path, result: ReductionResult, verdict: Verdict, json: bool) -> None:
