@@ -61,7 +61,7 @@ pdl.pattern @unknown : benefit(1) {
   %x = pdl.operand
   %relu = pdl.operation "core.relu" (%x : !pdl.value)
   pdl.rewrite %relu {
-    // expected-error @below {{apply-pdl-patterns: there is no operation 'cor.relu'; did you mean 'core'?}}
+    // expected-error @below {{apply-pdl-patterns: there is no dialect 'cor', which operation cor.relu would belong to; did you mean 'core'?}}
     %new = pdl.operation "cor.relu" (%x : !pdl.value)
     pdl.replace %relu with %new
   }
