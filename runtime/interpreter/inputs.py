@@ -48,10 +48,11 @@ InputKind = Literal["usual", "wide", "extreme"]
 def generate_inputs(method: FuncOp | MethodOp, seed: int, kind: InputKind = "usual") -> list[Leaf]:
     """The leaves of a method's inputs.
 
-    Floats are normally distributed, wide ones with a deviation of WIDE; bools are random; integers lie below the size of what they number
-    (the rows of an embedding, the entries of an indexed dimension). Where nothing says so they are 0 or 1, wide ones from -WIDE to WIDE; an
-    `index` is never negative, and the step of a loop is more than 0. A dynamic dimension has its upper bound, or DYNAMIC_EXTENT. Extreme
-    inputs are wide ones of which some elements are EXTREMES, but for integers that number something or stand alone, and may so count.
+    Floats are normally distributed, wide ones with a deviation of WIDE. Bools are random; those that stand alone are both within any three
+    seeds in a row, for they may decide about a branch. Integers lie below the size of what they number (the rows of an embedding, the
+    entries of an indexed dimension); where nothing says so they are 0 or 1, wide ones from -WIDE to WIDE. An `index` is never negative, and
+    the step of a loop is more than 0. A dynamic dimension has its upper bound, or DYNAMIC_EXTENT. Extreme inputs are wide ones of which
+    some elements are EXTREMES, but for integers that number something or stand alone, and may so count.
 
     Raises:
         InterpreterError: an input of a type that no array has.
@@ -59,12 +60,15 @@ def generate_inputs(method: FuncOp | MethodOp, seed: int, kind: InputKind = "usu
     random = np.random.default_rng([seed, crc32(method.sym_name.data.encode())])
     leaves: list[Leaf] = []
     if isinstance(method, MethodOp):
-        return [
-            _literal(slot) if not isinstance(slot.type, TensorType) else _array(slot, random, kind) for slot in method.terminator.inputs
-        ]
-    values = iter(method.body.blocks[0].args)
-    for leaf in inputs_of(method):
-        leaves.append(_array(next(values), random, kind) if leaf.is_tensor else leaf.value)
+        for slot in method.terminator.inputs:
+            leaves.append(_array(slot, random, kind) if isinstance(slot.type, TensorType) else _literal(slot))
+    else:
+        values = iter(method.body.blocks[0].args)
+        for leaf in inputs_of(method):
+            leaves.append(_array(next(values), random, kind) if leaf.is_tensor else leaf.value)
+    lone = [leaf for leaf in leaves if isinstance(leaf, np.ndarray) and leaf.dtype.kind == "b" and not leaf.shape]
+    for index, leaf in enumerate(lone):
+        leaf[...] = seed >> index % 2 & 1
     return leaves
 
 

@@ -169,3 +169,26 @@ def test_numbers_are_made_up():
     assert min(seen[3]) == 1
     assert seen[4] == {0, 1, 2}
     assert seen[5] == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("wrong", [0, 1])
+@pytest.mark.parametrize("kind", ["i1", "tensor<i1>"])
+def test_both_sides_of_a_branch_are_taken(wrong: int, kind: str):
+    first, second = ("relu", "neg") if wrong == 0 else ("neg", "relu")
+    read = "tensor.extract %c[] : tensor<i1>" if kind == "tensor<i1>" else "arith.andi %c, %c : i1"
+    text = f"""
+    func.func @forward(%unused: tensor<4xf32>, %other: i1, %c: {kind}, %x: tensor<4xf32>) -> tensor<4xf32> {{
+      %taken = {read}
+      %r = scf.if %taken -> (tensor<4xf32>) {{
+        %a = aten.{first}(%x) : (tensor<4xf32>) -> tensor<4xf32>
+        scf.yield %a : tensor<4xf32>
+      }} else {{
+        %a = aten.{second}(%x) : (tensor<4xf32>) -> tensor<4xf32>
+        scf.yield %a : tensor<4xf32>
+      }}
+      func.return %r : tensor<4xf32>
+    }}"""
+    for seed in range(4):
+        module, context = parse(text)
+        with pytest.raises(PassError, match="slope: changes the result"):
+            Pipeline.of([SlopePass()]).run(module, context, [CheckSemantics(seed=seed)])
