@@ -76,8 +76,8 @@ class Part(ABC, Generic[T]):
             otherwise: the reason to `decline` with when everything but this holds; without it, the graph does not match, silently.
 
         Example:
-            whole = m.op("aten.mul.Scalar", y, other=m.attribute().where(lambda number: number == int(number), "the factor is no integer"))
-            assert whole.match(product) is None
+            integer = m.attribute().where(lambda number: number == int(number), "the factor is no integer")
+            assert m.op("aten.mul.Scalar", y, other=integer).match(product) is None
         """
         if otherwise is None:
             self._conditions.append(condition)

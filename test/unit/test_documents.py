@@ -74,6 +74,8 @@ def test_the_site_builds_and_a_broken_link_fails_it(tmp_path: Path):
     assert built.returncode == 0, built.stdout
     page = (tmp_path / "site" / "reference" / "aten.html").read_text()
     assert "<table>" in page
+    kit = (tmp_path / "site" / "reference" / "kit.html").read_text()
+    assert "<code>solutions(" in kit and "* <code>" not in kit, "lists stay lists around code"
     elsewhere = re.findall(r'<(?:script|link)[^>]*(?:src|href)="(?:https?:)?//[^"]*"', page)
     assert not elsewhere, "the site works from a folder"
     with (tmp_path / "docs" / "index.md").open("a") as home:
