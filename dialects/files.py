@@ -23,11 +23,11 @@ def replacing(path: str | os.PathLike[str]) -> Generator[BinaryIO, None, None]:
     Raises:
         OSError: the file cannot be written; names `path`.
     """
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        with naming(path), target.open("wb") as file:
+    if os.path.exists(path) and not os.path.isfile(path):  # a link to a pipe, such as /dev/stdout, has no real path
+        with naming(path), open(path, "wb") as file:
             yield file
         return
+    target = Path(os.path.realpath(path))
     # Its own name may be as long as names can be.
     temporary = target.with_name(f".{target.name[:100]}-{os.urandom(8).hex()}")
     try:

@@ -94,6 +94,14 @@ def test_a_full_disk_is_named(run: Run, option: str) -> None:
     assert (status, err) == (1, "error: /dev/full: No space left on device\n")
 
 
+@pytest.mark.parametrize("option", ["-o", "--timing-json"])
+def test_a_pipe_has_no_name(run: Run, option: str) -> None:
+    command = [sys.executable, "-c", "import sys; from flambeau.tools.opt import main; sys.exit(main())", "a.mlir", option, "/dev/stdout"]
+    process = subprocess.run(command, capture_output=True, check=False)
+    assert (process.returncode, process.stderr) == (0, b"")
+    assert b"wall" in process.stdout if option == "--timing-json" else process.stdout.decode() == run("a.mlir")[1]
+
+
 def test_a_full_disk_behind_stdout_is_named(run: Run) -> None:
     with open("/dev/full", "wb") as full:
         command = [sys.executable, "-c", "import sys; from flambeau.tools.opt import main; sys.exit(main())", "a.mlir"]
