@@ -568,6 +568,31 @@ def test_the_weights_of_the_result_stand_beside_it(tmp_path: Path, capsys: pytes
     assert output.with_suffix(".safetensors").stat().st_size < 512 < source.with_suffix(".safetensors").stat().st_size
 
 
+def test_weights_of_others_are_not_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    context = FlambeauContext()
+    text = f"""builtin.module {{
+      {store(context, "w", np.arange(512, dtype=np.float32))}
+      func.func @f() -> tensor<512xf32> {{
+        %w = ml_program.global_load_const @w : tensor<512xf32>
+        func.return %w : tensor<512xf32>
+      }}
+    }}"""
+    source, output = tmp_path / "model.mlir", tmp_path / "model-reduced.mlir"
+    source.write_text(text)
+    for path in (source, output):
+        save_weights(read(text, context), context.blobs, path.with_suffix(".safetensors"))
+    status, _, error = run(capsys, source, "--script", "grep -q func.func", "-o", output)
+    assert status == 1
+    assert "model-reduced.safetensors exists, and there is no" in error
+    assert output.with_suffix(".safetensors").exists()
+    output.write_text(text)
+    assert run(capsys, source, "--script", "grep -q func.func", "-o", output)[0] == 0
+    assert not output.with_suffix(".safetensors").exists()
+    status, _, error = run(capsys, source, "--script", "grep -q func.func", "-o", source)
+    assert status == 1
+    assert "is what is read, and is not written over" in error
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -10,7 +10,7 @@ from rich.console import Console
 from flambeau.dialects.files import write_text
 from flambeau.dialects.flambeau.blobs import weights_beside
 from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import read_module, save_weights
+from flambeau.dialects.text import read_module, read_text, save_weights
 from flambeau.tools.commands.output import ProgressLine, print_json, stderr_console, working
 from flambeau.tools.files import check_output
 from flambeau.tools.new_process import ask_in_new_process
@@ -39,6 +39,9 @@ def reduce_command(
     if path.suffix != ".mlir":
         raise ReductionError(f"--output {path}: what is reduced is a .mlir file, and so is the result")
     check_output(path, "mlir", file)
+    weights = weights_beside(path)
+    if weights.exists() and not (path.is_file() and "#flambeau.blob<" in read_text(path)):
+        raise ReductionError(f"{weights} exists, and there is no {path} that it belongs to: name another file to write with -o")
     context = FlambeauContext(allow_unregistered=allow_unregistered)
     parsed = read_module(file, context)
     predicate = make_predicate(options, parsed.module, context)
