@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, UnregisteredOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, ErasedSSAValue, Operation, TypeAttribute
+from xdsl.ir import Attribute, BlockArgument, ErasedSSAValue, Operation, OpResult, TypeAttribute
 from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator, SymbolOpInterface, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
@@ -177,6 +177,8 @@ def _uses_from_outside(op: Operation) -> list[VerificationError]:
     faults: list[VerificationError] = []
     for user in op.walk():
         for index, operand in enumerate(user.operands):
+            if not isinstance(operand, OpResult | BlockArgument):
+                continue  # of a text that is still being read
             owner = operand.owner
             if user is op or (owner is not op and op.is_ancestor(owner)):
                 continue
