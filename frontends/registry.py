@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -25,11 +26,23 @@ class SourceError(ValueError):
     """A source that is not there or is not a program. One line, for people."""
 
 
+def has_torch() -> bool:
+    """Whether PyTorch is installed, which most of Flambeau does without."""
+    return importlib.util.find_spec("torch") is not None
+
+
+def require_torch(what: str) -> None:
+    """Raises SourceError when PyTorch is not installed; `what` needs it."""
+    if not has_torch():
+        raise SourceError(f"{what} needs PyTorch: pip install 'flambeau[torch]'")
+
+
 def _mlir(source: str, context: FlambeauContext) -> ModuleOp:
     return read_module(source, context, locate=True).module
 
 
 def _pt2(source: str, context: FlambeauContext) -> ModuleOp:
+    require_torch(source)
     from flambeau.frontends.torch_export import import_program, load
 
     return import_program(load(source), context)

@@ -13,7 +13,7 @@ from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalStoreOp
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.row import SchemaOp
-from flambeau.frontends.registry import find_frontend
+from flambeau.frontends.registry import find_frontend, has_torch, require_torch
 from flambeau.runtime.emit import read_pte
 from flambeau.runtime.pte import PteError
 from flambeau.tools.compiler import Compilation, stage_of
@@ -47,7 +47,7 @@ def make_engine(engine: str | None, module: ModuleOp, context: FlambeauContext, 
     """A function from the leaves of a method's inputs to those of its outputs.
 
     Args:
-        engine: one of ENGINES; by default `torch` for the aten stage without control flow, `c` for a `.pte`, `numpy` for the rest.
+        engine: one of ENGINES; by default `torch`, if it is there, for the aten stage without control flow, `c` for a `.pte`, `numpy` for the rest.
         module: the program. The engine `c` compiles a copy of it to a `.pte` unless `path` is one.
         context: owns the weights.
         method: the method to run.
@@ -59,13 +59,14 @@ def make_engine(engine: str | None, module: ModuleOp, context: FlambeauContext, 
     stage = stage_of(module)
     is_pte = path is not None and path.suffix == ".pte"
     beyond = _beyond_torch(module)
-    chosen = engine or ("torch" if stage == "aten" and beyond is None else "c" if is_pte else "numpy")
+    chosen = engine or ("torch" if stage == "aten" and beyond is None and has_torch() else "c" if is_pte else "numpy")
     match chosen:
         case "torch":
             if stage not in ("aten", "core"):
                 raise EngineError(f"torch runs the stages aten and core, not {stage}; use the engine numpy or c")
             if beyond is not None:
                 raise EngineError(f"torch runs operators with a schema, globals and nothing else, not {beyond}; use the engine numpy")
+            require_torch("the engine torch")
             from flambeau.frontends.torch_export.evaluate import run_leaves
 
             return lambda inputs: run_leaves(module, context, inputs, method)

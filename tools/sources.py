@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.suggestions import did_you_mean
 from flambeau.dialects.tracebacks import in_one_line, raised_at
-from flambeau.frontends.registry import SourceError, find_frontend, readable
+from flambeau.frontends.registry import SourceError, find_frontend, readable, require_torch
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -43,6 +43,7 @@ def load_source(source: str, context: FlambeauContext) -> ModuleOp:
 
 
 def _from_factory(source: str, context: FlambeauContext) -> ModuleOp:
+    require_torch(source)
     from flambeau.frontends.torch_export import export_module
 
     factory = _find_factory(source)

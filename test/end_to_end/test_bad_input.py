@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 import textwrap
 from pathlib import Path
 from typing import Any, cast
@@ -255,6 +256,21 @@ def test_options_and_files_of_the_wrong_kind(program: Path, capsys: pytest.Captu
         assert word in message
     assert opt_main([str(program)]) == 1
     assert "not text" in capsys.readouterr().err
+
+
+def test_without_pytorch_the_rest_works(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    kind = "tensor<2x8xf32>"
+    Path("program.mlir").write_text(
+        f"func.func @forward(%x: {kind}) -> {kind} {{\n  %0 = aten.relu(%x) : ({kind}) -> {kind}\n  func.return %0 : {kind}\n}}\n"
+    )
+    Path("model.pt2").write_bytes(b"PK")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    needs = "needs PyTorch: pip install 'flambeau[torch]'"
+    assert refused(capsys, "compile", "bad_input_factories:good") == f"error: bad_input_factories:good {needs}"
+    assert refused(capsys, "compile", "model.pt2") == f"error: model.pt2 {needs}"
+    assert refused(capsys, "run", "program.mlir", "--input", "x.npy", "--engine", "torch") == f"error: the engine torch {needs}"
+    assert main(["run", "program.mlir", "--input", "x.npy"]) == 0
+    assert main(["compile", "program.mlir"]) == 0
 
 
 def test_mistakes_in_python_are_explained(program: Path) -> None:
