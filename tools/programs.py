@@ -47,7 +47,7 @@ def make_engine(engine: str | None, module: ModuleOp, context: FlambeauContext, 
     """A function from the leaves of a method's inputs to those of its outputs.
 
     Args:
-        engine: one of ENGINES; by default `torch`, if it is there, for the aten stage without control flow, `c` for a `.pte`, `numpy` for the rest.
+        engine: one of ENGINES; by default `torch` (if installed) for the aten stage without control flow, `c` for a `.pte`, else `numpy`.
         module: the program. The engine `c` compiles a copy of it to a `.pte` unless `path` is one.
         context: owns the weights.
         method: the method to run.
