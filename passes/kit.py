@@ -39,9 +39,9 @@ from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.types import element_of, shape_of, tensor
 from flambeau.passes.analysis.dataflow import BackwardAnalysis, Facts, ForwardAnalysis
-from flambeau.passes.manager import OperationPass, PatternPass, Pipeline, count
+from flambeau.passes.manager import Instrumentation, OperationPass, PassError, PassStep, PatternPass, Pipeline, count
 from flambeau.passes.rewriting import matching as m
-from flambeau.passes.rewriting.actions import analysis, may_rewrite
+from flambeau.passes.rewriting.actions import Action, analysis, may_rewrite
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.conversion import apply_full_conversion, apply_partial_conversion
 from flambeau.passes.rewriting.driver import PatternDriver, apply_patterns
@@ -94,6 +94,11 @@ __all__ = [
     "count",
     "may_rewrite",
     "analysis",
+    # Watching. What sees passes, verifications and single rewrites, which it may forbid, without any pass knowing.
+    "Instrumentation",
+    "PassStep",
+    "PassError",
+    "Action",
     # From xDSL. The names that one needs every day; xDSL's own documentation describes them.
     "Attribute",
     "Block",

@@ -52,6 +52,7 @@ _ANCHORS = {
     "Patterns": "patterns",
     "Conversion": "conversions",
     "Data flow": "data-flow-analysis",
+    "Watching": "from-python",
 }
 """Where the guide shows what a section is for."""
 
@@ -202,5 +203,6 @@ def _signature(name: str, function: Any, *, skip_first: bool = False, widest: in
 def _parameter(parameter: inspect.Parameter) -> str:
     stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
     kind = "" if parameter.annotation is parameter.empty else f": {cast(object, parameter.annotation)}"
-    default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
+    value = repr(parameter.default)
+    default = "" if parameter.default is parameter.empty else f" = {'…' if value.startswith('<') else value}"
     return f"{stars}{parameter.name}{kind}{default}"
