@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import re
 import sys
 from collections.abc import Callable
@@ -20,6 +22,8 @@ from flambeau.dialects.diagnostics import OperationError
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import parse_module, print_module
 from flambeau.passes.manager import Pipeline
+from flambeau.tools.main import main
+from flambeau.tools.opt.driver import main as opt
 from flambeau.tools.predicates import (
     Crash,
     FileCheck,
@@ -297,3 +301,44 @@ def test_descriptions():
     assert FileCheck(Path("a"), negated=True).description == "the output fails the checks of a"
     assert Script("x -y").description == "`x -y` ends with status 0"
     assert Script("x", negated=True).description == "`x` ends with another status than 0"
+
+
+FRAGILE = """
+from flambeau.passes.kit import *
+
+
+class FragilePass(ModulePass):
+    \"\"\"Fails on relu.\"\"\"
+
+    name = "fragile"
+
+    def apply(self, ctx, op):
+        for inner in op.walk():
+            if inner.name == "aten.relu" and may_rewrite("fragile", inner):
+                raise IndexError("out of range")
+"""
+
+
+@pytest.mark.parametrize("command", ["bisect", "reduce"])
+def test_a_reproducer_brings_its_pipeline_and_its_plugins(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    (tmp_path / "fragile.py").write_text(FRAGILE)
+    (tmp_path / "model.mlir").write_text(TEXT)
+    crash = tmp_path / "crash.mlir"
+    plugin = f"--load-plugin={tmp_path / 'fragile.py'}"
+    assert opt([str(tmp_path / "model.mlir"), plugin, "-p", "cse,fragile", f"--crash-reproducer={crash}"]) != 0
+    assert main([command, str(crash), "-o", str(tmp_path / "out.mlir"), "--json"]) == 0
+    assert "IndexError: out of range" in json.loads(capsys.readouterr().out)["detail"]
+
+
+@pytest.mark.parametrize("command", ["bisect", "reduce"])
+def test_stdin_and_several_modules(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    Path("fragile.py").write_text(FRAGILE)
+    arguments = [command, "-", "--load-plugin=fragile.py", "-p", "fragile"]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TEXT.encode())))
+    assert main(arguments) == 0
+    assert Path(f"stdin-{'bisect' if command == 'bisect' else 'reduced.mlir'}").exists()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"{TEXT}\n// -----\n{TEXT}".encode())))
+    capsys.readouterr()
+    assert main(arguments) == 1
+    assert "<stdin>: there are 2 modules between lines '// -----'" in capsys.readouterr().err

@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module, read_text, verify_parsed
 from flambeau.tools.bisection import Bisection, BisectionError, BisectionResult
 from flambeau.tools.commands.output import ProgressLine, print_json, stderr_console, working
 from flambeau.tools.compiler import write_module
 from flambeau.tools.files import check_output
 from flambeau.tools.plugins import loaded_plugins
+from flambeau.tools.predicate_input import STDIN, read_predicate_input
 from flambeau.tools.predicates import Crash, PredicateOptions, WrongResult, make_predicate
 from flambeau.tools.rendering import LINE_WIDTH
 
@@ -53,15 +52,12 @@ def bisect_command(
         OSError: a file cannot be read or written.
     """
     start = time.perf_counter()
-    target = folder or Path(f"{file.stem}-bisect")
+    target = folder or Path(f"{'stdin' if file == STDIN else file.stem}-bisect")
     for name in _FORMS:
         if (path := _path_of(target, name)).exists():
             check_output(path, "mlir", file)
-    context = FlambeauContext(allow_unregistered=allow_unregistered)
-    text = read_text(file)
-    context.blobs.open_beside(file)
-    parsed = parse_module(text, context, str(file), locate=True)
-    verify_parsed(parsed)
+    given = read_predicate_input(file, options, allow_unregistered=allow_unregistered, locate=True)
+    parsed, context, options = given.parsed, given.context, given.options
     console = stderr_console()
     with working(console, f"bisecting {file}") as status:
         predicate = make_predicate(options, parsed.module, context)
@@ -70,7 +66,7 @@ def bisect_command(
         result = bisection.run()
     files = _write(result, target)
     flags = [f"--load-plugin={plugin.path}" for plugin in loaded_plugins() if plugin.path is not None]
-    flags += ["--allow-unregistered-dialect"] * allow_unregistered
+    flags += ["--allow-unregistered-dialect"] * given.allow_unregistered
     if isinstance(predicate.question, WrongResult):
         flags += _semantics_flags(options)
     if isinstance(predicate.question, WrongResult | Crash):

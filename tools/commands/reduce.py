@@ -10,10 +10,11 @@ from rich.console import Console
 from flambeau.dialects.files import write_text
 from flambeau.dialects.flambeau.blobs import weights_beside
 from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import read_module, read_text, save_weights
+from flambeau.dialects.text import read_text, save_weights
 from flambeau.tools.commands.output import ProgressLine, print_json, stderr_console, working
 from flambeau.tools.files import check_output
 from flambeau.tools.new_process import ask_in_new_process
+from flambeau.tools.predicate_input import STDIN, read_predicate_input
 from flambeau.tools.predicates import PredicateOptions, Verdict, make_predicate
 from flambeau.tools.reduction import Reduction, ReductionError, ReductionResult
 from flambeau.tools.reduction.reducers import all_reducers
@@ -35,15 +36,15 @@ def reduce_command(
     json: bool = False,
 ) -> None:
     """Writes the smallest module found (by default `FILE-reduced.mlir` in the current folder). Raises ValueError, OSError."""
-    path = output or Path(f"{file.stem}-reduced.mlir")
+    path = output or Path(f"{'stdin' if file == STDIN else file.stem}-reduced.mlir")
     if path.suffix != ".mlir":
         raise ReductionError(f"--output {path}: what is reduced is a .mlir file, and so is the result")
     check_output(path, "mlir", file)
     weights = weights_beside(path)
     if weights.exists() and not (path.is_file() and "#flambeau.blob<" in read_text(path)):
         raise ReductionError(f"{weights} exists, and there is no {path} that it belongs to: name another file to write with -o")
-    context = FlambeauContext(allow_unregistered=allow_unregistered)
-    parsed = read_module(file, context)
+    given = read_predicate_input(file, options, allow_unregistered=allow_unregistered)
+    parsed, context, options = given.parsed, given.context, given.options
     predicate = make_predicate(options, parsed.module, context)
     verdict = predicate.ask(parsed.module, context)
     if not verdict:
@@ -61,7 +62,7 @@ def reduce_command(
         if not reduction.begun:
             raise ReductionError(f"{file}: the predicate was not asked before the time was up")
     # A pass may keep something from one run to the next, and a new process shows what others will see.
-    verdict = ask_in_new_process(path, predicate, options, allow_unregistered=allow_unregistered)
+    verdict = ask_in_new_process(path, predicate, options, allow_unregistered=given.allow_unregistered)
     if not verdict:
         raise ReductionError(
             f"{path}: this is not reproducible: the predicate held for this module, but does not in a new process: {verdict.detail}"
