@@ -1,24 +1,22 @@
-"""`flambeau reduce`: each reducer on IR small enough to read, the search around them, the command."""
+"""`flambeau reduce`: each reducer on IR small enough to read, and the search around them."""
 
-import json
 import random
 import re
-import stat
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from chains import random_chain, read, store
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, OpResult
 
 from flambeau.dialects.interface import inputs_of, outputs_of
 from flambeau.dialects.ml_program import GlobalOp
 from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module, print_module, read_module, save_weights, verify_parsed
-from flambeau.dialects.types import f32, shape_of, tensor
+from flambeau.dialects.text import print_module
+from flambeau.dialects.types import shape_of
 from flambeau.dialects.verify import verify_module
-from flambeau.tools.main import main
 from flambeau.tools.reduction import Progress, Reduction, ReductionError, ReductionResult, reduce_module
 
 Test = Callable[[ModuleOp], bool]
@@ -31,12 +29,6 @@ def has(*names: str) -> Test:
         return all(name in found for name in names)
 
     return holds
-
-
-def read(text: str, context: FlambeauContext) -> ModuleOp:
-    parsed = parse_module(text, context)
-    verify_parsed(parsed)
-    return parsed.module
 
 
 def reduce(text: str, test: Test) -> str:
@@ -225,11 +217,6 @@ def test_attributes_go_or_become_simple():
     assert "{" not in found[found.index("aten.conv2d") :].partition("func.return")[0]
 
 
-def store(context: FlambeauContext, name: str, array: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> str:
-    blob = context.blobs.add(name, array.data)
-    return f"ml_program.global private @{name}({blob}) : {tensor(f32, array.shape)}"
-
-
 def test_weights_are_sliced_with_their_shapes_and_lose_their_values(tmp_path: Path):
     context = FlambeauContext()
     numbers = np.arange(64 * 32, dtype=np.float32).reshape(64, 32)
@@ -303,24 +290,10 @@ def test_locations_and_names_go_unless_they_matter():
 # The search
 
 
-def chain(length: int, seed: int) -> str:
-    """A function of so many element-wise operations, each on earlier values."""
-    chooser = random.Random(seed)
-    lines = ["builtin.module {", "func.func @f(%v0 : tensor<4x8xf32>) -> tensor<4x8xf32> {"]
-    kind = "tensor<4x8xf32>"
-    for index in range(length):
-        if chooser.random() < 0.3:
-            other = chooser.randrange(index + 1)
-            lines.append(f"%v{index + 1} = aten.add.Tensor(%v{index}, %v{other}) : ({kind}, {kind}) -> {kind}")
-        else:
-            lines.append(f"%v{index + 1} = aten.{chooser.choice(('relu', 'tanh', 'neg', 'exp'))}(%v{index}) : ({kind}) -> {kind}")
-    return "\n".join([*lines, f"func.return %v{length} : {kind}", "}", "}"])
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_some_operations_among_many_are_found_in_few_tests(seed: int):
     context = FlambeauContext()
-    module = read(chain(120, seed), context)
+    module = read(random_chain(120, seed), context)
     chooser = random.Random(seed)
     candidates = [op for op in module.walk() if op.name.startswith("aten.")]
     wanted = chooser.sample(candidates, 1 + seed % 3)
@@ -358,7 +331,7 @@ def test_no_state_is_tested_twice():
 
 def test_limits_end_the_search_with_the_best_so_far():
     context = FlambeauContext()
-    module = read(chain(60, 0), context)
+    module = read(random_chain(60, 0), context)
 
     def predicate(module: ModuleOp, _: FlambeauContext) -> bool:
         return has("aten.exp")(module)
@@ -373,7 +346,7 @@ def test_limits_end_the_search_with_the_best_so_far():
 
 def test_an_interrupt_and_a_failing_predicate_keep_the_best_so_far():
     context = FlambeauContext()
-    module = read(chain(60, 0), context)
+    module = read(random_chain(60, 0), context)
 
     def failing(error: BaseException) -> Reduction:
         asked: list[int] = []
@@ -398,214 +371,14 @@ def test_an_interrupt_and_a_failing_predicate_keep_the_best_so_far():
 def test_a_predicate_that_does_not_hold_is_an_error():
     context = FlambeauContext()
     with pytest.raises(ReductionError, match="nothing to reduce"):
-        reduce_module(read(chain(3, 0), context), context, lambda module, _: False)
+        reduce_module(read(random_chain(3, 0), context), context, lambda module, _: False)
 
 
 def test_progress_counts_tests():
     context = FlambeauContext()
     steps: list[Progress] = []
     result: ReductionResult = reduce_module(
-        read(chain(20, 0), context), context, lambda module, _: has("aten.relu")(module), on_progress=steps.append
+        read(random_chain(20, 0), context), context, lambda module, _: has("aten.relu")(module), on_progress=steps.append
     )
     assert [step.tests for step in steps] == list(range(1, result.tests + 1))
     assert {step.at_start for step in steps} == {22}
-
-
-# The command
-
-PLUGIN = '''
-from dataclasses import dataclass
-from xdsl.passes import ModulePass
-from flambeau.passes.registry import register_pass
-
-
-@dataclass(frozen=True)
-class FragilePass(ModulePass):
-    """Fails on tanh of exp."""
-
-    name = "fragile"
-
-    def apply(self, ctx, op):
-        for inner in op.walk():
-            if inner.name == "aten.tanh" and getattr(inner.operands[0].owner, "name", "") == "aten.exp":
-                raise IndexError("list index out of range")
-
-
-register_pass(FragilePass)
-'''
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, dict[str, object], str]:
-    status = main(["reduce", *map(str, arguments), "--json"])
-    captured = capsys.readouterr()
-    return status, json.loads(captured.out) if captured.out else {}, captured.err
-
-
-@pytest.fixture
-def source(tmp_path: Path) -> Path:
-    path = tmp_path / "model.mlir"
-    path.write_text(chain(80, 3))
-    return path
-
-
-@pytest.mark.parametrize("options", [[], ["--crash"], ["--error", "index out of r.nge"]])
-def test_a_crash_of_a_pass_of_a_plug_in(options: list[str], source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    plugin = tmp_path / "fragile.py"
-    plugin.write_text(PLUGIN)
-    output = tmp_path / "out.mlir"
-    status, report, error = run(capsys, source, "--load-plugin", plugin, "-p", "canonicalize,fragile", "-o", output, *options)
-    assert status == 0, error
-    assert report["operations"] == 4
-    assert [op.name for op in read_module(output, FlambeauContext()).module.walk() if op.name.startswith("aten.")] == [
-        "aten.exp",
-        "aten.tanh",
-    ]
-
-
-SLIPPING = """
-from flambeau.passes.kit import *
-
-
-class SlipPass(ModulePass):
-    \"\"\"Fails on what it is to fail on, and on what is small.\"\"\"
-
-    name = "slip"
-
-    def apply(self, ctx, op):
-        names = [inner.name for inner in op.walk() if inner.name.startswith("aten.")]
-        if "aten.tanh" in names and "aten.exp" in names:
-            raise ValueError("the real one")
-        if len(names) < 4:
-            raise ValueError("too small")
-"""
-
-
-def test_another_error_of_the_same_class_is_another(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    plugin = tmp_path / "slipping.py"
-    plugin.write_text(SLIPPING)
-    status, report, error = run(capsys, source, "--load-plugin", plugin, "-p", "slip", "-o", tmp_path / "out.mlir")
-    assert status == 0, error
-    assert "the real one" in str(report["detail"])
-    assert report["operations"] == 4
-
-
-STATEFUL = """
-from flambeau.passes.kit import *
-
-runs = []
-
-
-class LatePass(ModulePass):
-    \"\"\"Fails from the second run of a process on, as its first run knows nothing of others.\"\"\"
-
-    name = "late"
-
-    def apply(self, ctx, op):
-        runs.append(op)
-        if len(runs) > 2 or len(list(op.walk())) > 60:
-            raise IndexError("what an earlier run left")
-"""
-
-
-def test_what_a_new_process_does_not_show_is_not_reproducible(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    plugin = tmp_path / "stateful.py"
-    plugin.write_text(STATEFUL)
-    status, _, error = run(capsys, source, "--load-plugin", plugin, "-p", "late", "--crash", "-o", tmp_path / "out.mlir")
-    assert status == 1
-    assert "this is not reproducible: the predicate held for this module, but does not in a new process" in error
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--script", "./none.sh"], "error: the script './none.sh' cannot be run: No such file"),
-        (["--script", ""], "error: the script is empty"),
-        (["-p", "canonicalize", "--inputs", "inputs.npz"], "there is no input 'v0' for @f among the stored ones (y)"),
-    ],
-)
-def test_a_predicate_that_makes_no_sense_says_why(
-    options: list[str], message: str, source: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.chdir(source.parent)
-    np.savez("inputs.npz", y=np.ones(3, np.float32))
-    status, _, error = run(capsys, source, "-o", source.with_name("out.mlir"), *options)
-    assert status == 1
-    assert message in error
-    assert "nothing to reduce" not in error
-
-
-def test_filecheck_and_script(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    checks, output = tmp_path / "checks.txt", tmp_path / "out.mlir"
-    checks.write_text("CHECK: aten.exp\nCHECK: aten.tanh\n")
-    status, report, error = run(capsys, source, "--filecheck", checks, "-o", output)
-    assert status == 0, error
-    assert report["operations"] == 4
-    script = tmp_path / "check.sh"
-    script.write_text('#!/bin/sh\ngrep -q aten.neg "$1"\n')
-    script.chmod(script.stat().st_mode | stat.S_IXUSR)
-    status, report, error = run(capsys, source, "--script", script, "-o", output)
-    assert status == 0, error
-    assert report["operations"] == 3
-    assert "aten.neg" in output.read_text()
-
-
-def test_the_weights_of_the_result_stand_beside_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    context = FlambeauContext()
-    text = f"""builtin.module {{
-      {store(context, "w", np.arange(512, dtype=np.float32))}
-      func.func @f(%x : tensor<512xf32>) -> tensor<512xf32> {{
-        %w = ml_program.global_load_const @w : tensor<512xf32>
-        %y = aten.mul.Tensor(%x, %w) : (tensor<512xf32>, tensor<512xf32>) -> tensor<512xf32>
-        func.return %y : tensor<512xf32>
-      }}
-    }}"""
-    source, checks, output = tmp_path / "model.mlir", tmp_path / "checks.txt", tmp_path / "out.mlir"
-    source.write_text(text)
-    save_weights(read(text, context), context.blobs, source.with_suffix(".safetensors"))
-    checks.write_text("CHECK: global_load_const\n")
-    status, _, error = run(capsys, source, "--filecheck", checks, "-o", output)
-    assert status == 0, error
-    assert output.with_suffix(".safetensors").stat().st_size < 512 < source.with_suffix(".safetensors").stat().st_size
-
-
-def test_weights_of_others_are_not_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    context = FlambeauContext()
-    text = f"""builtin.module {{
-      {store(context, "w", np.arange(512, dtype=np.float32))}
-      func.func @f() -> tensor<512xf32> {{
-        %w = ml_program.global_load_const @w : tensor<512xf32>
-        func.return %w : tensor<512xf32>
-      }}
-    }}"""
-    source, output = tmp_path / "model.mlir", tmp_path / "model-reduced.mlir"
-    source.write_text(text)
-    for path in (source, output):
-        save_weights(read(text, context), context.blobs, path.with_suffix(".safetensors"))
-    status, _, error = run(capsys, source, "--script", "grep -q func.func", "-o", output)
-    assert status == 1
-    assert "model-reduced.safetensors exists, and there is no" in error
-    assert output.with_suffix(".safetensors").exists()
-    output.write_text(text)
-    assert run(capsys, source, "--script", "grep -q func.func", "-o", output)[0] == 0
-    assert not output.with_suffix(".safetensors").exists()
-    status, _, error = run(capsys, source, "--script", "grep -q func.func", "-o", source)
-    assert status == 1
-    assert "is what is read, and is not written over" in error
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["-p", "canonicalize"], "nothing to reduce: the predicate is that the pipeline changes the result, but the results are the same"),
-        (["-p", "canonicalize", "--crash"], "nothing to reduce: the predicate is that the pipeline fails, but the pipeline does not fail"),
-        ([], "give a pipeline (-p), or a predicate"),
-        (["-p", "canonicalize", "-o", "out.pte"], "--output out.pte: what is reduced is a .mlir file"),
-    ],
-)
-def test_what_cannot_be_reduced_is_one_line(options: list[str], message: str, source: Path, capsys: pytest.CaptureFixture[str]):
-    output = source.with_name("out.mlir")
-    status, report, error = run(capsys, source, "-o", output, *options)
-    assert (status, report) == (1, {})
-    assert message in error
-    assert len(error.strip().splitlines()) == 1
-    assert not output.exists()
