@@ -118,6 +118,16 @@ def test_a_text_is_not_called_as_weights_are(run: Run, option: str) -> None:
     assert "y.safetensors is where the weights go: name the IR y.mlir" in err
 
 
+@pytest.mark.parametrize(
+    "option", ["--timing-json", "--profile-actions", "--log-actions-to", "--legality-report", "--pass-statistics-json"]
+)
+def test_a_report_whose_name_was_forgotten_is_not_written_over_the_module(run: Run, option: str) -> None:
+    before = files()
+    status, _, err = run(option, "net.mlir")
+    assert (status, files()) == (2, before)
+    assert f"{option}: net.mlir is no name for a report" in err
+
+
 @pytest.mark.parametrize("option", ["-o", "--generate-reproducer"])
 def test_beside_a_device_there_are_no_weights(run: Run, option: str) -> None:
     Path("null").symlink_to("/dev/null")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentTypeError
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -21,6 +22,13 @@ def text_file(name: str) -> str:
         check_text_name(name)
     except BlobError as error:
         raise ArgumentTypeError(str(error)) from None
+    return name
+
+
+def report_file(name: str) -> str:
+    """The name of a file for a report, as an option takes it. Raises ArgumentTypeError for that of a module, which may be the input."""
+    if Path(name).suffix in (".mlir", ".safetensors", ".pte"):
+        raise ArgumentTypeError(f"{name} is no name for a report, which would be written over a module")
     return name
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from flambeau.dialects.files import open_text
 from flambeau.passes.manager import Instrumentation
 from flambeau.tools.opt.option_group import Chunk, OptionGroup
+from flambeau.tools.opt.output import report_file
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -102,10 +103,11 @@ class ActionsGroup(OptionGroup):
         group.add_argument(
             "--profile-actions",
             metavar="FILE",
+            type=report_file,
             help="write a trace in which every pass and every attempt to rewrite is an event, for ui.perfetto.dev or chrome://tracing; "
             "- is stderr",
         )
-        group.add_argument("--log-actions-to", metavar="FILE", help="write the same as lines of text; - is stderr")
+        group.add_argument("--log-actions-to", metavar="FILE", type=report_file, help="write the same as lines of text; - is stderr")
 
     def check(self, parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
         """Forgets what an earlier run in this process left."""

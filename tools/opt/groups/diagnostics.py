@@ -9,7 +9,7 @@ from typing import Any
 
 from flambeau.passes.manager import Instrumentation
 from flambeau.tools.opt.option_group import Chunk, OptionGroup
-from flambeau.tools.opt.output import write_json
+from flambeau.tools.opt.output import report_file, write_json
 
 
 class DiagnosticsGroup(OptionGroup):
@@ -42,6 +42,7 @@ class DiagnosticsGroup(OptionGroup):
         group.add_argument(
             "--legality-report",
             metavar="FILE",
+            type=report_file,
             help="write as JSON what conversions could not make legal, which patterns were tried, and why each declined; - is stderr",
         )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from flambeau.passes.manager import Instrumentation
 from flambeau.tools.opt.option_group import Chunk, OptionGroup
-from flambeau.tools.opt.output import write_json
+from flambeau.tools.opt.output import report_file, write_json
 
 if TYPE_CHECKING:
     from flambeau.passes.manager.pass_statistics import PassStatistics
@@ -36,7 +36,7 @@ class StatisticsGroup(OptionGroup):
             default="pipeline",
             help="for each place in the pipeline, or the runs of a pass together, sorted by name",
         )
-        group.add_argument("--pass-statistics-json", metavar="FILE", help="write the same as JSON; - is stderr")
+        group.add_argument("--pass-statistics-json", metavar="FILE", type=report_file, help="write the same as JSON; - is stderr")
 
     def check(self, parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
         """Starts to gather."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from flambeau.passes.manager import Instrumentation
 from flambeau.tools.opt.option_group import Chunk, OptionGroup
-from flambeau.tools.opt.output import write_json
+from flambeau.tools.opt.output import report_file, write_json
 
 if TYPE_CHECKING:
     from flambeau.passes.manager.timing import Timer
@@ -37,7 +37,7 @@ class TimingGroup(OptionGroup):
             default="tree",
             help="as a tree, or by name with the longest own time first",
         )
-        group.add_argument("--timing-json", metavar="FILE", help="write the tree as JSON; - is stderr")
+        group.add_argument("--timing-json", metavar="FILE", type=report_file, help="write the tree as JSON; - is stderr")
 
     def check(self, parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
         """Starts the timer."""
