@@ -348,6 +348,7 @@ def test_it_is_said_that_there_is_no_reproducer_of_what_is_no_module(run: Run, t
         (("--generate-reproducer=notes.txt",), "notes.txt exists and is no reproducer"),
         (("--generate-reproducer=-",), "needs the name of a file"),
         (("--generate-reproducer=r.mlir", "-o", "./r.mlir"), "name the same file"),
+        (("--generate-reproducer=r.mlir", "--crash-reproducer=./r.mlir"), "name the same file"),
         (("--crash-reproducer=r.mlir", "--no-reproducer"), "contradict"),
     ],
 )

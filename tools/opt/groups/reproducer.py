@@ -63,14 +63,15 @@ class ReproducerGroup(OptionGroup):
         self._forget()
         if arguments.no_reproducer and arguments.crash_reproducer:
             parser.error("--crash-reproducer and --no-reproducer contradict each other")
+        taken = {Path(arguments.output).resolve(): "-o"}
         for option in ("--crash-reproducer", "--generate-reproducer"):
             name: str | None = getattr(arguments, option[2:].replace("-", "_"))
             if name is None:
                 continue
             if name == "-":
                 parser.error(f"{option} needs the name of a file")
-            if Path(name).resolve() == Path(arguments.output).resolve():
-                parser.error(f"{option} and -o name the same file")
+            if (other := taken.setdefault(Path(name).resolve(), option)) != option:
+                parser.error(f"{option} and {other} name the same file")
             try:
                 _place(arguments, name, 0)
             except ValueError as error:
