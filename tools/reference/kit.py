@@ -154,7 +154,7 @@ def _item(code: str, text: str, *, to_write: bool = False) -> list[str]:
     first, *rest = "\n".join(docstring(text)).rstrip("\n").split("\n")
     # What stands below an item ends with an empty line: without it, the next item would be taken for a part of it.
     below = [*(f"    {line}".rstrip() for line in rest), ""] if rest else []
-    return [f"* `{code}`: {'*To be written.* ' if to_write else ''}{first}", *below]
+    return [f"* `{code}`: {'*Abstract.* ' if to_write else ''}{first}", *below]
 
 
 @cache
