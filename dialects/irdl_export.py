@@ -1,15 +1,16 @@
 """Dialects as IRDL, so that MLIR's own tools check our IR: `mlir-opt --irdl-file=aten.irdl.mlir`.
 
 What IRDL cannot say is left out: optional attributes (those that it names are required), relations between types, traits, symbols. All
-members of a variadic group would have to be of one type, so a list becomes `MOST_IN_LIST` optional groups, and an operation with several
-groups has attributes that say which of them are there (`add_segment_attributes`). The text is one that MLIR 19, later versions and xDSL
-all read.
+members of a variadic group have to be of one type, so a list becomes `IRDL_RUNS` groups, one for each run of values of one type, and an
+operation with several groups has attributes that say how long each of them is. No operation of IRDL's ends a block: one that does is
+followed by one of MLIR's own (`for_irdl`). The text is one that MLIR 19, later versions and xDSL all read.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, TypeAlias, cast
 
 from xdsl.dialects import get_all_dialects
@@ -25,6 +26,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     i32,
 )
+from xdsl.dialects.llvm import UnreachableOp
 from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import (
     AnyOf,
@@ -45,15 +47,15 @@ from xdsl.irdl import (
     VarConstraint,
     VariadicDef,
 )
+from xdsl.traits import IsTerminator
 
+from flambeau.dialects.diagnostics import OperationError
 from flambeau.dialects.irdl.names import MLIR_NAMES
 from flambeau.dialects.irdl_import import ImportedOp, IrdlDialect
+from flambeau.dialects.printing import IRDL_RUNS
 from flambeau.dialects.registry import FlambeauContext, dialect_names, find_op, level_ops, load_rows, schema_table
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.schema import SchemaType
-
-MOST_IN_LIST = 32
-"""How many operands or results in a list an exported operation may have."""
 
 _TYPES = "types"
 """The module within the module that holds types and attributes, whose symbols may be those of operations."""
@@ -85,8 +87,8 @@ class IrdlError(ValueError):
     """A dialect that cannot be exported. One line, for people."""
 
 
-def irdl_text(names: Sequence[str]) -> str:
-    """The IRDL of these dialects as the text of a module. Raises IrdlError."""
+def irdl_text(names: Sequence[str], runs: int = IRDL_RUNS) -> str:
+    """The IRDL of these dialects as the text of a module, for lists of up to `runs` runs of values of one type. Raises IrdlError."""
     dialects = [_dialect(name) for name in dict.fromkeys(names)]
     kinds = {dialect.name: [kind for kind in dialect.attributes if issubclass(kind, ParametrizedAttribute)] for dialect in dialects}
     # MLIR looks for a symbol from the module around the dialect that refers to it.
@@ -97,7 +99,7 @@ def irdl_text(names: Sequence[str]) -> str:
     types = [_block(f"irdl.dialect @{name}", [_kind(kind, inside) for kind in found]) for name, found in kinds.items() if found]
     modules = [_block(f"builtin.module @{_TYPES}", types)] if types else []
     for dialect in dialects:
-        modules.append(_block(f"irdl.dialect @{dialect.name}", list(_operations(dialect, known))))
+        modules.append(_block(f"irdl.dialect @{dialect.name}", list(_operations(dialect, known, runs))))
     return "\n".join([*_block("builtin.module", modules), ""])
 
 
@@ -113,17 +115,17 @@ def _dialect(name: str) -> Dialect:
     return found
 
 
-def _operations(dialect: Dialect, known: Symbols) -> Iterator[list[str]]:
+def _operations(dialect: Dialect, known: Symbols, runs: int) -> Iterator[list[str]]:
     found = {op.name: op for op in level_ops(dialect.name)}
     if dialect.name == "aten":
         # Overloads without a row print and parse too.
         names = [f"aten.{text[: text.index('(')]}" for texts in schema_table().values() for text in texts]
         found |= {name: op for name in names if (op := find_op(name)) is not None}
     for _, op in sorted(found.items()):
-        yield _schema_operation(op)
+        yield _schema_operation(op, runs)
     for op in dialect.operations:
         if issubclass(op, IRDLOperation):
-            yield _operation(op, known)
+            yield _operation(op, known, runs)
 
 
 def _block(head: str, parts: Sequence[Sequence[str]]) -> list[str]:
@@ -147,8 +149,9 @@ class _Body:
     Each constraint is a variable that stands for one attribute, so every place has its own: two that shared one would have to be equal.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, runs: int = IRDL_RUNS) -> None:
         self.lines: list[str] = []
+        self._runs = runs
         self._count = 0
 
     def value(self, text: str) -> str:
@@ -178,9 +181,9 @@ class _Body:
         kinds: list[str] = []
         values: list[str] = []
         for name, item in items:
-            members = [f"{name}_{index}" for index in range(MOST_IN_LIST)] if _is_list(item) else [name]
+            members = [f"{name}_{index}" for index in range(self._runs)] if _is_list(item) else [name]
             names += members
-            kinds += ["single" if not isinstance(item, VariadicDef) else "optional"] * len(members)
+            kinds += ["variadic" if _is_list(item) else "optional" if isinstance(item, VariadicDef) else "single"] * len(members)
             values += [self.any_of(constraint(item.constr)) for _ in members]
         self.define(what, names, values, f"variadicity = #irdl<variadicity_array[{', '.join(kinds)}]>, ")
 
@@ -196,8 +199,8 @@ def _union(*constraints: Constraint) -> Constraint:
     return _ANY if _ANY[0] in found else found
 
 
-def _schema_operation(op: type[SchemaOp]) -> list[str]:
-    body = _Body()
+def _schema_operation(op: type[SchemaOp], runs: int) -> list[str]:
+    body = _Body(runs)
     definition, schema = op.get_irdl_definition(), op.schema
     tensor: Constraint = (_base(_BUILTIN[TensorType]),)
     body.groups("operands", definition.operands, lambda _: tensor)
@@ -225,8 +228,8 @@ def _kind(kind: type[ParametrizedAttribute], known: Symbols) -> list[str]:
     return _block(f"irdl.{what} @{kind.name.partition('.')[2]}", [body.lines])
 
 
-def _operation(op: type[IRDLOperation], known: Symbols) -> list[str]:
-    body = _Body()
+def _operation(op: type[IRDLOperation], known: Symbols, runs: int) -> list[str]:
+    body = _Body(runs)
     definition = op.get_irdl_definition()
     body.groups("operands", definition.operands, lambda constraint: _range(constraint, known))
     body.groups("results", definition.results, lambda constraint: _range(constraint, known))
@@ -244,28 +247,47 @@ def _is_list(item: OperandDef | ResultDef) -> bool:
     return isinstance(item, VariadicDef) and not isinstance(item, OptionalDef)
 
 
-def add_segment_attributes(root: Operation) -> None:
-    """Gives each operation in `root` the attributes by which MLIR knows what an exported operation's operands and results are.
+def for_irdl(root: Operation, runs: int = IRDL_RUNS) -> Operation:
+    """A copy of `root` as MLIR checks it that has loaded the dialects in it from IRDL.
+
+    Operations of such a dialect get the attributes that tell how long each group of operands and results is. Behind one that ends a block
+    stands `llvm.unreachable`, which ends it for MLIR.
 
     Raises:
-        IrdlError: a list is longer than `MOST_IN_LIST`.
+        OperationError: a list has more than `runs` runs of values of one type, or an operation branches.
     """
-    for op in root.walk():
-        if isinstance(op, IRDLOperation) and not isinstance(op, ImportedOp):
-            op.attributes.update(_segment_attributes(op))
+    copy = root.clone()
+    known = get_all_dialects()
+    for original, op in zip(list(root.walk()), list(copy.walk()), strict=True):
+        if not isinstance(op, IRDLOperation) or isinstance(op, ImportedOp) or op.dialect_name() in known:
+            continue
+        op.attributes.update(_segment_attributes(op, original, runs))
+        if op.has_trait(IsTerminator) and op.parent is not None and op.next_op is None:
+            if op.successors:
+                raise OperationError(original, f"{op.name} branches to blocks, which no operation of IRDL's can")
+            op.parent.add_op(UnreachableOp())
+    return copy
 
 
-def _segment_attributes(op: IRDLOperation) -> dict[str, Attribute]:
+def _segment_attributes(op: IRDLOperation, original: Operation, runs: int) -> dict[str, Attribute]:
     definition = op.get_irdl_definition()
     found: dict[str, Attribute] = {}
-    for what, items, total in (("operand", definition.operands, len(op.operands)), ("result", definition.results, len(op.results))):
-        if sum(MOST_IN_LIST if _is_list(item) else isinstance(item, VariadicDef) for _, item in items) < 2:
+    for what, items, values in (("operand", definition.operands, op.operands), ("result", definition.results, op.results)):
+        if sum(runs if _is_list(item) else isinstance(item, VariadicDef) for _, item in items) < 2:
             continue
         sizes: list[int] = []
-        for (name, item), size in zip(items, _sizes(op, what, [item for _, item in items], total), strict=True):
-            if size > MOST_IN_LIST:
-                raise IrdlError(f"{op.name} has {size} {what}s in the list {name!r}; exported as IRDL it may have {MOST_IN_LIST}")
-            sizes += [int(index < size) for index in range(MOST_IN_LIST)] if _is_list(item) else [size]
+        first = 0
+        for (name, item), size in zip(items, _sizes(op, what, [item for _, item in items], len(values)), strict=True):
+            if _is_list(item):
+                lengths = [len(list(run)) for _, run in groupby(value.type for value in values[first : first + size])]
+                if len(lengths) > runs:
+                    types = f"the list '{name}' of {op.name} has {what}s of {len(lengths)} types in turn"
+                    hint = f"use --irdl-runs={len(lengths)} here and with --emit-irdl"
+                    raise OperationError(original, f"{types}, for which the IRDL has {runs} places: {hint}")
+                sizes += [*lengths, *[0] * (runs - len(lengths))]
+            else:
+                sizes.append(size)
+            first += size
         found[f"{what}_segment_sizes"] = DenseArrayBase.from_list(i32, sizes)
     return found
 

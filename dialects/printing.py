@@ -15,6 +15,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from flambeau.dialects.edge.layout import LayoutAttr
 from flambeau.dialects.printer import ModulePrinter
 
+IRDL_RUNS = 32
+"""How many runs of values of one type a list of operands or results may have in dialects that are exported as IRDL, unless told."""
+
 
 @dataclass(frozen=True)
 class PrintingOptions:
@@ -34,6 +37,8 @@ class PrintingOptions:
     """Comments say which operations use each value; names are unique then too."""
     irdl: bool = False
     """The generic form as dialects that MLIR loaded from IRDL read it: properties among the attributes, parameters as a plain list."""
+    irdl_runs: int = IRDL_RUNS
+    """The number for which these dialects were exported."""
 
 
 class OptionsPrinter(ModulePrinter):
@@ -110,10 +115,9 @@ def operation_text(op: Operation, options: PrintingOptions | None = None) -> str
 def strict_text(op: Operation, options: PrintingOptions) -> str:
     """As `operation_text`; whatever the syntax of an operation raises is an error."""
     if options.irdl:
-        from flambeau.dialects.irdl_export import add_segment_attributes
+        from flambeau.dialects.irdl_export import for_irdl
 
-        op = op.clone()
-        add_segment_attributes(op)
+        op = for_irdl(op, options.irdl_runs)
     stream = StringIO()
     if options.users:
         printer = _UsersPrinter.make(stream, options)

@@ -1,27 +1,12 @@
-"""`--emit-irdl`, `--print-for-irdl`: what MLIR's own tools need to check our IR."""
+"""`--emit-irdl`, `--print-for-irdl`, `--irdl-runs`: what MLIR's own tools need to check our IR."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
-from typing import Any
 
+from flambeau.dialects.printing import IRDL_RUNS
 from flambeau.tools.opt.option_group import OptionGroup
-
-
-class _EmitIrdl(argparse.Action):
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
-        option_string: str | None = None,
-    ) -> None:
-        from flambeau.dialects.irdl_export import irdl_text
-
-        sys.stdout.write(irdl_text([name for item in str(values).split(",") if (name := item.strip())]))
-        parser.exit()
 
 
 class InteropGroup(OptionGroup):
@@ -31,11 +16,33 @@ class InteropGroup(OptionGroup):
 
     def add_arguments(self, group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]  argparse names it so
         """Adds the options."""
-        group.add_argument(
-            "--emit-irdl", action=_EmitIrdl, metavar="DIALECT,…", help="print these dialects as IRDL, for mlir-opt --irdl-file=, and exit"
-        )
+        group.add_argument("--emit-irdl", metavar="DIALECT,…", help="print these dialects as IRDL, for mlir-opt --irdl-file=, and exit")
         group.add_argument(
             "--print-for-irdl",
             action="store_true",
             help="print the generic form that mlir-opt reads with such a file: its dialects have attributes and no properties",
         )
+        group.add_argument(
+            "--irdl-runs",
+            type=_positive,
+            default=IRDL_RUNS,
+            metavar="N",
+            help=f"let the lists of operands and results in such a file and form have up to N runs of one type (default: {IRDL_RUNS})",
+        )
+
+    def check(self, parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+        """Prints the IRDL if it is asked for, and exits. Raises IrdlError, OSError."""
+        if arguments.emit_irdl is None:
+            return
+        from flambeau.dialects.files import naming
+        from flambeau.dialects.irdl_export import irdl_text
+
+        with naming("<stdout>"):
+            sys.stdout.write(irdl_text([name for item in arguments.emit_irdl.split(",") if (name := item.strip())], arguments.irdl_runs))
+        parser.exit()
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"expected a number from 1 up, got {text!r}")
+    return int(text)

@@ -123,6 +123,7 @@ def printing_options(arguments: argparse.Namespace) -> PrintingOptions:
         elide_above=arguments.elide_elementsattrs_if_larger,
         elide_resources_above=arguments.elide_resource_strings_if_larger,
         irdl=arguments.print_for_irdl,
+        irdl_runs=arguments.irdl_runs,
     )
 
 
