@@ -413,6 +413,24 @@ def test_the_pass_is_found_among_forms_that_cannot_be_told():
     assert note.startswith("what the passes between opaque, replace, transparent leave cannot be told")
 
 
+def test_passes_that_cannot_be_told_apart_are_named_together():
+    class WrongPass(ModulePass):
+        """Does something wrong only where `opaque` has been."""
+
+        name = "wrong"
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            for inner in list(op.walk()):
+                if isinstance(inner, test_dialect.TestPureOp):
+                    PatternRewriter(inner).insert(negated := NegOp(inner.operands[0]))
+                    inner.operands[0] = negated.result
+
+    result = bisect(CHAIN, [CANONICALIZE, OpaquePass(), WrongPass(), TransparentPass(), CSE], WrongResult())
+    assert (result.first_number, result.number) == (2, 3)
+    assert (result.rewrite, result.reason) == (None, "the pass is not known")
+    assert result.notes == ("what the passes between opaque, wrong, transparent leave cannot be told; it is one of opaque, wrong",)
+
+
 def test_a_pass_that_leaves_what_cannot_run_is_to_blame():
     result = bisect(CHAIN, [CANONICALIZE, OpaquePass(), CSE], WrongResult())
     assert (result.number, result.step.name) == (2, "opaque")

@@ -225,20 +225,24 @@ class Bisection:
         return replace(self._at_step(state, good, last - 1), notes=notes)
 
     def _among(self, state: _State, good: int, bad: int) -> _Setting:
-        """The first of some passes between which nothing can be told that the others do without; all of them where there is none."""
+        """Of some passes between which nothing can be told, the one that the others do without; several where that is not one."""
         elements = self.predicate.pipeline.elements
         part = Pipeline(MODULE, elements[good:bad])
         earlier = sum(1 for _ in Pipeline(MODULE, elements[:good]).passes())
         items = list(part.passes())
         names = ", ".join(item.name for item in items)
-        note = f"what the passes between {names} leave cannot be told: it is one of these"
-        for item in items:
+        needed: list[int] = []
+        for index, item in enumerate(items):
             self.on_progress(f"without {item.name}")
             outcome = self._run(state, _without(part, item).elements)
             if outcome.error is None and self._tell(self._ask(outcome)) is False:
-                found = f"what the passes between {names} leave cannot be told; {item.name} is the one without which it does not hold"
-                return _Setting(state, part, _runs(item), None, earlier, (found,))
-        return _Setting(state, part, _runs(items[-1]), None, earlier, (note,), len(items))
+                needed.append(index)
+        first, last = (needed[0], needed[-1]) if needed else (0, len(items) - 1)
+        blamed = [items[index] for index in needed or range(len(items))]
+        which = ", ".join(item.name for item in blamed)
+        found = f"{which} is the one without which it does not hold" if len(blamed) == 1 else f"it is one of {which}"
+        note = f"what the passes between {names} leave cannot be told; {found}"
+        return _Setting(state, part, _runs(items[last]), None, earlier, (note,), last - first + 1)
 
     def _confirm(self, what: str, ask: Callable[[int], Verdict], good: int, bad: int) -> None:
         """Asks once more. Raises BisectionError when the answers are others than before."""
