@@ -62,6 +62,8 @@ class Verdict:
     detail: str
     can_tell: bool = True
     """False where nothing can be said of this form of a module, which then does not hold."""
+    kind: str = ""
+    """What sort of thing was seen, where there are several."""
 
     def __bool__(self) -> bool:
         return self.holds
@@ -139,11 +141,12 @@ class Predicate:
             return Verdict(False, str(error))
 
     def like(self, first: Verdict) -> Callable[[ModuleOp, FlambeauContext], Verdict]:
-        """The check of modules that are to show the same as one that was asked about before, and not a result instead of none."""
+        """The check of modules that are to show the same sort of thing as one that was asked about before: no NaN for a wrong number."""
 
         def check(module: ModuleOp, context: FlambeauContext) -> Verdict:
             verdict = self.check(module, context)
-            return verdict if verdict.can_tell == first.can_tell else Verdict(False, verdict.detail, verdict.can_tell)
+            same = (verdict.can_tell, verdict.kind) == (first.can_tell, first.kind)
+            return verdict if same else replace(verdict, holds=False)
 
         return check
 
@@ -184,7 +187,7 @@ class _WrongResultJudge(Judge):
             difference = self.reference.difference(outcome.module, outcome.context)
         except SemanticsError as error:
             return Verdict(False, f"the results cannot be checked: {error}", can_tell=False)
-        return Verdict(False, "the results are the same") if difference is None else Verdict(True, str(difference))
+        return Verdict(False, "the results are the same") if difference is None else Verdict(True, str(difference), kind=difference.kind)
 
 
 @dataclass

@@ -18,6 +18,9 @@ TOLERANCES = {"float64": 1e-8, "float32": 1e-4, "float16": 1e-2, "bfloat16": 8e-
 OPERATION_LIMIT = 1_000_000
 """Operations that one run of a method may execute: a module is run often, and a loop that a pass made endless shall show soon."""
 
+NOT_FINITE = "elements are infinite or not numbers on one side only"
+"""What is said of results that cannot be compared as numbers."""
+
 _NOISE_FACTOR = 2
 """How much more than the noise of the reference rounding may do to another form, which computes in other steps."""
 
@@ -77,7 +80,7 @@ def difference_of(
     if noise is not None and tolerance:
         odd &= np.isfinite(noise)
     if odd.any():
-        return f"{int(odd.sum())} of {odd.size} elements are infinite or not numbers on one side only"
+        return f"{int(odd.sum())} of {odd.size} {NOT_FINITE}"
     finite = np.isfinite(a) & np.isfinite(b)
     if not tolerance:
         return _unequal((a != b) & finite)

@@ -21,7 +21,7 @@ from flambeau.dialects.lazy import Array, np
 from flambeau.dialects.ml_program import GlobalOp
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.row import SchemaOp
-from flambeau.passes.manager.comparison import Rounding, SemanticsOptions, difference_of, noise_of
+from flambeau.passes.manager.comparison import NOT_FINITE, Rounding, SemanticsOptions, difference_of, noise_of
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 from flambeau.passes.manager.pipeline import PassError, Pipeline
 from flambeau.passes.manager.snapshot import Snapshot
@@ -74,6 +74,11 @@ class Difference:
     def is_failure(self) -> bool:
         """Whether the method fails, and so has no results."""
         return self.output is None and self.state is None
+
+    @property
+    def kind(self) -> str:
+        """What sort of difference it is: no results, results that are not finite, or other results."""
+        return "failure" if self.is_failure else "not finite" if self.detail.endswith(NOT_FINITE) else "results"
 
     def __str__(self) -> str:
         which = "a" if self.session == IN_SEQUENCE else f"the {_ORDINALS[min(self.call, 2)]}"

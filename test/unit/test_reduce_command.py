@@ -88,6 +88,48 @@ def test_another_error_of_the_same_class_is_another(source: Path, tmp_path: Path
     assert report["operations"] == 4
 
 
+NAN = """
+from flambeau.passes.kit import *
+
+Tanh, Div, Mul, MulS = op("aten.tanh"), op("aten.div.Tensor"), op("aten.mul.Tensor"), op("aten.mul.Scalar")
+
+
+@rewrites(Tanh)
+def wrong(found):
+    x = found.operands[0]
+    if x.owner.name == "aten.mul.Scalar":
+        return None
+    if x.owner.name == "aten.exp":
+        return Tanh(MulS(x, 1.1).result)
+    return Mul(Div(Tanh(MulS(x, 1.0).result).result, x).result, x)  # no number at 0
+
+
+class NanPass(PatternPass):
+    \"\"\"Wrong after exp, and not finite elsewhere.\"\"\"
+
+    name = "nan"
+
+    def patterns(self):
+        return [wrong]
+"""
+
+
+def test_a_wrong_number_does_not_become_a_nan(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    plugin, source, output = tmp_path / "nan.py", tmp_path / "model.mlir", tmp_path / "out.mlir"
+    plugin.write_text(NAN)
+    kind = "tensor<64xf32>"
+    source.write_text(f"""func.func @f(%x : {kind}) -> {kind} {{
+      %s = aten.sigmoid(%x) : ({kind}) -> {kind}
+      %e = aten.exp(%s) : ({kind}) -> {kind}
+      %t = aten.tanh(%e) : ({kind}) -> {kind}
+      func.return %t : {kind}
+    }}""")
+    status, report, error = run(capsys, source, "--load-plugin", plugin, "-p", "nan", "-o", output)
+    assert status == 0, error
+    assert "max |Δ|" in str(report["detail"])
+    assert "aten.exp" in output.read_text()
+
+
 STATEFUL = """
 from flambeau.passes.kit import *
 
