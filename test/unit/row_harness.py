@@ -135,11 +135,18 @@ def from_torch(value: torch.Tensor) -> Array:
 
 
 def torch_operator(op: type[SchemaOp]) -> Any:
-    """torch's operator of a row; None when torch has no such namespace."""
-    if op.schema.namespace == "quantized_decomposed":
+    """The operator of a row as PyTorch and ExecuTorch compute it; None when they do not."""
+    schema = op.schema
+    if schema.namespace == "quantized_decomposed":
         importlib.import_module("torch.ao.quantization.fx._decomposed")
-    packet = getattr(getattr(torch.ops, op.schema.namespace), op.schema.base, None)
-    return None if packet is None else getattr(packet, op.schema.overload or "default")
+        importlib.import_module("executorch.exir.passes._quant_patterns_and_replacements")
+    elif schema.namespace != "aten":
+        return None
+    packet = getattr(getattr(torch.ops, schema.namespace), schema.base, None)
+    found = None if packet is None else getattr(packet, schema.overload or "default")
+    if found is None or schema.namespace == "aten":
+        return found
+    return found if found.has_kernel_for_dispatch_key("CompositeExplicitAutograd") else None
 
 
 def call_torch(op: type[SchemaOp], sample: Sequence[Any]) -> list[Array]:
