@@ -138,8 +138,10 @@ class FunctionProgram:
 
     def _initial(self, name: str, op: Operation) -> Array:
         found = self._globals.get(name)
-        if found is None or not isinstance(found.value, BlobAttr):
+        if found is None or found.value is None:
             raise InterpreterError(f"global @{name} has no value", op)
+        if not isinstance(found.value, BlobAttr):
+            raise UnsupportedError(f"the value of global @{name} is not stored in the context: only blobs are run", op)
         return logical_array(self._context.blobs.get(found.value), tensor_type(found.type))
 
     def _load(self, name: str, op: Operation) -> Array:
