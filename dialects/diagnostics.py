@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
 Severity: TypeAlias = Literal["error", "warning", "remark", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "remark", "note")
@@ -45,6 +45,13 @@ class Diagnostic:
     op: Operation | None = None
     """The operation that it is about; its location says where in the user's model."""
     notes: tuple[Diagnostic, ...] = ()
+    location: Attribute | None = None
+    """Where in the user's model, for what is about no operation: a line that cannot be read."""
+
+    @property
+    def model_location(self) -> Attribute | None:
+        """Where in the user's model, if that is known."""
+        return self.location if self.op is None else self.op.location
 
     def __str__(self) -> str:
         return f"{self.position}: {self.severity}: {self.message}" if self.position else f"{self.severity}: {self.message}"

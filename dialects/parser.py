@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.context import Context
 from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
-from xdsl.dialects.builtin import UNKNOWN_LOC, FusedLoc, LocationAttr, ModuleOp, NoneAttr
+from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, DictionaryAttr, FusedLoc, LocationAttr, ModuleOp, NoneAttr
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Span
@@ -117,11 +118,49 @@ class ModuleParser(TokenParser):
             op = super().parse_operation()
             if sentence is not None and not op.regions and not op.successors and len(self.ssa_values) == known + len(sentence.results):
                 self._remember(sentence, start, op)
+        if isinstance(op, FuncOp) and not op.body.blocks and op.arg_attrs is None:
+            op.arg_attrs = self._attributes_of_types(start)
         self.offsets[op] = start
         # What is written as loc(unknown) is another object.
         if self._locate and op.location is UNKNOWN_LOC:
             op.location = self.source.location(start)
         return op
+
+    def _attributes_of_types(self, start: int) -> ArrayAttr[DictionaryAttr] | None:
+        """The attributes of the arguments of a function that is only declared, which xDSL reads and drops."""
+        if "{" not in self._text[start : self._token.start]:
+            return None
+        other = self._at(start)
+        while other._consume_token().kind not in (MLIRTokenKind.AT_IDENT, MLIRTokenKind.STRING_LIT):
+            pass
+        if other._token.text != "(":
+            return None  # the generic form
+
+        def attributes() -> DictionaryAttr:
+            other.parse_type()
+            found = other.parse_optional_dictionary_attr_dict()
+            other.parse_optional_location()
+            return DictionaryAttr(found)
+
+        found = other.parse_comma_separated_list(self.Delimiter.PAREN, attributes)
+        return ArrayAttr(found) if any(item.data for item in found) else None
+
+    def _at(self, offset: int) -> ModuleParser:
+        """A parser that reads the same text from another place, with the same aliases."""
+        other = ModuleParser(self.ctx, self.source)
+        other.attribute_aliases = self.attribute_aliases
+        other._resume_from(offset)
+        return other
+
+    def location_on_line(self, offset: int) -> LocationAttr | None:
+        """The location with which the line around a place ends. Raises what parsers do over one that is wrong."""
+        end = self._text.find("\n", offset)
+        start = self._text.rfind(_LOCATION, self._text.rfind("\n", 0, offset) + 1, end if end >= 0 else None)
+        if start < 0:
+            return None
+        other = self._at(start + 1)
+        found = other.parse_optional_location()
+        return found if end < 0 or other.pos > end or other._token.kind is MLIRTokenKind.EOF else None
 
     def _parse_op_result_list(self) -> list[tuple[Span, int]]:
         name = self._token

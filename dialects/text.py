@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from flambeau.dialects.diagnostics import Diagnostic, Position
@@ -43,6 +43,11 @@ class IRError(ValueError):
         self.before: ParsedModule | None = None
         """What stands before an error of the parser, in no module, if places were to be recorded."""
         super().__init__(str(self.diagnostic))
+
+    def locate(self, location: Attribute | None) -> None:
+        """Says where in the user's model it is."""
+        self.diagnostic = replace(self.diagnostic, location=location)
+        self.diagnostics = (self.diagnostic, *self.diagnostics[1:])
 
     @staticmethod
     def of(diagnostics: Sequence[Diagnostic], file: str) -> IRError:
@@ -115,7 +120,8 @@ def parse_module(
         parser = parser_type(context, source, locate=locate)
         module = parser.parse_module()
     except RecursionError:
-        raise IRError(f"{file}: the text is nested too deeply") from None
+        place = None if parser is None else source.position(parser.pos)
+        raise IRError("the text is nested too deeply" if place else f"{file}: the text is nested too deeply", place) from None
     except MemoryError:
         raise IRError(f"{file}: the text holds a constant that is too large for the memory") from None
     except _STUMBLES as error:
@@ -123,10 +129,19 @@ def parse_module(
 
         message, (start, end) = parse_message(error, source, context, parser)
         found = IRError(message, source.position(start, end))
+        if parser is not None:
+            found.locate(_location_on_line(parser, start))
         if parser is not None and record_symbols:
             found.before = ParsedModule(ModuleOp([]), source, parser.offsets, parser.source_map())
         raise found from error
     return ParsedModule(module, source, parser.offsets, parser.source_map())
+
+
+def _location_on_line(parser: ModuleParser, offset: int) -> Attribute | None:
+    try:
+        return parser.location_on_line(offset)
+    except _STUMBLES:
+        return None  # the line is one that cannot be read
 
 
 def read_text(path: str | PathLike[str]) -> str:

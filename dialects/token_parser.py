@@ -115,8 +115,10 @@ class TokenParser(Parser):
     def parse_list(
         self, delimiter: Parser.Delimiter, parse: Callable[[], ItemT], separator: str = ",", context_msg: str = ""
     ) -> list[ItemT]:
-        """As xDSL's."""
+        """As xDSL's. Behind an arrow, a single type may stand without parentheses, as it may in MLIR everywhere."""
         around = _DELIMITERS[delimiter]
+        if parse == self.parse_type and delimiter is Parser.Delimiter.PAREN and self._token.text != "(" and self._is_behind_arrow():
+            return [parse()]
         if around is not None:
             self.parse_characters(around[0], context_msg)
             if self.parse_optional_characters(around[1]) is not None:
@@ -127,6 +129,11 @@ class TokenParser(Parser):
         if around is not None:
             self.parse_characters(around[1], context_msg)
         return items
+
+    def _is_behind_arrow(self) -> bool:
+        start = self._token.start
+        arrow = self._text.rfind("->", 0, start)
+        return arrow >= 0 and self._at_space_after(arrow + 2)
 
     # Literals
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from xdsl.ir import Operation
 
-from flambeau.dialects.diagnostics import Position
+from flambeau.dialects.diagnostics import Diagnostic, Position
 from flambeau.dialects.text import ParsedModule
-from flambeau.passes.manager import Instrumentation, PassStep
+from flambeau.passes.manager import Instrumentation, PassError, PassStep
 from flambeau.passes.rewriting.report import ConversionError, LegalizationReport, LegalizationRow
 from flambeau.tools.rendering import position_of, printable
 
@@ -50,6 +51,14 @@ def legality_table(error: BaseException, parsed: ParsedModule | None = None) -> 
             lines.append(printable(f"{head}{line}".rstrip()))
             head = " " * len(head)
     return "".join(f"{line}\n" for line in lines)
+
+
+def above_table(error: PassError) -> tuple[Diagnostic, ...]:
+    """The diagnostics of an error without what its table says, which is more, and shorter than notes."""
+    report = report_of(error)
+    if report is None:
+        return error.diagnostics
+    return tuple(replace(item, message="".join(item.message.partition(report.head)[:2]), notes=()) for item in error.diagnostics)
 
 
 def _as_data(report: LegalizationReport, step: str, parsed: ParsedModule) -> dict[str, Any]:

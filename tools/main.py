@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -24,7 +23,8 @@ from flambeau.tools.commands.new import new_command
 from flambeau.tools.commands.reduce import reduce_command
 from flambeau.tools.commands.run import run_command
 from flambeau.tools.exits import BROKEN_PIPE, CRASHED, INTERRUPTED, forget_stdout, standard_streams
-from flambeau.tools.legality import legality_table
+from flambeau.tools.legality import above_table, legality_table
+from flambeau.tools.nesting import room_for_nesting
 from flambeau.tools.plugins import load_from_environment, plugin_scope
 from flambeau.tools.predicates import PredicateOptions
 from flambeau.tools.rendering import Renderer, diagnostics_of, files_of, internal_error
@@ -235,7 +235,7 @@ def _lsp(
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the tool on `argv` (`sys.argv[1:]` by default); returns the exit status. Any failure is told on stderr."""
     try:
-        with standard_streams(), plugin_scope():
+        with standard_streams(), plugin_scope(), room_for_nesting():
             load_from_environment()
             app(args=None if argv is None else list(argv), standalone_mode=True)
     except SystemExit as end:
@@ -265,7 +265,7 @@ def describe(error: Exception, *, colour: bool = False) -> str:
         renderer.sources[PIPELINE_FILE] = Source(error.text, PIPELINE_FILE)
     diagnostics = diagnostics_of(error) or (internal_error(error),)
     table = legality_table(error)
-    shown = [replace(item, notes=()) if table else item for item in diagnostics]
+    shown = above_table(error) if table and isinstance(error, PassError) else diagnostics
     return renderer.render(*shown) + table + renderer.render(*files_of(error))
 
 

@@ -10,7 +10,7 @@ from io import StringIO
 from pathlib import Path
 from typing import cast
 
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 from xdsl.printer import Printer
 
 from flambeau.dialects.diagnostics import Diagnostic, Position, Severity
@@ -112,12 +112,12 @@ class Renderer:
         yield from map(printable, rest)
         if position:
             yield from self._excerpt(position)
-        if op is not None:
-            if (place := describe_location(op.location, without=position.file if position else None)) != "":
-                yield f"  in {printable(place)}"
-                yield from self._model_line(op, position)
-            if self.show_changes and (now := self._changed(op, position)) is not None:
-                yield f"  op: {now}"
+        location = diagnostic.model_location
+        if location is not None and (place := describe_location(location, without=position.file if position else None)) != "":
+            yield f"  in {printable(place)}"
+            yield from self._model_line(location, position)
+        if op is not None and self.show_changes and (now := self._changed(op, position)) is not None:
+            yield f"  op: {now}"
         for note in diagnostic.notes:
             yield from self._lines(note)
 
@@ -143,9 +143,9 @@ class Renderer:
             self.sources[position.file] = source
         return source.line(position.line)
 
-    def _model_line(self, op: Operation, position: Position | None) -> Iterable[str]:
-        for location in file_positions(op.location):
-            file, line = location.filename.data, location.line.data
+    def _model_line(self, location: Attribute, position: Position | None) -> Iterable[str]:
+        for place in file_positions(location):
+            file, line = place.filename.data, place.line.data
             if position is not None and file == position.file:
                 continue
             text = self._line_of(Position(file, line, 1))

@@ -15,8 +15,11 @@ from flambeau.dialects.text import IRError, parse_module, verify_parsed
 from fuzz.campaign import Campaign, Failure, Hang, limited
 from fuzz.mutation import mutated
 
-_OURS_ALONE = re.compile(r"fused\s*<|^#[\w.$-]+\s*=\s*loc|dense_resource|_resources", re.MULTILINE)
-"""What is read otherwise than by xDSL on purpose: metadata of locations, aliases that come later, names of resources."""
+_OURS_ALONE = re.compile(
+    r"fused\s*<|^#[\w.$-]+\s*=\s*loc|dense_resource|_resources|scf\.[^\n]*->\s*[^\s(]|func\.func[^\n]*\([^\n]*\{[^\n]*\)", re.MULTILINE
+)
+"""What is read otherwise than by xDSL on purpose: metadata of locations, aliases that come later, names of resources, single types behind
+arrows, attributes of arguments without names."""
 
 
 def _generic(module: ModuleOp) -> str:

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import pytest
 from fuzz import irdl as random_irdl
-from test_mlir_interop import CHECKABLE, generic_text, rows_as_functions, with_each_tool
+from test_mlir_interop import EXPORTED, generic_text, rows_as_functions, with_each_tool
 from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
 from xdsl.dialects import test as xdsl_test
@@ -339,7 +339,7 @@ def test_mlir_has_the_names_of_kinds(tool: str, tmp_path: Path):
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[IrdlDialect, ...]]:
-    names = [name for name in CHECKABLE if name != "aten"]  # its thousands of operators take seconds, and are no others
+    names = [name for name in EXPORTED if name != "aten"]  # its thousands of operators take seconds, and are no others
     path = tmp_path_factory.mktemp("irdl") / "own.mlir"
     path.write_text(irdl_text(names))
     return path, read_irdl(path.read_text(), FlambeauContext(), str(path))

@@ -362,9 +362,78 @@ def test_the_compiler_names_the_place_of_what_a_pass_refuses(run: Run, capsys: p
 """)
     status, err = flambeau(capsys, "compile", "a.mlir")
     assert status == 1
-    assert "error: convert-aten-to-core: 1 operation cannot be converted to Core ATen: aten.linalg_svd" in err
+    assert "error: convert-aten-to-core: 1 operation cannot be converted to Core ATen" in err
     assert "  in a.mlir:2\n      2 |   %0, %1, %2 = aten.linalg_svd(%x)" in err
     assert "Traceback" not in err
+
+
+SVD = """func.func @f(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
+  %0, %1, %2 = aten.linalg_svd(%x) : (tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<2xf32>, tensor<2x2xf32>)
+  func.return %0 : tensor<2x2xf32>
+}
+"""
+DROPPING = """
+from flambeau.passes.kit import OperationPass
+
+class DropPass(OperationPass):
+    '''Leaves functions without a type.'''
+    name = "drop"
+    def apply_to(self, ctx, op):
+        for inner in op.walk():
+            inner.properties.pop("function_type", None)
+"""
+REFUSING = """
+from flambeau.passes.kit import ConversionTarget, ModulePass, Pattern, apply_partial_conversion, decline, op
+
+class HalvePattern(Pattern):
+    roots = (op("aten.linalg_svd"),)
+
+    def rewrite(self, op, rewriter):
+        decline("it is too large")
+
+class HalfPass(ModulePass):
+    '''Makes halves.'''
+    name = "half"
+    def apply(self, ctx, op):
+        target = ConversionTarget("halves").illegal("aten", because="it is whole")
+        apply_partial_conversion(op, target, [HalvePattern()])
+"""
+
+
+def test_what_a_table_says_the_message_does_not(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "half.py").write_text(REFUSING)
+    status, _, err = run(SVD, f"--load-plugin={tmp_path / 'half.py'}", "-p", "half")
+    assert status == 1
+    assert "error: half: 1 operation cannot be converted to halves\n" in err
+    assert err.count("it is whole") == err.count("it is too large") == 1
+
+
+@pytest.mark.parametrize("location", ['loc("layers.0"("model.py":6:0))', "loc(#place)"])
+def test_a_line_that_cannot_be_read_names_the_users_module(run: Run, location: str) -> None:
+    text = VALID.replace("  func.return", f"  %0 = aten.rellu(%x) : (tensor<2xf32>) -> tensor<2xf32> {location} // here\n  func.return")
+    _, _, err = run(f'{text}#place = loc("layers.0"("model.py":6:0))\n')
+    assert "there is no operation aten.rellu" in err
+    assert err.endswith("~\n  in layers.0 (model.py:6)\n")
+    _, _, err = run(text.replace("tensor<2xf32> loc(", "tensor<2xf32> loc(loc("))
+    assert "  in " not in err
+
+
+def test_nesting(run: Run) -> None:
+    def nested(depth: int) -> str:
+        return "func.func @f(%x: i1) {\n" + "scf.if %x {\n" * depth + "}\n" * depth + "func.return\n}\n"
+
+    status, out, _ = run(nested(600))
+    assert (status, out.count("scf.if")) == (0, 600)
+    status, _, err = run(nested(5000))
+    assert status == 1
+    assert "error: the text is nested too deeply\nscf.if %x {\n" in err
+
+
+def test_what_the_own_syntax_cannot_say_is_printed_in_the_generic_form(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "drop.py").write_text(DROPPING)
+    status, out, err = run(VALID, f"--load-plugin={tmp_path / 'drop.py'}", "-p", "drop", "--verify-each=0")
+    assert (status, err) == (0, "")
+    assert out.startswith('"builtin.module"() ({\n  "func.func"() <{sym_name = "f"}> ({')
 
 
 @pytest.mark.parametrize("expression", ["[", "a{99999999999}", "(" * 2000 + ")" * 2000])

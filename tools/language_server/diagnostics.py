@@ -35,7 +35,8 @@ def diagnostics(analysis: Analysis, uri: str) -> list[types.Diagnostic]:
 def _converted(fault: Fault, analysis: Analysis, uri: str) -> types.Diagnostic:
     diagnostic = fault.diagnostic
     message = diagnostic.message
-    if diagnostic.op is not None and (place := describe_location(diagnostic.op.location)):
+    location = diagnostic.model_location
+    if location is not None and (place := describe_location(location)):
         message = f"{message}\nin {place}"
     return types.Diagnostic(
         place_of(diagnostic, analysis.lines),

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from flambeau.dialects.diagnostics import Diagnostic, Severity, listening
 from flambeau.dialects.files import naming
-from flambeau.dialects.printing import strict_text
+from flambeau.dialects.printing import operation_text
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.source import Source
 from flambeau.dialects.terminal import wants_colour
@@ -22,6 +22,7 @@ from flambeau.passes.manager import Instrumentation, PassCrash, PassError, PassS
 from flambeau.passes.registry import PIPELINE_FILE, PipelineError
 from flambeau.tools.collector import collector_paused
 from flambeau.tools.exits import BROKEN_PIPE, CRASHED, INTERRUPTED, forget_stdout, standard_streams
+from flambeau.tools.nesting import room_for_nesting
 from flambeau.tools.opt.expectations import Expectations
 from flambeau.tools.opt.groups import GROUPS
 from flambeau.tools.opt.groups.printing import printing_options
@@ -70,7 +71,7 @@ def _main(argv: Sequence[str] | None) -> int:
     if argv is None:
         gc.freeze()  # in a process of its own: what was imported lives until the end, which then need not look through it
     tool = _Tool(arguments)
-    with collector_paused():
+    with collector_paused(), room_for_nesting():
         try:
             return tool.run()
         except BrokenPipeError:
@@ -172,7 +173,7 @@ class _Tool:
             with self._phase("passes"), listening(report.emitted, report.listens_to):
                 run_pipeline(Chunk(parsed, context, pipeline, number, arguments), (report.watcher,))
             with self._phase("print"):
-                text = strict_text(parsed.module, printing_options(arguments))
+                text = operation_text(parsed.module, printing_options(arguments))
             if arguments.output != "-":
                 self._weights.add(parsed.module, context.blobs)
             return text
@@ -192,12 +193,11 @@ class _Tool:
         crashed = isinstance(error, PassCrash)
         if crashed and os.environ.get("FLAMBEAU_DEBUG"):
             raise error
-        from flambeau.tools.legality import legality_table
+        from flambeau.tools.legality import above_table, legality_table
 
-        # A table says it shorter than one note for each kind of operation, and says more.
         table = legality_table(error, report.parsed)
         self._renderer.show_changes = True
-        judged = report.add(*error.diagnostics, notes=not table)
+        judged = report.add(*error.diagnostics, shown=above_table(error) if table else None)
         self._renderer.show_changes = False
         if not judged:
             sys.stderr.write(table)
@@ -251,16 +251,17 @@ class _Report:
         lines = traceback.format_stack() if error is None else traceback.format_tb(error.__traceback__)
         sys.stderr.write("".join(["from here, the innermost call last:\n", *lines]))
 
-    def add(self, *diagnostics: Diagnostic, notes: bool = True) -> bool:
-        """Takes diagnostics, which are shown with or without their notes; returns whether comments of the text judge them."""
-        parsed = self.parsed
-        found = diagnostics if parsed is None else tuple(placed(item, parsed) for item in diagnostics)
+    def add(self, *diagnostics: Diagnostic, shown: Sequence[Diagnostic] | None = None) -> bool:
+        """Takes diagnostics, which are shown so or in another form; returns whether comments of the text judge them."""
         if self._expectations is None:
-            self._print(*(item if notes else replace(item, notes=()) for item in found))
+            self._print(*map(self._placed, diagnostics if shown is None else shown))
             return False
-        for diagnostic in found:
+        for diagnostic in map(self._placed, diagnostics):
             self._expectations.see(diagnostic)
         return True
+
+    def _placed(self, diagnostic: Diagnostic) -> Diagnostic:
+        return diagnostic if self.parsed is None else placed(diagnostic, self.parsed)
 
     def finish(self) -> bool:
         """Whether all came that was expected, and nothing else; says what did not."""
