@@ -1,91 +1,116 @@
-"""Whether two modules are the same but for the names of their values."""
+"""Whether two operations are the same with all that is in them, but for the names of values; and where they begin to differ."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from io import StringIO
+from itertools import zip_longest
+from typing import cast
 
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
+from xdsl.dialects.builtin import ArrayAttr, Builtin, DenseResourceAttr, DictionaryAttr, FloatData
+from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, SSAValue
+from xdsl.printer import Printer
 
-
-@dataclass(frozen=True)
-class Difference:
-    """Where two operations that stand in the same place begin to differ."""
-
-    one: Operation
-    other: Operation
-    what: str
-    """In words: `the property 'dim'`, `operand 1`."""
+_WIDTH = 60
+"""Longer texts are cut in messages."""
 
 
-def difference(one: Operation, other: Operation) -> Difference | None:
-    """The first difference between two operations with all that is in them; None when there is none.
+def first_difference(before: Operation, after: Operation, *, locations: bool = False) -> tuple[Operation, str] | None:
+    """The first operation of `before` that is another in `after`, and how; None when there is none.
 
-    Operations, their order, attributes, properties, types, blocks and uses count; names of values and locations do not. Unlike
-    `Operation.is_structurally_equivalent`, types of results count, and values may be used before they are defined, as blocks that branch
-    backwards do.
+    Names of values do not count, nor, unless asked for, locations. Unlike for `Operation.is_structurally_equivalent`, types of results
+    count, and values may be used in blocks that come before their definition.
     """
-    pairs = [(one, other)]
-    known: dict[SSAValue | Block, SSAValue | Block] = {}
-    for left, right in pairs:  # which grows while it is read
-        what = _outer_difference(left, right) or _difference_of_blocks(left, right, known)
-        if what is not None:
-            return Difference(left, right, what)
-        known.update(zip(left.results, right.results, strict=True))
-        pairs.extend(_inner(left, right))
-    for left, right in pairs:
-        for index, (operand, its) in enumerate(zip(left.operands, right.operands, strict=True)):
-            if known.get(operand, operand) is not its:
-                return Difference(left, right, f"operand {index}")
-        for index, (block, its) in enumerate(zip(left.successors, right.successors, strict=True)):
-            if known.get(block, block) is not its:
-                return Difference(left, right, f"successor {index}")
+    images: dict[SSAValue | Block, SSAValue | Block] = {}
+    pairs: list[tuple[Operation, Operation]] = []
+    for op, image in zip_longest(before.walk(), after.walk()):
+        if op is None or image is None:
+            return (before, f"{image.name} is there in addition") if image is not None else (op or before, "it is lost")
+        if op.name != image.name:
+            return op, f"in its place is {image.name}"
+        if _shape(op) != _shape(image):
+            return op, f"{op.name} has other results, regions, blocks or block arguments"
+        images.update(zip(_defined(op), _defined(image), strict=True))
+        pairs.append((op, image))
+    for op, image in pairs:
+        if op is not before and images.get(cast(Block, op.parent)) is not image.parent:
+            return op, f"{op.name} stands in another block"
+        if (difference := _difference(op, image, images)) is not None:
+            return op, f"{op.name} has {difference}"
+        if locations and not _equal(op.location, image.location):
+            return op, f"{op.name} has the location {_text(image.location)}, not {_text(op.location)}"
     return None
 
 
 def equivalent(one: Operation, other: Operation) -> bool:
-    """Whether there is no `difference`."""
-    return difference(one, other) is None
+    """Whether there is no `first_difference`."""
+    return first_difference(one, other) is None
 
 
-def _outer_difference(left: Operation, right: Operation) -> str | None:
-    if left.name != right.name:
-        return "the name"
-    for what, mine, its in (
-        ("operands", left.operands, right.operands),
-        ("successors", left.successors, right.successors),
-        ("regions", left.regions, right.regions),
-    ):
-        if len(mine) != len(its):
-            return f"the number of {what}"
-    if list(left.result_types) != list(right.result_types):
-        return "the types of the results"
-    for what, mine, its in (("property", left.properties, right.properties), ("attribute", left.attributes, right.attributes)):
-        if (name := _differing_key(mine, its)) is not None:
-            return f"the {what} {name!r}"
+def _shape(op: Operation) -> tuple[int, tuple[tuple[int, ...], ...]]:
+    return len(op.results), tuple(tuple(len(block.args) for block in region.blocks) for region in op.regions)
+
+
+def _defined(op: Operation) -> Iterator[SSAValue | Block]:
+    yield from op.results
+    for region in op.regions:
+        for block in region.blocks:
+            yield block
+            yield from block.args
+
+
+def _difference(op: Operation, image: Operation, images: Mapping[SSAValue | Block, SSAValue | Block]) -> str | None:
+    if [images.get(value, value) for value in op.operands] != list(image.operands):
+        return "other operands"
+    if [images.get(block, block) for block in op.successors] != list(image.successors):
+        return "other successors"
+    for kind, now in zip(_defined(op), _defined(image), strict=True):
+        if isinstance(kind, SSAValue) and isinstance(now, SSAValue) and kind.type != now.type:
+            return f"a value of type {now.type}, not {kind.type}"
+    for ours, theirs in ((op.properties, image.properties), (op.attributes, image.attributes)):
+        for name in ours | theirs:
+            attribute, found = ours.get(name), theirs.get(name)
+            if attribute is None or found is None or not _equal(attribute, found):
+                return f"{name} = {_text(found)}, not {_text(attribute)}"
     return None
 
 
-def _differing_key(mine: Mapping[str, Attribute], its: Mapping[str, Attribute]) -> str | None:
-    return next((key for key in (*mine, *its) if mine.get(key) != its.get(key)), None)
+def _equal(attribute: Attribute, other: Attribute) -> bool:
+    """Whether two attributes say the same: NaN is NaN, and resources are what they hold, for their names are new in each text."""
+    if attribute == other:
+        return True
+    match attribute, other:
+        case DenseResourceAttr(), DenseResourceAttr():
+            return attribute.type == other.type and _contents(attribute) == _contents(other)
+        case FloatData(), FloatData():
+            return math.isnan(attribute.data) and math.isnan(other.data)
+        case ArrayAttr(), ArrayAttr():
+            return len(attribute) == len(other) and all(map(_equal, attribute, other))
+        case DictionaryAttr(), DictionaryAttr():
+            ours, theirs = attribute.data, other.data
+            return ours.keys() == theirs.keys() and all(_equal(ours[name], theirs[name]) for name in ours)
+        case ParametrizedAttribute(), ParametrizedAttribute():
+            return type(attribute) is type(other) and all(map(_equal, attribute.parameters, other.parameters))
+        case _:
+            return False
 
 
-def _difference_of_blocks(left: Operation, right: Operation, known: dict[SSAValue | Block, SSAValue | Block]) -> str | None:
-    for index, (mine, its) in enumerate(zip(left.regions, right.regions, strict=True)):
-        blocks, others = list(mine.blocks), list(its.blocks)
-        if len(blocks) != len(others):
-            return f"the number of blocks of region {index}"
-        for block, other in zip(blocks, others, strict=True):
-            if [argument.type for argument in block.args] != [argument.type for argument in other.args]:
-                return f"the arguments of a block of region {index}"
-            if len(block.ops) != len(other.ops):
-                return f"the number of operations of a block of region {index}"
-            known[block] = other
-            known.update(zip(block.args, other.args, strict=True))
-    return None
+def _contents(attribute: DenseResourceAttr) -> str | None:
+    resources = Builtin.get_interface(OpAsmDialectInterface)
+    key = attribute.resource_handle.data
+    return resources.build_resources([key]).get(key) if resources is not None else None
 
 
-def _inner(left: Operation, right: Operation) -> Iterator[tuple[Operation, Operation]]:
-    for mine, its in zip(left.regions, right.regions, strict=True):
-        for block, other in zip(mine.blocks, its.blocks, strict=True):
-            yield from zip(block.ops, other.ops, strict=True)
+def _text(attribute: Attribute | None) -> str:
+    if attribute is None:
+        return "nothing"
+    stream = StringIO()
+    Printer(stream).print_attribute(attribute)
+    return shortened(stream.getvalue())
+
+
+def shortened(text: str) -> str:
+    """A text for a message, cut if it is long."""
+    return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
-from io import StringIO
-from itertools import zip_longest
-
 from xdsl.context import Context
-from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
-from xdsl.dialects.builtin import ArrayAttr, Builtin, DenseResourceAttr, DictionaryAttr, FloatData, ModuleOp
-from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, SSAValue
-from xdsl.printer import Printer
+from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.dialects.diagnostics import OperationError
+from flambeau.dialects.equivalence import first_difference, shortened
 from flambeau.dialects.text import IRError, parse_module, print_module
 from flambeau.dialects.tracebacks import in_one_line
 from flambeau.passes.manager.instrumentation import Instrumentation
 from flambeau.passes.manager.pipeline import Pipeline
-
-_WIDTH = 60
-"""Longer texts of attributes are cut in messages."""
 
 
 class RoundTripError(OperationError):
@@ -58,92 +48,7 @@ def check_round_trip(module: ModuleOp, context: Context) -> None:
             diagnostic = error.diagnostic
             lines = text.splitlines()
             line = diagnostic.position.line - 1 if diagnostic.position else len(lines)
-            shown = f", at {_short(lines[line].strip())!r}" if line < len(lines) else ""
+            shown = f", at {shortened(lines[line].strip())!r}" if line < len(lines) else ""
             raise RoundTripError(module, f"{form} does not parse back: {diagnostic.message}{shown}") from error
-        if (found := first_difference(module, again)) is not None:
+        if (found := first_difference(module, again, locations=True)) is not None:
             raise RoundTripError(found[0], f"{form} parses back to other IR: {found[1]}")
-
-
-def first_difference(before: Operation, after: Operation) -> tuple[Operation, str] | None:
-    """The first operation of `before` that is another in `after`, and how; None when all are equal, their locations too."""
-    images: dict[SSAValue | Block, SSAValue | Block] = {}
-    pairs: list[tuple[Operation, Operation]] = []
-    for op, image in zip_longest(before.walk(), after.walk()):
-        if op is None or image is None:
-            return (before, f"{image.name} is there in addition") if image is not None else (op or before, "it is lost")
-        if op.name != image.name:
-            return op, f"in its place is {image.name}"
-        if _shape(op) != _shape(image):
-            return op, f"{op.name} has other results, regions, blocks or block arguments"
-        images.update(zip(_defined(op), _defined(image), strict=True))
-        pairs.append((op, image))
-    for op, image in pairs:
-        if (difference := _difference(op, image, images)) is not None:
-            return op, f"{op.name} has {difference}"
-    return None
-
-
-def _shape(op: Operation) -> tuple[int, tuple[tuple[int, ...], ...]]:
-    return len(op.results), tuple(tuple(len(block.args) for block in region.blocks) for region in op.regions)
-
-
-def _defined(op: Operation) -> Iterator[SSAValue | Block]:
-    yield from op.results
-    for region in op.regions:
-        for block in region.blocks:
-            yield block
-            yield from block.args
-
-
-def _difference(op: Operation, image: Operation, images: Mapping[SSAValue | Block, SSAValue | Block]) -> str | None:
-    if [images.get(value) for value in op.operands] != list(image.operands):
-        return "other operands"
-    if [images.get(block) for block in op.successors] != list(image.successors):
-        return "other successors"
-    for kind, now in zip(_defined(op), _defined(image), strict=True):
-        if isinstance(kind, SSAValue) and isinstance(now, SSAValue) and kind.type != now.type:
-            return f"a value of type {now.type}, not {kind.type}"
-    for ours, theirs in ((op.properties, image.properties), (op.attributes, image.attributes)):
-        for name in ours | theirs:
-            attribute, found = ours.get(name), theirs.get(name)
-            if attribute is None or found is None or not _equal(attribute, found):
-                return f"{name} = {_text(found)}, not {_text(attribute)}"
-    return None if _equal(op.location, image.location) else f"the location {_text(image.location)}, not {_text(op.location)}"
-
-
-def _equal(attribute: Attribute, other: Attribute) -> bool:
-    """Whether two attributes say the same: NaN is NaN, and resources are what they hold, for their names are new in each text."""
-    if attribute == other:
-        return True
-    match attribute, other:
-        case DenseResourceAttr(), DenseResourceAttr():
-            return attribute.type == other.type and _contents(attribute) == _contents(other)
-        case FloatData(), FloatData():
-            return math.isnan(attribute.data) and math.isnan(other.data)
-        case ArrayAttr(), ArrayAttr():
-            return len(attribute) == len(other) and all(map(_equal, attribute, other))
-        case DictionaryAttr(), DictionaryAttr():
-            ours, theirs = attribute.data, other.data
-            return ours.keys() == theirs.keys() and all(_equal(ours[name], theirs[name]) for name in ours)
-        case ParametrizedAttribute(), ParametrizedAttribute():
-            return type(attribute) is type(other) and all(map(_equal, attribute.parameters, other.parameters))
-        case _:
-            return False
-
-
-def _contents(attribute: DenseResourceAttr) -> str | None:
-    resources = Builtin.get_interface(OpAsmDialectInterface)
-    key = attribute.resource_handle.data
-    return resources.build_resources([key]).get(key) if resources is not None else None
-
-
-def _text(attribute: Attribute | None) -> str:
-    if attribute is None:
-        return "nothing"
-    stream = StringIO()
-    Printer(stream).print_attribute(attribute)
-    return _short(stream.getvalue())
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"

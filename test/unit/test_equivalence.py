@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flambeau.dialects.equivalence import difference, equivalent
+from flambeau.dialects.equivalence import equivalent, first_difference
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import parse_module
 
@@ -30,38 +30,65 @@ def test_a_module_equals_its_clone_and_itself_with_other_names() -> None:
     assert equivalent(module(TEXT), module(TEXT.replace("%x", "%input").replace("middle", "bb7")))
 
 
-TYPE = "(tensor<2xf32>) -> tensor<2xf32>"
+BASE = """
+"test.op"() ({
+  %0, %1 = "test.op"() : () -> (i32, i32)
+  "test.op"(%0) {x = 1.0 : f32} : (i32) -> ()
+  "test.op"() [^bb1] : () -> () loc("a.py":1:2)
+^bb1:
+  "test.op"() [^bb2] : () -> ()
+^bb2:
+  "test.termop"() : () -> ()
+}) : () -> ()
+"""
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "what"),
+    ("old", "new", "message"),
     [
-        ("core.relu", "core.neg", "the name"),
-        ("dim = 0", "dim = -1", "the property 'dim'"),
-        ("core.relu(%x)", "core.relu(%0)", "operand 0"),
-        ("%c, ^middle(%x : tensor<2xf32>)", "%c, ^last", "the number of operands"),
-        ("cf.br ^last", "cf.br ^middle(%x : tensor<2xf32>)", "the number of operands"),
-        ("@f(", "@g(", "the property 'sym_name'"),
-        ("core.relu(%x)", "core.relu(%x) {note}", "the attribute 'note'"),
-        ("middle(%y: tensor<2xf32>)", "middle(%y: tensor<3xf32>)", "the arguments of a block of region 0"),
-        ("^last:", f"^last:\n  %3 = core.neg(%x) : {TYPE}", "the number of operations of a block of region 0"),
-        (f"{{dim = 0}} : {TYPE}", "{dim = 0} : (tensor<2xf32>) -> tensor<?xf32>", "the types of the results"),
+        ("x = 1.0", "y = 1.0", "test.op has x = nothing, not 1.000000e+00 : f32"),
+        ("x = 1.0", "x = 1.1", "test.op has x = 1.100000e+00 : f32, not 1.000000e+00 : f32"),
+        ("(%0)", "(%1)", "test.op has other operands"),
+        ("[^bb1]", "[^bb2]", "test.op has other successors"),
+        ("(i32, i32)", "(i32, i64)", "test.op has a value of type i64, not i32"),
+        ("^bb2:", "^bb2(%2: i32):", "test.op has other results, regions, blocks or block arguments"),
+        (
+            '%0, %1 = "test.op"() : () -> (i32, i32)',
+            '%0, %1, %2 = "test.op"() : () -> (i32, i32, i32)',
+            "test.op has other results, regions, blocks or block arguments",
+        ),
+        (":1:2", ":1:3", 'test.op has the location loc("a.py":1:3), not loc("a.py":1:2)'),
+        ('"test.termop"', '"test.op"', "in its place is test.op"),
+        ('  "test.termop"() : () -> ()\n', "", "it is lost"),
+        ('  "test.termop"() : () -> ()\n', '  "test.op"() : () -> ()\n  "test.termop"() : () -> ()\n', "in its place is test.op"),
+        ("}) : () -> ()", '}) : () -> ()\n"test.op"() : () -> ()', "test.op is there in addition"),
     ],
 )
-def test_the_first_difference_has_a_name(old: str, new: str, what: str) -> None:
-    found = difference(module(TEXT), module(TEXT.replace(old, new)))
-    assert found is not None and found.what == what
+def test_differences_are_found(old: str, new: str, message: str):
+    assert old in BASE
+    changed = BASE.replace(old, new)
+    before, after = (parse_module(text, FlambeauContext()).module for text in (BASE, changed))
+    assert first_difference(before, before.clone(), locations=True) is None
+    found = first_difference(before, after, locations=True)
+    assert found is not None and found[1] == message
 
 
-def test_a_branch_to_another_block_is_a_difference() -> None:
+def test_an_operation_in_another_block_is_a_difference() -> None:
     text = """
-    func.func @f() {
-      cf.br ^one
-    ^one:
-      cf.br ^two
-    ^two:
-      cf.br ^one
-    }
+    "test.op"() ({
+      "test.op"() {n = 1} : () -> ()
+      "test.op"() {n = 2} : () -> ()
+    ^bb1:
+      "test.op"() {n = 3} : () -> ()
+    }) : () -> ()
     """
-    found = difference(module(text), module(text.replace("cf.br ^one\n    ^one", "cf.br ^two\n    ^one")))
-    assert found is not None and found.what == "successor 0"
+    lines = text.splitlines(keepends=True)
+    lines[3], lines[4] = lines[4], lines[3]
+    found = first_difference(module(text), module("".join(lines)))
+    assert found is not None and found[1] == "test.op stands in another block"
+
+
+def test_locations_count_only_when_asked_for() -> None:
+    changed = BASE.replace(":1:2", ":1:3")
+    assert equivalent(module(BASE), module(changed))
+    assert first_difference(module(BASE), module(changed), locations=True) is not None
