@@ -26,7 +26,7 @@ from xdsl.ir import Operation
 from flambeau.dialects.diagnostics import Diagnostic, OperationError
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import print_module, read_text, save_weights
-from flambeau.dialects.verify import VerificationError
+from flambeau.dialects.verify import VerificationError, verify_module
 from flambeau.passes.manager import Instrumentation, PassError, Pipeline
 
 if TYPE_CHECKING:
@@ -187,7 +187,20 @@ class _WrongResultJudge(Judge):
             difference = self.reference.difference(outcome.module, outcome.context)
         except SemanticsError as error:
             return Verdict(False, f"the results cannot be checked: {error}", can_tell=False)
-        return Verdict(False, "the results are the same") if difference is None else Verdict(True, str(difference), kind=difference.kind)
+        if difference is None:
+            return Verdict(False, "the results are the same")
+        if difference.is_failure and (invalid := _what_is_invalid(outcome.module)):
+            # In the middle of a pass's work; of the whole pipeline, that is found by verification.
+            return Verdict(False, f"the module is not valid: {invalid}", can_tell=False)
+        return Verdict(True, str(difference), kind=difference.kind)
+
+
+def _what_is_invalid(module: ModuleOp) -> str:
+    try:
+        verify_module(module)
+    except VerificationError as error:
+        return str(error)
+    return ""
 
 
 @dataclass

@@ -49,7 +49,7 @@ class SemanticsError(ValueError):
         self.diagnostic = Diagnostic("error", message, op=op)
 
 
-_ORDINALS = ("", "second ", "third ")
+_ORDINALS = ("first", "second", "third")
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,10 @@ class Difference:
         return "failure" if self.is_failure else "not finite" if self.detail.endswith(NOT_FINITE) else "results"
 
     def __str__(self) -> str:
-        which = "a" if self.session == IN_SEQUENCE else f"the {_ORDINALS[min(self.call, 2)]}"
-        call = "" if not self.call else f"{which} call after others" if self.session == IN_SEQUENCE else f"{which}call"
+        if not self.call:
+            call = ""
+        else:
+            call = "a call after others" if self.session == IN_SEQUENCE else f"the {_ORDINALS[min(self.call, 2)]} call"
         if self.is_failure:
             return f"@{self.method} fails{call and f' in {call}'}: {self.detail}"
         if self.state is not None:

@@ -167,3 +167,41 @@ def test_the_command_says_what_is_wrong_in_one_line(
     assert message in error
     assert "Traceback" not in error
     assert len(error.strip().splitlines()) <= 3
+
+
+LATER = """\
+from flambeau.passes.kit import *
+
+Tanh, Abs = op("aten.tanh"), op("aten.abs")
+
+
+class TogetherPass(ModulePass):
+    \"\"\"Changes all results of tanh in two sweeps: between them the IR is invalid. Then it puts abs in the place of the last.\"\"\"
+
+    name = "together"
+
+    def apply(self, ctx, op):
+        found = [inner for inner in op.walk() if isinstance(inner, Tanh)]
+        kind = found[0].results[0].type
+        for inner in found[:-1]:
+            if may_rewrite(self.name, inner):
+                Rewriter.replace_value_with_new_type(inner.results[0], tensor(f64, (16,)))
+        for inner in found[:-1]:
+            if may_rewrite(self.name, inner):
+                Rewriter.replace_value_with_new_type(inner.results[0], kind)
+        if may_rewrite(self.name, found[-1]):
+            PatternRewriter(found[-1]).replace(found[-1], Abs(found[-1].operands[0]))
+
+
+from xdsl.dialects.builtin import f64
+from xdsl.rewriter import Rewriter
+"""
+
+
+def test_a_rewrite_among_forms_that_are_not_valid_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    plugin, model = tmp_path / "later.py", tmp_path / "model.mlir"
+    plugin.write_text(LATER)
+    model.write_text(chain("tanh", "tanh", "tanh"))
+    assert main(["bisect", str(model), "-p", "together", f"--load-plugin={plugin}", "-o", str(tmp_path / "found"), "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["rewrite"]["number"], report["rewrite"]["operation"].split(" = ")[1][:9]) == (5, "aten.tanh")

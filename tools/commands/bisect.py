@@ -70,7 +70,9 @@ def bisect_command(
     if isinstance(predicate.question, WrongResult):
         flags += _semantics_flags(options)
     if isinstance(predicate.question, WrongResult | Crash):
-        result = _in_new_process(result, lambda given: _replay(given, files["before pass"], flags))
+        # As in the search: of what is wrong, not even invalid IR is an error.
+        unverified = ["--verify-each=0"] if isinstance(predicate.question, WrongResult) else []
+        result = _in_new_process(result, lambda given: _replay(given, files["before pass"], [*flags, *unverified]))
         if result.rewrite is None:
             files = _write(result, target)
     replay = shlex.join(_replay(result, files["before pass"], flags))
