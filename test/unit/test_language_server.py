@@ -216,6 +216,13 @@ def test_hover_of_operations_symbols_blocks_and_attributes(good: Analysis):
     assert hovered(analyze("// aten.relu here", "b.mlir"), "aten.relu") == ""
 
 
+def test_hover_shows_no_words_about_other_operations():
+    analysis = analyze("func.func @f(%x : i32) {\n  %y = arith.addi %x, %x : i32\n  func.return\n}\n", "model.mlir")
+    assert hovered(analysis, "func.func").startswith("**func.func**\n\n- attributes: ")
+    assert not any("IRDLOperation" in hovered(analysis, name) for name in ("func.func", "func.return", "arith.addi", "@f"))
+    assert "base class" not in hovered(analysis, "arith.addi")
+
+
 def test_hover_shows_what_is_inferred_where_the_text_says_something_else():
     assert "inferred: `tensor<4x8xf32>`" in hovered(analyze(BAD, "model.mlir"), "aten.relu", 1, inside=6)
 
@@ -344,6 +351,32 @@ def test_completion_of_values_symbols_and_blocks(good: Analysis):
     first = labels(BLOCKS.replace("    cf.cond_br", "    %n = arith.addi %|\n    cf.cond_br"), previous=blocks)
     assert first == ["%a", "%c"]
     assert labels("func.func @f(%x : i32) {\n  %a = arith.addi %x, %x : i32\n  %b = arith.addi %|") == ["%a", "%x"]
+
+
+def test_completion_of_values_of_the_blocks_before(good: Analysis):
+    text = """builtin.module {
+  func.func @f(%a : i32, %c : i1) -> i32 {
+    %e = arith.addi %a, %a : i32
+    cf.cond_br %c, ^two, ^one(%a : i32)
+  ^two:
+    %t = arith.addi %e, %a : i32
+    cf.br ^three
+  ^one(%p : i32):
+    %o = arith.addi %e, %p : i32
+    cf.br ^three
+  ^three:
+    %h = arith.addi %e, %a : i32
+    func.return %h : i32
+  }
+}
+"""
+    analysis = analyze(text, "b.mlir")
+    for block, values in (("^two", ["%e"]), ("^one(%p : i32)", ["%p", "%e"]), ("^three", ["%e"])):
+        first = labels(text.replace(f"  {block}:\n", f"  {block}:\n    %n = arith.addi %|\n"), previous=analysis)
+        assert first[: len(values) + 2] == [*values, "%a", "%c"]
+    assert (
+        labels(text.replace("    cf.br ^three\n  ^one", "    %n = arith.addi %|\n    cf.br ^three\n  ^one"), previous=analysis)[0] == "%t"
+    )
 
 
 def test_completion_of_attributes(good: Analysis):

@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib.util
+import os
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -133,6 +134,42 @@ def test_plug_ins_come_from_the_command_line_or_the_settings(tmp_path: Path):
 
     session(work, tmp_path, plugins=["foobar.py"])
     session(work, tmp_path, "--load-plugin", str(tmp_path / "foobar.py"))
+
+
+def test_dialects_of_installed_packages_are_proposed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]))
+    (tmp_path / "bars.py").write_text(f"{PLUGIN}\nprint('loaded')\n")
+    about = tmp_path / "bars-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: bars\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[flambeau.plugins]\nbars = bars\n")
+
+    async def work(client: Any, published: "asyncio.Queue[Any]") -> None:
+        for text, labels in (("foob", ["foobar"]), ("foobar.", ["foobar.bar"])):
+            client.text_document_did_open(types.DidOpenTextDocumentParams(types.TextDocumentItem(URI, "mlir", 1, text)))
+            await published.get()
+            asked = types.CompletionParams(types.TextDocumentIdentifier(URI), types.Position(0, len(text)))
+            assert [item.label for item in (await client.text_document_completion_async(asked)).items] == labels
+            client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(URI)))
+            await published.get()
+
+    session(work, tmp_path)
+
+
+def test_what_cannot_be_answered_is_no_failure_of_the_server(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+    closed = types.TextDocumentIdentifier((tmp_path / "nowhere.mlir").as_uri())
+
+    async def work(client: Any, published: "asyncio.Queue[Any]") -> None:
+        client.text_document_did_open(types.DidOpenTextDocumentParams(types.TextDocumentItem(URI, "mlir", 1, TEXT)))
+        await published.get()
+        for name, words in (("z", "the name of something else"), ("a b", "no name")):
+            with pytest.raises(Exception, match=words):
+                await client.text_document_rename_async(types.RenameParams(types.TextDocumentIdentifier(URI), types.Position(2, 5), name))
+        assert await client.text_document_hover_async(types.HoverParams(closed, types.Position(3, 20))) is None
+        assert not await client.text_document_formatting_async(types.DocumentFormattingParams(closed, types.FormattingOptions(2, True)))
+
+    session(work, tmp_path)
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_a_plug_in_that_fails_does_not_end_the_server(tmp_path: Path):

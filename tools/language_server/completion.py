@@ -10,6 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.traits import IsolatedFromAbove
 
+from flambeau.dialects.dominance import dominator_tree, has_order
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.row import SchemaOp
 from flambeau.tools.language_server import describe
@@ -69,8 +70,8 @@ def _block_at(chunk: Chunk, place: int) -> Block | None:
     found: Block | None = None
     for region in op.regions:
         for block in region.blocks:
-            first = block.first_op
-            begun = first is not None and first in ranges and ranges[first][0] <= place
+            first, label = block.first_op, chunk.map.definition_of(block)
+            begun = label.end <= place if label is not None else first is not None and first in ranges and ranges[first][0] <= place
             # Before the first operation, but on a line below the one that opens the region.
             if begun or (found is None and "\n" in chunk.good.text[ranges[op][0] : place]):
                 found = block
@@ -88,18 +89,41 @@ def _around(chunk: Chunk, place: int) -> Iterator[Block]:
         block = around.parent
 
 
+def _dominators(block: Block) -> Iterator[Block]:
+    """The other blocks of its region that control has passed where it reaches a block, the last one first."""
+    region = block.parent
+    if region is None or region.first_block is block or not has_order(region):
+        return
+    tree = dominator_tree(region)
+    above = tree.get(block)
+    while above is not None:
+        yield above
+        above = tree[above]
+
+
+def _defined(chunk: Chunk, place: int) -> Iterator[SSAValue]:
+    """The values that may be used at a place, the nearest first."""
+    for block in _around(chunk, place):
+        yield from (result for op in reversed(list(block.ops)) if _ends_before(op, chunk, place) for result in op.results)
+        yield from block.args
+        for above in _dominators(block):
+            yield from (result for op in reversed(list(above.ops)) for result in op.results)
+            yield from above.args
+
+
+def _ends_before(op: Operation, chunk: Chunk, place: int) -> bool:
+    return op in chunk.map.ranges and chunk.map.ranges[op][1] <= place
+
+
 def _values(analysis: Analysis, chunk: Chunk, offset: int, prefix: str) -> list[types.CompletionItem]:
     """The values that are defined before an offset, the nearest first, by the last form that could be read; then by looks."""
     known: dict[str, SSAValue] = {}
-    place = chunk.before(offset)
-    for block in _around(chunk, place):
-        above = [op for op in block.ops if op in chunk.map.ranges and chunk.map.ranges[op][1] <= place]
-        for value in (value for values in (*(op.results for op in reversed(above)), block.args) for value in values):
-            name = _name(chunk, value)
-            if name is not None and name.startswith(prefix):
-                known.setdefault(name, value)
-            if len(known) == MOST:
-                break
+    for value in _defined(chunk, chunk.before(offset)):
+        name = _name(chunk, value)
+        if name is not None and name.startswith(prefix):
+            known.setdefault(name, value)
+        if len(known) == MOST:
+            break
     start = analysis.lines.start(analysis.lines.line_at(offset))
     top = max(chunk.new_from, analysis.text.rfind("func.func", chunk.start, start))
     typed = [name for name in definitions(analysis.text[top:start]) if name not in known]

@@ -19,9 +19,9 @@ LONGEST = 300
 """Longer lines are cut."""
 
 
-def summary(thing: object) -> str:
-    """The first paragraph of a docstring, on one line."""
-    return " ".join((inspect.getdoc(thing) or "").partition("\n\n")[0].split())
+def summary(kind: type[Operation]) -> str:
+    """The first paragraph of a class's own docstring, on one line: what it inherits is about other operations."""
+    return " ".join(inspect.cleandoc(vars(kind).get("__doc__") or "").partition("\n\n")[0].split())
 
 
 def type_text(kind: SchemaType) -> str:

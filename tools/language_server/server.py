@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -14,6 +17,7 @@ from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
+from flambeau.dialects.registration import discover
 from flambeau.tools.language_server import completion, diagnostics, edits, hints, hover, navigation
 from flambeau.tools.language_server.analysis import Analysis, Settings, analyze, completed, moved
 from flambeau.tools.plugins import load_plugin, loaded_plugins
@@ -52,6 +56,7 @@ class FlambeauLanguageServer(LanguageServer):
         self._troubles: dict[Path, str] = {}
         self._watcher: asyncio.Task[None] | None = None
         self._files: dict[str, _OpenFile] = {}
+        logging.getLogger("pygls.protocol.json_rpc").addFilter(_is_no_answer)
         # One reader: dialects are loaded as they occur, which two at a time must not do.
         self._reader = ThreadPoolExecutor(1, "reader")
 
@@ -63,11 +68,14 @@ class FlambeauLanguageServer(LanguageServer):
             encoding = self.server_capabilities.position_encoding or types.PositionEncodingKind.Utf16
             settings = Settings(self._settings.allow_unregistered, types.PositionEncodingKind(encoding).value)
             name = Path(to_fs_path(uri) or uri).name
-            found = self._files[uri] = _OpenFile(moved("", Analysis("", name, settings)))
+            found = _OpenFile(moved("", Analysis("", name, settings)))
+            if uri in self.workspace.text_documents:
+                self._files[uri] = found
         return found
 
     def _text(self, uri: str) -> str:
-        return self.workspace.get_text_document(uri).source
+        """The text of a file that is open; another has none."""
+        return self.workspace.get_text_document(uri).source if uri in self.workspace.text_documents else ""
 
     async def changed(self, uri: str, pause: float) -> None:
         """Reads a file again if it does not change for a while, and tells the editor what is wrong with it."""
@@ -144,6 +152,10 @@ class FlambeauLanguageServer(LanguageServer):
                 self._plugins.append(path)
         await self.reload_plugins()
 
+    async def discover_plugins(self) -> None:
+        """Loads what installed packages bring, the first time, so that it is proposed too."""
+        await asyncio.get_running_loop().run_in_executor(self._reader, _discover)
+
     def watch_plugins(self) -> None:
         """Begins to load plug-ins again when their files change, in whatever editor that happens."""
         self._watcher = asyncio.get_running_loop().create_task(self._watch())
@@ -183,6 +195,16 @@ class FlambeauLanguageServer(LanguageServer):
 
     def _complain(self, message: str) -> None:
         self.window_show_message(types.ShowMessageParams(types.MessageType.Error, message))
+
+
+def _discover() -> None:
+    with redirect_stdout(sys.stderr):  # stdout is the editor's
+        discover()
+
+
+def _is_no_answer(record: logging.LogRecord) -> bool:
+    """Whether a failure is none that the editor was told in words, as that a new name is taken."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], JsonRpcInvalidParams)
 
 
 def _stamp_of(file: Path) -> tuple[int, int] | None:
@@ -268,7 +290,8 @@ def _register_requests(server: FlambeauLanguageServer) -> None:
         return navigation.document_symbols(await ls.settled(params.text_document.uri))
 
     @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=list(completion.TRIGGERS)))
-    def on_completion(ls: FlambeauLanguageServer, params: types.CompletionParams) -> types.CompletionList:
+    async def on_completion(ls: FlambeauLanguageServer, params: types.CompletionParams) -> types.CompletionList:
+        await ls.discover_plugins()
         return types.CompletionList(False, completion.complete(ls.known(params.text_document.uri), params.position))
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix]))
