@@ -177,7 +177,7 @@ def _uses_from_outside(op: Operation) -> list[VerificationError]:
     faults: list[VerificationError] = []
     for user in op.walk():
         for index, operand in enumerate(user.operands):
-            if not isinstance(operand, OpResult | BlockArgument):
+            if not isinstance(operand, OpResult | BlockArgument | ErasedSSAValue):
                 continue  # of a text that is still being read
             owner = operand.owner
             if user is op or (owner is not op and op.is_ancestor(owner)):
