@@ -6,7 +6,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 
-_FRAMES = 6000
+_FRAMES = 8000
 """Python's own limit ends the parser at 120 regions within each other, which generated loops reach; this is enough for 700, and far from
 what the stack of the machine holds."""
 
