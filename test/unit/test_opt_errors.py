@@ -422,7 +422,7 @@ def test_nesting(run: Run) -> None:
     def nested(depth: int) -> str:
         return "func.func @f(%x: i1) {\n" + "scf.if %x {\n" * depth + "}\n" * depth + "func.return\n}\n"
 
-    status, out, _ = run(nested(600), "--verify-roundtrip", "-p=lower-affine")
+    status, out, _ = run(nested(600), "--verify-roundtrip")
     assert (status, out.count("scf.if")) == (0, 600)
     status, _, err = run(nested(5000))
     assert status == 1
