@@ -13,6 +13,8 @@ From the schema follow operands and attributes, the constructor, the shared synt
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from importlib import resources
 from itertools import islice
 from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, cast
 
@@ -266,6 +268,10 @@ class SchemaOp(IRDLOperation):
             }
             sibling = cls.siblings[level] = type(base.__name__, (base,), members)
         return cast("type[Self]", sibling)
+
+    def draws(self) -> bool:
+        """Whether another run of this operation may give another result."""
+        return self.random
 
     # Verification and syntax
 
@@ -531,6 +537,12 @@ def aten(schema: str, *, core: bool = False, keep: bool = False) -> Callable[[ty
     return row("aten", "aten", schema, core=core, keep=keep)
 
 
+@cache
+def nondeterministic_operators() -> frozenset[str]:
+    """The ATen operators that the pinned torch tags `nondeterministic_seeded`."""
+    return frozenset(resources.files("flambeau.dialects.aten").joinpath("nondeterministic.txt").read_text(encoding="utf-8").split())
+
+
 class _LateSchema:
     """A schema that is parsed when a class is first asked for it: of thousands of classes, few are."""
 
@@ -551,7 +563,7 @@ def table_op(dialect: str, text: str) -> type[SchemaOp]:
         "name": f"{dialect}.{short}",
         "schema": _LateSchema(text, "aten"),
         # An alias that is written to has the mark; nothing else in a schema has.
-        "traits": _WRITES if "!" in text else _PURE,
+        "traits": _WRITES if "!" in text or short in nondeterministic_operators() else _PURE,
         "__doc__": f"aten::{short}, which has no row.",
     }
     cls = cast("type[SchemaOp]", type(name, (SchemaOp,), members))

@@ -31,43 +31,45 @@ class RemoveDeadCodePass(OperationPass):
         globals = [item for item in op.body.block.ops if _is_private_global(item)] if isinstance(op, ModuleOp) else []
         # One walk, from the end, where users stand before what they use: what it leaves dead is used against that order (loops of blocks).
         names: list[str] | None = [] if globals else None
-        unread: list[Operation] = []
+        unread: dict[Operation, None] = {}
         for region in op.regions:
             self._erase_within(region, unread, names)
         references = Counter(names or ())
         while unread:
-            item = unread.pop()
-            inside = [name for inner in item.walk() for name in _references(inner)]
-            if self._erase(item, unread):
-                references.subtract(inside)
+            item, _ = unread.popitem()
+            if self._is_dead(item):
+                references.subtract(name for inner in item.walk() for name in _references(inner))
+                self._erase(item, unread)
         for item in globals:
             if not references[item.sym_name.data] and may_rewrite(self.name, item):
                 item.detach()
                 item.erase()
                 count("globals erased")
 
-    def _erase_within(self, region: Region, unread: list[Operation], names: list[str] | None) -> None:
+    def _erase_within(self, region: Region, unread: dict[Operation, None], names: list[str] | None) -> None:
         """Erases what is dead; `names` gets what the rest refers to, `unread` what the erased read."""
         for block in reversed(region.blocks):
             item = block.last_op
             while item is not None:
                 before = item.prev_op
-                if not self._erase(item, unread):
+                if self._is_dead(item):
+                    self._erase(item, unread)
+                else:
                     if names is not None:
                         names.extend(_references(item))
                     for inner in reversed(item.regions):
                         self._erase_within(inner, unread, names)
                 item = before
 
-    def _erase(self, item: Operation, unread: list[Operation]) -> bool:
-        """Erases an operation that is dead, and says whether; `unread` gets those whose results it read."""
-        if item.parent is None or not is_trivially_dead(item) or not may_rewrite(self.name, item):
-            return False
-        unread.extend(operand.op for operand in item.operands if isinstance(operand, OpResult))
+    def _is_dead(self, item: Operation) -> bool:
+        return item.parent is not None and is_trivially_dead(item) and may_rewrite(self.name, item)
+
+    def _erase(self, item: Operation, unread: dict[Operation, None]) -> None:
+        for inner in item.walk():
+            unread.update((operand.op, None) for operand in inner.operands if isinstance(operand, OpResult))
         item.detach()
         item.erase()
         count("operations erased")
-        return True
 
 
 def _is_private_global(op: Operation) -> TypeGuard[GlobalOp]:

@@ -114,11 +114,20 @@ class NativeDropoutOp(SchemaOp):
         scale = 0.0 if p == 1 else 1 / (1 - p)
         return cast_to(x * kept * scale, element_of_array(x)), kept
 
+    def draws(self) -> bool:
+        """Only when it trains, and both dropping and keeping may happen."""
+        return self.argument("train") is not False and 0 < self.argument("p") < 1
+
 
 class DropoutFamilyOp(SchemaOp):
     """A dropout, which does nothing unless it trains."""
 
     inplace = (0,)
+    random = True
+
+    def draws(self) -> bool:
+        """Only when it trains, and both dropping and keeping may happen."""
+        return bool(self.argument("train")) and 0 < self.argument("p") < 1
 
     @staticmethod
     def infer(x: Tensor, p: float, *_: Any) -> Tensor:

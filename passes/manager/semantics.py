@@ -296,7 +296,7 @@ def _is_random(op: Operation) -> bool:
     if isinstance(op, CallOp):
         kernel = row_kernels().get(op.operator.data)
         return kernel is not None and kernel.row.random
-    return isinstance(op, SchemaOp) and op.random
+    return isinstance(op, SchemaOp) and op.draws()
 
 
 def _is_called(method: FuncOp | MethodOp) -> bool:

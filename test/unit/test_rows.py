@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from io import StringIO
+from typing import Any
 
 import pytest
 import torch
@@ -25,11 +26,12 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
 from xdsl.parser import Parser
 from xdsl.printer import Printer
+from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.equivalence import equivalent
-from flambeau.dialects.registry import LEVELS, FlambeauContext, find_schema, schema_table
-from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.registry import LEVELS, FlambeauContext, find_op, find_schema, load_rows, schema_table
+from flambeau.dialects.row import SchemaOp, nondeterministic_operators
 from flambeau.dialects.types import element_of, f32, f64, shape_of, tensor
 
 RANDOM = {"aten.rand", "aten.randn", "aten.rand_like", "aten.randn_like", "aten.randperm", "aten.randint", "aten.randint.low"}
@@ -140,6 +142,30 @@ def test_schema_and_core_tag_are_those_of_torch(name: str):
     if row.level() in LEVELS:
         assert find_schema(row.schema.name) == row.schema
     assert row.core == (torch.Tag.core in torch_operator(row).tags)
+
+
+def test_what_draws_is_what_torch_says():
+    tagged = {
+        name
+        for lines in schema_table().values()
+        for name in (line[: line.index("(")] for line in lines)
+        if torch.Tag.nondeterministic_seeded in torch_overload(name).tags
+    }
+    assert nondeterministic_operators() == tagged
+    drawing = {name for name, row in load_rows()["aten"].items() if row.random}
+    assert drawing <= tagged
+    # Rows of the others compute one thing: what would be random in them is refused.
+    evaluated = {"rrelu", "alpha_dropout", "feature_dropout", "scaled_dot_product_attention"}
+    recurrent = {"lstm.input", "gru.input", "rnn_tanh.input", "rnn_relu.input"}
+    assert (tagged & set(load_rows()["aten"])) - drawing == evaluated | recurrent
+    for name in sorted(tagged - set(load_rows()["aten"])):
+        found = find_op(f"aten.{name}")
+        assert found is not None and not found.has_trait(Pure)
+
+
+def torch_overload(name: str) -> Any:
+    base, _, overload = name.partition(".")
+    return getattr(getattr(torch.ops.aten, base), overload or "default")
 
 
 def test_schema_table_is_that_of_the_pinned_torch():

@@ -46,3 +46,15 @@ func.func @isolated() -> f32 {
   %inside = arith.constant 1.0 : f32
   func.return %inside : f32
 }
+
+// Two draws are two, with a row and without.
+// CHECK-LABEL: func.func @draws
+// CHECK-COUNT-2: aten.bernoulli.p
+// CHECK-COUNT-2: aten.dropout
+func.func @draws(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {
+  %a = aten.bernoulli.p(%x) {p = 0.5} : (tensor<2xf32>) -> tensor<2xf32>
+  %b = aten.bernoulli.p(%x) {p = 0.5} : (tensor<2xf32>) -> tensor<2xf32>
+  %c = aten.dropout(%x) {p = 0.5, train = true} : (tensor<2xf32>) -> tensor<2xf32>
+  %d = aten.dropout(%x) {p = 0.5, train = true} : (tensor<2xf32>) -> tensor<2xf32>
+  func.return %a, %b, %c, %d : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
+}

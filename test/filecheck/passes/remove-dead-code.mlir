@@ -42,3 +42,25 @@ func.func @against_the_order(%x: tensor<2xf32>) -> tensor<2xf32> {
 ml_program.global private @listed(dense<1.0> : tensor<1xf32>) : tensor<1xf32>
 ml_program.global private @nested(dense<1.0> : tensor<1xf32>) : tensor<1xf32>
 func.func private @names() attributes {list = [@listed], table = {of = [@nested]}}
+
+// What only something inside of a dead operation reads.
+// CHECK-LABEL: func.func @read_inside
+// CHECK-NEXT:    cf.br
+// CHECK-NEXT:  ^{{.*}}:
+// CHECK-NEXT:    func.return
+// CHECK-NEXT:  ^{{.*}}:
+// CHECK-NEXT:    cf.br
+func.func @read_inside(%c: i1, %x: i32) {
+  cf.br ^last
+^middle:
+  %d = scf.if %c -> (i32) {
+    %s = arith.addi %a, %x : i32
+    scf.yield %s : i32
+  } else {
+    scf.yield %x : i32
+  }
+  func.return
+^last:
+  %a = arith.muli %x, %x : i32
+  cf.br ^middle
+}
