@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from io import StringIO
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, ModuleOp, NoneAttr, TensorType, UnregisteredOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, ModuleOp, NoneAttr, TensorType, UnitAttr, UnregisteredOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
 from xdsl.printer import Printer
@@ -116,6 +116,7 @@ class ModulePrinter(Printer):
             self.print_attribute(op.location)
 
 
+_PROBE = "flambeau.printer.probe"
 _OMITTING: dict[type[Operation], bool] = {ModuleOp: False, FuncOp: False}
 """Whether the own syntax of a class has no room for attributes that anybody may attach."""
 
@@ -126,6 +127,8 @@ def _omits_attributes(op: Operation) -> bool:
         return False
     if isinstance(op, FuncOp) and not op.body.blocks:
         return op.arg_attrs is not None or op.res_attrs is not None
+    if op.name == "scf.execute_region" and not op.results:
+        return True  # its last operation would be left out, and not read back
     if op.regions and op.has_trait(SingleBlockImplicitTerminator, value_if_unregistered=False):
         lasts = [block.last_op for region in op.regions for block in region.blocks]
         if any(last is not None and last.attributes for last in lasts):
@@ -134,8 +137,16 @@ def _omits_attributes(op: Operation) -> bool:
         return False
     omitting = _OMITTING.get(type(op))
     if omitting is None:
+        omitting = _OMITTING[type(op)] = _has_no_room(op)
+    return omitting
+
+
+def _has_no_room(op: Operation) -> bool:
+    """Whether an attribute that no operation has is not printed."""
+    op.attributes[_PROBE] = UnitAttr()
+    try:
         stream = StringIO()
         Printer(stream).print_op(op)
-        text = stream.getvalue()
-        omitting = _OMITTING[type(op)] = any(name not in text for name in op.attributes)
-    return omitting
+        return _PROBE not in stream.getvalue()
+    finally:
+        del op.attributes[_PROBE]

@@ -76,8 +76,11 @@ class ModuleVerifier:
                 continue
             if state is not None:
                 passed[op] = state
-        # Only operations that are still there are kept.
-        self._passed = passed if root is module else self._passed | passed
+        # After a look at the whole, only operations that are still there are kept.
+        if root is module:
+            self._passed = passed
+        else:
+            self._passed.update(passed)
         _raise_all(faults)
         misused = misused_operands(root)
         _raise_all([VerificationError(op, f"{op.name}: operand {index} {reason}") for op, index, reason in misused])
@@ -127,7 +130,7 @@ def _check_parts(op: Operation) -> None:
         if not isinstance(value.type, TypeAttribute):
             raise VerifyException(f"{op.name}: {value.type} is no type for a value")
     around = op.parent_op()
-    defines = op.has_trait(SymbolOpInterface, value_if_unregistered=False)
+    defines = symbol_name(op) is not None and op.has_trait(SymbolOpInterface, value_if_unregistered=False)
     if not defines or around is None or isinstance(around, UnregisteredOp) or around.has_trait(SymbolTable):
         return
     raise VerifyException(f"{op.name} defines a symbol, so it must stand in a table of symbols as builtin.module is, not in {around.name}")
@@ -138,6 +141,11 @@ def _check_blocks(op: Operation) -> None:
     if isinstance(op, FuncOp) and not op.body.blocks and op.sym_visibility != StringAttr("private"):
         # xDSL also reads `func.func @f() {}` as a declaration.
         raise VerifyException(f"function @{op.sym_name.data} has no body: one that is only declared is private")
+    for region in op.regions:
+        entry = region.first_block
+        for block in region.blocks:
+            if entry is not None and (last := block.last_op) is not None and entry in last.successors:
+                raise OperationError(last, f"{last.name}: nothing may branch to the first block of a region")
     if not isinstance(op, UnregisteredOp) and not op.has_trait(NoTerminator):
         for region in op.regions:
             if any(block.first_op is None for block in region.blocks):

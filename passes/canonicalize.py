@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from xdsl.context import Context
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
@@ -16,6 +17,7 @@ from flambeau.dialects.edge.layout import layout_of
 from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.types import DYNAMIC_INDEX, shape_of, tensor_type
 from flambeau.passes.manager import PatternPass
+from flambeau.passes.rewriting.driver import PatternDriver
 from flambeau.passes.rewriting.pattern import Pattern, rename_values, replace_with_values
 
 
@@ -48,10 +50,13 @@ def _keeps_shape(op: SchemaOp) -> bool:
 
 
 class IdentityPattern(Pattern):
-    """Operators that give back their operand: same type out, same elements."""
+    """Operators that give back their operand: same type out, same elements. With `copies`, also in memory of their own."""
 
     roots = (SchemaOp,)
     counter = "identities removed"
+
+    def __init__(self, *, copies: bool = True):
+        self.copies = copies
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Replaces `op` by its first operand when nothing changes."""
@@ -64,7 +69,7 @@ class IdentityPattern(Pattern):
         single = name == "cat" and len(op.operands) == 1
         order = isinstance(op, PermuteOp) and list(op.argument("dims")) == list(range(len(op.argument("dims"))))
         one = name in ("mul.Scalar", "div.Scalar") and op.argument("other") == 1
-        if plain or copy or single or order or one:
+        if (plain or copy or single or order or one) and (self.copies or op.schema.is_view):
             rewriter.replace(op, [], [op.operands[0]])
 
 
@@ -152,14 +157,15 @@ class EmptyConcatPattern(Pattern):
         full = [value for value in tensors if 0 not in shape_of(value)]
         if not full or len(full) == len(tensors):
             return
-        kind = type(op).at(op.level())
-        new = kind(full, op.argument("dim"), result_types=op.result_types)
+        new = type(op).at(op.level())(full, op.argument("dim"))
+        if new.result.type != op.result.type:
+            return  # an empty operand may decide the element type
         new.location = op.location
         rewriter.insert(new, InsertPoint.before(op))
         rewriter.replace(op, [], [new.result])
 
 
-PATTERNS: tuple[Pattern, ...] = (IdentityPattern(), ReshapePattern(), PermutePattern(), BroadcastPattern(), EmptyConcatPattern())
+_OTHERS: tuple[Pattern, ...] = (ReshapePattern(), PermutePattern(), BroadcastPattern(), EmptyConcatPattern())
 
 
 @dataclass(frozen=True)
@@ -168,10 +174,16 @@ class CanonicalizePass(PatternPass):
 
     Needs nothing; works on every level that has rows. Leaves: no copy, view, expansion or slice whose result is its operand; static
     squeezes and unsqueezes as views; no view of a view, no permutation of a permutation, no expansion that its user broadcasts anyway.
+    Where an operator writes into an operand, copies stay.
     """
 
     name = "canonicalize"
 
     def patterns(self) -> Sequence[Pattern]:
-        """What makes up the form."""
-        return PATTERNS
+        """What makes up the form, where nothing is written in place."""
+        return (IdentityPattern(), *_OTHERS)
+
+    def apply_to(self, ctx: Context, op: Operation) -> None:
+        """Applies the patterns."""
+        writes = any(isinstance(item, SchemaOp) and item.schema.mutates for item in op.walk())
+        PatternDriver((IdentityPattern(copies=not writes), *_OTHERS)).run(op)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import NoReturn
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -16,6 +17,7 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from flambeau.dialects.diagnostics import Diagnostic, OperationError, is_listening, warn
 from flambeau.dialects.suggestions import did_you_mean
+from flambeau.dialects.symbols import symbol_name
 from flambeau.dialects.verify import ModuleVerifier, VerificationError
 from flambeau.passes.manager.errors import PassCrash, PassError, PassInterrupted
 from flambeau.passes.manager.grammar import ANY, MODULE, Element, Nested, parse
@@ -177,6 +179,7 @@ class _Run:
         self._context = context
         self._verifier = verifier
         self._steps = 0
+        self._last: PassStep | None = None
         self._unverified: PassStep | None = None
         """The last step of a nested pipeline: what is around its operation was not verified after it."""
 
@@ -189,6 +192,10 @@ class _Run:
             for region in op.regions:
                 for block in region.blocks:
                     for inner in list(block.ops):
+                        if inner.parent is not block and (last := self._last) is not None:
+                            self._refuse(
+                                last, f"erased a {inner.name} beside the operation that it works on; write it outside of {path[-1]}(…)"
+                            )
                         if element.runs_on(inner):
                             self._nested(element, inner, path, (*at, index))
             if op is self._module and (last := self._unverified) is not None:
@@ -208,6 +215,7 @@ class _Run:
     def _pass(self, item: ModulePass, op: Operation, path: tuple[str, ...], position: tuple[int, ...]) -> None:
         step = PassStep(self._steps, item, op, self._module, self._context, path, position=position)
         self._steps += 1
+        self._last = step
         start = time.monotonic()
         try:
             self._watched(step)
@@ -218,16 +226,25 @@ class _Run:
         for watcher in self.watchers.items:
             watcher.before_pass(step)
         _warn_of_nothing_to_do(step)
+        name = symbol_name(step.op)
         try:
             self._apply(step)
             if step.op is not step.module and step.op.parent is None:
                 raise PassError(step, f"erased the {step.op.name} that it was to work on; write it outside of {step.path[-1]}(…)")
+            if step.op is not step.module and symbol_name(step.op) != name:
+                raise PassError(step, f"renamed the {step.op.name} @{name}, which others may name; write it outside of {step.path[-1]}(…)")
             self._check(step, step.op)
         except Exception as error:
             self._tell_of_failure(step, error)
             raise
         for watcher in reversed(self.watchers.items):
             watcher.after_pass(step)
+
+    def _refuse(self, step: PassStep, message: str) -> NoReturn:
+        """Fails a step that had looked like a success."""
+        error = PassError(step, message)
+        self._tell_of_failure(step, error)
+        raise error
 
     def _tell_of_failure(self, step: PassStep, error: Exception) -> None:
         for watcher in reversed(self.watchers.items):

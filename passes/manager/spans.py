@@ -105,9 +105,8 @@ class SpanInstrumentation(Instrumentation):
 
     def after_pass_failed(self, step: PassStep, error: Exception) -> None:
         """Ends the pass, and the pipelines around it, which the error leaves too."""
-        if any(span.kind == "pass" for span in self._open):
-            self._end_last("pass", "failed")
-        elif self._open[-1].kind == "verification":
+        self._end_last("pass", "failed")
+        if self._open and self._open[-1].kind == "verification":
             self._end(len(self._open) - 1, "failed")
         while self._open and self._open[-1].kind == "pipeline":
             self._end(len(self._open) - 1, "failed")
@@ -146,7 +145,6 @@ class SpanInstrumentation(Instrumentation):
             self.ended(span, end, outcome if len(self._open) == depth else "failed")
 
     def _end_last(self, kind: SpanKind, outcome: Outcome) -> None:
-        depth = len(self._open) - 1
-        while self._open[depth].kind != kind:
-            depth -= 1
-        self._end(depth, outcome)
+        depth = next((depth for depth in reversed(range(len(self._open))) if self._open[depth].kind == kind), None)
+        if depth is not None:
+            self._end(depth, outcome)

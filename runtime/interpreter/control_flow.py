@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 
 from xdsl.dialects import cf, scf, ub
@@ -27,8 +26,10 @@ def _switch(op: cf.SwitchOp, values: Sequence[Array], _: RunRegion) -> Jump:
     default = len(op.default_operands)
     start = default
     cases = op.case_values.get_values() if op.case_values is not None else ()
+    # The numbers are what their bits are: true is 1 and -1.
+    bits = (1 << flag.dtype.itemsize * 8) - 1 if flag.dtype.kind != "b" else 1
     for case, block, count in zip(cases, op.case_blocks, op.case_operand_segments.get_values(), strict=True):
-        if int(flag) == case:
+        if (int(flag) ^ case) & bits == 0:
             return Jump(block, arguments[start : start + count])
         start += count
     return Jump(op.default_block, arguments[:default])
@@ -77,12 +78,22 @@ def _parallel(op: scf.ParallelOp, values: Sequence[Array], run: RunRegion) -> Se
     bounds = zip(values[:count], values[count : 2 * count], values[2 * count : 3 * count], strict=True)
     reduced = list(values[3 * count :])
     reduce = op.body.block.last_op
-    for indices in itertools.product(*(list(_range(op, *bound)) for bound in bounds)):
+    for indices in _points(op, list(bounds)):
         given = run(op.body, indices)
         if isinstance(reduce, scf.ReduceOp):
             pairs = zip(reduce.reductions, reduced, given, strict=True)
             reduced = [array for region, left, right in pairs for array in run(region, [left, right])]
     return reduced
+
+
+def _points(op: Operation, bounds: Sequence[tuple[Array, Array, Array]]) -> Iterator[tuple[Array, ...]]:
+    """Every point of a space, the last index running first; one at a time, for a space may be without end."""
+    if not bounds:
+        yield ()
+        return
+    for index in _range(op, *bounds[0]):
+        for others in _points(op, bounds[1:]):
+            yield (index, *others)
 
 
 def _range(op: Operation, lower: Array, upper: Array, step: Array) -> Iterator[Array]:

@@ -420,3 +420,37 @@ def test_the_command_runs_loops_with_numpy(tmp_path: Path, capsys: pytest.Captur
     arguments[5] = "2.5"
     assert main(arguments) == 1
     assert "input 'input_1' must be int64, got float64" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("case", [1, -1])
+def test_a_switch_on_a_bit_takes_the_case_of_true(case: int) -> None:
+    text = f"""
+    func.func @f(%flag: i1) -> i32 {{
+      %one = arith.constant 1 : i32
+      %two = arith.constant 2 : i32
+      cf.switch %flag : i1, [
+        default: ^bb1(%one : i32),
+        {case}: ^bb1(%two : i32)
+      ]
+    ^bb1(%r: i32):
+      func.return %r : i32
+    }}
+    """
+    assert [run(text, np.asarray(flag)) for flag in (False, True)] == [[1], [2]]
+
+
+def test_a_parallel_loop_without_end_is_named() -> None:
+    text = """
+    func.func @f(%n: index) {
+      %zero = arith.constant 0 : index
+      %one = arith.constant 1 : index
+      "scf.parallel"(%zero, %zero, %n, %n, %one, %one) <{operandSegmentSizes = array<i32: 2, 2, 2, 0>}> ({
+      ^bb0(%i: index, %j: index):
+        %k = arith.addi %i, %j : index
+        scf.reduce
+      }) : (index, index, index, index, index, index) -> ()
+      func.return
+    }
+    """
+    with pytest.raises(InterpreterError, match=r"it does not end within 1000 operations; scf\.parallel"):
+        run(text, np.asarray(10**12))

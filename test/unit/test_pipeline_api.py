@@ -18,6 +18,7 @@ from flambeau.passes.cse import CsePass
 from flambeau.passes.kit import Operation, OperationPass, PatternPass, op, rewrites
 from flambeau.passes.manager import Instrumentation, PassError, PassStep, Pipeline
 from flambeau.passes.manager.grammar import MODULE
+from flambeau.passes.manager.timing import Timer
 from flambeau.passes.remove_dead_code import RemoveDeadCodePass
 from flambeau.passes.rewriting.actions import Action
 from flambeau.passes.rewriting.pattern import Pattern
@@ -206,18 +207,44 @@ def test_what_a_check_refuses_is_a_failure_of_the_pass_for_all_that_watch() -> N
     assert seen == ["remove-dead-code succeeded"] * 2 + ["cse failed"] * 2
 
 
-def test_a_nested_pass_that_breaks_what_is_around_it_is_found_out() -> None:
-    @dataclass(frozen=True)
-    class RenameOthersPass(OperationPass):
-        name = "rename-others"
+@dataclass(frozen=True)
+class RenamePass(OperationPass):
+    """Renames what it runs on, or what stands beside."""
 
-        def apply_to(self, ctx: Context, op: Operation) -> None:
-            around = op.parent_op()
-            assert isinstance(around, ModuleOp)
-            for other in around.body.block.ops:
+    name = "rename"
+    others: bool = False
+
+    def apply_to(self, ctx: Context, op: Operation) -> None:
+        around = op.parent_op()
+        assert isinstance(around, ModuleOp)
+        for other in around.body.block.ops:
+            if (other is not op) is self.others:
                 other.properties["sym_name"] = StringAttr("same")
 
+
+@dataclass(frozen=True)
+class EraseOthersPass(OperationPass):
+    """Erases what stands beside what it runs on."""
+
+    name = "erase-others"
+
+    def apply_to(self, ctx: Context, op: Operation) -> None:
+        for other in list(op.parent.ops if op.parent is not None else ()):
+            if other is not op:
+                other.detach()
+                other.erase()
+
+
+@pytest.mark.parametrize(
+    ("nested", "message"),
+    [
+        (RenamePass(), r"^rename: renamed the func\.func @f, which others may name; write it outside of func\.func"),
+        (RenamePass(others=True), "^rename: .*the symbol @same is defined twice"),
+        (EraseOthersPass(), r"^erase-others: erased a func\.func beside the operation that it works on"),
+    ],
+)
+def test_a_nested_pass_that_breaks_what_is_around_it_is_found_out(nested: OperationPass, message: str) -> None:
     context = FlambeauContext()
-    module = parse_module("func.func private @f()\nfunc.func private @g()", context).module
-    with pytest.raises(PassError, match=r"^rename-others: .*the symbol @same is defined twice"):
-        Pipeline(MODULE, (Pipeline("func.func", (RenameOthersPass(),)),)).run(module, context)
+    module = parse_module("func.func private @f()\nfunc.func private @g()\nfunc.func private @h()", context).module
+    with pytest.raises(PassError, match=message):
+        Pipeline(MODULE, (Pipeline("func.func", (nested,)),)).run(module, context, [Timer()])

@@ -109,3 +109,31 @@ def test_what_did_not_change_is_not_looked_at() -> None:
 def test_operations_that_nobody_knows_stand_anywhere() -> None:
     context = FlambeauContext(allow_unregistered=True)
     verify_module(parse_module('func.func @f(%x: i32) {\n  %0 = "a.b"(%x) : (i32) -> i32\n  func.return\n}', context).module)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("func.func @f() {\n^a:\n  cf.br ^a\n}", "cf.br: nothing may branch to the first block of a region"),
+        ("func.func @f() {\n  builtin.module {\n  }\n  func.return\n}", ""),
+        ("func.func @f() {\n  builtin.module @m {\n  }\n  func.return\n}", "builtin.module defines a symbol"),
+    ],
+)
+def test_blocks_and_symbols_are_as_in_mlir(text: str, message: str) -> None:
+    module = parse_module(text, FlambeauContext()).module
+    if message:
+        with pytest.raises(VerificationError, match=message):
+            verify_module(module)
+    else:
+        verify_module(module)
+
+
+def test_nested_verification_costs_what_is_nested() -> None:
+    text = "\n".join(f"func.func @f{index}(%x: i32) {{\n  %0 = arith.addi %x, %x : i32\n  func.return\n}}" for index in range(50))
+    module = parse_module(text, FlambeauContext()).module
+    verifier = ModuleVerifier()
+    verifier.verify(module)
+    states = verifier._passed  # pyright: ignore[reportPrivateUsage]  that it is not copied is what is tested
+    for function in module.body.block.ops:
+        verifier.verify(module, function)
+    assert verifier._passed is states  # pyright: ignore[reportPrivateUsage]  as above

@@ -87,3 +87,11 @@ func.func @widening(%x: tensor<1x4xf32>, %y: tensor<?x4xf32>) -> tensor<?x4xf32>
   %1 = core.add.Tensor(%0, %y) : (tensor<3x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
   func.return %1 : tensor<?x4xf32>
 }
+
+// An empty operand may decide the type.
+// CHECK-LABEL: func.func @empty_decides
+// CHECK-NEXT:    aten.cat([%a, %b])
+func.func @empty_decides(%a: tensor<0x3xf32>, %b: tensor<2x3xf16>) -> tensor<2x3xf32> {
+  %0 = aten.cat([%a, %b]) : (tensor<0x3xf32>, tensor<2x3xf16>) -> tensor<2x3xf32>
+  func.return %0 : tensor<2x3xf32>
+}

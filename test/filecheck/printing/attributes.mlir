@@ -24,3 +24,23 @@ func.func @f(%a: i32, %b: i32, %n: index, %x: tensor<2xf32> {x.a = 1}) attribute
   %9 = arith.cmpi slt, %a, %b : i32
   "func.return"() {x.r = 1} : () -> ()
 }
+
+// The first attribute of a kind of operation does not decide for the others by its name.
+// CHECK-LABEL: func.func @names
+// CHECK:         "arith.cmpf"(%x, %x) <{{{.*}}}> {a}
+// CHECK-NEXT:    "arith.cmpf"(%x, %x) <{{{.*}}}> {my.important = 1 : i32}
+func.func @names(%x: f32) {
+  %0 = "arith.cmpf"(%x, %x) <{predicate = 1 : i64, fastmath = #arith.fastmath<none>}> {a} : (f32, f32) -> i1
+  %1 = "arith.cmpf"(%x, %x) <{predicate = 1 : i64, fastmath = #arith.fastmath<none>}> {my.important = 1 : i32} : (f32, f32) -> i1
+  func.return
+}
+
+// The end of a region that its own syntax would leave out, and not read back.
+// CHECK-LABEL: func.func @region
+// CHECK:         "scf.execute_region"
+func.func @region() {
+  scf.execute_region {
+    scf.yield
+  }
+  func.return
+}
