@@ -15,6 +15,7 @@ from flambeau.dialects.lexer import SPACE, Lexer
 from flambeau.dialects.parser import ModuleParser
 from flambeau.dialects.registration import trouble
 from flambeau.dialects.registry import LEVELS, level_ops, schema_table
+from flambeau.dialects.row import SchemaOp
 from flambeau.dialects.source import Source
 from flambeau.dialects.suggestions import did_you_mean
 
@@ -205,7 +206,26 @@ def _unknown_alias(match: re.Match[str], place: Place, text: str, context: Conte
 def _no_tensors(match: re.Match[str], place: Place, text: str, context: Context, parser: ModuleParser | None) -> _Explained:
     name = match["name"]
     overloads = [other for other in sorted(_operations_of(name.partition(".")[0], context)) if other.startswith(f"{name}.")]
-    return match["head"] + (f"; its overloads are {_listed(overloads)}" if overloads else ""), place
+    if not overloads:
+        return match["head"], place
+    return f"{match['head']}; {_meant_overload(overloads, place[0], text, context)}its overloads are {_listed(overloads)}", place
+
+
+def _meant_overload(overloads: list[str], start: int, text: str, context: Context) -> str:
+    """The overload that takes as many tensors as stand behind `start`, as a suggestion."""
+    count = depth = 0
+    for begin, end in _tokens(text, start, len(text)):
+        word = text[begin:end]
+        if depth == 0:
+            if word in (")", ":", "}"):
+                break
+            count += word != ","
+        depth += (word == "[") - (word == "]")
+    for other in sorted(overloads, key=lambda name: (not name.endswith(".Tensor"), name)):
+        kind = context.get_optional_op(other)
+        if kind is not None and issubclass(kind, SchemaOp) and not kind.schema.mutates and len(kind.schema.operands) == count:
+            return f"did you mean '{other}'? "
+    return ""
 
 
 def _listed(names: list[str]) -> str:

@@ -50,7 +50,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.schema import Schema, SchemaArgument, Value, parse_schema
 from flambeau.dialects.suggestions import did_you_mean, nearest
-from flambeau.dialects.syntax import accepts, normalized_attribute, parse_attribute_value, parse_signature, print_attribute_value, to_value
+from flambeau.dialects.syntax import accepts, normalized_attribute, parse_argument, parse_signature, print_attribute_value, to_value
 from flambeau.dialects.types import Tensor, tensor
 
 Argument: TypeAlias = "SSAValue | Operation | Attribute | Value | Sequence[SSAValue | Operation | None] | Sequence[Value]"
@@ -390,7 +390,7 @@ class SchemaOp(IRDLOperation):
                     unresolved.append(operand)
         cls._expect(parser, ")")
         attributes: dict[str, Attribute] = {}
-        if parser.parse_optional_punctuation("{"):
+        if parser.parse_optional_punctuation("{") and not parser.parse_optional_punctuation("}"):
             while True:
                 cls._parse_attribute(parser, properties, attributes)
                 if not parser.parse_optional_punctuation(","):
@@ -424,8 +424,7 @@ class SchemaOp(IRDLOperation):
         if argument is None:
             attributes[key] = parser.parse_attribute() if parser.parse_optional_punctuation("=") else UnitAttr()
             return
-        parser.parse_punctuation("=")
-        attribute = normalized_attribute(argument, parse_attribute_value(parser, argument.type))
+        attribute = normalized_attribute(argument, parse_argument(parser, argument, start))
         if attribute is not None:
             properties[key] = attribute
 

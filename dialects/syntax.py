@@ -6,12 +6,25 @@ import struct
 from collections.abc import Sequence
 from functools import lru_cache
 from math import copysign
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
-from xdsl.dialects.builtin import BoolAttr, BytesAttr, DenseArrayBase, FloatAttr, IntegerAttr, IntegerType, StringAttr, f64, i1, i64
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    BoolAttr,
+    BytesAttr,
+    DenseArrayBase,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    f64,
+    i1,
+    i64,
+)
 from xdsl.ir import Attribute
 from xdsl.parser import Parser
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import ParseError, VerifyException
 
 from flambeau.dialects.schema import SchemaArgument, SchemaType, Value
 from flambeau.dialects.token_parser import TokenParser
@@ -134,6 +147,62 @@ def _literal(value: Value) -> str:
             text = f"{mantissa}.0e{exponent}"
         return text
     return str(value)
+
+
+def parse_argument(parser: Parser, argument: SchemaArgument, start: int) -> Attribute:
+    """Parses `= value` for an argument whose name begins at `start`.
+
+    Raises:
+        ParseError: for an attribute as MLIR spells it, it says how it is written here.
+    """
+    if parser.parse_optional_punctuation("=") is None:
+        if argument.type.base == "bool" and _ends(parser):
+            _refuse(parser, argument, "true", start)
+        parser.parse_punctuation("=")
+    start = parser.pos
+    try:
+        attribute = parse_attribute_value(parser, argument.type)
+        if _ends(parser):
+            return attribute
+    except ParseError:
+        if (text := _spelt_here(parser, argument.type, start)) is not None:
+            _refuse(parser, argument, text, start)
+        raise
+    here = parser.pos
+    if (text := _spelt_here(parser, argument.type, start)) is not None:
+        _refuse(parser, argument, text, start)
+    parser._resume_from(here)  # pyright: ignore[reportPrivateUsage]  the way of xDSL's own parsers to look ahead
+    return attribute
+
+
+def _ends(parser: Parser) -> bool:
+    """Whether an attribute ends here."""
+    return parser._current_token.text in (",", "}")  # pyright: ignore[reportPrivateUsage]  xDSL has no other way to look ahead
+
+
+def _refuse(parser: Parser, argument: SchemaArgument, text: str, start: int) -> NoReturn:
+    parser.raise_error(f"write {{{argument.name} = {text}}}: the operator's schema gives the type", start, parser.pos)
+
+
+def _spelt_here(parser: Parser, kind: SchemaType, start: int) -> str | None:
+    """The text of what stands at `start` as one of MLIR's attributes, where it can be a value of the schema type."""
+    parser._resume_from(start)  # pyright: ignore[reportPrivateUsage]  the way of xDSL's own parsers to look ahead
+    try:
+        attribute = parser.parse_attribute()
+    except (ParseError, ValueError, TypeError, VerifyException):
+        return None
+    if not _ends(parser):
+        return None
+    values: list[Any] = []
+    for item in cast("ArrayAttr[Attribute]", attribute).data if isinstance(attribute, ArrayAttr) else (attribute,):
+        value = to_value(item)
+        values += value if isinstance(value, tuple) else (value,)
+    accepted = (int, float) if kind.base == "float" else _ACCEPTED.get(kind.base, ())
+    if kind.base == "str" or any(type(value) not in accepted for value in values):
+        return None
+    if kind.is_list:
+        return f"[{', '.join(map(_literal, values))}]"
+    return None if isinstance(attribute, ArrayAttr | DenseArrayBase) else _literal(values[0])
 
 
 def parse_attribute_value(parser: Parser, kind: SchemaType) -> Attribute:

@@ -222,7 +222,7 @@ func.func @too_few(%a0: tensor<2x3xf32>) {
 // -----
 
 func.func @overload(%a0: tensor<2x3xf32>, %a1: tensor<2x3xf32>) {
-  // expected-error @+1 {{aten.add takes no tensors; its overloads are aten.add.Scalar, aten.add.Scalar_out, aten.add.Tensor, aten.add.complex, aten.add.complex_float, …}}
+  // expected-error @+1 {{aten.add takes no tensors; did you mean 'aten.add.Tensor'? its overloads are aten.add.Scalar, aten.add.Scalar_out, aten.add.Tensor, aten.add.complex, aten.add.complex_float, …}}
   %0 = aten.add(%a0, %a1) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
@@ -257,4 +257,44 @@ func.func @misspelt(%x: tensor<2xf32>) -> tensor<2xf32> {
   // expected-error @below {{aten.add.Tensor has no attribute 'alfa'; did you mean 'alpha'?}}
   %0 = aten.add.Tensor(%x, %x) {alfa = 2} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
   func.return %0 : tensor<2xf32>
+}
+
+// -----
+
+func.func @typed_number(%a0: tensor<4xf32>) {
+  // expected-error @+1 {{write {exponent = 2.0}: the operator's schema gives the type}}
+  %0 = aten.pow.Tensor_Scalar(%a0) {exponent = 2.0 : f32} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @typed_element(%a0: tensor<4xf32>) {
+  // expected-error @+1 {{write {dim = [0]}: the operator's schema gives the type}}
+  %0 = aten.sum.dim_IntList(%a0) {dim = [0 : i64]} : (tensor<4xf32>) -> tensor<f32>
+  func.return
+}
+
+// -----
+
+func.func @typed_array(%a0: tensor<4xf32>) {
+  // expected-error @+1 {{write {dim = [0]}: the operator's schema gives the type}}
+  %0 = aten.sum.dim_IntList(%a0) {dim = array<i64: 0>} : (tensor<4xf32>) -> tensor<f32>
+  func.return
+}
+
+// -----
+
+func.func @unit(%a0: tensor<4xf32>) {
+  // expected-error @+1 {{write {keepdim = true}: the operator's schema gives the type}}
+  %0 = aten.sum.dim_IntList(%a0) {dim = [0], keepdim} : (tensor<4xf32>) -> tensor<1xf32>
+  func.return
+}
+
+// -----
+
+func.func @something_behind(%a0: tensor<4xf32>) {
+  // expected-error @+1 {{expected '}', got 'foo'}}
+  %0 = aten.sum.dim_IntList(%a0) {dim = [0] foo} : (tensor<4xf32>) -> tensor<f32>
+  func.return
 }

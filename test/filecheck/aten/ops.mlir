@@ -40,3 +40,11 @@ func.func @discardable(%x: tensor<2xf32>) -> tensor<2xf32> {
   %0 = aten.relu(%x) {my.note = "here"} : (tensor<2xf32>) -> tensor<2xf32>
   func.return %0 : tensor<2xf32>
 }
+
+// A dictionary may be empty.
+// CHECK-LABEL: func.func @empty_dictionary
+// CHECK-NEXT:    aten.relu(%x) : (
+func.func @empty_dictionary(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = aten.relu(%x) {} : (tensor<2xf32>) -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}
