@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import TypeAlias
 
+from flambeau.dialects.suggestions import did_you_mean
+
 Value: TypeAlias = "bool | int | float | str | tuple[Value, ...] | None"
 
 
@@ -114,6 +116,12 @@ class Schema:
 
 _SCHEMA = re.compile(r"^(?:(?P<namespace>\w+)::)?(?P<base>\w+)(?:\.(?P<overload>\w+))?\((?P<arguments>.*)\) -> (?P<returns>.+)$")
 _TYPE = re.compile(r"^(?P<base>\w+)(?:\((?P<alias>[^)]*)\))?(?P<inner>\?)?(?P<list>\[\d*\])?(?:\([^)]*\))?(?P<optional>\?)?$")
+_KNOWN = frozenset(
+    {"Any", "AnyEnumType", "Device", "Dict", "Future", "Generator", "Layout", "MemoryFormat", "QScheme", "RRef", "Scalar", "ScalarType"}
+    | {"Storage", "Stream", "SymBool", "SymInt", "Tensor", "bool", "complex", "float", "int", "number", "str"}
+)
+"""The types that PyTorch's schemas name, beside variables (`t`, `tVal`), tuples and classes of TorchScript (`__torch__.…`)."""
+_VARIABLE = re.compile(r"t\d?|tVal")
 _BASES = {"SymInt": "int", "SymBool": "bool", "number": "Scalar", "Scalar": "Scalar"}
 
 
@@ -139,10 +147,14 @@ def _split(text: str) -> list[str]:
 def _parse_type(text: str) -> SchemaType:
     match = _TYPE.match(text)
     if match is None:
+        if text and not text.startswith(("(", "__torch__.")):
+            raise SchemaError(f"there is no type {text!r} in schemas")
         return SchemaType(base=text)
     alias, in_list = match["alias"], match["list"]
     inner, outer = match["inner"] is not None, match["optional"] is not None
     base = match["base"]
+    if base not in _KNOWN and _VARIABLE.fullmatch(base) is None:
+        raise SchemaError(f"there is no type {base!r} in schemas{did_you_mean(base, _KNOWN)}")
     return SchemaType(
         base=_BASES.get(base, base),
         is_list=in_list is not None,
@@ -195,7 +207,9 @@ def parse_schema(text: str, namespace: str = "aten") -> Schema:
             keyword_only = True
             continue
         left, equals, default = part.partition("=")
-        kind_text, _, name = left.rpartition(" ")
+        kind_text, space, name = left.rpartition(" ")
+        if not space and part != "...":
+            raise SchemaError(f"argument {part!r} needs a type and a name, such as 'Tensor self'")
         kind = _parse_type(kind_text)
         value = _parse_default(default, kind) if equals else None
         arguments.append(SchemaArgument(name, kind, value, bool(equals), keyword_only))

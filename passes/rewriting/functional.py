@@ -9,8 +9,8 @@ from typing import TypeAlias, TypeVar, cast, overload
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.passes.rewriting.matching import Match, Op
-from flambeau.passes.rewriting.pattern import Pattern, make_pattern, replace_with_values
+from flambeau.passes.rewriting.matching import Match, Op, Part
+from flambeau.passes.rewriting.pattern import Pattern, at_level_of, make_pattern, replace_with_values
 
 OpT = TypeVar("OpT", bound=Operation)
 Replacement: TypeAlias = "Operation | SSAValue | Sequence[Operation | SSAValue] | None"
@@ -33,7 +33,7 @@ def rewrites(
 
     The function gets the operation, or the match when `root` is a graph. It gives what replaces it; new operations are made detached,
     and inserted with the location and the names of what they replace. A function that changed the operation itself gives that. None, as
-    from `decline("why")`, leaves everything as it is.
+    from `decline("why")`, leaves everything as it is. New operators of `aten` take the level of what they replace, be it `core` or `edge`.
 
     Args:
         root: a class of operations, or a graph of `matching`.
@@ -122,12 +122,18 @@ def _replace(op: Operation, replacement: object, giver: str, rewriter: PatternRe
             values += item.results
         elif isinstance(item, SSAValue):
             values.append(cast("SSAValue[Attribute]", item))
+        elif isinstance(item, Part):
+            raise ValueError(f"{giver} gave a part of a graph: m.op(…) is for matching; call op(…)(…) to make an operation")
         else:
             raise ValueError(f"{giver} gave {_described(item)} where operations or values are to replace {op.name}")
     if any(value.owner is op for value in values):
         raise ValueError(f"{giver} replaced {op.name} by a result of its own; to change an operation in place, give the operation")
     if len(values) != len(op.results):
         raise ValueError(f"{op.name} has {len(op.results)} results, and is replaced by {len(values)} values")
+    try:
+        values = at_level_of(op, values)
+    except ValueError as error:
+        raise ValueError(f"{giver}: {error}") from error
     replace_with_values(op, values, rewriter)
 
 

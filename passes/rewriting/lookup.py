@@ -10,7 +10,8 @@ from flambeau.dialects.row import SchemaOp
 def op(name: str) -> type[SchemaOp]:
     """The class of an operator by its name in the IR: `op("aten.add.Tensor")`, `op("fused.linear")`.
 
-    One of `aten` stands for its siblings of all levels wherever classes are compared; `op("edge.add.Tensor")` for that level only.
+    One of `aten` stands for its siblings of all levels wherever classes are compared, and what a pattern builds with it takes the level of
+    what it replaces; `op("edge.add.Tensor")` is for that level only.
 
     Raises:
         ValueError: when there is no such operator.

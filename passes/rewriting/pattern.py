@@ -10,7 +10,8 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import InsertPoint
 
-from flambeau.dialects.row import detached_ops
+from flambeau.dialects.registry import find_op
+from flambeau.dialects.row import SchemaOp, detached_ops
 
 
 class Pattern(ABC):
@@ -70,14 +71,47 @@ def from_xdsl(inner: RewritePattern, *roots: type[Operation], benefit: int = 1) 
 def replace_with_values(op: Operation, values: Sequence[SSAValue], rewriter: PatternRewriter) -> None:
     """Replaces `op` by `values`; operations behind them that stand nowhere yet are inserted before `op`, with its location and names.
 
-    What `@rewrites` does with what its function gives, for patterns that are classes.
+    What `@rewrites` does with what its function gives, for patterns that are classes. New operators of `aten` take the level of `op`.
+
+    Raises:
+        ValueError: one of them does not exist there.
     """
+    values = at_level_of(op, values)
     for old, new in zip(op.results, values, strict=True):
         if old.name_hint is not None and isinstance(new, OpResult) and new.op.parent is None and new.name_hint is None:
             new.name_hint = old.name_hint
     for new_op in detached_ops(values):
         rewriter.insert(new_op, InsertPoint.before(op))
     rewriter.replace(op, [], list(values))
+
+
+def at_level_of(op: Operation, values: Sequence[SSAValue]) -> list[SSAValue]:
+    """The values, with the operators of `aten` behind them that stand nowhere yet replaced by their siblings of the level of `op`.
+
+    A pattern that finds the class of a row matches at every level, so what it builds of such classes belongs to the level where it matched.
+
+    Raises:
+        ValueError: there is no such sibling.
+    """
+    level = op.level() if isinstance(op, SchemaOp) and op.siblings["row"].level() == "aten" else "aten"
+    settled = list(values)
+    if level == "aten":
+        return settled
+    for new in list(detached_ops(values)):
+        if not isinstance(new, SchemaOp) or new.level() != "aten":
+            continue
+        kind = type(new).at(level)
+        if find_op(kind.name) is not kind:
+            raise ValueError(f"{new.name} takes the place of {op.name}, and the {level} level has no such operator")
+        moved = kind.from_attributes(new.operands, new.result_types, dict(new.properties), dict(new.attributes))
+        moved.location = new.location
+        rename_values(new, moved)
+        replaced = dict(zip(new.results, moved.results, strict=True))
+        settled = [replaced.get(value, value) if isinstance(value, OpResult) else value for value in settled]
+        for old, result in replaced.items():
+            old.replace_all_uses_with(result)
+        new.erase()
+    return settled
 
 
 def rename_values(op: Operation, new: Operation, make_name: Callable[[str], str] = str) -> None:

@@ -85,3 +85,57 @@ def test_the_reproducer_of_a_failure_loads_the_plug_in_again(program: Path, caps
         assert "this pass refuses" in capsys.readouterr().err
     finally:
         Path(note[1]).unlink()
+
+
+def _plugin_of_the_tutorial(folder: Path) -> Path:
+    """The pass of the first tutorial, as it stands there."""
+    page = (Path(__file__).parents[2] / "docs/tutorials/first_pass.md").read_text()
+    (code,) = re.findall(r'```python title="fuse_mul_add\.py"\n(.*?)```', page, re.DOTALL)
+    plugin = folder / "fuse_mul_add.py"
+    plugin.write_text(code)
+    return plugin
+
+
+PRODUCT = """func.func @forward(%x: tensor<4xf32>, %y: tensor<4xf32>, %z: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = aten.mul.Tensor(%y, %z) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %1 = aten.add.Tensor(%x, %0) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return %1 : tensor<4xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("stage", ["aten", "core", "edge"])
+def test_what_a_pattern_builds_takes_the_level_of_what_it_replaces(tmp_path: Path, stage: str):
+    program = tmp_path / "program.mlir"
+    program.write_text(PRODUCT)
+    options = ("--load-plugin", str(_plugin_of_the_tutorial(tmp_path)), "--passes", f"{stage}:fuse-mul-add")
+    assert f"{stage}.addcmul(%x, %y, %z)" in compiled(program, *options, to=stage)
+    output = tmp_path / "out.pte"
+    assert main(["compile", str(program), "--target", "flambeau", "-o", str(output), *options]) == 0
+
+
+SQUARES = """
+from flambeau.passes.kit import PatternPass, op, rewrites
+
+@rewrites(op("aten.relu"))
+def squared(relu):
+    return op("aten.abs")(op("aten.square")(relu.operands[0]))
+
+class SquaresPass(PatternPass):
+    \"\"\"Squares.\"\"\"
+
+    name = "squares"
+
+    def patterns(self):
+        return [squared]
+"""
+
+
+def test_what_does_not_exist_at_the_level_is_an_error_that_names_the_pattern(program: Path, capsys: pytest.CaptureFixture[str]):
+    plugin = program.with_name("squares.py")
+    plugin.write_text(SQUARES)
+    output = program.with_name("out.mlir")
+    arguments = ["compile", str(program), "--load-plugin", str(plugin), "--passes", "core:squares", "--to", "core", "-o", str(output)]
+    assert main(arguments) == 1
+    message = "squares: squared: aten.square takes the place of core.relu, and the core level has no such operator"
+    assert message in capsys.readouterr().err

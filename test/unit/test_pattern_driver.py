@@ -14,7 +14,7 @@ from xdsl.rewriter import InsertPoint
 from flambeau.dialects.diagnostics import Diagnostic, OperationError, listening
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import parse_module, print_module
-from flambeau.passes.kit import PatternPass, Pipeline, apply_patterns, decline, from_xdsl, op, rewrites
+from flambeau.passes.kit import PatternPass, Pipeline, apply_patterns, decline, from_xdsl, m, op, rewrites
 from flambeau.passes.manager import Instrumentation, PassError, PassStep
 from flambeau.passes.manager.debug_counter import CounterRange, DebugCounter
 from flambeau.passes.rewriting.actions import Action, watching
@@ -320,7 +320,7 @@ def test_nothing_around_the_root_is_touched():
 
 
 def test_what_is_no_pattern_is_said_in_words():
-    with pytest.raises(ValueError, match=r"'forgotten' is no pattern: a function becomes one by @rewrites"):
+    with pytest.raises(ValueError, match=r"'forgotten' is no pattern: a function becomes one by @rewrites\(…\) before it"):
 
         def forgotten(root: Operation) -> None: ...
 
@@ -413,3 +413,18 @@ def test_what_only_nested_operations_read_goes_with_them() -> None:
     module = parse_module(text, FlambeauContext()).module
     apply_patterns(module, [])
     assert [op.name for op in module.walk()] == ["builtin.module", "func.func", "func.return"]
+
+
+def test_a_part_of_a_graph_is_no_replacement():
+    context = FlambeauContext()
+    module = parse_module(
+        "func.func @f(%x: tensor<4xf32>) { %0 = aten.relu(%x) : (tensor<4xf32>) -> tensor<4xf32> func.return }", context
+    ).module
+    (relu,) = (item for item in module.walk() if item.name == "aten.relu")
+
+    @rewrites(op("aten.relu"))
+    def confused(relu: Operation) -> Operation:
+        return cast("Operation", m.op("aten.abs", m.value()))
+
+    with pytest.raises(ValueError, match=r"confused gave a part of a graph: m\.op\(…\) is for matching; call op\(…\)"):
+        confused.rewrite(relu, PatternRewriter(relu))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import Any, cast
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flambeau.dialects.registry import find_schema, schema_table
-from flambeau.dialects.schema import parse_schema
+from flambeau.dialects.schema import SchemaError, parse_schema
 from flambeau.dialects.types import (
     DTYPES,
     broadcast,
@@ -84,6 +85,22 @@ def test_the_names_of_a_type_lead_to_one_row():
         assert from_torch_name(row.torch) is from_torch_name(f"torch.{row.torch}") is row
         assert from_numpy_name(row.numpy) is from_scalar_type(row.scalar_type) is row
         assert numpy_dtype(row.element).itemsize == row.size == torch_dtype(row.torch).itemsize
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        ("f(Tenser x) -> Tensor", "there is no type 'Tenser' in schemas; did you mean 'Tensor'?"),
+        ("f(Tensor x, *, boolean keepdim=False) -> Tensor", "there is no type 'boolean' in schemas; did you mean 'bool'?"),
+        ("f(Tensor x, Int[] size) -> Tensor", "there is no type 'Int' in schemas; did you mean 'int'?"),
+        ("f(Tensor x) -> (Tensor low, Tenser high)", "there is no type 'Tenser' in schemas; did you mean 'Tensor'?"),
+        ("f(Tensor x, Tensor<2> y) -> Tensor", "there is no type 'Tensor<2>' in schemas"),
+        ("f(x) -> Tensor", "argument 'x' needs a type and a name, such as 'Tensor self'"),
+    ],
+)
+def test_a_misspelt_schema_is_an_error(schema: str, message: str):
+    with pytest.raises(SchemaError, match=re.escape(message)):
+        parse_schema(schema)
 
 
 def test_every_schema_of_the_table_is_understood():
