@@ -339,6 +339,15 @@ def test_completion_of_operations(good: Analysis):
     assert typed("// %k = aten.re|", good) == []
 
 
+@pytest.mark.parametrize(
+    "header", ["func.func @g(%a: tensor<4xf32>) {\n", "func.func @g() attributes {a} {\n", '"func.func"() <{}> ({\n', "func.func @g() { "]
+)
+def test_completion_of_the_first_operation_of_a_region(header: str):
+    assert {"aten.relu", "aten.relu6"} <= set(labels(f"{header}  %0 = aten.|\n}}"))
+    assert "aten" in labels(f"{header}  %0 = at|\n}}")
+    assert "arith" in labels(f"{header}  ar|\n}}") and "arg_attrs" not in labels(f"{header}  ar|\n}}")
+
+
 def test_completion_of_values_symbols_and_blocks(good: Analysis):
     assert typed("%k = aten.relu(%|", good) == ["%u", "%s#0", "%s#1", "%z", "%y", "%w", "%x"]
     assert typed("%k = aten.relu(%s#|", good) == ["%s#0", "%s#1"]
@@ -385,6 +394,7 @@ def test_completion_of_attributes(good: Analysis):
     assert typed("%k = aten.avg_pool2d(%x) {ceil_mode = |", good) == ["true", "false"]
     assert typed("%k = aten.relu(%x) : |", good) == []
     assert "predicate" in typed('%k = "arith.cmpi"(%x, %x) <{|', good)
+    assert "sym_visibility" in labels("func.func @g() attributes {sym_v|\n}")
 
 
 # Edits
@@ -408,6 +418,12 @@ def test_what_was_probably_meant_and_an_expectation_of_the_error():
     again = diagnostics.diagnostics(analyze(text, "model.mlir"), URI)
     assert [item.severity for item in again] == [types.DiagnosticSeverity.Hint]
     assert edits.code_actions(analysis, URI, again) == []
+    line = found[0].range.start.line
+    cursor = types.Position(line, 0)
+    # Some editors name no diagnostics: what is on the line is meant.
+    assert edits.code_actions(analysis, URI, [], types.Range(cursor, cursor)) == [fix, expect]
+    below = types.Position(line + 1, 0)
+    assert edits.code_actions(analysis, URI, [], types.Range(below, below)) == []
 
 
 def test_formatting_is_exact_or_not_at_all(good: Analysis):

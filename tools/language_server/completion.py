@@ -15,7 +15,7 @@ from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.row import SchemaOp
 from flambeau.tools.language_server import describe
 from flambeau.tools.language_server.analysis import Analysis, Chunk
-from flambeau.tools.language_server.words import definitions, in_comment, open_brace, statement_before
+from flambeau.tools.language_server.words import definitions, in_comment, open_brace, opens_region, statement_before
 
 TRIGGERS = (".", "%", "@", "^", "{")
 """The characters behind which an editor asks."""
@@ -23,6 +23,8 @@ TRIGGERS = (".", "%", "@", "^", "{")
 MOST = 500
 """So many proposals are enough to choose from: typing on narrows them down."""
 
+_BEGUN = re.compile(r'\s*(?:%[^=]*=\s*)?"?')
+"""What may stand before the name of an operation on its line."""
 _BEFORE = re.compile(r"[%@^]?[\w$.\-#]*\Z")
 _HIDDEN = ("operandSegmentSizes", "resultSegmentSizes", "absentElements")
 _BOOLEANS = ("true", "false")
@@ -174,9 +176,16 @@ def _words(analysis: Analysis, offset: int, prefix: str) -> list[types.Completio
     kind = describe.find_operation(operation, FlambeauContext())
     if brace is None or kind is None:
         return []
+    if _has_regions(kind) and opens_region(text, brace):
+        line = text[brace + 1 : len(text) - len(prefix)].rpartition("\n")[2]
+        return _operations(prefix) if _BEGUN.fullmatch(line) is not None else []
     inside = text[brace + 1 : len(text) - len(prefix)]
     key, equals, _ = inside[_last_comma(inside) :].partition("=")
     return _attribute_values(kind, key.strip()) if equals else _attributes(kind, inside)
+
+
+def _has_regions(kind: type[Operation]) -> bool:
+    return issubclass(kind, IRDLOperation) and bool(kind.get_irdl_definition().regions)
 
 
 def _last_comma(text: str) -> int:

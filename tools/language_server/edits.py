@@ -14,6 +14,7 @@ from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.text import IRError, ParsedModule, parse_module, print_module
 from flambeau.tools.language_server.analysis import Analysis, Chunk
 from flambeau.tools.language_server.diagnostics import SOURCE
+from flambeau.tools.language_server.diagnostics import diagnostics as diagnostics_of
 
 _SUGGESTION = re.compile(r"did you mean '?([^\s'?]+)'?\?")
 _SEVERITIES = {
@@ -27,10 +28,22 @@ _OUTER = re.compile(r"(?<=\n)(?=[^\s}^])")
 """Where, in printed text, an operation at the top level begins."""
 
 
-def code_actions(analysis: Analysis, uri: str, diagnostics: Sequence[types.Diagnostic]) -> list[types.CodeAction]:
-    """What can be done about diagnostics: take what was probably meant, or expect them, as a test does."""
+def code_actions(
+    analysis: Analysis, uri: str, named: Sequence[types.Diagnostic], place: types.Range | None = None
+) -> list[types.CodeAction]:
+    """What can be done about diagnostics: take what was probably meant, or expect them, as a test does.
+
+    Args:
+        analysis: the file.
+        uri: its address.
+        named: the diagnostics that the editor asks about.
+        place: if it names none, all on these lines are meant.
+    """
+    if not named and place is not None:
+        first, last = place.start.line, place.end.line
+        named = [item for item in diagnostics_of(analysis, uri) if item.range.start.line <= last and item.range.end.line >= first]
     actions: list[types.CodeAction] = []
-    for diagnostic in diagnostics:
+    for diagnostic in named:
         severity = _SEVERITIES.get(diagnostic.severity or types.DiagnosticSeverity.Error)
         if diagnostic.source != SOURCE or severity is None:
             continue

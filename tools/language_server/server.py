@@ -297,7 +297,7 @@ def _register_requests(server: FlambeauLanguageServer) -> None:
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix]))
     def on_code_action(ls: FlambeauLanguageServer, params: types.CodeActionParams) -> list[types.CodeAction]:
         uri = params.text_document.uri
-        return edits.code_actions(ls.known(uri), uri, params.context.diagnostics)
+        return edits.code_actions(ls.known(uri), uri, params.context.diagnostics, params.range)
 
     @server.feature(types.TEXT_DOCUMENT_INLAY_HINT)
     def on_inlay_hint(ls: FlambeauLanguageServer, params: types.InlayHintParams) -> list[types.InlayHint]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 _SUFFIX = r"[A-Za-z0-9_$.\-]"
 _WORD = re.compile(rf'[%@^#]?(?:"[^"\n]*"|{_SUFFIX}+)|[%@^]')
 _OPERATION = re.compile(r'[ \t]*(?:(?:%[\w$.\-]+(?::\d+)?\s*,?\s*)+=\s*)?"?(?P<name>[A-Za-z_]\w*(?:\.[\w.$]+)+)"?')
+_ATTRIBUTES = re.compile(r"attributes\s*\{[^{}]*\}\Z")
 MOST_LINES = 20
 """How far above an operation may begin."""
 _DEFINITION = re.compile(r"(%[\w$.\-]+)(?::\d+)?(?=\s*(?:=|,[^=()\n{}]*=))|(?<=[(,])\s*(%[\w$.\-]+)\s*(?=:)")
@@ -58,6 +59,14 @@ def open_brace(text: str) -> int | None:
     """Where the innermost bracket that is still open stands, if it is a brace."""
     place = _open_bracket(text)
     return place if place is not None and text[place] == "{" else None
+
+
+def opens_region(text: str, brace: int) -> bool:
+    """Whether an open brace in the text of an operation that has regions opens one, and no dictionary of attributes."""
+    before = text[:brace].rstrip()
+    if _open_bracket(before) is not None:
+        return before.endswith(("(", "},"))  # the generic form, where regions stand in parentheses
+    return _ATTRIBUTES.search(before) is not None or not before.endswith(("attributes", "}"))
 
 
 def _open_bracket(text: str) -> int | None:
