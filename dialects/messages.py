@@ -53,6 +53,32 @@ def parse_message(error: Exception, source: Source, context: Context, parser: Mo
     return _with_found(text, place, source.text), place
 
 
+_ABOUT_VALUE = re.compile(r"operand is used with type .*|SSA value %\S* is already defined", re.DOTALL)
+_VALUE = re.compile(r"%(?P<name>[\w$.-]+)(?:#(?P<number>\d+))?")
+
+
+def defined_before(error: Exception, source: Source, context: Context) -> tuple[str, Place] | None:
+    """Where the value was defined that an error of the parser is about, and in which words to say so."""
+    if not isinstance(error, ParseError) or _ABOUT_VALUE.fullmatch(error.msg) is None:
+        return None
+    from flambeau.dialects.source_map import MapParser
+
+    use = _VALUE.match(source.text, error.span.start)
+    if use is None:
+        return None
+    # Where names stand is noted only by this parser, which takes longer.
+    again = MapParser(context, source)
+    try:
+        again.parse_module()
+    except ParseError:
+        values = again.ssa_values.get(use["name"], ())[int(use["number"] or 0) :]
+        if values and (mention := again.source_map().definition_of(values[0])) is not None:
+            return f"{use[0]} is defined here as {values[0].type}", (mention.start, mention.end)
+    except (ValueError, RecursionError):
+        pass  # a note is not worth another error
+    return None
+
+
 def verify_message(text: str) -> str:
     """What is wrong with an operation, in one line."""
     text = " ".join(text.split())

@@ -46,8 +46,15 @@ class IRError(ValueError):
 
     def locate(self, location: Attribute | None) -> None:
         """Says where in the user's model it is."""
-        self.diagnostic = replace(self.diagnostic, location=location)
-        self.diagnostics = (self.diagnostic, *self.diagnostics[1:])
+        self._say(replace(self.diagnostic, location=location))
+
+    def explain(self, note: Diagnostic) -> None:
+        """Adds a note."""
+        self._say(replace(self.diagnostic, notes=(*self.diagnostic.notes, note)))
+
+    def _say(self, diagnostic: Diagnostic) -> None:
+        self.diagnostic = diagnostic
+        self.diagnostics = (diagnostic, *self.diagnostics[1:])
 
     @staticmethod
     def of(diagnostics: Sequence[Diagnostic], file: str) -> IRError:
@@ -125,10 +132,12 @@ def parse_module(
     except MemoryError:
         raise IRError(f"{file}: the text holds a constant that is too large for the memory") from None
     except _STUMBLES as error:
-        from flambeau.dialects.messages import parse_message
+        from flambeau.dialects.messages import defined_before, parse_message
 
         message, (start, end) = parse_message(error, source, context, parser)
         found = IRError(message, source.position(start, end))
+        if (definition := defined_before(error, source, context)) is not None:
+            found.explain(Diagnostic("note", definition[0], source.position(*definition[1])))
         if parser is not None:
             found.locate(_location_on_line(parser, start))
         if parser is not None and record_symbols:

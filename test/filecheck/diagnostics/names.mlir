@@ -81,6 +81,7 @@ func.func @values(%x: tensor<2xf32>) {
 // -----
 
 func.func @value_twice(%x: tensor<2xf32>) {
+  // expected-note @+1 {{%0 is defined here as tensor<2xf32>}}
   %0 = aten.relu(%x) : (tensor<2xf32>) -> tensor<2xf32>
   // expected-error @+1 {{%0 is defined twice}}
   %0 = aten.neg(%x) : (tensor<2xf32>) -> tensor<2xf32>
@@ -89,6 +90,7 @@ func.func @value_twice(%x: tensor<2xf32>) {
 
 // -----
 
+// expected-note @+2 {{%x is defined here as tensor<2xf32>}}
 // expected-error @+1 {{%x is defined twice}}
 func.func @argument_twice(%x: tensor<2xf32>, %x: tensor<2xf32>) {
   func.return

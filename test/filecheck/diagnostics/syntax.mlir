@@ -97,9 +97,20 @@ func.func @operands(%x: tensor<2xf32>) {
 
 // -----
 
+// expected-note @+1 {{%x is defined here as tensor<2xf32>}}
 func.func @operand_type(%x: tensor<2xf32>) {
   // expected-error @+1 {{this value is of type tensor<2xf32>, but is used here as tensor<2xf16>}}
   %0 = aten.relu(%x) : (tensor<2xf16>) -> tensor<2xf16>
+  func.return
+}
+
+// -----
+
+func.func @one_of_several(%x: tensor<2xf32>) {
+  // expected-note @+1 {{%0#1 is defined here as tensor<2xi64>}}
+  %0:2 = aten.sort(%x) : (tensor<2xf32>) -> (tensor<2xf32>, tensor<2xi64>)
+  // expected-error @+1 {{this value is of type tensor<2xi64>, but is used here as tensor<2xf32>}}
+  %1 = aten.relu(%0#1) : (tensor<2xf32>) -> tensor<2xf32>
   func.return
 }
 
