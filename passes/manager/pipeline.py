@@ -17,7 +17,6 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from flambeau.dialects.diagnostics import Diagnostic, OperationError, is_listening, warn
 from flambeau.dialects.suggestions import did_you_mean
-from flambeau.dialects.symbols import symbol_name
 from flambeau.dialects.verify import ModuleVerifier, VerificationError
 from flambeau.passes.manager.errors import PassCrash, PassError, PassInterrupted
 from flambeau.passes.manager.grammar import ANY, MODULE, Element, Nested, parse
@@ -226,13 +225,10 @@ class _Run:
         for watcher in self.watchers.items:
             watcher.before_pass(step)
         _warn_of_nothing_to_do(step)
-        name = symbol_name(step.op)
         try:
             self._apply(step)
             if step.op is not step.module and step.op.parent is None:
                 raise PassError(step, f"erased the {step.op.name} that it was to work on; write it outside of {step.path[-1]}(…)")
-            if step.op is not step.module and symbol_name(step.op) != name:
-                raise PassError(step, f"renamed the {step.op.name} @{name}, which others may name; write it outside of {step.path[-1]}(…)")
             self._check(step, step.op)
         except Exception as error:
             self._tell_of_failure(step, error)
@@ -284,5 +280,7 @@ class _Run:
         except VerificationError as error:
             left = f"{step.name}: left the module invalid: "
             others = tuple(Diagnostic("error", f"{left}{other}", op=other.op) for other in error.others)
-            raise PassError(step, f"left the module invalid: {error}", op=error.op, others=others) from error
+            late = "what is around it was verified when the nested pipeline was done: another of its passes may have left it so"
+            notes = (Diagnostic("note", late),) if changed is not step.op else ()
+            raise PassError(step, f"left the module invalid: {error}", op=error.op, notes=notes, others=others) from error
         self._unverified = None if changed is self._module else step

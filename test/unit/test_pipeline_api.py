@@ -238,7 +238,7 @@ class EraseOthersPass(OperationPass):
 @pytest.mark.parametrize(
     ("nested", "message"),
     [
-        (RenamePass(), r"^rename: renamed the func\.func @f, which others may name; write it outside of func\.func"),
+        (RenamePass(), "^rename: .*the symbol @same is defined twice(.|\n)*another of its passes may have left it so"),
         (RenamePass(others=True), "^rename: .*the symbol @same is defined twice"),
         (EraseOthersPass(), r"^erase-others: erased a func\.func beside the operation that it works on"),
     ],
