@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from xdsl.ir import Attribute
 
 from flambeau.dialects.edge.layout import LayoutAttr
@@ -32,6 +33,13 @@ def element_type(dtype: torch.dtype) -> ElementType:
     return row.element
 
 
+def _why_dynamic(shape: torch.Size) -> str:
+    text = f"the shape [{', '.join(map(str, shape))}]"
+    if any(free_unbacked_symbols(extent) for extent in shape):
+        return f"{text} depends on data and cannot be imported: use an operator whose shape does not, such as where instead of x[mask]"
+    return f"{text} is dynamic: export without dynamic_shapes"
+
+
 def tensor_type_of(value: torch.Tensor, *, layout: bool = False) -> Tensor:
     """The type of a (fake) tensor.
 
@@ -47,7 +55,7 @@ def tensor_type_of(value: torch.Tensor, *, layout: bool = False) -> Tensor:
     shape: list[int] = []
     for extent in value.shape:
         if isinstance(extent, torch.SymInt):
-            raise TypeError(f"the shape [{', '.join(map(str, value.shape))}] is dynamic: export without dynamic_shapes")
+            raise TypeError(_why_dynamic(value.shape))
         shape.append(extent)
     encoding: Attribute | None = None
     if layout and not value.is_contiguous():

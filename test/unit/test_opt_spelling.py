@@ -56,6 +56,11 @@ def test_what_an_argument_stands_for(argument: str, expected: str | None):
     assert spelling().resolve(argument) == expected
 
 
+def test_of_a_flag_on_and_off_the_last_counts():
+    assert spelling().resolve_all(["-timing", "a", "--mlir-timing=false", "-print-ir-after-all"]) == ["a", "--print-ir-after-all"]
+    assert spelling().resolve_all(["-timing=0", "-timing"]) == ["--timing"]
+
+
 @pytest.mark.parametrize("argument", ["-emit-bytecode", "--mlir-output-format=json", "-debug", "-print-between-passes"])
 def test_options_of_other_tools_are_told_what_there_is_instead(argument: str, capsys: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit):

@@ -101,6 +101,16 @@ def test_dynamic_shapes() -> None:
     assert "export without dynamic_shapes" in str(problems(program))
 
 
+def test_indexing_by_a_mask_is_named_with_its_line() -> None:
+    def function(x: Tensor) -> Tensor:
+        return x[x > 0]
+
+    line = function.__code__.co_firstlineno + 1
+    error = str(problems(export(function, torch.randn(4))))
+    assert f"aten.index.Tensor at {__file__}:{line}: the shape [u0] depends on data and cannot be imported" in error
+    assert "dynamic_shapes" not in error
+
+
 def test_numbers_that_depend_on_data() -> None:
     def function(x: Tensor) -> Tensor:
         n = x[0].item()
@@ -111,7 +121,9 @@ def test_numbers_that_depend_on_data() -> None:
 
 
 def test_shapes_that_depend_on_data() -> None:
-    assert "the shape [u0, 1] is dynamic" in str(problems(export(unary(lambda x: torch.nonzero(x)), torch.randn(3))))
+    assert "the shape [u0, 1] depends on data and cannot be imported" in str(
+        problems(export(unary(lambda x: torch.nonzero(x)), torch.randn(3)))
+    )
 
 
 @pytest.mark.parametrize(

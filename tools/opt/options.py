@@ -48,7 +48,7 @@ class _Parser(argparse.ArgumentParser):
             {option.lstrip("-") for option in self._option_string_actions}, {flag.lstrip("-") for flag in flags}, _pass_names
         )
         end = list(args).index("--") if "--" in args else len(args)
-        known = [item for arg in args[:end] if (item := spelling.resolve(arg)) is not None]
+        known = spelling.resolve_all(args[:end])
         return [*(f"{item}={values[item]}" if item in values else item for item in known), *args[end:]]
 
     def _pass(self, item: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 
 from flambeau.dialects.suggestions import nearest
 
@@ -63,6 +63,22 @@ class Spelling:
         self._flags = flags
         self._passes = passes
 
+    def resolve_all(self, arguments: Iterable[str]) -> list[str]:
+        """The arguments as we write them, without those that ask for nothing. Of a flag that is on and off, the last one counts."""
+        found: list[str] = []
+        for argument in arguments:
+            if (off := self._switched_off(argument)) is not None:
+                found = [item for item in found if item != f"--{off}"]
+            elif (item := self.resolve(argument)) is not None:
+                found.append(item)
+        return found
+
+    def _switched_off(self, argument: str) -> str | None:
+        """The flag that an argument switches off."""
+        name, equals, value = argument.lstrip("-").partition("=")
+        ours = self.name_of(name)
+        return ours if argument.startswith("-") and ours in self._flags and equals and value.lower() in _OFF else None
+
     def resolve(self, argument: str) -> str | None:
         """The argument as we write it, None when it asks for nothing; as it is when nothing is known by its name."""
         name, equals, value = argument.lstrip("-").partition("=")
@@ -72,11 +88,10 @@ class Spelling:
         if name in NOTHING_TO_DO:
             return None
         ours = self.name_of(name)
-        if ours in self._flags and equals:
-            if value.lower() in _OFF:
-                return None
-            if value.lower() in _ON:
-                return f"--{ours}"
+        if self._switched_off(argument) is not None:
+            return None
+        if ours in self._flags and equals and value.lower() in _ON:
+            return f"--{ours}"
         if ours in self._options:
             return f"--{ours}{equals}{value}"
         return f"-{argument}" if dashes == 1 and name[0] in self._options and self._is_name(name) else argument
