@@ -102,11 +102,12 @@ def test_dynamic_shapes() -> None:
 
 
 def test_indexing_by_a_mask_is_named_with_its_line() -> None:
-    def function(x: Tensor) -> Tensor:
-        return x[x > 0]
+    class Mask(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x[x > 0]
 
-    line = function.__code__.co_firstlineno + 1
-    error = str(problems(export(function, torch.randn(4))))
+    line = Mask.forward.__code__.co_firstlineno + 1
+    error = str(problems(export(Mask(), torch.randn(4))))
     assert f"aten.index.Tensor at {__file__}:{line}: the shape [u0] depends on data and cannot be imported" in error
     assert "dynamic_shapes" not in error
 
