@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sysconfig
 from collections.abc import Callable, Mapping
 from pathlib import Path
+
+import xdsl
 
 from flambeau.dialects.diagnostics import Position
 
@@ -25,6 +28,33 @@ def raised_at(error: BaseException, concerned: Callable[[Path], bool]) -> Positi
     column, end = (last.colno or 0) + 1, (last.end_colno or 0) + 1
     length = max(1, end - column) if last.end_lineno == last.lineno else 1
     return Position(shown_path(Path(last.filename)), last.lineno or 1, column, length)
+
+
+def raised_outside(error: BaseException) -> Position | None:
+    """The innermost place in a file that is neither ours nor xDSL's nor Python's: in a plug-in, or in the user's model.
+
+    What an exception was raised from is looked at first: it came from deeper. A plug-in may be installed among other libraries, whose files
+    count only when there are no others. None when the exception came through no such file.
+    """
+    chain = [error]
+    while (cause := chain[-1].__cause__) is not None and cause not in chain:
+        chain.append(cause)
+    ours = (Path(__file__).parents[1], Path(xdsl.__file__).parent)
+    python, installed = Path(sysconfig.get_path("stdlib")), {Path(sysconfig.get_path(key)) for key in ("purelib", "platlib")}
+
+    def is_theirs(file: Path) -> bool:
+        # Libraries are installed inside of Python's own folder.
+        of_python = python in file.parents and installed.isdisjoint(file.parents)
+        return file.is_file() and not of_python and not any(folder in file.parents for folder in ours)
+
+    def is_at_home(file: Path) -> bool:
+        return is_theirs(file) and installed.isdisjoint(file.parents)
+
+    for concerned in (is_at_home, is_theirs):
+        for item in reversed(chain):
+            if (place := raised_at(item, concerned)) is not None:
+                return place
+    return None
 
 
 def locals_where_raised(error: BaseException, concerned: Callable[[Path], bool]) -> Mapping[str, object]:

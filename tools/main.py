@@ -22,6 +22,7 @@ from flambeau.tools.commands.lsp import lsp_command
 from flambeau.tools.commands.new import new_command
 from flambeau.tools.commands.reduce import reduce_command
 from flambeau.tools.commands.run import run_command
+from flambeau.tools.commands.unknown_options import CompileCommand, PredicateCommand
 from flambeau.tools.exits import BROKEN_PIPE, CRASHED, INTERRUPTED, forget_stdout, standard_streams
 from flambeau.tools.legality import above_table, legality_table
 from flambeau.tools.nesting import room_for_nesting
@@ -39,7 +40,7 @@ app = typer.Typer(
 )
 
 
-@app.command("compile")
+@app.command("compile", cls=CompileCommand)
 def _compile(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="a .pt2 file, a .mlir file of any stage, or package.module:factory")],
     output: Annotated[
@@ -146,7 +147,7 @@ def _inspect(
     inspect_command(program, json=json)
 
 
-@app.command("bisect")
+@app.command("bisect", cls=PredicateCommand)
 @options.takes_predicate
 def _bisect(
     file: Annotated[
@@ -170,7 +171,7 @@ def _bisect(
     bisect_command(file, output_dir, predicate, allow_unregistered=allow_unregistered_dialect, json=json)
 
 
-@app.command("reduce")
+@app.command("reduce", cls=PredicateCommand)
 @options.takes_predicate
 def _reduce(
     file: Annotated[

@@ -17,8 +17,9 @@ from flambeau.dialects.diagnostics import Diagnostic, Position, Severity
 from flambeau.dialects.source import Source
 from flambeau.dialects.terminal import wants_colour
 from flambeau.dialects.text import ParsedModule
-from flambeau.dialects.tracebacks import in_one_line
+from flambeau.dialects.tracebacks import in_one_line, raised_outside
 from flambeau.passes.manager import PassCrash
+from flambeau.passes.manager.errors import ResultChanged
 from flambeau.passes.rewriting.locations import describe_location, file_positions
 
 LINE_WIDTH = 160
@@ -62,8 +63,10 @@ def diagnostics_of(error: Exception) -> tuple[Diagnostic, ...] | None:
 
 
 def internal_error(error: Exception) -> Diagnostic:
-    """A bug, in one line."""
-    return Diagnostic("error", f"internal error: {in_one_line(error)}")
+    """A bug, in one line, and where it is if a plug-in has it."""
+    place = raised_outside(error)
+    notes = () if place is None else (Diagnostic("note", "raised here", place),)
+    return Diagnostic("error", f"internal error: {in_one_line(error)}", notes=notes)
 
 
 def files_of(error: Exception) -> tuple[Diagnostic, ...]:
@@ -75,7 +78,8 @@ def files_of(error: Exception) -> tuple[Diagnostic, ...]:
 
     notes = [Diagnostic("note", note) for note in getattr(error, "__notes__", ())]
     if (path := reproducer_of(error)) is not None:
-        notes.append(Diagnostic("note", f"the IR before the pass is in {path}; flambeau-opt --run-reproducer {path} runs it again"))
+        more = f"; flambeau bisect {path} finds the rewrite" if isinstance(error, ResultChanged) else ""
+        notes.append(Diagnostic("note", f"the IR before the pass is in {path}; flambeau-opt --run-reproducer {path} runs it again{more}"))
     elif diagnostics_of(error) is None or isinstance(error, PassCrash):
         try:
             path = new_failure_file("traceback", ".txt")

@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 
 from flambeau.dialects.diagnostics import Diagnostic, Position
 from flambeau.dialects.symbols import symbol_name
-from flambeau.dialects.tracebacks import in_one_line, locals_where_raised, raised_at
+from flambeau.dialects.tracebacks import in_one_line, locals_where_raised, raised_at, raised_outside
 from flambeau.passes.manager.instrumentation import PassStep
 from flambeau.passes.rewriting.actions import action_of
 from flambeau.passes.rewriting.locations import describe_location
@@ -37,20 +37,16 @@ class PassError(ValueError):
 
     @staticmethod
     def of(step: PassStep, error: Exception) -> PassError:
-        """The error that a ValueError of a pass is: its words, and where in the pass's file it was raised, for it may be a bug."""
-        place = _place_of(step, error)
-        notes = () if place is None else (Diagnostic("note", "raised here", place),)
-        return PassError(step, str(error) or in_one_line(error), notes=notes)
+        """The error that a ValueError of a pass is: its words, and where in a plug-in it was raised, for it may be a bug there."""
+        return PassError(step, str(error) or in_one_line(error), notes=_raised_here(raised_outside(error)))
 
 
-def _place_of(step: PassStep, error: BaseException) -> Position | None:
-    """Where in the files of a pass an exception comes from; None for a pass of Flambeau, whose errors are meant, or of xDSL."""
-    module = type(step.pass_).__module__
-    source = getattr(sys.modules.get(module), "__file__", None)
-    if source is None or module.partition(".")[0] in ("flambeau", "xdsl"):
-        return None
-    folder = Path(source).parent
-    return raised_at(error, lambda file: file.parent == folder)
+class ResultChanged(PassError):
+    """A pass after which the program computes something else."""
+
+
+def _raised_here(place: Position | None) -> tuple[Diagnostic, ...]:
+    return () if place is None else (Diagnostic("note", "raised here", place),)
 
 
 def _note_text(note: Diagnostic) -> str:
@@ -72,8 +68,8 @@ class PassCrash(PassError):
         """The crash that an exception is, with what was being looked at: the pattern and the operation, as far as that can be known."""
         source = getattr(sys.modules.get(type(step.pass_).__module__), "__file__", None)
         folder = None if source is None else Path(source).parent
-        place = raised_at(error, lambda file: file.parent == folder)
-        notes = () if place is None else (Diagnostic("note", "raised here", place),)
+        # What a plug-in gave to one of our passes is more likely at fault than the pass.
+        notes = _raised_here(raised_outside(error) or raised_at(error, lambda file: file.parent == folder))
         if (action := action_of(error)) is not None:
             return PassCrash(step, f"internal error in {action.name} on {action.op.name}: {in_one_line(error)}", op=action.op, notes=notes)
         around = (step.op, step.module)

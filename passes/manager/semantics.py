@@ -22,6 +22,7 @@ from flambeau.dialects.ml_program import GlobalOp
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.row import SchemaOp
 from flambeau.passes.manager.comparison import NOT_FINITE, Rounding, SemanticsOptions, difference_of, noise_of
+from flambeau.passes.manager.errors import ResultChanged
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 from flambeau.passes.manager.pipeline import PassError, Pipeline
 from flambeau.passes.manager.snapshot import Snapshot
@@ -361,10 +362,10 @@ class CheckSemantics(Instrumentation):
             divergence = None if difference.is_failure else first_divergence(reference, difference, (good, context), (step.module, context))
         except SemanticsError as error:
             raise PassError(step, f"left a module whose results cannot be checked: {error}", op=error.op) from error
-        note = Diagnostic("note", "flambeau bisect, with the same input and pipeline, finds the rewrite that does so")
+        note = Diagnostic("note", "flambeau bisect, given the reproducer or the same input and pipeline, finds the rewrite that does so")
         if divergence is None:
-            raise PassError(step, f"changes the result: {difference}", op=difference.op, notes=(note,))
-        raise PassError(step, f"changes the result: {difference}; {divergence}", op=divergence.after.op, notes=(note,))
+            raise ResultChanged(step, f"changes the result: {difference}", op=difference.op, notes=(note,))
+        raise ResultChanged(step, f"changes the result: {difference}; {divergence}", op=divergence.after.op, notes=(note,))
 
 
 def _ours(context: Context) -> FlambeauContext:

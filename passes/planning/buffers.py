@@ -61,16 +61,25 @@ def lower_bound(buffers: Sequence[Buffer], alignment: int = 1) -> int:
 
 
 def check_plan(buffers: Sequence[Buffer], plan: Plan, alignment: int = 1) -> None:
-    """Checks that every buffer lies in the arena, aligned, and apart from all that are live with it. Raises PlanError for the first fault.
+    """Checks that every buffer lies in the arena, aligned, and apart from all that are live with it.
+
+    Raises PlanError for the first fault, which names the algorithm of the plan.
 
     A sweep over time that keeps the live ranges sorted by address: it suffices to look at the two neighbours of each newcomer.
     """
     if len(plan.offsets) != len(buffers):
-        raise PlanError(f"{len(buffers)} buffers and {len(plan.offsets)} offsets")
+        raise PlanError(f"{plan.algorithm}: {len(buffers)} buffers and {len(plan.offsets)} offsets")
     events: list[tuple[int, int, int]] = []
     for index, ((start, end, size), offset) in enumerate(zip(buffers, plan.offsets, strict=True)):
         if offset < 0 or offset % alignment or offset + size > plan.size:
-            raise PlanError(f"buffer {index} ({size} bytes at {offset}) breaks the alignment {alignment} or the arena's {plan.size} bytes")
+            fault = (
+                "a negative offset"
+                if offset < 0
+                else f"not a multiple of {alignment}"
+                if offset % alignment
+                else f"behind {plan.size} bytes"
+            )
+            raise PlanError(f"{plan.algorithm}: buffer {index} ({size} bytes) lies at {offset}: {fault}")
         if size:
             events += [(end, 0, index), (start, 1, index)]
     live: list[tuple[int, int, int]] = []
@@ -83,5 +92,5 @@ def check_plan(buffers: Sequence[Buffer], plan: Plan, alignment: int = 1) -> Non
         place = bisect_left(live, entry)
         for near in live[max(place - 1, 0) : place + 1]:
             if near[0] < entry[1] and entry[0] < near[1]:
-                raise PlanError(f"buffers {near[2]} and {index} are live together and share bytes")
+                raise PlanError(f"{plan.algorithm}: buffers {near[2]} and {index} are live together and share bytes")
         insort(live, entry)

@@ -145,6 +145,8 @@ def _offsets(given: Sequence[int], count: int, algorithm: str) -> list[int]:
         raise PlanError(f"the planner {algorithm!r} gave no sequence of whole numbers: {error}") from error
     if len(offsets) != count:
         raise PlanError(f"the planner {algorithm!r} gave {len(offsets)} offsets for {count} buffers")
+    if (wrong := next((index for index, offset in enumerate(offsets) if offset < 0), None)) is not None:
+        raise PlanError(f"the planner {algorithm!r} gave buffer {wrong} the negative offset {offsets[wrong]}")
     return offsets
 
 

@@ -17,7 +17,7 @@ from flambeau.dialects.lazy import Array, np
 from flambeau.dialects.ml_program import BlobAttr, GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
 from flambeau.dialects.registry import FlambeauContext
 from flambeau.dialects.row import SchemaOp
-from flambeau.dialects.tracebacks import in_one_line
+from flambeau.dialects.tracebacks import in_one_line, raised_outside
 from flambeau.dialects.types import tensor_type
 from flambeau.dialects.weights import logical_array
 from flambeau.runtime.interpreter.execution import OPERATION_LIMIT, CompiledBlock, EndlessError, Kernel, Observer, Run, Scope, compile_block
@@ -211,7 +211,9 @@ def _function_kernel(op: Operation, function: InterpreterFunction) -> Kernel:
         except InterpreterError:
             raise
         except Exception as error:  # whatever a function from outside does, its operation is to be named
-            raise InterpreterError(f"{op.name}: its interpreter function failed: {in_one_line(error)}", op) from error
+            place = raised_outside(error)
+            where = "" if place is None else f" (at {place.file}:{place.line})"
+            raise InterpreterError(f"{op.name}: its interpreter function failed{where}: {in_one_line(error)}", op) from error
 
     return _checked(op, run)
 

@@ -105,7 +105,7 @@ def test_a_planner(tmp_path: Path):
         ("return [0]", r"the planner 'bad' gave 1 offsets for \d buffers"),
         ("return [0.5] * len(buffers)", "the planner 'bad' gave no sequence of whole numbers: 'float'"),
         ("return None", "the planner 'bad' gave no sequence of whole numbers: 'NoneType'"),
-        ("return [-16 * index for index in range(len(buffers))]", "breaks the alignment 16 or the arena's"),
+        ("return [-16 * index for index in range(len(buffers))]", "the planner 'bad' gave buffer 1 the negative offset -16"),
     ],
 )
 def test_a_wrong_planner_is_caught(body: str, message: str, tmp_path: Path):
@@ -113,6 +113,26 @@ def test_a_wrong_planner_is_caught(body: str, message: str, tmp_path: Path):
     with pytest.raises(PassError, match=message) as caught:
         run("builtin.module(edge-to-exec,plan-memory{algorithm=bad})", PRODUCTS)
     assert isinstance(caught.value.__cause__, PlanError)
+
+
+def test_what_a_plugin_raises_inside_of_our_pass_is_shown_in_its_file(tmp_path: Path):
+    for body, message in [("return {}['x']", "KeyError: 'x'"), ("raise ValueError('too many')", "too many")]:
+        load(tmp_path, f"from flambeau import planner\n@planner('bad')\ndef bad(buffers):\n    {body}\n")
+        with pytest.raises(PassError, match=message) as caught:
+            run("builtin.module(edge-to-exec,plan-memory{algorithm=bad})", PRODUCTS)
+        (note,) = caught.value.diagnostic.notes
+        assert note.message == "raised here" and note.position is not None
+        assert (Path(note.position.file).name, note.position.line) == ("plugin.py", 4)
+
+
+def test_a_bug_of_a_front_end_is_shown_in_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "front.py").write_text(
+        "from flambeau import frontend\n@frontend('.steps')\ndef steps(source, context):\n    return {}['x']\n"
+    )
+    (tmp_path / "model.steps").touch()
+    assert flambeau_main(["compile", "model.steps", "--load-plugin", "front.py"]) == 70
+    assert "error: internal error: KeyError: 'x'\nfront.py:4:12: note: raised here\n" in capsys.readouterr().err
 
 
 def test_an_unknown_planner_lists_those_of_plugins(tmp_path: Path):

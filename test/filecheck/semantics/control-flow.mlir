@@ -1,7 +1,7 @@
 // RUN: flambeau-opt %s --load-plugin %S/wrong.py -p 'canonicalize,wrong-slope,cse' --check-semantics --split-input-file --verify-diagnostics
 
 // Within a loop the value that differs is named with the round in which it does.
-// expected-note @unknown {{flambeau bisect, with the same input and pipeline, finds the rewrite}}
+// expected-note @unknown {{flambeau bisect, given the reproducer or the same input and pipeline, finds the rewrite}}
 func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
@@ -41,7 +41,7 @@ func.func @forward(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> {
 // -----
 
 // A loop between blocks, with a condition that is read from a tensor.
-// expected-note @unknown {{flambeau bisect, with the same input and pipeline, finds the rewrite}}
+// expected-note @unknown {{flambeau bisect, given the reproducer or the same input and pipeline, finds the rewrite}}
 func.func @forward(%x: tensor<4xf32>) -> (tensor<4xf32>, i32) {
   %zero = arith.constant 0 : index
   %none = arith.constant 0 : i32
@@ -66,7 +66,7 @@ func.func @forward(%x: tensor<4xf32>) -> (tensor<4xf32>, i32) {
 // -----
 
 // A function that is called is part of who calls it, and is not run for itself.
-// expected-note @unknown {{flambeau bisect, with the same input and pipeline, finds the rewrite}}
+// expected-note @unknown {{flambeau bisect, given the reproducer or the same input and pipeline, finds the rewrite}}
 func.func private @helper(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @+1 {{output 0 of @forward differs}}
   %r = aten.relu(%x) : (tensor<4xf32>) -> tensor<4xf32>

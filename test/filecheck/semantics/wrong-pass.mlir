@@ -1,7 +1,7 @@
 // RUN: flambeau-opt %s --load-plugin %S/wrong.py -p 'canonicalize,wrong-slope,cse' --check-semantics --split-input-file --verify-diagnostics
 // RUN: flambeau-opt %s --load-plugin %S/wrong.py -p 'func.func(wrong-slope)' --check-semantics=1e-6 --seed=7 --split-input-file --verify-diagnostics
 
-// expected-note @unknown {{flambeau bisect, with the same input and pipeline, finds the rewrite}}
+// expected-note @unknown {{flambeau bisect, given the reproducer or the same input and pipeline, finds the rewrite}}
 func.func @forward(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
   %a = aten.sigmoid(%x) : (tensor<8xf32>) -> tensor<8xf32>
   // expected-error @+1 {{wrong-slope: changes the result: output 1 of @forward differs: max |Δ| is}}
@@ -21,7 +21,7 @@ func.func @forward(%x: tensor<8xf32>) -> tensor<8xf32> {
 // -----
 
 // The first value that differs is the one whose computation changed, not those that follow from it.
-// expected-note @unknown {{flambeau bisect, with the same input and pipeline, finds the rewrite}}
+// expected-note @unknown {{flambeau bisect, given the reproducer or the same input and pipeline, finds the rewrite}}
 func.func @forward(%x: tensor<8xf32>) -> tensor<8xf32> {
   %a = aten.neg(%x) : (tensor<8xf32>) -> tensor<8xf32>
   // expected-error @+1 {{the first value that differs is %act, computed by aten.mul.Scalar (aten.relu before): max}}
@@ -34,7 +34,7 @@ func.func @forward(%x: tensor<8xf32>) -> tensor<8xf32> {
 // -----
 
 // Every function is run.
-// expected-note @unknown {{flambeau bisect, with the same input and pipeline, finds the rewrite}}
+// expected-note @unknown {{flambeau bisect, given the reproducer or the same input and pipeline, finds the rewrite}}
 func.func @first(%x: tensor<8xf32>) -> tensor<8xf32> {
   func.return %x : tensor<8xf32>
 }

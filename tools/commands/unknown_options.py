@@ -1,0 +1,58 @@
+"""Options that a command of `flambeau` does not have, and what people meant by them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from typer.core import TyperCommand
+
+_OF_FLAMBEAU_OPT = re.compile(
+    r"remarks|timing|pass-statistics|print-ir|print-changed|verify-each|debug-counter|profile-actions|log-actions-to"
+)
+"""How the options of `flambeau-opt` begin that watch passes."""
+
+
+class _Command(TyperCommand):
+    """A command whose errors about options say what there is instead."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parses as typer does."""
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            # Releases of typer differ in whose exceptions these are.
+            option, message = getattr(error, "option_name", None), getattr(error, "message", None)
+            if isinstance(option, str) and isinstance(message, str) and not getattr(error, "possibilities", None):
+                vars(error)["message"] = message + self.hint(_as_written(option, given))
+            raise
+
+    def hint(self, option: str) -> str:
+        """What to add to the error about an option, which is given as it was written."""
+        raise NotImplementedError
+
+
+class CompileCommand(_Command):
+    """`flambeau compile`, which runs pipelines of its own."""
+
+    def hint(self, option: str) -> str:
+        """Options that watch passes are those of `flambeau-opt`."""
+        if _OF_FLAMBEAU_OPT.match(option.lstrip("-")) is None:
+            return ""
+        return f"; flambeau-opt has it: write the IR with --to aten -o stage.mlir, and run flambeau-opt stage.mlir -p PIPELINE {option}"
+
+
+class PredicateCommand(_Command):
+    """`flambeau bisect` and `flambeau reduce`, where a pipeline is the value of an option."""
+
+    def hint(self, option: str) -> str:
+        """Passes are no options here."""
+        name = option.lstrip("-")
+        return f"; a pass is named by -p {name}" if re.fullmatch(r"[a-z]\w*(-\w+)*", name) and len(name) > 1 else ""
+
+
+def _as_written(option: str, given: list[str]) -> str:
+    """What was written, without a value: of `-cse`, click names the first letter only."""
+    found = (item for item in given if item.startswith(option))
+    return option if option.startswith("--") else next(found, option).partition("=")[0]
