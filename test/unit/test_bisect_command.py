@@ -48,6 +48,42 @@ def test_a_rewrite_that_a_new_process_does_not_show_is_not_blamed(tmp_path: Path
     assert opt(shlex.split(report["replay"])[1:]) == 1
 
 
+LOADS_ONCE = """\
+from pathlib import Path
+
+from flambeau.passes.kit import *
+
+mark = Path(__file__).with_suffix(".loaded")
+if mark.exists():
+    raise ValueError("it was loaded before")
+mark.touch()
+
+
+@rewrites(op("aten.tanh"))
+def refuse(found):
+    raise ValueError("no good")
+
+
+class RefusePass(PatternPass):
+    \"\"\"Fails.\"\"\"
+
+    name = "refuse"
+
+    def patterns(self):
+        return [refuse]
+"""
+
+
+def test_a_new_process_that_fails_otherwise_confirms_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    plugin, model = tmp_path / "loads_once.py", tmp_path / "model.mlir"
+    plugin.write_text(LOADS_ONCE)
+    model.write_text(chain("tanh"))
+    status = main(["bisect", str(model), "-p", "refuse", "--crash", f"--load-plugin={plugin}", "-o", str(tmp_path / "found")])
+    error = capsys.readouterr().err
+    assert status == 1
+    assert "seemed to be it, but a new process fails otherwise: " in error and "it was loaded before" in error
+
+
 PLUGIN = """\
 from dataclasses import dataclass
 

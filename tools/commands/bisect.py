@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -72,7 +73,8 @@ def bisect_command(
     if isinstance(predicate.question, WrongResult | Crash):
         # As in the search: of what is wrong, not even invalid IR is an error.
         unverified = ["--verify-each=0"] if isinstance(predicate.question, WrongResult) else []
-        result = _in_new_process(result, lambda given: _replay(given, files["before pass"], [*flags, *unverified]))
+        pattern = predicate.question.pattern if isinstance(predicate.question, Crash) else "changes the result"
+        result = _in_new_process(result, lambda given: _run(_replay(given, files["before pass"], [*flags, *unverified]), given, pattern))
         if result.rewrite is None:
             files = _write(result, target)
     replay = shlex.join(_replay(result, files["before pass"], flags))
@@ -113,7 +115,17 @@ def _write(result: BisectionResult, folder: Path) -> dict[str, Path]:
     return files
 
 
-def _in_new_process(result: BisectionResult, words_of: Callable[[BisectionResult], list[str]]) -> BisectionResult:
+@dataclass(frozen=True)
+class _Ended:
+    """How a new process ended."""
+
+    fails: bool
+    """As is looked for: the pass is at fault."""
+    said: str = ""
+    """The error, where it is another one."""
+
+
+def _in_new_process(result: BisectionResult, run: Callable[[BisectionResult], _Ended]) -> BisectionResult:
     """What is left of a result where nothing has run before: passes may keep something from one run to the next.
 
     Raises BisectionError when not even the pass is to blame there.
@@ -121,11 +133,14 @@ def _in_new_process(result: BisectionResult, words_of: Callable[[BisectionResult
     rewrite, replay = result.rewrite, result.replay
     if rewrite is not None and replay.count is not None:
         fewer = replace(result, replay=replace(replay, count=replay.count - 1))
-        if _fails(words_of(result)) and not _fails(words_of(fewer)):
+        if run(result).fails and not run(fewer).fails:
             return result
         reason = f"in a new process it is not attempt {rewrite.attempt}: the pass keeps something from one run to the next"
         result = replace(result, rewrite=None, reason=reason, replay=replace(replay, skip=0, count=None))
-    if not _fails(words_of(result)):
+    ended = run(result)
+    if ended.said:
+        raise BisectionError(f"pass {result.number}, {result.pass_text}, seemed to be it, but a new process fails otherwise: {ended.said}")
+    if not ended.fails:
         raise BisectionError(
             f"this is not reproducible: pass {result.number}, {result.pass_text}, seemed to be it, but does no harm in a new process; "
             "passes that keep something from one run to the next, or depend on chance, cannot be bisected"
@@ -133,10 +148,17 @@ def _in_new_process(result: BisectionResult, words_of: Callable[[BisectionResult
     return result
 
 
-def _fails(words: list[str]) -> bool:
+def _run(words: list[str], result: BisectionResult, pattern: str | None) -> _Ended:
     tool = "import sys; from flambeau.tools.opt.driver import main; sys.exit(main())"
     command = [sys.executable, "-c", tool, *words[1:], "--no-reproducer", "-o", os.devnull]
-    return subprocess.run(command, capture_output=True, check=False).returncode != 0
+    ended = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False)
+    if ended.returncode == 0:
+        return _Ended(False)
+    errors = [line.partition("error: ")[2] for line in ended.stderr.splitlines() if "error: " in line]
+    of_pass = [error for error in errors if error.startswith(f"{result.step.name}: ")]
+    if any(pattern is None or re.search(pattern, error) for error in of_pass):
+        return _Ended(True)
+    return _Ended(False, (errors or ended.stderr.splitlines()[-1:] or [f"it ended with status {ended.returncode}"])[0])
 
 
 def _replay(result: BisectionResult, file: Path, flags: list[str]) -> list[str]:
