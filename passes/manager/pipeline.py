@@ -21,7 +21,7 @@ from flambeau.dialects.verify import ModuleVerifier, VerificationError
 from flambeau.passes.manager.errors import PassCrash, PassError, PassInterrupted
 from flambeau.passes.manager.grammar import ANY, MODULE, Element, Nested, parse
 from flambeau.passes.manager.instrumentation import Instrumentation, Instrumentations, PassStep
-from flambeau.passes.manager.operation_pass import OperationPass
+from flambeau.passes.manager.operation_pass import OperationPass, PatternPass
 from flambeau.passes.options import options_text
 from flambeau.passes.registry import PipelineError, find_pass, find_passes, pipelines
 from flambeau.passes.rewriting.actions import watching
@@ -247,6 +247,11 @@ class _Run:
             watcher.after_pass_failed(step, error)
 
     def _apply(self, step: PassStep) -> None:
+        if not step.op.has_trait(IsolatedFromAbove, value_if_unregistered=False):
+            message = (
+                f"{step.op.name} is not isolated: its regions may use values from outside, which passes nested in it would not know of"
+            )
+            raise PassError(step, f"{message}; nest them in an operation such as func.func", op=step.op)
         try:
             with counting(step.counters), editing_operands():
                 if isinstance(step.pass_, OperationPass):
@@ -282,5 +287,8 @@ class _Run:
             others = tuple(Diagnostic("error", f"{left}{other}", op=other.op) for other in error.others)
             late = "what is around it was verified when the nested pipeline was done: another of its passes may have left it so"
             notes = (Diagnostic("note", late),) if changed is not step.op else ()
+            if isinstance(step.pass_, PatternPass):
+                advice = "flambeau bisect --crash, given the reproducer or the same input and pipeline, finds the rewrite that does so"
+                notes = (*notes, Diagnostic("note", advice))
             raise PassError(step, f"left the module invalid: {error}", op=error.op, notes=notes, others=others) from error
         self._unverified = None if changed is self._module else step

@@ -248,3 +248,35 @@ def test_a_nested_pass_that_breaks_what_is_around_it_is_found_out(nested: Operat
     module = parse_module("func.func private @f()\nfunc.func private @g()\nfunc.func private @h()", context).module
     with pytest.raises(PassError, match=message):
         Pipeline(MODULE, (Pipeline("func.func", (nested,)),)).run(module, context, [Timer()])
+
+
+def test_no_pass_runs_on_an_operation_that_is_not_isolated() -> None:
+    context = FlambeauContext()
+    text = "func.func @f(%n : index) {\n  scf.for %i = %n to %n step %n {\n    scf.yield\n  }\n  func.return\n}"
+    module = parse_module(text, context).module
+    Pipeline.parse("func.func(any(cse))").run(module, context)
+    with pytest.raises(PassError, match=r"^cse: scf\.for is not isolated: "):
+        Pipeline.parse("func.func(scf.for(cse))").run(module, context)
+
+
+def test_a_pattern_that_leaves_its_users_invalid_is_found_by_bisection() -> None:
+    @rewrites(op("aten.sum"))
+    def halve(found: Operation) -> Operation:
+        return op("aten.sum.dim_IntList")(found.operands[0], (0,))
+
+    class HalvePass(PatternPass):
+        name = "halve"
+
+        def patterns(self) -> list[Pattern]:
+            return [halve]
+
+    context = FlambeauContext()
+    text = """func.func @f(%x : tensor<2x2xf32>) -> tensor<f32> {
+  %0 = aten.sum(%x) : (tensor<2x2xf32>) -> tensor<f32>
+  %1 = aten.exp(%0) : (tensor<f32>) -> tensor<f32>
+  func.return %1 : tensor<f32>
+}"""
+    module = parse_module(text, context).module
+    with pytest.raises(PassError, match=r"^halve: left the module invalid: ") as caught:
+        Pipeline.of([HalvePass()]).run(module, context)
+    assert caught.value.diagnostic.notes[-1].message.startswith("flambeau bisect --crash, ")
