@@ -70,6 +70,8 @@ class Compilation:
     verifier: ModuleVerifier = field(default_factory=ModuleVerifier)
     source: str | Path | None = None
     """The file that the module was read from, which stays."""
+    unmeasured: str | None = None
+    """Why our runtime could not say how much memory some method needs; None when it could, or was not asked yet."""
 
     def __post_init__(self) -> None:
         stage = stage_of(self.module)
@@ -98,7 +100,8 @@ class Compilation:
         self.to("planned")
         start = time.perf_counter()
         data = b"".join(emit_pte(self.module, self.context))
-        if measure_scratch(self.module, self.context, data):
+        measured, self.unmeasured = measure_scratch(self.module, self.context, data)
+        if measured:
             data = b"".join(emit_pte(self.module, self.context))
         self.records.append(StageRecord("pte", count_operations(self.module), time.perf_counter() - start))
         return data
@@ -123,29 +126,30 @@ class Compilation:
         write_module(self.module, self.context, path)
 
 
-def measure_scratch(module: ModuleOp, context: FlambeauContext, program: bytes) -> bool:
+def measure_scratch(module: ModuleOp, context: FlambeauContext, program: bytes) -> tuple[bool, str | None]:
     """Notes on each method how much memory our runtime's kernels and delegates need; returns whether anything was noted.
 
-    A method that our runtime cannot load, for the lack of a backend, has no such figure.
+    A method that our runtime cannot load, for the lack of a backend, has no such figure; why comes second.
     """
-    changed = False
+    changed, why = False, None
     try:
         loaded = Runtime.get().load_program(program)
-    except FlambeauError:
-        return False
+    except FlambeauError as error:
+        return False, str(error)
     for method in methods_of(module).values():
         if method.scratch is not None:
             continue
         try:
             memory = loaded.metadata(method.sym_name.data).memory
-        except FlambeauError:
+        except FlambeauError as error:
+            why = str(error)
             continue
         method.scratch = IntegerAttr(memory.scratch, i64)
         if any(isinstance(op, DelegateCallOp) for op in method.instructions):
             own = memory_reports(module, context)[method.sym_name.data].method
             method.attributes[DELEGATE_MEMORY] = IntegerAttr(memory.method - own, i64)
         changed = True
-    return changed
+    return changed, why
 
 
 def passes_to(stage: str, options: PipelineOptions) -> Sequence[ModulePass]:

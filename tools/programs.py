@@ -83,7 +83,7 @@ def make_engine(engine: str | None, module: ModuleOp, context: FlambeauContext, 
             try:
                 loaded = Runtime.get().load_program(data).load_method(method)
             except FlambeauError as error:
-                raise EngineError(f"{error}{_about_backends(module, str(error))}") from error
+                raise EngineError(f"{error}{about_backends(module, str(error))}") from error
             return lambda inputs: loaded.execute(inputs)
         case _:
             raise EngineError(f"there is no engine {chosen!r}; there are {', '.join(ENGINES)}")
@@ -102,8 +102,8 @@ def _beyond_torch(module: ModuleOp) -> str | None:
     return None
 
 
-def _about_backends(module: ModuleOp, message: str) -> str:
-    """What to do about a backend that the C runtime lacks, if that is what its message says."""
+def about_backends(module: ModuleOp, message: str) -> str:
+    """What to do about a backend that the C runtime lacks, or whose part there refuses the program, if that is what its message says."""
     from flambeau.backends.interface import find_identifier
 
     for op in module.body.block.ops:
@@ -111,6 +111,10 @@ def _about_backends(module: ModuleOp, message: str) -> str:
             backend = find_identifier(op.backend.data)
             if backend is None:
                 return "; load its plug-in with --load-plugin"
+            if backend.library is not None and backend.library.is_file():
+                return f"; {backend.library} may be older than its sources: build it again; --engine numpy runs it without"
+            if "does not have" not in message:
+                return ""
             where = "" if backend.library is None else f": there is no {backend.library}"
             return f"; the part of {backend.name!r} for the C runtime is not built{where}; --engine numpy runs it without"
     return ""

@@ -25,6 +25,7 @@ from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.interpreter import InterpreterError, interpret
 from flambeau.tools.main import main as flambeau_main
 from flambeau.tools.plugins import load_plugin, plugin_scope
+from flambeau.tools.programs import about_backends
 from flambeau.tools.sources import load_source
 
 
@@ -368,6 +369,26 @@ def test_who_runs_a_program_without_its_backend_learns_what_to_do(
         assert capsys.readouterr().err.startswith(message)
     assert flambeau_main(["run", "x.pte", *given, *load, "--engine", "numpy"]) == 0
     assert "output_0: float32 [4]" in capsys.readouterr().out
+
+
+def test_a_backend_that_refuses_the_payload_is_not_called_absent(tmp_path: Path):
+    load(tmp_path, BACKEND.replace("execute=", f"library=__import__('pathlib').Path({str(tmp_path / 'libcosine.so')!r}),\n    execute="))
+    module, _ = run("delegate{backends=cosine},edge-to-exec,plan", CHAIN)
+    refused = "method 'forward': delegate 0, of backend 'CosineBackend': its payload is of another version"
+    assert about_backends(module, refused) == ""
+    library = tmp_path / "libcosine.so"
+    library.touch()
+    assert about_backends(module, refused).startswith(f"; {library} may be older than its sources: build it again")
+
+
+def test_why_memory_could_not_be_measured_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.chdir(tmp_path)
+    Path("cosine.py").write_text(BACKEND)
+    Path("x.mlir").write_text(CHAIN.replace("edge.", "aten."))
+    assert flambeau_main(["compile", "x.mlir", "--backend", "cosine", "--load-plugin", "cosine.py"]) == 0
+    told = " ".join(capsys.readouterr().err.split())
+    assert "kernels an unknown amount" in told
+    assert "note: not all of it could be measured: method 'forward' needs backend 'CosineBackend'" in told
 
 
 def test_a_backend(tmp_path: Path):

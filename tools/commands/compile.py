@@ -178,4 +178,6 @@ def _print_report(
     console.print(table)
     for name, item in memory.items():
         console.print(f"{name}: {item.describe()}")
+    if compilation.unmeasured is not None:
+        console.print(Text(f"note: not all of it could be measured: {compilation.unmeasured}"))
     console.print(f"{path}: {size} bytes")
