@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from flambeau.dialects.registration import discover, hint
-from flambeau.dialects.registry import find_op, load_rows
+from flambeau.dialects.registration import discover
+from flambeau.dialects.registry import FlambeauContext, find_op
 from flambeau.dialects.row import SchemaOp
 
 
@@ -20,6 +20,10 @@ def op(name: str) -> type[SchemaOp]:
     if found is None and discover():
         found = find_op(name)
     if found is None:
-        known = [f"{dialect}.{short}" for dialect, rows in load_rows().items() for short in rows]
-        raise ValueError(f"there is no operator {name!r}{hint(name, known)}")
+        from flambeau.dialects.messages import unknown_operation
+
+        context = FlambeauContext()
+        if context.get_optional_op(name) is not None:
+            raise ValueError(f"{name} is no operator of a schema: import its class")
+        raise ValueError(unknown_operation(name, context))
     return found

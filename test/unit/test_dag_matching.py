@@ -207,8 +207,20 @@ def test_graphs_that_can_never_match_are_errors():
         m.op(RELU, m.value()).commutative()
     with pytest.raises(ValueError, match="last operands"):
         m.op(ADD, ..., m.value())
-    with pytest.raises(ValueError, match=r"there is no operator 'aten\.ad\.Tensor'; did you mean 'aten\.add\.Tensor'"):
-        op("aten.ad.Tensor")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("aten.ad.Tensor", r"there is no operation aten\.ad\.Tensor; did you mean 'aten\.add\.Tensor'"),
+        ("core.armin", r"there is no operation core\.armin; did you mean 'core\."),
+        ("edge.view", r"views are copies at this level, edge\.view_copy"),
+        ("exec.call", r"exec\.call is no operator of a schema: import its class"),
+    ],
+)
+def test_an_operator_that_is_not_there_is_told_with_what_is_meant(name: str, message: str):
+    with pytest.raises(ValueError, match=message):
+        op(name)
 
 
 def test_a_graph_and_a_function_are_a_pattern():
