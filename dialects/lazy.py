@@ -11,22 +11,18 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 else:
-    import importlib.util
-    import sys
 
-    def _lazy(name: str) -> object:
-        if name in sys.modules:
-            return sys.modules[name]
-        spec = importlib.util.find_spec(name)
-        if spec is None or spec.loader is None:
-            raise ImportError(f"{name} is not installed")
-        spec.loader = importlib.util.LazyLoader(spec.loader)
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-        return module
+    class _Numpy:
+        """Stands for the module. That itself stays out of `sys.modules` until then: extensions in C import its parts past a stand-in there."""
 
-    np = _lazy("numpy")
+        def __getattr__(self, name: str) -> object:
+            import numpy
+
+            value = getattr(numpy, name)
+            setattr(self, name, value)
+            return value
+
+    np = _Numpy()
     Array = object
 
 __all__ = ["Array", "np"]
