@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 else:
 
     class _Numpy:
-        """Stands for the module. That itself stays out of `sys.modules` until then: extensions in C import its parts past a stand-in there."""
+        """Stands for the module, but not in `sys.modules`: extensions in C import parts of numpy past a stand-in there."""
 
         def __getattr__(self, name: str) -> object:
             import numpy

@@ -16,5 +16,5 @@ def test_numpy_is_imported_on_first_use() -> None:
 
 
 def test_an_extension_that_imports_a_part_of_numpy_first_finds_it_whole() -> None:
-    code = "from flambeau.dialects.lazy import np\nimport ml_dtypes, numpy\nnumpy.testing.assert_array_equal(np.ones(2), [1, 1])\nprint('whole')"
-    assert output_of(code) == "whole"
+    lines = ["from flambeau.dialects.lazy import np", "import ml_dtypes, numpy", "numpy.testing.assert_array_equal(np.ones(2), [1, 1])"]
+    assert output_of("\n".join([*lines, "print('whole')"])) == "whole"
