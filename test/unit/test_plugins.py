@@ -470,3 +470,35 @@ def test_installed_plugins_cost_nothing_when_every_name_is_known(installed: Path
         installed, "main(['x.mlir', '-p', 'canonicalize,plan'])\nprint('acme' in sys.modules, 'importlib.metadata' in sys.modules)"
     )
     assert (result.returncode, result.stdout.splitlines()[-1]) == (0, "False False"), result.stderr
+
+
+PINGING = """
+from flambeau.passes.kit import PatternPass, op, rewrites
+
+@rewrites(op("aten.cos"), counter="cosines pinged")
+def ping(cos):
+    return None
+
+class PingPass(PatternPass):
+    name = "NAME"
+
+    def patterns(self):
+        return [ping]
+"""
+
+
+@pytest.mark.parametrize("name", ["ping", "own-ping", "hello"])
+def test_a_plugins_pass_that_begins_like_a_short_option_takes_two_dashes(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    plugin = str(write(tmp_path, "pinging.py", PINGING.replace("NAME", name)))
+    write(tmp_path, "x.mlir", "builtin.module {}\n")
+    with pytest.raises(SystemExit) as ended:
+        opt_main([str(tmp_path / "x.mlir"), "--load-plugin", plugin, f"-{name}"])
+    assert ended.value.code == 2
+    assert f"write --{name}" in capsys.readouterr().err
+
+
+def test_the_counters_of_functions_under_rewrites_are_statistics(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    plugin = str(write(tmp_path, "pinging.py", PINGING.replace("NAME", "counting-pings")))
+    with pytest.raises(SystemExit):
+        opt_main(["--load-plugin", plugin, "--help-pass", "counting-pings"])
+    assert "statistics:\n  cosines pinged\n" in capsys.readouterr().out

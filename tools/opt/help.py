@@ -177,6 +177,8 @@ def statistics_of(kind: type[ModulePass]) -> list[str]:
         match node:
             case ast.Call(func=ast.Name(id="count"), args=[ast.Constant(value=str(text)), *_]) if id(node) not in others:
                 found.append(text)
+            case ast.keyword(arg="counter", value=ast.Constant(value=str(text))) if text:
+                found.append(text)
             case ast.Assign(targets=[ast.Name(id="counter")], value=ast.Constant(value=str(text))) if text:
                 found.append(text)
             case _:

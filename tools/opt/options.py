@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from flambeau.dialects.registration import discover
 from flambeau.dialects.suggestions import did_you_mean
@@ -32,13 +33,30 @@ class _Parser(argparse.ArgumentParser):
     def parse_args(  # pyright: ignore[reportIncompatibleMethodOverride]  argparse has overloads for other classes of namespaces
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
-        known, others = self.parse_known_args(self._spelt(sys.argv[1:] if args is None else args), namespace or argparse.Namespace())
+        spelt = self._spelt(sys.argv[1:] if args is None else args)
+        known, others = self.parse_known_args(spelt, namespace or argparse.Namespace())
+        self._check_joined(spelt)
         if others:
             passes = ",".join(self._pass(item) for item in others)
             if known.passes:
                 self.error(f"passes are named by --passes or by options of their own, not by both: {' '.join(others)}")
             known.passes = passes
         return known
+
+    def error(self, message: str) -> NoReturn:
+        """Ends the tool. What begins with the letter of an option without a value may be a pass of a plug-in that is not loaded yet."""
+        joined = re.fullmatch(r"argument -(\w)/\S+: ignored explicit argument '(.+)'", message)
+        if joined is not None:
+            name = joined[1] + joined[2]
+            message = f"there is no option '-{name}'; for the pass of a plug-in write --{name}"
+        super().error(message)
+
+    def _check_joined(self, spelt: Sequence[str]) -> None:
+        """Refuses `-ping` where a plug-in, which is loaded by now, has a pass of that name: it was taken for `-p ing`."""
+        for item in spelt[: spelt.index("--") if "--" in spelt else len(spelt)]:
+            name = item.removeprefix("-").partition("=")[0]
+            if not item.startswith("--") and item.startswith("-") and len(name) > 1 and name[0] in "po" and name in _pass_names():
+                self.error(f"{item!r} is -{name[0]} {item[2:]} as long as the plug-in with the pass {name!r} is not loaded: write -{item}")
 
     def _spelt(self, args: Sequence[str]) -> list[str]:
         """The arguments as the parser knows them."""
