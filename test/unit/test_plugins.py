@@ -488,7 +488,10 @@ class PingPass(PatternPass):
 
 
 @pytest.mark.parametrize("name", ["ping", "own-ping", "hello"])
-def test_a_plugins_pass_that_begins_like_a_short_option_takes_two_dashes(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_a_plugins_pass_that_begins_like_a_short_option_takes_two_dashes(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.chdir(tmp_path)
     plugin = str(write(tmp_path, "pinging.py", PINGING.replace("NAME", name)))
     write(tmp_path, "x.mlir", "builtin.module {}\n")
     with pytest.raises(SystemExit) as ended:
