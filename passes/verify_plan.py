@@ -90,6 +90,8 @@ def _faults(method: MethodOp) -> list[PlanVerificationError]:
         return [PlanVerificationError(method, f"method @{method.sym_name.data} is not planned: run plan-memory first")]
     with analysis("contents of slots", method):
         conflicts = ContentAnalysis(method, _may_overwrite).run()
+    if not conflicts:
+        return []
     described = _Method(method)
     return [described.fault(conflict) for conflict in conflicts]
 

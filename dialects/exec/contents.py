@@ -176,7 +176,14 @@ class ContentAnalysis:
         self.members: dict[int, list[int]] = {}
         for index, content in enumerate(self.contents):
             self.members.setdefault(content, []).append(index)
-        self.instructions = [op for op in method.instructions if not isinstance(op, LabelOp)]
+        self.instructions: list[InstructionOp] = []
+        self._targets: dict[str, int] = {}
+        """Where each label stands."""
+        for op in method.instructions:
+            if isinstance(op, LabelOp):
+                self._targets[op.label.data] = len(self.instructions)
+            else:
+                self.instructions.append(op)
         self.touched = [tuple(map(self._indices, reads_and_writes(op))) for op in self.instructions]
         self.overwritten: dict[int, tuple[int, int]] = {}
         self.conflicts: list[Conflict] = []
@@ -184,6 +191,11 @@ class ContentAnalysis:
 
     def run(self) -> list[Conflict]:
         """Every conflict, in the order of the instructions."""
+        if not self._leaders:
+            # Without jumps, one look at each instruction is enough.
+            self.reporting = True
+            self._run_block(0, self._entry())
+            return self.conflicts
         before = self._fixpoint()
         self.reporting = True
         for start, state in sorted(before.items()):
@@ -240,17 +252,6 @@ class ContentAnalysis:
                     if target not in pending:
                         pending.append(target)
         return before
-
-    @cached_property
-    def _targets(self) -> dict[str, int]:
-        targets: dict[str, int] = {}
-        position = 0
-        for op in self.method.instructions:
-            if isinstance(op, LabelOp):
-                targets[op.label.data] = position
-            else:
-                position += 1
-        return targets
 
     @cached_property
     def _leaders(self) -> set[int]:
