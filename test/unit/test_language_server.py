@@ -134,7 +134,7 @@ def test_the_other_place_of_a_mismatch_is_shown():
     first = "func.func @f(%a : i32) {\n  func.return\n}\n// -----\n"
     analysis = analyze(f"{first}func.func @f(%a : i32) -> i64 {{\n  func.return %a : i64\n}}\n", "two.mlir")
     (fault,) = diagnostics.diagnostics(analysis, URI)
-    (note,) = fault.related_information or ()
+    (note,) = list(fault.related_information or [])
     assert note.message == "%a is defined here as i32"
     assert words(analysis, [fault.range, note.location.range]) == [(6, "%a"), (5, "%a")]
 

@@ -460,7 +460,11 @@ func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
 
 def test_a_registered_function_runs(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(interpreter_functions, "_REGISTERED", {})
-    register_interpreter_function(test_dialect.TestOp, lambda op, arrays: [arrays[0] * np.float32(3)])
+
+    def triple(op: Operation, arrays: Sequence[Array]) -> Sequence[Array]:
+        return [arrays[0] * np.float32(3)]
+
+    register_interpreter_function(test_dialect.TestOp, triple)
     (result,) = interpret(*parse(TRIPLE)).run("f", [np.array([1, 2], np.float32)])
     assert np.array_equal(result, [3, 6])  # pyright: ignore[reportArgumentType]  it is an array
 
