@@ -150,12 +150,7 @@ def _inspect(
 @app.command("bisect", cls=PredicateCommand)
 @options.takes_predicate
 def _bisect(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE", help="a .mlir file of any stage, with its weights beside it; a reproducer, whose pipeline it is; or - for stdin"
-        ),
-    ],
+    file: options.PredicateFile,
     predicate: PredicateOptions,
     output_dir: Annotated[
         Path | None, typer.Option("-o", "--output-dir", metavar="DIR", help="the folder for the IR around the culprit")
@@ -174,12 +169,7 @@ def _bisect(
 @app.command("reduce", cls=PredicateCommand)
 @options.takes_predicate
 def _reduce(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE", help="a .mlir file of any stage, with its weights beside it; a reproducer, whose pipeline it is; or - for stdin"
-        ),
-    ],
+    file: options.PredicateFile,
     predicate: PredicateOptions,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE.mlir", help="the .mlir to write; weights go beside it")

@@ -228,11 +228,17 @@ def test_inputs_and_seeds_are_what_they_say(folder: Path, capsys: pytest.Capture
     assert "bound: changes the result" in capsys.readouterr().err
 
 
-def test_what_runs_is_said_on_a_terminal_and_nowhere_else(folder: Path, capsys: pytest.CaptureFixture[str]):
+def test_what_runs_is_said_on_a_terminal_and_nowhere_else(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
     console = Console(file=io.StringIO(), force_terminal=True)
     status = Status("", console=console)
     said: list[str] = []
-    status.update = lambda text, **_: said.append(str(text))  # type: ignore[method-assign]  what would be shown
+
+    def update(text: str, **_: object) -> None:
+        said.append(text)
+
+    monkeypatch.setattr(status, "update", update)
     module = parse_module(TEXT, context := FlambeauContext()).module
     Pipeline.parse("canonicalize,cse").run(module, context, [PassProgress(status, "compiling x")])
     assert said == [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -95,16 +96,16 @@ def types(names: Sequence[str]) -> str:
     return ", ".join(TYPES[name[0]] for name in names)
 
 
-class Statement:
+class Statement(ABC):
     """A statement of a small language, which is run and written."""
 
     changes: frozenset[str] = frozenset()
 
-    def run(self, values: Values) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def run(self, values: Values) -> None: ...
 
-    def write(self, writer: Writer) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def write(self, writer: Writer) -> None: ...
 
 
 def changed_by(*bodies: Sequence[Statement]) -> list[str]:

@@ -20,6 +20,14 @@ def _load(paths: list[Path] | None) -> None:
         load_for_tool(path)
 
 
+PredicateFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE", help="a .mlir file of any stage, with its weights beside it; a reproducer, whose pipeline it is; or - for stdin"
+    ),
+]
+"""`file: PredicateFile`: what a predicate is asked about."""
+
 LoadPlugins = Annotated[
     list[Path] | None,
     # Eager: what other options name may be in a plug-in.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from typing import Any
 
 from typer.core import TyperCommand
@@ -28,9 +29,9 @@ class _Command(TyperCommand):
                 vars(error)["message"] = message + self.hint(_as_written(option, given))
             raise
 
+    @abstractmethod
     def hint(self, option: str) -> str:
         """What to add to the error about an option, which is given as it was written."""
-        raise NotImplementedError
 
 
 class CompileCommand(_Command):
