@@ -38,7 +38,7 @@ $(INSTALLED): pyproject.toml examples/minilm/requirements.txt | $(BIN)/python
 $(RUNTIME): $(C_SOURCES) $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable .
 	@# Bytecode now: where writing it is turned off, every start would compile the package again.
-	@$(BIN)/python -m compileall -q $(FOLDERS)
+	@$(BIN)/python -m compileall -q $(FOLDERS) src
 	@touch $@
 
 demo: $(RUNTIME) ## compile MiniLM and search a small corpus: make demo QUERY="…"
@@ -84,7 +84,7 @@ bench-opt: $(RUNTIME) ## flambeau-opt beside xdsl-opt; and whether every pass is
 	$(BIN)/python benchmarks/pass_scaling.py
 
 docs: $(RUNTIME) ## write the generated pages
-	$(BIN)/python -m flambeau.tools.docs
+	$(BIN)/python -m flambeau.tools.reference.pages
 
 site: $(RUNTIME) ## build the site of docs/ into build/site
 	@# With --quiet, mkdocs does not count warnings, and a broken link would pass.

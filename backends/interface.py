@@ -8,14 +8,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation, SSAValue
 
 import flambeau.backends
 from flambeau.dialects.delegate.ops import PartitionOp
-from flambeau.dialects.lazy import Array
-from flambeau.dialects.registration import RegistrationError, Table, discover, hint, note_registration, origin
-from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.support.lazy import Array
+from flambeau.support.tables import RegistrationError, Table, discover, hint, note_registration, origin
+
+if TYPE_CHECKING:
+    from flambeau.passes.rewriting.constants import ModuleConstants
 
 
 class BackendError(ValueError):

@@ -35,10 +35,10 @@ def build(name: str, folder: Path) -> dict[str, Any]:
     from executorch.exir import to_edge, to_edge_transform_and_lower
     from models import MODELS
 
-    from flambeau.dialects.registry import FlambeauContext
+    from flambeau.compiler.compilation import Compilation
+    from flambeau.dialects.schema.operators import FlambeauContext
     from flambeau.frontends.torch_export import import_program
-    from flambeau.passes.pipelines import PipelineOptions
-    from flambeau.tools.compiler import Compilation
+    from flambeau.passes.manager.pipeline_options import PipelineOptions
 
     module, inputs = MODELS[name]()
     with torch.no_grad():

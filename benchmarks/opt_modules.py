@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ModuleOp
 
-from flambeau.backends.delegate import register_passes
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline import pass_text
 
@@ -371,5 +370,4 @@ class Problem:
 
 def problems(name: str) -> list[Problem]:
     """Every family of modules for a pass. Raises KeyError for a pass that has none."""
-    register_passes()
     return [Problem(name, case, step, shape) for case in CASES[name] for step in case.steps for shape in SHAPES]

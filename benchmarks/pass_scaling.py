@@ -22,10 +22,9 @@ from dataclasses import asdict, dataclass
 from opt_modules import CASES, Problem, Source, problems
 from xdsl.dialects.builtin import ModuleOp
 
-from flambeau.backends.delegate import register_passes
-from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.passes.manager import Pipeline
-from flambeau.passes.registry import own_pass_names, registered_passes
+from flambeau.passes.manager.registry import own_pass_names
 
 SIZES = (2_000, 16_000)
 LIMIT = 10.0
@@ -109,10 +108,9 @@ def measure(names: Sequence[str], sizes: tuple[int, int], limit: float, report: 
     return found
 
 
-def all_names() -> list[str]:
+def all_names() -> tuple[str, ...]:
     """Every pass of ours. Raises KeyError for one without modules."""
-    register_passes()
-    names = sorted({*own_pass_names(), *registered_passes()})
+    names = own_pass_names()
     missing = [name for name in names if name not in CASES]
     if missing:
         raise KeyError(f"there are no modules for {', '.join(missing)}: add them to CASES in benchmarks/opt_modules.py")

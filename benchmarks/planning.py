@@ -14,9 +14,9 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module
-from flambeau.passes.plan_memory import plan_method
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module
+from flambeau.passes.memory.plan_memory import plan_method
 from flambeau.passes.planning.buffers import Buffer, check_plan, lower_bound
 from flambeau.passes.planning.portfolio import plan_buffers
 from flambeau.passes.storage.rewrite import methods_of

@@ -34,22 +34,22 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
-from flambeau.dialects.diagnostics import OperationError, remark, warn
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.row import SchemaOp
-from flambeau.dialects.types import element_of, shape_of, tensor
+from flambeau.dialects.ir.diagnostics import OperationError, remark, warn
+from flambeau.dialects.ir.tensor_types import element_of, shape_of, tensor
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.dataflow import BackwardAnalysis, Facts, ForwardAnalysis
 from flambeau.passes.manager import Instrumentation, OperationPass, PassError, PassStep, PatternPass, Pipeline, count
 from flambeau.passes.rewriting import matching as m
 from flambeau.passes.rewriting.actions import Action, analysis, may_rewrite
 from flambeau.passes.rewriting.constants import ModuleConstants
-from flambeau.passes.rewriting.conversion import apply_full_conversion, apply_partial_conversion
-from flambeau.passes.rewriting.driver import PatternDriver, apply_patterns
+from flambeau.passes.rewriting.dialect_conversion import apply_full_conversion, apply_partial_conversion
 from flambeau.passes.rewriting.explanation import decline
-from flambeau.passes.rewriting.functional import rewrites
+from flambeau.passes.rewriting.greedy_driver import PatternDriver, apply_patterns
 from flambeau.passes.rewriting.legality import ConversionTarget
 from flambeau.passes.rewriting.lookup import op
 from flambeau.passes.rewriting.pattern import Pattern, from_xdsl, replace_with_values
+from flambeau.passes.rewriting.pattern_functions import rewrites
 from flambeau.passes.rewriting.type_conversion import ConversionPattern, TypeConverter, type_patterns
 
 __all__ = [

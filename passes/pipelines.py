@@ -1,50 +1,16 @@
-"""The named pipelines: each is one word in `flambeau-opt -p`, and `compile` is the whole road from ATen to a planned program."""
+"""The road from ATen to a planned program, as a list of stages; each step is a named pipeline, one word in `flambeau-opt -p`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
 
 from xdsl.passes import ModulePass
-from xdsl.utils.arg_spec import ArgSpecConvertible
 
-from flambeau.passes.options import Option, Value
-from flambeau.passes.registry import find_pass, find_passes, pipelines
-
-
-def _known_target(name: str) -> None:
-    from flambeau.dialects.exec.target import find_target  # it takes as long to import as this file, and few name one
-
-    find_target(name)
-
-
-def _known_operator(name: str) -> None:
-    from flambeau.passes.decompose_aten import check_operator
-
-    check_operator(name)
-
-
-def _known_backend(name: str) -> None:
-    delegate(PipelineOptions(backends=(name,)))
-
-
-@dataclass(frozen=True)
-class PipelineOptions(ArgSpecConvertible):
-    """What may stand in braces after a pipeline's name: `compile{target=flambeau}`."""
-
-    name: ClassVar[str] = "pipeline"
-    target: Annotated[str, _known_target] = "executorch"
-    """What the program may use: `executorch` or `flambeau`."""
-    preserve: tuple[Annotated[str, _known_operator], ...] = ()
-    """Operators to keep whole although they are not Core ATen."""
-    backends: tuple[Annotated[str, _known_backend], ...] = ()
-    """Backends to hand parts of the program to, the first choice first."""
-    planner: str = "best"
-    """What finds a place for each tensor, in braces with other options of `plan-memory`: `greedy`, `best{alignment=64}`."""
-
-
-Pipeline = Callable[[PipelineOptions], Sequence[ModulePass]]
+from flambeau.passes.manager.grammar import Element, parse
+from flambeau.passes.manager.pass_options import Option, Value
+from flambeau.passes.manager.pipeline_options import PipelineOptions
+from flambeau.passes.manager.registry import PipelineFunction, find_pass, find_passes
 
 
 def _pass(name: str, **options: object) -> ModulePass:
@@ -106,12 +72,15 @@ def optimize_edge(options: PipelineOptions) -> Sequence[ModulePass]:
 
 
 def delegate(options: PipelineOptions) -> Sequence[ModulePass]:
-    """What `options.backends` take goes to them, if any are named. The passes are those that the layer of backends made known."""
+    """Hands what the backends of `options` take to them, if any are named: `delegate{backends=a,b}`."""
     if not options.backends:
         return []
-    if "delegate" not in (known := pipelines()):
-        raise ValueError("backends are named, but none are loaded: call flambeau.backends.delegate.register_passes() first")
-    return known["delegate"](options)
+    return [
+        _pass("partition", backends=options.backends),
+        _pass("lower-partitions"),
+        # Constants that a payload holds are loaded no more.
+        _pass("remove-dead-code"),
+    ]
 
 
 def edge_to_exec(options: PipelineOptions) -> Sequence[ModulePass]:
@@ -134,36 +103,49 @@ def plan_memory(options: PipelineOptions) -> Sequence[ModulePass]:
 
 def planner_pass(text: str) -> ModulePass:
     """`plan-memory` as `PipelineOptions.planner` says. Raises PipelineError, ValueError."""
-    from flambeau.passes.manager.grammar import Element, parse
-    from flambeau.passes.planning.portfolio import check_algorithm
-
     match parse(text).elements:
         case (Element(name, options),):
-            check_algorithm(name)
             return find_passes("plan-memory", [Option("algorithm", (Value(name),)), *options])[0]
         case _:
             raise ValueError(f"a planner is a name, perhaps with options of plan-memory in braces, not {text!r}")
 
 
+@dataclass(frozen=True)
+class Stage:
+    """A stage of the road, and how a module gets there from the one before it."""
+
+    name: str
+    steps: tuple[str, ...] = ()
+    """Named pipelines."""
+
+    def passes(self, options: PipelineOptions) -> Sequence[ModulePass]:
+        """The passes that lead here from the stage before."""
+        return [item for step in self.steps for item in PIPELINES[step](options)]
+
+
+ROAD = (
+    Stage("aten"),
+    Stage("core", ("aten-to-core",)),
+    Stage("edge", ("optimize-core", "core-to-edge", "optimize-edge", "delegate")),
+    Stage("exec", ("edge-to-exec",)),
+    Stage("planned", ("plan",)),
+)
+"""The stages of a module, in order. The emitter takes it from the last one to a `.pte`."""
+
+
 def compile_pipeline(options: PipelineOptions) -> Sequence[ModulePass]:
     """The whole road."""
-    return [
-        *aten_to_core(options),
-        *optimize_core(options),
-        *core_to_edge(options),
-        *optimize_edge(options),
-        *delegate(options),
-        *edge_to_exec(options),
-        *plan_memory(options),
-    ]
+    return [item for stage in ROAD for item in stage.passes(options)]
 
 
-PIPELINES: dict[str, Pipeline] = {
+PIPELINES: dict[str, PipelineFunction] = {
     "aten-to-core": aten_to_core,
     "optimize-core": optimize_core,
     "core-to-edge": core_to_edge,
     "optimize-edge": optimize_edge,
+    "delegate": delegate,
     "edge-to-exec": edge_to_exec,
     "plan": plan_memory,
     "compile": compile_pipeline,
 }
+"""Every named pipeline of ours."""

@@ -63,9 +63,9 @@ def _write_file(example: Example) -> None:
 
 
 def _check_ir(example: Example) -> None:
-    from flambeau.dialects.equivalence import equivalent
-    from flambeau.dialects.registry import FlambeauContext
-    from flambeau.dialects.text import parse_module, print_module, verify_parsed
+    from flambeau.dialects.ir.equivalence import equivalent
+    from flambeau.dialects.schema.operators import FlambeauContext
+    from flambeau.dialects.text.module_text import parse_module, print_module, verify_parsed
 
     parsed = parse_module(example.parsed, FlambeauContext(), f"{example.path}:{example.line}")
     verify_parsed(parsed)
@@ -124,7 +124,7 @@ def _run_console(example: Example) -> None:
 
 
 def _enter(namespace: dict[str, Any]) -> None:
-    from flambeau.tools.plugins import plugin_scope
+    from flambeau.plugins.loader import plugin_scope
 
     namespace["_before"] = os.getcwd()
     namespace["_plugins"] = ExitStack()

@@ -10,11 +10,11 @@ from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, NameLoc, St
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.ir.tensor_types import f32, tensor
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalOp
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.row import SchemaOp
-from flambeau.dialects.text import print_module, save_weights
-from flambeau.dialects.types import f32, tensor
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.text.module_text import print_module, save_weights
 
 
 class Network:

@@ -14,9 +14,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from flambeau.dialects.equivalence import equivalent
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.verify import verify_module
+from flambeau.dialects.ir.equivalence import equivalent
+from flambeau.dialects.ir.verify import verify_module
+from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.frontends.torch_export import import_program
 from flambeau.frontends.torch_export.evaluate import AtenProgram
 

@@ -10,11 +10,12 @@ from typing import Annotated
 
 import typer
 
-from flambeau.dialects.source import Source
-from flambeau.dialects.terminal import wants_colour
+from flambeau.dialects.text.source_text import Source
 from flambeau.passes.manager import PassCrash, PassError
-from flambeau.passes.registry import PIPELINE_FILE, PipelineError
-from flambeau.tools.commands import options
+from flambeau.passes.manager.registry import PIPELINE_FILE, PipelineError
+from flambeau.plugins.loader import plugin_scope
+from flambeau.support.terminal import wants_colour
+from flambeau.tools.commands import shared_options as options
 from flambeau.tools.commands.bisect import bisect_command
 from flambeau.tools.commands.compile import CompileOptions, compile_command
 from flambeau.tools.commands.inspect import inspect_command
@@ -24,11 +25,11 @@ from flambeau.tools.commands.reduce import reduce_command
 from flambeau.tools.commands.run import run_command
 from flambeau.tools.commands.unknown_options import CompileCommand, PredicateCommand
 from flambeau.tools.exits import BROKEN_PIPE, CRASHED, INTERRUPTED, forget_stdout, standard_streams
-from flambeau.tools.legality import above_table, legality_table
 from flambeau.tools.nesting import room_for_nesting
-from flambeau.tools.plugins import load_from_environment, plugin_scope
-from flambeau.tools.predicates import PredicateOptions
-from flambeau.tools.rendering import Renderer, diagnostics_of, files_of, internal_error
+from flambeau.tools.plugin_loading import load_from_environment
+from flambeau.tools.predicates.predicates import PredicateOptions
+from flambeau.tools.rendering.diagnostics_rendering import Renderer, diagnostics_of, files_of, internal_error
+from flambeau.tools.rendering.legality_report import above_table, legality_table
 
 app = typer.Typer(
     name="flambeau",

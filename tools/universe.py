@@ -8,7 +8,6 @@ is used.
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -18,8 +17,8 @@ from xdsl.passes import ModulePass
 from xdsl.transforms import get_all_passes
 from xdsl.universe import Universe
 
-import flambeau.dialects
-from flambeau.passes.registry import own_pass, own_pass_names
+from flambeau.dialects.schema.operators import dialect_names, find_op, level_ops, schema_table
+from flambeau.passes.manager.registry import own_pass, own_pass_names
 
 PREFIX = "flambeau-"
 """What stands before the name of a pass whose name xDSL has as well."""
@@ -32,8 +31,6 @@ class _WholeDialect(Dialect):
     @property
     def operations(self) -> Iterator[type[Operation]]:
         """Every operation."""
-        from flambeau.dialects.registry import find_op, level_ops, schema_table
-
         yield from super().operations
         if self.name != "aten":
             yield from level_ops(self.name)
@@ -61,10 +58,9 @@ def _pass(name: str, shown: str) -> Callable[[], type[ModulePass]]:
 
 
 def _universe() -> Universe:
-    dialects = [item.name for item in pkgutil.iter_modules(flambeau.dialects.__path__) if item.ispkg]
     passes = {name: PREFIX + name if name in get_all_passes() else name for name in own_pass_names()}
     return Universe(
-        all_dialects={name: _dialect(name) for name in dialects if name not in get_all_dialects()},
+        all_dialects={name: _dialect(name) for name in dialect_names() if name not in get_all_dialects()},
         all_passes={shown: _pass(name, shown) for name, shown in passes.items()},
     )
 

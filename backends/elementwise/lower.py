@@ -8,11 +8,11 @@ from flambeau.backends.elementwise.partition import absorbs, operation_of, refus
 from flambeau.backends.elementwise.payload import CONSTANT, LOAD, OPERATIONS, STORE, Instruction, Payload
 from flambeau.backends.interface import BackendError
 from flambeau.dialects.delegate.ops import PartitionOp
-from flambeau.dialects.lazy import np
+from flambeau.dialects.ir.tensor_types import numel, tensor_type
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
-from flambeau.dialects.row import SchemaOp
-from flambeau.dialects.types import numel, tensor_type
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.support.lazy import np
 
 
 class _Machine:

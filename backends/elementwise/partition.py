@@ -6,9 +6,9 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, NoneAttr, f32
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from flambeau.backends.elementwise.payload import OPERATIONS
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, numel, shape_of, tensor_type
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
-from flambeau.dialects.row import SchemaOp
-from flambeau.dialects.types import Tensor, element_of, numel, shape_of, tensor_type
+from flambeau.dialects.schema.row import SchemaOp
 
 MOST_OPERATIONS = 60
 """With at most two operands each, this many need fewer arguments and registers than a payload can number."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flambeau.backends.interface import BackendError
-from flambeau.dialects.lazy import Array, np
+from flambeau.support.lazy import Array, np
 
 MAGIC = b"FLEW"
 VERSION = 1

@@ -8,11 +8,11 @@ from typing import Any
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.families import FloatOnlyUnaryOp, FloatUnaryOp, UnaryOp, require_category
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, erf, in_float, sigmoid, softplus, widened
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import Tensor, broadcast, element_of, normalize_dim, shape_of, tensor, tensor_type
+from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, normalize_dim, shape_of, tensor, tensor_type
+from flambeau.dialects.schema.families import FloatOnlyUnaryOp, FloatUnaryOp, UnaryOp, require_category
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array, np
 
 
 @aten("relu(Tensor self) -> Tensor", core=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 from flambeau.dialects.aten import arithmetic, comparison, conversion, logic, math, reduction, softmax, special
 from flambeau.dialects.aten.activation import SigmoidOp
-from flambeau.dialects.row import SchemaOp, aten
+from flambeau.dialects.schema.row import SchemaOp, aten
 
 ALIASES: tuple[tuple[str, type[SchemaOp]], ...] = (
     ("absolute(Tensor self) -> Tensor", math.AbsOp),

@@ -6,11 +6,11 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.families import BinaryOp, FloatBinaryOp, float_element, operand_shape, promote_values, require_category
 from flambeau.dialects.aten.numerics import cast_operands, float_operands, widened
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import Tensor, broadcast, promote_operands, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, broadcast, promote_operands, tensor
+from flambeau.dialects.schema.families import BinaryOp, FloatBinaryOp, float_element, operand_shape, promote_values, require_category
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array, np
 
 
 def scaled_sum(a: Any, b: Any, alpha: float, sign: int = 1) -> Array:

@@ -19,9 +19,9 @@ from flambeau.dialects.aten.shape import permute, swapped
 from flambeau.dialects.aten.softmax import SoftmaxOp
 from flambeau.dialects.aten.triangle import TrilOp
 from flambeau.dialects.aten.view import expanded_shape
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array, np
 
 
 def head_repeats(query: Sequence[int], key: Sequence[int], enable_gqa: bool) -> int:

@@ -14,9 +14,9 @@ from flambeau.dialects.aten.matmul import common_element
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.pool import AdaptiveAvgPool2dCoreOp, AvgPool2dOp, MaxPool2dWithIndicesOp, adaptive_windows, window_divisors
 from flambeau.dialects.aten.windows import spread, windows
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array, np
 
 Mask = tuple[bool, ...]
 Numbers = tuple[int, ...]

@@ -8,11 +8,11 @@ from typing import Any
 from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.families import BinaryOp, CompareOp, UnaryPredicateOp, operand_shape, promote_values
 from flambeau.dialects.aten.numerics import cast_operands, cast_to, element_of_array, operand_kind, widened
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import Tensor, broadcast, element_of, promote_operands, shape_of, tensor, ui8
+from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, promote_operands, shape_of, tensor, ui8
+from flambeau.dialects.schema.families import BinaryOp, CompareOp, UnaryPredicateOp, operand_shape, promote_values
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array, np
 
 
 def compared(function: Callable[..., Any], a: Any, b: Any) -> Array:

@@ -12,9 +12,9 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.numerics import element_of_array
 from flambeau.dialects.aten.shape import Atleast3dOp, expand, permute, swapped, view
 from flambeau.dialects.aten.view import SliceTensorOp, UnsqueezeOp, normalize_dims, selected_index
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import ElementType, Tensor, element_of, normalize_dim, numpy_dtype, promote, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, normalize_dim, numpy_dtype, promote, shape_of, tensor
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array, np
 
 
 def _legacy_empty(shape: Sequence[int]) -> bool:

@@ -7,11 +7,11 @@ from typing import Any
 from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.aten.creation import LikeOp, ToCopyOp, to_element
-from flambeau.dialects.aten.families import IdentityOp, chosen_element
 from flambeau.dialects.aten.numerics import cast_to, element_of_array
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import Tensor, broadcast, element_of, shape_of
+from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, shape_of
+from flambeau.dialects.schema.families import IdentityOp, chosen_element
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array, np
 
 
 @aten("to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)")

@@ -16,9 +16,9 @@ from flambeau.dialects.aten.pad import ConstantPadNdOp
 from flambeau.dialects.aten.shape import permute, view
 from flambeau.dialects.aten.view import SelectIntOp, SliceTensorOp, SqueezeDimOp, UnsqueezeOp
 from flambeau.dialects.aten.windows import spread, window_count, windows
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import Tensor, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, shape_of, tensor
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array, np
 
 
 def convolved_shape(

@@ -9,11 +9,11 @@ from typing import Any
 from xdsl.dialects.builtin import f32, i64
 from xdsl.ir import Attribute, SSAValue
 
-from flambeau.dialects.aten.families import chosen_element
 from flambeau.dialects.aten.numerics import cast_to, element_of_array
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import Tensor, dtype_of, element_of, numpy_dtype, scalar_element, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, numpy_dtype, scalar_element, shape_of, tensor
+from flambeau.dialects.schema.families import chosen_element
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array, np
 
 
 def to_element(x: SSAValue, element: Attribute) -> SSAValue:
@@ -432,7 +432,7 @@ class LinspaceOp(SchemaOp):
     def decompose(start: float, end: float, steps: int, dtype: Attribute | None, *_: Any) -> SSAValue:
         from flambeau.dialects.aten.arithmetic import AddScalarOp, MulScalarOp
         from flambeau.dialects.aten.comparison import LtScalarOp, WhereSelfOp
-        from flambeau.dialects.types import f64
+        from flambeau.dialects.ir.tensor_types import f64
 
         element = chosen_element(dtype, f32)
         if steps < 2:

@@ -9,9 +9,9 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.arithmetic import MulTensorOp, SubTensorOp
 from flambeau.dialects.aten.concat import RollOp
 from flambeau.dialects.aten.numerics import cast_operands
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import Tensor, broadcast, normalize_dim, promote_operands, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, broadcast, normalize_dim, promote_operands, shape_of, tensor
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array, np
 
 
 def cross_dim(a: Sequence[int], b: Sequence[int], dim: int) -> int:

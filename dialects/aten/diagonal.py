@@ -9,14 +9,14 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.comparison import EqTensorOp, WhereScalarOtherOp, WhereSelfOp
 from flambeau.dialects.aten.concat import CatOp
 from flambeau.dialects.aten.creation import ArangeStartStepOp, to_element
-from flambeau.dialects.aten.families import promote_values
 from flambeau.dialects.aten.numerics import cast_operands, cast_to, element_of_array
 from flambeau.dialects.aten.pad import ConstantPadNdOp
 from flambeau.dialects.aten.triangle import zero_of
 from flambeau.dialects.aten.view import PermuteOp, UnsqueezeOp, ViewOp, normalize_dims
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import Tensor, element_of, promote_operands, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, promote_operands, shape_of, tensor
+from flambeau.dialects.schema.families import promote_values
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array, np
 
 
 def on_diagonal(rows: int, columns: int, offset: int) -> SSAValue:

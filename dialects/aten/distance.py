@@ -6,11 +6,11 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.families import require_category
 from flambeau.dialects.aten.vector_norm import vector_norm
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import Tensor, broadcast, element_of, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, shape_of, tensor
+from flambeau.dialects.schema.families import require_category
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array, np
 
 
 def require_order(p: float) -> None:

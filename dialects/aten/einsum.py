@@ -15,9 +15,9 @@ from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.reduction import SumDimIntListOp
 from flambeau.dialects.aten.shape import expand, permute, view
 from flambeau.dialects.aten.view import DiagonalOp
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import Tensor, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, shape_of, tensor
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array, np
 
 Label = str
 """A letter, or `.k` for the k-th dimension from the right of those that an ellipsis stands for."""

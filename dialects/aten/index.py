@@ -14,9 +14,9 @@ from flambeau.dialects.aten.creation import number_for
 from flambeau.dialects.aten.embedding import require_in_range, require_indices
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.shape import expand, view
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import Tensor, broadcast, dtype_of, element_of, normalize_dim, shape_of, tensor, ui8
+from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, element_of, normalize_dim, shape_of, tensor, ui8
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array, np
 
 MASKS = (i1, ui8)
 """Element types of index tensors that are masks over as many dimensions as they have."""

@@ -7,11 +7,11 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.families import CompareOp, IntegerBinaryOp, UnaryOp, UnaryPredicateOp, promote_values, require_category
 from flambeau.dialects.aten.numerics import cast_operands
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import aten
-from flambeau.dialects.types import Tensor
+from flambeau.dialects.ir.tensor_types import Tensor
+from flambeau.dialects.schema.families import CompareOp, IntegerBinaryOp, UnaryOp, UnaryPredicateOp, promote_values, require_category
+from flambeau.dialects.schema.row import aten
+from flambeau.support.lazy import Array, np
 
 
 @aten("logical_not(Tensor self) -> Tensor", core=True)

@@ -6,11 +6,11 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.families import BinaryOp, FloatBinaryOp, FloatUnaryOp, UnaryOp, require_category
 from flambeau.dialects.aten.numerics import cast_operands, erf, float_operands, in_float, widened
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import aten
-from flambeau.dialects.types import Tensor, dtype_of, element_of
+from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of
+from flambeau.dialects.schema.families import BinaryOp, FloatBinaryOp, FloatUnaryOp, UnaryOp, require_category
+from flambeau.dialects.schema.row import aten
+from flambeau.support.lazy import Array, np
 
 
 @aten("abs(Tensor self) -> Tensor", core=True)

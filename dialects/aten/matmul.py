@@ -13,9 +13,19 @@ from flambeau.dialects.aten.arithmetic import AddTensorOp, MulScalarOp, MulTenso
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.shape import expand, permute, view
 from flambeau.dialects.aten.view import UnsqueezeOp, expanded_shape
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import ElementType, Tensor, broadcast, dtype_of, element_of, normalize_dim, promote_operands, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import (
+    ElementType,
+    Tensor,
+    broadcast,
+    dtype_of,
+    element_of,
+    normalize_dim,
+    promote_operands,
+    shape_of,
+    tensor,
+)
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array, np
 
 
 def common_element(*operands: Tensor) -> ElementType:

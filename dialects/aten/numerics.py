@@ -8,8 +8,8 @@ from typing import Any
 
 from xdsl.dialects.builtin import f32
 
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.types import dtype_of, from_numpy_name, numpy_dtype, promote_operands, tensor
+from flambeau.dialects.ir.tensor_types import dtype_of, from_numpy_name, numpy_dtype, promote_operands, tensor
+from flambeau.support.lazy import Array, np
 
 
 def element_of_array(x: Array) -> Any:

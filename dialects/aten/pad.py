@@ -10,9 +10,9 @@ from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.concat import CatOp
 from flambeau.dialects.aten.view import SliceTensorOp
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array, np
 
 
 def margins(pad: Sequence[int], rank: int) -> list[tuple[int, int]]:

@@ -16,9 +16,9 @@ from flambeau.dialects.aten.reduction import MeanDimOp
 from flambeau.dialects.aten.shape import view
 from flambeau.dialects.aten.view import SliceTensorOp, SqueezeDimOp, UnsqueezeOp
 from flambeau.dialects.aten.windows import places_of, spread, window_count, windows
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array, np
 
 Pair = tuple[Array, Array]
 

@@ -9,11 +9,11 @@ from xdsl.dialects.builtin import i1, i64
 from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.aten.creation import FilledOp, LikeOp
-from flambeau.dialects.aten.families import chosen_element
 from flambeau.dialects.aten.numerics import cast_to, element_of_array
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.schema.families import chosen_element
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array, np
 
 
 @aten(

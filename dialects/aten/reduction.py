@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 from xdsl.dialects.builtin import i1, i64
 from xdsl.ir import Attribute, SSAValue
 
-from flambeau.dialects.aten.families import chosen_element, float_element, reduced_dims, reduced_shape, require_category, sum_element
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import ElementType, Tensor, element_of, normalize_dim, shape_of, tensor, ui8
+from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, normalize_dim, shape_of, tensor, ui8
+from flambeau.dialects.schema.families import chosen_element, float_element, reduced_dims, reduced_shape, require_category, sum_element
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array, np
 
 Dims: TypeAlias = "Sequence[int] | int | None"
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
-from flambeau.dialects.lazy import Array, np
+from flambeau.support.lazy import Array, np
 
 Mode = Literal["nearest", "nearest-exact", "linear", "cubic", "linear-antialias", "cubic-antialias"]
 

@@ -15,9 +15,9 @@ from flambeau.dialects.aten.matmul import LinearOp, common_element
 from flambeau.dialects.aten.numerics import sigmoid, widened
 from flambeau.dialects.aten.split import SplitWithSizesOp
 from flambeau.dialects.aten.view import SelectIntOp
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import Tensor, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, shape_of, tensor
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array, np
 
 
 class Cell(NamedTuple):

@@ -8,9 +8,9 @@ from flambeau.dialects.aten.creation import FullOp
 from flambeau.dialects.aten.embedding import require_in_range
 from flambeau.dialects.aten.index import check_gathered, places_along
 from flambeau.dialects.aten.numerics import widened
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import Tensor, dtype_of, element_of, normalize_dim, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, normalize_dim, shape_of, tensor
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array, np
 
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 

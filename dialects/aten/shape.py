@@ -20,9 +20,9 @@ from flambeau.dialects.aten.view import (
     resolve_size,
     squeezed_shape,
 )
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import Tensor, element_of, normalize_dim, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, shape_of, tensor
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array, np
 
 
 def sizes(shape: Sequence[int]) -> tuple[int, ...]:

@@ -7,11 +7,11 @@ from typing import Any
 from xdsl.dialects.builtin import f16, f32
 from xdsl.ir import Attribute, SSAValue
 
-from flambeau.dialects.aten.families import chosen_element, require_category
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import Tensor, element_of, normalize_dim, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, shape_of, tensor
+from flambeau.dialects.schema.families import chosen_element, require_category
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array, np
 
 
 def shifted(x: Array, dim: int) -> Array:

@@ -7,9 +7,9 @@ from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.view import SelectIntOp, SliceTensorOp, UnsqueezeOp
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import Tensor, element_of, normalize_dim, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, shape_of, tensor
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array, np
 
 Pair = tuple[Array, Array]
 

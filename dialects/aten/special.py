@@ -25,18 +25,6 @@ from flambeau.dialects.aten.comparison import (
     as_operand,
 )
 from flambeau.dialects.aten.creation import to_element
-from flambeau.dialects.aten.families import (
-    BinaryOp,
-    FloatBinaryOp,
-    FloatOnlyUnaryOp,
-    FloatUnaryOp,
-    IdentityOp,
-    UnaryOp,
-    UnaryPredicateOp,
-    float_element,
-    promote_values,
-    require_category,
-)
 from flambeau.dialects.aten.logic import LogicalAndOp, LogicalNotOp, LogicalOrOp
 from flambeau.dialects.aten.math import (
     AbsOp,
@@ -55,9 +43,21 @@ from flambeau.dialects.aten.math import (
     power,
 )
 from flambeau.dialects.aten.numerics import element_of_array, float_operands, in_float, widened
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import aten
-from flambeau.dialects.types import Tensor, broadcast, dtype_of, element_of, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, element_of, shape_of, tensor
+from flambeau.dialects.schema.families import (
+    BinaryOp,
+    FloatBinaryOp,
+    FloatOnlyUnaryOp,
+    FloatUnaryOp,
+    IdentityOp,
+    UnaryOp,
+    UnaryPredicateOp,
+    float_element,
+    promote_values,
+    require_category,
+)
+from flambeau.dialects.schema.row import aten
+from flambeau.support.lazy import Array, np
 
 
 @aten("exp2(Tensor self) -> Tensor")

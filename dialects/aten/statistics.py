@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, SSAValue
 
-from flambeau.dialects.aten.families import chosen_element, reduced_dims, reduced_shape, require_category, sum_element
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
 from flambeau.dialects.aten.reduction import (
     AmaxOp,
@@ -20,9 +19,10 @@ from flambeau.dialects.aten.reduction import (
     VarCorrectionOp,
     variance,
 )
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import Tensor, dtype_of, element_of, normalize_dim, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, normalize_dim, shape_of, tensor
+from flambeau.dialects.schema.families import chosen_element, reduced_dims, reduced_shape, require_category, sum_element
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array, np
 
 Dims: TypeAlias = "Sequence[int] | int | None"
 

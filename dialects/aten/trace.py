@@ -5,12 +5,12 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.diagonal import DiagEmbedOp
-from flambeau.dialects.aten.families import sum_element
 from flambeau.dialects.aten.reduction import SumDimIntListOp
 from flambeau.dialects.aten.view import DiagonalOp
-from flambeau.dialects.lazy import Array
-from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.schema.families import sum_element
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array
 
 
 @aten("trace(Tensor self) -> Tensor")

@@ -8,9 +8,9 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.comparison import GeTensorOp, LeTensorOp, WhereScalarOtherOp
 from flambeau.dialects.aten.creation import ArangeStartStepOp
 from flambeau.dialects.aten.view import UnsqueezeOp
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array, np
 
 
 class TriangleOp(SchemaOp):

@@ -20,9 +20,9 @@ from flambeau.dialects.aten.reduction import SumDimIntListOp
 from flambeau.dialects.aten.resample import Mode, grid_sample, output_sizes, placed, resample, source_scale
 from flambeau.dialects.aten.shape import permute
 from flambeau.dialects.aten.view import SqueezeDimOp, UnsqueezeOp
-from flambeau.dialects.lazy import Array
-from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array
 
 
 def numbers(count: int) -> SSAValue:

@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import Attribute, SSAValue
 
-from flambeau.dialects.aten.families import chosen_element, promote_values, reduced_dims, reduced_shape, require_category
 from flambeau.dialects.aten.numerics import cast_operands, cast_to, element_of_array, widened
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import ElementType, Tensor, broadcast, element_of, normalize_dim, promote_operands, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import ElementType, Tensor, broadcast, element_of, normalize_dim, promote_operands, shape_of, tensor
+from flambeau.dialects.schema.families import chosen_element, promote_values, reduced_dims, reduced_shape, require_category
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array, np
 
 Dims: TypeAlias = "Sequence[int] | int | None"
 

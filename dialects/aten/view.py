@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import SchemaOp, aten
-from flambeau.dialects.types import Tensor, element_of, normalize_dim, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, shape_of, tensor
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array, np
 
 NO_END = 2**63 - 1
 """What PyTorch writes as the end of a slice that goes on to the end of the tensor."""

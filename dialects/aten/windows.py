@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 
-from flambeau.dialects.lazy import Array, np
+from flambeau.support.lazy import Array, np
 
 
 def spread(values: Sequence[int], rank: int, name: str) -> tuple[int, ...]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.dialects.aten.families import BinaryOp, CompareOp, FloatBinaryOp, FloatUnaryOp, UnaryOp
 from flambeau.dialects.edge.layout import equal_memory, upper_bounds
-from flambeau.dialects.row import SchemaOp
-from flambeau.dialects.types import ElementType, element_of, promote_operands, shape_of, tensor_type
+from flambeau.dialects.ir.tensor_types import ElementType, element_of, promote_operands, shape_of, tensor_type
+from flambeau.dialects.schema.families import BinaryOp, CompareOp, FloatBinaryOp, FloatUnaryOp, UnaryOp
+from flambeau.dialects.schema.row import SchemaOp
 
 _UNIFORM = ("where.self", "cat", "stack")
 """Operators whose operands promote although they are no BinaryOp."""

@@ -8,9 +8,9 @@ from typing import Any
 from xdsl.ir import Attribute
 
 from flambeau.dialects.edge.layout import with_dim_order
-from flambeau.dialects.lazy import Array
-from flambeau.dialects.row import SchemaOp, row
-from flambeau.dialects.types import Tensor, element_of, numpy_dtype, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, numpy_dtype, tensor
+from flambeau.dialects.schema.row import SchemaOp, row
+from flambeau.support.lazy import Array
 
 
 @row(

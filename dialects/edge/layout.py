@@ -16,7 +16,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.dialects.types import Tensor, dtype_of, tensor, tensor_type
+from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, tensor, tensor_type
 
 
 @irdl_attr_definition

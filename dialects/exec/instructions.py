@@ -21,7 +21,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.dialects.exec import syntax
+from flambeau.dialects.exec import slot_syntax as syntax
 from flambeau.dialects.exec.literals import OptionalTensorListOp, TensorListOp
 from flambeau.dialects.exec.slots import TENSOR, symbol
 from flambeau.dialects.exec.types import BoolType

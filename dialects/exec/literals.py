@@ -12,7 +12,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.dialects.exec import syntax
+from flambeau.dialects.exec import slot_syntax as syntax
 from flambeau.dialects.exec.slots import INTEGER, TENSOR, SlotOp
 from flambeau.dialects.exec.types import (
     BoolListType,

@@ -12,12 +12,12 @@ from xdsl.traits import IsolatedFromAbove, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.delegate.ops import PayloadOp
-from flambeau.dialects.exec import syntax
+from flambeau.dialects.exec import slot_syntax as syntax
 from flambeau.dialects.exec.instructions import DelegateCallOp, InstructionOp, JumpFalseOp, LabelOp, ReturnOp
 from flambeau.dialects.exec.slots import ConstantOp, SlotOp, StateOp
 from flambeau.dialects.flambeau.blobs import BlobAttr
+from flambeau.dialects.ir.verify import VerificationError
 from flambeau.dialects.ml_program.ops import GlobalOp
-from flambeau.dialects.verify import VerificationError
 
 BRACES: dict[str, syntax.Kind] = {
     "arenas": syntax.parse_integers,

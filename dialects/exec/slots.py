@@ -11,8 +11,8 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.edge.layout import upper_bounds
-from flambeau.dialects.exec import syntax
-from flambeau.dialects.types import dtype_of
+from flambeau.dialects.exec import slot_syntax as syntax
+from flambeau.dialects.ir.tensor_types import dtype_of
 
 TENSOR = BaseAttr(TensorType)
 INTEGER = BaseAttr(IntegerAttr)

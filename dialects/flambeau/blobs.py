@@ -20,7 +20,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.dialects.files import replacing
+from flambeau.support.files import replacing
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from flambeau.dialects.aten.attention import ScaledDotProductAttentionOp
-from flambeau.dialects.lazy import Array
-from flambeau.dialects.row import SchemaOp, row
-from flambeau.dialects.types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.schema.row import SchemaOp, row
+from flambeau.support.lazy import Array
 
 
 @row(

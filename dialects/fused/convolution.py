@@ -5,9 +5,9 @@ from __future__ import annotations
 from flambeau.dialects.aten.convolution import ConvolutionOp
 from flambeau.dialects.fused.epilogue import apply_epilogue, check_activation
 from flambeau.dialects.fused.packing import PANEL, panels, unpack_conv_weight
-from flambeau.dialects.lazy import Array
-from flambeau.dialects.row import SchemaOp, row
-from flambeau.dialects.types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.schema.row import SchemaOp, row
+from flambeau.support.lazy import Array
 
 Pair = tuple[int, int]
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import cast
 
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.registry import find_op
+from flambeau.dialects.schema.operators import find_op
+from flambeau.support.lazy import Array, np
 
 ACTIVATIONS = ("none", "relu", "relu6", "gelu", "gelu_tanh", "silu", "hardswish", "hardsigmoid", "sigmoid", "tanh")
 

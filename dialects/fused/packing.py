@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from flambeau.dialects.lazy import Array, np
+from flambeau.support.lazy import Array, np
 
 PANEL = 16
 """Columns of a panel: one 512-bit vector of floats, two of 256 bits, four of 128."""

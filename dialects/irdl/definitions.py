@@ -23,8 +23,8 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsolatedFromAbove, NoTerminator, SymbolOpInterface, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
+from flambeau.dialects.ir.symbols import symbol_name
 from flambeau.dialects.irdl.attributes import AttributeType, RegionType, Variadicity, VariadicityArrayAttr, VariadicityAttr
-from flambeau.dialects.symbols import symbol_name
 
 _DIALECT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$.]*", re.ASCII)

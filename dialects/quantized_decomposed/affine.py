@@ -8,11 +8,11 @@ from typing import Any
 from xdsl.dialects.builtin import f32, i8, i16, i32
 from xdsl.ir import Attribute
 
-from flambeau.dialects.aten.families import chosen_element
 from flambeau.dialects.aten.numerics import cast_to
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import SchemaOp, row
-from flambeau.dialects.types import Tensor, dtype_of, element_of, is_float, normalize_dim, numel, shape_of, tensor, ui8, ui16
+from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, is_float, normalize_dim, numel, shape_of, tensor, ui8, ui16
+from flambeau.dialects.schema.families import chosen_element
+from flambeau.dialects.schema.row import SchemaOp, row
+from flambeau.support.lazy import Array, np
 
 RANGES: dict[Attribute, tuple[int, int]] = {
     ui8: (0, 255),

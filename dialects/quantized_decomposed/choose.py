@@ -6,10 +6,10 @@ from xdsl.dialects.builtin import f32, f64, i8, i64
 from xdsl.ir import Attribute
 
 from flambeau.dialects.aten.numerics import widened
-from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.ir.tensor_types import Tensor, bf16, dtype_of, element_of, shape_of, tensor, ui8
 from flambeau.dialects.quantized_decomposed.affine import quantized_element, require_float
-from flambeau.dialects.row import SchemaOp, row
-from flambeau.dialects.types import Tensor, bf16, dtype_of, element_of, shape_of, tensor, ui8
+from flambeau.dialects.schema.row import SchemaOp, row
+from flambeau.support.lazy import Array, np
 
 Pair = tuple[Array, Array]
 

@@ -7,12 +7,12 @@ from typing import ClassVar
 from xdsl.ir import Attribute
 
 from flambeau.dialects.aten.embedding import require_in_range, require_indices
-from flambeau.dialects.aten.families import chosen_element
 from flambeau.dialects.aten.numerics import element_of_array
-from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, i8, is_float, shape_of, tensor, ui8
 from flambeau.dialects.quantized_decomposed.affine import dequantize_groups
-from flambeau.dialects.row import SchemaOp, row
-from flambeau.dialects.types import Tensor, element_of, i8, is_float, shape_of, tensor, ui8
+from flambeau.dialects.schema.families import chosen_element
+from flambeau.dialects.schema.row import SchemaOp, row
+from flambeau.support.lazy import Array, np
 
 
 def unpacked(weight: Array, bits: int) -> Array:

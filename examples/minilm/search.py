@@ -82,11 +82,11 @@ def compile_encoder(console: Console, target: str) -> tuple[list[StageRow], byte
         import encoder
         import torch
 
-    from flambeau.dialects.registry import FlambeauContext
+    from flambeau.compiler.compilation import STAGES, Compilation
+    from flambeau.dialects.schema.operators import FlambeauContext
     from flambeau.frontends.torch_export import import_program
-    from flambeau.passes.pipelines import PipelineOptions
-    from flambeau.tools.compiler import STAGES, Compilation
-    from flambeau.tools.programs import make_engine
+    from flambeau.passes.manager.pipeline_options import PipelineOptions
+    from flambeau.tools.commands.programs import make_engine
 
     with console.status("reading the weights of all-MiniLM-L6-v2"), quiet():
         model, tokenizer = encoder.load_encoder(), encoder.load_tokenizer()

@@ -11,10 +11,10 @@ import torch
 from torch.export import ExportedProgram
 from xdsl.dialects.builtin import ModuleOp
 
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.tracebacks import raised_at
-from flambeau.frontends.torch_export.errors import Unsupported, UnsupportedProgramError
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.frontends.torch_export.import_report import Unsupported, UnsupportedProgramError
 from flambeau.frontends.torch_export.importer import import_program
+from flambeau.support.tracebacks import raised_at
 
 _HERE, _TORCH = Path(__file__), Path(torch.__file__).parent
 

@@ -15,14 +15,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from flambeau.dialects.interface import INPUTS, OUTPUTS, Leaf, leaves_attribute
+from flambeau.dialects.flambeau.method_interface import INPUTS, OUTPUTS, Leaf, leaves_attribute
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, tensor, tensor_type
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
-from flambeau.dialects.registry import FlambeauContext, find_op
-from flambeau.dialects.row import SchemaOp
-from flambeau.dialects.types import Tensor, element_of, tensor, tensor_type
-from flambeau.frontends.torch_export.errors import Unsupported, UnsupportedProgramError
-from flambeau.frontends.torch_export.locations import location, place
-from flambeau.frontends.torch_export.mutation import (
+from flambeau.dialects.schema.operators import FlambeauContext, find_op
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.frontends.torch_export.exported_graph import Step, flatten, schema_of
+from flambeau.frontends.torch_export.functionalization import (
     analyze_writes,
     argument,
     meta_copy,
@@ -30,6 +29,9 @@ from flambeau.frontends.torch_export.mutation import (
     only_metadata,
     run_on_meta,
 )
+from flambeau.frontends.torch_export.graph_signature import TreeSpecs, constant_leaf, example_arrays, is_constant, leaf_names
+from flambeau.frontends.torch_export.import_report import Unsupported, UnsupportedProgramError
+from flambeau.frontends.torch_export.node_locations import location, place
 from flambeau.frontends.torch_export.operators import (
     UnsupportedError,
     build,
@@ -37,8 +39,6 @@ from flambeau.frontends.torch_export.operators import (
     functional_overload,
     operator_class,
 )
-from flambeau.frontends.torch_export.program import Step, flatten, schema_of
-from flambeau.frontends.torch_export.signature import TreeSpecs, constant_leaf, example_arrays, is_constant, leaf_names
 from flambeau.frontends.torch_export.values import Weights, element_type, is_fake, tensor_type_of
 
 _STATE = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)

@@ -10,13 +10,13 @@ from typing import Any, cast
 import torch
 from xdsl.ir import Operation, SSAValue
 
-from flambeau.dialects.registration import cached_over_rows, discover
-from flambeau.dialects.registry import find_op, load_rows, schema_table
-from flambeau.dialects.row import SchemaOp
-from flambeau.dialects.schema import Schema, SchemaArgument, SchemaType, parse_schema
-from flambeau.dialects.types import ElementType, Tensor, dtype_of, element_of, scalar_element, tensor, tensor_type
-from flambeau.frontends.torch_export.program import Overload, qualified, schema_of
+from flambeau.dialects.ir.tensor_types import ElementType, Tensor, dtype_of, element_of, scalar_element, tensor, tensor_type
+from flambeau.dialects.schema.operators import find_op, load_rows, schema_table
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.schema.schema import Schema, SchemaArgument, SchemaType, parse_schema
+from flambeau.frontends.torch_export.exported_graph import Overload, qualified, schema_of
 from flambeau.frontends.torch_export.values import MEMORY_FORMATS, element_type
+from flambeau.support.tables import cached_over_rows, discover
 
 Insert = Callable[[Operation], None]
 

@@ -10,9 +10,9 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from xdsl.ir import Attribute
 
 from flambeau.dialects.edge.layout import LayoutAttr
-from flambeau.dialects.lazy import Array
+from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, from_torch_name, numpy_dtype, tensor
 from flambeau.dialects.ml_program import BlobAttr
-from flambeau.dialects.types import ElementType, Tensor, element_of, from_torch_name, numpy_dtype, tensor
+from flambeau.support.lazy import Array
 
 if TYPE_CHECKING:
     from flambeau.dialects.ml_program import BlobStore

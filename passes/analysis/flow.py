@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 from xdsl.dialects import cf, func, scf
 from xdsl.ir import Block, Operation, SSAValue
 
-from flambeau.dialects.symbols import symbols_in
+from flambeau.dialects.ir.symbols import symbols_in
 
 OpT = TypeVar("OpT", bound=Operation)
 Describe: TypeAlias = Callable[[Any, "ValueFlow"], None]

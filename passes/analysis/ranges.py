@@ -10,11 +10,11 @@ from typing import Any, TypeAlias, cast
 from xdsl.dialects.builtin import IntegerType, Signedness, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from flambeau.dialects.lazy import np
-from flambeau.dialects.row import SchemaOp
-from flambeau.dialects.types import element_of, is_float, numpy_dtype
+from flambeau.dialects.ir.tensor_types import element_of, is_float, numpy_dtype
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.dataflow import ForwardAnalysis
 from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.support.lazy import np
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from flambeau.passes.options import Option, Value
-from flambeau.passes.registry import PipelineError
+from flambeau.passes.manager.pass_options import Option, Value
+from flambeau.passes.manager.registry import PipelineError
 
 MODULE = "builtin.module"
 ANY = "any"

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from flambeau.passes.rewriting.driver import PatternDriver
+from flambeau.passes.rewriting.greedy_driver import PatternDriver
 from flambeau.passes.rewriting.pattern import Pattern
 
 

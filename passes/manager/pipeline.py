@@ -15,18 +15,18 @@ from xdsl.passes import ModulePass
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import DiagnosticException
 
-from flambeau.dialects.diagnostics import Diagnostic, OperationError, is_listening, warn
-from flambeau.dialects.suggestions import did_you_mean
-from flambeau.dialects.verify import ModuleVerifier, VerificationError
+from flambeau.dialects.ir.diagnostics import Diagnostic, OperationError, is_listening, warn
+from flambeau.dialects.ir.verify import ModuleVerifier, VerificationError
 from flambeau.passes.manager.errors import PassCrash, PassError, PassInterrupted
 from flambeau.passes.manager.grammar import ANY, MODULE, Element, Nested, parse
 from flambeau.passes.manager.instrumentation import Instrumentation, Instrumentations, PassStep
 from flambeau.passes.manager.operation_pass import OperationPass, PatternPass
-from flambeau.passes.options import options_text
-from flambeau.passes.registry import PipelineError, find_pass, find_passes, pipelines
+from flambeau.passes.manager.pass_options import options_text
+from flambeau.passes.manager.registry import PipelineError, find_pass, find_passes, pipelines
 from flambeau.passes.rewriting.actions import watching
 from flambeau.passes.rewriting.counters import counting
 from flambeau.passes.rewriting.uses import editing_operands
+from flambeau.support.suggestions import did_you_mean
 
 
 @dataclass(frozen=True)

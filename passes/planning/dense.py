@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flambeau.dialects.lazy import np
 from flambeau.passes.planning.buffers import Buffer
+from flambeau.support.lazy import np
 
 
 def place_dense(buffers: Sequence[Buffer], order: Sequence[int], *, tightest: bool = False) -> list[int]:

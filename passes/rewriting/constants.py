@@ -8,14 +8,14 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
-from flambeau.dialects.diagnostics import OperationError
+from flambeau.dialects.edge.stored_arrays import logical_array, stored_array
 from flambeau.dialects.flambeau.blobs import digest_of
-from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.ir.diagnostics import OperationError
+from flambeau.dialects.ir.symbols import symbols_of
+from flambeau.dialects.ir.tensor_types import Tensor, tensor_type
 from flambeau.dialects.ml_program import BlobAttr, BlobError, BlobStore, GlobalLoadConstantOp, GlobalOp
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.symbols import symbols_of
-from flambeau.dialects.types import Tensor, tensor_type
-from flambeau.dialects.weights import logical_array, stored_array
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.support.lazy import Array, np
 
 
 def blob_store(context: Context) -> BlobStore:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from flambeau.dialects.registration import discover
-from flambeau.dialects.registry import FlambeauContext, find_op
-from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.schema.operators import FlambeauContext, find_op
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.support.tables import discover
 
 
 def op(name: str) -> type[SchemaOp]:
@@ -20,7 +20,7 @@ def op(name: str) -> type[SchemaOp]:
     if found is None and discover():
         found = find_op(name)
     if found is None:
-        from flambeau.dialects.messages import unknown_operation
+        from flambeau.dialects.text.parse_messages import unknown_operation
 
         context = FlambeauContext()
         if context.get_optional_op(name) is not None:

@@ -14,12 +14,12 @@ from typing import Any, Generic, Self, TypeAlias, TypeVar, cast, overload
 
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
-from flambeau.dialects.lazy import Array
-from flambeau.dialects.row import SchemaOp
-from flambeau.dialects.types import element_of
+from flambeau.dialects.ir.tensor_types import element_of
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.lookup import op as find
+from flambeau.support.lazy import Array
 
 T = TypeVar("T")
 OpT = TypeVar("OpT", bound=Operation)

@@ -10,8 +10,8 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import InsertPoint
 
-from flambeau.dialects.registry import find_op
-from flambeau.dialects.row import SchemaOp, detached_ops
+from flambeau.dialects.schema.operators import find_op
+from flambeau.dialects.schema.row import SchemaOp, detached_ops
 
 
 class Pattern(ABC):

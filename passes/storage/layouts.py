@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.edge.layout import dim_order, with_dim_order
 from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.slots import TensorOp, nbytes
-from flambeau.dialects.types import Tensor, shape_of
+from flambeau.dialects.ir.tensor_types import Tensor, shape_of
 from flambeau.passes.storage.reinterpretation import Part, is_static, permutation
 
 

@@ -13,7 +13,7 @@ from flambeau.dialects.edge.layout import byte_strides, dim_order
 from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.literals import BoolOp, IntListOp, IntOp, NoneOp, TensorListOp
 from flambeau.dialects.exec.slots import nbytes
-from flambeau.dialects.types import shape_of, tensor_type
+from flambeau.dialects.ir.tensor_types import shape_of, tensor_type
 
 Literal: TypeAlias = "int | tuple[int, ...] | None"
 

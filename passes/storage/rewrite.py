@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from flambeau.dialects.diagnostics import OperationError
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import PlacedOp, ReuseOp, SlotOp, ViewOp
+from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.passes.rewriting.uses import replace_uses
 
 

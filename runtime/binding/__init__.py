@@ -4,9 +4,9 @@ A program may be shared by threads, and may be executed through one method per t
 """
 
 from flambeau.runtime.binding.library import FlambeauError, Status
+from flambeau.runtime.binding.loaded_method import Method
+from flambeau.runtime.binding.loaded_program import BackendRegistry, OperatorRegistry, Program, Runtime, Verification
 from flambeau.runtime.binding.metadata import Memory, MethodMeta, TensorInfo, ValueTag
-from flambeau.runtime.binding.method import Method
-from flambeau.runtime.binding.program import BackendRegistry, OperatorRegistry, Program, Runtime, Verification
 
 __all__ = [
     "Runtime",

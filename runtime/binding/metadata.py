@@ -9,7 +9,7 @@ from flambeau.runtime.binding.backends import registry
 from flambeau.runtime.binding.library import CError, CMethodInfo, CRequirements, CSlotInfo, FlambeauError, Status, check, library
 
 if TYPE_CHECKING:
-    from flambeau.runtime.binding.program import Program
+    from flambeau.runtime.binding.loaded_program import Program
 
 DTYPE_NAMES = {
     0: "uint8",

@@ -28,11 +28,11 @@ from flambeau.dialects.exec.instructions import (
     ReturnOp,
 )
 from flambeau.dialects.exec.method import MethodOp, NamedDataOp
+from flambeau.dialects.ir.tensor_types import Tensor, from_scalar_type, tensor, tensor_type
 from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.types import Tensor, from_scalar_type, tensor, tensor_type
+from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.runtime import pte
-from flambeau.runtime.emit import metadata
+from flambeau.runtime.emit import named_data
 from flambeau.runtime.emit.sharing import infer_sharing, lasting_slots, make_state, sort_declarations
 
 if TYPE_CHECKING:
@@ -54,17 +54,17 @@ def read_pte(data: "Buffer", context: FlambeauContext) -> ModuleOp:
 
 def from_program(program: pte.Program, context: FlambeauContext) -> ModuleOp:
     """The module that says what records say. Raises as `read_pte` does."""
-    described: Mapping[str, metadata.MethodMetadata] = {}
+    described: Mapping[str, named_data.MethodMetadata] = {}
     symbols = _Symbols(program, context.blobs)
     named: list[Operation] = []
     for item in program.named_data:
-        if item.key == metadata.KEY:
-            described = metadata.decode(item.data)
+        if item.key == named_data.KEY:
+            described = named_data.decode(item.data)
         else:
             named.append(NamedDataOp(item.key, context.blobs.add(f"named_data.{item.key}", item.data)))
     methods: list[MethodOp] = []
     for plan in program.execution_plan:
-        methods.append(_Method(plan, symbols, described.get(plan.name, metadata.MethodMetadata())).build())
+        methods.append(_Method(plan, symbols, described.get(plan.name, named_data.MethodMetadata())).build())
     return ModuleOp([*symbols.ops, *named, *methods])
 
 
@@ -126,7 +126,7 @@ class _Symbols:
 class _Method:
     """One execution plan on its way to IR."""
 
-    def __init__(self, plan: pte.ExecutionPlan, symbols: _Symbols, described: metadata.MethodMetadata):
+    def __init__(self, plan: pte.ExecutionPlan, symbols: _Symbols, described: named_data.MethodMetadata):
         self.plan = plan
         self.symbols = symbols
         self.described = described
@@ -166,7 +166,7 @@ class _Method:
 
     def _names(self, names: tuple[str, ...] | None, indices: Sequence[int]) -> tuple[str, ...] | None:
         if names is not None and len(names) != len(indices):
-            raise pte.PteError(f"the program's {metadata.KEY} is damaged: method {self.plan.name!r} has other inputs or outputs")
+            raise pte.PteError(f"the program's {named_data.KEY} is damaged: method {self.plan.name!r} has other inputs or outputs")
         return names
 
     def _at(self, indices: Sequence[int]) -> list[SSAValue]:

@@ -11,12 +11,12 @@ from flambeau.dialects.edge.layout import dim_order, upper_bounds
 from flambeau.dialects.exec import literals, slots
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, FreeOp, JumpFalseOp, LabelOp, MoveOp
 from flambeau.dialects.exec.method import MethodOp, NamedDataOp
-from flambeau.dialects.exec.syntax import describe
+from flambeau.dialects.exec.slot_syntax import describe
+from flambeau.dialects.ir.tensor_types import dtype_of, tensor_type
 from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.types import dtype_of, tensor_type
+from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.runtime import pte
-from flambeau.runtime.emit import metadata
+from flambeau.runtime.emit import named_data
 from flambeau.runtime.memory import method_memory
 
 
@@ -60,12 +60,12 @@ def to_program(module: ModuleOp, context: FlambeauContext) -> pte.Program:
         raise EmitError("the module has no exec.method")
     plans = [_Plan(method, data).build() for method in methods]
     described = {plan.name: _describe(method, plan) for method, plan in zip(methods, plans, strict=True)}
-    named.append(pte.NamedData(metadata.KEY, memoryview(metadata.encode(described))))
+    named.append(pte.NamedData(named_data.KEY, memoryview(named_data.encode(described))))
     mutable = (tuple(data.initial_values),) if len(data.initial_values) > 1 else ()
     return pte.Program(tuple(plans), tuple(data.constants), mutable, tuple(named))
 
 
-def _describe(method: MethodOp, plan: pte.ExecutionPlan) -> metadata.MethodMetadata:
+def _describe(method: MethodOp, plan: pte.ExecutionPlan) -> named_data.MethodMetadata:
     memory: dict[str, int] = {
         "method": method_memory(plan),
         "method_32": method_memory(plan, 4),
@@ -73,7 +73,7 @@ def _describe(method: MethodOp, plan: pte.ExecutionPlan) -> metadata.MethodMetad
     }
     if method.scratch is not None:
         memory["scratch"] = method.scratch.value.data
-    return metadata.MethodMetadata(
+    return named_data.MethodMetadata(
         None if method.input_names is None else tuple(name.data for name in method.input_names),
         None if method.output_names is None else tuple(name.data for name in method.output_names),
         memory,

@@ -13,8 +13,8 @@ from typing import TypeAlias
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import IsTerminator
 
-from flambeau.dialects.lazy import Array
 from flambeau.runtime.interpreter.functions import InterpreterError, Jump, Kind, array_kinds, check_arrays, op_name
+from flambeau.support.lazy import Array
 
 OPERATION_LIMIT = 10_000_000
 """Operations that one run may execute, as many as ExecuTorch allows instructions: a loop that never ends is an error, not a hang."""

@@ -12,14 +12,12 @@ from xdsl.traits import IsTerminator
 
 from flambeau.dialects.delegate.ops import CallOp as DelegateCallOp
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
-from flambeau.dialects.interface import Constant, inputs_of, outputs_of
-from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.edge.stored_arrays import logical_array
+from flambeau.dialects.flambeau.method_interface import Constant, inputs_of, outputs_of
+from flambeau.dialects.ir.tensor_types import tensor_type
 from flambeau.dialects.ml_program import BlobAttr, GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.row import SchemaOp
-from flambeau.dialects.tracebacks import in_one_line, raised_outside
-from flambeau.dialects.types import tensor_type
-from flambeau.dialects.weights import logical_array
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.runtime.interpreter.execution import OPERATION_LIMIT, CompiledBlock, EndlessError, Kernel, Observer, Run, Scope, compile_block
 from flambeau.runtime.interpreter.functions import (
     InterpreterError,
@@ -32,6 +30,8 @@ from flambeau.runtime.interpreter.functions import (
     interpreter_function,
     op_name,
 )
+from flambeau.support.lazy import Array, np
+from flambeau.support.tracebacks import in_one_line, raised_outside
 
 Leaf = Array | Constant
 

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 from xdsl.dialects.builtin import IndexType, TensorType
 from xdsl.ir import Attribute, Block, Operation, Region
 
-from flambeau.dialects.diagnostics import Diagnostic
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.registration import RegistrationError, note_registration, origin
-from flambeau.dialects.row import SchemaOp
-from flambeau.dialects.types import Tensor, numpy_dtype
+from flambeau.dialects.ir.diagnostics import Diagnostic
+from flambeau.dialects.ir.tensor_types import Tensor, numpy_dtype
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.support.lazy import Array, np
+from flambeau.support.tables import RegistrationError, note_registration, origin
 
 
 class InterpreterError(ValueError):
@@ -90,7 +90,9 @@ def interpreter_function(op: Operation) -> InterpreterFunction | None:
 @cache
 def _builtin_functions() -> Mapping[type[Operation], InterpreterFunction]:
     # These name numpy's functions, and this module is imported by plug-ins that need none.
-    from flambeau.runtime.interpreter import arithmetic, control_flow, tensors
+    from flambeau.runtime.interpreter import arithmetic_functions as arithmetic
+    from flambeau.runtime.interpreter import control_flow_functions as control_flow
+    from flambeau.runtime.interpreter import tensor_functions as tensors
 
     return {**arithmetic.FUNCTIONS, **control_flow.FUNCTIONS, **tensors.FUNCTIONS}
 

@@ -18,14 +18,14 @@ from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.literals import BoolOp, DoubleOp, IntOp, NoneOp, StringOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import AliasOp
-from flambeau.dialects.interface import inputs_of
-from flambeau.dialects.lazy import Array, np
-from flambeau.dialects.row import SchemaOp
-from flambeau.dialects.schema import Schema, SchemaArgument
-from flambeau.dialects.types import tensor_type
+from flambeau.dialects.flambeau.method_interface import inputs_of
+from flambeau.dialects.ir.tensor_types import tensor_type
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.schema.schema import Schema, SchemaArgument
 from flambeau.runtime.interpreter.functional import Leaf
 from flambeau.runtime.interpreter.functions import InterpreterError, array_kind
 from flambeau.runtime.interpreter.kernels import row_kernels
+from flambeau.support.lazy import Array, np
 
 DYNAMIC_EXTENT = 3
 """The size of a dynamic dimension without a bound."""

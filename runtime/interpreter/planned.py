@@ -14,6 +14,7 @@ from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.edge.layout import byte_strides, upper_bounds
+from flambeau.dialects.edge.stored_arrays import logical_array
 from flambeau.dialects.exec.instructions import COPY_INDEX, CallOp, DelegateCallOp, FreeOp, JumpFalseOp, LabelOp, MoveOp
 from flambeau.dialects.exec.literals import (
     BoolListOp,
@@ -29,15 +30,14 @@ from flambeau.dialects.exec.literals import (
 )
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import AliasOp, ConstantOp, Roots, StateOp, TensorOp, nbytes, place_of, root_of
-from flambeau.dialects.lazy import Array, np
+from flambeau.dialects.ir.tensor_types import numpy_dtype, tensor_type
 from flambeau.dialects.ml_program import BlobAttr, GlobalOp
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.types import numpy_dtype, tensor_type
-from flambeau.dialects.weights import logical_array
+from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.runtime.interpreter.execution import OPERATION_LIMIT, EndlessError, Observer
 from flambeau.runtime.interpreter.functional import DelegateRunner, Leaf, run_delegate
 from flambeau.runtime.interpreter.functions import InterpreterError, UnsupportedError
 from flambeau.runtime.interpreter.kernels import PRIMITIVES, TENSOR_PRIMITIVES, row_kernels
+from flambeau.support.lazy import Array, np
 
 _POISON = 0xAB
 """What memory holds before a program writes it."""

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, cast
 
-from flambeau.runtime.pte import schema
+from flambeau.runtime.pte import flatbuffer_tables as schema
 from flambeau.runtime.pte.check import MAXIMUM_RANK, check_program
 from flambeau.runtime.pte.records import (
     EMPTY,

@@ -9,7 +9,7 @@ from typing import Protocol, cast
 
 from flatbuffers.builder import Builder
 
-from flambeau.runtime.pte import schema
+from flambeau.runtime.pte import flatbuffer_tables as schema
 from flambeau.runtime.pte.check import check_program
 from flambeau.runtime.pte.reader import HEADER_MAGIC, IDENTIFIER
 from flambeau.runtime.pte.records import ExecutionPlan, Program, PteError

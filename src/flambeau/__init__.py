@@ -6,37 +6,37 @@ The names are ExecuTorch's where it has them; each is imported when it is first 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from flambeau.dialects.registration import when_unknown
+from flambeau.support.tables import when_unknown
 
 if TYPE_CHECKING:
-    from flambeau.dialects.registry import FlambeauContext
-    from flambeau.dialects.row import row
-    from flambeau.frontends.registry import frontend
+    from flambeau.compiler.edge_program import EdgeCompileConfig, EdgeProgramManager, ExecutorchProgramManager, to_edge
+    from flambeau.dialects.schema.operators import FlambeauContext
+    from flambeau.dialects.schema.row import row
+    from flambeau.frontends.interface import frontend
     from flambeau.passes.manager import Instrumentation, PassError, PassStep, Pipeline
+    from flambeau.passes.manager.registry import pipeline
     from flambeau.passes.planning.portfolio import planner
-    from flambeau.passes.registry import pipeline
+    from flambeau.plugins.loader import load_plugin
     from flambeau.runtime import Runtime
     from flambeau.runtime.interpreter.functions import interprets
-    from flambeau.tools.edge_program import EdgeCompileConfig, EdgeProgramManager, ExecutorchProgramManager, to_edge
-    from flambeau.tools.plugins import load_plugin
 
 _HOMES = {
-    "EdgeCompileConfig": "flambeau.tools.edge_program",
-    "EdgeProgramManager": "flambeau.tools.edge_program",
-    "ExecutorchProgramManager": "flambeau.tools.edge_program",
-    "FlambeauContext": "flambeau.dialects.registry",
+    "EdgeCompileConfig": "flambeau.compiler.edge_program",
+    "EdgeProgramManager": "flambeau.compiler.edge_program",
+    "ExecutorchProgramManager": "flambeau.compiler.edge_program",
+    "FlambeauContext": "flambeau.dialects.schema.operators",
     "Instrumentation": "flambeau.passes.manager",
     "PassError": "flambeau.passes.manager",
     "PassStep": "flambeau.passes.manager",
     "Pipeline": "flambeau.passes.manager",
     "Runtime": "flambeau.runtime",
-    "frontend": "flambeau.frontends.registry",
+    "frontend": "flambeau.frontends.interface",
     "interprets": "flambeau.runtime.interpreter.functions",
-    "load_plugin": "flambeau.tools.plugins",
-    "pipeline": "flambeau.passes.registry",
+    "load_plugin": "flambeau.plugins.loader",
+    "pipeline": "flambeau.passes.manager.registry",
     "planner": "flambeau.passes.planning.portfolio",
-    "row": "flambeau.dialects.row",
-    "to_edge": "flambeau.tools.edge_program",
+    "row": "flambeau.dialects.schema.row",
+    "to_edge": "flambeau.compiler.edge_program",
 }
 
 __all__ = [
@@ -63,7 +63,7 @@ __all__ = [
 
 
 def _load_installed_plugins() -> str:
-    return import_module("flambeau.tools.plugins").load_installed()
+    return import_module("flambeau.plugins.loader").load_installed()
 
 
 when_unknown(_load_installed_plugins)

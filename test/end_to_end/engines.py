@@ -12,12 +12,12 @@ from executorch import runtime as executorch_runtime
 from models import MODELS, Model, deit_tiny, mobilenet_v2, resnet18
 from xdsl.dialects.builtin import ModuleOp
 
-from flambeau.dialects.registry import FlambeauContext
+from flambeau.compiler.compilation import Compilation
+from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.frontends.torch_export import export_module
-from flambeau.passes.pipelines import PipelineOptions
+from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.runtime import Runtime
 from flambeau.runtime.interpreter import interpret
-from flambeau.tools.compiler import Compilation
 
 peer: Any = executorch_runtime
 TOLERANCE = 1e-4

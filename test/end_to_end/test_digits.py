@@ -11,11 +11,11 @@ from engines import run_executorch
 from models import DigitsCNN
 from sklearn.datasets import load_digits
 
-from flambeau.dialects.registry import FlambeauContext
+from flambeau.compiler.compilation import Compilation
+from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.frontends.torch_export import export_module
-from flambeau.passes.pipelines import PipelineOptions
+from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.runtime import Runtime
-from flambeau.tools.compiler import Compilation
 
 TRAINING = 1200
 """The first digits are for training, the rest for the test."""

@@ -7,8 +7,8 @@ import torch
 from engines import TOLERANCE, distance, run_c, travel
 from executorch.exir import to_edge
 
+from flambeau.compiler.memory_report import memory_reports
 from flambeau.runtime.pte import read_program
-from flambeau.tools.reports import memory_reports
 
 
 @pytest.fixture(scope="module", params=["minilm", "mobilenet_v2"])

@@ -14,12 +14,12 @@ from torch import Tensor, nn
 from torch._higher_order_ops import map as higher_order_map
 from torch.utils._pytree import tree_leaves
 
-from flambeau.dialects.equivalence import equivalent
 from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module, print_module
-from flambeau.dialects.verify import verify_module
-from flambeau.passes.verify_plan import check_method
+from flambeau.dialects.ir.equivalence import equivalent
+from flambeau.dialects.ir.verify import verify_module
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module, print_module
+from flambeau.passes.memory.verify_plan import check_method
 from flambeau.runtime.emit import emit_pte, read_pte
 from flambeau.runtime.pte import read_program, write_program
 

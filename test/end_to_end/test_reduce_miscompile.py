@@ -12,9 +12,9 @@ from flambeau.dialects.aten.arithmetic import AddTensorOp
 from flambeau.dialects.aten.matmul import LinearOp
 from flambeau.dialects.aten.norm import LayerNormOp
 from flambeau.dialects.aten.view import ViewOp
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.row import SchemaOp
-from flambeau.dialects.text import read_module
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.text.module_text import read_module
 from flambeau.tools.main import main
 
 ROWS, WIDTH = 6, 8
@@ -22,7 +22,7 @@ ROWS, WIDTH = 6, 8
 PLANTED = """\
 from flambeau.dialects.aten.activation import EluOp, SeluOp
 from flambeau.passes.manager import Pipeline
-from flambeau.passes.registry import pipeline
+from flambeau.passes.manager.registry import pipeline
 
 
 def decompose(x):

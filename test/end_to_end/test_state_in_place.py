@@ -11,14 +11,14 @@ import torch
 from engines import peer
 from torch import Tensor, nn
 
+from flambeau.compiler.compilation import Compilation
 from flambeau.dialects.exec.instructions import CallOp
-from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.frontends.torch_export import export_module
-from flambeau.passes.pipelines import PipelineOptions
+from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.storage.rewrite import methods_of
 from flambeau.runtime import Runtime
 from flambeau.runtime.interpreter import interpret
-from flambeau.tools.compiler import Compilation
 
 STEPS = 4
 

@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import cast
 from unittest.mock import patch
 
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.source import Source
-from flambeau.dialects.text import IRError, parse_module
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import IRError, parse_module
+from flambeau.dialects.text.source_text import Source
+from flambeau.passes.manager.registry import own_pass_names
 from flambeau.passes.pipelines import PIPELINES
-from flambeau.passes.registry import own_pass_names
+from flambeau.tools.opt.argument_parser import SPLIT_MARKER, make_parser
 from flambeau.tools.opt.driver import main
 from flambeau.tools.opt.input import split
-from flambeau.tools.opt.options import SPLIT_MARKER, make_parser
 from flambeau.tools.opt.spelling import ALIASES, HINTS, NOTHING_TO_DO, Spelling
 from fuzz.campaign import Campaign, Failure
 from fuzz.mutation import ROOT, changed, mutated, original, piece

@@ -10,7 +10,7 @@ from zlib import crc32
 
 from lsprotocol import types
 
-from flambeau.tools.language_server import completion, diagnostics, edits, hover, navigation
+from flambeau.tools.language_server import code_actions, completion, hover, navigation, published_diagnostics
 from flambeau.tools.language_server.analysis import Analysis, Settings, analyze, completed, moved
 from fuzz.campaign import Campaign, Failure
 from fuzz.mutation import ROOT, changed, mutated, original
@@ -39,10 +39,10 @@ def _within(analysis: Analysis, place: types.Range) -> None:
 def _ask(analysis: Analysis, chosen: random.Random) -> None:
     """Every request, at a few places."""
     length = len(analysis.text)
-    found = diagnostics.diagnostics(analysis, _URI)
+    found = published_diagnostics.diagnostics(analysis, _URI)
     for item in found:
         _within(analysis, item.range)
-    edits.code_actions(analysis, _URI, found)
+    code_actions.code_actions(analysis, _URI, found)
     for symbol in navigation.document_symbols(analysis):
         _within(analysis, symbol.range)
     for _ in range(6):
@@ -65,22 +65,22 @@ def _rename(analysis: Analysis, chosen: random.Random) -> None:
         given = navigation.rename(analysis, position, "quite_new")
     except ValueError:
         return
-    if given is None or diagnostics.diagnostics(analysis, _URI):
+    if given is None or published_diagnostics.diagnostics(analysis, _URI):
         return
     again = analyze(_applied(analysis, given), analysis.file, analysis.settings)
-    if wrong := diagnostics.diagnostics(again, _URI):
+    if wrong := published_diagnostics.diagnostics(again, _URI):
         raise Failure("a valid text is wrong after renaming", f"{wrong[0].message}\n{given}\n{again.text}")
 
 
 def _format(analysis: Analysis) -> None:
     """Formatting keeps a module, and what is formatted stays."""
-    given = edits.formatting(analysis)
-    if diagnostics.diagnostics(analysis, _URI):
+    given = code_actions.formatting(analysis)
+    if published_diagnostics.diagnostics(analysis, _URI):
         return
     again = analyze(_applied(analysis, given), analysis.file, analysis.settings)
-    if wrong := diagnostics.diagnostics(again, _URI):
+    if wrong := published_diagnostics.diagnostics(again, _URI):
         raise Failure("a valid text is wrong after formatting", f"{wrong[0].message}\n{again.text}")
-    if _applied(again, edits.formatting(again)) != again.text:
+    if _applied(again, code_actions.formatting(again)) != again.text:
         raise Failure("formatting twice is not as once", again.text)
 
 
@@ -109,7 +109,7 @@ def check(case: str) -> str:
     after = analyze(second, "model.mlir", settings, analysis)
     _ask(after, chosen)
     fresh = analyze(second, "model.mlir", settings)
-    said, expected = ([(item.range, item.message) for item in diagnostics.diagnostics(one, _URI)] for one in (after, fresh))
+    said, expected = ([(item.range, item.message) for item in published_diagnostics.diagnostics(one, _URI)] for one in (after, fresh))
     if said != expected:
         raise Failure("other errors than in a text that was just opened", f"{said}\n{expected}")
     return "valid" if not said else "wrong"

@@ -9,10 +9,10 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from flambeau.dialects.diagnostics import Position
-from flambeau.dialects.irdl_import import read_irdl
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import IRError, parse_module, verify_parsed
+from flambeau.dialects.irdl.load import read_irdl
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import IRError, parse_module, verify_parsed
+from flambeau.support.position import Position
 from fuzz.campaign import Campaign, Failure
 from fuzz.mutation import changed
 

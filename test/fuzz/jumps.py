@@ -15,8 +15,8 @@ from flambeau.dialects.exec.instructions import CallOp, InstructionOp, JumpFalse
 from flambeau.dialects.exec.literals import BoolOp, IntOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import SlotOp, TensorOp
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import print_module
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import print_module
 from flambeau.passes.manager import PassError, Pipeline
 from fuzz import passes
 from fuzz.campaign import Campaign

@@ -16,10 +16,10 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.dialects.registry import load_rows
-from flambeau.dialects.row import SchemaOp
-from flambeau.dialects.text import print_module
-from flambeau.dialects.types import DYNAMIC_INDEX, from_numpy_name, tensor, tensor_type
+from flambeau.dialects.ir.tensor_types import DYNAMIC_INDEX, from_numpy_name, tensor, tensor_type
+from flambeau.dialects.schema.operators import load_rows
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.text.module_text import print_module
 from flambeau.runtime.interpreter.inputs import DYNAMIC_EXTENT
 from fuzz.mutation import ROOT
 

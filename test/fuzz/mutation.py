@@ -7,7 +7,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from flambeau.dialects.source import Source
+from flambeau.dialects.text.source_text import Source
 from flambeau.tools.opt.input import split
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,12 +10,12 @@ import re
 import traceback
 from collections.abc import Sequence
 
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import IRError, parse_module, print_module, verify_parsed
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import IRError, parse_module, print_module, verify_parsed
 from flambeau.passes.manager import PassCrash, PassError, Pipeline
-from flambeau.passes.manager.debug_counter import CounterRange, DebugCounter
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
-from flambeau.passes.manager.semantics import CheckSemantics, Reference, SemanticsError
+from flambeau.tools.instruments.debug_counter import CounterRange, DebugCounter
+from flambeau.tools.instruments.semantics import CheckSemantics, Reference, SemanticsError
 from fuzz.campaign import Campaign, Failure
 from fuzz.modules import random_module
 from fuzz.structure import fill_globals

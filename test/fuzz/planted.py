@@ -13,15 +13,15 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr
 from xdsl.ir import Operation
 
-from flambeau.dialects.registry import FlambeauContext, find_op
-from flambeau.dialects.row import SchemaOp
-from flambeau.dialects.text import IRError, parse_module, verify_parsed
-from flambeau.dialects.verify import VerificationError, verify_module
+from flambeau.dialects.ir.verify import VerificationError, verify_module
+from flambeau.dialects.schema.operators import FlambeauContext, find_op
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.text.module_text import IRError, parse_module, verify_parsed
 from flambeau.passes.manager import OperationPass, Pipeline
-from flambeau.passes.manager.semantics import Reference, SemanticsError
 from flambeau.passes.rewriting.actions import may_rewrite
 from flambeau.tools.bisection import Bisection
-from flambeau.tools.predicates import Predicate, WrongResult, run_pipeline
+from flambeau.tools.instruments.semantics import Reference, SemanticsError
+from flambeau.tools.predicates.predicates import Predicate, WrongResult, run_pipeline
 from flambeau.tools.reduction import reduce_module
 from fuzz.campaign import Campaign, Failure
 from fuzz.modules import random_module

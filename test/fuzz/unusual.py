@@ -13,15 +13,15 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import IRError, parse_module, print_module, verify_parsed
-from flambeau.dialects.types import DYNAMIC_INDEX
+from flambeau.dialects.ir.tensor_types import DYNAMIC_INDEX
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import IRError, parse_module, print_module, verify_parsed
 from flambeau.passes.manager import PassError, Pipeline
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
-from flambeau.passes.manager.semantics import SemanticsOptions, difference_of
 from flambeau.runtime.interpreter import interpret
 from flambeau.runtime.interpreter.functions import array_kind
 from flambeau.runtime.interpreter.inputs import DYNAMIC_EXTENT
+from flambeau.tools.instruments.semantics import SemanticsOptions, difference_of
 from fuzz.campaign import Campaign, Failure
 from fuzz.evaluator import Array, Evaluator
 from fuzz.modules import random_function, with_dynamic_shapes

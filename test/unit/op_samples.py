@@ -13,8 +13,8 @@ import ml_dtypes
 import numpy as np
 
 from flambeau.dialects.aten.aliases import ALIASES
-from flambeau.dialects.lazy import Array
-from flambeau.dialects.types import bf16, f16, f32, f64, i1, i8, i32, i64
+from flambeau.dialects.ir.tensor_types import bf16, f16, f32, f64, i1, i8, i32, i64
+from flambeau.support.lazy import Array
 
 Samples: TypeAlias = Callable[[np.random.Generator], list[tuple[Any, ...]]]
 

@@ -9,8 +9,8 @@ from op_samples import Samples
 from sample_tensors import f32
 from xdsl.dialects.builtin import f16, i8
 
-from flambeau.dialects.types import f32 as f32_type
-from flambeau.dialects.types import ui8
+from flambeau.dialects.ir.tensor_types import f32 as f32_type
+from flambeau.dialects.ir.tensor_types import ui8
 
 
 def bytes_of(rng: np.random.Generator, dtype: str, *shape: int) -> Any:

@@ -14,11 +14,11 @@ from op_samples import Samples
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Attribute, Block, SSAValue
 
-from flambeau.dialects.lazy import Array
-from flambeau.dialects.registry import load_rows
-from flambeau.dialects.row import SchemaOp, detached_ops
-from flambeau.dialects.schema import SchemaArgument
-from flambeau.dialects.types import Tensor, dtype_of, element_of, from_numpy_name, numpy_dtype, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, from_numpy_name, numpy_dtype, shape_of, tensor
+from flambeau.dialects.schema.operators import load_rows
+from flambeau.dialects.schema.row import SchemaOp, detached_ops
+from flambeau.dialects.schema.schema import SchemaArgument
+from flambeau.support.lazy import Array
 
 TOLERANCES = {"float64": 1e-9, "float32": 3e-5, "float16": 4e-3, "bfloat16": 3e-2}
 

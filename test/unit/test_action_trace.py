@@ -13,12 +13,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.manager import Instrumentation, PassError, Pipeline
-from flambeau.passes.manager.debug_counter import CounterRange, DebugCounter
-from flambeau.passes.manager.trace import ActionLog, TraceWriter
 from flambeau.passes.rewriting.actions import analysis
+from flambeau.tools.instruments.debug_counter import CounterRange, DebugCounter
+from flambeau.tools.instruments.trace_events import ActionLog, TraceWriter
 from flambeau.tools.opt import main
 
 TEXT = """\

@@ -8,13 +8,14 @@ import pytest
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
-from flambeau.backends.delegate import delegate, why_refused
-from flambeau.backends.grouping import contracted_order, dependencies, group
 from flambeau.backends.interface import BackendError, backend_names, find_backend, run_payload
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module
+from flambeau.passes.analysis.grouping import contracted_order, dependencies, group
+from flambeau.passes.conversion.partition import why_refused
 from flambeau.passes.manager import Pipeline
-from flambeau.passes.pipelines import PipelineOptions
+from flambeau.passes.manager.pipeline_options import PipelineOptions
+from flambeau.passes.pipelines import delegate
 from flambeau.runtime import Runtime
 from flambeau.runtime.emit import emit_pte
 from flambeau.runtime.interpreter import interpret

@@ -19,16 +19,16 @@ from xdsl.pattern_rewriter import PatternRewriter
 from flambeau.dialects.aten.activation import ReluOp, SigmoidOp, TanhOp
 from flambeau.dialects.aten.arithmetic import AddScalarOp
 from flambeau.dialects.aten.math import AbsOp, NegOp
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.row import SchemaOp
-from flambeau.dialects.text import parse_module, print_module
-from flambeau.dialects.types import f32, tensor
+from flambeau.dialects.ir.tensor_types import f32, tensor
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.manager import PatternPass, Pipeline
 from flambeau.passes.rewriting.actions import may_rewrite
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
 from flambeau.tools.bisection import Bisection, BisectionError, BisectionResult
-from flambeau.tools.bisection.search import first_bad
-from flambeau.tools.predicates import (
+from flambeau.tools.bisection.binary_search import first_bad
+from flambeau.tools.predicates.predicates import (
     Crash,
     FileCheck,
     Predicate,
@@ -122,7 +122,7 @@ def test_the_wrong_rewrite_among_right_ones_is_found(layer: int):
 
     class OncePass(ReplacePass):
         def apply_to(self, ctx: Context, op: Operation) -> None:
-            from flambeau.passes.rewriting.driver import PatternDriver
+            from flambeau.passes.rewriting.greedy_driver import PatternDriver
 
             PatternDriver(self.patterns(), recursive=False).run(op)
 
@@ -184,7 +184,7 @@ def test_rewrites_that_undo_each_other_leave_a_real_turn():
     assert rewrite.after is not None
     context = FlambeauContext()
     module = parse_module(text, context).module
-    from flambeau.passes.manager.semantics import Reference
+    from flambeau.tools.instruments.semantics import Reference
 
     reference = Reference(module, context)
     assert reference.difference(rewrite.before) is None

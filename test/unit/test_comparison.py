@@ -9,7 +9,7 @@ from pathlib import Path
 
 from xdsl.transforms import get_all_passes
 
-from flambeau.passes.registry import all_passes
+from flambeau.passes.manager.registry import all_passes
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "comparison.md"
 COLUMNS = ("flambeau-opt", "mlir-opt", "iree-opt", "xdsl-opt", "ExecuTorch")

@@ -13,11 +13,11 @@ from rich.console import Console
 from rich.status import Status
 from safetensors.numpy import save
 
-from flambeau.dialects.files import replacing
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.manager import Pipeline
-from flambeau.tools.commands.output import PassProgress
+from flambeau.support.files import replacing
+from flambeau.tools.commands.console import PassProgress
 from flambeau.tools.main import main
 
 TEXT = """func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -180,7 +180,7 @@ def test_the_examples_that_a_model_brings_are_what_it_is_checked_with(folder: Pa
     import torch
 
     from flambeau.frontends.torch_export import export_module, import_program
-    from flambeau.passes.manager.semantics import Reference
+    from flambeau.tools.instruments.semantics import Reference
 
     (folder / "given.py").write_text(MODEL)
     monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
@@ -235,8 +235,8 @@ def test_what_runs_is_said_on_a_terminal_and_nowhere_else(
     status = Status("", console=console)
     said: list[str] = []
 
-    def update(text: str, **_: object) -> None:
-        said.append(text)
+    def update(text: object, **_: object) -> None:
+        said.append(str(text))
 
     monkeypatch.setattr(status, "update", update)
     module = parse_module(TEXT, context := FlambeauContext()).module

@@ -8,9 +8,9 @@ from xdsl.dialects.builtin import IntAttr, ModuleOp, f32
 from xdsl.dialects.test import TestOp, TestPureOp, TestType
 from xdsl.ir import Operation
 
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module, print_module
-from flambeau.dialects.types import tensor
+from flambeau.dialects.ir.tensor_types import tensor
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.kit import ModuleConstants, apply_patterns, m, op, rewrites
 from flambeau.passes.rewriting.explanation import explaining
 

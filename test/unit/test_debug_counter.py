@@ -9,12 +9,12 @@ from xdsl.dialects.test import TestOp
 from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module, print_module
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.manager import PatternPass, Pipeline
-from flambeau.passes.manager.debug_counter import CounterRange, DebugCounter, DebugCounterError, parse_debug_counters
 from flambeau.passes.rewriting.actions import Action
-from flambeau.passes.rewriting.driver import Pattern
+from flambeau.passes.rewriting.greedy_driver import Pattern
+from flambeau.tools.instruments.debug_counter import CounterRange, DebugCounter, DebugCounterError, parse_debug_counters
 
 TEXT = "builtin.module {\n" + "".join(f'  "test.op"() {{n = {n}}} : () -> ()\n' for n in range(6)) + "}\n"
 

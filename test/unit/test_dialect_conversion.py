@@ -13,9 +13,9 @@ from xdsl.dialects.test import TestOp, TestTermOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module, print_module
-from flambeau.dialects.verify import verify_module
+from flambeau.dialects.ir.verify import verify_module
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.kit import (
     ConversionPattern,
     ConversionTarget,
@@ -27,9 +27,9 @@ from flambeau.passes.kit import (
     rewrites,
     type_patterns,
 )
-from flambeau.passes.manager.debug_counter import CounterRange, DebugCounter
 from flambeau.passes.rewriting.actions import watching
-from flambeau.passes.rewriting.report import Attempt, ConversionError
+from flambeau.passes.rewriting.conversion_report import Attempt, ConversionError
+from flambeau.tools.instruments.debug_counter import CounterRange, DebugCounter
 
 TEXT = """
 func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {

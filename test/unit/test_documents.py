@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from documents import commands_of, documents_in, matches
 
-from flambeau.tools.opt.options import make_parser
+from flambeau.tools.opt.argument_parser import make_parser
 from flambeau.tools.opt.spelling import HINTS, NOTHING_TO_DO, Spelling
 
 ROOT = Path(__file__).resolve().parents[2]

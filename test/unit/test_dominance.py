@@ -11,10 +11,10 @@ from xdsl.dialects.test import TestOp as AnOp
 from xdsl.dialects.test import TestTermOp as ATerminator
 from xdsl.ir import Block, Region
 
-from flambeau.dialects.dominance import dominator_tree, misused_operands
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module
-from flambeau.dialects.verify import VerificationError, verify_module
+from flambeau.dialects.ir.dominance import dominator_tree, misused_operands
+from flambeau.dialects.ir.verify import VerificationError, verify_module
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module
 
 
 def random_region(chosen: random.Random) -> Region:

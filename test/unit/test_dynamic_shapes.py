@@ -13,11 +13,11 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.row import SchemaOp
-from flambeau.dialects.types import DYNAMIC_INDEX, from_numpy_name, tensor
+from flambeau.dialects.ir.tensor_types import DYNAMIC_INDEX, from_numpy_name, tensor
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.manager import PassError, Pipeline
-from flambeau.passes.manager.semantics import SemanticsOptions, difference_of
+from flambeau.tools.instruments.semantics import SemanticsOptions, difference_of
 
 DECOMPOSE = Pipeline.parse("decompose-aten,canonicalize,cse")
 OPERATORS = samples_of("aten")

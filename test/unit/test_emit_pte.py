@@ -5,16 +5,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
 
-from flambeau.dialects.equivalence import equivalent
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import ReuseOp, StateOp, ViewOp
+from flambeau.dialects.ir.equivalence import equivalent
+from flambeau.dialects.ir.verify import VerificationError, verify_module
 from flambeau.dialects.ml_program import BlobError
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module, print_module, read_module, save_weights
-from flambeau.dialects.verify import VerificationError, verify_module
-from flambeau.passes.verify_plan import check_method
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module, print_module, read_module, save_weights
+from flambeau.passes.memory.verify_plan import check_method
 from flambeau.runtime import pte
-from flambeau.runtime.emit import EmitError, emit_pte, metadata, read_pte
+from flambeau.runtime.emit import EmitError, emit_pte, named_data, read_pte
 
 PROGRAM = """
 ml_program.global private @w(#flambeau.blob<"w", "{w}">) : tensor<4xf32>
@@ -156,8 +156,8 @@ def test_storage_follows_from_views_and_reuses() -> None:
 def test_metadata_carries_names_and_memory() -> None:
     module, context = program_module()
     program = pte.read_program(written(module, context))
-    assert [item.key for item in program.named_data] == ["extra", metadata.KEY]
-    described = metadata.decode(program.named_data[1].data)
+    assert [item.key for item in program.named_data] == ["extra", named_data.KEY]
+    described = named_data.decode(program.named_data[1].data)
     assert described["forward"].inputs == ("x", "scale")
     assert described["forward"].outputs == ("y", "none")
     memory = described["forward"].memory
@@ -314,7 +314,9 @@ def test_what_the_dialect_cannot_say_is_refused(value: pte.Tensor, message: str)
     "content", [b"{", b"[]", b'{"methods": 1}', b'{"methods": {"m": {"inputs": [1]}}}', b'{"methods": {"m": {"inputs": ["x"]}}}']
 )
 def test_damaged_metadata_is_refused(content: bytes) -> None:
-    program = pte.Program((pte.ExecutionPlan("m", chains=(pte.Chain(),)),), named_data=(pte.NamedData(metadata.KEY, memoryview(content)),))
+    program = pte.Program(
+        (pte.ExecutionPlan("m", chains=(pte.Chain(),)),), named_data=(pte.NamedData(named_data.KEY, memoryview(content)),)
+    )
     with pytest.raises(pte.PteError, match=r"flambeau\.json is damaged"):
         read_pte(b"".join(pte.write_program(program)), FlambeauContext())
 

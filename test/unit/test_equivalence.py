@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from flambeau.dialects.equivalence import equivalent, first_difference
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module
+from flambeau.dialects.ir.equivalence import equivalent, first_difference
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module
 
 TEXT = """
 func.func @f(%x: tensor<2xf32>, %c: i1) -> tensor<2xf32> {

@@ -13,7 +13,7 @@ from flambeau.dialects.exec.instructions import CallOp, InstructionOp, JumpFalse
 from flambeau.dialects.exec.literals import BoolOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import ReuseOp, StateOp, TensorOp, TensorSlotOp, ViewOp, nbytes, place_of
-from flambeau.dialects.types import tensor, ui8
+from flambeau.dialects.ir.tensor_types import tensor, ui8
 
 ARENA = 12
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from flambeau.dialects.diagnostics import Diagnostic, Position, Severity
-from flambeau.dialects.source import Source
+from flambeau.dialects.ir.diagnostics import Diagnostic, Severity
+from flambeau.dialects.text.source_text import Source
+from flambeau.support.position import Position
 from flambeau.tools.opt.expectations import Expectations
 
 FILE = "a.mlir"

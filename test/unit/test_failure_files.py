@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from flambeau.passes.manager.failure_files import KEPT, failure_folder, new_failure_file
 from flambeau.tools.opt.driver import main
+from flambeau.tools.reproducers.failure_files import KEPT, failure_folder, new_failure_file
 
 FAILS = """
 from xdsl.passes import ModulePass

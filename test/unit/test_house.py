@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from flambeau.dialects.schema.operators import dialect_names
+from flambeau.passes.manager.registry import own_pass_file, own_pass_names
 from flambeau.passes.pipelines import PIPELINES
-from flambeau.passes.registry import own_pass_names
-from flambeau.tools.docs import PAGES
+from flambeau.tools.reference.pages import PAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("backends", "dialects", "frontends", "passes", "runtime", "tools")
@@ -40,7 +41,7 @@ def names_of(paths: list[Path]) -> list[str]:
 
 
 PASSES = own_pass_names()
-DIALECTS = sorted(path.parent for path in (ROOT / "dialects").glob("*/__init__.py") if not path.parent.name.startswith("_"))
+DIALECTS = sorted(path.parent for path in (ROOT / "dialects").glob("*/__init__.py") if path.parent.name in dialect_names())
 BACKENDS = sorted(path.parent for path in (ROOT / "backends").glob("*/__init__.py"))
 CONFIGURATION = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
@@ -98,7 +99,7 @@ def test_names_of_test_files_are_unique():
 
 @pytest.mark.parametrize("name", PASSES)
 def test_a_pass_file_holds_its_pass_and_has_its_test(name: str):
-    path = ROOT / "passes" / f"{name.replace('-', '_')}.py"
+    path = own_pass_file(name)
     tree = ast.parse(path.read_text())
     expected = "".join(word.capitalize() for word in name.split("-")) + "Pass"
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
@@ -195,7 +196,9 @@ def test_what_the_package_imports_is_what_it_declares():
     core = declared(project["dependencies"])
     modules = [path for path in files(*FOLDERS) if path.suffix == ".py" and "test" not in path.parts and "backends" not in path.parts]
     used = set[str]().union(*(imports_of(path) for path in modules)) - {"flambeau"}
-    lazy = set(re.findall(r'"(\w+)"', (ROOT / "dialects" / "lazy.py").read_text()))  # modules that are named, not imported
+    lazy = set(
+        re.findall(r'"(\w+)"', (ROOT / "src" / "flambeau" / "support" / "lazy.py").read_text())
+    )  # modules that are named, not imported
     extras = set[str]().union(*(declared(group) for group in project["optional-dependencies"].values()))
     assert used - core - extras == set()
     assert core - used - lazy == set(), "declared and not used"

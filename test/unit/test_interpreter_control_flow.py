@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module, verify_parsed
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module, verify_parsed
 from flambeau.passes.manager import Pipeline
 from flambeau.runtime.interpreter import interpret
 

@@ -14,11 +14,9 @@ from xdsl.dialects import test as test_dialect
 from xdsl.ir import Operation
 
 from flambeau.dialects.aten.activation import ReluOp
-from flambeau.dialects.lazy import Array
 from flambeau.dialects.ml_program import GlobalStoreOp
-from flambeau.dialects.registration import RegistrationError
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module, verify_parsed
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module, verify_parsed
 from flambeau.runtime.emit import read_pte
 from flambeau.runtime.interpreter import (
     InterpreterError,
@@ -31,6 +29,8 @@ from flambeau.runtime.interpreter import (
     interpret,
     register_interpreter_function,
 )
+from flambeau.support.lazy import Array
+from flambeau.support.tables import RegistrationError
 from flambeau.tools.main import main
 
 PROGRAMS = Path(__file__).parents[2] / "runtime" / "c" / "test" / "programs"

@@ -23,18 +23,18 @@ from xdsl.ir import Block, Region
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
+from flambeau.dialects.irdl.export import irdl_text
+from flambeau.dialects.irdl.load import IrdlDialect, read_irdl
 from flambeau.dialects.irdl.names import MLIR_NAMES
-from flambeau.dialects.irdl_export import irdl_text
-from flambeau.dialects.irdl_import import IrdlDialect, read_irdl
-from flambeau.dialects.printing import PrintingOptions, strict_text
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import IRError, parse_module, verify_parsed
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import IRError, parse_module, verify_parsed
+from flambeau.dialects.text.printing import PrintingOptions, strict_text
+from flambeau.plugins.loader import PluginError, load_plugin, loaded_plugins, plugin_scope
 from flambeau.tools.language_server.analysis import analyze
 from flambeau.tools.language_server.completion import complete
 from flambeau.tools.language_server.hover import hover
 from flambeau.tools.main import main as flambeau_main
 from flambeau.tools.opt import main
-from flambeau.tools.plugins import PluginError, load_plugin, loaded_plugins, plugin_scope
 from flambeau.tools.reduction.segments import drop_operands, spare_operands
 
 TINY = Path(__file__).resolve().parents[1] / "filecheck" / "interop" / "tiny.irdl"

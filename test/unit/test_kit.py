@@ -7,9 +7,9 @@ import textwrap
 from pathlib import Path
 
 import flambeau
-from flambeau.dialects.text import parse_module, print_module
+from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes import kit
-from flambeau.tools.plugins import unload_plugin
+from flambeau.plugins.loader import unload_plugin
 
 TEXT = """
 func.func @f(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from lsprotocol import types
 
-from flambeau.tools.language_server import completion, diagnostics, edits, hints, hover, navigation
+from flambeau.tools.language_server import code_actions, completion, hints, hover, navigation, published_diagnostics
 from flambeau.tools.language_server.analysis import Analysis, Settings, analyze, completed, moved
-from flambeau.tools.language_server.text import Edit, Lines
+from flambeau.tools.language_server.text_positions import Edit, Lines
 from flambeau.tools.language_server.words import statement_before, word_at
 
 URI = "file:///model.mlir"
@@ -61,7 +61,7 @@ def hovered(analysis: Analysis, text: str, number: int = 0, inside: int = 1) -> 
 
 def found_in(analysis: Analysis) -> list[tuple[int, str, str]]:
     """Line, text under the squiggle, message."""
-    found = diagnostics.diagnostics(analysis, URI)
+    found = published_diagnostics.diagnostics(analysis, URI)
     return [(*words(analysis, [item.range])[0], item.message) for item in found]
 
 
@@ -133,7 +133,7 @@ def test_errors_stand_where_they_are_meant():
 def test_the_other_place_of_a_mismatch_is_shown():
     first = "func.func @f(%a : i32) {\n  func.return\n}\n// -----\n"
     analysis = analyze(f"{first}func.func @f(%a : i32) -> i64 {{\n  func.return %a : i64\n}}\n", "two.mlir")
-    (fault,) = diagnostics.diagnostics(analysis, URI)
+    (fault,) = published_diagnostics.diagnostics(analysis, URI)
     (note,) = list(fault.related_information or [])
     assert note.message == "%a is defined here as i32"
     assert words(analysis, [fault.range, note.location.range]) == [(6, "%a"), (5, "%a")]
@@ -162,14 +162,14 @@ RUN = "// RUN: flambeau-opt %s --verify-diagnostics --split-input-file\n"
 def test_what_a_test_expects_is_a_hint_and_what_it_misses_an_error():
     expected = "// expected-error @below {{there is no operation aten.rleu}}\n"
     bad = "%0 = aten.rleu(%x)\n"
-    (hint,) = diagnostics.diagnostics(analyze(RUN + expected + bad, "t.mlir"), URI)
+    (hint,) = published_diagnostics.diagnostics(analyze(RUN + expected + bad, "t.mlir"), URI)
     assert hint.severity == types.DiagnosticSeverity.Hint
     assert hint.message.startswith("expected: there is no operation")
     missed = found_in(analyze(f"{RUN}{expected}{TEXT}", "t.mlir"))
     assert [(line, message) for line, _, message in missed] == [(2, 'expected error "there is no operation aten.rleu" was not produced')]
     with_passes = RUN.replace("%s", "%s -p canonicalize")
     assert found_in(analyze(f"{with_passes}{expected}{TEXT}", "t.mlir")) == []
-    (plain,) = diagnostics.diagnostics(analyze(expected + bad, "t.mlir"), URI)
+    (plain,) = published_diagnostics.diagnostics(analyze(expected + bad, "t.mlir"), URI)
     assert plain.severity == types.DiagnosticSeverity.Error
 
 
@@ -411,8 +411,8 @@ def test_completion_of_attributes(good: Analysis):
 
 def test_what_was_probably_meant_and_an_expectation_of_the_error():
     analysis = analyze(f"{RUN}{TEXT.replace('aten.relu', 'aten.rleu')}", "model.mlir")
-    found = diagnostics.diagnostics(analysis, URI)
-    fix, expect = edits.code_actions(analysis, URI, found)
+    found = published_diagnostics.diagnostics(analysis, URI)
+    fix, expect = code_actions.code_actions(analysis, URI, found)
 
     def applied(action: types.CodeAction) -> str:
         changes = action.edit.changes if action.edit is not None else None
@@ -424,26 +424,26 @@ def test_what_was_probably_meant_and_an_expectation_of_the_error():
     assert applied(fix) == RUN + TEXT
     text = applied(expect)
     assert "    // expected-error @below {{there is no operation aten.rleu; did you mean 'aten.relu'?}}\n" in text
-    again = diagnostics.diagnostics(analyze(text, "model.mlir"), URI)
+    again = published_diagnostics.diagnostics(analyze(text, "model.mlir"), URI)
     assert [item.severity for item in again] == [types.DiagnosticSeverity.Hint]
-    assert edits.code_actions(analysis, URI, again) == []
+    assert code_actions.code_actions(analysis, URI, again) == []
     line = found[0].range.start.line
     cursor = types.Position(line, 0)
     # Some editors name no diagnostics: what is on the line is meant.
-    assert edits.code_actions(analysis, URI, [], types.Range(cursor, cursor)) == [fix, expect]
+    assert code_actions.code_actions(analysis, URI, [], types.Range(cursor, cursor)) == [fix, expect]
     below = types.Position(line + 1, 0)
-    assert edits.code_actions(analysis, URI, [], types.Range(below, below)) == []
+    assert code_actions.code_actions(analysis, URI, [], types.Range(below, below)) == []
 
 
 def test_formatting_is_exact_or_not_at_all(good: Analysis):
     messy = TEXT.replace("    %z", "  %z").replace(" : (tensor", "  :  (tensor")
     analysis = analyze(messy, "model.mlir")
-    (change,) = edits.formatting(analysis)
+    (change,) = code_actions.formatting(analysis)
     assert found_in(analyze(change.new_text, "model.mlir")) == []
-    assert edits.formatting(analyze(change.new_text, "model.mlir")) == []
+    assert code_actions.formatting(analyze(change.new_text, "model.mlir")) == []
     assert "%y = aten.linear(%x, %w, none)" in change.new_text
-    assert edits.formatting(analyze(f"// kept\n{messy}", "model.mlir")) == []
-    assert edits.formatting(analyze(messy.replace("aten.relu", "aten.rleu"), "model.mlir")) == []
+    assert code_actions.formatting(analyze(f"// kept\n{messy}", "model.mlir")) == []
+    assert code_actions.formatting(analyze(messy.replace("aten.relu", "aten.rleu"), "model.mlir")) == []
 
 
 FUNCTIONS = """func.func @f() -> i32 {
@@ -461,9 +461,9 @@ func.func private @h(i32) -> i32
 @pytest.mark.parametrize("locations", ["", " loc(unknown)"])
 def test_formatting_adds_no_module_and_keeps_empty_lines(locations: str):
     text = FUNCTIONS.replace("@h(i32) -> i32", f"@h(i32) -> i32{locations}")
-    (change,) = edits.formatting(analyze(text.replace("  %a", " %a").replace("\n\n", "\n\n\n"), "f.mlir"))
+    (change,) = code_actions.formatting(analyze(text.replace("  %a", " %a").replace("\n\n", "\n\n\n"), "f.mlir"))
     assert change.new_text.replace(" loc(unknown)", "") == FUNCTIONS
-    assert edits.formatting(analyze(change.new_text, "f.mlir")) == []
+    assert code_actions.formatting(analyze(change.new_text, "f.mlir")) == []
 
 
 # Hints
@@ -491,7 +491,7 @@ def test_hints_name_the_arguments_of_operators(good: Analysis):
 
 def everything(analysis: Analysis, offset: int) -> None:
     position = analysis.lines.position(offset)
-    found = diagnostics.diagnostics(analysis, URI)
+    found = published_diagnostics.diagnostics(analysis, URI)
     hover.hover(analysis, position)
     navigation.definition(analysis, position)
     navigation.references(analysis, position)
@@ -499,8 +499,8 @@ def everything(analysis: Analysis, offset: int) -> None:
     navigation.document_symbols(analysis)
     hints.inlay_hints(analysis, analysis.lines.range(0, offset))
     completion.complete(analysis, position)
-    edits.code_actions(analysis, URI, found)
-    edits.formatting(analysis)
+    code_actions.code_actions(analysis, URI, found)
+    code_actions.formatting(analysis)
 
 
 @pytest.mark.parametrize("text", [TEXT, BLOCKS, f"{RUN}{BLOCKS}// -----\n{TEXT}"])
@@ -534,6 +534,6 @@ def test_filecheck_tests_are_read_as_their_run_lines_say(folder: str):
         if "RUN: not " in text or "--irdl-file" in text:  # the server loads only what its user names
             continue
         analysis = completed(analyze(text, path.name))
-        found = [item for item in diagnostics.diagnostics(analysis, URI) if item.severity != types.DiagnosticSeverity.Hint]
+        found = [item for item in published_diagnostics.diagnostics(analysis, URI) if item.severity != types.DiagnosticSeverity.Hint]
         assert not found, path
         everything(analysis, len(text) // 2)

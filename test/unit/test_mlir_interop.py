@@ -22,18 +22,17 @@ from xdsl.ir import Operation, Region
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.backends.delegate import register_passes
-from flambeau.dialects.equivalence import equivalent
-from flambeau.dialects.irdl_export import IrdlError, irdl_text
-from flambeau.dialects.irdl_import import read_irdl
-from flambeau.dialects.printing import PrintingOptions, strict_text
-from flambeau.dialects.registry import FlambeauContext, dialect_names
-from flambeau.dialects.text import IRError, parse_module, verify_parsed
-from flambeau.passes.pipelines import PipelineOptions
+from flambeau.compiler.compilation import STAGES, Compilation
+from flambeau.dialects.ir.equivalence import equivalent
+from flambeau.dialects.irdl.export import IrdlError, irdl_text
+from flambeau.dialects.irdl.load import read_irdl
+from flambeau.dialects.schema.operators import FlambeauContext, dialect_names
+from flambeau.dialects.text.module_text import IRError, parse_module, verify_parsed
+from flambeau.dialects.text.printing import PrintingOptions, strict_text
+from flambeau.passes.manager.pipeline_options import PipelineOptions
+from flambeau.plugins.loader import load_plugin, plugin_scope
 from flambeau.runtime.emit import emit_pte
-from flambeau.tools.compiler import STAGES, Compilation
 from flambeau.tools.opt import main
-from flambeau.tools.plugins import load_plugin, plugin_scope
 
 TOOLS = [name for name in ("mlir-opt", *(f"mlir-opt-{version}" for version in range(19, 40))) if shutil.which(name)]
 FILECHECK = Path(__file__).resolve().parents[1] / "filecheck"
@@ -155,7 +154,6 @@ func.func @f(%x: tensor<2xf32> loc("x")) -> tensor<2xf32> attributes {flambeau.i
 @cache
 def stages() -> tuple[dict[str, ModuleOp], FlambeauContext]:
     """A small model at every stage, part of it with a backend, and the context with its weights."""
-    register_passes()
     model, inputs = digits_cnn()
     module, context = imported(export(model, *inputs))
     compilation = Compilation(module, context, PipelineOptions(backends=("elementwise",)))

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module, save_weights
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module, save_weights
 from flambeau.tools.opt import main
 
 VALID = "func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {\n  func.return %x : tensor<2xf32>\n}\n"
@@ -30,8 +30,8 @@ func.func @f() -> tensor<2xf32> {
 PLUGIN = """
 from dataclasses import dataclass
 from xdsl.passes import ModulePass
-from flambeau.dialects.diagnostics import OperationError, remark, warn
-from flambeau.passes.registry import register_pass
+from flambeau.dialects.ir.diagnostics import OperationError, remark, warn
+from flambeau.passes.manager.registry import register_pass
 
 @dataclass(frozen=True)
 class CrashPass(ModulePass):
@@ -71,7 +71,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Dialect
 from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def
 
-from flambeau.dialects.registry import register_dialect
+from flambeau.dialects.schema.operators import register_dialect
 
 @irdl_op_definition
 class WordOp(IRDLOperation):

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import load, save
 
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module, read_module, save_weights
-from flambeau.passes.manager.reproducer import read_reproducer
-from flambeau.tools.files import check_output
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module, read_module, save_weights
+from flambeau.tools.commands.output_paths import check_output
 from flambeau.tools.main import main as flambeau
 from flambeau.tools.opt import main
+from flambeau.tools.reproducers.reproducer_file import read_reproducer
 
 Run = Callable[..., tuple[int, str, str]]
 

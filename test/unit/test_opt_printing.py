@@ -15,20 +15,20 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from flambeau.dialects.printing import PrintingOptions, TextWithNames, operation_text, strict_text
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import IRError, parse_module, print_module, read_module
+from flambeau.compiler.compilation import Compilation, StageError
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import IRError, parse_module, print_module, read_module
+from flambeau.dialects.text.printing import PrintingOptions, TextWithNames, operation_text, strict_text
 from flambeau.passes.manager import OperationPass, PassError, Pipeline
-from flambeau.passes.manager.dump_page import MOST_LINES, StepView, page
-from flambeau.passes.manager.dumping import StageDump
-from flambeau.passes.manager.printing import ChangePrinting, IRPrinting, coloured
-from flambeau.passes.manager.snapshot import Snapshot
-from flambeau.tools.compiler import Compilation, StageError
+from flambeau.tools.instruments.dump_page import MOST_LINES, StepView, page
+from flambeau.tools.instruments.ir_printing import ChangePrinting, IRPrinting, coloured
+from flambeau.tools.instruments.snapshot import Snapshot
+from flambeau.tools.instruments.stage_dump import StageDump
 from flambeau.tools.main import app
 from flambeau.tools.opt import main
 
 ROOT = Path(__file__).resolve().parents[2]
-EXAMPLES = sorted(path for folder in ("passes", "backends") for path in (ROOT / folder / "examples").glob("*.mlir"))
+EXAMPLES = sorted((ROOT / "passes").glob("*/examples/*.mlir"))
 
 MODULE = """\
 func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
@@ -225,9 +225,9 @@ ROAD = "optimize-core,func.func(cse,canonicalize),core-to-edge,edge-to-exec,plan
 
 @pytest.mark.parametrize("name", ["fold-batch-norm", "fold-constants"])
 def test_the_rest_of_the_pipeline_from_any_stage_ends_alike(tmp_path: Path, name: str):
-    text = (ROOT / "passes" / "examples" / f"{name}.mlir").read_text().partition("// -----\n")[0]
+    text = (ROOT / "passes" / "transforms" / "examples" / f"{name}.mlir").read_text().partition("// -----\n")[0]
     context = FlambeauContext()
-    context.blobs.open_beside(ROOT / "passes" / "examples" / f"{name}.mlir")
+    context.blobs.open_beside(ROOT / "passes" / "transforms" / "examples" / f"{name}.mlir")
     op = parse_module(text, context).module
     Pipeline.parse(ROAD).run(op, context, [StageDump(tmp_path)])
     end = print_module(op, locations=True)
@@ -280,7 +280,7 @@ def test_a_folder_that_is_used_again_holds_the_last_run_only(tmp_path: Path):
 
 
 def test_each_weight_is_written_once(tmp_path: Path):
-    folder = ROOT / "passes" / "examples"
+    folder = ROOT / "passes" / "transforms" / "examples"
     text = (folder / "fold-batch-norm.mlir").read_text().partition("// -----\n")[0]
     context = FlambeauContext()
     context.blobs.open_beside(folder / "fold-batch-norm.mlir")

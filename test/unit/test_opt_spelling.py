@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from flambeau.tools.opt import main
-from flambeau.tools.opt.options import make_parser
+from flambeau.tools.opt.argument_parser import make_parser
 from flambeau.tools.opt.spelling import ALIASES, HINTS, NOTHING_TO_DO, Spelling
 
 OPTIONS = {option.lstrip("-") for action in make_parser()._actions for option in action.option_strings}

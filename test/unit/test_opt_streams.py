@@ -17,7 +17,7 @@ VALID = "func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {\n  func.return %x : 
 CHATTY = """
 import sys
 from dataclasses import dataclass
-from flambeau.dialects.diagnostics import remark
+from flambeau.dialects.ir.diagnostics import remark
 from flambeau.passes.manager import OperationPass
 
 print("loaded")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.source import Source
-from flambeau.dialects.text import IRError, parse_module, verify_parsed
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import IRError, parse_module, verify_parsed
+from flambeau.dialects.text.source_text import Source
 from flambeau.tools.opt.input import split
 
 FILECHECK = Path(__file__).parents[1] / "filecheck"

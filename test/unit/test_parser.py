@@ -16,11 +16,11 @@ from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 
-from flambeau.dialects.equivalence import equivalent
-from flambeau.dialects.lexer import Lexer
-from flambeau.dialects.parser import ModuleParser
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.source import Source
+from flambeau.dialects.ir.equivalence import equivalent
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.lexer import Lexer
+from flambeau.dialects.text.parser import ModuleParser
+from flambeau.dialects.text.source_text import Source
 
 ON_PURPOSE = ("interop/locations", "interop/invalid-locations", "interop/mlir-syntax", "printing/elision")
 """What is read otherwise than by xDSL: syntax of MLIR that it lacks or drops, and resources, of which equal names meet there."""

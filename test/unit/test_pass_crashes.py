@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from flambeau.dialects.diagnostics import Diagnostic, listening
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module
+from flambeau.dialects.ir.diagnostics import Diagnostic, listening
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.manager import Pipeline
 from flambeau.tools.main import main as flambeau
 from flambeau.tools.opt import main
@@ -26,9 +26,9 @@ PLUGIN = """
 import sys
 from dataclasses import dataclass
 
-from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.kit import ModulePass, OperationPass, Pattern, PatternPass
-from flambeau.passes.registry import register_pass
+from flambeau.passes.manager.registry import register_pass
 
 class BadPattern(Pattern):
     roots = (SchemaOp,)

@@ -13,14 +13,14 @@ import pass_scaling
 import pytest
 from opt_modules import CASES, Problem, problems
 
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module, print_module
-from flambeau.dialects.verify import verify_module
+from flambeau.dialects.ir.verify import verify_module
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.manager import Pipeline
-from flambeau.passes.manager.dumping import StageDump
-from flambeau.passes.manager.pass_statistics import PassStatistics
-from flambeau.passes.manager.printing import ChangePrinting
-from flambeau.passes.manager.timing import Timer
+from flambeau.tools.instruments.ir_printing import ChangePrinting
+from flambeau.tools.instruments.pass_statistics import PassStatistics
+from flambeau.tools.instruments.stage_dump import StageDump
+from flambeau.tools.instruments.timing import Timer
 
 SMALL, LARGE = 30, 240
 

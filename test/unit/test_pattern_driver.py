@@ -11,15 +11,15 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import InsertPoint
 
-from flambeau.dialects.diagnostics import Diagnostic, OperationError, listening
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module, print_module
+from flambeau.dialects.ir.diagnostics import Diagnostic, OperationError, listening
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.kit import PatternPass, Pipeline, apply_patterns, decline, from_xdsl, m, op, rewrites
 from flambeau.passes.manager import Instrumentation, PassError, PassStep
-from flambeau.passes.manager.debug_counter import CounterRange, DebugCounter
 from flambeau.passes.rewriting.actions import Action, watching
-from flambeau.passes.rewriting.driver import PatternDriver, RewriteLimitError
+from flambeau.passes.rewriting.greedy_driver import PatternDriver, RewriteLimitError
 from flambeau.passes.rewriting.pattern import Pattern
+from flambeau.tools.instruments.debug_counter import CounterRange, DebugCounter
 
 X = TestType("x")
 

@@ -8,13 +8,13 @@ import pytest
 from xdsl.dialects.builtin import BoolAttr
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module, print_module
-from flambeau.dialects.types import shape_of
-from flambeau.passes.apply_pdl_patterns import ApplyPdlPatternsPass
+from flambeau.dialects.ir.tensor_types import shape_of
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.manager import PassError, Pipeline
-from flambeau.passes.rewriting.driver import PatternDriver
+from flambeau.passes.rewriting.greedy_driver import PatternDriver
 from flambeau.passes.rewriting.pdl import load_patterns, patterns_in, pdl_constraint
+from flambeau.passes.transforms.apply_pdl_patterns import ApplyPdlPatternsPass
 
 FUNCTION = """
 func.func @f(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {

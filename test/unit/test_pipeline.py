@@ -14,13 +14,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from flambeau.backends.delegate import register_passes
-from flambeau.dialects.registration import declared_by
 from flambeau.passes.manager import OperationPass, Pipeline
 from flambeau.passes.manager.grammar import MODULE
+from flambeau.passes.manager.pass_options import OptionField, is_textual, option_fields
 from flambeau.passes.manager.pipeline import pass_text
-from flambeau.passes.options import OptionField, is_textual, option_fields
-from flambeau.passes.registry import PipelineError, all_passes, find_pass, own_pass_names, pipelines, register_pass
+from flambeau.passes.manager.registry import PipelineError, all_passes, find_pass, own_pass_names, pipelines, register_pass
+from flambeau.support.tables import declared_by
 from flambeau.tools.opt import main
 
 
@@ -59,7 +58,6 @@ class OnlyFunctionsPass(OperationPass):
 
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    register_passes()
     with declared_by("the test of pipelines") as declared:
         register_pass(EveryOptionPass)
         register_pass(OnlyFunctionsPass)

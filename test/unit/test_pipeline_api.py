@@ -12,16 +12,16 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
 import flambeau
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module, print_module
-from flambeau.passes.cse import CsePass
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.kit import Operation, OperationPass, PatternPass, op, rewrites
 from flambeau.passes.manager import Instrumentation, PassError, PassStep, Pipeline
 from flambeau.passes.manager.grammar import MODULE
-from flambeau.passes.manager.timing import Timer
-from flambeau.passes.remove_dead_code import RemoveDeadCodePass
 from flambeau.passes.rewriting.actions import Action
 from flambeau.passes.rewriting.pattern import Pattern
+from flambeau.passes.transforms.cse import CsePass
+from flambeau.passes.transforms.remove_dead_code import RemoveDeadCodePass
+from flambeau.tools.instruments.timing import Timer
 
 TEXT = """
 func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {

@@ -11,19 +11,19 @@ from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import ReuseOp, ViewOp
-from flambeau.dialects.lazy import Array
+from flambeau.dialects.ir.tensor_types import f32, shape_of, tensor
 from flambeau.dialects.ml_program.ops import GlobalOp
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module, print_module
-from flambeau.dialects.types import f32, shape_of, tensor
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.manager import Pipeline
-from flambeau.passes.plan_memory import LOWER_BOUND, plan_method
+from flambeau.passes.memory.plan_memory import LOWER_BOUND, plan_method
 from flambeau.passes.planning.buffers import Buffer
 from flambeau.passes.planning.portfolio import plan_buffers
 from flambeau.passes.planning.profile import LiveProfile
 from flambeau.passes.storage.classes import MethodStorage
 from flambeau.passes.storage.lifetimes import lifetimes
 from flambeau.runtime.interpreter import MethodProgram
+from flambeau.support.lazy import Array
 
 PASSES = "elide-views,place-concat,reuse-storage"
 METHODS = 240

@@ -8,25 +8,24 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from flambeau.backends.delegate import register_passes
 from flambeau.backends.interface import BackendError, find_backend
 from flambeau.dialects.aten.arithmetic import AddTensorOp
 from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.exec.target import Target, UnknownTargetError, find_target, register_target, target_names
-from flambeau.dialects.registration import declared_by
-from flambeau.dialects.registry import FlambeauContext, find_op
-from flambeau.dialects.text import IRError, parse_module
-from flambeau.frontends.registry import SourceError
-from flambeau.passes.lowering.keep import keeps
+from flambeau.dialects.schema.operators import FlambeauContext, find_op
+from flambeau.dialects.text.module_text import IRError, parse_module
+from flambeau.frontends.interface import SourceError
 from flambeau.passes.manager import PassError, Pipeline
+from flambeau.passes.manager.registry import PipelineError
 from flambeau.passes.planning.buffers import PlanError
-from flambeau.passes.registry import PipelineError
+from flambeau.passes.targets.keep import keeps
+from flambeau.passes.targets.target import Target, UnknownTargetError, find_target, register_target, target_names
+from flambeau.plugins.loader import load_plugin, plugin_scope
 from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.interpreter import InterpreterError, interpret
+from flambeau.support.tables import declared_by
+from flambeau.tools.commands.model_source import load_source
+from flambeau.tools.commands.programs import about_backends
 from flambeau.tools.main import main as flambeau_main
-from flambeau.tools.plugins import load_plugin, plugin_scope
-from flambeau.tools.programs import about_backends
-from flambeau.tools.sources import load_source
 
 
 @pytest.fixture(autouse=True)
@@ -149,8 +148,8 @@ from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 
 from flambeau import frontend
-from flambeau.dialects.registry import FlambeauContext, find_op
-from flambeau.dialects.types import tensor
+from flambeau.dialects.schema.operators import FlambeauContext, find_op
+from flambeau.dialects.ir.tensor_types import tensor
 
 
 @frontend(".steps")
@@ -223,7 +222,7 @@ from xdsl.ir import Dialect
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, result_def
 
 from flambeau import interprets, row
-from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.schema.row import SchemaOp
 
 
 @irdl_op_definition
@@ -313,7 +312,7 @@ def test_a_dialect_is_gone_with_its_plugin(tmp_path: Path):
 
 
 def test_a_target(tmp_path: Path):
-    text = "from flambeau.dialects.exec.target import Target, find_target\n"
+    text = "from flambeau.passes.targets.target import Target, find_target\n"
     load(tmp_path, f"{text}TINY = Target('tiny', find_target('executorch').operators - {{'aten::cos.out'}})\n")
     assert "tiny" in target_names() and "aten::relu.out" in find_target("tiny").operators
     run("edge-to-exec{target=tiny}", CHAIN.replace("edge.cos", "edge.relu"))
@@ -397,7 +396,6 @@ def test_a_backend(tmp_path: Path):
     with pytest.raises(BackendError, match="there is no backend 'cosine'"):
         find_backend("cosine")
     load(tmp_path, BACKEND)
-    register_passes()
     module, context = run("delegate{backends=cosine}", CHAIN)
     assert "CosineBackend" in str(module)
     x = np.arange(4, dtype=np.float32)
@@ -424,8 +422,8 @@ def test_the_library_of_a_backend_is_loaded_when_a_program_may_need_it(tmp_path:
 def test_a_pipeline(tmp_path: Path):
     text = """
 from flambeau import pipeline
-from flambeau.passes.canonicalize import CanonicalizePass
-from flambeau.passes.cse import CsePass
+from flambeau.passes.transforms.canonicalize import CanonicalizePass
+from flambeau.passes.transforms.cse import CsePass
 
 @pipeline("tidy")
 def tidy(options):

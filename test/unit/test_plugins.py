@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.manager import PassError, Pipeline
-from flambeau.passes.registry import PipelineError, pipelines, registered_passes
+from flambeau.passes.manager.registry import PipelineError, pipelines, registered_passes
+from flambeau.plugins.loader import PluginError, load_plugin, loaded_plugins, plugin_scope
 from flambeau.tools.main import main as flambeau_main
 from flambeau.tools.opt.driver import main as opt_main
-from flambeau.tools.plugins import PluginError, load_plugin, loaded_plugins, plugin_scope
 
 MARK = """
 from dataclasses import dataclass
@@ -108,7 +108,7 @@ from xdsl.dialects.arith import Arith
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 from flambeau.dialects.exec import DIALECT
 from flambeau.dialects.fused.linear import FusedLinearOp
-from flambeau.passes.cse import CsePass
+from flambeau.passes.transforms.cse import CsePass
 from flambeau.passes.manager import PatternPass
 """
     assert load_plugin(write(tmp_path, "imports.py", text + MARK)).declares == ("pass 'mark'",)
@@ -117,7 +117,7 @@ from flambeau.passes.manager import PatternPass
 PASS = "from xdsl.passes import ModulePass\nclass MyPass(ModulePass):\n    {}\n    def apply(self, ctx, op): pass\n"
 DIALECT = "from xdsl.ir import Dialect\nMINE = Dialect({!r}, [], [])\n"
 ROW = (
-    "from flambeau import row\nfrom flambeau.dialects.row import SchemaOp\n"
+    "from flambeau import row\nfrom flambeau.dialects.schema.row import SchemaOp\n"
     "@row({!r}, {!r}, {!r})\nclass MyOp(SchemaOp):\n    'Mine.'\n    infer = staticmethod(lambda x: x)\n"
 )
 FUNCTION = "from flambeau import {0}\n@{0}({1!r})\ndef mine(*_): ...\n"
@@ -248,11 +248,11 @@ BAD = {
         "3:2: error: plug-in {} declares what 'aten.relu' means to the interpreter, but its row says what it means",
     ),
     "target": (
-        "from flambeau.dialects.exec.target import Target\nMINE = Target('executorch', frozenset())\n",
+        "from flambeau.passes.targets.target import Target\nMINE = Target('executorch', frozenset())\n",
         "2:1: error: plug-in {} " + TAKEN.format("target 'executorch'", "Flambeau"),
     ),
     "target's operators": (
-        "from flambeau.dialects.exec.target import Target\nMINE = Target('mine', frozenset({'add'}))\n",
+        "from flambeau.passes.targets.target import Target\nMINE = Target('mine', frozenset({'add'}))\n",
         "2:1: error: target 'mine': 'add' is no kernel's name; they are like 'aten::add.out'",
     ),
     "backend's identifier": (
@@ -422,7 +422,7 @@ def installed(tmp_path: Path) -> Path:
     write(site, "acme/broken.py", "1 / 0\n")
     write(site, "acme/ops.py", ROW.format("acme", "acme", "same(Tensor x) -> Tensor"))
     write(
-        site, "acme/things.py", "from flambeau.dialects.exec.target import Target\nTHING = Target('acme', frozenset({'aten::add.out'}))\n"
+        site, "acme/things.py", "from flambeau.passes.targets.target import Target\nTHING = Target('acme', frozenset({'aten::add.out'}))\n"
     )
     write(site, "acme-1.2.dist-info/METADATA", "Metadata-Version: 2.1\nName: acme\nVersion: 1.2\n")
     points = "[flambeau.plugins]\npasses = acme.passes\nops = acme.ops\nbroken = acme.broken\ntarget = acme.things:THING\n"
@@ -439,7 +439,7 @@ def python(site: Path, code: str) -> subprocess.CompletedProcess[str]:
 def test_installed_plugins_are_found_when_a_name_is_unknown(installed: Path):
     write(installed, "x.mlir", "builtin.module {}\n")
     found = python(
-        installed, "main(['x.mlir', '-p', 'acme-mark'])\nfrom flambeau.dialects.exec.target import find_target\nfind_target('acme')"
+        installed, "main(['x.mlir', '-p', 'acme-mark'])\nfrom flambeau.passes.targets.target import find_target\nfind_target('acme')"
     )
     assert (found.returncode, found.stderr) == (0, "") and "marked" in found.stdout
     named = python(installed, "from flambeau.passes.kit import op\nprint(op('acme.same').name)")

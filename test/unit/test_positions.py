@@ -7,10 +7,10 @@ import random
 from xdsl.dialects.builtin import FileLineColLoc, NameLoc, UnknownLoc
 from xdsl.dialects.func import FuncOp
 
-from flambeau.dialects.diagnostics import Position
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.source import Source
-from flambeau.dialects.text import parse_module
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module
+from flambeau.dialects.text.source_text import Source
+from flambeau.support.position import Position
 
 TEXT = """
 func.func @f(%x : tensor<2xf32>) -> tensor<2xf32> {

@@ -18,13 +18,13 @@ from xdsl.passes import ModulePass
 
 from flambeau.dialects.aten.activation import HardswishOp, ReluOp
 from flambeau.dialects.aten.arithmetic import AddScalarOp
-from flambeau.dialects.diagnostics import OperationError
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module, print_module
+from flambeau.dialects.ir.diagnostics import OperationError
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.manager import Pipeline
 from flambeau.tools.main import main
 from flambeau.tools.opt.driver import main as opt
-from flambeau.tools.predicates import (
+from flambeau.tools.predicates.predicates import (
     Crash,
     FileCheck,
     Predicate,

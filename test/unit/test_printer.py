@@ -11,9 +11,9 @@ from xdsl.dialects.test import TestOp as AnOp
 from xdsl.dialects.test import TestType as AType
 from xdsl.printer import Printer
 
-from flambeau.dialects.printer import ModulePrinter
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import IRError, parse_module
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import IRError, parse_module
+from flambeau.dialects.text.printer import ModulePrinter
 
 FILES = sorted((Path(__file__).parents[1] / "filecheck").rglob("*.mlir"))
 LOST = (("printing", "attributes.mlir"), ("interop", "mlir-syntax.mlir"))

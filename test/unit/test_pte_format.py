@@ -38,9 +38,9 @@ from flambeau.runtime.pte import (
     TensorShapeDynamism,
     read_header,
     read_program,
-    schema,
     write_program,
 )
+from flambeau.runtime.pte import flatbuffer_tables as schema
 from flambeau.runtime.pte.records import EMPTY
 from flambeau.runtime.pte.writer import HEADER_LENGTH, SEGMENT_ALIGNMENT, Encoder
 

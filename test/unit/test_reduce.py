@@ -11,12 +11,12 @@ from chains import random_chain, read, store
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, OpResult
 
-from flambeau.dialects.interface import inputs_of, outputs_of
+from flambeau.dialects.flambeau.method_interface import inputs_of, outputs_of
+from flambeau.dialects.ir.tensor_types import shape_of
+from flambeau.dialects.ir.verify import verify_module
 from flambeau.dialects.ml_program import GlobalOp
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import print_module
-from flambeau.dialects.types import shape_of
-from flambeau.dialects.verify import verify_module
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import print_module
 from flambeau.tools.reduction import Progress, Reduction, ReductionError, ReductionResult, reduce_module
 
 Test = Callable[[ModuleOp], bool]

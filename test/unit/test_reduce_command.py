@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from chains import random_chain, read, store
 
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import read_module, save_weights
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import read_module, save_weights
 from flambeau.tools.main import main
 
 PLUGIN = '''
 from dataclasses import dataclass
 from xdsl.passes import ModulePass
-from flambeau.passes.registry import register_pass
+from flambeau.passes.manager.registry import register_pass
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from xdsl.irdl import IRDLOperation, attr_def, irdl_op_definition, opt_operand_d
 
 from flambeau.passes import kit
 from flambeau.passes.kit import m
-from flambeau.tools.reference import dialects
-from flambeau.tools.reference.kit import kit_page
+from flambeau.tools.reference import dialect_pages
+from flambeau.tools.reference.kit_page import kit_page
 from flambeau.tools.reference.markdown import cell, docstring, entries_of, sections_of, table
 
 DOCSTRING = """Does something.
@@ -72,7 +72,7 @@ class FooOp(IRDLOperation):
 
 def test_the_section_of_an_operation():
     assert (
-        "\n".join(dialects.operation_section(FooOp))
+        "\n".join(dialect_pages.operation_section(FooOp))
         == """## `test.foo`
 
 ```text

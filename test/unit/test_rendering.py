@@ -9,12 +9,13 @@ import pytest
 from xdsl.dialects.builtin import FileLineColLoc, FusedLoc, IntAttr, ModuleOp, NameLoc, NoneAttr, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 
-from flambeau.dialects.diagnostics import Diagnostic, Position
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.source import Source
-from flambeau.dialects.terminal import wants_colour
-from flambeau.dialects.text import parse_module
-from flambeau.tools.rendering import LINE_WIDTH, Renderer, one_line, placed
+from flambeau.dialects.ir.diagnostics import Diagnostic
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module
+from flambeau.dialects.text.source_text import Source
+from flambeau.support.position import Position
+from flambeau.support.terminal import wants_colour
+from flambeau.tools.rendering.diagnostics_rendering import LINE_WIDTH, Renderer, one_line, placed
 
 FILE = "a.mlir"
 

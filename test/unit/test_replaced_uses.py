@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import i32
 from xdsl.dialects.test import TestOp as AnyOp
 from xdsl.ir import Block, Operation, SSAValues
 
-from flambeau.dialects.equivalence import equivalent
+from flambeau.dialects.ir.equivalence import equivalent
 from flambeau.passes.rewriting.uses import MANY, Rewriter, editing_operands, replace_uses
 
 WIDE = MANY + 3

@@ -18,19 +18,20 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.dialects.diagnostics import OperationError
+from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.dialects.ml_program import GlobalOp
-from flambeau.dialects.registration import declared_by
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module, save_weights
-from flambeau.passes.manager import Instrumentation, OperationPass, PassCrash, PassError, PatternPass, Pipeline, crash
-from flambeau.passes.manager.crash import CrashReproducer, RunOptions, reproducer_of, write_reproducer
-from flambeau.passes.manager.debug_counter import DebugCounter, parse_debug_counters
-from flambeau.passes.manager.reproducer import Reproducer, ReproducerError, read_reproducer
-from flambeau.passes.registry import register_pass
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module, save_weights
+from flambeau.passes.manager import Instrumentation, OperationPass, PassCrash, PassError, PatternPass, Pipeline
+from flambeau.passes.manager.registry import register_pass
 from flambeau.passes.rewriting.pattern import Pattern
+from flambeau.support.tables import declared_by
+from flambeau.tools.instruments.debug_counter import DebugCounter, parse_debug_counters
 from flambeau.tools.main import main as flambeau
 from flambeau.tools.opt import main
+from flambeau.tools.reproducers import crash_reproducer
+from flambeau.tools.reproducers.crash_reproducer import CrashReproducer, RunOptions, reproducer_of, write_reproducer
+from flambeau.tools.reproducers.reproducer_file import Reproducer, ReproducerError, read_reproducer
 
 
 @dataclass(frozen=True)
@@ -275,7 +276,7 @@ def test_weights_are_left_out_when_it_does_not(tmp_path: Path):
 
 
 def test_large_weights_stay_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    monkeypatch.setattr(crash, "WEIGHTS_LIMIT", 3)
+    monkeypatch.setattr(crash_reproducer, "WEIGHTS_LIMIT", 3)
     path, _ = weighed(tmp_path, "weigh")
     assert read_reproducer(path).weights == (str(tmp_path / "model.safetensors"),)
     assert main(["--run-reproducer", str(path), "--no-reproducer"]) == 1
@@ -283,7 +284,7 @@ def test_large_weights_stay_where_they_are(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_large_weights_in_memory_are_not_kept_and_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(crash, "WEIGHTS_LIMIT", 3)
+    monkeypatch.setattr(crash_reproducer, "WEIGHTS_LIMIT", 3)
     context = FlambeauContext()
     module = parse_module(f"ml_program.global private @w({context.blobs.add('w', b'lead')}) : tensor<4xui8>\n", context).module
     with pytest.raises(PassError):

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from flambeau.backends.delegate import register_passes
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module, verify_parsed
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module, verify_parsed
 from flambeau.passes.manager import Pipeline
-from flambeau.passes.manager.debug_counter import CounterRange, DebugCounter
-from flambeau.passes.registry import own_pass_names
+from flambeau.passes.manager.registry import own_pass_names
 from flambeau.passes.rewriting.actions import was_restricted, watching
+from flambeau.tools.instruments.debug_counter import CounterRange, DebugCounter
 
 FOLDER = Path(__file__).parent.parent / "filecheck"
 MOST_CUTS = 12
@@ -66,7 +65,6 @@ func.func @forward(%x: tensor<2x4xf32>, %y: tensor<2x4xf32>) -> tensor<2x4xf32> 
 
 @pytest.mark.parametrize("options", ["target=executorch", "target=flambeau", "backends=elementwise"])
 def test_the_whole_pipeline_may_be_stopped_after_each_rewrite(options: str):
-    register_passes()
     assert check(FOLDER / "none.mlir", PROGRAM, f"compile{{{options}}}") > 20
 
 

@@ -11,12 +11,12 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from flambeau.dialects.diagnostics import OperationError
-from flambeau.dialects.registration import declared_by
-from flambeau.dialects.registry import FlambeauContext, register_dialect
-from flambeau.dialects.text import parse_module
+from flambeau.dialects.ir.diagnostics import OperationError
+from flambeau.dialects.schema.operators import FlambeauContext, register_dialect
+from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.manager import Pipeline
-from flambeau.passes.manager.round_trip import RoundTrip, RoundTripError, check_round_trip
+from flambeau.support.tables import declared_by
+from flambeau.tools.instruments.round_trip import RoundTrip, RoundTripError, check_round_trip
 
 GOOD = """
 func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {

@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.dialects.registry import find_op
-from flambeau.dialects.types import f16, f32, i1, i32, i64, tensor
+from flambeau.dialects.ir.tensor_types import f16, f32, i1, i32, i64, tensor
+from flambeau.dialects.schema.operators import find_op
 
 FLOAT = tensor(f32, (2, 3))
 LONG = tensor(i64, (2, 3))

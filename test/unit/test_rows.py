@@ -29,10 +29,10 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.dialects.equivalence import equivalent
-from flambeau.dialects.registry import LEVELS, FlambeauContext, find_op, find_schema, load_rows, schema_table
-from flambeau.dialects.row import SchemaOp, nondeterministic_operators
-from flambeau.dialects.types import element_of, f32, f64, shape_of, tensor
+from flambeau.dialects.ir.equivalence import equivalent
+from flambeau.dialects.ir.tensor_types import element_of, f32, f64, shape_of, tensor
+from flambeau.dialects.schema.operators import LEVELS, FlambeauContext, find_op, find_schema, load_rows, schema_table
+from flambeau.dialects.schema.row import SchemaOp, nondeterministic_operators
 
 RANDOM = {"aten.rand", "aten.randn", "aten.rand_like", "aten.randn_like", "aten.randperm", "aten.randint", "aten.randint.low"}
 """Their meaning is a distribution."""

@@ -18,23 +18,22 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.backends.delegate import register_passes
 from flambeau.backends.interface import run_payload
 from flambeau.dialects.aten.activation import HardswishOp, ReluOp
 from flambeau.dialects.aten.arithmetic import AddScalarOp, MulScalarOp
 from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.lazy import Array
 from flambeau.dialects.ml_program import GlobalStoreOp
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module, print_module
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.manager import PassError, PatternPass, Pipeline
-from flambeau.passes.manager.comparison import SemanticsOptions, difference_of
-from flambeau.passes.manager.semantics import CheckSemantics, Reference, SemanticsError
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
 from flambeau.runtime.interpreter import InterpreterError, generate_inputs, interpret, register_interpreter_function
 from flambeau.runtime.interpreter import functions as interpreter_functions
+from flambeau.support.lazy import Array
+from flambeau.tools.instruments.result_comparison import SemanticsOptions, difference_of
+from flambeau.tools.instruments.semantics import CheckSemantics, Reference, SemanticsError
 from flambeau.tools.main import main
-from flambeau.tools.predicates import PredicateError, load_inputs
+from flambeau.tools.predicates.predicates import PredicateError, load_inputs
 
 STATE = """
 ml_program.global private mutable @total({blob}) : tensor<2xf32>
@@ -441,7 +440,6 @@ def test_delegates_are_run_by_who_knows_them():
       func.return %b : tensor<8xf32>
     }"""
     pipeline = "compile{backends=elementwise}"
-    register_passes()
     module, context = parse(text)
     Pipeline.parse(pipeline).run(module, context, [CheckSemantics(delegates=run_payload)])
     assert "exec.delegate_call" in print_module(module)

@@ -15,12 +15,12 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from flambeau.dialects.aten.activation import ReluOp
 from flambeau.dialects.aten.arithmetic import MulScalarOp
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.manager import PassError, Pipeline
-from flambeau.passes.manager.semantics import CheckSemantics
 from flambeau.runtime.interpreter import generate_inputs
-from flambeau.tools.predicates import Predicate, WrongResult
+from flambeau.tools.instruments.semantics import CheckSemantics
+from flambeau.tools.predicates.predicates import Predicate, WrongResult
 
 LOOP = """
 func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {

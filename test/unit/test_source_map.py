@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from xdsl.ir import Block, Operation, SSAValue
 
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import IRError, ParsedModule, parse_module, print_module
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import IRError, ParsedModule, parse_module, print_module
 
 TEXT = """\
 func.func @f(%x : i32, %c : i1) -> i32 {

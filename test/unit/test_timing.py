@@ -14,14 +14,14 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.manager import Instrumentation, OperationPass, PassError, PatternPass, Pipeline, count
-from flambeau.passes.manager.debug_counter import CounterRange, DebugCounter
-from flambeau.passes.manager.pass_statistics import PassStatistics
-from flambeau.passes.manager.timing import Timer, TimingNode
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.rewriting.pattern import Pattern
+from flambeau.tools.instruments.debug_counter import CounterRange, DebugCounter
+from flambeau.tools.instruments.pass_statistics import PassStatistics
+from flambeau.tools.instruments.timing import Timer, TimingNode
 from flambeau.tools.opt import main
 
 TEXT = """\

@@ -11,9 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flambeau.dialects.registry import find_schema, schema_table
-from flambeau.dialects.schema import SchemaError, parse_schema
-from flambeau.dialects.types import (
+from flambeau.dialects.ir.tensor_types import (
     DTYPES,
     broadcast,
     dtype_of,
@@ -25,6 +23,8 @@ from flambeau.dialects.types import (
     promote_operands,
     tensor,
 )
+from flambeau.dialects.schema.operators import find_schema, schema_table
+from flambeau.dialects.schema.schema import SchemaError, parse_schema
 
 NAMES = [row.torch for row in DTYPES]
 ROWS = {row.torch: row for row in DTYPES}

@@ -7,9 +7,9 @@ from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import parse_module
-from flambeau.dialects.verify import ModuleVerifier, VerificationError, verify_module
+from flambeau.dialects.ir.verify import ModuleVerifier, VerificationError, verify_module
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module
 
 TEXT = """
 func.func @f(%x: tensor<2x3xf32>, %y: tensor<4x3xf32>) -> tensor<2xf32> {

@@ -14,10 +14,10 @@ from xdsl.transforms import get_all_passes
 from xdsl.universe import Universe
 
 from flambeau.dialects.ml_program import BlobError
-from flambeau.dialects.registry import FlambeauContext, dialect_names, find_op, schema_table
-from flambeau.dialects.text import parse_module
-from flambeau.passes.fold_constants import FoldConstantsPass
-from flambeau.passes.registry import own_pass_names
+from flambeau.dialects.schema.operators import FlambeauContext, dialect_names, find_op, schema_table
+from flambeau.dialects.text.module_text import parse_module
+from flambeau.passes.manager.registry import own_pass_names
+from flambeau.passes.transforms.fold_constants import FoldConstantsPass
 from flambeau.tools.universe import PREFIX, UNIVERSE
 
 TEXT = """

@@ -8,18 +8,18 @@ from dataclasses import dataclass, field, replace
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.symbols import symbol_name
-from flambeau.dialects.text import ParsedModule
+from flambeau.dialects.ir.symbols import symbol_name
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import ParsedModule
 from flambeau.passes.manager import Instrumentation, PassStep, Pipeline
 from flambeau.passes.manager.grammar import MODULE
 from flambeau.passes.manager.pipeline import pass_text
 from flambeau.passes.rewriting.actions import Action
 from flambeau.passes.rewriting.locations import describe_location
+from flambeau.tools.bisection.binary_search import first_bad
 from flambeau.tools.bisection.rewrites import Rewrite, describe_op, diff_of, name_values, positions_of
-from flambeau.tools.bisection.search import first_bad
 from flambeau.tools.bisection.window import Attempt, RefuseAll, Steps, StopAt, Stopped, Window
-from flambeau.tools.predicates import Crash, Judge, Outcome, Predicate, Verdict, error_text, run_pipeline
+from flambeau.tools.predicates.predicates import Crash, Judge, Outcome, Predicate, Verdict, error_text, run_pipeline
 
 Element = ModulePass | Pipeline
 

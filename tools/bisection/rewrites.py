@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from flambeau.dialects.diagnostics import Position
-from flambeau.dialects.printing import PrintingOptions, TextWithNames, operation_text
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import ParsedModule
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import ParsedModule
+from flambeau.dialects.text.printing import PrintingOptions, TextWithNames, operation_text
+from flambeau.support.position import Position
 
 CONTEXT_LINES = 2
 """How many unchanged lines stand around a change."""

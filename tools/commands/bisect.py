@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from flambeau.compiler.compilation import write_module
+from flambeau.plugins.loader import loaded_plugins
 from flambeau.tools.bisection import Bisection, BisectionError, BisectionResult
-from flambeau.tools.commands.output import ProgressLine, print_json, stderr_console, working
-from flambeau.tools.compiler import write_module
-from flambeau.tools.files import check_output
-from flambeau.tools.plugins import loaded_plugins
-from flambeau.tools.predicate_input import STDIN, read_predicate_input
-from flambeau.tools.predicates import Crash, PredicateOptions, WrongResult, make_predicate
-from flambeau.tools.rendering import LINE_WIDTH
+from flambeau.tools.commands.console import ProgressLine, print_json, stderr_console, working
+from flambeau.tools.commands.output_paths import check_output
+from flambeau.tools.predicates.predicate_input import STDIN, read_predicate_input
+from flambeau.tools.predicates.predicates import Crash, PredicateOptions, WrongResult, make_predicate
+from flambeau.tools.rendering.diagnostics_rendering import LINE_WIDTH
 
 MOST_LINES = 60
 """How many lines of a rewrite's diff are printed."""

@@ -12,24 +12,24 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from flambeau.backends.delegate import register_passes
 from flambeau.backends.interface import find_backend, run_payload
-from flambeau.dialects.exec.target import find_target
-from flambeau.dialects.files import replacing
-from flambeau.dialects.registry import FlambeauContext, find_op
+from flambeau.compiler.compilation import STAGES, Compilation, StageError, stage_of, write_module
+from flambeau.compiler.memory_report import MemoryReport, memory_reports
+from flambeau.dialects.schema.operators import FlambeauContext, find_op
 from flambeau.passes.manager import Instrumentation, Pipeline
-from flambeau.passes.manager.crash import CrashReproducer, RunOptions
-from flambeau.passes.manager.dumping import StageDump, is_stage
-from flambeau.passes.manager.printing import CHANGE_MODES, print_changes
-from flambeau.passes.manager.semantics import CheckSemantics, SemanticsOptions
-from flambeau.passes.pipelines import PipelineOptions, planner_pass
-from flambeau.tools.commands.output import PassProgress, print_json, stderr_console, working
-from flambeau.tools.compiler import STAGES, Compilation, StageError, stage_of, write_module
-from flambeau.tools.files import OutputError, check_output, form_of
-from flambeau.tools.predicates import load_inputs
-from flambeau.tools.reports import MemoryReport, memory_reports
-from flambeau.tools.reproducers import with_plugins
-from flambeau.tools.sources import load_source
+from flambeau.passes.manager.pipeline_options import PipelineOptions
+from flambeau.passes.pipelines import planner_pass
+from flambeau.passes.targets.target import find_target
+from flambeau.support.files import replacing
+from flambeau.tools.commands.console import PassProgress, print_json, stderr_console, working
+from flambeau.tools.commands.model_source import load_source
+from flambeau.tools.commands.output_paths import OutputError, check_output, form_of
+from flambeau.tools.instruments.ir_printing import CHANGE_MODES, print_changes
+from flambeau.tools.instruments.semantics import CheckSemantics, SemanticsOptions
+from flambeau.tools.instruments.stage_dump import StageDump, is_stage
+from flambeau.tools.predicates.predicates import load_inputs
+from flambeau.tools.reproducers.crash_reproducer import CrashReproducer, RunOptions
+from flambeau.tools.reproducers.run_options import with_plugins
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,6 @@ def _watchers(options: CompileOptions) -> list[Instrumentation]:
 
 def extra_passes(options: Sequence[str]) -> dict[str, Pipeline]:
     """What `--passes STAGE:PIPELINE` says, by stage; several for one stage follow each other. Raises StageError, PipelineError."""
-    register_passes()
     found: dict[str, Pipeline] = {}
     for option in options:
         stage, colon, text = option.partition(":")

@@ -14,13 +14,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
-from flambeau.dialects.interface import Leaf, inputs_of, outputs_of
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.row import SchemaOp
-from flambeau.tools.commands.output import print_json
-from flambeau.tools.compiler import stage_of
-from flambeau.tools.programs import read_program
-from flambeau.tools.reports import describe_method, describe_weights, memory_reports, methods_of
+from flambeau.compiler.compilation import stage_of
+from flambeau.compiler.memory_report import describe_method, describe_weights, memory_reports, methods_of
+from flambeau.dialects.flambeau.method_interface import Leaf, inputs_of, outputs_of
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.tools.commands.console import print_json
+from flambeau.tools.commands.programs import read_program
 
 
 def inspect_command(program: Path, *, json: bool) -> None:

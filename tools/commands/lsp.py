@@ -6,7 +6,7 @@ import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 
-from flambeau.tools.plugins import loaded_plugins
+from flambeau.plugins.loader import loaded_plugins
 
 
 class LanguageServerError(ValueError):

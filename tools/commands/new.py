@@ -14,9 +14,9 @@ from string import Template
 from xdsl.dialects import get_all_dialects
 
 from flambeau.backends.interface import backend_names
-from flambeau.dialects.registration import discover
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.passes.registry import all_passes, pipelines, registered_passes
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.passes.manager.registry import all_passes, pipelines, registered_passes
+from flambeau.support.tables import discover
 
 KINDS = ("pass", "dialect", "backend")
 """What there are skeletons of, each a folder in `tools/skeletons`."""

@@ -7,18 +7,18 @@ from typing import Any
 
 from rich.console import Console
 
-from flambeau.dialects.files import write_text
 from flambeau.dialects.flambeau.blobs import weights_beside
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import read_text, save_weights
-from flambeau.tools.commands.output import ProgressLine, print_json, stderr_console, working
-from flambeau.tools.files import check_output
-from flambeau.tools.new_process import ask_in_new_process
-from flambeau.tools.predicate_input import STDIN, read_predicate_input
-from flambeau.tools.predicates import PredicateOptions, Verdict, make_predicate
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import read_text, save_weights
+from flambeau.support.files import write_text
+from flambeau.tools.commands.console import ProgressLine, print_json, stderr_console, working
+from flambeau.tools.commands.output_paths import check_output
+from flambeau.tools.predicates.new_process import ask_in_new_process
+from flambeau.tools.predicates.predicate_input import STDIN, read_predicate_input
+from flambeau.tools.predicates.predicates import PredicateOptions, Verdict, make_predicate
 from flambeau.tools.reduction import Reduction, ReductionError, ReductionResult
 from flambeau.tools.reduction.reducers import all_reducers
-from flambeau.tools.reduction.reducers.texts import LocationsReducer, NamesReducer
+from flambeau.tools.reduction.reducers.reduce_texts import LocationsReducer, NamesReducer
 
 _STOPS = {"timeout": "the time is up", "limit": "the limit of tests is reached", "interrupt": "interrupted"}
 

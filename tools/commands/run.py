@@ -10,10 +10,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.tools.commands.output import print_json, stderr_console, working
-from flambeau.tools.compiler import stage_of
-from flambeau.tools.programs import EngineError, make_engine, read_program
+from flambeau.compiler.compilation import stage_of
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.tools.commands.console import print_json, stderr_console, working
+from flambeau.tools.commands.programs import EngineError, make_engine, read_program
 
 Runner = Callable[[Sequence[Any]], list[Any]]
 

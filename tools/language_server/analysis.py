@@ -9,17 +9,17 @@ from functools import cached_property
 
 from xdsl.ir import Operation
 
-from flambeau.dialects.diagnostics import Diagnostic
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.source import Source
-from flambeau.dialects.source_map import Mention, Named, SourceMap
-from flambeau.dialects.text import IRError, ParsedModule, parse_module, verify_parsed
-from flambeau.dialects.tracebacks import in_one_line
+from flambeau.dialects.ir.diagnostics import Diagnostic
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import IRError, ParsedModule, parse_module, verify_parsed
+from flambeau.dialects.text.source_map import Mention, Named, SourceMap
+from flambeau.dialects.text.source_text import Source
+from flambeau.support.tracebacks import in_one_line
 from flambeau.tools.collector import collector_paused
-from flambeau.tools.language_server.text import Edit, Lines
+from flambeau.tools.language_server.text_positions import Edit, Lines
+from flambeau.tools.opt.argument_parser import SPLIT_MARKER
 from flambeau.tools.opt.expectations import Expectations
 from flambeau.tools.opt.input import split
-from flambeau.tools.opt.options import SPLIT_MARKER
 
 SMALL = 60_000
 """Up to so many characters, a module is read at once with the places of all names, which takes several times as long."""

@@ -10,9 +10,9 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.traits import IsolatedFromAbove
 
-from flambeau.dialects.dominance import dominator_tree, has_order
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.ir.dominance import dominator_tree, has_order
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.tools.language_server import describe
 from flambeau.tools.language_server.analysis import Analysis, Chunk
 from flambeau.tools.language_server.words import definitions, in_comment, open_brace, opens_region, statement_before

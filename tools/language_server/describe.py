@@ -9,10 +9,10 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.dialects.registry import FlambeauContext, find_op, level_ops, load_rows
-from flambeau.dialects.row import SchemaOp
-from flambeau.dialects.schema import Schema, SchemaArgument, SchemaType
-from flambeau.dialects.text import ParsedModule
+from flambeau.dialects.schema.operators import FlambeauContext, find_op, level_ops, load_rows
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.schema.schema import Schema, SchemaArgument, SchemaType
+from flambeau.dialects.text.module_text import ParsedModule
 from flambeau.passes.rewriting.locations import describe_location
 
 LONGEST = 300

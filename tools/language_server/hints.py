@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from lsprotocol import types
 
-from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.tools.language_server.analysis import Analysis, Chunk
 
 FEWEST = 2

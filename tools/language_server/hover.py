@@ -5,9 +5,9 @@ from __future__ import annotations
 from lsprotocol import types
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.row import SchemaOp
-from flambeau.dialects.source_map import Mention
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.text.source_map import Mention
 from flambeau.tools.language_server import describe
 from flambeau.tools.language_server.analysis import Analysis, Chunk
 from flambeau.tools.language_server.words import in_comment, open_brace, statement_before, word_at

@@ -14,7 +14,7 @@ from xdsl.traits import IsolatedFromAbove
 
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.ml_program import GlobalOp
-from flambeau.dialects.source_map import Mention
+from flambeau.dialects.text.source_map import Mention
 from flambeau.passes.rewriting.locations import file_positions
 from flambeau.tools.language_server import describe
 from flambeau.tools.language_server.analysis import Analysis, Chunk

@@ -17,10 +17,10 @@ from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
-from flambeau.dialects.registration import discover
-from flambeau.tools.language_server import completion, diagnostics, edits, hints, hover, navigation
+from flambeau.plugins.loader import load_plugin, loaded_plugins
+from flambeau.support.tables import discover
+from flambeau.tools.language_server import code_actions, completion, hints, hover, navigation, published_diagnostics
 from flambeau.tools.language_server.analysis import Analysis, Settings, analyze, completed, moved
-from flambeau.tools.plugins import load_plugin, loaded_plugins
 
 PAUSE = 0.15
 """Seconds without a change after which a file is read again."""
@@ -108,7 +108,7 @@ class FlambeauLanguageServer(LanguageServer):
 
     def _publish(self, uri: str, analysis: Analysis) -> None:
         version = self.workspace.get_text_document(uri).version
-        found = diagnostics.diagnostics(analysis, uri)
+        found = published_diagnostics.diagnostics(analysis, uri)
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, version=version))
 
     def known(self, uri: str) -> Analysis:
@@ -297,7 +297,7 @@ def _register_requests(server: FlambeauLanguageServer) -> None:
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix]))
     def on_code_action(ls: FlambeauLanguageServer, params: types.CodeActionParams) -> list[types.CodeAction]:
         uri = params.text_document.uri
-        return edits.code_actions(ls.known(uri), uri, params.context.diagnostics, params.range)
+        return code_actions.code_actions(ls.known(uri), uri, params.context.diagnostics, params.range)
 
     @server.feature(types.TEXT_DOCUMENT_INLAY_HINT)
     def on_inlay_hint(ls: FlambeauLanguageServer, params: types.InlayHintParams) -> list[types.InlayHint]:
@@ -305,4 +305,4 @@ def _register_requests(server: FlambeauLanguageServer) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_FORMATTING)
     async def on_formatting(ls: FlambeauLanguageServer, params: types.DocumentFormattingParams) -> list[types.TextEdit]:
-        return edits.formatting(await ls.settled(params.text_document.uri))
+        return code_actions.formatting(await ls.settled(params.text_document.uri))

@@ -11,27 +11,28 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import replace
 
-from flambeau.dialects.diagnostics import Diagnostic, Severity, listening
-from flambeau.dialects.files import naming
-from flambeau.dialects.printing import operation_text
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.source import Source
-from flambeau.dialects.terminal import wants_colour
-from flambeau.dialects.text import ParsedModule, parse_module, verify_parsed
+from flambeau.dialects.ir.diagnostics import Diagnostic, Severity, listening
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import ParsedModule, parse_module, verify_parsed
+from flambeau.dialects.text.printing import operation_text
+from flambeau.dialects.text.source_text import Source
 from flambeau.passes.manager import Instrumentation, PassCrash, PassError, PassStep, Pipeline
-from flambeau.passes.registry import PIPELINE_FILE, PipelineError
+from flambeau.passes.manager.registry import PIPELINE_FILE, PipelineError
+from flambeau.plugins.loader import plugin_scope
+from flambeau.support.files import naming
+from flambeau.support.terminal import wants_colour
 from flambeau.tools.collector import collector_paused
 from flambeau.tools.exits import BROKEN_PIPE, CRASHED, INTERRUPTED, forget_stdout, standard_streams
 from flambeau.tools.nesting import room_for_nesting
+from flambeau.tools.opt.argument_parser import SPLIT_MARKER, make_parser
 from flambeau.tools.opt.expectations import Expectations
 from flambeau.tools.opt.groups import GROUPS
-from flambeau.tools.opt.groups.printing import printing_options
+from flambeau.tools.opt.groups.printing_options import printing_options
 from flambeau.tools.opt.input import near_markers, read_input, split
 from flambeau.tools.opt.option_group import Chunk
-from flambeau.tools.opt.options import SPLIT_MARKER, make_parser
-from flambeau.tools.opt.output import OutputWeights
-from flambeau.tools.plugins import load_from_environment, plugin_scope
-from flambeau.tools.rendering import Renderer, diagnostics_of, files_of, internal_error, placed
+from flambeau.tools.opt.result_files import OutputWeights
+from flambeau.tools.plugin_loading import load_from_environment
+from flambeau.tools.rendering.diagnostics_rendering import Renderer, diagnostics_of, files_of, internal_error, placed
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -146,7 +147,7 @@ class _Tool:
     def _pipeline(self) -> Pipeline:
         pipeline = Pipeline.of([])
         if self._arguments.passes:
-            pipeline = _parse_pipeline(self._arguments.passes)
+            pipeline = Pipeline.parse(self._arguments.passes)
         if self._arguments.dump_pass_pipeline:
             print(pipeline, file=sys.stderr)
         return pipeline
@@ -193,7 +194,7 @@ class _Tool:
         crashed = isinstance(error, PassCrash)
         if crashed and os.environ.get("FLAMBEAU_DEBUG"):
             raise error
-        from flambeau.tools.legality import above_table, legality_table
+        from flambeau.tools.rendering.legality_report import above_table, legality_table
 
         table = legality_table(error, report.parsed)
         self._renderer.show_changes = True
@@ -269,17 +270,6 @@ class _Report:
         if problems:
             self._print(*problems)
         return not problems
-
-
-def _parse_pipeline(text: str) -> Pipeline:
-    try:
-        return Pipeline.parse(text)
-    except PipelineError:
-        # It may name what the layer of backends adds; few pipelines do, and importing that takes longer than running most.
-        from flambeau.backends.delegate import register_passes
-
-        register_passes()
-        return Pipeline.parse(text)
 
 
 def run_pipeline(chunk: Chunk, watchers: Sequence[Instrumentation] = ()) -> None:

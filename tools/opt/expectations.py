@@ -14,8 +14,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from flambeau.dialects.diagnostics import SEVERITIES, Diagnostic, Position
-from flambeau.dialects.source import Source
+from flambeau.dialects.ir.diagnostics import SEVERITIES, Diagnostic
+from flambeau.dialects.text.source_text import Source
+from flambeau.support.position import Position
 
 _START = re.compile(r"expected-(?P<severity>\w+)(?P<regex>-re)?[ \t]*(?:@(?P<place>[^\s{]*))?[ \t]*(?P<open>\{\{)?")
 _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//')

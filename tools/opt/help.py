@@ -14,18 +14,18 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-import flambeau.passes
-from flambeau.dialects.printing import PrintingOptions, strict_text
-from flambeau.dialects.suggestions import did_you_mean
-from flambeau.passes.options import option_fields, type_words
-from flambeau.passes.registry import (
+from flambeau.dialects.text.printing import PrintingOptions, strict_text
+from flambeau.passes.manager.pass_options import option_fields, type_words
+from flambeau.passes.manager.registry import (
     PipelineError,
     all_passes,
     find_pass,
+    own_pass_file,
     own_pass_names,
     pipelines,
     registered_passes,
 )
+from flambeau.support.suggestions import did_you_mean
 
 EXAMPLES = "examples"
 """The folder beside passes that holds an example for each: a module, `// -----`, and what the pass makes of it."""
@@ -46,7 +46,7 @@ class Example:
 
 def overview(width: int = 118) -> str:
     """Every pipeline and pass with a line each; xDSL's passes by name."""
-    sections = [("pipelines", {name: _first_sentence(function) for name, function in _pipelines().items()})]
+    sections = [("pipelines", {name: _first_sentence(function) for name, function in pipelines().items()})]
     own, foreign = _own_passes(), _plugin_passes()
     sections += [("passes", own), *([("passes of plug-ins", foreign)] if foreign else [])]
     lines: list[str] = []
@@ -63,7 +63,7 @@ def overview(width: int = 118) -> str:
 def listing() -> str:
     """The name of every pipeline and pass."""
     sections = [
-        ("Pipelines", sorted(_pipelines())),
+        ("Pipelines", sorted(pipelines())),
         ("Flambeau's passes", sorted(_own_passes())),
         ("Passes of plug-ins", sorted(_plugin_passes())),
         ("xDSL's passes", _xdsl_passes()),
@@ -73,28 +73,28 @@ def listing() -> str:
 
 def dialects() -> str:
     """The name of every dialect that a module may use."""
-    from flambeau.dialects.registry import FlambeauContext
+    from flambeau.dialects.schema.operators import FlambeauContext
 
     return "".join(f"{name}\n" for name in sorted(FlambeauContext().registered_dialect_names))
 
 
 def versions() -> str:
     """The versions of Flambeau and of what it stands on."""
-    from flambeau.passes.manager.reproducer import versions as found
+    from flambeau.tools.reproducers.reproducer_file import versions as found
 
     return "".join(f"{name} {version}\n" for name, version in found().items())
 
 
 def targets() -> str:
     """The name of every target."""
-    from flambeau.dialects.exec.target import target_names
+    from flambeau.passes.targets.target import target_names
 
     return "".join(f"{name}\n" for name in target_names())
 
 
 def page(name: str) -> str:
     """All about one pass or pipeline. Raises PipelineError when there is none of that name."""
-    known = _pipelines()
+    known = pipelines()
     if name in known:
         return _pipeline_page(name, known[name])
     try:
@@ -124,7 +124,7 @@ def scope_of(kind: type[ModulePass]) -> str:
 
 def every_name() -> list[str]:
     """The names of all pipelines and passes."""
-    known = _pipelines()
+    known = pipelines()
     return sorted({*known, *all_passes(), *registered_passes()})
 
 
@@ -211,7 +211,7 @@ def _option_lines(kind: type[Any]) -> list[str]:
 
 def _pipeline_page(name: str, function: Any) -> str:
     from flambeau.passes.manager.pipeline import pass_text
-    from flambeau.passes.pipelines import PipelineOptions
+    from flambeau.passes.manager.pipeline_options import PipelineOptions
 
     lines = [name, "", *_indented(_docstring(function))]
     try:
@@ -237,21 +237,13 @@ def _first_sentence(thing: Any) -> str:
     return re.split(r"(?<=[.:]) ", paragraph)[0].rstrip(":.")
 
 
-def _pipelines() -> dict[str, Any]:
-    from flambeau.backends.delegate import register_passes
-
-    register_passes()
-    return dict(pipelines())
-
-
 def _own_passes() -> dict[str, str]:
     """Our passes with a line about each."""
-    found = {name: _file_summary(name) for name in own_pass_names()}
-    return found | {name: _first_sentence(kind) for name, kind in registered_passes().items() if kind.__module__.startswith("flambeau.")}
+    return {name: _file_summary(name) for name in own_pass_names()}
 
 
 def _plugin_passes() -> dict[str, str]:
-    return {name: _first_sentence(kind) for name, kind in registered_passes().items() if not kind.__module__.startswith("flambeau.")}
+    return {name: _first_sentence(kind) for name, kind in registered_passes().items()}
 
 
 def _xdsl_passes() -> list[str]:
@@ -259,6 +251,6 @@ def _xdsl_passes() -> list[str]:
 
 
 def _file_summary(name: str) -> str:
-    with open(Path(flambeau.passes.__path__[0]) / f"{name.replace('-', '_')}.py", encoding="utf-8") as file:
+    with open(own_pass_file(name), encoding="utf-8") as file:
         found = _FIRST_LINE.match(file.readline().rstrip())
     return found[1].rstrip(".") if found else ""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import sys
 
-from flambeau.dialects.diagnostics import Diagnostic
-from flambeau.dialects.source import Source
-from flambeau.dialects.text import decode, read_text
+from flambeau.dialects.ir.diagnostics import Diagnostic
+from flambeau.dialects.text.module_text import decode, read_text
+from flambeau.dialects.text.source_text import Source
 
 
 def read_input(path: str) -> Source:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from flambeau.dialects.registry import FlambeauContext
-from flambeau.dialects.text import ParsedModule
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import ParsedModule
 from flambeau.passes.manager import Instrumentation, Pipeline
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
-from flambeau.dialects.suggestions import nearest
+from flambeau.support.suggestions import nearest
 
 ALIASES = {
     "help-hidden": "help",

@@ -24,13 +24,13 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.edge.layout import LayoutAttr
+from flambeau.dialects.edge.stored_arrays import logical_array, stored_array
+from flambeau.dialects.ir.tensor_types import Tensor, numel, shape_of, tensor
 from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
-from flambeau.dialects.row import SchemaOp
-from flambeau.dialects.schema import SchemaArgument
-from flambeau.dialects.syntax import normalized_attribute
-from flambeau.dialects.types import Tensor, numel, shape_of, tensor
-from flambeau.dialects.weights import logical_array, stored_array
-from flambeau.tools.reduction.signature import returns_of, update_type
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.schema.schema import SchemaArgument
+from flambeau.dialects.schema.syntax import normalized_attribute
+from flambeau.tools.reduction.function_signature import returns_of, update_type
 
 Sizes = Mapping[int, int]
 """Extents of dimensions, and what they become."""

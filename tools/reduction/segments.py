@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import DenseArrayBase, UnregisteredOp, i1, i32
 from xdsl.ir import Operation
 from xdsl.irdl import AttrSizedOperandSegments, IRDLOperation, OptOperandDef, VarOperandDef
 
-from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.schema.row import SchemaOp
 
 _SIZES = AttrSizedOperandSegments.attribute_name
 _ABSENT = "absentElements"

@@ -7,17 +7,16 @@ import numpy as np
 import pytest
 import torch
 
-from flambeau.backends.delegate import register_passes
 from flambeau.backends.elementwise.partition import MOST_OPERATIONS
 from flambeau.backends.interface import BackendError, run_payload
+from flambeau.compiler.edge_program import EdgeCompileConfig, EdgeProgramManager, to_edge
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
-from flambeau.dialects.registry import FlambeauContext
+from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.passes.manager import PassError, Pipeline
 from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.emit import read_pte
 from flambeau.runtime.interpreter import InterpreterError, interpret
 from flambeau.runtime.pte import read_program
-from flambeau.tools.edge_program import EdgeCompileConfig, EdgeProgramManager, to_edge
 
 GENERATOR = torch.Generator().manual_seed(3)
 
@@ -101,7 +100,6 @@ def test_everything_may_be_delegated():
 
 
 def test_partitions_run_before_they_are_lowered():
-    register_passes()
     x = inputs()
     module = Mixed().eval()
     edge = exported(module, *x).transform("partition{backends=elementwise}")

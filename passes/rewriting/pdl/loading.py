@@ -10,10 +10,10 @@ from xdsl.dialects import pdl
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.dialects.text import parse_module, read_text, verify_parsed
+from flambeau.dialects.text.module_text import parse_module, read_text, verify_parsed
 from flambeau.passes.rewriting.pattern import Pattern, make_pattern
-from flambeau.passes.rewriting.pdl.constraints import constraint_names, find_constraint
 from flambeau.passes.rewriting.pdl.match_side import Matching
+from flambeau.passes.rewriting.pdl.native_constraints import constraint_names, find_constraint
 from flambeau.passes.rewriting.pdl.rewrite_side import compile_rewrite
 from flambeau.passes.rewriting.pdl.state import PdlError, State, Test
 

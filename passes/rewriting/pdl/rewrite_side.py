@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.dialects.row import SchemaOp
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.rewriting.pdl.state import PdlError, State, operation_kind
 
 Step: TypeAlias = Callable[[State, PatternRewriter], None]

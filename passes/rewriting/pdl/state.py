@@ -9,10 +9,10 @@ from xdsl.context import Context
 from xdsl.dialects import pdl
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from flambeau.dialects.diagnostics import OperationError
-from flambeau.dialects.messages import unknown_operation
-from flambeau.dialects.row import SchemaOp
-from flambeau.dialects.suggestions import did_you_mean
+from flambeau.dialects.ir.diagnostics import OperationError
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.text.parse_messages import unknown_operation
+from flambeau.support.suggestions import did_you_mean
 
 Matched: TypeAlias = "Operation | Attribute | SSAValue | tuple[SSAValue, ...] | tuple[Attribute, ...]"
 """What a value of the `pdl` dialect stands for."""

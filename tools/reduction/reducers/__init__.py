@@ -6,10 +6,10 @@ from typing import Any
 
 from flambeau.dialects.ml_program import BlobStore
 from flambeau.tools.reduction.reducer import Reducer
-from flambeau.tools.reduction.reducers.attributes import SIMPLER, AttributesReducer, ValuesReducer
-from flambeau.tools.reduction.reducers.calls import CallsReducer
-from flambeau.tools.reduction.reducers.constants import ZerosReducer
-from flambeau.tools.reduction.reducers.operations import (
+from flambeau.tools.reduction.reducers.reduce_attributes import SIMPLER, AttributesReducer, ValuesReducer
+from flambeau.tools.reduction.reducers.reduce_calls import CallsReducer
+from flambeau.tools.reduction.reducers.reduce_constants import ZerosReducer
+from flambeau.tools.reduction.reducers.reduce_operations import (
     ArgumentsReducer,
     BypassReducer,
     CutOperationsReducer,
@@ -17,11 +17,11 @@ from flambeau.tools.reduction.reducers.operations import (
     OperandsReducer,
     ResultsReducer,
 )
-from flambeau.tools.reduction.reducers.regions import BranchesReducer, InlineRegionsReducer
-from flambeau.tools.reduction.reducers.shapes import STEPS, DimensionsReducer, SizesReducer
-from flambeau.tools.reduction.reducers.symbols import BodiesReducer, SymbolsReducer
-from flambeau.tools.reduction.reducers.texts import LocationsReducer, NamesReducer
-from flambeau.tools.reduction.reducers.weights import WeightsReducer
+from flambeau.tools.reduction.reducers.reduce_regions import BranchesReducer, InlineRegionsReducer
+from flambeau.tools.reduction.reducers.reduce_shapes import STEPS, DimensionsReducer, SizesReducer
+from flambeau.tools.reduction.reducers.reduce_symbols import BodiesReducer, SymbolsReducer
+from flambeau.tools.reduction.reducers.reduce_texts import LocationsReducer, NamesReducer
+from flambeau.tools.reduction.reducers.reduce_weights import WeightsReducer
 
 
 def all_reducers(blobs: BlobStore) -> list[Reducer[Any]]:

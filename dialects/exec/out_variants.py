@@ -1,0 +1,45 @@
+"""Out-variants: the destination-passing form of an operator, whose name and arguments a runtime's kernel has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+from flambeau.dialects.schema.operators import schema_table
+from flambeau.dialects.schema.schema import Schema, SchemaArgument, parse_schema
+
+TENSOR_OPTIONS = frozenset({"dtype", "layout", "device", "pin_memory"})
+"""Arguments of factories that an out-variant leaves out: the out tensor has them."""
+
+
+def _signature(schema: Schema) -> list[tuple[str, str, bool]]:
+    return [(a.name, a.type.base, a.type.is_list) for a in schema.arguments if a not in schema.outs]
+
+
+@cache
+def out_variant(schema: Schema) -> Schema | None:
+    """The out-variant of a functional schema; None when PyTorch declares none.
+
+    ATen's are looked up in the schema table by their signature. Other namespaces follow ATen's naming: `linear` -> `linear.out`,
+    `x.y` -> `x.y_out`.
+    """
+    if schema.namespace != "aten":
+        return _derived(schema)
+    wanted = _signature(schema)
+    without_options = [item for item in wanted if item[0] not in TENSOR_OPTIONS]
+    candidates = [parse_schema(text) for text in schema_table().get(schema.base, ()) if "!" in text]
+    for signature in (wanted, without_options):
+        for candidate in candidates:
+            if candidate.outs and _signature(candidate) == signature and len(candidate.returns) <= max(len(schema.returns), 1):
+                return candidate
+    return None
+
+
+def _derived(schema: Schema) -> Schema:
+    outs = tuple(
+        SchemaArgument("out" if len(schema.returns) == 1 else f"out{index}", replace(kind, mutated=True), keyword_only=True)
+        for index, kind in enumerate(schema.returns)
+    )
+    kept = tuple(a for a in schema.arguments if not (a.keyword_only and a.name in TENSOR_OPTIONS))
+    overload = f"{schema.overload}_out" if schema.overload else "out"
+    return Schema(schema.namespace, schema.base, overload, (*kept, *outs), tuple(out.type for out in outs))

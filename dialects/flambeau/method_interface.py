@@ -1,0 +1,91 @@
+"""What a method takes and gives, in the words of the model: the leaves of its inputs and outputs, in order, with their names.
+
+A leaf is a tensor, which is the next argument or result of the `func.func`, or a constant that the program was specialised to (a number, a
+string, None), which has no argument or result of its own:
+
+    func.func @forward(%x : tensor<2xf32>) -> tensor<2xf32> attributes {
+      flambeau.inputs = [{name = "x"}, {name = "scale", value = 3 : i64}],
+      flambeau.outputs = [{name = "y"}, {name = "output_1", value = none}],
+      flambeau.in_spec = "…", flambeau.out_spec = "…"}
+
+The specs are PyTorch's serialised tree specs: how the leaves nest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, DictionaryAttr, FloatAttr, IntegerAttr, NoneType, StringAttr, f64, i64
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
+
+from flambeau.dialects.schema.syntax import to_value
+
+INPUTS = "flambeau.inputs"
+OUTPUTS = "flambeau.outputs"
+IN_SPEC = "flambeau.in_spec"
+OUT_SPEC = "flambeau.out_spec"
+
+Constant: TypeAlias = bool | int | float | str | None
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One input or output of a method."""
+
+    name: str
+    is_tensor: bool = True
+    value: Constant = None
+    """The constant, where the leaf is not a tensor."""
+
+    def attribute(self) -> DictionaryAttr:
+        """The leaf as it stands in the text."""
+        entries: dict[str, Attribute] = {"name": StringAttr(self.name)}
+        if not self.is_tensor:
+            entries["value"] = _constant_attribute(self.value)
+        return DictionaryAttr(entries)
+
+
+def _constant_attribute(value: Constant) -> Attribute:
+    if value is None:
+        return NoneType()
+    if isinstance(value, bool):
+        return BoolAttr.from_bool(value)
+    if isinstance(value, int):
+        return IntegerAttr(value, i64)
+    return FloatAttr(value, f64) if isinstance(value, float) else StringAttr(value)
+
+
+def leaves_attribute(leaves: Sequence[Leaf]) -> ArrayAttr[DictionaryAttr]:
+    """The value of `flambeau.inputs` or `flambeau.outputs`."""
+    return ArrayAttr([leaf.attribute() for leaf in leaves])
+
+
+def _leaves(method: FuncOp, key: str, count: int, stem: str) -> tuple[Leaf, ...]:
+    listed = method.attributes.get(key)
+    if listed is None:
+        return tuple(Leaf(f"{stem}_{index}") for index in range(count))
+    leaves: list[Leaf] = []
+    entries: Sequence[Any] = cast("ArrayAttr[Any]", listed).data if isinstance(listed, ArrayAttr) else ()
+    for entry in entries:
+        name = entry.data.get("name") if isinstance(entry, DictionaryAttr) else None
+        if not isinstance(name, StringAttr):
+            raise ValueError(f'{key} of @{method.sym_name.data} must be a list of {{name = "…"}}, got {listed}')
+        value = cast(DictionaryAttr, entry).data.get("value")
+        constant = None if value is None or isinstance(value, NoneType) else cast(Constant, to_value(value))
+        leaves.append(Leaf(name.data, value is None, constant))
+    if sum(leaf.is_tensor for leaf in leaves) != count:
+        raise ValueError(f"{key} of @{method.sym_name.data} must list {count} tensors, got {listed}")
+    return tuple(leaves)
+
+
+def inputs_of(method: FuncOp) -> tuple[Leaf, ...]:
+    """The leaves of a method's inputs; its arguments under made-up names where none are listed. Raises ValueError on a malformed list."""
+    return _leaves(method, INPUTS, len(method.function_type.inputs), "input")
+
+
+def outputs_of(method: FuncOp) -> tuple[Leaf, ...]:
+    """The leaves of a method's outputs; its results under made-up names where none are listed. Raises ValueError on a malformed list."""
+    return _leaves(method, OUTPUTS, len(method.function_type.outputs), "output")

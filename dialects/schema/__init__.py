@@ -1,0 +1,1 @@
+"""Operators by their schemas: one row per operator, and what follows from it."""

@@ -1,0 +1,172 @@
+"""Families: bases of rows that share an argument list's rule for types, and the rules themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import f32, i1, i64
+from xdsl.ir import Attribute, SSAValue
+
+from flambeau.dialects.ir.tensor_types import (
+    ElementType,
+    Tensor,
+    broadcast,
+    dtype_of,
+    element_of,
+    from_scalar_type,
+    normalize_dim,
+    promote_operands,
+    shape_of,
+    tensor,
+    tensor_type,
+)
+from flambeau.dialects.schema.row import SchemaOp
+
+
+def float_element(element: Attribute) -> ElementType:
+    """The element type itself when it is a float, else the default float."""
+    found = dtype_of(element)
+    return found.element if found.category == 2 else f32
+
+
+def sum_element(element: Attribute) -> ElementType:
+    """The type in which integers and bools add up: int64; floats keep theirs."""
+    found = dtype_of(element)
+    return found.element if found.category == 2 else i64
+
+
+def chosen_element(dtype: Attribute | int | None, default: Attribute) -> ElementType:
+    """The value of a `ScalarType?` argument: an element type, a ScalarType number, or None for the default."""
+    if dtype is None:
+        return dtype_of(default).element
+    if isinstance(dtype, Attribute):
+        return dtype_of(dtype).element
+    found = from_scalar_type(dtype)
+    if found is None:
+        raise TypeError(f"ScalarType {dtype} is not an element type of a program's tensors")
+    return found.element
+
+
+def promote_values(*operands: SSAValue | bool | int | float) -> ElementType:
+    """As `promote_operands`, of values and numbers."""
+    return promote_operands(*(tensor_type(operand) if isinstance(operand, SSAValue) else operand for operand in operands))
+
+
+def require_category(operation: str, *operands: Tensor | bool | int | float, at_least: int = 0, at_most: int = 2) -> None:
+    """Raises TypeError when the promoted operands are not of the categories (0 bool, 1 integer, 2 float) that PyTorch implements."""
+    element = promote_operands(*operands)
+    if not at_least <= dtype_of(element).category <= at_most:
+        raise TypeError(f"{operation} is not defined for {dtype_of(element).torch} tensors")
+
+
+def operand_shape(operand: Tensor | bool | int | float) -> tuple[int, ...]:
+    """The shape of a tensor operand; a number has none."""
+    return () if isinstance(operand, bool | int | float) else shape_of(operand)
+
+
+def reduced_dims(dims: Sequence[int] | int | None, rank: int) -> tuple[int, ...]:
+    """The dimensions that a reduction removes, counted from the front, in order; none named means all. Raises IndexError, ValueError."""
+    if isinstance(dims, int):
+        dims = (dims,)
+    if not dims:
+        return tuple(range(rank))
+    found = [normalize_dim(dim, rank) for dim in dims]
+    if len(set(found)) < len(found):
+        raise ValueError(f"dims {list(dims)} name one dimension twice")
+    return tuple(sorted(found)) if rank else ()
+
+
+def reduced_shape(shape: Sequence[int], dims: Sequence[int] | int | None, keepdim: bool) -> tuple[int, ...]:
+    """The shape after a reduction over `dims`."""
+    removed = reduced_dims(dims, len(shape))
+    if keepdim:
+        return tuple(1 if axis in removed else size for axis, size in enumerate(shape))
+    return tuple(size for axis, size in enumerate(shape) if axis not in removed)
+
+
+class UnaryOp(SchemaOp):
+    """Elementwise, one operand, same type out."""
+
+    inplace = (0,)
+
+    @staticmethod
+    def infer(x: Tensor, *_: Any) -> Tensor:
+        return tensor(element_of(x), shape_of(x))
+
+
+class FloatOnlyUnaryOp(UnaryOp):
+    """As UnaryOp, for floats only."""
+
+    @staticmethod
+    def infer(x: Tensor, *_: Any) -> Tensor:
+        require_category("this operator", x, at_least=2)
+        return tensor(element_of(x), shape_of(x))
+
+
+class FloatUnaryOp(UnaryOp):
+    """Elementwise, one operand; integers and bools give the default float."""
+
+    @staticmethod
+    def infer(x: Tensor, *_: Any) -> Tensor:
+        return tensor(float_element(element_of(x)), shape_of(x))
+
+
+class UnaryPredicateOp(UnaryOp):
+    """Elementwise, one operand, bool out."""
+
+    @staticmethod
+    def infer(x: Tensor, *_: Any) -> Tensor:
+        return tensor(i1, shape_of(x))
+
+
+class BinaryOp(SchemaOp):
+    """Elementwise, two operands of which one may be a number, broadcast and promoted."""
+
+    inplace = (0, 1)
+
+    @staticmethod
+    def infer(a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:
+        return tensor(promote_operands(a, b), broadcast(operand_shape(a), operand_shape(b)))
+
+
+class FloatBinaryOp(BinaryOp):
+    """As BinaryOp; integers and bools give the default float."""
+
+    @staticmethod
+    def infer(a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:
+        return tensor(float_element(promote_operands(a, b)), broadcast(operand_shape(a), operand_shape(b)))
+
+
+class IntegerBinaryOp(BinaryOp):
+    """As BinaryOp, for integers and bools only."""
+
+    @staticmethod
+    def infer(a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:
+        require_category("a bitwise operator", a, b, at_most=1)
+        return tensor(promote_operands(a, b), broadcast(operand_shape(a), operand_shape(b)))
+
+
+class CompareOp(BinaryOp):
+    """As BinaryOp, bool out."""
+
+    inplace = ()
+
+    @staticmethod
+    def infer(a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:
+        promote_operands(a, b)
+        return tensor(i1, broadcast(operand_shape(a), operand_shape(b)))
+
+
+class IdentityOp(SchemaOp):
+    """One operand; the result has its type and content."""
+
+    inplace = (0,)
+
+    @staticmethod
+    def infer(x: Tensor, *_: Any) -> Tensor:
+        return tensor(element_of(x), shape_of(x))
+
+    @staticmethod
+    def numpy(x: Any, *_: Any) -> Any:
+        return x

@@ -1,0 +1,586 @@
+"""One row per operator: the class that an operator's few lines derive from, and everything that follows from the schema.
+
+A row is a class with an upstream schema, a docstring and static functions over the operator's *bound arguments in schema order*:
+
+* `infer(types and attribute values) -> result types`
+* `numpy(arrays and attribute values) -> arrays`: the meaning
+* `decompose(SSA values and attribute values) -> values`: the same in terms of other operators, built detached
+
+From the schema follow operands and attributes, the constructor, the shared syntax, verification, and the siblings in the
+`core` and `edge` dialects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from importlib import resources
+from itertools import islice
+from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, cast
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    DenseArrayBase,
+    TensorType,
+    UnitAttr,
+    i1,
+    i32,
+)
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.irdl import (
+    AnyAttr,
+    AttrSizedOperandSegments,
+    BaseAttr,
+    IRDLOperation,
+    IRDLOption,
+    OpDef,
+    OperandDef,
+    OptOperandDef,
+    OptPropertyDef,
+    ResultDef,
+    VarOperandDef,
+    VarResultDef,
+    traits_def,
+)
+from xdsl.irdl.constraints import AttrConstraint
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import MemoryWriteEffect, Pure
+from xdsl.utils.exceptions import VerifyException
+
+from flambeau.dialects.ir.tensor_types import Tensor, tensor
+from flambeau.dialects.schema.schema import Schema, SchemaArgument, Value, parse_schema
+from flambeau.dialects.schema.syntax import accepts, normalized_attribute, parse_argument, parse_signature, print_attribute_value, to_value
+from flambeau.support.suggestions import did_you_mean, nearest
+
+Argument: TypeAlias = "SSAValue | Operation | Attribute | Value | Sequence[SSAValue | Operation | None] | Sequence[Value]"
+
+_TENSOR: AttrConstraint = BaseAttr(TensorType)
+_ANY: AttrConstraint = AnyAttr()
+_PURE = traits_def(Pure())
+_WRITES = traits_def(MemoryWriteEffect())
+_SEGMENTS = "operandSegmentSizes"
+_ABSENT = "absentElements"
+"""Property of an operator with a `Tensor?[]` argument: which elements are None, as an array of i1."""
+
+
+class SchemaOp(IRDLOperation):
+    """An operation whose operands, attributes and syntax follow from an operator schema.
+
+    Syntax: `%r = aten.conv2d(%x, %w, none) {stride = [2, 2]} : (types) -> type`. Absent optional tensors are `none`, lists are `[%a, %b]`;
+    attributes equal to the schema's default are neither stored nor printed.
+
+    Calling its class makes one that stands nowhere yet. Arguments stand in the schema's order or by name: tensors are values, operations of
+    one result, lists of them, or None; the others are Python values. Result types are inferred. Raises TypeError for arguments that the
+    schema does not have, and VerifyException for operands that do not fit.
+
+    Example:
+        add = op("aten.add.Tensor")(product.operands[0], total, alpha=2)
+        assert str(add.result.type) == "tensor<4xf32>"
+        assert add.argument("alpha") == 2 and product.argument("other") == 0.5
+    """
+
+    schema: ClassVar[Schema]
+    core: ClassVar[bool] = False
+    """Core ATen: torch tags it `core`."""
+    keep: ClassVar[bool] = False
+    """Not core, but a target that has a kernel may keep it whole: it exists in `core` and `edge` too."""
+    inplace: ClassVar[tuple[int, ...]] = ()
+    """Operands whose storage the first result may take over: the kernel reads their element i before or as it writes element i."""
+    random: ClassVar[bool] = False
+    """Two equal calls may give different results (torch tags it `nondeterministic_seeded`): neither folded nor shared."""
+    traits = _PURE
+
+    siblings: ClassVar[dict[str, type[SchemaOp]]]
+    """The classes of this row: `row` and one per dialect made so far."""
+    definition: ClassVar[OpDef | None] = None
+
+    def __init__(self, *args: Argument, result_types: Sequence[Attribute] | None = None, **kwargs: Argument):
+        arguments = self.schema.arguments
+        if len(args) > len(arguments):
+            raise TypeError(f"{self.name} takes {len(arguments)} arguments, got {len(args)}")
+        given = dict(zip((a.name for a in arguments), args, strict=False))
+        for name, value in kwargs.items():
+            if name in given or all(name.rstrip("_") != a.name.rstrip("_") for a in arguments):
+                raise TypeError(f"{self.name} has no free argument {name!r}")
+            given[next(a.name for a in arguments if a.name.rstrip("_") == name.rstrip("_"))] = value
+        operands: list[SSAValue] = []
+        segments: list[int] = []
+        properties: dict[str, Attribute] = {}
+        for argument in arguments:
+            value = given.get(argument.name)
+            if argument.type.is_tensor:
+                segments.append(self._add_operands(argument, value, operands, properties))
+            elif argument.name in given:
+                if isinstance(value, list):
+                    value = tuple(cast("list[Value]", value))
+                attribute = normalized_attribute(argument, cast("Value | Attribute", value))
+                if attribute is not None:
+                    properties[argument.name] = attribute
+            elif not argument.may_be_absent:
+                raise TypeError(f"{self.name} needs the argument {argument.name!r}")
+        if self.has_segments():
+            properties[_SEGMENTS] = DenseArrayBase.from_list(i32, segments)
+        if result_types is None:
+            result_types = self.infer_types(operands, properties)
+        Operation.__init__(self, operands=operands, result_types=result_types, properties=properties)
+
+    def _add_operands(self, argument: SchemaArgument, value: Any, operands: list[SSAValue], properties: dict[str, Attribute]) -> int:
+        if argument.type.is_list:
+            items: list[SSAValue | Operation | None] = list(value or ())
+            present = [SSAValue.get(item) for item in items if item is not None]
+            if argument.type.element_optional and len(present) < len(items):
+                properties[_ABSENT] = DenseArrayBase.from_list(i1, [int(item is None) for item in items])
+            operands.extend(present)
+            return len(present)
+        if value is None:
+            if not argument.may_be_absent:
+                raise TypeError(f"{self.name} needs the tensor {argument.name!r}")
+            return 0
+        operands.append(SSAValue.get(value))
+        return 1
+
+    @classmethod
+    def has_segments(cls) -> bool:
+        """Whether operands are optional or lists, so that their counts are stored."""
+        return cls.schema.has_segments
+
+    @classmethod
+    def from_attributes(
+        cls,
+        operands: Sequence[SSAValue],
+        result_types: Sequence[Attribute],
+        properties: dict[str, Attribute],
+        attributes: dict[str, Attribute] | None = None,
+    ) -> Self:
+        """An operation with just these parts: for code that already holds them. Nothing is checked."""
+        return cls.create(operands=operands, result_types=result_types, properties=properties, attributes=attributes or {})
+
+    # The meaning of a row: overridden by it.
+
+    @staticmethod
+    def infer(*args: Any, **kwargs: Any) -> Any:
+        """Result types from operand types and attribute values. Raises ValueError or TypeError that says what does not fit."""
+        raise NotImplementedError
+
+    @staticmethod
+    def numpy(*args: Any, **kwargs: Any) -> Any:
+        """Result arrays from operand arrays and attribute values."""
+        raise NotImplementedError
+
+    @staticmethod
+    def decompose(*args: Any, **kwargs: Any) -> Any:
+        """Result values from operand values and attribute values, in terms of other operators."""
+        raise NotImplementedError
+
+    @classmethod
+    def has(cls, function: str) -> bool:
+        """Whether the row defines `infer`, `numpy` or `decompose`."""
+        return getattr(cls, function) is not getattr(SchemaOp, function)
+
+    # Arguments
+
+    @classmethod
+    def operand_counts(cls, properties: dict[str, Attribute]) -> tuple[int, ...]:
+        """How many operands each tensor argument has. Raises VerifyException."""
+        if not cls.has_segments():
+            return (1,) * len(cls.schema.operands)
+        sizes = properties.get(_SEGMENTS)
+        if not isinstance(sizes, DenseArrayBase):
+            raise VerifyException(f"{cls.name} needs the property {_SEGMENTS}")
+        return cast("DenseArrayBase[Any]", sizes).get_values()
+
+    @classmethod
+    def bind(cls, values: Sequence[Any], properties: dict[str, Attribute]) -> list[Any]:
+        """The arguments in schema order: items of `values` (one per operand) for tensors, Python values for attributes."""
+        sizes_left = iter(cls.operand_counts(properties))
+        position = 0
+        bound: list[Any] = []
+        for argument in cls.schema.arguments:
+            if argument.type.is_tensor:
+                count = next(sizes_left)
+                items = list(values[position : position + count])
+                position += count
+                if argument.type.is_list:
+                    bound.append(_with_absent(items, properties) if argument.type.element_optional else items)
+                else:
+                    bound.append(items[0] if items else None)
+            elif (attribute := properties.get(argument.name)) is not None:
+                bound.append(to_value(attribute))
+            else:
+                bound.append(argument.default)
+        return bound
+
+    def arguments(self) -> list[Any]:
+        """This operation's arguments in schema order: SSA values (or None, or lists) and Python values."""
+        return self.bind(self.operands, self.properties)
+
+    def argument(self, name: str) -> Any:
+        """One argument by its schema name: a value or a list of them, a Python value, or None. Raises KeyError."""
+        for argument, value in zip(self.schema.arguments, self.arguments(), strict=True):
+            if argument.name == name:
+                return value
+        raise KeyError(f"{self.name} has no argument {name!r}")
+
+    @property
+    def result(self) -> OpResult:
+        """The only result."""
+        if len(self.results) != 1:
+            raise ValueError(f"{self.name} has {len(self.results)} results")
+        return self.results[0]
+
+    @classmethod
+    def infer_types(cls, operands: Sequence[SSAValue], properties: dict[str, Attribute]) -> list[Tensor]:
+        """The result types that the row infers. Raises VerifyException with the reason when the operands do not fit."""
+        try:
+            inferred = cls.infer(*cls.bind([operand.type for operand in operands], properties))
+        except (ValueError, TypeError, IndexError) as error:
+            raise VerifyException(f"{cls.name}: {error}") from error
+        except NotImplementedError:
+            raise VerifyException(f"{cls.name}: its result types cannot be inferred; give them") from None
+        kinds = list(cast("Iterable[Tensor]", inferred)) if isinstance(inferred, tuple | list) else [cast(Tensor, inferred)]
+        return [_with_known_extents(kind) for kind in kinds]
+
+    # Levels
+
+    @classmethod
+    def level(cls) -> str:
+        """The dialect that this class belongs to."""
+        return cls.name.partition(".")[0]
+
+    @classmethod
+    def at(cls, level: str) -> type[Self]:
+        """The sibling of this operator in another dialect (`AddTensorOp.at("edge")`). Rows of one dialect only stay as they are."""
+        sibling = cls.siblings.get(level)
+        if sibling is None:
+            base = cls.siblings["row"]
+            if base.level() != "aten":
+                return cls
+            schema = base.schema
+            if level == "edge" and schema.is_view:
+                schema = schema.renamed(f"{schema.base}_copy")
+            members = {
+                "name": f"{level}.{schema.name}",
+                "schema": schema,
+                "definition": None,
+                "__doc__": base.__doc__,
+                "__module__": base.__module__,
+            }
+            sibling = cls.siblings[level] = type(base.__name__, (base,), members)
+        return cast("type[Self]", sibling)
+
+    def draws(self) -> bool:
+        """Whether another run of this operation may give another result."""
+        return self.random
+
+    # Verification and syntax
+
+    def verify_(self) -> None:
+        """Checks operands, attributes and inferred result types."""
+        schema = self.schema
+        segments = self.properties.get(_SEGMENTS)
+        counts = cast("DenseArrayBase[Any]", segments).get_values() if isinstance(segments, DenseArrayBase) else (1,) * len(schema.operands)
+        if len(counts) != len(schema.operands) or sum(counts) != len(self.operands):
+            groups = f" in groups of {list(counts)}" if self.has_segments() else ""
+            raise VerifyException(f"{self.name} takes {self._tensors()}, got {len(self.operands)} operands{groups}")
+        for argument, count in zip(schema.operands, counts, strict=True):
+            if not argument.type.is_list and count != 1 and not (count == 0 and argument.may_be_absent):
+                raise VerifyException(f"{self.name} needs the tensor {argument.name!r}")
+        for operand in self.operands:
+            if not isinstance(operand.type, TensorType):
+                raise VerifyException(f"{self.name}: operand types must be tensors, got {operand.type}")
+        self._verify_attributes()
+        if type(self).has("infer"):
+            self._verify_results()
+        if self.level() == "edge":
+            # The contract knows families, which are rows.
+            from flambeau.dialects.edge.contract import check_contract
+
+            check_contract(self)
+
+    def _verify_attributes(self) -> None:
+        known = self.schema.attributes
+        for name, attribute in self.properties.items():
+            if name in (_SEGMENTS, _ABSENT):
+                continue
+            argument = known.get(name)
+            if argument is None:
+                raise VerifyException(f"{self.name} has no attribute {name!r}{did_you_mean(name, known)}")
+            if not accepts(attribute, argument.type):
+                listed = "[]" if argument.type.is_list else ""
+                raise VerifyException(f"{self.name}: attribute {name!r} must be {argument.type.base}{listed}, got {attribute}")
+        for name, argument in known.items():
+            if name not in self.properties and not argument.may_be_absent:
+                unknown = nearest(name, self.attributes)
+                raise VerifyException(f"{self.name} needs the attribute {name!r}{f'; it has none called {unknown!r}' if unknown else ''}")
+        for name in self.attributes:
+            if "." not in name and name not in known and (meant := nearest(name, [key for key in known if key not in self.properties])):
+                raise VerifyException(f"{self.name} has no attribute {name!r}; did you mean {meant!r}?")
+
+    def _verify_results(self) -> None:
+        inferred = self.infer_types(self.operands, self.properties)
+        declared = self.result_types
+        if len(inferred) != len(declared) or not all(fits(d, i) for d, i in zip(declared, inferred, strict=True)):
+            raise VerifyException(
+                f"{self.name}: result types must be ({', '.join(map(str, inferred))}), got ({', '.join(map(str, declared))})"
+            )
+
+    def print(self, printer: Printer) -> None:
+        """Prints the shared syntax."""
+        printer.print_string("(")
+        values = iter(self.operands)
+        for index, (argument, count) in enumerate(zip(self.schema.operands, self.operand_counts(self.properties), strict=True)):
+            if index:
+                printer.print_string(", ")
+            items = list(islice(values, count))
+            if argument.type.is_list:
+                printer.print_string("[")
+                printer.print_list(
+                    _with_absent(items, self.properties) if argument.type.element_optional else items,
+                    lambda item: _print_operand(printer, item),
+                )
+                printer.print_string("]")
+            else:
+                _print_operand(printer, items[0] if items else None)
+        printer.print_string(")")
+        # In the order of the schema, whoever wrote them: text that went through other tools comes back as it was.
+        between = " {"
+        for key in self.schema.attributes:
+            attribute = self.properties.get(key)
+            if attribute is not None:
+                printer.print_string(f"{between}{key}")
+                if not isinstance(attribute, UnitAttr):
+                    printer.print_string(" = ")
+                    print_attribute_value(printer, attribute)
+                between = ", "
+        for key, attribute in self.attributes.items():
+            printer.print_string(between)
+            printer.print_identifier_or_string_literal(key)
+            if not isinstance(attribute, UnitAttr):
+                printer.print_string(" = ")
+                printer.print_attribute(attribute)
+            between = ", "
+        printer.print_string(" : " if between == " {" else "} : ")
+        printer.print_function_type(self.operand_types, self.result_types)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parses the shared syntax."""
+        unresolved: list[Any] = []
+        segments: list[int] = []
+        properties: dict[str, Attribute] = {}
+        parser.parse_punctuation("(")
+        for index, argument in enumerate(cls.schema.operands):
+            if index:
+                cls._expect(parser, ",")
+            if argument.type.is_list:
+                around = f" around the tensors of {argument.name!r}"
+                items = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_operand(parser), around)
+                if any(item is None for item in items):
+                    properties[_ABSENT] = DenseArrayBase.from_list(i1, [int(item is None) for item in items])
+                present = [item for item in items if item is not None]
+                unresolved += present
+                segments.append(len(present))
+            else:
+                operand = _parse_operand(parser)
+                if operand is None and not argument.may_be_absent:
+                    parser.raise_error(f"{cls.name} needs the tensor {argument.name!r}")
+                segments.append(int(operand is not None))
+                if operand is not None:
+                    unresolved.append(operand)
+        cls._expect(parser, ")")
+        attributes: dict[str, Attribute] = {}
+        if parser.parse_optional_punctuation("{") and not parser.parse_optional_punctuation("}"):
+            while True:
+                cls._parse_attribute(parser, properties, attributes)
+                if not parser.parse_optional_punctuation(","):
+                    break
+            parser.parse_punctuation("}")
+        parser.parse_punctuation(":")
+        position = parser.pos
+        inputs, outputs = parse_signature(parser)
+        operands = parser.resolve_operands(unresolved, inputs, position)
+        if cls.has_segments():
+            properties[_SEGMENTS] = DenseArrayBase.from_list(i32, segments)
+        return cls.from_attributes(operands, outputs, properties, attributes)
+
+    @classmethod
+    def _expect(cls, parser: Parser, punctuation: Literal[",", ")"]) -> None:
+        if parser.parse_optional_punctuation(punctuation) is None:
+            parser.raise_error(f"{cls.name} takes {cls._tensors()}: '{punctuation}' expected")
+
+    @classmethod
+    def _tensors(cls) -> str:
+        names = [argument.name for argument in cls.schema.operands]
+        return f"{len(names)} tensor{'s' if len(names) > 1 else ''} ({', '.join(names)})" if names else "no tensors"
+
+    @classmethod
+    def _parse_attribute(cls, parser: Parser, properties: dict[str, Attribute], attributes: dict[str, Attribute]) -> None:
+        start = parser.pos
+        key = parser.parse_optional_identifier() or parser.parse_str_literal()
+        if key in properties or key in attributes:
+            parser.raise_error(f"attribute {key!r} is given twice", start, start + len(key))
+        argument = cls.schema.attributes.get(key)
+        if argument is None:
+            attributes[key] = parser.parse_attribute() if parser.parse_optional_punctuation("=") else UnitAttr()
+            return
+        attribute = normalized_attribute(argument, parse_argument(parser, argument, start))
+        if attribute is not None:
+            properties[key] = attribute
+
+    @classmethod
+    def get_irdl_definition(cls) -> OpDef:
+        """The IRDL definition, for the generic syntax and for tools that list operators."""
+        if cls.definition is None:
+            cls.definition = _definition(cls)
+        return cls.definition
+
+
+def _with_absent(items: list[Any], properties: dict[str, Attribute]) -> list[Any]:
+    mask = properties.get(_ABSENT)
+    if not isinstance(mask, DenseArrayBase):
+        return items
+    present = iter(items)
+    return [None if absent else next(present) for absent in cast("DenseArrayBase[Any]", mask).get_values()]
+
+
+def _with_known_extents(kind: Tensor) -> Tensor:
+    """The type, where what was computed from the number that stands for a dynamic extent is a dynamic extent again."""
+    shape = kind.get_shape()
+    if not shape or (min(shape) >= 0 and max(shape) < _NO_EXTENT):
+        return kind
+    return tensor(kind.element_type, [extent if 0 <= extent < _NO_EXTENT else DYNAMIC_INDEX for extent in shape], kind.encoding)
+
+
+_NO_EXTENT = 1 << 60
+"""No dimension is as large."""
+
+
+def fits(declared: Attribute, inferred: Attribute) -> bool:
+    """Whether a declared result type has the inferred shape and element type; layout is the level's business."""
+    if declared == inferred:
+        return True
+    if not isinstance(declared, TensorType) or not isinstance(inferred, TensorType):
+        return False
+    left, right = cast(Tensor, declared), cast(Tensor, inferred)
+    if left.element_type != right.element_type or len(left.get_shape()) != len(right.get_shape()):
+        return False
+    return all(a == b or DYNAMIC_INDEX in (a, b) for a, b in zip(left.get_shape(), right.get_shape(), strict=True))
+
+
+def _print_operand(printer: Printer, value: SSAValue | None) -> None:
+    if value is None:
+        printer.print_string("none")
+    else:
+        printer.print_ssa_value(value)
+
+
+def _parse_operand(parser: Parser) -> Any:
+    return None if parser.parse_optional_keyword("none") else parser.parse_unresolved_operand()
+
+
+def _definition(cls: type[SchemaOp]) -> OpDef:
+    schema = cls.schema
+    operands: list[tuple[str, OperandDef]] = []
+    for argument in schema.operands:
+        make = VarOperandDef if argument.type.is_list else OptOperandDef if argument.type.optional else OperandDef
+        operands.append((argument.name, make(_TENSOR)))
+    results = [(f"result{index}", (VarResultDef if kind.is_list else ResultDef)(_ANY)) for index, kind in enumerate(schema.returns)]
+    properties = {name: OptPropertyDef(_ANY) for name in (*schema.attributes, _ABSENT)}
+    options: list[IRDLOption] = []
+    if cls.has_segments():
+        properties[_SEGMENTS] = OptPropertyDef(_ANY)
+        options = [AttrSizedOperandSegments(as_property=True)]
+    return OpDef(cls.name, operands=operands, results=results, properties=dict(properties), options=options, traits=cls.traits)
+
+
+RowT = TypeVar("RowT", bound=SchemaOp)
+ROWS: dict[str, dict[str, type[SchemaOp]]] = {}
+"""Every row that has been imported: dialect -> operator name (`add.Tensor`) -> class."""
+
+
+def row(dialect: str, namespace: str, schema: str, *, core: bool = False, keep: bool = False) -> Callable[[type[RowT]], type[RowT]]:
+    """Declares the class below as an operator's row in `dialect`; its schema is upstream's, in `namespace`.
+
+    In a plug-in, a dialect of that name need not exist. Raises ValueError for a schema that does not parse, or an operator that exists.
+    """
+    parsed = parse_schema(schema, namespace)
+
+    def declare(cls: type[RowT]) -> type[RowT]:
+        if not issubclass(cls, SchemaOp):  # pyright: ignore[reportUnnecessaryIsInstance]  plug-ins need not be type-checked
+            raise ValueError(f"{cls.__name__} is no operator: derive it from SchemaOp")
+        cls.name = f"{dialect}.{parsed.name}"
+        cls.schema = parsed
+        cls.core = core
+        cls.keep = keep
+        cls.definition = None
+        cls.siblings = {"row": cls, dialect: cls}
+        cls.traits = _WRITES if parsed.mutates or cls.random else _PURE
+        if not cls.__module__.startswith("flambeau."):
+            # What it may clash with has to be there first.
+            from flambeau.dialects.schema.operators import register_row
+
+            register_row(cls)
+            return cls
+        rows = ROWS.setdefault(dialect, {})
+        if parsed.name in rows:
+            raise ValueError(f"{dialect} has two rows for {parsed.name}")
+        rows[parsed.name] = cls
+        return cls
+
+    return declare
+
+
+def aten(schema: str, *, core: bool = False, keep: bool = False) -> Callable[[type[RowT]], type[RowT]]:
+    """Declares the class below as the row of an ATen operator."""
+    return row("aten", "aten", schema, core=core, keep=keep)
+
+
+@cache
+def nondeterministic_operators() -> frozenset[str]:
+    """The ATen operators that the pinned torch tags `nondeterministic_seeded`."""
+    return frozenset(resources.files("flambeau.dialects.aten").joinpath("nondeterministic.txt").read_text(encoding="utf-8").split())
+
+
+class _LateSchema:
+    """A schema that is parsed when a class is first asked for it: of thousands of classes, few are."""
+
+    def __init__(self, text: str, namespace: str):
+        self._text = text
+        self._namespace = namespace
+
+    def __get__(self, instance: SchemaOp | None, owner: type[SchemaOp]) -> Schema:
+        owner.schema = schema = parse_schema(self._text, self._namespace)
+        return schema
+
+
+def table_op(dialect: str, text: str) -> type[SchemaOp]:
+    """A class for an ATen operator that has a schema (the text) but no row: it parses, prints and round-trips, and means nothing."""
+    short = text[: text.index("(")]
+    name = "".join(part[:1].upper() + part[1:] for part in short.replace(".", "_").split("_")) + "Op"
+    members = {
+        "name": f"{dialect}.{short}",
+        "schema": _LateSchema(text, "aten"),
+        # An alias that is written to has the mark; nothing else in a schema has.
+        "traits": _WRITES if "!" in text or short in nondeterministic_operators() else _PURE,
+        "__doc__": f"aten::{short}, which has no row.",
+    }
+    cls = cast("type[SchemaOp]", type(name, (SchemaOp,), members))
+    cls.siblings = {"row": cls, dialect: cls}
+    return cls
+
+
+def detached_ops(values: Iterable[SSAValue]) -> Iterator[Operation]:
+    """The operations behind `values` that stand in no block yet, each after those it uses."""
+    seen: set[Operation] = set()
+    stack: list[tuple[Operation, bool]] = [(v.op, False) for v in reversed(list(values)) if isinstance(v, OpResult)]
+    while stack:
+        op, ready = stack.pop()
+        if ready:
+            yield op
+            continue
+        if op in seen or op.parent is not None:
+            continue
+        seen.add(op)
+        stack.append((op, True))
+        stack.extend((v.op, False) for v in reversed(op.operands) if isinstance(v, OpResult))

@@ -1,0 +1,264 @@
+"""Attribute values of schema operators: Python value <-> attribute <-> text."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from functools import lru_cache
+from math import copysign
+from typing import Any, NoReturn, cast
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    BoolAttr,
+    BytesAttr,
+    DenseArrayBase,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    f64,
+    i1,
+    i64,
+)
+from xdsl.ir import Attribute
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import ParseError, VerifyException
+
+from flambeau.dialects.schema.schema import SchemaArgument, SchemaType, Value
+from flambeau.dialects.text.token_parser import TokenParser
+
+
+def to_attribute(value: Value | Attribute, kind: SchemaType) -> Attribute:
+    """The attribute that stands for a Python value of a schema type. Raises TypeError."""
+    if isinstance(value, Attribute):
+        return value
+    if isinstance(value, tuple):
+        if kind.base == "int":
+            return _integers(tuple([int(cast(int, item)) for item in value]))
+        if kind.base == "bool":
+            return DenseArrayBase.from_list(i1, [int(cast(bool, item)) for item in value])
+        if kind.base in ("float", "Scalar"):
+            return DenseArrayBase.from_list(f64, [float(cast(float, item)) for item in value])
+        raise TypeError(f"a list of {kind.base} cannot be an attribute")
+    if kind.base == "bool" or (kind.base == "Scalar" and isinstance(value, bool)):
+        return BoolAttr.from_bool(bool(value))
+    if isinstance(value, str):
+        return StringAttr(value)
+    if kind.base == "float" or (kind.base == "Scalar" and isinstance(value, float)):
+        number = float(cast(float, value))
+        return _float(number, copysign(1.0, number))
+    if isinstance(value, int):
+        return _integer(int(value))
+    raise TypeError(f"{value!r} cannot be an attribute of type {kind.base}")
+
+
+# Attributes are values: equal ones may be one object, which is quicker to make, to hash and to compare.
+
+
+@lru_cache(maxsize=65536)
+def _integers(items: tuple[int, ...]) -> Attribute:
+    try:
+        return DenseArrayBase(i64, BytesAttr(struct.pack(f"<{len(items)}q", *items)))
+    except struct.error:
+        return DenseArrayBase.from_list(i64, items)  # which takes the unsigned too, and has words for the rest
+
+
+@lru_cache(maxsize=4096)
+def _integer(value: int) -> Attribute:
+    return IntegerAttr(value, i64)
+
+
+@lru_cache(maxsize=4096)
+def _float(value: float, sign: float) -> Attribute:
+    """`sign` tells apart the zeros, which are equal."""
+    return FloatAttr(value, f64)
+
+
+def to_value(attribute: Attribute) -> Value | Attribute:
+    """The Python value of an attribute; types stay types."""
+    if isinstance(attribute, IntegerAttr):
+        attribute = cast("IntegerAttr[Any]", attribute)
+        return bool(attribute.value.data) if attribute.type == i1 else attribute.value.data
+    if isinstance(attribute, FloatAttr):
+        return cast("FloatAttr[Any]", attribute).value.data
+    if isinstance(attribute, StringAttr):
+        return attribute.data
+    if isinstance(attribute, DenseArrayBase):
+        array = cast("DenseArrayBase[Any]", attribute)
+        items = cast("tuple[int | float, ...]", array.get_values())
+        return tuple(bool(item) for item in items) if array.elt_type == i1 else tuple(items)
+    return attribute
+
+
+_ACCEPTED: dict[str, tuple[type, ...]] = {"int": (int,), "bool": (bool,), "float": (float,), "Scalar": (bool, int, float), "str": (str,)}
+
+
+def accepts(attribute: Attribute, kind: SchemaType) -> bool:
+    """Whether an attribute is a value of the schema type."""
+    if kind.base == "ScalarType":
+        return _python_type(attribute) is None
+    accepted = _ACCEPTED.get(kind.base)
+    return accepted is None or (_python_type(attribute) in accepted and isinstance(attribute, DenseArrayBase) == kind.is_list)
+
+
+def _python_type(attribute: Attribute) -> type | None:
+    """The type of the Python value of an attribute, or of each in an array; None for what `to_value` leaves as it is."""
+    if isinstance(attribute, StringAttr):
+        return str
+    if isinstance(attribute, FloatAttr):
+        return float
+    if isinstance(attribute, IntegerAttr):
+        return bool if cast("IntegerAttr[Any]", attribute).type == i1 else int
+    if isinstance(attribute, DenseArrayBase):
+        element = cast("DenseArrayBase[Any]", attribute).elt_type
+        return bool if element == i1 else int if isinstance(element, IntegerType) else float
+    return None
+
+
+def value_text(attribute: Attribute) -> str | None:
+    """An attribute as its Python value: `2`, `0.5`, `true`, `[1, 2]`, `"gelu"`; None for one that only a printer can print."""
+    value = to_value(attribute)
+    if isinstance(value, tuple):
+        return f"[{', '.join([_literal(item) for item in value])}]"
+    return None if isinstance(value, Attribute | str) else _literal(value)
+
+
+def print_attribute_value(printer: Printer, attribute: Attribute) -> None:
+    """Prints an attribute as its Python value; types as types."""
+    if isinstance(attribute, StringAttr):
+        printer.print_string_literal(attribute.data)
+    elif (text := value_text(attribute)) is not None:
+        printer.print_string(text)
+    else:
+        printer.print_attribute(attribute)
+
+
+def _literal(value: Value) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        if value != value or value in (float("inf"), float("-inf")):
+            return f'"{value}"'
+        text = repr(value)
+        if "e" in text and "." not in text:
+            mantissa, _, exponent = text.partition("e")
+            text = f"{mantissa}.0e{exponent}"
+        return text
+    return str(value)
+
+
+def parse_argument(parser: Parser, argument: SchemaArgument, start: int) -> Attribute:
+    """Parses `= value` for an argument whose name begins at `start`.
+
+    Raises:
+        ParseError: for an attribute as MLIR spells it, it says how it is written here.
+    """
+    if parser.parse_optional_punctuation("=") is None:
+        if argument.type.base == "bool" and _ends(parser):
+            _refuse(parser, argument, "true", start)
+        parser.parse_punctuation("=")
+    start = parser.pos
+    try:
+        attribute = parse_attribute_value(parser, argument.type)
+        if _ends(parser):
+            return attribute
+    except ParseError:
+        if (text := _spelt_here(parser, argument.type, start)) is not None:
+            _refuse(parser, argument, text, start)
+        raise
+    here = parser.pos
+    if (text := _spelt_here(parser, argument.type, start)) is not None:
+        _refuse(parser, argument, text, start)
+    parser._resume_from(here)  # pyright: ignore[reportPrivateUsage]  the way of xDSL's own parsers to look ahead
+    return attribute
+
+
+def _ends(parser: Parser) -> bool:
+    """Whether an attribute ends here."""
+    return parser._current_token.text in (",", "}")  # pyright: ignore[reportPrivateUsage]  xDSL has no other way to look ahead
+
+
+def _refuse(parser: Parser, argument: SchemaArgument, text: str, start: int) -> NoReturn:
+    parser.raise_error(f"write {{{argument.name} = {text}}}: the operator's schema gives the type", start, parser.pos)
+
+
+def _spelt_here(parser: Parser, kind: SchemaType, start: int) -> str | None:
+    """The text of what stands at `start` as one of MLIR's attributes, where it can be a value of the schema type."""
+    parser._resume_from(start)  # pyright: ignore[reportPrivateUsage]  the way of xDSL's own parsers to look ahead
+    try:
+        attribute = parser.parse_attribute()
+    except (ParseError, ValueError, TypeError, VerifyException):
+        return None
+    if not _ends(parser):
+        return None
+    values: list[Any] = []
+    for item in cast("ArrayAttr[Attribute]", attribute).data if isinstance(attribute, ArrayAttr) else (attribute,):
+        value = to_value(item)
+        values += value if isinstance(value, tuple) else (value,)
+    accepted = (int, float) if kind.base == "float" else _ACCEPTED.get(kind.base, ())
+    if kind.base == "str" or any(type(value) not in accepted for value in values):
+        return None
+    if kind.is_list:
+        return f"[{', '.join(map(_literal, values))}]"
+    return None if isinstance(attribute, ArrayAttr | DenseArrayBase) else _literal(values[0])
+
+
+def parse_attribute_value(parser: Parser, kind: SchemaType) -> Attribute:
+    """Parses what `print_attribute_value` prints, for an argument of type `kind`."""
+    if kind.base == "ScalarType":
+        return parser.parse_type()
+    if (
+        kind.is_list
+        and kind.base == "int"
+        and isinstance(parser, TokenParser)
+        and (integers := parser.parse_optional_integers()) is not None
+    ):
+        return _integers(integers)
+    if kind.is_list and kind.base in ("int", "bool", "float", "Scalar"):
+        items = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_item(parser, kind))
+        return to_attribute(tuple(items), kind)
+    if kind.base in ("int", "bool", "float", "Scalar"):
+        return to_attribute(_parse_item(parser, kind), kind)
+    if kind.base in ("str", "MemoryFormat", "Device"):
+        return StringAttr(parser.parse_str_literal())
+    return parser.parse_attribute()
+
+
+def _parse_item(parser: Parser, kind: SchemaType) -> Value:
+    if (text := parser.parse_optional_str_literal()) is not None:
+        if kind.base in ("float", "Scalar") and text in ("inf", "-inf", "nan"):
+            return float(text)
+        parser.raise_error(f"expected a value of type {kind.base}, got a string")
+    if (flag := parser.parse_optional_boolean()) is not None:
+        if kind.base in ("bool", "Scalar"):
+            return flag
+        parser.raise_error(f"expected a value of type {kind.base}, got a bool")
+    number = parser.parse_number()
+    if kind.base == "bool" or (kind.base == "int" and isinstance(number, float)):
+        parser.raise_error(f"expected a value of type {kind.base}, got {number}")
+    return float(number) if kind.base == "float" else number
+
+
+def normalized_attribute(argument: SchemaArgument, value: Value | Attribute) -> Attribute | None:
+    """The attribute to store for an argument: None when it equals the default."""
+    if value is None:
+        return None
+    kind = argument.type
+    if kind.is_list and kind.list_size and isinstance(value, bool | int | float):
+        value = (value,) * kind.list_size
+    attribute = to_attribute(value, kind)
+    if kind.is_list and kind.list_size and isinstance(scalar := to_value(attribute), bool | int | float):
+        attribute = to_attribute((scalar,) * kind.list_size, kind)
+    if argument.has_default and argument.default is not None and attribute == to_attribute(argument.default, kind):
+        return None
+    return attribute
+
+
+def parse_signature(parser: Parser) -> tuple[Sequence[Attribute], Sequence[Attribute]]:
+    """Parses a function type: the types of the operands and of the results."""
+    inputs = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+    parser.parse_punctuation("->")
+    outputs = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+    return inputs, [parser.parse_type()] if outputs is None else outputs

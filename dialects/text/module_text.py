@@ -1,0 +1,247 @@
+"""Modules as text: parsing with source positions, printing, weights beside the text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
+from xdsl.ir import Attribute, Operation
+from xdsl.utils.exceptions import ParseError, VerifyException
+
+from flambeau.dialects.ir.diagnostics import Diagnostic
+from flambeau.dialects.ir.tensor_types import dtype_of, element_of, shape_of
+from flambeau.dialects.ir.verify import VerificationError, verify_module
+from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.parser import ModuleParser
+from flambeau.dialects.text.printing import PrintingOptions, strict_text
+from flambeau.dialects.text.source_text import Source
+from flambeau.support.position import Position
+
+if TYPE_CHECKING:
+    from flambeau.dialects.text.source_map import SourceMap
+
+
+_STUMBLES = (
+    *(ParseError, VerifyException, ValueError, TypeError, LookupError, AttributeError, ArithmeticError),
+    *(AssertionError, NotImplementedError),
+)
+"""What the parsers of xDSL and of plug-ins raise over texts that are not as they should be."""
+
+
+class IRError(ValueError):
+    """Text that is not a valid module. One line: file, position, what is wrong."""
+
+    def __init__(self, message: str, position: Position | None = None, op: Operation | None = None, others: tuple[Diagnostic, ...] = ()):
+        self.diagnostic = Diagnostic("error", message, position, op)
+        self.diagnostics = (self.diagnostic, *others)
+        """Everything that is wrong, the first included."""
+        self.before: ParsedModule | None = None
+        """What stands before an error of the parser, in no module, if places were to be recorded."""
+        super().__init__(str(self.diagnostic))
+
+    def locate(self, location: Attribute | None) -> None:
+        """Says where in the user's model it is."""
+        self._say(replace(self.diagnostic, location=location))
+
+    def explain(self, note: Diagnostic) -> None:
+        """Adds a note."""
+        self._say(replace(self.diagnostic, notes=(*self.diagnostic.notes, note)))
+
+    def _say(self, diagnostic: Diagnostic) -> None:
+        self.diagnostic = diagnostic
+        self.diagnostics = (diagnostic, *self.diagnostics[1:])
+
+    @staticmethod
+    def of(diagnostics: Sequence[Diagnostic], file: str) -> IRError:
+        """Several errors of one file, whose text is that of the first."""
+        first = diagnostics[0]
+        error = IRError(first.message if first.position else f"{file}: {first.message}", first.position, first.op, tuple(diagnostics[1:]))
+        error.diagnostic = replace(error.diagnostic, notes=first.notes)
+        error.diagnostics = (error.diagnostic, *diagnostics[1:])
+        return error
+
+
+@dataclass(frozen=True)
+class ParsedModule:
+    """A module with the positions of its operations in the text."""
+
+    module: ModuleOp
+    source: Source
+    offsets: dict[Operation, int]
+    """Where each operation begins; those made since are not in it, nor is the module around operations that stand alone."""
+    map: SourceMap | None = None
+    """Where everything stands in the text, if it was asked for."""
+
+    @property
+    def text(self) -> str:
+        """The text that was parsed."""
+        return self.source.text
+
+    @property
+    def file(self) -> str:
+        """The name of the file, for people."""
+        return self.source.file
+
+    def position(self, op: Operation) -> Position | None:
+        """Where `op` begins in the text; None for operations made since."""
+        offset = self.offsets.get(op)
+        return None if offset is None else self.source.position(offset)
+
+    def placed(self, diagnostic: Diagnostic) -> Diagnostic:
+        """A diagnostic and its notes with the positions of their operations, where they have none."""
+        position = diagnostic.position
+        if position is None and diagnostic.op is not None:
+            position = self.position(diagnostic.op)
+        return replace(diagnostic, position=position, notes=tuple(map(self.placed, diagnostic.notes)))
+
+
+def parse_module(
+    text: str, context: Context, file: str = "<string>", *, line_offset: int = 0, locate: bool = False, record_symbols: bool = False
+) -> ParsedModule:
+    """Parses a module without verifying it.
+
+    Args:
+        text: the module.
+        context: knows the dialects, and receives the weights that the text names.
+        file: what to call the text in errors and locations.
+        line_offset: how many lines of the file stand before the text.
+        locate: give each operation without a `loc(…)` of its own the place where it begins in the text as its location.
+        record_symbols: note where operations end, and where the names of values, blocks and symbols stand: `ParsedModule.map`.
+
+    Raises:
+        IRError: names the position.
+    """
+    parser_type = ModuleParser
+    if record_symbols:
+        from flambeau.dialects.text.source_map import MapParser
+
+        parser_type = MapParser
+    source = Source(text, file, line_offset)
+    parser: ModuleParser | None = None
+    try:
+        parser = parser_type(context, source, locate=locate)
+        module = parser.parse_module()
+    except RecursionError:
+        place = None if parser is None else source.position(parser.pos)
+        raise IRError("the text is nested too deeply" if place else f"{file}: the text is nested too deeply", place) from None
+    except MemoryError:
+        raise IRError(f"{file}: the text holds a constant that is too large for the memory") from None
+    except _STUMBLES as error:
+        from flambeau.dialects.text.parse_messages import defined_before, parse_message
+
+        message, (start, end) = parse_message(error, source, context, parser)
+        found = IRError(message, source.position(start, end))
+        if (definition := defined_before(error, source, context)) is not None:
+            found.explain(Diagnostic("note", definition[0], source.position(*definition[1])))
+        if parser is not None:
+            found.locate(_location_on_line(parser, start))
+        if parser is not None and record_symbols:
+            found.before = ParsedModule(ModuleOp([]), source, parser.offsets, parser.source_map())
+        raise found from error
+    return ParsedModule(module, source, parser.offsets, parser.source_map())
+
+
+def _location_on_line(parser: ModuleParser, offset: int) -> Attribute | None:
+    try:
+        return parser.location_on_line(offset)
+    except _STUMBLES:
+        return None  # the line is one that cannot be read
+
+
+def read_text(path: str | PathLike[str]) -> str:
+    """The text of a file. Raises IRError when it is no text, OSError."""
+    return decode(Path(path).read_bytes(), str(path))
+
+
+def decode(data: bytes, file: str) -> str:
+    """The text of a file's bytes: UTF-8, with or without a byte order mark. Raises IRError that names the position of what is none."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        if b"\0" in data:
+            raise IRError(f"{file}: this is not text: a module is a .mlir file") from None
+        before = _with_newlines(error.object[: error.start].decode())
+        place = Position(file, before.count("\n") + 1, len(before) - before.rfind("\n"))
+        raise IRError(f"the byte 0x{error.object[error.start]:02x} is no text: a module is UTF-8", place) from None
+    return _with_newlines(text)
+
+
+def _with_newlines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def read_module(path: str | PathLike[str], context: FlambeauContext, *, locate: bool = False) -> ParsedModule:
+    """Reads and verifies `model.mlir`, with the weights beside it as `model.safetensors`; `locate` as in `parse_module`.
+
+    Raises:
+        IRError, OSError: the text is not a valid module, or cannot be read.
+    """
+    text = read_text(path)
+    context.blobs.open_beside(path)
+    parsed = parse_module(text, context, str(path), locate=locate)
+    verify_parsed(parsed)
+    return parsed
+
+
+def verify_parsed(parsed: ParsedModule) -> None:
+    """Verifies a parsed module. Raises IRError that names the position in the text."""
+    try:
+        verify_module(parsed.module)
+    except VerificationError as error:
+        raise IRError.of([parsed.placed(fault.diagnostic) for fault in (error, *error.others)], parsed.file) from error
+
+
+def print_module(module: ModuleOp, *, generic: bool = False, locations: bool = False) -> str:
+    """The text of a module, which parses back to an equal one (weights aside)."""
+    return strict_text(module, PrintingOptions(generic=generic, locations=locations))
+
+
+def blobs_in(op: Operation) -> list[BlobAttr]:
+    """The blobs that an operation's properties name, those inside of dictionaries among them."""
+    found: list[BlobAttr] = []
+    for value in op.properties.values():
+        items = value.data.values() if isinstance(value, DictionaryAttr) else (value,)
+        found += [item for item in items if isinstance(item, BlobAttr)]
+    return found
+
+
+_SAFETENSORS = {"bool": "BOOL", "uint8": "U8", "bfloat16": "BF16"}
+
+
+def weights_in(module: ModuleOp, blobs: BlobStore, *, held_only: bool = False) -> list[tuple[BlobAttr, str, tuple[int, ...]]]:
+    """The weights that `module` names, each with its safetensors dtype and shape.
+
+    Args:
+        module: the module.
+        blobs: the store of its weights.
+        held_only: leave out what is not in the store.
+
+    Raises:
+        BlobError: a payload is not in the store.
+    """
+    entries: list[tuple[BlobAttr, str, tuple[int, ...]]] = []
+    for op in module.body.block.ops:
+        if held_only and not all(blobs.holds(blob) for blob in blobs_in(op)):
+            continue
+        if isinstance(op, GlobalOp) and isinstance(op.value, BlobAttr):
+            row = dtype_of(element_of(op.type))
+            letter = {0: "", 1: "I", 2: "F"}[row.category] if not row.torch.startswith("u") else "U"
+            entries.append((op.value, _SAFETENSORS.get(row.torch, f"{letter}{row.size * 8}"), shape_of(op.type)))
+            continue
+        for blob in blobs_in(op):
+            entries.append((blob, "U8", (len(blobs.get(blob)),)))
+    return entries
+
+
+def save_weights(module: ModuleOp, blobs: BlobStore, path: str | PathLike[str]) -> bool:
+    """Saves the weights that `module` names as a safetensors file; returns whether there were any. Raises BlobError."""
+    entries = weights_in(module, blobs)
+    if entries:
+        blobs.save(path, entries)
+    return bool(entries)

@@ -1,0 +1,361 @@
+"""What the parser and the verifier of xDSL say, in words for people who know neither, and at the place that is meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from xdsl.context import Context
+from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.lexer import Input
+from xdsl.utils.mlir_lexer import MLIRTokenKind
+
+from flambeau.dialects.schema.operators import LEVELS, level_ops, schema_table
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.text.lexer import SPACE, Lexer
+from flambeau.dialects.text.parser import ModuleParser
+from flambeau.dialects.text.source_text import Source
+from flambeau.support.suggestions import did_you_mean
+from flambeau.support.tables import trouble
+
+Place: TypeAlias = tuple[int, int]
+"""Where something begins and ends in a text."""
+
+_LIKE = 0.75
+"""How alike a name must be to be suggested: operations have long names, of which many are somewhat alike."""
+
+
+def parse_message(error: Exception, source: Source, context: Context, parser: ModuleParser | None) -> tuple[str, Place]:
+    """What is wrong with a text that does not parse, in one line, and where.
+
+    Args:
+        error: what the parser raised.
+        source: the text.
+        context: knows the dialects.
+        parser: where it stopped; None when the first token was wrong.
+    """
+    if not isinstance(error, ParseError):
+        # The check of something that was just read: it ends where the next token has not begun.
+        stop = len(source.text[: parser.pos].rstrip()) if parser is not None else 0
+        text = verify_message(str(error))
+        place = _meant(text, source.text, stop)
+        if isinstance(error, ArithmeticError):
+            return f"a number is too large here ({text})", place
+        meant = isinstance(error, ValueError | TypeError | VerifyException)
+        return text if meant else f"the parser cannot make sense of this ({type(error).__name__}: {text})", place
+    text, place = " ".join(error.msg.split()), (error.span.start, error.span.end)
+    if _is_at_end(place, source.text):
+        place = _behind_last_token(source.text)
+    for pattern, explain in _PARSE:
+        if (match := pattern.fullmatch(text)) is not None:
+            return explain(match, place, source.text, context, parser)
+    return _with_found(text, place, source.text), place
+
+
+_ABOUT_VALUE = re.compile(r"operand is used with type .*|SSA value %\S* is already defined", re.DOTALL)
+_VALUE = re.compile(r"%(?P<name>[\w$.-]+)(?:#(?P<number>\d+))?")
+
+
+def defined_before(error: Exception, source: Source, context: Context) -> tuple[str, Place] | None:
+    """Where the value was defined that an error of the parser is about, and in which words to say so."""
+    if not isinstance(error, ParseError) or _ABOUT_VALUE.fullmatch(error.msg) is None:
+        return None
+    from flambeau.dialects.text.source_map import MapParser
+
+    use = _VALUE.match(source.text, error.span.start)
+    if use is None:
+        return None
+    # Where names stand is noted only by this parser, which takes longer.
+    again = MapParser(context, source)
+    try:
+        again.parse_module()
+    except ParseError:
+        values = again.ssa_values.get(use["name"], ())[int(use["number"] or 0) :]
+        if values and (mention := again.source_map().definition_of(values[0])) is not None:
+            return f"{use[0]} is defined here as {values[0].type}", (mention.start, mention.end)
+    except (ValueError, RecursionError):
+        pass  # a note is not worth another error
+    return None
+
+
+def verify_message(text: str) -> str:
+    """What is wrong with an operation, in one line."""
+    text = " ".join(text.split())
+    if (match := _PART.fullmatch(text)) is not None:
+        return f"{match['part']} {match['name']}: {verify_message(match['reason'])}"
+    for pattern, words in _VERIFY:
+        if (match := pattern.fullmatch(text)) is not None:
+            return match.expand(words)
+    return _begun(text)
+
+
+_PART = re.compile(r"(?P<part>operand|result|region|successor) '(?P<name>\w+)' at position \d+ does not verify: (?P<reason>.*)")
+
+
+_Explained: TypeAlias = tuple[str, Place]
+_Explain: TypeAlias = Callable[[re.Match[str], Place, str, Context, ModuleParser | None], _Explained]
+
+
+def _meant(message: str, text: str, stop: int) -> Place:
+    """The token before `stop`, on its line, that a message speaks of, or else the last."""
+    tokens = list(_tokens(text, text.rfind("\n", 0, stop) + 1, stop))
+    words = {word: index for index, word in reversed(list(enumerate(re.findall(r"[\w.]+", message))))}
+    named = [(words[word], place) for place in tokens if (word := text[slice(*place)].strip('"')) in words]
+    return min(named)[1] if named else tokens[-1] if tokens else (max(0, stop - 1), stop)
+
+
+def _is_at_end(place: Place, text: str) -> bool:
+    space = SPACE.match(text, place[0])
+    return space is not None and space.end() >= len(text)
+
+
+def _behind_last_token(text: str) -> Place:
+    """Where a text ends, white space and comments left out."""
+    end = max((end for _, end in _tokens(text, 0, len(text))), default=0)
+    return end, end
+
+
+def _tokens(text: str, start: int, stop: int) -> Iterator[Place]:
+    """The places of the tokens between two places, as far as they can be read."""
+    lexer = Lexer(Input(text[:stop], ""))
+    lexer.pos = start
+    try:
+        while (token := lexer.lex()).kind is not MLIRTokenKind.EOF:
+            yield token.start, token.end
+    except ParseError:
+        return
+
+
+def _found(place: Place, text: str) -> str:
+    if _is_at_end(place, text):
+        return "the end of the text"
+    word = text[place[0] : place[1]].strip() or text[place[0] :].lstrip()[:1]
+    return f"'{word if len(word) <= 30 else word[:30] + '…'}'"
+
+
+def _begun(words: str) -> str:
+    return words[:1].lower() + words[1:] if words[:2].istitle() else words
+
+
+def _with_found(words: str, place: Place, text: str) -> str:
+    words = _begun(words).rstrip(".!")
+    expects = words.startswith("expected") or words.endswith("expected")
+    return f"{words}, got {_found(place, text)}" if expects and " got " not in words and " but " not in words else words
+
+
+def _unknown_operation(match: re.Match[str], place: Place, text: str, context: Context, parser: ModuleParser | None) -> _Explained:
+    name = match["name"]
+    start = max(0, text.rfind(name, 0, place[0] + 1))
+    return unknown_operation(name, context), (start, start + len(name))
+
+
+def unknown_operation(name: str, context: Context) -> str:
+    """Why there is no operation of a name, and which might be meant."""
+    dialect, dot, short = name.partition(".")
+    if not dot:
+        return f"there is no operation '{name}': an operation's name begins with that of its dialect"
+    if dialect not in context.registered_dialect_names:
+        near = did_you_mean(dialect, context.registered_dialect_names, _LIKE)
+        return f"there is no dialect '{dialect}', which operation {name} would belong to{near}{trouble()}"
+    known = _operations_of(dialect, context)
+    overloads = sorted(other for other in known if other.startswith(f"{name}."))
+    if overloads:
+        return f"there is no operation {name}, only its overloads {_listed(overloads)}"
+    if dialect in ("core", "edge") and short in {other.partition(".")[2] for other in _operations_of("aten", context)}:
+        return f"there is no operation {name}: {_why_not_at(dialect, short, known)}"
+    return f"there is no operation {name}{did_you_mean(name, known, _LIKE)}{trouble()}"
+
+
+def _why_not_at(dialect: str, short: str, known: set[str]) -> str:
+    base, dot, overload = short.partition(".")
+    copy = f"{dialect}.{base}_copy{dot}{overload}"
+    if copy in known:
+        return f"views are copies at this level, {copy}"
+    return f"aten.{short} is not among the operators of this level"
+
+
+def _operations_of(dialect: str, context: Context) -> set[str]:
+    names = {kind.name for kind in level_ops(dialect)} if dialect in LEVELS else set[str]()
+    if dialect == "aten":
+        names |= {f"aten.{line[: line.index('(')]}" for lines in schema_table().values() for line in lines}
+    found = context.get_optional_dialect(dialect)
+    return names | ({kind.name for kind in found.operations} if found is not None else set())
+
+
+def _unknown_attribute(match: re.Match[str], place: Place, text: str, context: Context, parser: ModuleParser | None) -> _Explained:
+    name = match["name"]
+    start = max(0, text.rfind(name, 0, place[0] + 1) - 1)
+    what = "type" if text[start] == "!" else "attribute"
+    dialect = name.partition(".")[0]
+    if dialect not in context.registered_dialect_names:
+        reason = f"there is no dialect '{dialect}'{did_you_mean(dialect, context.registered_dialect_names, _LIKE)}"
+    else:
+        found = context.get_optional_dialect(dialect)
+        near = did_you_mean(name, [kind.name for kind in found.attributes] if found else (), _LIKE)
+        reason = f"the dialect {dialect} has none of that name{near}"
+    return f"there is no {what} {text[start]}{name}: {reason}", (start, start + len(name) + 1)
+
+
+def _undefined_values(match: re.Match[str], place: Place, text: str, context: Context, parser: ModuleParser | None) -> _Explained:
+    name = match["name"]
+    uses = [use.start() for use in re.finditer(rf"%{re.escape(name)}(?![\w$.-])", text)]
+    if parser is not None:
+        # A name may stand for something else in another function: the operation that waits for this one tells them apart.
+        waiting = [value for values in (parser.forward_ssa_references.get(name, {}),) for value in values.values()]
+        begins = [parser.offsets[use.operation] for value in waiting for use in value.uses if use.operation in parser.offsets]
+        uses = [use for use in uses if not begins or use >= min(begins)]
+    start = uses[0] if uses else place[0]
+    others = match["others"].strip(", ")
+    more = f"; nor {'are' if ',' in others else 'is'} {others}" if others else ""
+    return f"%{name} is used, but never defined{more}", (start, start + len(name) + 1)
+
+
+def _missing_blocks(match: re.Match[str], place: Place, text: str, context: Context, parser: ModuleParser | None) -> _Explained:
+    name = match["name"]
+    start = max(0, text.rfind(f"^{name}", 0, place[0]))
+    return f"there is no block ^{name} in this region", (start, start + len(name) + 1)
+
+
+def _unclosed_block(match: re.Match[str], place: Place, text: str, context: Context, parser: ModuleParser | None) -> _Explained:
+    if text[place[0] :].strip():
+        return f"expected an operation, a block or '}}', got {_found(place, text)}", place
+    return "the text ends inside of a region: a '}' is missing", (len(text.rstrip()) - 1, len(text.rstrip()))
+
+
+def _unknown_alias(match: re.Match[str], place: Place, text: str, context: Context, parser: ModuleParser | None) -> _Explained:
+    name = match["name"]
+    start = max(0, text.rfind(name, 0, max(place[0], 1)))
+    return f"there is no alias {name}: define it above, at the start of a line", (start, start + len(name))
+
+
+def _no_tensors(match: re.Match[str], place: Place, text: str, context: Context, parser: ModuleParser | None) -> _Explained:
+    name = match["name"]
+    overloads = [other for other in sorted(_operations_of(name.partition(".")[0], context)) if other.startswith(f"{name}.")]
+    if not overloads:
+        return match["head"], place
+    return f"{match['head']}; {_meant_overload(overloads, place[0], text, context)}its overloads are {_listed(overloads)}", place
+
+
+def _meant_overload(overloads: list[str], start: int, text: str, context: Context) -> str:
+    """The overload that takes as many tensors as stand behind `start`, as a suggestion."""
+    count = depth = 0
+    for begin, end in _tokens(text, start, len(text)):
+        word = text[begin:end]
+        if depth == 0:
+            if word in (")", ":", "}"):
+                break
+            count += word != ","
+        depth += (word == "[") - (word == "]")
+    for other in sorted(overloads, key=lambda name: (not name.endswith(".Tensor"), name)):
+        kind = context.get_optional_op(other)
+        if kind is not None and issubclass(kind, SchemaOp) and not kind.schema.mutates and len(kind.schema.operands) == count:
+            return f"did you mean '{other}'? "
+    return ""
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+
+
+def _no_module(match: re.Match[str], place: Place, text: str, context: Context, parser: ModuleParser | None) -> _Explained:
+    return f"expected an operation, got {_found(place, text)}", place
+
+
+def _say(words: str) -> _Explain:
+    return lambda match, place, text, context, parser: (_with_found(match.expand(words), place, text), place)
+
+
+def _plain(words: str) -> _Explain:
+    return lambda match, place, text, context, parser: (match.expand(words), place)
+
+
+def _before(words: str) -> _Explain:
+    """For what xDSL notices one token too late."""
+
+    def explain(match: re.Match[str], place: Place, text: str, context: Context, parser: ModuleParser | None) -> _Explained:
+        stop = len(text[: place[0]].rstrip())
+        return match.expand(words), (max(0, stop - 1), stop)
+
+    return explain
+
+
+def _repeated_key(match: re.Match[str], place: Place, text: str, context: Context, parser: ModuleParser | None) -> _Explained:
+    places = [other for other in _tokens(text, 0, place[0]) if text[slice(*other)].strip('"') == match["name"]]
+    return _begun(match[0]), places[-1] if places else place
+
+
+_PARSE: tuple[tuple[re.Pattern[str], _Explain], ...] = tuple(
+    (re.compile(pattern), explain)
+    for pattern, explain in (
+        (r"Operation (?P<name>.*) is not registered", _unknown_operation),
+        (r"'(?P<name>.*)' is not registered", _unknown_attribute),
+        (r"values used but not defined: \[%(?P<name>[^,\]]*)(?P<others>[^\]]*)\]", _undefined_values),
+        (r"region ends with missing block declarations for block\(s\) (?P<name>[^,\s]*).*", _missing_blocks),
+        (r"in block definition", _unclosed_block),
+        (r"Could not parse entire input!", _no_module),
+        (r"SSA value (%\S*) is already defined", _plain(r"\1 is defined twice")),
+        (r"re-declaration of block '(\S*)'", _plain(r"block ^\1 is defined twice")),
+        (r"re-declaration of alias '(\S*)'", _plain(r"the alias \1 is defined twice")),
+        (r"undefined symbol alias '(?P<name>\S*)'", _unknown_alias),
+        (r"(?P<head>(?P<name>\S+) takes no tensors): '\)' expected", _no_tensors),
+        (
+            r"operand is used with type (.*), but has been previously used or defined with type (.*)",
+            _plain(r"this value is of type \2, but is used here as \1"),
+        ),
+        (r"Operation has (\d+) results, but was given (\d+) to bind\.", _plain(r"the number of results is \1, but \2 are named")),
+        (r"expected (\d+) operand types but had (\d+)", _plain(r"the number of operands is \2, but that of their types is \1")),
+        (
+            r"SSA value tuple index out of bounds\. Tuple is of size (\d+) but tried to access element (\d+)\.",
+            _plain(r"the name stands for \1 value(s), of which #\2 is none"),
+        ),
+        (r"Duplicate key '(?P<name>.*)' in .*", _repeated_key),
+        (r"Expected '(.)' after builtin parameter list", _say(r"expected '\1'")),
+        (
+            r"Shape mismatch in dense literal\. Expected (.*) shape from the type, but got (.*) shape\.",
+            _before(r"the literal has the shape \2, but its type the shape \1"),
+        ),
+        (r"(?i:expected suffix identifier after \{first_char\})", _plain("expected a name right after the sign")),
+        (r"Expected shape type\.", _say("expected a dimension such as 4x or ?x, or an element type such as f32")),
+        (r"type expected", _say("expected a type")),
+        (r"attribute expected", _say("expected an attribute")),
+        (r"End of file reached before closing string literal\.", _plain("this string has no closing quote")),
+        (r"(?i:expected three consecutive '\.' for an ellipsis)", _plain("the character '.' has no meaning here")),
+        (r"(?i:expect symbol name)", _say("expected the name of a symbol, such as @f")),
+        (r"Unexpected character: (.*)", _plain(r"the character '\1' has no meaning here")),
+        (r"Floating point value is not valid for integer type\.", _before("a number with a fraction cannot be of an integer type")),
+    )
+)
+
+_VERIFY: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), words)
+    for pattern, words in (
+        (
+            r"Operation (\S*) terminates block in single-block region but is not a terminator",
+            r"the block ends with \1, which is no terminator such as func.return",
+        ),
+        (
+            r"Expected arguments to have the same types as the function output types: expected \[(.*)\], got \[(.*)\]",
+            r"returns (\2), but the function is declared to return (\1)",
+        ),
+        (r"'(@\S*)' could not be found in symbol table", r"there is no symbol \1"),
+        (r'Redefinition of symbol "(.*)"', r"the symbol @\1 is defined twice"),
+        (r"'(\S*)' must be the last operation in its parent block", r"\1 must come last in its block"),
+        (r"'(\S*)' expects parent op '(\S*)'", r"\1 may stand directly inside of \2 only"),
+        (r"'(\S*)' expects parent op to be one of (.*)", r"\1 may stand directly inside of one of \2 only"),
+        (
+            r"operand type mismatch: expected operand type (.*), but provided (.*) for operand number (\d+)",
+            r"operand \3 must be of type \1, got \2",
+        ),
+        (r"Unexpected attribute (.*)", r"\1 does not fit"),
+        (r"attribute (.*) expected from variable '\w+', but got (.*)", r"it must be \1 as elsewhere in the operation, got \2"),
+        (r"(.*) should be of base attribute (.*)", r"\1 must be of the kind \2"),
+        (r"Expected (\d+ \w+), but got (\d+)", r"expected \1, got \2"),
+        (
+            r"Expected entry block arguments to have the same types as the function input types",
+            r"the arguments of the first block are not of the types that the function declares",
+        ),
+        (r"property '(\S*)' expected in operation '(\S*)'", r"\2 needs the property '\1'"),
+        (r"attribute '(\S*)' expected in operation '(\S*)'", r"\2 needs the attribute '\1'"),
+    )
+)

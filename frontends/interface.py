@@ -1,0 +1,128 @@
+"""Front ends by what they read: the suffix of a file (`.pt2`), a scheme (`hub://name`), or `package.module:factory`."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+from xdsl.dialects.builtin import ModuleOp
+
+from flambeau.dialects.ir.verify import VerificationError, verify_module
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import read_module
+from flambeau.support.tables import Table, check_called, discover
+
+Frontend = Callable[[str, FlambeauContext], ModuleOp]
+"""From what the user wrote, and the context that receives the weights, to a module. Raises ValueError or OSError with one line."""
+
+_KEY = re.compile(r"\.[a-z0-9][a-z0-9_.]*|[a-z][a-z0-9+-]*://", re.IGNORECASE)
+_SCHEME = re.compile(r"[a-z][a-z0-9+-]*://", re.IGNORECASE)
+
+
+class SourceError(ValueError):
+    """A source that is not there or is not a program. One line, for people."""
+
+
+def has_torch() -> bool:
+    """Whether PyTorch is installed, which most of Flambeau does without."""
+    return importlib.util.find_spec("torch") is not None
+
+
+def require_torch(what: str) -> None:
+    """Raises SourceError when PyTorch is not installed; `what` needs it."""
+    if not has_torch():
+        raise SourceError(f"{what} needs PyTorch: pip install 'flambeau[torch]'")
+
+
+def _mlir(source: str, context: FlambeauContext) -> ModuleOp:
+    return read_module(source, context, locate=True).module
+
+
+def _pt2(source: str, context: FlambeauContext) -> ModuleOp:
+    require_torch(source)
+    from flambeau.frontends.torch_export import import_program, load
+
+    return import_program(load(source), context)
+
+
+def _pte(source: str, context: FlambeauContext) -> ModuleOp:
+    from flambeau.runtime.emit import read_pte
+    from flambeau.runtime.pte import PteError
+
+    try:
+        return read_pte(Path(source).read_bytes(), context)
+    except PteError as error:
+        raise SourceError(f"{source}: {error}") from error
+
+
+_OWN: dict[str, Frontend] = {".mlir": _mlir, ".pt2": _pt2, ".pte": _pte}
+_FRONTENDS: Table[Frontend] = Table("front end", lambda key: ("Flambeau", _OWN[key]) if key in _OWN else None, _KEY)
+
+
+def register_frontend(key: str, function: Frontend) -> None:
+    """Makes a front end known.
+
+    Args:
+        key: the suffix of the files that it reads (`.onnx`; they exist when it is called), or what its sources begin with (`hub://`).
+        function: reads a source.
+
+    Raises:
+        RegistrationError: there is another one, or `key` is neither.
+    """
+    _FRONTENDS.add(key, function)
+
+
+def frontend(key: str) -> Callable[[Frontend], Frontend]:
+    """Declares the function below as the front end of a suffix or scheme, as `register_frontend` does."""
+    check_called("frontend", key, ".suffix")
+
+    def declare(function: Frontend) -> Frontend:
+        register_frontend(key, function)
+        return function
+
+    return declare
+
+
+def find_frontend(source: str) -> Frontend | None:
+    """The front end of a source; None when there is none. For a file, the longest suffix decides. Raises SourceError: no such file."""
+    scheme = _SCHEME.match(source)
+    if scheme is not None:
+        found = _FRONTENDS.find(scheme[0])
+        return None if found is None else _checked(found)
+    found = _by_suffix(source)
+    # What stands before a colon is a module, not a file.
+    if found is None and Path(source).suffix and ":" not in source and discover():
+        found = _by_suffix(source)
+    if found is not None and not Path(source).is_file():
+        raise SourceError(f"no such file: {source}")
+    return found if found is None or found in _OWN.values() else _checked(found)
+
+
+def _checked(function: Frontend) -> Frontend:
+    """A front end of a plug-in, of which nothing is known."""
+
+    def read(source: str, context: FlambeauContext) -> ModuleOp:
+        module = cast(object, function(source, context))
+        if not isinstance(module, ModuleOp):
+            raise SourceError(f"{source}: its front end gave {type(module).__name__}, not a module")
+        try:
+            verify_module(module)
+        except VerificationError as error:
+            raise SourceError(f"{source}: its front end gave an invalid module: {error}") from error
+        return module
+
+    return read
+
+
+def _by_suffix(source: str) -> Frontend | None:
+    known = _OWN | _FRONTENDS.items()
+    fitting = [key for key in known if key.startswith(".") and source.endswith(key)]
+    return known[max(fitting, key=len)] if fitting else None
+
+
+def readable() -> str:
+    """What `load_source` reads, for messages."""
+    return f"a {', '.join(_OWN | _FRONTENDS.items())} file or package.module:factory"

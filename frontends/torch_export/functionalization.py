@@ -1,0 +1,256 @@
+"""In-place operators as functional ones: which value each node stands for, and when that cannot be told without PyTorch's help.
+
+`torch.export` keeps in-place operators and mutable buffers. PyTorch's own functionalisation retraces the program, which costs more than the
+rest of the import, so the common case is done here: an in-place operator whose operand no other live value aliases is its functional
+sibling, and the operand's name stands for the result from then on. Writes through views, and writes that live aliases would see, need
+`run_decompositions({})` first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, cast
+
+import torch
+from torch import fx
+
+from flambeau.frontends.torch_export.exported_graph import FlatProgram, Overload, Step, nodes_in, schema_of
+
+
+class Variable:
+    """What a Python variable of the model holds: in-place operators give it a new value. Compared by identity."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value: Any = None
+
+
+@cache
+def mutated_arguments(overload: Overload) -> tuple[int, ...]:
+    """The positions of the arguments that an operator writes."""
+    arguments = schema_of(overload).arguments
+    return tuple(index for index, argument in enumerate(arguments) if argument.alias_info is not None and argument.alias_info.is_write)
+
+
+def argument(step: Step, index: int) -> Any:
+    """The argument at a position of the schema, given by position or by name; None when it is not given."""
+    if index < len(step.args):
+        return step.args[index]
+    overload = cast(Overload, step.overload)
+    return step.kwargs.get(schema_of(overload).arguments[index].name)
+
+
+def only_metadata(overload: Overload) -> bool:
+    """Changes what its operand is a view of, and no elements: `detach_`, `unsqueeze_`."""
+    return torch.Tag.inplace_view in overload.tags
+
+
+@cache
+def is_in_place(overload: Overload) -> bool:
+    """Writes its first argument and nothing else, and gives it back: `relu_`, `__iand__`."""
+    base = overload.name().partition("::")[2].partition(".")[0]
+    named = base.startswith("__i") if base.endswith("__") else base.endswith("_")
+    return named and mutated_arguments(overload) == (0,)
+
+
+def meta_copy(value: Any) -> Any:
+    """The node's value as a tensor without data; other arguments as they are."""
+    if isinstance(value, fx.Node):
+        return meta_copy(value.meta.get("val"))
+    if isinstance(value, torch.Tensor):
+        return torch.empty_strided(tuple(value.shape), value.stride(), dtype=value.dtype, device="meta")
+    if isinstance(value, tuple | list):
+        return [meta_copy(item) for item in cast("Sequence[Any]", value)]
+    return "meta" if isinstance(value, torch.device) else value
+
+
+def run_on_meta(overload: Overload, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """The results of an operator on tensors without data; None when it does not run there."""
+    try:
+        with torch.no_grad():
+            return overload(*args, **kwargs)
+    except (RuntimeError, NotImplementedError, TypeError, ValueError):
+        return None
+
+
+def updates_statistics(step: Step) -> bool:
+    """A normalisation in training mode, which writes its running statistics without saying so in its schema."""
+    overload = step.overload
+    if overload is None or not _is_composite(overload):
+        return False
+    names = {item.name: index for index, item in enumerate(schema_of(overload).arguments)}
+    flags = [names[name] for name in ("training", "train", "use_input_stats") if name in names]
+    return "running_mean" in names and argument(step, names["running_mean"]) is not None and any(argument(step, flag) for flag in flags)
+
+
+class Aliases:
+    """Which nodes may share memory: every node has roots, and nodes with a common root may share."""
+
+    def __init__(self, program: FlatProgram):
+        self.variables: dict[fx.Node, Variable] = {}
+        """The variable behind each node."""
+        self.passed: set[fx.Node] = set()
+        """Results that are the very operand: `dropout` in evaluation mode."""
+        self._same: dict[object, set[object]] = {}
+        """The roots of a memory that tracing took for another one."""
+        self._passes: dict[tuple[Any, ...], bool] = {}
+        self._roots: dict[fx.Node, set[object]] = {}
+        self._families: dict[object, set[fx.Node]] = {}
+        # The values of a program that this process exported share memory as the program's will; a file does not keep that.
+        self._values_tell = all(
+            set(_memories(step.node)) <= set(_memories(step.args[0]))
+            for step in program.steps
+            if step.overload is not None and is_in_place(step.overload) and isinstance(step.args[0], fx.Node)
+        )
+        for node in program.placeholders:
+            self._start(node, {node, *_memories(node)} if self._values_tell else {node})
+
+    def _start(self, node: fx.Node, roots: set[object], variable: Variable | None = None) -> None:
+        self.variables[node] = variable or Variable()
+        self._roots[node] = roots
+        for root in roots:
+            self._families.setdefault(root, set()).add(node)
+
+    def family(self, node: fx.Node) -> set[fx.Node]:
+        """The nodes that may share memory with `node`, itself included."""
+        return {other for root in self._roots[node] for other in self._families[root]}
+
+    def add(self, step: Step) -> None:
+        """Places a step's result in its family."""
+        overload = step.overload
+        if overload is not None and is_in_place(overload) and isinstance(step.args[0], fx.Node):
+            self._start(step.node, self._roots[step.args[0]], self.variables[step.args[0]])
+        elif (same := self._passed_through(step)) is not None:
+            self.passed.add(step.node)
+            self._same.update((memory, self._roots[same]) for memory in _memories(step.node))
+            self._start(step.node, self._roots[same], self.variables[same])
+        elif self._values_tell:
+            self._start(step.node, {root for memory in _memories(step.node) for root in self._same.get(memory, {memory})})
+        else:
+            self._start(step.node, self._shared(step) or {step.node})
+
+    def _passed_through(self, step: Step) -> fx.Node | None:
+        """The operand that a composite operator without alias annotations gives back as it is; tracing shows it as another tensor."""
+        first = step.args[0] if step.args else None
+        if step.overload is None or not isinstance(first, fx.Node) or not _is_composite(step.overload):
+            return None
+        given, value = first.meta.get("val"), step.node.meta.get("val")
+        if not (
+            isinstance(given, torch.Tensor) and isinstance(value, torch.Tensor) and (given.shape, given.dtype) == (value.shape, value.dtype)
+        ):
+            return None
+        # Neither extents nor strides decide it: layers of one kind are tried once.
+        key = (step.overload, _kind(step.args), _kind(tuple(sorted(step.kwargs.items()))))
+        if key not in self._passes:
+            args, kwargs = meta_copy(step.args), {key: meta_copy(item) for key, item in step.kwargs.items()}
+            result = run_on_meta(step.overload, args, kwargs)
+            self._passes[key] = isinstance(result, torch.Tensor) and _memory(result) == _memory(args[0])
+        return first if self._passes[key] else None
+
+    def _shared(self, step: Step) -> set[object]:
+        """The roots of the operands whose memory the result may share."""
+        if step.overload is None:
+            return {root for node in step.inputs() for root in self._roots[node]}
+        if not (_gives_alias(step.overload) or _is_composite(step.overload)):
+            return set()
+        # A composite operator may give a view of its operand (`reshape`, `einsum`): whether this one does shows without data.
+        roots: set[object] = set()
+        args, kwargs = meta_copy(step.args), {key: meta_copy(item) for key, item in step.kwargs.items()}
+        results = _tensors(run_on_meta(step.overload, args, kwargs))
+        memory = {_memory(item) for item in results}
+        for given, copied in zip((*step.args, *step.kwargs.values()), (*args, *kwargs.values()), strict=True):
+            if not results or memory & {_memory(item) for item in _tensors(copied)}:
+                roots |= {root for node in nodes_in(given) for root in self._roots[node]}
+        return roots
+
+
+def _gives_alias(overload: Overload) -> bool:
+    return any(item.alias_info is not None for item in schema_of(overload).returns)
+
+
+@cache
+def _is_composite(overload: Overload) -> bool:
+    """Made of other operators, without a word in its schema about what its result shares."""
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key  # pyright: ignore[reportPrivateUsage] # the only way to ask
+    return has_kernel(overload.name(), "CompositeImplicitAutograd") and not _gives_alias(overload)
+
+
+def _kind(value: Any) -> Any:
+    """What an argument is, without extents: equal for the layers of one kind."""
+    if isinstance(value, fx.Node):
+        value = value.meta.get("val")
+    if isinstance(value, torch.Tensor):
+        return value.dtype, value.dim()
+    return tuple(_kind(item) for item in cast("Sequence[Any]", value)) if isinstance(value, tuple | list) else str(value)
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    return [found for item in cast("Sequence[Any]", value) for found in _tensors(item)] if isinstance(value, tuple | list) else []
+
+
+def _memories(node: fx.Node) -> list[object]:
+    return [_memory(item) for item in _tensors(node.meta.get("val"))]
+
+
+def _memory(value: torch.Tensor) -> int:
+    return value.untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage] # the identity of memory that has no address
+
+
+@dataclass(frozen=True)
+class Writes:
+    """What in-place operators make of a program."""
+
+    variables: dict[fx.Node, Variable]
+    """The variable behind each node."""
+    hidden: tuple[Step, ...]
+    """The steps whose writes renaming does not show to every alias."""
+    lost: tuple[Step, ...]
+    """Those of them whose aliases PyTorch's functionalisation does not know of either."""
+
+
+def analyze_writes(program: FlatProgram) -> Writes:
+    """The variable behind each node of the program, and the writes for which that is not enough."""
+    if not any(_writes(step) for step in program.steps):
+        nodes = (*program.placeholders, *(step.node for step in program.steps))
+        return Writes({node: Variable() for node in nodes}, (), ())
+    last_use = {node: index for index, step in enumerate(program.steps) for node in step.inputs()}
+    last_use.update((node, len(program.steps)) for node in nodes_in(program.outputs))
+    persistent = set(program.placeholders)
+    aliases = Aliases(program)
+    hidden: list[Step] = []
+    lost: list[Step] = []
+    for index, step in enumerate(program.steps):
+        if _writes(step):
+            overload = step.overload
+            target = step.args[0] if step.args else None
+            if overload is None or not is_in_place(overload) or not isinstance(target, fx.Node):
+                hidden.append(step)
+            else:
+                variable = aliases.variables[target]
+                family = aliases.family(target)
+                others = {node for node in family if aliases.variables[node] is not variable}
+                if only_metadata(overload):
+                    seen = any(aliases.variables[node] is variable for node in persistent) and _shape(target) != _shape(step.node)
+                else:
+                    seen = any(last_use.get(node, -1) > index or node in persistent for node in others)
+                if seen:
+                    hidden.append(step)
+                if not aliases.passed.isdisjoint(family):
+                    lost.append(step)
+        aliases.add(step)
+    return Writes(aliases.variables, tuple(hidden), tuple(lost))
+
+
+def _shape(node: fx.Node) -> Any:
+    value = node.meta.get("val")
+    return tuple(value.shape) if isinstance(value, torch.Tensor) else None
+
+
+def _writes(step: Step) -> bool:
+    overload = step.overload
+    return overload is not None and (bool(mutated_arguments(overload)) or updates_statistics(step))

@@ -1,0 +1,95 @@
+"""`convert-core-to-edge`: Core ATen with types, scalars and memory made explicit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
+
+from flambeau.dialects.edge.contract import compute_element, promoted_operands
+from flambeau.dialects.edge.layout import upper_bounds
+from flambeau.dialects.ir.tensor_types import ElementType, dtype_of, element_of
+from flambeau.dialects.schema.operators import find_op
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.schema.schema import Value
+from flambeau.dialects.schema.syntax import normalized_attribute
+from flambeau.passes.manager import OperationPass
+from flambeau.passes.rewriting.dialect_conversion import apply_partial_conversion
+from flambeau.passes.rewriting.explanation import decline
+from flambeau.passes.rewriting.legality import ConversionTarget
+from flambeau.passes.rewriting.pattern import Pattern, rename_values
+
+
+@dataclass(frozen=True)
+class ToEdgePattern(Pattern):
+    """Replaces a `core` operator by its `edge` sibling: operands cast to the type it computes in, numbers written in that type."""
+
+    roots = (SchemaOp,)
+    counter = "operators converted"
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrites `op` when it belongs to `core`."""
+        assert isinstance(op, SchemaOp)
+        if op.level() != "core":
+            return
+        try:
+            for value in (*op.operands, *op.results):
+                upper_bounds(value)
+        except TypeError as error:
+            return decline(str(error))
+        operands: Sequence[SSAValue] = op.operands
+        properties = dict(op.properties)
+        element = compute_element(op)
+        if element is not None:
+            promoted = promoted_operands(op)
+            kept = operands[: len(operands) - len(promoted)]
+            operands = [*kept, *(self._cast(op, operand, element, rewriter) for operand in promoted)]
+            _write_scalars(op, properties, element)
+        new = op.at("edge").from_attributes(operands, op.result_types, properties, dict(op.attributes))
+        rename_values(op, new)
+        rewriter.replace(op, new)
+
+    @staticmethod
+    def _cast(op: Operation, operand: SSAValue, element: Attribute, rewriter: PatternRewriter) -> SSAValue:
+        if element_of(operand) == element:
+            return operand
+        kind = find_op("edge._to_copy")
+        assert kind is not None
+        return rewriter.insert(kind(operand, dtype=element), InsertPoint.before(op)).result
+
+
+def _write_scalars(op: SchemaOp, properties: dict[str, Attribute], element: ElementType) -> None:
+    category = dtype_of(element).category
+    for argument in op.schema.arguments:
+        if argument.type.base != "Scalar" or argument.name not in properties:
+            continue
+        value: Any = op.argument(argument.name)
+        written: Value = float(value) if category == 2 else int(value) if category == 1 and not isinstance(value, float) else value
+        attribute = normalized_attribute(argument, written)
+        if attribute is not None:
+            properties[argument.name] = attribute
+
+
+@dataclass(frozen=True)
+class ConvertCoreToEdgePass(OperationPass):
+    """Replaces `core` operators by `edge` ones.
+
+    Type promotion becomes `edge._to_copy` of the operands, numbers are written in the type that is computed in, and views become copies
+    (`core.view` -> `edge.view_copy`): which of them cost nothing is decided where storage is known.
+
+    Needs: only `core` operators. Leaves: only `edge` operators, whose tensors are row-major until a layout pass says otherwise.
+    """
+
+    name = "convert-core-to-edge"
+
+    def apply_to(self, ctx: Context, op: Operation) -> None:
+        """Rewrites what is inside `op` in place."""
+        target = ConversionTarget("the edge level").legal("edge")
+        target.illegal("aten", because="it does not belong to the edge level; run aten-to-core first")
+        target.illegal("core", because="it has no form at the edge level")
+        apply_partial_conversion(op, target, [ToEdgePattern()])

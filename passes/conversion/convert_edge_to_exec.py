@@ -1,0 +1,301 @@
+"""`convert-edge-to-exec`: functions of values as methods of slots and kernel calls."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.traits import SymbolTable
+
+from flambeau.dialects.delegate.ops import CallOp as DelegatedCallOp
+from flambeau.dialects.delegate.ops import PayloadOp
+from flambeau.dialects.edge.layout import upper_bounds
+from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp
+from flambeau.dialects.exec.instructions import ReturnOp as ExecReturnOp
+from flambeau.dialects.exec.literals import (
+    BoolListOp,
+    BoolOp,
+    DoubleListOp,
+    DoubleOp,
+    IntListOp,
+    IntOp,
+    NoneOp,
+    OptionalTensorListOp,
+    StringOp,
+    TensorListOp,
+)
+from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.exec.out_variants import out_variant
+from flambeau.dialects.exec.slots import ConstantOp, StateOp, TensorOp
+from flambeau.dialects.flambeau.method_interface import IN_SPEC, OUT_SPEC, Constant, inputs_of, outputs_of
+from flambeau.dialects.ir.diagnostics import OperationError
+from flambeau.dialects.ir.tensor_types import dtype_of
+from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalStoreOp
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.schema.schema import Schema, SchemaArgument
+from flambeau.passes.manager import count
+from flambeau.passes.rewriting.actions import may_rewrite, was_restricted
+from flambeau.passes.rewriting.conversion_report import ConversionError, IllegalOperation, LegalizationReport
+from flambeau.passes.targets.target import TargetName, find_target
+
+
+@dataclass
+class _Method:
+    """A method while it is built: slots first, instructions after them."""
+
+    function: FuncOp
+    target: str
+    slots: list[Operation] = field(default_factory=list[Operation])
+    instructions: list[Operation] = field(default_factory=list[Operation])
+    values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    shared: dict[object, SSAValue] = field(default_factory=dict[object, SSAValue])
+    illegal: list[IllegalOperation] = field(default_factory=list[IllegalOperation])
+
+    def slot(self, op: Operation) -> SSAValue:
+        """Adds a slot."""
+        self.slots.append(op)
+        return op.results[0]
+
+    def share(self, key: object, make: Any) -> SSAValue:
+        """A slot that never changes, the same one for the same key."""
+        if key not in self.shared:
+            self.shared[key] = self.slot(make())
+        return self.shared[key]
+
+    def constant(self, value: Any, kind: str) -> SSAValue:
+        """The slot of an argument that is not a tensor."""
+        if value is None:
+            return self.share(None, NoneOp)
+        if isinstance(value, Attribute):
+            return self.constant(dtype_of(value).scalar_type, "int")
+        if isinstance(value, tuple):
+            items = cast("tuple[Any, ...]", value)
+            if kind == "bool":
+                return self.share(("bools", items), lambda: BoolListOp(items))
+            if kind in ("float", "Scalar"):
+                return self.share(("doubles", items), lambda: DoubleListOp([float(item) for item in items]))
+            boxed = [self.constant(item, "int") for item in items]
+            return self.share(("ints", items), lambda: IntListOp(boxed))
+        if isinstance(value, bool):
+            return self.share(("bool", value), lambda: BoolOp(value))
+        if isinstance(value, int) and kind != "float":
+            return self.share(("int", value), lambda: IntOp(value))
+        if isinstance(value, int | float):
+            # repr tells -0.0 from 0.0 and keeps NaN equal to itself.
+            return self.share(("double", repr(float(value))), lambda: DoubleOp(float(value)))
+        return self.share(("string", value), lambda: StringOp(value))
+
+    def argument(self, argument: SchemaArgument, value: Any) -> SSAValue:
+        """The slot of one argument of a call."""
+        if not argument.type.is_tensor:
+            return self.constant(value, argument.type.base)
+        if argument.type.is_list:
+            items = [None if item is None else self.values[item] for item in cast("Sequence[SSAValue | None]", value)]
+            if argument.type.element_optional:
+                return self.slot(OptionalTensorListOp(items))
+            return self.slot(TensorListOp([item for item in items if item is not None]))
+        return self.constant(None, "") if value is None else self.values[value]
+
+    def call(self, op: SchemaOp) -> None:
+        """Adds the kernel call of an operator."""
+        schema = out_variant(op.schema)
+        reason = None
+        if schema is None:
+            reason = "PyTorch declares no out-variant of it"
+        elif schema.qualified_name not in find_target(self.target).operators:
+            reason = f"the target {self.target!r} has no kernel {schema.qualified_name}"
+        if schema is None or reason is not None:
+            self.illegal.append(IllegalOperation(op, reason or ""))
+            for result in op.results:
+                self.values[result] = self.slot(TensorOp(result.type))
+            return
+        given = dict(zip((a.name for a in op.schema.arguments), op.arguments(), strict=True))
+        ins = [
+            self.argument(argument, given.get(argument.name, argument.default))
+            for argument in schema.arguments
+            if argument not in schema.outs
+        ]
+        outs = [self._out(result, op) for result in op.results]
+        call = self._make_call(schema, ins, outs)
+        call.location = op.location
+        self.instructions.append(call)
+
+    def _make_call(self, schema: Schema, ins: list[SSAValue], outs: list[SSAValue]) -> CallOp:
+        if schema.outs[0].type.is_list:
+            return CallOp(schema.qualified_name, ins, [self.slot(TensorListOp(outs))])
+        if len(outs) == 1:
+            return CallOp(schema.qualified_name, ins, outs)
+        return CallOp(schema.qualified_name, ins, outs, [self.slot(TensorListOp(outs))])
+
+    def delegate(self, op: DelegatedCallOp) -> None:
+        """Adds the call of a delegate."""
+        if not isinstance(SymbolTable.lookup_symbol(op, op.callee), PayloadOp):
+            reason = f"@{op.callee.string_value()} is not compiled yet; run lower-partitions first"
+            self.illegal.append(IllegalOperation(op, reason))
+        outs = [self._out(result, op) for result in op.results]
+        call = DelegateCallOp(op.callee, [self.values[value] for value in op.arguments], outs)
+        call.location = op.location
+        self.instructions.append(call)
+
+    def require_bounds(self, value: SSAValue, op: Operation) -> None:
+        """A slot has as many bytes as its tensor may ever need."""
+        try:
+            upper_bounds(value)
+        except TypeError as error:
+            self.illegal.append(IllegalOperation(op, str(error)))
+
+    def _out(self, result: SSAValue, op: Operation) -> SSAValue:
+        self.require_bounds(result, op)
+        slot = TensorOp(result.type)
+        slot.location = op.location
+        slot.results[0].name_hint = result.name_hint
+        self.values[result] = self.slot(slot)
+        return self.values[result]
+
+    def copy(self, op: GlobalLoadOp, state: SSAValue) -> SSAValue:
+        """What the state holds now, in a slot of its own."""
+        slot = self.slot(TensorOp(op.result.type))
+        copy = CallOp("aten::clone.out", [state, self.constant(None, "")], [slot])
+        copy.location = op.location
+        self.instructions.append(copy)
+        return slot
+
+    def store(self, op: GlobalStoreOp, state: SSAValue) -> None:
+        """Writes a value back to the state it belongs to."""
+        copy = CallOp("aten::copy_", [state, self.values[op.operands[0]], self.constant(False, "bool")], (), [state])
+        copy.location = op.location
+        self.instructions.append(copy)
+
+
+class _Stores:
+    """Where a function stores its states."""
+
+    def __init__(self, block: Block):
+        self._position = {op: index for index, op in enumerate(block.ops)}
+        self._of: dict[str, list[int]] = {}
+        for op, index in self._position.items():
+            if isinstance(op, GlobalStoreOp):
+                self._of.setdefault(op.global_attr.string_value(), []).append(index)
+
+    def outlives(self, load: GlobalLoadOp) -> bool:
+        """Whether the loaded value is still read after the state gets its next value."""
+        stores = self._of.get(load.global_attr.string_value(), ())
+        following = bisect_right(stores, self._position[load])
+        return following < len(stores) and any(self._position.get(use.operation, -1) > stores[following] for use in load.result.uses)
+
+
+def _leaf_slot(method: _Method, value: Constant) -> SSAValue:
+    """A slot of its own for a constant input or output: a caller may set it."""
+    match value:
+        case None:
+            return method.slot(NoneOp())
+        case bool():
+            return method.slot(BoolOp(value))
+        case int():
+            return method.slot(IntOp(value))
+        case float():
+            return method.slot(DoubleOp(value))
+        case str():
+            return method.slot(StringOp(value))
+
+
+def convert_function(function: FuncOp, target: str) -> tuple[MethodOp, list[IllegalOperation]]:
+    """The method that computes what `function` does, and the operations for which the target has no kernel.
+
+    Raises:
+        OperationError: the function branches.
+    """
+    if len(function.body.blocks) != 1:
+        raise OperationError(function, f"@{function.sym_name.data} has {len(function.body.blocks)} blocks; only one can become a method")
+    method = _Method(function, target)
+    arguments = iter(function.body.block.args)
+    inputs: list[SSAValue] = []
+    for leaf in inputs_of(function):
+        if leaf.is_tensor:
+            argument = next(arguments)
+            method.require_bounds(argument, function)
+            slot = TensorOp(argument.type)
+            slot.results[0].name_hint = argument.name_hint
+            method.values[argument] = method.slot(slot)
+            inputs.append(method.values[argument])
+        else:
+            inputs.append(_leaf_slot(method, leaf.value))
+    states: dict[str, SSAValue] = {}
+    stores = _Stores(function.body.block)
+    outputs: list[SSAValue] = []
+    for op in function.body.block.ops:
+        match op:
+            case GlobalLoadConstantOp():
+                name = op.global_attr.string_value()
+                kind = op.result.type
+                method.values[op.result] = method.share(("constant", name), lambda name=name, kind=kind: ConstantOp(name, kind))
+                method.values[op.result].name_hint = op.result.name_hint
+            case GlobalLoadOp() | GlobalStoreOp():
+                name = op.global_attr.string_value()
+                if name not in states:
+                    kind = op.operands[0].type if isinstance(op, GlobalStoreOp) else op.result.type
+                    states[name] = method.slot(StateOp(name, kind))
+                if isinstance(op, GlobalLoadOp):
+                    method.values[op.result] = method.copy(op, states[name]) if stores.outlives(op) else states[name]
+                else:
+                    method.store(op, states[name])
+            case SchemaOp():
+                method.call(op)
+            case DelegatedCallOp():
+                method.delegate(op)
+            case ReturnOp():
+                tensors = iter(op.operands)
+                for leaf in outputs_of(function):
+                    outputs.append(method.values[next(tensors)] if leaf.is_tensor else _leaf_slot(method, leaf.value))
+            case _:
+                method.illegal.append(IllegalOperation(op, "it has no form as a kernel call"))
+                # What reads them is converted all the same, to find everything that is illegal.
+                method.values |= {result: method.slot(NoneOp()) for result in op.results}
+    in_spec, out_spec = function.attributes.get(IN_SPEC), function.attributes.get(OUT_SPEC)
+    result = MethodOp(
+        function.sym_name.data,
+        [*method.slots, *method.instructions, ExecReturnOp(inputs, outputs)],
+        input_names=[leaf.name for leaf in inputs_of(function)],
+        output_names=[leaf.name for leaf in outputs_of(function)],
+        input_spec=in_spec.data if isinstance(in_spec, StringAttr) else None,
+        output_spec=out_spec.data if isinstance(out_spec, StringAttr) else None,
+    )
+    result.location = function.location
+    return result, method.illegal
+
+
+@dataclass(frozen=True)
+class ConvertEdgeToExecPass(ModulePass):
+    """Gives every value a slot and every operator a kernel call in ExecuTorch's calling convention.
+
+    Needs: `edge`, `quantized_decomposed` or `fused` operators with static or bounded shapes, and calls of payloads. Leaves: one
+    `exec.method` per function, its tensors without places; scalars and lists that are equal share a slot. Raises ConversionError that
+    lists every operator for which the target has no kernel, and leaves the module as it was then.
+    """
+
+    name = "convert-edge-to-exec"
+    target: TargetName = "executorch"
+    """Whose kernels may be called."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrites `op` in place, or leaves it as it is when something has no kernel. Raises ConversionError and OperationError."""
+        functions = [item for item in op.body.block.ops if isinstance(item, FuncOp) and item.body.blocks and may_rewrite(self.name, item)]
+        converted = [(function, *convert_function(function, self.target)) for function in functions]
+        illegal = [item for _, _, missing in converted for item in missing]
+        if illegal and not was_restricted():
+            raise ConversionError(LegalizationReport.of(f"kernel calls of the target {self.target!r}", illegal))
+        for function, method, missing in converted:
+            if missing:
+                continue
+            op.body.block.insert_op_before(method, function)
+            function.detach()
+            function.erase()
+            count("kernel calls", sum(isinstance(item, CallOp) for item in method.instructions))
+            count("slots", len(method.slots))

@@ -1,0 +1,205 @@
+"""`convert-edge-to-fused`: operators that have a faster form in Flambeau's runtime, in that form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter
+
+from flambeau.dialects.aten.attention import ScaledDotProductAttentionOp
+from flambeau.dialects.aten.convolution import ConvolutionOp
+from flambeau.dialects.aten.matmul import AddmmOp, LinearOp, MmOp
+from flambeau.dialects.aten.norm import LayerNormOp, RmsNormOp
+from flambeau.dialects.edge.dim_order import ToDimOrderCopyOp
+from flambeau.dialects.edge.layout import layout_of, with_dim_order
+from flambeau.dialects.fused.attention import FusedAttentionOp
+from flambeau.dialects.fused.convolution import FusedConv2dOp
+from flambeau.dialects.fused.linear import FusedLinearOp
+from flambeau.dialects.fused.norm import FusedLayerNormOp, FusedRmsNormOp
+from flambeau.dialects.fused.packing import pack_conv_weight, pack_linear_weight
+from flambeau.dialects.ir.tensor_types import DYNAMIC_INDEX, element_of, shape_of, tensor
+from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.passes.rewriting.explanation import decline
+from flambeau.passes.rewriting.greedy_driver import apply_patterns
+from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
+
+CHANNELS_LAST = (0, 2, 3, 1)
+
+
+def _plain(*values: SSAValue | None) -> bool:
+    """Row-major static f32 tensors, or nothing."""
+    present = [value for value in values if value is not None]
+    return all(element_of(v) == f32 and layout_of(v) is None and DYNAMIC_INDEX not in shape_of(v) for v in present)
+
+
+_NOT_PLAIN = "stays: only row-major tensors of f32 without dynamic dimensions have a faster form"
+_PRODUCTS = (LinearOp, AddmmOp, MmOp)
+
+
+def _linear_parts(op: Operation) -> tuple[SSAValue, SSAValue, SSAValue | None, bool] | None:
+    """Input, weight, bias, and whether the weight is [inputs, outputs], of a product that is a linear layer."""
+    match op:
+        case LinearOp():
+            x, weight, bias = op.arguments()
+            return x, weight, bias, False
+        case MmOp():
+            x, weight = op.arguments()
+            return x, weight, None, True
+        case AddmmOp():
+            bias, x, weight, beta, alpha = op.arguments()
+            return (x, weight, bias, True) if beta == alpha == 1 and shape_of(bias) == shape_of(weight)[1:] else None
+        case _:
+            return None
+
+
+@dataclass(frozen=True)
+class LinearPattern(Pattern):
+    """edge.linear, mm or addmm with a constant weight: the weight packed in panels.
+
+    A weight that something else reads as it is (an embedding that is also the last layer) is not stored a second time.
+    """
+
+    constants: ModuleConstants
+    roots = _PRODUCTS
+    counter = "linear layers packed"
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrites `op` at the edge level."""
+        assert isinstance(op, LinearOp | AddmmOp | MmOp)
+        parts = _linear_parts(op)
+        if op.level() != "edge" or parts is None:
+            return
+        x, weight, bias, transposed = parts
+        array = self.constants.array(weight)
+        if array is None:
+            return decline("not packed: the weight is no constant")
+        if not _plain(x, weight, bias) or array.size == 0:
+            return decline(_NOT_PLAIN)
+        if self._is_shared(weight):
+            return decline("not packed: something else reads the weight as it is, which would be stored twice")
+        columns = array.T if transposed else array
+        packed = pack_linear_weight(columns)
+        load = self.constants.add(f"{self.constants.name(weight)}.packed", packed, tensor(f32, packed.shape))
+        fused = FusedLinearOp(x, load.results[0], bias, None, columns.shape[0])
+        replace_with_values(op, [fused.result], rewriter)
+
+    @staticmethod
+    def _is_shared(weight: SSAValue) -> bool:
+        for use in weight.uses:
+            parts = _linear_parts(use.operation)
+            if parts is None or parts[1] is not weight:
+                return True
+        return False
+
+
+@dataclass(frozen=True)
+class Conv2dPattern(Pattern):
+    """edge.convolution of images with constant weights, dense or depthwise: channels-last between two changes of layout."""
+
+    constants: ModuleConstants
+    roots = (ConvolutionOp,)
+    counter = "convolutions packed"
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrites `op` at the edge level."""
+        assert isinstance(op, ConvolutionOp)
+        arguments: list[Any] = op.arguments()
+        x, weight, bias, stride, padding, dilation, transposed, _, groups = arguments
+        array = self.constants.array(weight)
+        if op.level() != "edge":
+            return
+        if array is None:
+            return decline("not packed: the weight is no constant")
+        if not _plain(x, weight, bias, op.result):
+            return decline(_NOT_PLAIN)
+        if transposed or array.ndim != 4:
+            return decline("not packed: only two-dimensional convolutions that are not transposed are")
+        depthwise = groups == shape_of(x)[1] == array.shape[0]
+        if groups != 1 and not depthwise:
+            return decline("not packed: its channels are in groups, neither all in one nor one in each")
+        packed = pack_conv_weight(array, groups)
+        load = self.constants.add(f"{self.constants.name(weight)}.packed", packed, tensor(f32, packed.shape))
+        image = ToDimOrderCopyOp(x, dim_order=CHANNELS_LAST)
+        fused = FusedConv2dOp(
+            image.result,
+            load.results[0],
+            bias,
+            None,
+            tuple(array.shape[2:]),
+            _pair(stride),
+            _pair(padding),
+            _pair(dilation),
+            groups,
+            array.shape[0],
+            result_types=[with_dim_order(op.result, CHANNELS_LAST)],
+        )
+        fused.result.name_hint = op.result.name_hint
+        replace_with_values(op, [ToDimOrderCopyOp(fused.result, dim_order=(0, 1, 2, 3)).result], rewriter)
+
+
+def _pair(values: tuple[int, ...]) -> tuple[int, int]:
+    return (values[0], values[-1])
+
+
+class AttentionPattern(Pattern):
+    """edge.scaled_dot_product_attention of four-dimensional f32 tensors."""
+
+    roots = (ScaledDotProductAttentionOp,)
+    counter = "attentions converted"
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrites `op` at the edge level."""
+        assert isinstance(op, ScaledDotProductAttentionOp)
+        query, key, value, mask, dropout, causal, scale, grouped = op.arguments()
+        if op.level() != "edge":
+            return
+        if dropout != 0.0 or not _plain(query, key, value, op.result) or len(shape_of(query)) != 4:
+            return decline("not fused: only attention without dropout on row-major static f32 tensors of four dimensions is")
+        factor = shape_of(query)[-1] ** -0.5 if scale is None else scale
+        fused = FusedAttentionOp(query, key, value, mask, causal, factor, grouped)
+        replace_with_values(op, [fused.result], rewriter)
+
+
+class NormPattern(Pattern):
+    """edge.layer_norm and edge.rms_norm of f32 tensors."""
+
+    roots = (LayerNormOp, RmsNormOp)
+    counter = "norms converted"
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrites `op` at the edge level."""
+        assert isinstance(op, LayerNormOp | RmsNormOp)
+        if op.level() != "edge":
+            return
+        if not _plain(*op.operands, op.result):
+            return decline(_NOT_PLAIN)
+        if isinstance(op, LayerNormOp):
+            x, shape, weight, bias, epsilon, _ = op.arguments()
+            replace_with_values(op, [FusedLayerNormOp(x, None, shape, weight, bias, epsilon).result], rewriter)
+            return
+        x, shape, weight, epsilon = op.arguments()
+        # torch.finfo(float32).eps, which rms_norm takes when none is given.
+        epsilon = 2.0**-23 if epsilon is None else epsilon
+        replace_with_values(op, [FusedRmsNormOp(x, None, shape, weight, epsilon).result], rewriter)
+
+
+@dataclass(frozen=True)
+class ConvertEdgeToFusedPass(ModulePass):
+    """Replaces linear layers, convolutions, attention and norms in f32 by the `fused` operators; constant weights are packed now.
+
+    Needs: `edge` operators. Leaves: `fused` operators, convolutions among them channels-last between two `edge._to_dim_order_copy`, which
+    `propagate-layouts` moves outward. Operators with other dtypes, dynamic shapes or weights that are no constants stay.
+    """
+
+    name = "convert-edge-to-fused"
+    works_on = ("edge", "fused")
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrites `op` in place."""
+        constants = ModuleConstants(ctx, op)
+        apply_patterns(op, [LinearPattern(constants), Conv2dPattern(constants), AttentionPattern(), NormPattern()])

@@ -1,0 +1,103 @@
+"""`decompose-aten`: ATen operators outside Core ATen, in terms of those inside."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, cast
+
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import Rewriter
+from xdsl.utils.exceptions import VerifyException
+
+from flambeau.dialects.aten.view import NO_END
+from flambeau.dialects.ir.diagnostics import OperationError
+from flambeau.dialects.ir.tensor_types import DYNAMIC_INDEX, shape_of
+from flambeau.dialects.schema.operators import check_operator
+from flambeau.dialects.schema.row import SchemaOp, detached_ops, fits
+from flambeau.passes.manager import PatternPass
+from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
+from flambeau.passes.targets.keep import keeps
+from flambeau.passes.targets.target import TargetName
+
+
+@dataclass(frozen=True)
+class DecomposePattern(Pattern):
+    """Replaces an operator by its row's decomposition."""
+
+    target: str
+    preserve: frozenset[str]
+    roots = (SchemaOp,)
+    counter = "operators decomposed"
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Decomposes `op` unless the target runs it."""
+        assert isinstance(op, SchemaOp)
+        if op.level() != "aten" or not op.has("decompose"):
+            return
+        if (op.core or op.keep) and (op.schema.name in self.preserve or keeps(self.target, type(op))):
+            return
+        try:
+            decomposed: Any = op.decompose(*op.arguments())
+            values = list(cast("list[SSAValue]", decomposed)) if isinstance(decomposed, tuple | list) else [cast(SSAValue, decomposed)]
+            if any(DYNAMIC_INDEX in shape_of(operand) for operand in op.operands):
+                _check_numbers(op, values)
+                values = [_retyped(value, result.type) for value, result in zip(values, op.results, strict=True)]
+        except (ValueError, TypeError, IndexError, VerifyException) as error:
+            reason = str(error).replace(str(DYNAMIC_INDEX), "?")
+            if _UNREADABLE.search(reason):
+                reason = _UNKNOWN_EXTENT
+            raise OperationError(op, f"{op.name} cannot be decomposed: {reason}") from error
+        replace_with_values(op, values, rewriter)
+
+
+_UNKNOWN_EXTENT = "how depends on the extent of a dimension that only the run knows"
+_UNREADABLE = re.compile(r"\d{18}|math domain error")
+"""What Python says of numbers that were computed from the one that stands for a dynamic extent."""
+_HUGE = 1 << 61
+"""What is as large was computed from the number that stands for a dynamic extent, if it is not the end of a slice without one."""
+
+
+def _check_numbers(op: SchemaOp, values: Sequence[SSAValue]) -> None:
+    """Finds new operations that were given numbers computed from extents that nobody knows. Raises ValueError."""
+    fine = {*_numbers(op), NO_END}
+    for new in detached_ops(values):
+        if isinstance(new, SchemaOp) and any(abs(number) >= _HUGE and number not in fine for number in _numbers(new)):
+            raise ValueError(_UNKNOWN_EXTENT)
+
+
+def _numbers(op: SchemaOp) -> Iterator[int]:
+    for value in op.arguments():
+        for item in cast("Sequence[Any]", value) if isinstance(value, tuple) else (value,):
+            if isinstance(item, int):
+                yield item
+
+
+def _retyped(value: SSAValue, kind: Attribute) -> SSAValue:
+    """The result of a new operation in the type that it is to have, which may know more or less of its shape. Raises ValueError."""
+    if value.type == kind:
+        return value
+    if isinstance(value, OpResult) and value.op.parent is None and fits(kind, value.type):
+        return Rewriter.replace_value_with_new_type(value, kind)
+    raise ValueError(_UNKNOWN_EXTENT)
+
+
+@dataclass(frozen=True)
+class DecomposeAtenPass(PatternPass):
+    """Rewrites every `aten` operator that is not Core ATen, or for which the target has no kernel, by its row's `decompose`.
+
+    Needs: `aten` operators with inferred types. Leaves: `aten` operators, core or kept whole, that the target has a kernel for or that
+    `preserve` names, and those that have no decomposition (`convert-aten-to-core` reports the ones outside Core ATen).
+    """
+
+    name = "decompose-aten"
+    target: TargetName = "executorch"
+    """Whose kernels decide which operators stay whole."""
+    preserve: tuple[Annotated[str, check_operator], ...] = ()
+    """Operators to keep whole although they are not Core ATen."""
+
+    def patterns(self) -> Sequence[Pattern]:
+        """The one pattern that asks an operator's row."""
+        return [DecomposePattern(self.target, frozenset(self.preserve))]

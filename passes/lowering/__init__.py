@@ -1,1 +1,0 @@
-"""What the passes between levels share."""

@@ -1,0 +1,44 @@
+"""The options that every named pipeline takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from xdsl.utils.arg_spec import ArgSpecConvertible
+
+# Few pipelines name a target, an operator, a backend or a planner, and what knows them takes as long to import as the rest: each check
+# imports what it asks.
+
+
+def _known_target(name: str) -> None:
+    from flambeau.passes.targets.target import find_target
+
+    find_target(name)
+
+
+def _known_operator(name: str) -> None:
+    from flambeau.dialects.schema.operators import check_operator
+
+    check_operator(name)
+
+
+def _known_backend(name: str) -> None:
+    from flambeau.backends.interface import find_backend
+
+    find_backend(name)
+
+
+@dataclass(frozen=True)
+class PipelineOptions(ArgSpecConvertible):
+    """What may stand in braces after a pipeline's name: `compile{target=flambeau}`."""
+
+    name: ClassVar[str] = "pipeline"
+    target: Annotated[str, _known_target] = "executorch"
+    """What the program may use: `executorch` or `flambeau`."""
+    preserve: tuple[Annotated[str, _known_operator], ...] = ()
+    """Operators to keep whole although they are not Core ATen."""
+    backends: tuple[Annotated[str, _known_backend], ...] = ()
+    """Backends to hand parts of the program to, the first choice first."""
+    planner: str = "best"
+    """What finds a place for each tensor, in braces with other options of `plan-memory`: `greedy`, `best{alignment=64}`."""

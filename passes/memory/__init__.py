@@ -1,0 +1,1 @@
+"""Passes over storage: views, reuse, places in the arenas."""

@@ -1,0 +1,105 @@
+"""`elide-views`: calls that only give bytes another type become views."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.ir import Operation
+
+from flambeau.dialects.exec.instructions import CallOp
+from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.exec.slots import TensorOp, nbytes
+from flambeau.dialects.ir.diagnostics import remark
+from flambeau.passes.manager import OperationPass, count
+from flambeau.passes.rewriting.actions import analysis, may_rewrite
+from flambeau.passes.storage.classes import MethodStorage
+from flambeau.passes.storage.layouts import relaid
+from flambeau.passes.storage.reinterpretation import Part, reinterpretation
+from flambeau.passes.storage.rewrite import (
+    collapse_views,
+    erase_instruction,
+    make_view,
+    order_declarations,
+    replace_slot,
+    unplanned_methods_of,
+)
+from flambeau.passes.targets.target import TargetName
+
+
+def _is_sound(part: Part, time: int, storage: MethodStorage) -> bool:
+    """Whether reading the source at any later time, through the view, gives what the copy would have held."""
+    source, copy = storage[part.source], storage[part.slot]
+    if not isinstance(part.slot.owner, TensorOp) or source is copy or copy.writes != [time]:
+        return False
+    if source.is_constant and part.offset:
+        return False
+    if copy.is_output and (source.is_constant or source.is_state):
+        # The caller owns what it is given: its writes must not reach a weight or the next call.
+        return False
+    return not source.written_between(time, copy.last)
+
+
+def _elide(op: CallOp, storage: MethodStorage, target: str) -> bool:
+    change = None
+    parts = reinterpretation(op)
+    if parts is None:
+        change = relaid(op, target)
+        parts = [] if change is None else [change.part]
+    time = storage.time[op]
+    slots = [part.slot for part in parts]
+    if not parts or len(set(slots)) != len(slots) or not all(_is_sound(part, time, storage) for part in parts):
+        return False
+    source = storage[parts[0].source]
+    # A view keeps the whole of its source alive. Below half of it, memory comes first, and the copy is small.
+    small = 2 * sum(nbytes(slot.type) for slot in slots) < source.size
+    if small and not source.is_state and storage.would_grow(source, [storage[slot] for slot in slots]):
+        remark(op, f"stays a copy: as a view it would keep {source.size} bytes alive while memory is fullest")
+        return False
+    if not may_rewrite("elide-views", op):
+        return False
+    if change is not None:
+        new = replace_slot(change.slot, TensorOp(change.type))
+        storage.rename(change.slot, new)
+        parts = [Part(new, op.ins[0], 0) if change.part.slot is change.slot else Part(change.part.slot, new, 0)]
+    for part in parts:
+        copy = storage[part.slot]
+        storage.forget(copy, time)
+        storage.join(source, copy)
+        storage.rename(part.slot, make_view(part.slot, part.source, part.offset))
+    erase_instruction(op)
+    return True
+
+
+def elide_views(method: MethodOp, target: str) -> int:
+    """Elides the views of a method; gives how many calls vanished."""
+    with analysis("storage classes", method):
+        storage = MethodStorage(method)
+    if not storage.is_straight:
+        return 0
+    found = sum(_elide(op, storage, target) for op in storage.instructions if isinstance(op, CallOp))
+    collapse_views(method)
+    order_declarations(method)
+    return found
+
+
+@dataclass(frozen=True)
+class ElideViewsPass(OperationPass):
+    """Turns copies that only reinterpret bytes into `exec.view`, and their calls into nothing.
+
+    Such are reshapes, copies of one dtype and layout, permutations that move no byte, and slices whose bytes lie together.
+
+    Needs: `exec` methods before planning. Leaves: no such copy where a view gives the same content until its last read, but for small
+    parts of large tensors that would live on for them while memory is fullest. Outputs stay copies of constants and of state. Dynamic
+    shapes, loops and branches stay as they are.
+    """
+
+    name = "elide-views"
+    works_on = ("exec.method",)
+    target: TargetName = "executorch"
+    """Whose kernels read the views: some of the target `flambeau` take any dim order, so that permutations before them vanish."""
+
+    def apply_to(self, ctx: Context, op: Operation) -> None:
+        """Rewrites the methods in place. Raises OperationError for one that is planned already."""
+        for method in unplanned_methods_of(op):
+            count("calls elided", elide_views(method, self.target))

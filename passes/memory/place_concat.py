@@ -1,0 +1,141 @@
+"""`place-concat`: what is concatenated is written where it belongs at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.ir import Operation, SSAValue
+
+from flambeau.dialects.exec.instructions import CallOp
+from flambeau.dialects.exec.literals import NoneOp, TensorListOp
+from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.exec.slots import ReuseOp, TensorOp, ViewOp, nbytes, root_of
+from flambeau.dialects.ir.tensor_types import shape_of, tensor_type
+from flambeau.passes.manager import OperationPass, count
+from flambeau.passes.rewriting.actions import analysis, may_rewrite
+from flambeau.passes.storage.classes import MethodStorage
+from flambeau.passes.storage.reinterpretation import Cut, cut_offset, is_static, literal, tensors_of
+from flambeau.passes.storage.rewrite import collapse_views, erase_instruction, make_view, order_declarations, unplanned_methods_of
+
+KERNELS = {"aten::cat.out": True, "aten::stack.out": False}
+"""Kernels that join tensors, and whether the dimension along which they do so is there already."""
+
+MOST_COPIES = 4
+"""More operands than this are not copied one by one: each copy is a call of its own."""
+
+
+def _offsets(op: CallOp) -> list[tuple[SSAValue, int]] | None:
+    """The tensors that a call joins, each with the offset of its bytes in the result; None when they do not lie together there."""
+    keeps_dim = KERNELS.get(op.operator.data)
+    if keeps_dim is None or not isinstance(op.ins[0].owner, TensorListOp) or len(op.outs) != 1:
+        return None
+    parts, whole = tuple(op.ins[0].owner.items), op.outs[0]
+    dim = literal(op.ins[1])
+    if not isinstance(dim, int) or not parts or not is_static(whole, *parts):
+        return None
+    rank = len(shape_of(whole))
+    element = tensor_type(whole).element_type
+    if any(len(shape_of(part)) != rank - (not keeps_dim) or tensor_type(part).element_type != element for part in parts):
+        return None
+    dim %= rank
+    found: list[tuple[SSAValue, int]] = []
+    start = 0
+    for part in parts:
+        length = shape_of(part)[dim] if keeps_dim else 1
+        offset = cut_offset(whole, part, Cut(dim, start, length, keeps_dim))
+        if offset is None or nbytes(part.type) == 0:
+            return None
+        found.append((part, offset))
+        start += length
+    return found
+
+
+def _can_move(slot: SSAValue, time: int, storage: MethodStorage) -> bool:
+    """Whether the storage of a part may lie inside the result.
+
+    Whatever shares it must hold just this part, written by instructions before `time` only.
+    """
+    (root, inner), part = root_of(slot), storage[slot]
+    if not isinstance(root.owner, TensorOp) or inner or nbytes(root.type) != nbytes(slot.type):
+        return False
+    if not part.writes or not 0 < part.writes[0] <= part.writes[-1] < time:
+        return False
+    return not any(isinstance(member.owner, ReuseOp) for member in part.members)
+
+
+def _copy_part(op: CallOp, part: SSAValue, offset: int) -> None:
+    """Copies a part that stays where it is to its place in the result."""
+    out = op.outs[0]
+    place, none = ViewOp(out, part.type, offset), NoneOp()
+    copy = CallOp("aten::clone.out", [part, none.slot], [place.slot])
+    copy.location = op.location
+    block, declaration = op.parent, out.owner
+    assert block is not None and isinstance(declaration, Operation)
+    block.insert_ops_after([none, place], declaration)
+    block.insert_op_before(copy, op)
+
+
+def _place(op: CallOp, storage: MethodStorage) -> bool:
+    found = _offsets(op)
+    if found is None:
+        return False
+    out, time = op.outs[0], storage.time[op]
+    whole = storage[out]
+    if whole.writes != [time] or not isinstance(out.owner, TensorOp) or any(storage[slot] is whole for slot, _ in found):
+        return False
+    roots: dict[SSAValue, int] = {}
+    copied: list[int] = []
+    for index, (slot, offset) in enumerate(found):
+        root = root_of(slot)[0]
+        if root not in roots and _can_move(slot, time, storage):
+            roots[root] = offset
+        else:
+            copied.append(index)
+    left = sum(nbytes(found[index][0].type) for index in copied)
+    if len(copied) > MOST_COPIES or 2 * left > whole.size or not roots or storage.would_grow(whole, [storage[root] for root in roots]):
+        return False
+    if not may_rewrite("place-concat", op):
+        return False
+    if not copied:
+        storage.forget(whole, time)
+    for root, offset in roots.items():
+        storage.join(whole, storage[root])
+        storage.rename(root, make_view(root, out, offset))
+    for index in copied:
+        _copy_part(op, tensors_of(op.ins[0])[index], found[index][1])
+    erase_instruction(op)
+    return True
+
+
+def place_concat(method: MethodOp) -> int:
+    """Places the operands of a method's concatenations; gives how many were placed."""
+    with analysis("storage classes", method):
+        storage = MethodStorage(method)
+    if not storage.is_straight:
+        return 0
+    found = sum(_place(op, storage) for op in storage.instructions if isinstance(op, CallOp))
+    collapse_views(method)
+    order_declarations(method)
+    return found
+
+
+@dataclass(frozen=True)
+class PlaceConcatPass(OperationPass):
+    """Makes the operands of a concatenation views of its result, so that it has nothing left to copy.
+
+    Applies along the outermost dimension in memory. An operand is placed when it has storage of its own, which instructions write, and lies
+    in no concatenation that was placed before; others (inputs, constants) are copied to their place one by one, as long
+    as they are few and small.
+
+    Needs: `exec` methods before planning; finds more after `elide-views`. Leaves: no concatenation that could be placed without raising
+    the most bytes that are live at once. Dynamic shapes, loops and branches stay as they are.
+    """
+
+    name = "place-concat"
+    works_on = ("exec.method",)
+
+    def apply_to(self, ctx: Context, op: Operation) -> None:
+        """Rewrites the methods in place. Raises OperationError for one that is planned already."""
+        for method in unplanned_methods_of(op):
+            count("concatenations placed", place_concat(method))

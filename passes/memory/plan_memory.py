@@ -1,0 +1,113 @@
+"""`plan-memory`: every tensor gets its place in an arena."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation
+
+from flambeau.dialects.exec import slot_syntax as syntax
+from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.exec.slots import PlacedOp
+from flambeau.passes.manager import OperationPass, count
+from flambeau.passes.planning.buffers import Buffer, Plan, align, check_plan, lower_bound
+from flambeau.passes.planning.portfolio import EFFORT, check_algorithm, plan_buffers
+from flambeau.passes.rewriting.actions import analysis, may_rewrite
+from flambeau.passes.storage.classes import MethodStorage, StorageClass
+from flambeau.passes.storage.lifetimes import lifetimes
+from flambeau.passes.storage.rewrite import methods_of
+
+LOWER_BOUND = "flambeau.arena_lower_bound"
+"""Attribute of a planned method: the most bytes that are live at once, which no plan can go below."""
+ALGORITHM = "flambeau.arena_algorithm"
+"""Attribute of a planned method: what found the plan."""
+
+
+@dataclass(frozen=True)
+class MethodPlan:
+    """The plan of one method's memory."""
+
+    method: MethodOp
+    classes: Sequence[StorageClass]
+    """The storage classes that have a place."""
+    buffers: Sequence[Buffer]
+    """Their lifetimes and sizes."""
+    plan: Plan
+    lower_bound: int
+
+
+def plan_method(method: MethodOp, *, alignment: int = 16, algorithm: str = "best", effort: int = EFFORT) -> MethodPlan:
+    """Plans the memory of a method without changing it.
+
+    Raises:
+        ValueError: for an unknown algorithm or a useless alignment.
+        PlanError: should a planner ever give a plan in which tensors clash.
+    """
+    with analysis("lifetimes", method):
+        spans = lifetimes(MethodStorage(method))
+    buffers = [Buffer(start, end, item.size) for item, (start, end) in spans.items()]
+    with analysis("placement", method):
+        plan = plan_buffers(buffers, alignment=alignment, algorithm=algorithm, effort=effort)
+    check_plan(buffers, plan, alignment)
+    return MethodPlan(method, tuple(spans), buffers, plan, lower_bound(buffers, alignment))
+
+
+def _check_alignment(alignment: int) -> None:
+    if alignment < 1 or alignment & (alignment - 1):
+        raise ValueError(f"alignment must be a power of two, got {alignment}")
+
+
+def _check_arena(arena: int) -> None:
+    if arena < 1:
+        raise ValueError(f"arenas count from 1, got {arena}")
+
+
+@dataclass(frozen=True)
+class PlanMemoryPass(OperationPass):
+    """Gives each tensor and state of an `exec` method its arena and offset, and the method the sizes of its arenas.
+
+    Lifetimes count instructions. Inputs live from the call to their last use, outputs to the end, state always; what a loop touches lives
+    through it where it may carry a value around. Slots that no instruction, input or output mentions stay without a place.
+
+    Needs: `exec` methods, whose earlier places are forgotten. Leaves: a plan that passed a check of its own; `arenas`, the lower bound
+    `flambeau.arena_lower_bound` and the algorithm `flambeau.arena_algorithm` on each method. The plan is never larger than what
+    ExecuTorch's greedy planner makes of the same lifetimes.
+    """
+
+    name = "plan-memory"
+    works_on = ("exec.method",)
+    alignment: Annotated[int, _check_alignment] = 16
+    """Of every offset and of the arena's size, in bytes."""
+    algorithm: Annotated[str, check_algorithm] = "best"
+    """`best`, `first-fit`, `best-fit`, `greedy` (ExecuTorch's), `naive` (nothing is shared), or a plug-in's."""
+    arena: Annotated[int, _check_arena] = 1
+    """Which arena to fill; those below it stay empty."""
+    effort: int = EFFORT
+    """Bounds the search for a better plan where the lower bound is not reached, in looks at a neighbour (a million: about a second)."""
+
+    def apply_to(self, ctx: Context, op: Operation) -> None:
+        """Rewrites the methods in place. Raises ValueError for options that make no sense."""
+        _check_alignment(self.alignment)
+        _check_arena(self.arena)
+        check_algorithm(self.algorithm)
+        for method in methods_of(op):
+            if may_rewrite(self.name, method):
+                self._plan(method)
+
+    def _plan(self, method: MethodOp) -> None:
+        planned = plan_method(method, alignment=self.alignment, algorithm=self.algorithm, effort=self.effort)
+        for slot in method.slots:
+            if isinstance(slot, PlacedOp):
+                slot.place = None
+        for item, offset in zip(planned.classes, planned.plan.offsets, strict=True):
+            if isinstance(item.root.owner, PlacedOp):
+                item.root.owner.place = (self.arena, offset)
+        method.arena_sizes = (*(0 for _ in range(1, self.arena)), align(planned.plan.size, self.alignment))
+        count("tensors placed", len(planned.buffers))
+        count("bytes of arena", planned.plan.size)
+        method.attributes[LOWER_BOUND] = syntax.integer(planned.lower_bound)
+        method.attributes[ALGORITHM] = StringAttr(planned.plan.algorithm)

@@ -1,0 +1,133 @@
+"""`reuse-storage`: kernels write over an operand that nobody reads again, and new state over old."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.ir import Operation, SSAValue
+
+from flambeau.dialects.exec.instructions import CallOp
+from flambeau.dialects.exec.literals import OptionalTensorListOp, TensorListOp
+from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.exec.out_variants import out_variant
+from flambeau.dialects.exec.slots import ReuseOp, StateOp, TensorOp, nbytes
+from flambeau.dialects.schema.operators import level_ops, load_rows
+from flambeau.passes.manager import OperationPass, count
+from flambeau.passes.rewriting.actions import analysis, may_rewrite
+from flambeau.passes.rewriting.uses import replace_uses
+from flambeau.passes.storage.classes import MethodStorage, touched_slots
+from flambeau.passes.storage.reinterpretation import is_static
+from flambeau.passes.storage.rewrite import erase_instruction, erase_unused, make_reuse, order_declarations, unplanned_methods_of
+from flambeau.support.tables import cached_over_rows
+
+COPY = "aten::copy_"
+"""The kernel that stores the next value of a state."""
+
+
+@cached_over_rows
+def inplace_arguments() -> dict[str, tuple[int, ...]]:
+    """By kernel: the positions of the inputs whose storage the out may take over, as the rows say."""
+    kernels: dict[str, tuple[int, ...]] = {}
+    dialects = [dialect for dialect in sorted(load_rows()) if dialect not in ("aten", "core", "edge")]
+    for row in (row for dialect in ("edge", *dialects) for row in level_ops(dialect)):
+        out = out_variant(row.schema) if row.inplace else None
+        if out is None or len(out.outs) != 1:
+            continue
+        names = [argument.name for argument in out.arguments if argument not in out.outs]
+        operands = [row.schema.operands[index].name for index in row.inplace if index < len(row.schema.operands)]
+        kernels.setdefault(out.qualified_name, tuple(names.index(name) for name in operands if name in names))
+    return kernels
+
+
+def _writable(op: CallOp, source: SSAValue, storage: MethodStorage) -> bool:
+    """Whether the kernel of `op` may write its out over `source`, of the same type."""
+    positions = inplace_arguments().get(op.operator.data, ())
+    if len(op.outs) != 1 or source.type != op.outs[0].type or not is_static(source):
+        return False
+    # Another operand in the same memory would be read where it was written already, unless it is the very same tensor.
+    others = [slot for slot in touched_slots(op)[0] if storage[slot] is storage[source] and slot != source]
+    read_at = {position for position, slot in enumerate(op.ins) if slot == source}
+    in_list = any(source in slot.owner.operands for slot in op.ins if isinstance(slot.owner, TensorListOp | OptionalTensorListOp))
+    # Standing at one more place, which the kernel reads at another time, forbids it.
+    return not others and not in_list and bool(read_at) and read_at.issubset(positions)
+
+
+def _reuse(op: CallOp, storage: MethodStorage) -> bool:
+    """Lets a call write over the first operand that allows it."""
+    if len(op.outs) != 1:
+        return False
+    out, time = op.outs[0], storage.time[op]
+    if not isinstance(out.owner, TensorOp) or storage[out].first != time:
+        return False
+    for source in touched_slots(op)[0]:
+        held = storage[source]
+        dies = held.last == time and not (held.is_constant or held.is_state or held.is_output)
+        if dies and held is not storage[out] and held.size == nbytes(source.type) and _writable(op, source, storage):
+            if not may_rewrite("reuse-storage", op):
+                return False
+            storage.join(held, storage[out])
+            storage.rename(out, make_reuse(out, source))
+            return True
+    return False
+
+
+def _write_to_state(op: CallOp, storage: MethodStorage) -> bool:
+    """Lets the call that computes the next value of a state write it there, in place of a copy at the end."""
+    if op.operator.data != COPY or not isinstance(op.ins[0].owner, StateOp) or not isinstance(op.ins[1].owner, TensorOp):
+        return False
+    state, value, time = op.ins[0], op.ins[1], storage.time[op]
+    held, computed = storage[state], storage[value]
+    if state.type != value.type or not is_static(state) or len(computed.writes) != 1 or computed.is_output:
+        return False
+    when = computed.writes[0]
+    writer = storage.instructions[when - 1] if 0 < when < time else None
+    if writer is None or value not in touched_slots(writer)[1] or any(isinstance(slot.owner, ReuseOp) for slot in computed.members):
+        return False
+    uses = storage.uses(held)
+    if any(when < use < time for use in uses) or held.written_between(time, computed.last):
+        return False
+    if when in uses and not (isinstance(writer, CallOp) and _writable(writer, state, storage)):
+        return False
+    if not may_rewrite("reuse-storage", op):
+        return False
+    held.writes.remove(time)
+    storage.replace(value, state)
+    replace_uses(value, state)
+    erase_instruction(op)
+    erase_unused([value])
+    return True
+
+
+def reuse_storage(method: MethodOp) -> int:
+    """Lets the calls of a method write over their operands; gives how many do."""
+    with analysis("storage classes", method):
+        storage = MethodStorage(method)
+    if not storage.is_straight:
+        return 0
+    calls = [op for op in storage.instructions if isinstance(op, CallOp)]
+    # State first: its next value must have no other storage yet.
+    left = [op for op in calls if not _write_to_state(op, storage)]
+    found = len(calls) - len(left) + sum(_reuse(op, storage) for op in left)
+    order_declarations(method)
+    return found
+
+
+@dataclass(frozen=True)
+class ReuseStoragePass(OperationPass):
+    """Gives the result of an elementwise call the storage of an operand of the same type that dies there: `exec.reuse`.
+
+    Which operands a kernel may write over is what its row's `inplace` says. Constants and what the method returns are never written over;
+    state only with its own next value, whose copy at the end then vanishes.
+
+    Needs: `exec` methods before planning; run it after `elide-views` and `place-concat`, which it would block. Leaves: no such call
+    that could still take over an operand; never more bytes live at once than before. Dynamic shapes, loops and branches stay as they are.
+    """
+
+    name = "reuse-storage"
+    works_on = ("exec.method",)
+
+    def apply_to(self, ctx: Context, op: Operation) -> None:
+        """Rewrites the methods in place. Raises OperationError for one that is planned already."""
+        for method in unplanned_methods_of(op):
+            count("calls in place", reuse_storage(method))

@@ -1,0 +1,1 @@
+"""Passes within a level of values: aten, core, edge and fused."""

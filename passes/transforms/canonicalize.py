@@ -1,0 +1,189 @@
+"""`canonicalize`: one form for each of the many ways to say the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
+
+from flambeau.dialects.aten.view import NO_END, ExpandOp, PermuteOp, SliceTensorOp, SqueezeDimOp, SqueezeDimsOp, UnsqueezeOp, ViewOp
+from flambeau.dialects.edge.layout import layout_of
+from flambeau.dialects.ir.tensor_types import DYNAMIC_INDEX, shape_of, tensor_type
+from flambeau.dialects.schema.families import BinaryOp
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.manager import PatternPass
+from flambeau.passes.rewriting.greedy_driver import PatternDriver
+from flambeau.passes.rewriting.pattern import Pattern, rename_values, replace_with_values
+
+
+def _producer(value: SSAValue, kind: type[SchemaOp]) -> SchemaOp | None:
+    owner = value.owner
+    return owner if isinstance(owner, kind) else None
+
+
+def _static(*values: SSAValue) -> bool:
+    return all(layout_of(value) is None and DYNAMIC_INDEX not in shape_of(value) for value in values)
+
+
+def _keeps_shape(op: SchemaOp) -> bool:
+    """Whether the result of a reshape or slice, of the type of its operand, has its shape too: dynamic dimensions may differ."""
+    shape = shape_of(op.operands[0])
+    match op:
+        case SliceTensorOp():
+            dim: int = op.argument("dim")
+            if shape[dim] != DYNAMIC_INDEX:
+                return True
+            bounds = [op.argument(name) for name in ("start", "end", "step")]
+            return bounds[0] in (None, 0) and bounds[1] in (None, NO_END) and bounds[2] == 1
+        case ViewOp():
+            # One unknown extent follows from the number of elements.
+            return shape.count(DYNAMIC_INDEX) <= 1 and tuple(op.argument("size")).count(-1) <= 1
+        case ExpandOp():
+            return all(wanted == -1 for wanted, extent in zip(op.argument("size"), shape, strict=True) if extent == DYNAMIC_INDEX)
+        case _:
+            return True
+
+
+class IdentityPattern(Pattern):
+    """Operators that give back their operand: same type out, same elements. With `copies`, also in memory of their own."""
+
+    roots = (SchemaOp,)
+    counter = "identities removed"
+
+    def __init__(self, *, copies: bool = True):
+        self.copies = copies
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Replaces `op` by its first operand when nothing changes."""
+        assert isinstance(op, SchemaOp)
+        if not op.operands or len(op.results) != 1 or op.operands[0].type != op.result_types[0]:
+            return
+        name = op.schema.name
+        plain = isinstance(op, ViewOp | ExpandOp | SliceTensorOp | SqueezeDimOp | SqueezeDimsOp) and _keeps_shape(op)
+        copy = name in ("_to_copy", "clone", "alias", "alias_copy") and op.properties.get("memory_format") is None
+        single = name == "cat" and len(op.operands) == 1
+        order = isinstance(op, PermuteOp) and list(op.argument("dims")) == list(range(len(op.argument("dims"))))
+        one = name in ("mul.Scalar", "div.Scalar") and op.argument("other") == 1
+        if (plain or copy or single or order or one) and (self.copies or op.schema.is_view):
+            rewriter.replace(op, [], [op.operands[0]])
+
+
+class ReshapePattern(Pattern):
+    """squeeze and unsqueeze as view; a view of a view as one; a permutation of dimensions of size 1 as a view."""
+
+    roots = (ViewOp, SqueezeDimOp, SqueezeDimsOp, UnsqueezeOp, PermuteOp)
+    counter = "reshapes rewritten"
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrites static, row-major reshapes."""
+        assert isinstance(op, SchemaOp)
+        source, result = op.operands[0], op.result
+        if not _static(source, result):
+            return
+        if isinstance(op, PermuteOp):
+            shape = shape_of(source)
+            moved = [d for d in op.argument("dims") if shape[d] != 1]
+            if moved != sorted(d % max(len(shape), 1) for d in moved):
+                return
+        elif isinstance(op, ViewOp):
+            inner = _producer(source, ViewOp)
+            if inner is None and tuple(op.argument("size")) == shape_of(result):
+                return
+            source = inner.operands[0] if inner is not None and _static(inner.operands[0]) else source
+        size = shape_of(result)
+        if isinstance(op, ViewOp) and source is op.operands[0] and tuple(op.argument("size")) == size:
+            return
+        replace_with_values(op, [ViewOp.at(op.level())(source, size).result], rewriter)
+
+
+class PermutePattern(Pattern):
+    """A permutation of a permutation as one."""
+
+    roots = (PermuteOp,)
+    counter = "permutations merged"
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrites `op` when its operand is a permutation too."""
+        assert isinstance(op, PermuteOp)
+        inner = _producer(op.operands[0], PermuteOp)
+        if inner is None or not _static(inner.operands[0], op.operands[0], op.result):
+            return
+        first, second = list(inner.argument("dims")), list(op.argument("dims"))
+        replace_with_values(op, [PermuteOp.at(op.level())(inner.operands[0], tuple(first[d] for d in second)).result], rewriter)
+
+
+class BroadcastPattern(Pattern):
+    """An expansion before an operator that broadcasts anyway."""
+
+    roots = (BinaryOp,)
+    counter = "expansions removed"
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Takes the expansion's operand when the result's shape stays."""
+        assert isinstance(op, BinaryOp)
+        operands = list(op.operands)
+        changed = False
+        for index, operand in enumerate(operands):
+            expansion = _producer(operand, ExpandOp)
+            if expansion is None or len(operands) < 2:
+                continue
+            shorter = [*operands[:index], expansion.operands[0], *operands[index + 1 :]]
+            # The result may be declared with less than is known: a dimension that only the expansion gives must not get lost.
+            if op.infer_types(shorter, op.properties) == op.infer_types(operands, op.properties) == [tensor_type(op.result)]:
+                operands, changed = shorter, True
+        if changed:
+            new = type(op).from_attributes(operands, op.result_types, dict(op.properties), dict(op.attributes))
+            rename_values(op, new)
+            rewriter.replace(op, new)
+
+
+class EmptyConcatPattern(Pattern):
+    """Operands without elements contribute nothing to a concatenation."""
+
+    roots = (SchemaOp,)
+    counter = "empty operands removed"
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Drops empty operands as long as one is left."""
+        assert isinstance(op, SchemaOp)
+        if op.schema.name != "cat" or not _static(*op.operands, op.result):
+            return
+        tensors = cast("list[SSAValue]", op.argument("tensors"))
+        full = [value for value in tensors if 0 not in shape_of(value)]
+        if not full or len(full) == len(tensors):
+            return
+        new = type(op).at(op.level())(full, op.argument("dim"))
+        if new.result.type != op.result.type:
+            return  # an empty operand may decide the element type
+        new.location = op.location
+        rewriter.insert(new, InsertPoint.before(op))
+        rewriter.replace(op, [], [new.result])
+
+
+_OTHERS: tuple[Pattern, ...] = (ReshapePattern(), PermutePattern(), BroadcastPattern(), EmptyConcatPattern())
+
+
+@dataclass(frozen=True)
+class CanonicalizePass(PatternPass):
+    """Removes operators that change nothing and writes reshapes, permutations and broadcasts in one form.
+
+    Needs nothing; works on every level that has rows. Leaves: no copy, view, expansion or slice whose result is its operand; static
+    squeezes and unsqueezes as views; no view of a view, no permutation of a permutation, no expansion that its user broadcasts anyway.
+    Where an operator writes into an operand, copies stay.
+    """
+
+    name = "canonicalize"
+
+    def patterns(self) -> Sequence[Pattern]:
+        """What makes up the form, where nothing is written in place."""
+        return (IdentityPattern(), *_OTHERS)
+
+    def apply_to(self, ctx: Context, op: Operation) -> None:
+        """Applies the patterns."""
+        writes = any(isinstance(item, SchemaOp) and item.schema.mutates for item in op.walk())
+        PatternDriver((IdentityPattern(copies=not writes), *_OTHERS)).run(op)

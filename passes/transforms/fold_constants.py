@@ -1,0 +1,125 @@
+"""`fold-constants`: what depends on weights only is computed now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
+from xdsl.traits import is_side_effect_free
+
+from flambeau.dialects.ir.diagnostics import remark
+from flambeau.dialects.ir.tensor_types import DYNAMIC_INDEX, nbytes, shape_of, tensor_type
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.manager import count
+from flambeau.passes.rewriting.actions import analysis, may_rewrite
+from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.passes.rewriting.pattern import rename_values
+from flambeau.passes.rewriting.uses import Rewriter
+from flambeau.support.lazy import Array, np
+
+_EVALUATED = 1 << 30
+"""The most bytes that are computed from less than half as many: more is no constant that anybody wants, and may not fit into memory."""
+
+
+@dataclass(frozen=True)
+class FoldConstantsPass(ModulePass):
+    """Evaluates, by its row's numpy meaning, every operation whose operands are all constant.
+
+    A chain is evaluated whole and only its end is stored, so intermediate sizes up to a gigabyte do not count. A result is stored when it
+    takes at most `limit` bytes or no more than the constants that it stems from and that nothing else uses.
+
+    Needs: `core`, `edge` or `fused` operators. Leaves: constants that were worth it as globals; `remove-dead-code` drops what they replace.
+    """
+
+    name = "fold-constants"
+    limit: int = 65536
+    """The most bytes of a result that is stored beside the constants it stems from."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrites `op` in place."""
+        constants = ModuleConstants(ctx, op)
+        rewriter = Rewriter(InsertPoint.at_end(op.body.block))
+        for function in op.body.block.ops:
+            if isinstance(function, FuncOp):
+                self._fold(function, constants, rewriter)
+
+    def _fold(self, function: FuncOp, constants: ModuleConstants, rewriter: Rewriter) -> None:
+        with analysis("constant values", function):
+            values, names = self._evaluate(function, constants)
+        inside = {cast(Operation, value.owner) for value in values}
+        for op in reversed(list(dict.fromkeys(cast(SchemaOp, value.owner) for value in values))):
+            for result in op.results:
+                if all(use.operation in inside for use in result.uses):
+                    continue
+                size = nbytes(result.type)
+                if size > self.limit and size > (freed := self._freed(op, constants, inside)):
+                    remark(op, f"stays: its {size} constant bytes are more than the limit of {self.limit} and the {freed} they would free")
+                elif may_rewrite(self.name, op):
+                    self._store(op, result, values[result], names[result], constants, rewriter)
+                    count("results stored")
+
+    def _evaluate(self, function: FuncOp, constants: ModuleConstants) -> tuple[dict[SSAValue, Array], dict[SSAValue, str]]:
+        """The results that depend on constants only, in order, and what to call each."""
+        values: dict[SSAValue, Array] = {}
+        names: dict[SSAValue, str] = {}
+        for op in function.walk():
+            if not isinstance(op, SchemaOp) or not op.results or not _foldable(op):
+                continue
+            arrays = [self._value(operand, values, constants) for operand in op.operands]
+            if any(array is None for array in arrays):
+                continue
+            try:
+                with np.errstate(all="ignore"):  # infinities and NaN are results like others
+                    computed: Any = op.numpy(*op.bind(arrays, op.properties))
+            except (ValueError, LookupError, ArithmeticError) as error:
+                remark(op, f"not folded: on these constants it has no result: {error}")
+                continue
+            results = cast("list[Any]", computed if isinstance(computed, tuple | list) else [computed])
+            values.update(zip(op.results, (np.asarray(item) for item in results), strict=True))
+            stem = next((names.get(operand) or constants.name(operand) for operand in op.operands), "constant")
+            names.update((result, stem) for result in op.results)
+        return values, names
+
+    @staticmethod
+    def _value(operand: SSAValue, values: dict[SSAValue, Array], constants: ModuleConstants) -> Array | None:
+        return values[operand] if operand in values else constants.array(operand)
+
+    @staticmethod
+    def _freed(op: SchemaOp, constants: ModuleConstants, inside: set[Operation]) -> int:
+        """The bytes of the constants that nothing else uses than `op` and what leads to it."""
+        sources: set[SSAValue] = set()
+        work: list[Operation] = [op]
+        seen: set[Operation] = set()
+        while work:
+            item = work.pop()
+            if item in seen:
+                continue
+            seen.add(item)
+            for operand in item.operands:
+                if constants.is_constant(operand):
+                    sources.add(operand)
+                elif operand.owner in inside:
+                    work.append(cast(Operation, operand.owner))
+        return sum(nbytes(source.type) for source in sources if all(use.operation in seen for use in source.uses))
+
+    @staticmethod
+    def _store(op: SchemaOp, result: SSAValue, array: Array, stem: str, constants: ModuleConstants, rewriter: Rewriter) -> None:
+        load = constants.add(f"{stem}.{op.schema.base}", array, tensor_type(result))
+        load.location = op.location
+        rewriter.insert(load, InsertPoint.before(op))
+        if len(op.results) == 1:
+            rename_values(op, load)
+        rewriter.replace_all_uses_with(result, load.results[0])
+
+
+def _foldable(op: SchemaOp) -> bool:
+    if not type(op).has("numpy") or not is_side_effect_free(op) or any(DYNAMIC_INDEX in shape_of(result) for result in op.results):
+        return False
+    size = sum(nbytes(result.type) for result in op.results)
+    return size <= max(_EVALUATED, 2 * sum(nbytes(operand.type) for operand in op.operands if DYNAMIC_INDEX not in shape_of(operand)))

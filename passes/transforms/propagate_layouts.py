@@ -1,0 +1,217 @@
+"""`propagate-layouts`: changes of memory layout move to where there are fewest of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
+
+from flambeau.dialects.aten.view import PermuteOp
+from flambeau.dialects.edge.dim_order import ToDimOrderCopyOp
+from flambeau.dialects.edge.layout import dim_order, equal_memory, layout_of, with_dim_order
+from flambeau.dialects.fused.attention import FusedAttentionOp
+from flambeau.dialects.ir.tensor_types import element_of, shape_of
+from flambeau.dialects.schema.families import BinaryOp, FloatBinaryOp, FloatUnaryOp, UnaryOp
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.manager import PatternPass
+from flambeau.passes.rewriting.explanation import decline
+from flambeau.passes.rewriting.pattern import Pattern
+
+_ELEMENTWISE = (UnaryOp, FloatUnaryOp, BinaryOp, FloatBinaryOp)
+_POOLS = frozenset({"max_pool2d_with_indices", "avg_pool2d", "_adaptive_avg_pool2d"})
+_REDUCTIONS = frozenset({"mean.dim", "sum.dim_IntList", "amax", "amin"})
+
+
+_OTHER_LAYOUTS = "stays row-major: its operands come in different layouts"
+
+
+def _moved(value: SSAValue) -> SSAValue | None:
+    """What `value` is a row-major copy of, where only the layout changed."""
+    owner = value.owner
+    if not isinstance(owner, ToDimOrderCopyOp) or layout_of(value) is not None or element_of(owner.operands[0]) != element_of(value):
+        return None
+    return owner.operands[0]
+
+
+def _insert_copy(value: SSAValue, order: tuple[int, ...], op: Operation, rewriter: PatternRewriter) -> SSAValue:
+    copy = ToDimOrderCopyOp(value, dim_order=order)
+    copy.location = op.location
+    return rewriter.insert(copy, InsertPoint.before(op)).result
+
+
+class CancelPattern(Pattern):
+    """A change of layout that ends where it began, or that moves nothing."""
+
+    roots: ClassVar[tuple[type[Operation], ...]] = (ToDimOrderCopyOp,)
+    counter = "layout changes cancelled"
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Replaces `op` by what it copies, or shortens a chain of two."""
+        assert isinstance(op, ToDimOrderCopyOp)
+        source = op.operands[0]
+        if source.type == op.result.type:
+            rewriter.replace(op, [], [source])
+            return
+        inner = source.owner
+        if not isinstance(inner, ToDimOrderCopyOp) or element_of(inner.operands[0]) != element_of(source):
+            return
+        origin = inner.operands[0]
+        if origin.type == op.result.type:
+            rewriter.replace(op, [], [origin])
+        else:
+            new = ToDimOrderCopyOp.from_attributes([origin], op.result_types, dict(op.properties), dict(op.attributes))
+            rewriter.replace(op, new)
+
+
+class ElementwisePattern(Pattern):
+    """Elementwise operators work in whatever layout their operands are in: the copy to row-major moves behind them."""
+
+    roots: ClassVar[tuple[type[Operation], ...]] = _ELEMENTWISE
+    counter = "layout changes moved"
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrites `op` when its full-size operands all come from the same layout."""
+        assert isinstance(op, SchemaOp)
+        if op.level() != "edge" or len(op.results) != 1 or layout_of(op.result) is not None:
+            return
+        if all(_moved(operand) is None for operand in op.operands):
+            return
+        shape = shape_of(op.result)
+        origins: list[SSAValue] = []
+        order: tuple[int, ...] | None = None
+        for operand in op.operands:
+            origin = _moved(operand)
+            if origin is None:
+                if shape_of(operand) == shape or sum(extent != 1 for extent in shape_of(operand)) > 1:
+                    return decline(_OTHER_LAYOUTS)
+                origins.append(operand)
+                continue
+            if shape_of(origin) != shape or (order is not None and dim_order(origin) != order):
+                return decline(_OTHER_LAYOUTS)
+            order = dim_order(origin)
+            origins.append(origin)
+        assert order is not None
+        new = type(op).from_attributes(origins, [with_dim_order(op.result, order)], dict(op.properties), dict(op.attributes))
+        new.location = op.location
+        rewriter.insert(new, InsertPoint.before(op))
+        rewriter.replace(op, [], [_insert_copy(new.result, tuple(range(len(shape))), op, rewriter)])
+
+
+class PoolPattern(Pattern):
+    """Pools take channels-last images as they are and give them; reductions read them as they are."""
+
+    roots: ClassVar[tuple[type[Operation], ...]] = (SchemaOp,)
+    counter = "layout changes moved"
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrites `op` when its operand is a copy of an image in another layout."""
+        assert isinstance(op, SchemaOp)
+        name = op.schema.name
+        if op.level() != "edge" or (name not in _POOLS and name not in _REDUCTIONS):
+            return
+        origin = _moved(op.operands[0])
+        if origin is None:
+            return
+        if name in _REDUCTIONS:
+            if not all(layout_of(result) is None for result in op.results):
+                return
+            new = type(op).from_attributes([origin, *op.operands[1:]], op.result_types, dict(op.properties), dict(op.attributes))
+            rewriter.replace(op, new)
+            return
+        order = dim_order(origin)
+        types = [with_dim_order(result, order) for result in op.results]
+        new = type(op).from_attributes([origin, *op.operands[1:]], types, dict(op.properties), dict(op.attributes))
+        new.location = op.location
+        rewriter.insert(new, InsertPoint.before(op))
+        contiguous = tuple(range(len(order)))
+        rewriter.replace(op, [], [_insert_copy(result, contiguous, op, rewriter) for result in new.results])
+
+
+class PermutePattern(Pattern):
+    """A permutation whose users take any layout is a matter of its type: no byte moves."""
+
+    roots: ClassVar[tuple[type[Operation], ...]] = (PermuteOp,)
+    counter = "permutations made free"
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Gives the result the layout in which the bytes stay where they are."""
+        assert isinstance(op, PermuteOp)
+        if op.level() != "edge" or layout_of(op.result) is not None or layout_of(op.operands[0]) is not None:
+            return
+        dims: tuple[int, ...] = op.argument("dims")
+        rank = len(dims)
+        positions = [d % rank for d in dims]
+        order = tuple(positions.index(d) for d in range(rank))
+        if order == tuple(range(rank)) or order[-1] != rank - 1:
+            return
+        users = [use.operation for use in op.result.uses]
+        if not users or not all(isinstance(user, FusedAttentionOp) for user in users):
+            return
+        kind = with_dim_order(op.result, order)
+        new = type(op).from_attributes(op.operands, [kind], dict(op.properties), dict(op.attributes))
+        new.location = op.location
+        rewriter.replace(op, new)
+
+
+class AttentionResultPattern(Pattern):
+    """Attention writes its result in the layout in which the permutation after it moves nothing."""
+
+    roots: ClassVar[tuple[type[Operation], ...]] = (FusedAttentionOp,)
+    counter = "permutations made free"
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrites `op` when its only user swaps heads and positions."""
+        assert isinstance(op, FusedAttentionOp)
+        if layout_of(op.result) is not None:
+            return
+        users = [use.operation for use in op.result.uses]
+        if len(users) != 1 or not isinstance(users[0], PermuteOp) or tuple(users[0].argument("dims")) != (0, 2, 1, 3):
+            return
+        kind = with_dim_order(op.result, (0, 2, 1, 3))
+        new = type(op).from_attributes(op.operands, [kind], dict(op.properties), dict(op.attributes))
+        new.location = op.location
+        rewriter.replace(op, new)
+
+
+class DropCopyPattern(Pattern):
+    """A copy between layouts that place every element alike, as dimensions of size 1 allow, before an operator that only reshapes."""
+
+    roots: ClassVar[tuple[type[Operation], ...]] = (SchemaOp,)
+    counter = "layout changes cancelled"
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Lets a view read the original bytes."""
+        assert isinstance(op, SchemaOp)
+        if op.level() != "edge" or op.schema.name != "view_copy":
+            return
+        origin = _moved(op.operands[0])
+        if origin is not None and equal_memory(origin, op.operands[0]):
+            new = type(op).from_attributes([origin], op.result_types, dict(op.properties), dict(op.attributes))
+            rewriter.replace(op, new)
+
+
+@dataclass(frozen=True)
+class PropagateLayoutsPass(PatternPass):
+    """Moves copies between layouts along the data flow until they cancel or cannot move on.
+
+    Needs: `edge` and `fused` operators of a target whose kernels take any dim order (`flambeau`). Leaves: elementwise operators and pools
+    in the layout that their operands have, and attention reading and writing heads in place.
+    """
+
+    name = "propagate-layouts"
+    works_on = ("edge", "fused")
+
+    def patterns(self) -> Sequence[Pattern]:
+        """What moves copies, and what makes them unnecessary."""
+        return [
+            CancelPattern(),
+            ElementwisePattern(),
+            PoolPattern(),
+            PermutePattern(),
+            AttentionResultPattern(),
+            DropCopyPattern(),
+        ]

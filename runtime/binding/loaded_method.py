@@ -1,0 +1,190 @@
+"""A loaded method: memory, inputs, execution, outputs."""
+
+import ctypes
+from collections.abc import Sequence
+from numbers import Integral, Real
+from threading import Lock
+from typing import TYPE_CHECKING, Any, cast
+
+from flambeau.runtime.binding.arrays import aligned_bytes, as_array, from_tensor, to_tensor
+from flambeau.runtime.binding.backends import registry
+from flambeau.runtime.binding.library import (
+    METHOD_BYTES,
+    CError,
+    CMemory,
+    CTensor,
+    CValue,
+    FlambeauError,
+    Status,
+    check,
+    library,
+)
+from flambeau.runtime.binding.metadata import MethodMeta, Slot, ValueTag
+
+if TYPE_CHECKING:
+    from flambeau.runtime.binding.arrays import Array
+    from flambeau.runtime.binding.loaded_program import Program
+
+INSTRUCTION_LIMIT = 10_000_000
+
+
+class Method:
+    """A method with its memory. One thread at a time may execute it; load it once per thread otherwise.
+
+    Attributes:
+        metadata: what it takes and gives.
+        memory: the bytes that it holds.
+    """
+
+    def __init__(self, program: "Program", index: int, instruction_limit: int = INSTRUCTION_LIMIT):
+        if not 0 < instruction_limit < 2**32:
+            raise ValueError(f"an instruction limit is between 1 and {2**32 - 1}, not {instruction_limit}")
+        self._handle = None
+        self._program = program
+        self._lock = Lock()
+        self._library = library()
+        self._error = CError()
+        self.metadata = MethodMeta(program, index)
+        self._where = f"method {self.metadata.name()!r}"
+        self.memory = self.metadata.memory
+        try:
+            self._blocks = [aligned_bytes(size) for size in (self.memory.method, self.memory.scratch, *self.memory.arenas)]
+        except MemoryError:
+            text = f"{self._where} plans {self.memory.total} bytes of memory, which this machine does not have"
+            raise FlambeauError(Status.OUT_OF_MEMORY, text) from None
+        method, scratch, *arenas = (block.ctypes.data for block in self._blocks)
+        memory = CMemory(
+            method=method,
+            method_size=self.memory.method,
+            arenas=(ctypes.c_void_p * max(len(arenas), 1))(*arenas),
+            arena_sizes=(ctypes.c_size_t * max(len(arenas), 1))(*self.memory.arenas),
+            arena_count=len(arenas),
+            scratch=scratch,
+            scratch_size=self.memory.scratch,
+        )
+        handle = ctypes.create_string_buffer(METHOD_BYTES)
+        check(self._library.fl_method_init(handle, program.handle, index, registry(), memory, self._error), self._error)
+        ctypes.c_uint32.from_buffer(handle).value = instruction_limit
+        self._handle = handle
+        self._own_outputs = [
+            (position, slot.tensor)
+            for position, slot in enumerate(self.metadata.outputs)
+            if slot.tensor is not None and not slot.tensor.planned and not slot.tensor.constant
+        ]
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None) is not None:
+            self._library.fl_method_destroy(self._handle)
+
+    def __call__(self, *inputs: object) -> "list[Any]":
+        """`execute` with the inputs as arguments."""
+        return self.execute(inputs)
+
+    def execute(self, inputs: Sequence[object] = (), *, copy: bool = True) -> "list[Any]":
+        """Runs the method.
+
+        Args:
+            inputs: one value per input, in the order of the flattened pytree: numpy arrays or anything with `__dlpack__` (such as a torch
+                tensor) for tensors, Python numbers for scalars, None where the program takes None.
+            copy: whether outputs get memory of their own. Without, those that lie in an arena change with the next execution.
+
+        Returns:
+            One value per output: a numpy array (`torch.from_dlpack` takes it without a copy) or a Python value.
+
+        Raises:
+            FlambeauError: an input does not fit, or the execution failed.
+        """
+        slots = self.metadata.inputs
+        if not isinstance(cast(object, inputs), list | tuple):
+            kind = type(inputs).__name__
+            raise FlambeauError(Status.INVALID_ARGUMENT, f"{self._where} takes a list or tuple of inputs, {kind} was given")
+        if len(inputs) != len(slots):
+            raise FlambeauError(Status.INVALID_ARGUMENT, f"{self._where} takes {len(slots)} inputs, {len(inputs)} were given")
+        if not self._lock.acquire(blocking=False):
+            raise FlambeauError(Status.INVALID_STATE, f"{self._where} is being executed by another thread; load it once per thread")
+        try:
+            kept = [self._set_input(position, slots[position], value) for position, value in enumerate(inputs)]
+            owned = self._set_outputs()
+            check(self._library.fl_method_execute(self._handle, self._error), self._error)
+            return [self._output(position, (self, kept, owned), copy) for position in range(len(self.metadata.outputs))]
+        finally:
+            self._lock.release()
+
+    def reset(self) -> None:
+        """Puts mutable buffers back to what they were after loading."""
+        self._library.fl_method_reset(self._handle)
+
+    def _set_input(self, position: int, slot: Slot, given: object) -> object:
+        value = CValue()
+        value.tag = slot.tag
+        kept: object = None
+        where = f"{self._where}, input {position}"
+        if slot.tensor is not None:
+            tensor, kept = to_tensor(as_array(given, where), slot.tensor, where)
+            value.payload.tensor = ctypes.pointer(tensor)
+        else:
+            kept = _set_scalar(value, slot.tag, given, where)
+        check(self._library.fl_method_set_input(self._handle, position, value, self._error), self._error)
+        return kept
+
+    def _set_outputs(self) -> "list[Array]":
+        owned: list[Array] = []
+        for position, tensor in self._own_outputs:
+            memory = aligned_bytes(tensor.size_in_bytes)
+            # An output that is an input has that one's memory, and C refuses to change it.
+            if self._library.fl_method_set_output(self._handle, position, memory.ctypes.data, memory.nbytes, self._error) == Status.OK:
+                owned.append(memory)
+        return owned
+
+    def _output(self, position: int, keeper: tuple["Method", object, "list[Array]"], copy: bool) -> object:
+        value = self._library.fl_method_output(self._handle, position).contents
+        match ValueTag(value.tag):
+            case ValueTag.TENSOR:
+                tensor: CTensor = value.payload.tensor.contents
+                view = from_tensor(tensor, keeper)
+                lies_alone = any(memory.ctypes.data == tensor.data for memory in keeper[2])
+                return view.copy(order="K") if copy and not lies_alone else view
+            case ValueTag.INT:
+                return int(value.payload.integer)
+            case ValueTag.DOUBLE:
+                return float(value.payload.real)
+            case ValueTag.BOOL:
+                return bool(value.payload.boolean)
+            case ValueTag.STRING:
+                return ctypes.string_at(value.payload.string.data, value.payload.string.length).decode(errors="replace")
+            case ValueTag.NONE:
+                return None
+            case tag:
+                text = f"{self._where}, output {position}: a {tag.name.lower()} cannot be given to Python"
+                raise FlambeauError(Status.NOT_SUPPORTED, text)
+
+    def __repr__(self) -> str:
+        return repr(self.metadata)
+
+
+def _set_scalar(value: CValue, tag: ValueTag, given: object, where: str) -> object:
+    """Puts a Python value into a C one; returns what keeps its memory."""
+    import numpy as np
+
+    scalar: Any = given
+    truth = isinstance(scalar, bool | np.bool_)
+    number: object = None if truth else given
+    match tag:
+        case ValueTag.INT if isinstance(number, Integral):
+            if not -(2**63) <= int(number) < 2**63:
+                raise FlambeauError(Status.INVALID_ARGUMENT, f"{where}: {number} does not fit in 64 bits")
+            value.payload.integer = int(number)
+        case ValueTag.DOUBLE if isinstance(number, Real):
+            value.payload.real = float(number)
+        case ValueTag.BOOL if truth:
+            value.payload.boolean = 1 if given else 0
+        case ValueTag.STRING if isinstance(given, str):
+            encoded = given.encode()
+            value.payload.string.data = encoded
+            value.payload.string.length = len(encoded)
+            return encoded
+        case ValueTag.NONE if given is None:
+            pass
+        case _:
+            raise FlambeauError(Status.INVALID_ARGUMENT, f"{where}: expected {tag.name.lower()}, got {type(given).__name__}")
+    return None

@@ -1,0 +1,190 @@
+"""The runtime as a whole, and programs."""
+
+import ctypes
+import mmap
+from collections.abc import Set as AbstractSet
+from enum import Enum
+from functools import cached_property
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from flambeau.runtime.binding.arrays import aligned_bytes
+from flambeau.runtime.binding.backends import add_backend, backend_names
+from flambeau.runtime.binding.library import PROGRAM_BYTES, CError, FlambeauError, Status, check, library
+from flambeau.runtime.binding.loaded_method import INSTRUCTION_LIMIT, Method
+from flambeau.runtime.binding.metadata import MethodMeta
+
+if TYPE_CHECKING:
+    from flambeau.runtime.binding.arrays import Array
+
+
+class Verification(Enum):
+    """How much of a program is checked. ExecuTorch has the choice; here everything always is."""
+
+    Minimal = 0
+    InternalConsistency = 1
+
+
+class Program:
+    """A loaded program. It does not change and may be shared by threads.
+
+    Attributes:
+        handle: the C structure.
+    """
+
+    def __init__(self, data: "mmap.mmap | bytes | bytearray | memoryview", name: str = ""):
+        self._memory = _in_place(data)
+        self.handle = ctypes.create_string_buffer(PROGRAM_BYTES)
+        error = CError()
+        address, size = self._memory.ctypes.data, self._memory.nbytes
+        check(library().fl_program_load(self.handle, address, size if len(data) else 0, error), error, f"{name}: " if name else "")
+        count = library().fl_program_method_count(self.handle)
+        self._names = [library().fl_program_method_name(self.handle, index).decode(errors="replace") for index in range(count)]
+
+    @property
+    def method_names(self) -> set[str]:
+        """The names that `load_method` takes."""
+        return set(self._names)
+
+    def _index(self, name: str) -> int:
+        index, error = ctypes.c_uint32(), CError()
+        check(library().fl_program_find_method(self.handle, name.encode(), index, error), error)
+        return index.value
+
+    def load_method(self, name: str = "forward", *, instruction_limit: int = INSTRUCTION_LIMIT) -> Method:
+        """A method, in memory of its own.
+
+        Args:
+            name: one of `method_names`.
+            instruction_limit: how many instructions one execution may run before it is taken for an endless loop.
+
+        Raises:
+            FlambeauError: there is no such method, or it needs operators, backends or features that are absent; all are listed.
+        """
+        return Method(self, self._index(name), instruction_limit)
+
+    def metadata(self, name: str = "forward") -> MethodMeta:
+        """What a method takes, gives and needs.
+
+        Raises:
+            FlambeauError: there is no such method.
+        """
+        return MethodMeta(self, self._index(name))
+
+    @property
+    def named_data(self) -> dict[str, memoryview]:
+        """The blobs that the program stores by name; views of the program."""
+        blobs: dict[str, memoryview] = {}
+        for index in range(library().fl_program_named_data_count(self.handle)):
+            key = library().fl_program_named_data_key(self.handle, index)
+            data, size, error = ctypes.c_void_p(), ctypes.c_size_t(), CError()
+            check(library().fl_program_named_data(self.handle, key, data, size, error), error)
+            start = (data.value or 0) - self._memory.ctypes.data
+            blobs[key.decode(errors="replace")] = self._memory[start : start + size.value].data.toreadonly()
+        return blobs
+
+
+class OperatorRegistry:
+    """The kernels that the library was built with."""
+
+    @cached_property
+    def operator_names(self) -> AbstractSet[str]:
+        """Such as `aten::add.out`."""
+        table = library().fl_builtin_kernels().contents
+        return frozenset(table.kernels[index].name.decode() for index in range(table.count))
+
+
+class BackendRegistry:
+    """The backends that the library was built with, and those that were added."""
+
+    def add(self, name: str, path: "str | PathLike[str]") -> None:
+        """Adds the backend that a shared library of its own defines as `fl_backend_<name>`; programs loaded from then on may use it."""
+        add_backend(name, Path(path))
+
+    @property
+    def registered_backend_names(self) -> list[str]:
+        """The names that a program's delegates may give.
+
+        Raises:
+            FlambeauError: a backend that was added cannot be loaded.
+        """
+        return backend_names()
+
+    def is_available(self, backend_name: str) -> bool:
+        """Whether delegates of this backend can be loaded."""
+        return backend_name in self.registered_backend_names
+
+
+class Runtime:
+    """The C runtime of this process; `Runtime.get()` gives the only instance."""
+
+    _instance: "Runtime | None" = None
+
+    def __init__(self) -> None:
+        library()
+        self.operator_registry = OperatorRegistry()
+        self.backend_registry = BackendRegistry()
+
+    @classmethod
+    def get(cls) -> "Runtime":
+        """The runtime.
+
+        Raises:
+            FlambeauError: the C library is absent.
+        """
+        if cls._instance is None:
+            cls._instance = cls()
+        return cls._instance
+
+    @property
+    def operator_names(self) -> AbstractSet[str]:
+        """`operator_registry.operator_names`."""
+        return self.operator_registry.operator_names
+
+    def load_program(
+        self,
+        data: "str | PathLike[str] | bytes | bytearray | memoryview | BinaryIO",
+        *,
+        verification: Verification = Verification.InternalConsistency,
+    ) -> Program:
+        """Loads a program. A file is mapped, not read: replace it by renaming another over it, not by writing into it.
+
+        Args:
+            data: a path, the program's bytes, or an open file.
+            verification: for ExecuTorch's sake; everything is checked always.
+
+        Raises:
+            FlambeauError: the file is not a program, is damaged, or cannot be read.
+        """
+        if isinstance(data, str | PathLike):
+            return _load_file(Path(fspath(data)))
+        if isinstance(data, bytes | bytearray | memoryview):
+            return Program(data)
+        if not hasattr(data, "read"):
+            kind = type(data).__name__
+            raise FlambeauError(Status.INVALID_ARGUMENT, f"a program is a path, bytes or an open file, {kind} was given")
+        return Program(data.read())
+
+
+def _load_file(path: Path) -> Program:
+    try:
+        with path.open("rb") as file:
+            # Private: if a damaged program wrote to its constants, only this process's copy of the page would change.
+            return Program(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY), str(path))
+    except OSError as error:
+        raise FlambeauError(Status.ACCESS_FAILED, f"{path}: {error.strerror or error}") from None
+    except ValueError:
+        raise FlambeauError(Status.INVALID_PROGRAM, f"{path}: the file is empty, so it is no program") from None
+
+
+def _in_place(data: "mmap.mmap | bytes | bytearray | memoryview") -> "Array":
+    """The bytes as an array: where they lie if nobody can change them and they are aligned, else a copy."""
+    import numpy as np
+
+    memory = np.frombuffer(data, np.uint8)
+    if isinstance(data, bytes | mmap.mmap) and memory.nbytes and memory.ctypes.data % 16 == 0:
+        return memory
+    copy = aligned_bytes(memory.nbytes)
+    copy[: memory.nbytes] = memory
+    return copy

@@ -1,0 +1,120 @@
+"""Programs in files and in hand: reading them, and running them with the engine that fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.func import FuncOp, ReturnOp
+
+from flambeau.compiler.compilation import Compilation, stage_of
+from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
+from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalStoreOp
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.frontends.interface import find_frontend, has_torch, require_torch
+from flambeau.runtime.emit import read_pte
+from flambeau.runtime.pte import PteError
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+ENGINES = ("c", "numpy", "torch")
+"""What runs a program: the C runtime, the numpy interpreter, or torch itself (for the aten and core levels)."""
+
+Runner = Callable[[Sequence[Any]], list[Any]]
+
+
+class EngineError(ValueError):
+    """A program that the chosen engine cannot run, or inputs that are not there."""
+
+
+def read_program(path: Path, context: FlambeauContext) -> ModuleOp:
+    """The module in a file that a front end reads; other files are taken for a `.pte`. Raises ValueError, OSError."""
+    if not path.is_file():
+        raise EngineError(f"no such file: {path}")
+    if (found := find_frontend(str(path))) is not None:
+        return found(str(path), context)
+    try:
+        return read_pte(path.read_bytes(), context)
+    except PteError as error:
+        raise EngineError(f"{path}: {error}") from error
+
+
+def make_engine(engine: str | None, module: ModuleOp, context: FlambeauContext, method: str, path: Path | None = None) -> Runner:
+    """A function from the leaves of a method's inputs to those of its outputs.
+
+    Args:
+        engine: one of ENGINES; by default `torch` (if installed) for the aten stage without control flow, `c` for a `.pte`, else `numpy`.
+        module: the program. The engine `c` compiles a copy of it to a `.pte` unless `path` is one.
+        context: owns the weights.
+        method: the method to run.
+        path: the file the module came from.
+
+    Raises:
+        EngineError: no such engine, or one that cannot run this stage.
+    """
+    stage = stage_of(module)
+    is_pte = path is not None and path.suffix == ".pte"
+    beyond = _beyond_torch(module)
+    chosen = engine or ("torch" if stage == "aten" and beyond is None and has_torch() else "c" if is_pte else "numpy")
+    match chosen:
+        case "torch":
+            if stage not in ("aten", "core"):
+                raise EngineError(f"torch runs the stages aten and core, not {stage}; use the engine numpy or c")
+            if beyond is not None:
+                raise EngineError(f"torch runs operators with a schema, globals and nothing else, not {beyond}; use the engine numpy")
+            require_torch("the engine torch")
+            from flambeau.frontends.torch_export.evaluate import run_leaves
+
+            return lambda inputs: run_leaves(module, context, inputs, method)
+        case "numpy":
+            from flambeau.backends.interface import run_payload
+            from flambeau.runtime.interpreter import interpret
+
+            program = interpret(module, context, run_payload)
+            return lambda inputs: program.run(method, inputs)
+        case "c":
+            from flambeau.runtime import FlambeauError, Runtime
+
+            data = path.read_bytes() if is_pte and path is not None else Compilation(module.clone(), context).emit()
+            try:
+                loaded = Runtime.get().load_program(data).load_method(method)
+            except FlambeauError as error:
+                raise EngineError(f"{error}{about_backends(module, str(error))}") from error
+            return lambda inputs: loaded.execute(inputs)
+        case _:
+            raise EngineError(f"there is no engine {chosen!r}; there are {', '.join(ENGINES)}")
+
+
+def _beyond_torch(module: ModuleOp) -> str | None:
+    """The first thing in the module's functions that torch cannot run."""
+    for function in module.body.block.ops:
+        if not isinstance(function, FuncOp) or function.is_declaration:
+            continue
+        if (number := next((kind for kind in function.function_type.inputs if not isinstance(kind, TensorType)), None)) is not None:
+            return f"an input of type {number}"
+        for op in function.body.walk():
+            if not isinstance(op, SchemaOp | GlobalLoadConstantOp | GlobalLoadOp | GlobalStoreOp | ReturnOp):
+                return op.name
+    return None
+
+
+def about_backends(module: ModuleOp, message: str) -> str:
+    """What to do about a backend that the C runtime lacks, or whose part there refuses the program, if that is what its message says."""
+    from flambeau.backends.interface import find_identifier
+
+    for op in module.body.block.ops:
+        if isinstance(op, PayloadOp | PartitionOp) and f"backend {op.backend.data!r}" in message:
+            backend = find_identifier(op.backend.data)
+            if backend is None:
+                return "; load its plug-in with --load-plugin"
+            if backend.library is not None and backend.library.is_file():
+                return f"; {backend.library} may be older than its sources: build it again; --engine numpy runs it without"
+            if "does not have" not in message:
+                return ""
+            where = "" if backend.library is None else f": there is no {backend.library}"
+            return f"; the part of {backend.name!r} for the C runtime is not built{where}; --engine numpy runs it without"
+    return ""

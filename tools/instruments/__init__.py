@@ -1,0 +1,1 @@
+"""Instruments: what watches pipelines and compares the results of modules, for the command-line tools."""

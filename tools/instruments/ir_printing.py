@@ -1,0 +1,174 @@
+"""IR between passes, for people: before and after passes as MLIR prints it, and changes as LLVM does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import IO, Any, Literal, TypeAlias
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from flambeau.dialects.ir.symbols import symbol_name
+from flambeau.dialects.text.printing import PrintingOptions, TextWithNames, operation_text
+from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
+from flambeau.passes.manager.pipeline import Pipeline, pass_text
+from flambeau.support.terminal import wants_colour
+from flambeau.tools.instruments.snapshot import Snapshot
+
+ELIDED_ABOVE = 64
+"""Constants of more elements are not printed between passes unless the user says otherwise."""
+
+Selection: TypeAlias = frozenset[str] | Literal["all"]
+"""Names of passes."""
+
+ChangeMode: TypeAlias = Literal["full", "quiet", "diff"]
+"""What is printed of a change: the IR that was left; the same and nothing about passes that changed nothing; or a diff."""
+
+CHANGE_MODES = ("full", "quiet", "diff", "cdiff")
+"""What users say for a mode; `cdiff` is a diff that is always in colour."""
+
+
+def print_changes(stream: IO[str], mode: str, **others: Any) -> ChangePrinting:
+    """What prints changes as users ask for it: diffs are coloured on a terminal."""
+    colour = wants_colour(stream, always=mode == "cdiff")
+    shown: dict[str, ChangeMode] = {"full": "full", "quiet": "quiet"}
+    return ChangePrinting(stream, shown.get(mode, "diff"), colour, **others)
+
+
+def header(what: str, step: PassStep, note: str = "") -> str:
+    """The line above a dump: `// -----// IR Dump After CsePass (cse) //----- //`; a nested pass names its operation too."""
+    place = ""
+    if step.op is not step.module:
+        symbol = symbol_name(step.op)
+        place = f" ('{step.op.name}' operation{f': @{symbol}' if symbol else ''})"
+    return f"// -----// IR {what} {type(step.pass_).__name__}{note} ({pass_text(step.pass_)}){place} //----- //"
+
+
+def _chosen(selection: Selection, step: PassStep) -> bool:
+    return selection == "all" or step.name in selection
+
+
+@dataclass(eq=False)
+class IRPrinting(Instrumentation):
+    """Prints what passes find and leave.
+
+    Attributes:
+        stream: where to.
+        before: the passes before which to print.
+        after: the passes after which to print.
+        only_changed: print after a pass only if it changed something.
+        after_failure: print what a pass left that failed.
+        module_scope: print the whole module also for a pass that runs on one function.
+        options: how to print.
+    """
+
+    stream: IO[str]
+    before: Selection = frozenset()
+    after: Selection = frozenset()
+    only_changed: bool = False
+    after_failure: bool = False
+    module_scope: bool = False
+    options: PrintingOptions = field(default_factory=lambda: PrintingOptions(elide_above=ELIDED_ABOVE))
+    _found: Snapshot | None = None
+
+    def before_pass(self, step: PassStep) -> None:
+        """Prints what the pass finds."""
+        if _chosen(self.before, step):
+            self._print("Dump Before", step)
+        if self.only_changed and _chosen(self.after, step):
+            self._found = Snapshot(step.op, locations=self.options.locations)
+
+    def after_pass(self, step: PassStep) -> None:
+        """Prints what the pass left."""
+        if not _chosen(self.after, step):
+            return
+        if self.only_changed and self._found == Snapshot(step.op, locations=self.options.locations):
+            return
+        self._print("Dump After", step)
+
+    def after_pass_failed(self, step: PassStep, error: Exception) -> None:
+        """Prints what the pass left when it failed."""
+        if self.after_failure:
+            self._print("Dump After", step, " Failed")
+
+    def _print(self, what: str, step: PassStep, note: str = "") -> None:
+        op = step.module if self.module_scope else step.op
+        self.stream.write(f"{header(what, step, note)}\n{operation_text(op, self.options)}\n")
+
+
+@dataclass(eq=False)
+class ChangePrinting(Instrumentation):
+    """Prints what each pass changed.
+
+    In a diff, a value keeps the name under which it was printed first, so that a value that is gone does not rename all that follow.
+
+    Attributes:
+        stream: where to.
+        mode: what of a change.
+        colour: whether lines of a diff are coloured.
+        module_scope: compare and print the whole module also for a pass that runs on one function.
+        options: how to print.
+    """
+
+    stream: IO[str]
+    mode: ChangeMode = "full"
+    colour: bool = False
+    module_scope: bool = False
+    options: PrintingOptions = field(default_factory=lambda: PrintingOptions(elide_above=ELIDED_ABOVE))
+    _found: Snapshot | None = None
+    _text: TextWithNames | None = None
+    _text_of: tuple[Operation, Snapshot] | None = None
+
+    def before_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
+        """Prints the input where whole IR is printed."""
+        if self.mode == "full":
+            self.stream.write(f"// -----// IR Dump At Start //----- //\n{operation_text(module, self.options)}\n")
+
+    def before_pass(self, step: PassStep) -> None:
+        """Remembers what the pass finds."""
+        op = self._scope(step)
+        self._found = Snapshot(op, locations=self.options.locations)
+        if self.mode == "diff" and self._text_of != (op, self._found):
+            self._text = TextWithNames(op, self.options, self._text)
+
+    def after_pass(self, step: PassStep) -> None:
+        """Prints what is different now."""
+        op = self._scope(step)
+        left = Snapshot(op, locations=self.options.locations)
+        changed = left != self._found
+        if self.mode == "diff" and self._text is not None:
+            before, self._text = (self._text, TextWithNames(op, self.options, self._text) if changed else self._text)
+            self._text_of = (op, left)
+            if changed:
+                diff = "".join(f"{line}\n" for line in self._diff(before.text, self._text.text))
+                self.stream.write(f"{header('Diff After', step)}\n{diff}\n")
+        elif changed:
+            self.stream.write(f"{header('Dump After', step)}\n{operation_text(op, self.options)}\n")
+        if not changed and self.mode != "quiet":
+            self.stream.write(f"{header('Diff After' if self.mode == 'diff' else 'Dump After', step)} [no change]\n\n")
+
+    def _scope(self, step: PassStep) -> Operation:
+        return step.module if self.module_scope else step.op
+
+    def _diff(self, before: str, after: str) -> Iterable[str]:
+        lines = diff_lines(before, after)
+        return coloured(lines) if self.colour else lines
+
+
+def diff_lines(before: str, after: str) -> list[str]:
+    """The lines of a unified diff, without the names of files."""
+    from difflib import unified_diff
+
+    return list(unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=3))[2:]
+
+
+_COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
+
+
+def coloured(lines: Iterable[str]) -> Iterator[str]:
+    """The lines of a diff in the usual colours."""
+    for line in lines:
+        colour = _COLOURS.get(line[:1])
+        yield f"{colour}{line}\x1b[0m" if colour else line

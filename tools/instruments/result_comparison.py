@@ -1,0 +1,148 @@
+"""Comparing results: how far numbers may lie apart, and what rounding alone does to them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.ir import Operation
+
+from flambeau.runtime.interpreter import DelegateRunner, Leaf
+from flambeau.support.lazy import Array, np
+
+TOLERANCES = {"float64": 1e-8, "float32": 1e-4, "float16": 1e-2, "bfloat16": 8e-2}
+"""How far results may lie apart, relative to the largest number of the result, by dtype. Integers and bools must be equal."""
+
+OPERATION_LIMIT = 1_000_000
+"""Operations that one run of a method may execute: a module is run often, and a loop that a pass made endless shall show soon."""
+
+NOT_FINITE = "elements are infinite or not numbers on one side only"
+"""What is said of results that cannot be compared as numbers."""
+
+_NOISE_FACTOR = 2
+"""How much more than the noise of the reference rounding may do to another form, which computes in other steps."""
+
+
+@dataclass(frozen=True)
+class SemanticsOptions:
+    """How to run a module and compare its results."""
+
+    tolerance: float | None = None
+    """For float32, relative to the largest number of a result; other dtypes are scaled alike. None: TOLERANCES."""
+    inputs: Mapping[str, Array] | None = None
+    """By the names of inputs (`x`, or `forward.x` where methods differ, or `arr_0`). None: what the program brought with it, where it did,
+    and others that `seed` makes up."""
+    seed: int = 0
+    delegates: DelegateRunner | None = None
+    """Runs payloads of backends."""
+    limit: int = OPERATION_LIMIT
+    """Operations that one run of a method may execute."""
+
+    def __post_init__(self) -> None:
+        if self.tolerance is not None and not 0 <= self.tolerance < math.inf:
+            raise ValueError(f"the tolerance must be a number of 0 or more, got {self.tolerance}")
+        if self.seed < 0:
+            raise ValueError(f"the seed must not be negative, got {self.seed}")
+
+    def tolerance_for(self, dtype: np.dtype[Any]) -> float:
+        """What a dtype is compared with."""
+        default = TOLERANCES.get(dtype.name, 0.0)
+        return default if self.tolerance is None else default / TOLERANCES["float32"] * self.tolerance
+
+
+def difference_of(
+    expected: Leaf, found: Leaf, options: SemanticsOptions, *, noise: Array | None = None, finite_only: bool = False
+) -> str | None:
+    """How two results differ; None when they are the same up to the tolerance, with NaN and infinities in the same places.
+
+    Args:
+        expected: what the reference says.
+        found: what is compared with it.
+        options: the tolerance.
+        noise: how far rounding moves each element of what is expected; no more than that is no difference either, unless all must be equal.
+        finite_only: whether there is nothing to compare where what is expected is infinite or no number.
+    """
+    if isinstance(expected, float) and isinstance(found, float):
+        expected, found = np.asarray(expected), np.asarray(found)
+    if not isinstance(expected, np.ndarray) or not isinstance(found, np.ndarray):
+        return None if type(expected) is type(found) and expected == found else f"{_brief(found)} instead of {_brief(expected)}"
+    if expected.dtype != found.dtype or expected.shape != found.shape:
+        return f"{_brief(found)} instead of {_brief(expected)}"
+    tolerance = options.tolerance_for(expected.dtype)
+    if expected.dtype.name not in TOLERANCES:
+        return _unequal(expected != found)
+    a, b = expected.astype(np.float64), found.astype(np.float64)
+    odd = ~(np.isfinite(a) & np.isfinite(b)) & ~((a == b) | (np.isnan(a) & np.isnan(b)))
+    if finite_only:
+        odd &= np.isfinite(a)
+    if noise is not None and tolerance:
+        odd &= np.isfinite(noise)
+    if odd.any():
+        return f"{int(odd.sum())} of {odd.size} {NOT_FINITE}"
+    finite = np.isfinite(a) & np.isfinite(b)
+    if not tolerance:
+        return _unequal((a != b) & finite)
+    scale = float(np.abs(a[finite]).max(initial=0.0))
+    deltas = np.abs(a[finite] - b[finite])
+    allowed = np.full(deltas.shape, tolerance * scale)
+    if noise is not None:
+        allowed = np.maximum(allowed, _NOISE_FACTOR * np.maximum(noise, np.median(noise) if noise.size else 0.0)[finite])
+    if not (wrong := deltas > allowed).any():
+        return None
+    delta = float(deltas[wrong].max())
+    relative = f"{delta / scale:.1e} of its scale {scale:.3g}" if scale else f"{delta:.1e}, where all should be 0"
+    return f"max |Δ| is {relative}, tolerance {tolerance:.0e}"
+
+
+def _unequal(wrong: Array) -> str | None:
+    count = int(np.count_nonzero(wrong))
+    return f"{count} of {wrong.size} elements" if count else None
+
+
+def _brief(leaf: Leaf) -> str:
+    return f"{leaf.dtype} {list(leaf.shape)}" if isinstance(leaf, np.ndarray) else repr(leaf)
+
+
+class Rounding:
+    """Moves floats at random by as much as rounding may: run through a whole program, it shows what rounding does to the results.
+
+    Where numbers cancel out that is much, in relation to what is left; elsewhere it is about what the dtype cannot tell apart.
+    """
+
+    def __init__(self, seed: int):
+        self._random = np.random.default_rng(seed)
+
+    def moved(self, leaf: Leaf) -> Leaf:
+        """A value, moved; what is no array of floats as it is."""
+        if not isinstance(leaf, np.ndarray) or leaf.dtype.name not in TOLERANCES:
+            return leaf
+        shape: tuple[int, ...] = leaf.shape
+        by = 1 + _epsilon(leaf.dtype) * self._random.uniform(-1, 1, shape)
+        return np.asarray(leaf.astype(np.float64) * by).astype(leaf.dtype)
+
+    def observe(self, op: Operation, arrays: Sequence[Array]) -> Sequence[Array]:
+        """Moves what an operation computed; for the interpreter."""
+        return [np.asarray(self.moved(array)) for array in arrays]
+
+
+def noise_of(expected: Leaf, others: Sequence[Leaf]) -> Array | None:
+    """How far each element of a float result lies from what moved runs gave, at most; None for other results."""
+    if not isinstance(expected, np.ndarray) or expected.dtype.name not in TOLERANCES:
+        return None
+    a = expected.astype(np.float64)
+    noise = np.zeros(a.shape)
+    for other in others:
+        if not isinstance(other, np.ndarray) or other.shape != a.shape:
+            continue
+        b = other.astype(np.float64)
+        with np.errstate(all="ignore"):
+            delta = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
+        noise = np.maximum(noise, np.where(np.isnan(delta), np.inf, delta))
+    return noise
+
+
+def _epsilon(dtype: np.dtype[Any]) -> float:
+    """What the dtype can add to 1 at least."""
+    return 2.0 ** -{"float64": 52, "float32": 23, "float16": 10}.get(dtype.name, 7)

@@ -1,0 +1,374 @@
+"""What a module computes, as a reference that later forms of it are compared with: by the interpreter, on given or made-up inputs.
+
+`CheckSemantics` compares after each pass of a pipeline and stops at the first that changes a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+
+from flambeau.dialects.exec.instructions import CallOp
+from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.flambeau.method_interface import inputs_of
+from flambeau.dialects.ir.diagnostics import Diagnostic
+from flambeau.dialects.ml_program import GlobalOp
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.manager.errors import ResultChanged
+from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
+from flambeau.passes.manager.pipeline import PassError, Pipeline
+from flambeau.runtime.interpreter import (
+    DelegateRunner,
+    FunctionProgram,
+    InputKind,
+    InterpreterError,
+    Leaf,
+    MethodProgram,
+    Observer,
+    UnsupportedError,
+    generate_inputs,
+    interpret,
+)
+from flambeau.runtime.interpreter.kernels import row_kernels
+from flambeau.support.lazy import Array, np
+from flambeau.tools.instruments.result_comparison import NOT_FINITE, Rounding, SemanticsOptions, difference_of, noise_of
+from flambeau.tools.instruments.snapshot import Snapshot
+
+
+class SemanticsError(ValueError):
+    """A module whose results cannot be compared: the interpreter cannot run it, or its results are random."""
+
+    def __init__(self, message: str, op: Operation | None = None):
+        super().__init__(message)
+        self.op = op
+        self.diagnostic = Diagnostic("error", message, op=op)
+
+
+_ORDINALS = ("first", "second", "third")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first result of a module that is not what the reference says."""
+
+    method: str
+    call: int
+    """Counted from 0, within the session."""
+    output: int | None
+    """Which of the method's outputs; None where it is none of them."""
+    detail: str
+    """How they differ: `max |Δ| 3.1e-02 of the scale 4.2, tolerance 1e-04`; or how it fails."""
+    op: Operation | None = None
+    """What fails."""
+    state: str | None = None
+    """The mutable global that differs after the call, where the outputs do not."""
+    session: str = ""
+    """The calls that began with the same state: the name of the method, or IN_SEQUENCE."""
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether the method fails, and so has no results."""
+        return self.output is None and self.state is None
+
+    @property
+    def kind(self) -> str:
+        """What sort of difference it is: no results, results that are not finite, or other results."""
+        return "failure" if self.is_failure else "not finite" if self.detail.endswith(NOT_FINITE) else "results"
+
+    def __str__(self) -> str:
+        if not self.call:
+            call = ""
+        else:
+            call = "a call after others" if self.session == IN_SEQUENCE else f"the {_ORDINALS[min(self.call, 2)]} call"
+        if self.is_failure:
+            return f"@{self.method} fails{call and f' in {call}'}: {self.detail}"
+        if self.state is not None:
+            return f"the state @{self.state} after {call and f'{call} of '}@{self.method} differs: {self.detail}"
+        return f"output {self.output} of @{self.method}{call and f' of {call}'} differs: {self.detail}"
+
+
+class _RunError(SemanticsError):
+    """A form of the module that cannot be run, or fails; its cause is what the interpreter said."""
+
+    def __init__(self, message: str, failure: Difference):
+        super().__init__(message, failure.op)
+        self.failure = failure
+
+
+Outputs = dict[str, list[list[Leaf]]]
+"""By session, for each call, the leaves of the outputs and what the mutable globals hold afterwards."""
+
+IN_SEQUENCE = "in sequence"
+"""The session in which all methods are called one after the other, for state that one leaves to another."""
+
+_KINDS: tuple[InputKind, ...] = ("usual", "wide", "extreme")
+NOISY_RUNS = 4
+"""How often rounding is tried out: each element should be moved nearly as far as it can be at least once."""
+
+
+class Reference:
+    """What a module computes on some inputs.
+
+    Each method that is not private is called once or, with made-up inputs, three times: with usual, wide and extreme inputs, where it can
+    run on them. State starts afresh for each method, and what it is after a call is a result like others; where there are several methods
+    and state, they are called in sequence too. Functions that a method calls run as part of it.
+    """
+
+    def __init__(self, module: ModuleOp, context: FlambeauContext, options: SemanticsOptions | None = None):
+        """Runs the module. Raises SemanticsError when the interpreter cannot, or its results are random."""
+        self.options = options or SemanticsOptions()
+        self.runs = 0
+        """How often the interpreter ran a form of the module."""
+        self._context = context
+        self._module = module.clone()
+        self._noise: dict[str, list[Outputs]] = {}
+        for op in module.walk():
+            if _is_random(op):
+                raise SemanticsError(f"{operator_name(op)} gives random numbers: the results of two runs cannot be compared", op)
+        self.states = [op.sym_name.data for op in module.body.block.ops if isinstance(op, GlobalOp) and op.is_mutable is not None]
+        """The mutable globals."""
+        # Some mistakes show only beyond the bend of an activation, below 0, or where exponentials overflow; state, in a second call.
+        self._kinds = list(_KINDS if self.options.inputs is None else _KINDS[:1] * (2 if self.states else 1))
+        while True:
+            try:
+                self.inputs = self._all_inputs(module)
+                self.outputs = self.run(module)
+                break
+            except _RunError as error:
+                call = error.failure.call
+                kind = self._kinds[call // len(self.inputs) if error.failure.session == IN_SEQUENCE else call]
+                if kind == "usual" or isinstance(error.__cause__, UnsupportedError):
+                    raise
+                # Integers may number something in a way that the interface does not show.
+                self._kinds.remove(kind)
+                if self.states and len(self._kinds) == 1:
+                    self._kinds.append("usual")
+
+    def _all_inputs(self, module: ModuleOp) -> dict[str, list[list[Leaf]]]:
+        try:
+            inputs = {
+                method.sym_name.data: [self._inputs(method, call, kind) for call, kind in enumerate(self._kinds)]
+                for method in module.body.block.ops
+                if isinstance(method, FuncOp | MethodOp) and _is_called(method)
+            }
+        except InterpreterError as error:
+            raise SemanticsError(str(error), error.op) from error
+        if not inputs:
+            raise SemanticsError("the module has no function or method to run that is not private")
+        return inputs
+
+    def _inputs(self, method: FuncOp | MethodOp, call: int, kind: InputKind) -> list[Leaf]:
+        made_up = generate_inputs(method, self.options.seed + call, kind)
+        given = self.options.inputs
+        stored = given if given is not None else self._context.examples if kind == "usual" else {}
+        leaves: list[Leaf] = []
+        for index, (names, leaf) in enumerate(zip(_input_names(method), made_up, strict=True)):
+            if not isinstance(leaf, np.ndarray):
+                leaves.append(leaf)
+                continue
+            keys = (*(f"{method.sym_name.data}.{name}" for name in names), *names, f"arr_{index}")
+            found = next((stored[key] for key in keys if key in stored), None)
+            if found is None and given is None:
+                found = leaf
+            if found is None:
+                there = ", ".join(stored) or "nothing"
+                raise InterpreterError(f"there is no input {names[-1]!r} for @{method.sym_name.data} among the stored ones ({there})")
+            leaves.append(found)
+        return leaves
+
+    def _sessions(self, program: FunctionProgram | MethodProgram) -> Iterator[tuple[str, list[tuple[str, list[Leaf]]]]]:
+        """The calls of methods that share state."""
+        for name, calls in self.inputs.items():
+            yield name, [(name, inputs) for inputs in calls]
+        # The state of a planned method is its own.
+        if self.states and len(self.inputs) > 1 and isinstance(program, FunctionProgram):
+            usual = range(sum(kind != "extreme" for kind in self._kinds))
+            yield IN_SEQUENCE, [(name, calls[index]) for index in usual for name, calls in self.inputs.items()]
+
+    def run(
+        self, module: ModuleOp, context: FlambeauContext | None = None, observers: Mapping[tuple[str, int], Observer] | None = None
+    ) -> Outputs:
+        """The outputs of a form of the module. Raises SemanticsError.
+
+        Args:
+            module: the module, or what passes made of it.
+            context: owns the weights, where they are not those of the reference.
+            observers: by session and call, what sees the result of each operation.
+        """
+        return self._run(module, context or self._context, observers or {})
+
+    def _run(
+        self,
+        module: ModuleOp,
+        context: FlambeauContext,
+        observers: Mapping[tuple[str, int], Observer],
+        rounding: Rounding | None = None,
+        only: str | None = None,
+    ) -> Outputs:
+        outputs: Outputs = {}
+        self.runs += 1
+        for session, calls in self._sessions(interpret(module, context)):
+            if only not in (None, session):
+                continue
+            outputs[session] = []
+            name = session
+            try:
+                program = interpret(module, context, self.options.delegates, self.options.limit)
+                for call, (name, given) in enumerate(calls):
+                    inputs = given if rounding is None else [rounding.moved(leaf) for leaf in given]
+                    observer = observers.get((session, call)) if rounding is None else rounding.observe
+                    found = program.run(name, inputs, observer)
+                    outputs[session].append([*found, *(program.state(name, state) for state in self.states)])
+            except (ValueError, TypeError) as error:
+                op = error.op if isinstance(error, InterpreterError) else None
+                failure = Difference(name, len(outputs[session]), None, str(error), op, session=session)
+                raise _RunError(f"@{name} cannot be run: {error}", failure) from error
+        return outputs
+
+    def difference(self, module: ModuleOp, context: FlambeauContext | None = None) -> Difference | None:
+        """The first output of a form of the module that is not the reference's. Raises SemanticsError for what has no meaning here."""
+        try:
+            outputs = self.run(module, context)
+        except _RunError as error:
+            if isinstance(error.__cause__, UnsupportedError):
+                raise
+            return error.failure
+        methods = list(self.inputs)
+        for session, calls in self.outputs.items():
+            for call, (expected, found) in enumerate(zip(calls, outputs.get(session, ()), strict=False)):
+                name = methods[call % len(methods)] if session == IN_SEQUENCE else session
+                if len(expected) != len(found):
+                    counts = [len(leaves) - len(self.states) for leaves in (found, expected)]
+                    return Difference(name, call, 0, f"there are {counts[0]} outputs instead of {counts[1]}", session=session)
+                for index, (a, b) in enumerate(zip(expected, found, strict=True)):
+                    state = index - len(expected) + len(self.states)
+                    if state >= 0 and (a is None or (b is None and not self._ever_changes(state))):
+                        continue
+                    if (detail := self._detail(session, call, index, b)) is not None:
+                        named = (index, None) if state < 0 else (None, self.states[state])
+                        detail = "it is gone" if state >= 0 and b is None else detail
+                        return Difference(name, call, named[0], detail, state=named[1], session=session)
+        return None
+
+    def is_extreme(self, session: str, call: int) -> bool:
+        """Whether the inputs of a call are extreme, so that only what stays finite is to be compared."""
+        return session != IN_SEQUENCE and self._kinds[call] == "extreme"
+
+    def _detail(self, session: str, call: int, index: int, found: Leaf) -> str | None:
+        """How an output of a call differs."""
+        expected, finite_only = self.outputs[session][call][index], self.is_extreme(session, call)
+        detail = difference_of(expected, found, self.options, finite_only=finite_only)
+        if detail is None:
+            return None
+        # Only now, for it takes some runs more.
+        noise = noise_of(expected, [run[session][call][index] for run in self._noisy_runs(session)])
+        return difference_of(expected, found, self.options, noise=noise, finite_only=finite_only)
+
+    def _noisy_runs(self, session: str) -> list[Outputs]:
+        """The results of the reference where every number is moved as far as rounding may."""
+        if session not in self._noise:
+            self._noise[session] = []
+            for seed in range(NOISY_RUNS):
+                try:
+                    self._noise[session].append(self._run(self._module, self._context, {}, Rounding(seed), session))
+                except SemanticsError:  # an index that is computed from floats
+                    continue
+        return self._noise[session]
+
+    def _ever_changes(self, state: int) -> bool:
+        """Whether any call leaves a mutable global with something else than it held before: one that none does may be removed."""
+        values = [leaves[state - len(self.states)] for calls in self.outputs.values() for leaves in calls]
+        initial = interpret(self._module, self._context).state(next(iter(self.inputs)), self.states[state])
+        return any(difference_of(initial, value, self.options) is not None for value in values)
+
+
+def operator_name(op: Operation) -> str:
+    """What an operation computes: for an instruction, its kernel."""
+    return op.operator.data if isinstance(op, CallOp) else op.name
+
+
+def _is_random(op: Operation) -> bool:
+    if isinstance(op, CallOp):
+        kernel = row_kernels().get(op.operator.data)
+        return kernel is not None and kernel.row.random
+    return isinstance(op, SchemaOp) and op.draws()
+
+
+def _is_called(method: FuncOp | MethodOp) -> bool:
+    """Whether a method may be called from outside, and has a body."""
+    if isinstance(method, MethodOp):
+        return True
+    private = method.sym_visibility is not None and method.sym_visibility.data == "private"
+    return not private and not method.is_declaration
+
+
+def _input_names(method: FuncOp | MethodOp) -> list[list[str]]:
+    """What each input is called: in the model, and in the text."""
+    if isinstance(method, FuncOp):
+        arguments = iter(method.body.blocks[0].args)
+        return [[leaf.name, *(_hint(next(arguments)) if leaf.is_tensor else ())] for leaf in inputs_of(method)]
+    names = [[name.data] for name in method.input_names or ()]
+    slots = method.terminator.inputs
+    names += [[f"input_{index}"] for index in range(len(names), len(slots))]
+    return [[*name, *_hint(slot)] for name, slot in zip(names, slots, strict=True)]
+
+
+def _hint(value: SSAValue) -> list[str]:
+    return [] if value.name_hint is None else [value.name_hint]
+
+
+class CheckSemantics(Instrumentation):
+    """Runs the module before the pipeline and after each pass, and stops at the first that changes a result, with a PassError."""
+
+    def __init__(
+        self,
+        tolerance: float | None = None,
+        inputs: Mapping[str, Array] | None = None,
+        seed: int = 0,
+        delegates: DelegateRunner | None = None,
+    ):
+        self.options = SemanticsOptions(tolerance, inputs, seed, delegates)
+        self._module: ModuleOp | None = None
+        self._reference: Reference | None = None
+        self._good: ModuleOp | None = None
+        self._snapshot: Snapshot | None = None
+
+    def before_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
+        """Takes the reference; of a module that goes through several pipelines, before the first. Raises SemanticsError."""
+        if self._module is not module:
+            self._reference = Reference(module, _ours(context), self.options)
+            self._module = module
+            self._good, self._snapshot = module.clone(), Snapshot(module)
+
+    def check_pass(self, step: PassStep) -> None:
+        """Compares. Raises PassError that names the pass, the output, and the first value that differs."""
+        reference, good, context = self._reference, self._good, _ours(step.context)
+        if reference is None or good is None or (snapshot := Snapshot(step.module)) == self._snapshot:
+            return
+        try:
+            difference = reference.difference(step.module, context)
+            if difference is None:
+                self._good, self._snapshot = step.module.clone(), snapshot
+                return
+            # Only now, for it runs both forms again and needs what recording takes.
+            from flambeau.tools.instruments.divergence import first_divergence
+
+            divergence = None if difference.is_failure else first_divergence(reference, difference, (good, context), (step.module, context))
+        except SemanticsError as error:
+            raise PassError(step, f"left a module whose results cannot be checked: {error}", op=error.op) from error
+        note = Diagnostic("note", "flambeau bisect, given the reproducer or the same input and pipeline, finds the rewrite that does so")
+        if divergence is None:
+            raise ResultChanged(step, f"changes the result: {difference}", op=difference.op, notes=(note,))
+        raise ResultChanged(step, f"changes the result: {difference}; {divergence}", op=divergence.after.op, notes=(note,))
+
+
+def _ours(context: Context) -> FlambeauContext:
+    if not isinstance(context, FlambeauContext):
+        raise SemanticsError("results can be checked only with a context that owns the module's weights")
+    return context

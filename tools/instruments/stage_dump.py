@@ -1,0 +1,243 @@
+"""Stage files: the module after each pass that changed it, in a folder that other runs can start from."""
+
+from __future__ import annotations
+
+import errno
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from os import SEEK_END
+from pathlib import Path
+from typing import Any, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from flambeau.dialects.flambeau.blobs import WEIGHTS, BlobAttr
+from flambeau.dialects.ir.symbols import symbol_name
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import weights_in
+from flambeau.dialects.text.printing import PrintingOptions, TextWithNames, operation_text
+from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
+from flambeau.passes.manager.pipeline import Pipeline, pass_text
+from flambeau.support.files import write_text
+from flambeau.tools.instruments.dump_page import StepView, page
+from flambeau.tools.instruments.ir_printing import ELIDED_ABOVE, diff_lines
+from flambeau.tools.instruments.snapshot import Snapshot
+
+INDEX = "index.json"
+PAGE = "index.html"
+_STAGE = re.compile(r"(\d\d+_[\w.-]+)\.mlir")
+_END = b"\n]\n"
+_CHUNK = re.compile(r"chunk_\d\d+")
+
+
+def chunk_folder(folder: Path, number: int) -> Path:
+    """Where the stages of one part of a split input are."""
+    return folder / f"chunk_{number:02d}"
+
+
+def is_stage(path: Path, folder: Path) -> bool:
+    """Whether a file stands where the stages of a run are written into `folder`, so that writing others may take its place."""
+    place, around = path.resolve(), folder.resolve()
+    in_chunk = _CHUNK.fullmatch(place.parent.name) is not None and place.parent.parent == around
+    return _STAGE.fullmatch(place.name) is not None and (place.parent == around or in_chunk)
+
+
+def remove_stages(folder: Path) -> None:
+    """Removes what an earlier run wrote into a folder: what its index lists, the index and the page; also for parts of a split input.
+
+    Nothing else is removed. Raises OSError.
+    """
+    for chunk in folder.glob("chunk_*"):
+        if _CHUNK.fullmatch(chunk.name) and chunk.is_dir():
+            remove_stages(chunk)
+            _remove_if_empty(chunk)
+    files = _listed(folder)
+    if not files:
+        return
+    for file in files:
+        (folder / file).unlink(missing_ok=True)
+        (folder / WEIGHTS / Path(file).with_suffix(".safetensors")).unlink(missing_ok=True)
+    _remove_if_empty(folder / WEIGHTS)
+    for name in (INDEX, PAGE):
+        (folder / name).unlink(missing_ok=True)
+
+
+def _listed(folder: Path) -> list[str]:
+    """The stages that the index of a folder lists, which may be cut off; none if there is no index of ours."""
+    try:
+        first, *lines = (folder / INDEX).read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return []
+    found: list[str] = []
+    for line in lines if first == "[" else ():
+        try:
+            record: object = json.loads(line.removesuffix(","))
+        except ValueError:
+            break
+        file = cast("dict[str, object]", record).get("file") if isinstance(record, dict) else None
+        if isinstance(file, str) and _STAGE.fullmatch(file):
+            found.append(file)
+    return found
+
+
+def _remove_if_empty(folder: Path) -> None:
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+
+
+@dataclass(eq=False)
+class StageDump(Instrumentation):
+    """Writes `00_input.mlir`, `01_decompose-aten.mlir` and so on, none for a pass that changed nothing, `index.json` and `index.html`.
+
+    Every file is a whole module that parses. In the index, `file` names what holds the module after a step, and `rest` is the pipeline that
+    leads from there to the same end; inside of a nested pipeline there is none.
+
+    Attributes:
+        folder: made when it does not exist; what an earlier run wrote into it is removed.
+
+    The index grows with each step, so that it is there if a pass ends the process.
+    """
+
+    folder: Path
+    _records: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    _written: set[BlobAttr] = field(default_factory=set[BlobAttr])
+    _runs: list[Pipeline] = field(default_factory=list[Pipeline])
+    _places: list[tuple[int, tuple[int, ...]]] = field(default_factory=list[tuple[int, tuple[int, ...]]])
+    """For each record: after which element of which run it was written."""
+    _diffs: list[list[str] | None] = field(default_factory=list[list[str] | None])
+    """For each record: what changed."""
+    _shown: TextWithNames | None = None
+    _module: ModuleOp | None = None
+    _last: Snapshot | None = None
+    """What the next pass runs on, as far as that is known: the module."""
+    _around: int = -1
+    """The operations of the module outside of what the pass runs on; the module itself does not count."""
+    _size: int = 0
+    _file: str = ""
+    _before: int = 0
+    """The passes of earlier runs."""
+
+    def before_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
+        """Writes the input; a further pipeline on the same module goes on where the one before it ended."""
+        self._runs.append(pipeline)
+        if module is self._module:
+            self._before = len(self._records) - 1
+            return
+        self._make_folder()
+        self._runs[:-1] = []
+        self._records, self._places, self._diffs, self._before, self._module = [], [], [], 0, module
+        self._shown = None
+        self._file = self._write("00_input", module, context)
+        self._last = Snapshot(module, locations=True)
+        self._size = _operations_in(module) - 1
+        self._record({"step": 0, "pass": None, "op": None, "changed": True}, module, (-1,))
+
+    def before_pass(self, step: PassStep) -> None:
+        """Notes what the pass runs on; what is around a function costs nothing."""
+        if step.op is not step.module or self._last is None:
+            self._last = Snapshot(step.op, locations=True)
+        self._around = -1 if step.op is step.module else self._size - _operations_in(step.op)
+
+    def after_pass(self, step: PassStep) -> None:
+        """Writes the module, if the pass changed it."""
+        now = Snapshot(step.op, locations=True)
+        changed = now != self._last
+        self._last = now if step.op is step.module else None
+        if changed:
+            self._file = self._write(self._name(step), step.module, step.context)
+            self._size = self._around + _operations_in(step.op)
+        self._record(self._entry(step) | {"changed": changed}, step.module, step.position)
+
+    def after_pass_failed(self, step: PassStep, error: Exception) -> None:
+        """Writes what the pass left, and the index."""
+        self._file = self._write(f"{self._name(step)}.failed", step.module, step.context)
+        self._size = _operations_in(step.module) - 1
+        self._record(self._entry(step) | {"changed": True, "error": str(error)}, step.module, ())
+        self._write_index()
+
+    def after_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
+        """Writes the index."""
+        self._write_index()
+
+    def _entry(self, step: PassStep) -> dict[str, Any]:
+        nested = None if step.op is step.module else symbol_name(step.op)
+        return {"step": self._before + step.index + 1, "pass": pass_text(step.pass_), "path": list(step.path), "op": nested}
+
+    def _name(self, step: PassStep) -> str:
+        symbol = None if step.op is step.module else symbol_name(step.op)
+        parts = [f"{self._before + step.index + 1:02d}", step.name, *([re.sub(r"[^\w.-]", "_", symbol)] if symbol else [])]
+        return "_".join(parts)
+
+    def _record(self, entry: dict[str, Any], module: ModuleOp, position: tuple[int, ...]) -> None:
+        self._records.append(entry | {"operations": self._size, "file": self._file})
+        self._places.append((len(self._runs) - 1, position))
+        self._diffs.append(self._difference(module) if entry["changed"] else None)
+        line = self._line(-1)
+        with (self.folder / INDEX).open("r+b" if len(self._records) > 1 else "wb") as file:
+            if len(self._records) > 1:
+                file.seek(-len(_END), SEEK_END)
+            file.write((",\n" if len(self._records) > 1 else "[\n").encode() + line.encode() + _END)
+
+    def _difference(self, module: ModuleOp) -> list[str]:
+        options = PrintingOptions(elide_above=ELIDED_ABOVE, elide_resources_above=0)
+        try:
+            before, self._shown = self._shown, TextWithNames(module, options, self._shown)
+        except Exception:
+            # A pass that failed may leave what cannot be printed in its own syntax; the file has it in the generic form.
+            return []
+        return diff_lines(before.text, self._shown.text) if before else []
+
+    def _rest(self, run: int, position: tuple[int, ...]) -> str | None:
+        """What follows a place, in its own run and in those after it; None inside of a nested pipeline."""
+        if len(position) != 1:
+            return None
+        own, *others = self._runs[run:]
+        elements = [*own.elements[position[0] + 1 :], *(element for other in others for element in other.elements)]
+        return str(Pipeline(own.anchor, tuple(elements)))
+
+    def _write(self, stem: str, module: ModuleOp, context: Context) -> str:
+        (self.folder / f"{stem}.mlir").write_text(operation_text(module, PrintingOptions(locations=True)), encoding="utf-8")
+        if isinstance(context, FlambeauContext):
+            # What the input did not bring is not there for the stages either.
+            held = weights_in(module, context.blobs, held_only=True)
+            new = [entry for entry in held if entry[0] not in self._written]
+            if new:
+                (self.folder / WEIGHTS).mkdir(exist_ok=True)
+                context.blobs.save(self.folder / WEIGHTS / f"{stem}.safetensors", new)
+                self._written.update(blob for blob, *_ in new)
+        return f"{stem}.mlir"
+
+    def _make_folder(self) -> None:
+        if self.folder.exists() and not self.folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, "this is a file, not a folder to write into", str(self.folder))
+        self.folder.mkdir(parents=True, exist_ok=True)
+        remove_stages(self.folder)
+        for name in (INDEX, PAGE):
+            if (path := self.folder / name).exists():
+                raise FileExistsError(errno.EEXIST, "this exists and was not written by Flambeau: name another folder", str(path))
+
+    def _line(self, index: int) -> str:
+        return json.dumps(self._records[index] | {"rest": self._rest(*self._places[index])})
+
+    def _write_index(self) -> None:
+        records = ",\n".join(map(self._line, range(len(self._records))))
+        (self.folder / INDEX).write_bytes(f"[\n{records}".encode() + _END)
+        write_text(self.folder / PAGE, page("From pass to pass", list(self._views())))
+
+    def _views(self) -> Iterator[StepView]:
+        size = None
+        for record, diff in zip(self._records, self._diffs, strict=True):
+            title = f"{record['step']:02d} {record['pass'] or 'input'}" + (f" on @{record['op']}" if record["op"] else "")
+            error: str | None = record.get("error")
+            operations: int = record["operations"]
+            added = 0 if size is None else operations - size
+            yield StepView(f"{title}: {error}" if error else title, operations, added, record["file"], diff, error is not None)
+            size = operations
+
+
+def _operations_in(op: Operation) -> int:
+    return sum(1 for _ in op.walk())

@@ -1,0 +1,76 @@
+"""`--remarks`, `--legality-report`, `--verify-roundtrip`: what passes did and declined to do, and why; what else is checked."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from flambeau.passes.manager import Instrumentation
+from flambeau.tools.opt.option_group import Chunk, OptionGroup
+from flambeau.tools.opt.result_files import report_file, write_json
+
+
+class DiagnosticsGroup(OptionGroup):
+    """Which diagnostics are shown."""
+
+    title = "diagnostics"
+
+    def __init__(self) -> None:
+        self._reports: list[dict[str, Any]] = []
+
+    def add_arguments(self, group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]  argparse names it so
+        """Adds the options."""
+        group.add_argument(
+            "--verify-roundtrip",
+            action="store_true",
+            help="check that what is read, and what the passes leave, prints as text and generic form that parse back to the same IR",
+        )
+        group.add_argument(
+            "--remarks",
+            nargs="?",
+            const=".",
+            metavar="REGEX",
+            help="print to stderr what passes did or declined to do, where pass and message match",
+        )
+        group.add_argument(
+            "--print-stacktrace-on-diagnostic",
+            action="store_true",
+            help="print after each diagnostic the Python stack of what raised or emitted it",
+        )
+        group.add_argument(
+            "--legality-report",
+            metavar="FILE",
+            type=report_file,
+            help="write as JSON what conversions could not make legal, which patterns were tried, and why each declined; - is stderr",
+        )
+
+    def check(self, parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+        """Refuses what does not compile or splits nowhere."""
+        self._reports = []
+        if arguments.remarks is not None:
+            try:
+                re.compile(arguments.remarks)
+            except (re.error, OverflowError, RecursionError) as error:
+                parser.error(f"argument --remarks: {arguments.remarks!r} is no regular expression: {error}")
+        if arguments.split_input_file == "":
+            parser.error("argument --split-input-file: a marker must not be empty")
+
+    def instrumentations(self, chunk: Chunk) -> Sequence[Instrumentation]:
+        """Checks that text parses back, and notes the reports of conversions that fail, where that is asked for."""
+        items: list[Instrumentation] = []
+        if chunk.arguments.verify_roundtrip:
+            from flambeau.tools.instruments.round_trip import RoundTrip
+
+            items.append(RoundTrip())
+        if chunk.arguments.legality_report:
+            from flambeau.tools.rendering.legality_report import LegalityWatcher
+
+            items.append(LegalityWatcher(chunk.parsed, self._reports))
+        return items
+
+    def finish(self, arguments: argparse.Namespace) -> None:
+        """Writes the reports, which are none when everything went well."""
+        if arguments.legality_report:
+            write_json(arguments.legality_report, self._reports)

@@ -1,0 +1,48 @@
+"""`--emit-irdl`, `--print-for-irdl`, `--irdl-runs`: what MLIR's own tools need to check our IR."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from flambeau.dialects.text.printing import IRDL_RUNS
+from flambeau.tools.opt.option_group import OptionGroup
+
+
+class InteropGroup(OptionGroup):
+    """Exchange with MLIR."""
+
+    title = "exchange with MLIR"
+
+    def add_arguments(self, group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]  argparse names it so
+        """Adds the options."""
+        group.add_argument("--emit-irdl", metavar="DIALECT,…", help="print these dialects as IRDL, for mlir-opt --irdl-file=, and exit")
+        group.add_argument(
+            "--print-for-irdl",
+            action="store_true",
+            help="print the generic form that mlir-opt reads with such a file: its dialects have attributes and no properties",
+        )
+        group.add_argument(
+            "--irdl-runs",
+            type=_positive,
+            default=IRDL_RUNS,
+            metavar="N",
+            help=f"let the lists of operands and results in such a file and form have up to N runs of one type (default: {IRDL_RUNS})",
+        )
+
+    def check(self, parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+        """Prints the IRDL if it is asked for, and exits. Raises IrdlError, OSError."""
+        if arguments.emit_irdl is None:
+            return
+        from flambeau.dialects.irdl.export import irdl_text
+        from flambeau.support.files import naming
+
+        with naming("<stdout>"):
+            sys.stdout.write(irdl_text([name for item in arguments.emit_irdl.split(",") if (name := item.strip())], arguments.irdl_runs))
+        parser.exit()
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"expected a number from 1 up, got {text!r}")
+    return int(text)

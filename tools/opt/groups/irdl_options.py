@@ -1,0 +1,43 @@
+"""`--irdl-file`: dialects from IRDL, by the name that mlir-opt has for it. As `--load-plugin`, it takes effect where it stands."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from flambeau.tools.opt.option_group import OptionGroup
+
+
+class _LoadIrdl(argparse.Action):
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        from flambeau.plugins.loader import IRDL, PluginError
+        from flambeau.tools.plugin_loading import load_for_tool
+
+        path = str(values)
+        if Path(path).suffix not in IRDL:
+            raise PluginError(f"{path}: a file with dialects in IRDL is called something{' or something'.join(IRDL)}")
+        load_for_tool(path)
+
+
+class IrdlGroup(OptionGroup):
+    """Dialects without Python."""
+
+    title = "dialects from IRDL"
+
+    def add_arguments(self, group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]  argparse names it so
+        """Adds the options."""
+        group.add_argument(
+            "--irdl-file",
+            action=_LoadIrdl,
+            default=argparse.SUPPRESS,
+            metavar="FILE",
+            help="load the dialects that this file declares; their operations have the generic form; may be given again",
+        )

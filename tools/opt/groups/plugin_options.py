@@ -1,0 +1,63 @@
+"""`--load-plugin` and `--list-plugins`: they take effect where they stand, so that `--help` after them knows what was loaded."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from flambeau.tools.opt.option_group import OptionGroup
+
+
+class _LoadPlugin(argparse.Action):
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        from flambeau.tools.plugin_loading import load_for_tool
+
+        load_for_tool(str(values))
+        setattr(namespace, self.dest, (*getattr(namespace, self.dest), str(values)))
+
+
+class _ListPlugins(argparse.Action):
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        from flambeau.plugins.loader import loaded_plugins
+        from flambeau.support.tables import discover, trouble
+
+        discover()
+        for plugin in loaded_plugins():
+            print(f"{plugin.name}:")
+            for what in plugin.declares:
+                print(f"  {what}")
+        if failed := trouble().removeprefix("; "):
+            parser.exit(1, f"error: {failed}\n")
+        parser.exit()
+
+
+class PluginsGroup(OptionGroup):
+    """What is loaded before anything is parsed."""
+
+    title = "plug-ins"
+
+    def add_arguments(self, group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]  argparse names it so
+        """Adds the options."""
+        group.add_argument(
+            "--load-plugin",
+            action=_LoadPlugin,
+            default=(),
+            metavar="FILE",
+            help="load passes, dialects and more from a Python file, or dialects from IRDL; may be given again, and before --help",
+        )
+        group.add_argument(
+            "--list-plugins", action=_ListPlugins, nargs=0, help="list the plug-ins loaded so far and those installed, and exit"
+        )

@@ -1,0 +1,72 @@
+"""What the tool writes into files: the result with its weights, and reports that options ask for."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentTypeError
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+
+from flambeau.dialects.flambeau.blobs import check_beside, check_text_name, same_file, takes_weights, weights_beside
+from flambeau.dialects.ml_program import BlobAttr, BlobError, BlobStore
+from flambeau.dialects.text.module_text import weights_in
+from flambeau.support.files import replacing, write_text
+
+
+def text_file(name: str) -> str:
+    """The name of a file for text, as an option takes it. Raises ArgumentTypeError for that of a file of weights."""
+    try:
+        check_text_name(name)
+    except BlobError as error:
+        raise ArgumentTypeError(str(error)) from None
+    return name
+
+
+def report_file(name: str) -> str:
+    """The name of a file for a report, as an option takes it. Raises ArgumentTypeError for that of a module, which may be the input."""
+    if Path(name).suffix in (".mlir", ".safetensors", ".pte"):
+        raise ArgumentTypeError(f"{name} is no name for a report, which would be written over a module")
+    return name
+
+
+class OutputWeights:
+    """The weights of all modules of a result, which share a file."""
+
+    def __init__(self) -> None:
+        self._blobs = BlobStore()
+        self._entries: list[tuple[BlobAttr, str, Sequence[int]]] = []
+
+    def add(self, module: ModuleOp, blobs: BlobStore) -> None:
+        """Adds those of a module, whose store may go afterwards. Raises BlobError when that does not hold them."""
+        entries = weights_in(module, blobs)
+        self._blobs.take(blobs, [blob for blob, *_ in entries])
+        self._entries += entries
+
+    def write(self, text: str, path: str, source: str) -> None:
+        """Writes a text, and the weights beside it unless it is a device; both or, where one cannot be written, none.
+
+        Raises:
+            BlobError: the weights cannot be written, or would replace others, such as those of `source` where `path` is another file.
+            OSError: the text cannot be written.
+        """
+        if self._entries:
+            check_beside(path, None if source == "-" else source)
+        with replacing(path) as file:
+            file.write(text.encode())
+            file.flush()
+            if self._entries and takes_weights(path):
+                self._blobs.save(weights_beside(path), self._entries, over_opened=same_file(path, source))
+
+
+def write_json(path: str, report: Any) -> None:
+    """Writes a report as JSON to a file; `-` is stderr, for stdout belongs to the IR. Raises OSError."""
+    import json
+
+    text = json.dumps(report, indent=1) + "\n"
+    if path == "-":
+        sys.stderr.write(text)
+    else:
+        write_text(path, text)

@@ -1,0 +1,1 @@
+"""Predicates: the property of a module that flambeau bisect looks for and flambeau reduce keeps."""

@@ -1,0 +1,34 @@
+"""`python -m flambeau.tools.reference.pages`: writes the reference, a page for each dialect, one for the passes and one for the kit."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from flambeau.dialects.schema.operators import dialect_names
+from flambeau.tools.reference.dialect_pages import dialect_page
+from flambeau.tools.reference.kit_page import kit_page
+from flambeau.tools.reference.pass_pages import passes_page
+
+PAGES: dict[str, Callable[[], str]] = {
+    "reference/passes.md": passes_page,
+    "reference/kit.md": kit_page,
+    **{f"reference/{name}.md": partial(dialect_page, name) for name in dialect_names()},
+}
+"""The generated pages: the path of each within `docs`, and what writes it."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Writes the pages into the folder that `argv` names (`docs` by default)."""
+    arguments = sys.argv[1:] if argv is None else argv
+    folder = Path(arguments[0] if arguments else "docs")
+    for name, page in PAGES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(page(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
