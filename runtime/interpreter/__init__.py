@@ -5,15 +5,9 @@ from xdsl.dialects.builtin import ModuleOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.runtime.interpreter.execution import OPERATION_LIMIT, Observer
+from flambeau.runtime.interpreter.function_interface import InterpreterError, InterpreterFunction, Jump, RunRegion, UnsupportedError
 from flambeau.runtime.interpreter.functional import DelegateRunner, FunctionProgram, Leaf
-from flambeau.runtime.interpreter.functions import (
-    InterpreterError,
-    InterpreterFunction,
-    Jump,
-    RunRegion,
-    UnsupportedError,
-    register_interpreter_function,
-)
+from flambeau.runtime.interpreter.functions import register_interpreter_function
 from flambeau.runtime.interpreter.inputs import InputKind, generate_inputs
 from flambeau.runtime.interpreter.planned import MethodProgram
 

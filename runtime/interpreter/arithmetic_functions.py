@@ -16,7 +16,8 @@ from xdsl.dialects import arith, math, varith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
 from xdsl.ir import Operation
 
-from flambeau.runtime.interpreter.functions import InterpreterError, InterpreterFunction, UnsupportedError, array_kind
+from flambeau.runtime.interpreter.array_kinds import array_kind
+from flambeau.runtime.interpreter.function_interface import InterpreterError, InterpreterFunction, UnsupportedError
 from flambeau.support.lazy import Array, np
 
 Compute = Callable[..., Any]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from xdsl.dialects import cf, scf, ub
 from xdsl.ir import Operation
 
-from flambeau.runtime.interpreter.functions import InterpreterError, InterpreterFunction, Jump, RunRegion
+from flambeau.runtime.interpreter.function_interface import InterpreterError, InterpreterFunction, Jump, RunRegion
 from flambeau.support.lazy import Array, np
 
 

@@ -13,7 +13,8 @@ from typing import TypeAlias
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import IsTerminator
 
-from flambeau.runtime.interpreter.functions import InterpreterError, Jump, Kind, array_kinds, check_arrays, op_name
+from flambeau.runtime.interpreter.array_kinds import Kind, array_kinds, check_arrays
+from flambeau.runtime.interpreter.function_interface import InterpreterError, Jump, op_name
 from flambeau.support.lazy import Array
 
 OPERATION_LIMIT = 10_000_000

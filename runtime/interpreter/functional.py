@@ -18,25 +18,14 @@ from flambeau.dialects.ir.tensor_types import tensor_type
 from flambeau.dialects.ml_program import BlobAttr, GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
 from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.runtime.interpreter.array_kinds import array_kind, array_kinds, check_arrays
 from flambeau.runtime.interpreter.execution import OPERATION_LIMIT, CompiledBlock, EndlessError, Kernel, Observer, Run, Scope, compile_block
-from flambeau.runtime.interpreter.functions import (
-    InterpreterError,
-    InterpreterFunction,
-    Jump,
-    UnsupportedError,
-    array_kind,
-    array_kinds,
-    check_arrays,
-    interpreter_function,
-    op_name,
-)
+from flambeau.runtime.interpreter.function_interface import InterpreterError, InterpreterFunction, Jump, UnsupportedError, op_name
+from flambeau.runtime.interpreter.functions import interpreter_function
 from flambeau.support.lazy import Array, np
 from flambeau.support.tracebacks import in_one_line, raised_outside
 
 Leaf = Array | Constant
-
-OWN = (CallOp, DelegateCallOp, GlobalLoadConstantOp, GlobalLoadOp, GlobalStoreOp, ReturnOp)
-"""Operations without a schema that need the module around them, or end its functions."""
 
 DelegateRunner = Callable[[str, memoryview, Sequence[Array]], Sequence[Array]]
 """Runs a payload: the identifier of its backend, its bytes, the inputs; gives the outputs. Raises ValueError."""

@@ -22,8 +22,9 @@ from flambeau.dialects.flambeau.method_interface import inputs_of
 from flambeau.dialects.ir.tensor_types import tensor_type
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.schema import Schema, SchemaArgument
+from flambeau.runtime.interpreter.array_kinds import array_kind
+from flambeau.runtime.interpreter.function_interface import InterpreterError
 from flambeau.runtime.interpreter.functional import Leaf
-from flambeau.runtime.interpreter.functions import InterpreterError, array_kind
 from flambeau.runtime.interpreter.kernels import row_kernels
 from flambeau.support.lazy import Array, np
 

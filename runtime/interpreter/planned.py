@@ -34,8 +34,8 @@ from flambeau.dialects.ir.tensor_types import numpy_dtype, tensor_type
 from flambeau.dialects.ml_program import BlobAttr, GlobalOp
 from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.runtime.interpreter.execution import OPERATION_LIMIT, EndlessError, Observer
+from flambeau.runtime.interpreter.function_interface import InterpreterError, UnsupportedError
 from flambeau.runtime.interpreter.functional import DelegateRunner, Leaf, run_delegate
-from flambeau.runtime.interpreter.functions import InterpreterError, UnsupportedError
 from flambeau.runtime.interpreter.kernels import PRIMITIVES, TENSOR_PRIMITIVES, row_kernels
 from flambeau.support.lazy import Array, np
 

@@ -10,7 +10,8 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Operation
 
 from flambeau.dialects.ir.tensor_types import shape_of
-from flambeau.runtime.interpreter.functions import InterpreterError, InterpreterFunction, RunRegion, array_kind
+from flambeau.runtime.interpreter.array_kinds import array_kind
+from flambeau.runtime.interpreter.function_interface import InterpreterError, InterpreterFunction, RunRegion
 from flambeau.support.lazy import Array, np
 
 

@@ -19,7 +19,7 @@ from flambeau.dialects.text.module_text import IRError, parse_module, print_modu
 from flambeau.passes.manager import PassError, Pipeline
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 from flambeau.runtime.interpreter import interpret
-from flambeau.runtime.interpreter.functions import array_kind
+from flambeau.runtime.interpreter.array_kinds import array_kind
 from flambeau.runtime.interpreter.inputs import DYNAMIC_EXTENT
 from flambeau.tools.instruments.semantics import SemanticsOptions, difference_of
 from fuzz.campaign import Campaign, Failure

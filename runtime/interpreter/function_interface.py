@@ -1,0 +1,52 @@
+"""What an interpreter function takes, gives and raises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
+
+from xdsl.dialects.builtin import UnregisteredOp
+from xdsl.ir import Block, Operation, Region
+
+from flambeau.dialects.ir.diagnostics import Diagnostic
+from flambeau.support.lazy import Array
+
+
+class InterpreterError(ValueError):
+    """A module that cannot run, or inputs that do not fit it. One line, for people; `op` is the operation that cannot, if it is one."""
+
+    def __init__(self, message: str, op: Operation | None = None):
+        super().__init__(message)
+        self.op = op
+
+    @property
+    def diagnostic(self) -> Diagnostic:
+        """The error, without its position in the text."""
+        return Diagnostic("error", str(self), op=self.op)
+
+
+class UnsupportedError(InterpreterError):
+    """The interpreter does not know what something means, which says nothing against the module."""
+
+
+class Jump(NamedTuple):
+    """What a branch gives: the block to go on with, and what its arguments become."""
+
+    block: Block
+    arguments: Sequence[Array]
+
+
+RunRegion: TypeAlias = Callable[[Region, Sequence[Array]], Sequence[Array]]
+"""Runs a region from its first block, whose arguments it is given; gives the operands of the terminator that it ends with."""
+
+InterpreterFunction: TypeAlias = Callable[..., "Sequence[Array] | Jump"]
+"""From an operation and the arrays of its operands to the arrays of its results; a number is an array without dimensions.
+
+The function of an operation that has regions or successors also gets a `RunRegion`, and that of a branch gives a `Jump`. Terminators that
+only hand their operands to the operation around them need no function.
+"""
+
+
+def op_name(op: Operation) -> str:
+    """The name that stands in the text."""
+    return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
