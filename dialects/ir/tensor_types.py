@@ -50,6 +50,8 @@ class DType:
     """Name in PyTorch: `torch.<name>`."""
     numpy: str
     """Name in numpy (`bfloat16`: in ml_dtypes)."""
+    safetensors: str
+    """Name in the headers of safetensors files."""
     scalar_type: int
     """Number in PyTorch and in the .pte format (schema/scalar_type.fbs)."""
     size: int
@@ -59,19 +61,19 @@ class DType:
 
 
 DTYPES = (
-    DType(i1, "bool", "bool", 11, 1, 0),
-    DType(ui8, "uint8", "uint8", 0, 1, 1),
-    DType(i8, "int8", "int8", 1, 1, 1),
-    DType(i16, "int16", "int16", 2, 2, 1),
-    DType(i32, "int32", "int32", 3, 4, 1),
-    DType(i64, "int64", "int64", 4, 8, 1),
-    DType(f16, "float16", "float16", 5, 2, 2),
-    DType(f32, "float32", "float32", 6, 4, 2),
-    DType(f64, "float64", "float64", 7, 8, 2),
-    DType(bf16, "bfloat16", "bfloat16", 15, 2, 2),
-    DType(ui16, "uint16", "uint16", 27, 2, 1),
-    DType(ui32, "uint32", "uint32", 28, 4, 1),
-    DType(ui64, "uint64", "uint64", 29, 8, 1),
+    DType(i1, "bool", "bool", "BOOL", 11, 1, 0),
+    DType(ui8, "uint8", "uint8", "U8", 0, 1, 1),
+    DType(i8, "int8", "int8", "I8", 1, 1, 1),
+    DType(i16, "int16", "int16", "I16", 2, 2, 1),
+    DType(i32, "int32", "int32", "I32", 3, 4, 1),
+    DType(i64, "int64", "int64", "I64", 4, 8, 1),
+    DType(f16, "float16", "float16", "F16", 5, 2, 2),
+    DType(f32, "float32", "float32", "F32", 6, 4, 2),
+    DType(f64, "float64", "float64", "F64", 7, 8, 2),
+    DType(bf16, "bfloat16", "bfloat16", "BF16", 15, 2, 2),
+    DType(ui16, "uint16", "uint16", "U16", 27, 2, 1),
+    DType(ui32, "uint32", "uint32", "U32", 28, 4, 1),
+    DType(ui64, "uint64", "uint64", "U64", 29, 8, 1),
 )
 _BY_ELEMENT: dict[Attribute, DType] = {row.element: row for row in DTYPES}
 _BY_TORCH = {row.torch: row for row in DTYPES}

@@ -1,4 +1,4 @@
-"""Modules as text: parsing with source positions, printing, weights beside the text."""
+"""Modules as text: parsing with source positions, and printing."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from flambeau.dialects.ir.diagnostics import Diagnostic
-from flambeau.dialects.ir.tensor_types import dtype_of, element_of, shape_of
 from flambeau.dialects.ir.verify import VerificationError, verify_module
-from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
 from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.dialects.text.parser import ModuleParser
 from flambeau.dialects.text.printing import PrintingOptions, strict_text
@@ -200,48 +198,3 @@ def verify_parsed(parsed: ParsedModule) -> None:
 def print_module(module: ModuleOp, *, generic: bool = False, locations: bool = False) -> str:
     """The text of a module, which parses back to an equal one (weights aside)."""
     return strict_text(module, PrintingOptions(generic=generic, locations=locations))
-
-
-def blobs_in(op: Operation) -> list[BlobAttr]:
-    """The blobs that an operation's properties name, those inside of dictionaries among them."""
-    found: list[BlobAttr] = []
-    for value in op.properties.values():
-        items = value.data.values() if isinstance(value, DictionaryAttr) else (value,)
-        found += [item for item in items if isinstance(item, BlobAttr)]
-    return found
-
-
-_SAFETENSORS = {"bool": "BOOL", "uint8": "U8", "bfloat16": "BF16"}
-
-
-def weights_in(module: ModuleOp, blobs: BlobStore, *, held_only: bool = False) -> list[tuple[BlobAttr, str, tuple[int, ...]]]:
-    """The weights that `module` names, each with its safetensors dtype and shape.
-
-    Args:
-        module: the module.
-        blobs: the store of its weights.
-        held_only: leave out what is not in the store.
-
-    Raises:
-        BlobError: a payload is not in the store.
-    """
-    entries: list[tuple[BlobAttr, str, tuple[int, ...]]] = []
-    for op in module.body.block.ops:
-        if held_only and not all(blobs.holds(blob) for blob in blobs_in(op)):
-            continue
-        if isinstance(op, GlobalOp) and isinstance(op.value, BlobAttr):
-            row = dtype_of(element_of(op.type))
-            letter = {0: "", 1: "I", 2: "F"}[row.category] if not row.torch.startswith("u") else "U"
-            entries.append((op.value, _SAFETENSORS.get(row.torch, f"{letter}{row.size * 8}"), shape_of(op.type)))
-            continue
-        for blob in blobs_in(op):
-            entries.append((blob, "U8", (len(blobs.get(blob)),)))
-    return entries
-
-
-def save_weights(module: ModuleOp, blobs: BlobStore, path: str | PathLike[str]) -> bool:
-    """Saves the weights that `module` names as a safetensors file; returns whether there were any. Raises BlobError."""
-    entries = weights_in(module, blobs)
-    if entries:
-        blobs.save(path, entries)
-    return bool(entries)

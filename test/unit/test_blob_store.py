@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import load, save
 
-from flambeau.dialects.flambeau.blobs import DATA_ALIGNMENT, digest_of, read_safetensors
+from flambeau.dialects.flambeau.blobs import digest_of
 from flambeau.dialects.ml_program import BlobAttr, BlobError, BlobStore
+from flambeau.support.safetensors import DATA_ALIGNMENT, read_safetensors
 
 
 def bytes_of(count: int, start: int = 0) -> bytes:
@@ -159,7 +160,7 @@ def test_damaged_files_are_refused(tmp_path: Path, content: bytes, message: str)
     path = tmp_path / "w.safetensors"
     path.write_bytes(content)
     with pytest.raises(BlobError, match=message) as caught:
-        read_safetensors(path)
+        BlobStore().open(path)
     assert "\n" not in str(caught.value)
 
 

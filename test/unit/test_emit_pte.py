@@ -10,8 +10,9 @@ from flambeau.dialects.exec.slots import ReuseOp, StateOp, ViewOp
 from flambeau.dialects.ir.equivalence import equivalent
 from flambeau.dialects.ir.verify import VerificationError, verify_module
 from flambeau.dialects.ml_program import BlobError
+from flambeau.dialects.ml_program.weights import save_weights
 from flambeau.dialects.schema.operators import FlambeauContext
-from flambeau.dialects.text.module_text import parse_module, print_module, read_module, save_weights
+from flambeau.dialects.text.module_text import parse_module, print_module, read_module
 from flambeau.passes.memory.verify_plan import check_method
 from flambeau.runtime import pte
 from flambeau.runtime.emit import EmitError, emit_pte, named_data, read_pte

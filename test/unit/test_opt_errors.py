@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from flambeau.dialects.ml_program.weights import save_weights
 from flambeau.dialects.schema.operators import FlambeauContext
-from flambeau.dialects.text.module_text import parse_module, save_weights
+from flambeau.dialects.text.module_text import parse_module
 from flambeau.tools.opt import main
 
 VALID = "func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {\n  func.return %x : tensor<2xf32>\n}\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from flambeau.dialects.flambeau.blobs import check_beside
+from flambeau.dialects.flambeau.weight_files import check_beside
 from flambeau.runtime.pte.reader import IDENTIFIER
 
 FORMS = ("pte", "mlir")

@@ -10,10 +10,10 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
-from flambeau.dialects.flambeau.blobs import check_beside, check_text_name, same_file, takes_weights, weights_beside
+from flambeau.dialects.flambeau.weight_files import check_beside, check_text_name, takes_weights, weights_beside
 from flambeau.dialects.ml_program import BlobAttr, BlobError, BlobStore
-from flambeau.dialects.text.module_text import weights_in
-from flambeau.support.files import replacing, write_text
+from flambeau.dialects.ml_program.weights import weights_in
+from flambeau.support.files import replacing, same_file, write_text
 
 
 def text_file(name: str) -> str:

@@ -25,8 +25,9 @@ from xdsl.ir import Operation
 
 from flambeau.dialects.ir.diagnostics import Diagnostic, OperationError
 from flambeau.dialects.ir.verify import VerificationError, verify_module
+from flambeau.dialects.ml_program.weights import save_weights
 from flambeau.dialects.schema.operators import FlambeauContext
-from flambeau.dialects.text.module_text import print_module, read_text, save_weights
+from flambeau.dialects.text.module_text import print_module, read_text
 from flambeau.passes.manager import Instrumentation, PassError, Pipeline
 
 if TYPE_CHECKING:

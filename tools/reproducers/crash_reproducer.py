@@ -12,12 +12,13 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from flambeau.dialects.flambeau.blobs import check_beside, takes_weights, weights_beside
+from flambeau.dialects.flambeau.weight_files import check_beside, takes_weights, weights_beside
 from flambeau.dialects.ir.diagnostics import Diagnostic, listening
 from flambeau.dialects.ir.verify import verify_module
 from flambeau.dialects.ml_program import BlobAttr, BlobError, BlobStore
+from flambeau.dialects.ml_program.weights import blobs_in, save_weights
 from flambeau.dialects.schema.operators import FlambeauContext
-from flambeau.dialects.text.module_text import blobs_in, parse_module, print_module, save_weights
+from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 from flambeau.passes.manager.pipeline import Pipeline
 from flambeau.passes.manager.registry import PipelineError

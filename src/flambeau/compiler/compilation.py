@@ -17,18 +17,19 @@ from flambeau.compiler.memory_report import DELEGATE_MEMORY, memory_reports, met
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.exec.instructions import DelegateCallOp
 from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.flambeau.blobs import check_beside, same_file, takes_weights, weights_beside
+from flambeau.dialects.flambeau.weight_files import check_beside, takes_weights, weights_beside
 from flambeau.dialects.ir.verify import ModuleVerifier
+from flambeau.dialects.ml_program.weights import save_weights
 from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.dialects.text.module_text import print_module, save_weights
+from flambeau.dialects.text.module_text import print_module
 from flambeau.passes.manager import Instrumentation, Pipeline
 from flambeau.passes.manager.grammar import MODULE
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import ROAD
 from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.emit import emit_pte
-from flambeau.support.files import write_text
+from flambeau.support.files import same_file, write_text
 
 STAGES = tuple(stage.name for stage in ROAD)
 """The stages of a module, in order."""

@@ -56,6 +56,11 @@ def naming(path: str | os.PathLike[str]) -> Generator[None, None, None]:
         raise
 
 
+def same_file(path: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
+    """Whether there is one file under both names."""
+    return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)
+
+
 class _NamedFile(FileIO):
     """Bytes that go to a file, or raise an OSError that names it."""
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from flambeau.dialects.flambeau.blobs import check_beside, files_beside, same_file, takes_weights
+from flambeau.dialects.flambeau.weight_files import check_beside, files_beside, takes_weights
 from flambeau.passes.manager import Instrumentation, PassStep, Pipeline
+from flambeau.support.files import same_file
 from flambeau.tools.opt.groups.semantics_options import semantics_checks
 from flambeau.tools.opt.option_group import Chunk, OptionGroup
 from flambeau.tools.opt.result_files import text_file

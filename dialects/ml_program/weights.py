@@ -1,0 +1,52 @@
+"""The weights that a module names: listing them, and saving them beside its text."""
+
+from __future__ import annotations
+
+from os import PathLike
+
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
+from xdsl.ir import Operation
+
+from flambeau.dialects.flambeau.blobs import BlobAttr, BlobStore
+from flambeau.dialects.ir.tensor_types import dtype_of, element_of, shape_of
+from flambeau.dialects.ml_program.ops import GlobalOp
+
+
+def blobs_in(op: Operation) -> list[BlobAttr]:
+    """The blobs that an operation's properties name, those inside of dictionaries among them."""
+    found: list[BlobAttr] = []
+    for value in op.properties.values():
+        items = value.data.values() if isinstance(value, DictionaryAttr) else (value,)
+        found += [item for item in items if isinstance(item, BlobAttr)]
+    return found
+
+
+def weights_in(module: ModuleOp, blobs: BlobStore, *, held_only: bool = False) -> list[tuple[BlobAttr, str, tuple[int, ...]]]:
+    """The weights that `module` names, each with its safetensors dtype and shape.
+
+    Args:
+        module: the module.
+        blobs: the store of its weights.
+        held_only: leave out what is not in the store.
+
+    Raises:
+        BlobError: a payload is not in the store.
+    """
+    entries: list[tuple[BlobAttr, str, tuple[int, ...]]] = []
+    for op in module.body.block.ops:
+        if held_only and not all(blobs.holds(blob) for blob in blobs_in(op)):
+            continue
+        if isinstance(op, GlobalOp) and isinstance(op.value, BlobAttr):
+            entries.append((op.value, dtype_of(element_of(op.type)).safetensors, shape_of(op.type)))
+            continue
+        for blob in blobs_in(op):
+            entries.append((blob, "U8", (len(blobs.get(blob)),)))
+    return entries
+
+
+def save_weights(module: ModuleOp, blobs: BlobStore, path: str | PathLike[str]) -> bool:
+    """Saves the weights that `module` names as a safetensors file; returns whether there were any. Raises BlobError."""
+    entries = weights_in(module, blobs)
+    if entries:
+        blobs.save(path, entries)
+    return bool(entries)

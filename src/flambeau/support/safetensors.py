@@ -1,0 +1,118 @@
+"""The safetensors file format: reading by mapping a file into memory, and writing.
+
+The `safetensors` package is not used: its reader copies the bytes, or makes numpy arrays, and `flambeau-opt` starts without numpy; its writer
+does not align the data as ours does, and does not replace a file at once. The tests compare ours with it.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Sequence
+from typing import cast
+
+from flambeau.support.files import replacing
+
+DATA_ALIGNMENT = 64
+"""The bytes of a file that we write begin at a multiple of this; each entry then begins at a multiple of its element size."""
+
+ELEMENT_SIZES = {
+    "BOOL": 1, "U8": 1, "I8": 1,
+    "U16": 2, "I16": 2, "F16": 2, "BF16": 2,
+    "U32": 4, "I32": 4, "F32": 4,
+    "U64": 8, "I64": 8, "F64": 8,
+}  # fmt: skip
+"""The dtype names of the safetensors format that we write, with bytes per element."""
+
+MAXIMUM_HEADER = 100_000_000
+"""The limit that the safetensors format puts on its header, in bytes."""
+
+_METADATA, _OURS = "__metadata__", {"producer": "flambeau"}
+"""How a file says that it was written here."""
+
+
+class SafetensorsError(ValueError):
+    """A file that cannot be read or written, or is not well formed. One line, for people."""
+
+
+def read_safetensors(path: str | os.PathLike[str]) -> dict[str, memoryview]:
+    """The entries of a safetensors file as views of its mapping.
+
+    Raises:
+        SafetensorsError: the file cannot be read or is not well formed.
+    """
+    mapped, length, header = _map(path)
+    data = mapped[8 + length :]
+    views: dict[str, memoryview] = {}
+    for key, entry in header.items():
+        if key == _METADATA:
+            continue
+        offsets = cast(dict[str, object], entry).get("data_offsets") if isinstance(entry, dict) else None
+        match offsets:
+            case [int(start), int(end)] if 0 <= start <= end <= len(data):
+                views[key] = data[start:end]
+            case _:
+                raise SafetensorsError(f"{path} is damaged: entry {key!r} has no bytes within the file")
+    return views
+
+
+def is_ours(path: str | os.PathLike[str]) -> bool:
+    """Whether a file was written by `write_safetensors`."""
+    try:
+        return _map(path)[2].get(_METADATA) == _OURS
+    except SafetensorsError:
+        return False
+
+
+def _map(path: str | os.PathLike[str]) -> tuple[memoryview, int, dict[str, object]]:
+    """The bytes of a safetensors file, and its header: its length and what it says. Raises SafetensorsError."""
+    try:
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) if size else memoryview(b"")
+    except OSError as error:
+        raise SafetensorsError(f"cannot open weights {path}: {error.strerror}") from None
+    length = int.from_bytes(mapped[:8], "little")
+    if size < 8 or length > min(size - 8, MAXIMUM_HEADER):
+        raise SafetensorsError(f"{path} is not a safetensors file: its header is cut off")
+    import json
+
+    try:
+        header = json.loads(bytes(mapped[8 : 8 + length]))
+    except (ValueError, RecursionError):
+        raise SafetensorsError(f"{path} is not a safetensors file: its header is not JSON") from None
+    if not isinstance(header, dict):
+        raise SafetensorsError(f"{path} is not a safetensors file: its header is not an object")
+    return mapped, length, cast(dict[str, object], header)
+
+
+def write_safetensors(path: str | os.PathLike[str], entries: Sequence[tuple[str, str, Sequence[int], memoryview]]) -> None:
+    """Writes (key, dtype name, shape, bytes) entries, back to back as the format demands, with the first at a multiple of `DATA_ALIGNMENT`.
+
+    Raises:
+        SafetensorsError: the bytes do not fill the shape, or the file cannot be written.
+    """
+    header: dict[str, object] = {_METADATA: _OURS}
+    offset = 0
+    # Entries of wider elements first: each then starts at a multiple of its element size without gaps, which the format does not admit.
+    ordered = sorted(entries, key=lambda entry: -ELEMENT_SIZES[entry[1]])
+    for key, dtype, shape, data in ordered:
+        expected = ELEMENT_SIZES[dtype]
+        for extent in shape:
+            expected *= extent
+        if expected != len(data):
+            raise SafetensorsError(f"the weights under {key!r} have {len(data)} bytes, but {dtype} of shape {list(shape)} takes {expected}")
+        header[key] = {"dtype": dtype, "shape": list(shape), "data_offsets": [offset, offset + len(data)]}
+        offset += len(data)
+    import json
+
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-(8 + len(text)) % DATA_ALIGNMENT)
+    try:
+        with replacing(path) as file:
+            file.write(len(text).to_bytes(8, "little"))
+            file.write(text)
+            for _, _, _, data in ordered:
+                file.write(data)
+    except OSError as error:
+        raise SafetensorsError(f"cannot write weights {path}: {error.strerror}") from None
