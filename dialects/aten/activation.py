@@ -163,8 +163,9 @@ class SoftplusOp(FloatOnlyUnaryOp):
     @staticmethod
     def decompose(x: SSAValue, beta: float, threshold: float) -> SSAValue:
         from flambeau.dialects.aten.arithmetic import DivScalarOp, MulScalarOp
-        from flambeau.dialects.aten.comparison import GtScalarOp, WhereSelfOp
+        from flambeau.dialects.aten.comparison import GtScalarOp
         from flambeau.dialects.aten.math import ExpOp, Log1pOp
+        from flambeau.dialects.aten.where import WhereSelfOp
 
         scaled = x if beta == 1 else MulScalarOp(x, beta).result
         smooth = Log1pOp(ExpOp(scaled)).result
@@ -244,8 +245,9 @@ class HardshrinkOp(FloatOnlyUnaryOp):
 
     @staticmethod
     def decompose(x: SSAValue, lambd: float) -> SSAValue:
-        from flambeau.dialects.aten.comparison import LeScalarOp, WhereScalarSelfOp
+        from flambeau.dialects.aten.comparison import LeScalarOp
         from flambeau.dialects.aten.math import AbsOp
+        from flambeau.dialects.aten.where import WhereScalarSelfOp
 
         return WhereScalarSelfOp(LeScalarOp(AbsOp(x), lambd), 0, x).result
 
@@ -262,7 +264,8 @@ class SoftshrinkOp(FloatOnlyUnaryOp):
     @staticmethod
     def decompose(x: SSAValue, lambd: float) -> SSAValue:
         from flambeau.dialects.aten.arithmetic import AddScalarOp, MulScalarOp, SubScalarOp
-        from flambeau.dialects.aten.comparison import GtScalarOp, LtScalarOp, WhereSelfOp
+        from flambeau.dialects.aten.comparison import GtScalarOp, LtScalarOp
+        from flambeau.dialects.aten.where import WhereSelfOp
 
         inner = WhereSelfOp(LtScalarOp(x, -lambd), AddScalarOp(x, lambd), MulScalarOp(x, 0))
         return WhereSelfOp(GtScalarOp(x, lambd), SubScalarOp(x, lambd), inner).result
@@ -279,7 +282,8 @@ class ThresholdOp(UnaryOp):
 
     @staticmethod
     def decompose(x: SSAValue, threshold: float, value: float) -> SSAValue:
-        from flambeau.dialects.aten.comparison import LeScalarOp, MaskedFillScalarOp
+        from flambeau.dialects.aten.comparison import LeScalarOp
+        from flambeau.dialects.aten.mask import MaskedFillScalarOp
 
         return MaskedFillScalarOp(x, LeScalarOp(x, threshold), value).result
 
@@ -306,8 +310,9 @@ class PreluOp(SchemaOp):
     @staticmethod
     def decompose(x: SSAValue, weight: SSAValue) -> SSAValue:
         from flambeau.dialects.aten.arithmetic import MulTensorOp
-        from flambeau.dialects.aten.comparison import GtScalarOp, WhereSelfOp
-        from flambeau.dialects.aten.view import ViewOp
+        from flambeau.dialects.aten.comparison import GtScalarOp
+        from flambeau.dialects.aten.shape import ViewOp
+        from flambeau.dialects.aten.where import WhereSelfOp
 
         shape = prelu_weight_shape(shape_of(x), shape_of(weight))
         spread = weight if shape == shape_of(weight) else ViewOp(weight, shape).result
@@ -344,7 +349,7 @@ class GluOp(SchemaOp):
     @staticmethod
     def decompose(x: SSAValue, dim: int) -> SSAValue:
         from flambeau.dialects.aten.arithmetic import MulTensorOp
-        from flambeau.dialects.aten.view import SliceTensorOp
+        from flambeau.dialects.aten.select import SliceTensorOp
 
         half = GluOp.infer(tensor_type(x), dim).get_shape()[dim]
         return MulTensorOp(SliceTensorOp(x, dim, 0, half), SigmoidOp(SliceTensorOp(x, dim, half, 2 * half))).result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.dialects.aten import arithmetic, comparison, conversion, logic, math, reduction, softmax, special
+from flambeau.dialects.aten import arithmetic, comparison, conversion, logic, math, softmax, special
 from flambeau.dialects.aten.activation import SigmoidOp
 from flambeau.dialects.schema.row import SchemaOp, aten
 
@@ -15,22 +15,22 @@ ALIASES: tuple[tuple[str, type[SchemaOp]], ...] = (
     ("arcsin(Tensor self) -> Tensor", math.AsinOp),
     ("arcsinh(Tensor self) -> Tensor", math.AsinhOp),
     ("arctan(Tensor self) -> Tensor", math.AtanOp),
-    ("arctan2(Tensor self, Tensor other) -> Tensor", math.Atan2Op),
+    ("arctan2(Tensor self, Tensor other) -> Tensor", arithmetic.Atan2Op),
     ("arctanh(Tensor self) -> Tensor", math.AtanhOp),
     ("fix(Tensor self) -> Tensor", math.TruncOp),
     ("negative(Tensor self) -> Tensor", math.NegOp),
     ("special_erf(Tensor self) -> Tensor", math.ErfOp),
-    ("special_exp2(Tensor self) -> Tensor", special.Exp2Op),
+    ("special_exp2(Tensor self) -> Tensor", math.Exp2Op),
     ("special_expit(Tensor self) -> Tensor", SigmoidOp),
     ("special_expm1(Tensor self) -> Tensor", math.Expm1Op),
     ("special_log1p(Tensor self) -> Tensor", math.Log1pOp),
-    ("special_logit(Tensor self, float? eps=None) -> Tensor", special.LogitOp),
+    ("special_logit(Tensor self, float? eps=None) -> Tensor", math.LogitOp),
     ("special_sinc(Tensor self) -> Tensor", special.SincOp),
     ("special_xlogy(Tensor self, Tensor other) -> Tensor", special.XlogyTensorOp),
     ("special_xlogy.other_scalar(Tensor self, Scalar other) -> Tensor", special.XlogyScalarOtherOp),
     ("special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor", special.XlogyScalarSelfOp),
     ("special_round(Tensor self, *, int decimals=0) -> Tensor", math.RoundDecimalsOp),
-    ("special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", reduction.LogsumexpOp),
+    ("special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", softmax.LogsumexpOp),
     ("special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", softmax.SoftmaxIntOp),
     ("special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", softmax.LogSoftmaxIntOp),
     ("subtract.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", arithmetic.SubTensorOp),

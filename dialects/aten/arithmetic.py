@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.comparison import EqScalarOp, EqTensorOp, IsinfOp, MaximumOp, MinimumOp
+from flambeau.dialects.aten.creation import to_element
+from flambeau.dialects.aten.logic import LogicalAndOp, LogicalOrOp
+from flambeau.dialects.aten.math import AbsOp, ExpOp, Log1pOp, NegOp, SqrtOp, is_negative
 from flambeau.dialects.aten.numerics import cast_operands, float_operands, widened
+from flambeau.dialects.aten.where import WhereSelfOp
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, promote_operands, tensor
 from flambeau.dialects.schema.families import BinaryOp, FloatBinaryOp, float_element, operand_shape, promote_values, require_category
 from flambeau.dialects.schema.row import SchemaOp, aten
@@ -352,9 +358,128 @@ class LerpTensorOp(InterpolateOp):
 
     @staticmethod
     def decompose(a: SSAValue, b: SSAValue, weight: SSAValue) -> SSAValue:
-        from flambeau.dialects.aten.comparison import LtScalarOp, WhereSelfOp
+        from flambeau.dialects.aten.comparison import LtScalarOp
         from flambeau.dialects.aten.math import AbsOp
+        from flambeau.dialects.aten.where import WhereSelfOp
 
         distance = SubTensorOp(b, a)
         from_end = SubTensorOp(b, MulTensorOp(distance, RsubScalarOp.decompose(weight, 1, 1)))
         return WhereSelfOp(LtScalarOp(AbsOp(weight), 0.5), AddTensorOp(a, MulTensorOp(weight, distance)), from_end).result
+
+
+def with_sign(x: Any, sign: Any) -> Array:
+    """The absolute value of x with the sign of another number, as a float."""
+    x, sign = float_operands(x, sign)
+    return np.copysign(widened(x), widened(sign)).astype(x.dtype)
+
+
+@aten("copysign.Tensor(Tensor self, Tensor other) -> Tensor")
+class CopysignTensorOp(FloatBinaryOp):
+    """The absolute value of a with the sign of b."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        return with_sign(a, b)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
+        size = AbsOp(to_element(a, float_element(promote_values(a, b)))).result
+        return WhereSelfOp(is_negative(b), NegOp(size), size).result
+
+
+@aten("copysign.Scalar(Tensor self, Scalar other) -> Tensor")
+class CopysignScalarOp(FloatBinaryOp):
+    """The absolute value of a with the sign of a number."""
+
+    @staticmethod
+    def numpy(a: Array, b: float) -> Array:
+        return with_sign(a, b)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: float) -> SSAValue:
+        size = AbsOp(to_element(a, float_element(promote_values(a, b)))).result
+        return NegOp(size).result if math.copysign(1, b) < 0 else size
+
+
+@aten("hypot(Tensor self, Tensor other) -> Tensor")
+class HypotOp(BinaryOp):
+    """sqrt(a * a + b * b) without overflow, of floats."""
+
+    @staticmethod
+    def infer(a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:
+        require_category("hypot", a, b, at_least=2)
+        return BinaryOp.infer(a, b)
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        a, b = float_operands(a, b)
+        return np.hypot(widened(a), widened(b)).astype(a.dtype)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
+        from flambeau.dialects.aten.mask import MaskedFillScalarOp
+
+        first, second = AbsOp(a), AbsOp(b)
+        large, small = MaximumOp(first, second), MinimumOp(first, second)
+        ratio = DivTensorOp(small, large)
+        length = MulTensorOp(large, SqrtOp(AddScalarOp(MulTensorOp(ratio, ratio), 1)))
+        infinite = LogicalOrOp(IsinfOp(first), IsinfOp(second))
+        plain = WhereSelfOp(EqScalarOp(large, 0), large, length)
+        return MaskedFillScalarOp(plain, infinite, math.inf).result
+
+
+class LogSumOp(BinaryOp):
+    """The logarithm of a sum of two powers without overflow, of floats."""
+
+    @staticmethod
+    def infer(a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:
+        require_category("the logarithm of a sum of powers", a, b, at_least=2)
+        return BinaryOp.infer(a, b)
+
+
+def log_sum(a: SSAValue, b: SSAValue, base: float) -> SSAValue:
+    """log(base**a + base**b) to that base; equal infinities have no distance."""
+    scale = math.log(base)
+    distance = NegOp(AbsOp(SubTensorOp(a, b)))
+    powers = Log1pOp(ExpOp(distance if base == math.e else MulScalarOp(distance, scale)))
+    result = AddTensorOp(MaximumOp(a, b), powers if base == math.e else MulScalarOp(powers, 1 / scale))
+    same = LogicalAndOp(IsinfOp(a), EqTensorOp(a, b))
+    return WhereSelfOp(same, a, result).result
+
+
+@aten("logaddexp(Tensor self, Tensor other) -> Tensor")
+class LogaddexpOp(LogSumOp):
+    """log(exp(a) + exp(b)) without overflow."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        a, b = float_operands(a, b)
+        return np.logaddexp(widened(a), widened(b)).astype(a.dtype)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
+        return log_sum(a, b, math.e)
+
+
+@aten("logaddexp2(Tensor self, Tensor other) -> Tensor")
+class Logaddexp2Op(LogSumOp):
+    """log2(2**a + 2**b) without overflow."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        a, b = float_operands(a, b)
+        return np.logaddexp2(widened(a), widened(b)).astype(a.dtype)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
+        return log_sum(a, b, 2)
+
+
+@aten("atan2(Tensor self, Tensor other) -> Tensor", core=True)
+class Atan2Op(FloatBinaryOp):
+    """The angle in radians of the point (b, a)."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        a, b = float_operands(a, b)
+        return np.arctan2(widened(a), widened(b)).astype(a.dtype)

@@ -9,16 +9,17 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.arithmetic import AddTensorOp, MulScalarOp
-from flambeau.dialects.aten.comparison import NeScalarOp, WhereScalarOtherOp
-from flambeau.dialects.aten.concat import RepeatInterleaveSelfIntOp
+from flambeau.dialects.aten.comparison import NeScalarOp
 from flambeau.dialects.aten.creation import FullOp
 from flambeau.dialects.aten.matmul import MatmulOp, common_element, matmul_shape
 from flambeau.dialects.aten.numerics import widened
+from flambeau.dialects.aten.permute import permute, swapped
 from flambeau.dialects.aten.reduction import AnyDimOp
-from flambeau.dialects.aten.shape import permute, swapped
+from flambeau.dialects.aten.repeat import RepeatInterleaveSelfIntOp
+from flambeau.dialects.aten.shape import expanded_shape
 from flambeau.dialects.aten.softmax import SoftmaxOp
 from flambeau.dialects.aten.triangle import TrilOp
-from flambeau.dialects.aten.view import expanded_shape
+from flambeau.dialects.aten.where import WhereScalarOtherOp
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp, aten
 from flambeau.support.lazy import Array, np

@@ -12,8 +12,8 @@ from flambeau.dialects.aten.convolution import cross_correlate, transposed_convo
 from flambeau.dialects.aten.embedding import require_indices
 from flambeau.dialects.aten.matmul import common_element
 from flambeau.dialects.aten.numerics import widened
-from flambeau.dialects.aten.pool import AdaptiveAvgPool2dCoreOp, AvgPool2dOp, MaxPool2dWithIndicesOp, adaptive_windows, window_divisors
-from flambeau.dialects.aten.windows import spread, windows
+from flambeau.dialects.aten.pool import AdaptiveAvgPool2dCoreOp, AvgPool2dOp, MaxPool2dWithIndicesOp
+from flambeau.dialects.aten.windows import adaptive_windows, spread, window_divisors, windows
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp, aten
 from flambeau.support.lazy import Array, np

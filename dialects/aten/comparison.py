@@ -1,16 +1,18 @@
-"""Comparisons, limits and selection."""
+"""Comparisons and limits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.numerics import cast_operands, cast_to, element_of_array, operand_kind, widened
-from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, promote_operands, shape_of, tensor, ui8
-from flambeau.dialects.schema.families import BinaryOp, CompareOp, UnaryPredicateOp, operand_shape, promote_values
+from flambeau.dialects.aten.creation import to_element
+from flambeau.dialects.aten.logic import LogicalAndOp, LogicalNotOp, LogicalOrOp
+from flambeau.dialects.aten.numerics import cast_operands, cast_to, operand_kind, widened
+from flambeau.dialects.aten.where import WhereSelfOp
+from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, promote_operands, shape_of, tensor
+from flambeau.dialects.schema.families import BinaryOp, CompareOp, UnaryPredicateOp, float_element, operand_shape
 from flambeau.dialects.schema.row import SchemaOp, aten
 from flambeau.support.lazy import Array, np
 
@@ -350,126 +352,6 @@ class ClampMaxTensorOp(BinaryOp):
         return MinimumOp(x, high).result
 
 
-class SelectingOp(SchemaOp):
-    """Elementwise choice between two operands, each a tensor or a number, by a bool (or ui8) tensor; broadcast and promoted."""
-
-    @staticmethod
-    def infer(condition: Tensor, a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:
-        if element_of(condition) not in (i1, ui8):
-            raise TypeError(f"the condition must be a bool tensor, got {element_of(condition)}")
-        return tensor(promote_operands(a, b), broadcast(shape_of(condition), operand_shape(a), operand_shape(b)))
-
-
-def selected(condition: Array, a: Any, b: Any) -> Array:
-    """Gives a where the condition holds, b elsewhere, in their common type."""
-    left, right = cast_operands(a, b)
-    return np.where(condition.astype(bool), left, right)
-
-
-def as_operand(x: SSAValue | float, element: Any) -> SSAValue:
-    """A tensor or a number as a tensor of an element type."""
-    from flambeau.dialects.aten.creation import number_for, to_element
-
-    return to_element(x, element) if isinstance(x, SSAValue) else number_for(x, element)
-
-
-@aten("where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", core=True)
-class WhereSelfOp(SelectingOp):
-    """a where the condition holds, b elsewhere."""
-
-    inplace = (1, 2)
-
-    @staticmethod
-    def numpy(condition: Array, a: Array, b: Array) -> Array:
-        return selected(condition, a, b)
-
-
-@aten("where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor")
-class WhereScalarOtherOp(SelectingOp):
-    """a where the condition holds, the number b elsewhere."""
-
-    inplace = (1,)
-
-    @staticmethod
-    def numpy(condition: Array, a: Array, b: float) -> Array:
-        return selected(condition, a, b)
-
-    @staticmethod
-    def decompose(condition: SSAValue, a: SSAValue, b: float) -> SSAValue:
-        element = promote_values(a, b)
-        return WhereSelfOp(condition, as_operand(a, element), as_operand(b, element)).result
-
-
-@aten("where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor")
-class WhereScalarSelfOp(SelectingOp):
-    """The number a where the condition holds, b elsewhere."""
-
-    inplace = (1,)
-
-    @staticmethod
-    def numpy(condition: Array, a: float, b: Array) -> Array:
-        return selected(condition, a, b)
-
-    @staticmethod
-    def decompose(condition: SSAValue, a: float, b: SSAValue) -> SSAValue:
-        element = promote_values(a, b)
-        return WhereSelfOp(condition, as_operand(a, element), as_operand(b, element)).result
-
-
-@aten("where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor")
-class WhereScalarOp(SelectingOp):
-    """The number a where the condition holds, the number b elsewhere."""
-
-    @staticmethod
-    def numpy(condition: Array, a: float, b: float) -> Array:
-        return selected(condition, a, b)
-
-    @staticmethod
-    def decompose(condition: SSAValue, a: float, b: float) -> SSAValue:
-        element = promote_values(a, b)
-        return WhereSelfOp(condition, as_operand(a, element), as_operand(b, element)).result
-
-
-class MaskingOp(SchemaOp):
-    """Elementwise replacement where a bool mask holds; the type stays that of the tensor."""
-
-    inplace = (0,)
-
-    @staticmethod
-    def infer(x: Tensor, mask: Tensor, value: Tensor | float, *_: Any) -> Tensor:
-        if element_of(mask) != i1:
-            raise TypeError(f"the mask must be a bool tensor, got {element_of(mask)}")
-        if operand_shape(value):
-            raise ValueError(f"the value must be one number, got shape {list(operand_shape(value))}")
-        return tensor(element_of(x), broadcast(shape_of(x), shape_of(mask)))
-
-
-@aten("masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", keep=True)
-class MaskedFillScalarOp(MaskingOp):
-    """A number where the mask holds, x elsewhere."""
-
-    @staticmethod
-    def numpy(x: Array, mask: Array, value: float) -> Array:
-        return np.where(mask, cast_to(value, element_of_array(x)), x)
-
-    @staticmethod
-    def decompose(x: SSAValue, mask: SSAValue, value: float) -> SSAValue:
-        return WhereSelfOp(mask, as_operand(value, element_of(x)), x).result
-
-
-@aten("masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor")
-class MaskedFillTensorOp(MaskingOp):
-    """A 0-d tensor's number where the mask holds, x elsewhere."""
-
-    @staticmethod
-    def numpy(x: Array, mask: Array, value: Array) -> Array:
-        return np.where(mask, cast_to(value, element_of_array(x)), x)
-
-    @staticmethod
-    def decompose(x: SSAValue, mask: SSAValue, value: SSAValue) -> SSAValue:
-        return WhereSelfOp(mask, as_operand(value, element_of(x)), x).result
-
-
 class MembershipOp(SchemaOp):
     """Whether each element is among others; with `invert` whether it is not."""
 
@@ -491,7 +373,7 @@ class IsinTensorTensorOp(MembershipOp):
     def decompose(x: SSAValue, others: SSAValue, assume_unique: bool, invert: bool) -> SSAValue:
         from flambeau.dialects.aten.logic import LogicalNotOp
         from flambeau.dialects.aten.reduction import AnyDimOp
-        from flambeau.dialects.aten.view import UnsqueezeOp, ViewOp
+        from flambeau.dialects.aten.shape import UnsqueezeOp, ViewOp
 
         found = AnyDimOp(EqTensorOp(UnsqueezeOp(x, -1), ViewOp(others, [-1])), -1)
         return LogicalNotOp(found).result if invert else found.result
@@ -508,3 +390,37 @@ class IsinTensorScalarOp(MembershipOp):
     @staticmethod
     def decompose(x: SSAValue, other: float, assume_unique: bool, invert: bool) -> SSAValue:
         return (NeScalarOp if invert else EqScalarOp)(x, other).result
+
+
+@aten("isclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float atol=1e-08, bool equal_nan=False) -> Tensor")
+class IscloseOp(BinaryOp):
+    """Whether |a - b| <= atol + rtol * |b|, or both are equal, or (if `equal_nan`) both are NaN; of two tensors of one type."""
+
+    inplace = ()
+
+    @staticmethod
+    def infer(a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:
+        if isinstance(a, float | int) or isinstance(b, float | int) or element_of(a) != element_of(b):
+            raise TypeError("both operands must be tensors of one type")
+        return UnaryPredicateOp.infer(tensor(element_of(a), broadcast(shape_of(a), shape_of(b))))
+
+    @staticmethod
+    def numpy(a: Array, b: Array, rtol: float, atol: float, equal_nan: bool) -> Array:
+        first, second = widened(a), widened(b)
+        distance = np.abs(first - second)
+        close = (distance <= atol + rtol * np.abs(second)) & np.isfinite(distance)
+        return (first == second) | close | (equal_nan & np.isnan(first) & np.isnan(second))
+
+    @staticmethod
+    def decompose(a: SSAValue, b: SSAValue, rtol: float, atol: float, equal_nan: bool) -> SSAValue:
+
+        from flambeau.dialects.aten.arithmetic import AddScalarOp, MulScalarOp, SubTensorOp
+        from flambeau.dialects.aten.math import AbsOp
+
+        element = float_element(element_of(a))
+        first, second = to_element(a, element), to_element(b, element)
+        distance = AbsOp(SubTensorOp(first, second))
+        bound = AddScalarOp(MulScalarOp(AbsOp(second), rtol), atol)
+        finite = LogicalNotOp(LogicalOrOp(IsinfOp(distance), IsnanOp(distance)))
+        result = LogicalOrOp(EqTensorOp(a, b), LogicalAndOp(LeTensorOp(distance, bound), finite))
+        return LogicalOrOp(result, LogicalAndOp(IsnanOp(first), IsnanOp(second))).result if equal_nan else result.result

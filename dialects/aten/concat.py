@@ -1,17 +1,16 @@
-"""Operators that put tensors, or copies of one, beside each other, or move their entries around."""
+"""Operators that put tensors beside each other."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.numerics import element_of_array
-from flambeau.dialects.aten.shape import Atleast3dOp, expand, permute, swapped, view
-from flambeau.dialects.aten.view import SliceTensorOp, UnsqueezeOp, normalize_dims, selected_index
+from flambeau.dialects.aten.shape import Atleast3dOp, UnsqueezeOp, expand, view
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, normalize_dim, numpy_dtype, promote, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp, aten
 from flambeau.support.lazy import Array, np
@@ -200,193 +199,6 @@ class ColumnStackOp(StackFamilyOp):
         return 1
 
 
-def repeated(shape: Sequence[int], repeats: Sequence[int]) -> tuple[int, ...]:
-    """The shape after `repeat`. Raises ValueError."""
-    added = len(repeats) - len(shape)
-    if added < 0:
-        raise ValueError(f"{len(repeats)} repeats are fewer than the {len(shape)} dimensions")
-    if any(count < 0 for count in repeats):
-        raise ValueError(f"repeats {list(repeats)} must not be negative")
-    padded = (1,) * added + tuple(shape)
-    return tuple(DYNAMIC_INDEX if extent == DYNAMIC_INDEX else extent * count for extent, count in zip(padded, repeats, strict=True))
-
-
-@aten("repeat(Tensor self, SymInt[] repeats) -> Tensor", core=True)
-class RepeatOp(SchemaOp):
-    """Copies of the tensor beside each other, repeats[i] along dimension i; new dimensions come in front."""
-
-    @staticmethod
-    def infer(x: Tensor, repeats: tuple[int, ...]) -> Tensor:
-        return tensor(element_of(x), repeated(shape_of(x), repeats))
-
-    @staticmethod
-    def numpy(x: Array, repeats: tuple[int, ...]) -> Array:
-        repeated(x.shape, repeats)
-        return np.tile(x, repeats)
-
-
-@aten("tile(Tensor self, SymInt[] dims) -> Tensor")
-class TileOp(SchemaOp):
-    """As `repeat`; missing counts in front are 1."""
-
-    @staticmethod
-    def infer(x: Tensor, dims: tuple[int, ...]) -> Tensor:
-        return RepeatOp.infer(x, (1,) * (len(shape_of(x)) - len(dims)) + dims)
-
-    @staticmethod
-    def numpy(x: Array, dims: tuple[int, ...]) -> Array:
-        return RepeatOp.numpy(x, (1,) * (x.ndim - len(dims)) + dims)
-
-    @staticmethod
-    def decompose(x: SSAValue, dims: tuple[int, ...]) -> SSAValue:
-        return RepeatOp(x, (1,) * (len(shape_of(x)) - len(dims)) + dims).result
-
-
-@aten("repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor")
-class RepeatInterleaveSelfIntOp(SchemaOp):
-    """Each entry of dimension `dim` (of the flat tensor without one) `repeats` times in a row."""
-
-    @staticmethod
-    def plan(shape: tuple[int, ...], repeats: int, dim: int | None) -> tuple[tuple[int, ...], int]:
-        """The shape to work on and its dimension. Raises ValueError."""
-        if repeats < 0:
-            raise ValueError(f"repeats must not be negative, got {repeats}")
-        if dim is None:
-            return (math.prod(shape),), 0
-        return shape or (1,), normalize_dim(dim, len(shape))
-
-    @staticmethod
-    def infer(x: Tensor, repeats: int, dim: int | None, output_size: int | None) -> Tensor:
-        shape, axis = RepeatInterleaveSelfIntOp.plan(shape_of(x), repeats, dim)
-        return tensor(element_of(x), (*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :]))
-
-    @staticmethod
-    def numpy(x: Array, repeats: int, dim: int | None, output_size: int | None) -> Array:
-        shape, axis = RepeatInterleaveSelfIntOp.plan(x.shape, repeats, dim)
-        return np.repeat(x.reshape(shape), repeats, axis=axis)
-
-    @staticmethod
-    def decompose(x: SSAValue, repeats: int, dim: int | None, output_size: int | None) -> SSAValue:
-        shape, axis = RepeatInterleaveSelfIntOp.plan(shape_of(x), repeats, dim)
-        apart = UnsqueezeOp(view(x, shape), axis + 1).result
-        result = (*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :])
-        return view(expand(apart, (*shape[: axis + 1], repeats, *shape[axis + 1 :])), result)
-
-
-@aten("flip(Tensor self, int[] dims) -> Tensor", core=True)
-class FlipOp(SchemaOp):
-    """The entries of each of `dims` in reverse order."""
-
-    @staticmethod
-    def infer(x: Tensor, dims: tuple[int, ...]) -> Tensor:
-        normalize_dims(dims, len(shape_of(x)))
-        return tensor(element_of(x), shape_of(x))
-
-    @staticmethod
-    def numpy(x: Array, dims: tuple[int, ...]) -> Array:
-        return np.flip(x, dims) if x.ndim else x
-
-
-class FlipFamilyOp(SchemaOp):
-    """`flip` of one dimension."""
-
-    dimension = 0
-
-    @classmethod
-    def infer(cls, x: Tensor) -> Tensor:
-        if len(shape_of(x)) <= cls.dimension:
-            raise ValueError(f"needs more than {cls.dimension} dimensions")
-        return tensor(element_of(x), shape_of(x))
-
-    @classmethod
-    def numpy(cls, x: Array) -> Array:
-        return np.flip(x, cls.dimension)
-
-    @classmethod
-    def decompose(cls, x: SSAValue) -> SSAValue:
-        return FlipOp(x, (cls.dimension,)).result
-
-
-@aten("flipud(Tensor self) -> Tensor")
-class FlipudOp(FlipFamilyOp):
-    """Dimension 0 in reverse order."""
-
-
-@aten("fliplr(Tensor self) -> Tensor")
-class FliplrOp(FlipFamilyOp):
-    """Dimension 1 in reverse order."""
-
-    dimension = 1
-
-
-@aten("roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor", keep=True)
-class RollOp(SchemaOp):
-    """The entries of each of `dims` moved up by its shift, those that leave coming in at the start; without `dims`, of the flat tensor."""
-
-    @staticmethod
-    def checked(shape: tuple[int, ...], shifts: tuple[int, ...], dims: tuple[int, ...]) -> list[tuple[int, int]]:
-        """Each dimension with its shift, which lies within it. Raises ValueError."""
-        if not dims and len(shifts) == 1:
-            return []
-        if len(dims) != len(shifts):
-            raise ValueError(f"shifts {list(shifts)} and dims {list(dims)} must be as many")
-        pairs = [(normalize_dim(dim, len(shape)), shift) for dim, shift in zip(dims, shifts, strict=True)]
-        return [(dim, shift % shape[dim]) for dim, shift in pairs if shape and shape[dim] > 0]
-
-    @staticmethod
-    def infer(x: Tensor, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Tensor:
-        RollOp.checked(shape_of(x), shifts, dims)
-        return tensor(element_of(x), shape_of(x))
-
-    @staticmethod
-    def numpy(x: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Array:
-        pairs = RollOp.checked(x.shape, shifts, dims)
-        if not dims:
-            return np.roll(x, shifts[0])
-        for dim, shift in pairs:
-            x = np.roll(x, shift, dim)
-        return x
-
-    @staticmethod
-    def decompose(x: SSAValue, shifts: tuple[int, ...], dims: tuple[int, ...]) -> SSAValue:
-        shape = shape_of(x)
-        if not dims:
-            return view(RollOp.decompose(view(x, (math.prod(shape),)), shifts, (0,)), shape)
-        for dim, shift in RollOp.checked(shape, shifts, dims):
-            if shift:
-                cut = shape[dim] - shift
-                x = CatOp([SliceTensorOp(x, dim, cut).result, SliceTensorOp(x, dim, 0, cut).result], dim).result
-        return x
-
-
-@aten("rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor")
-class Rot90Op(SchemaOp):
-    """The plane of two dimensions turned by `k` right angles, from the first towards the second."""
-
-    @staticmethod
-    def infer(x: Tensor, k: int, dims: tuple[int, ...]) -> Tensor:
-        shape = list(shape_of(x))
-        first, second = normalize_dims(dims, len(shape))
-        if k % 2:
-            shape[first], shape[second] = shape[second], shape[first]
-        return tensor(element_of(x), shape)
-
-    @staticmethod
-    def numpy(x: Array, k: int, dims: tuple[int, ...]) -> Array:
-        return np.rot90(x, k, cast("tuple[int, int]", dims))
-
-    @staticmethod
-    def decompose(x: SSAValue, k: int, dims: tuple[int, ...]) -> SSAValue:
-        first, second = normalize_dims(dims, len(shape_of(x)))
-        turns = k % 4
-        if turns == 2:
-            return FlipOp(x, (first, second)).result
-        order = swapped(len(shape_of(x)), first, second)
-        if turns == 1:
-            return permute(FlipOp(x, (second,)).result, order)
-        return FlipOp(permute(x, order), (second,)).result if turns == 3 else x
-
-
 @aten("meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]")
 class MeshgridIndexingOp(SchemaOp):
     """The coordinates of a grid: result i is tensor i along dimension i (`ij`), the first two dimensions exchanged for `xy`."""
@@ -442,51 +254,3 @@ class MeshgridOp(SchemaOp):
     @staticmethod
     def decompose(tensors: list[SSAValue]) -> list[SSAValue]:
         return MeshgridIndexingOp.decompose(tensors, "ij")
-
-
-def _inserted(x: Array, source: Array) -> tuple[Array, Array]:
-    """A copy of `x` to write to, and `source` in its type."""
-    return x.copy(), source.astype(x.dtype, copy=False)
-
-
-@aten("slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor", core=True)
-class SliceScatterOp(SchemaOp):
-    """The tensor with `src` in the place of a slice."""
-
-    inplace = (0,)
-
-    @staticmethod
-    def infer(x: Tensor, src: Tensor, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
-        place = shape_of(SliceTensorOp.infer(x, dim, start, end, step))
-        if DYNAMIC_INDEX not in place and shape_of(src) != place:
-            raise ValueError(f"src has shape {list(shape_of(src))}, the slice {list(place)}")
-        return tensor(element_of(x), shape_of(x))
-
-    @staticmethod
-    def numpy(x: Array, src: Array, dim: int, start: int | None, end: int | None, step: int) -> Array:
-        result, source = _inserted(x, src)
-        SliceTensorOp.numpy(result, dim, start, end, step)[...] = source
-        return result
-
-
-@aten("select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor", core=True)
-class SelectScatterOp(SchemaOp):
-    """The tensor with `src` in the place of entry `index` of dimension `dim`."""
-
-    inplace = (0,)
-
-    @staticmethod
-    def infer(x: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
-        shape = shape_of(x)
-        selected_index(shape, dim, index)
-        dim = normalize_dim(dim, len(shape))
-        place = (*shape[:dim], *shape[dim + 1 :])
-        if DYNAMIC_INDEX not in place and shape_of(src) != place:
-            raise ValueError(f"src has shape {list(shape_of(src))}, the entry {list(place)}")
-        return tensor(element_of(x), shape)
-
-    @staticmethod
-    def numpy(x: Array, src: Array, dim: int, index: int) -> Array:
-        result, source = _inserted(x, src)
-        np.moveaxis(result, dim, 0)[index] = source
-        return result

@@ -6,7 +6,7 @@ from typing import Any
 
 from xdsl.ir import Attribute, SSAValue
 
-from flambeau.dialects.aten.creation import LikeOp, ToCopyOp, to_element
+from flambeau.dialects.aten.creation import LikeOp, to_element
 from flambeau.dialects.aten.numerics import cast_to, element_of_array
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, shape_of
 from flambeau.dialects.schema.families import IdentityOp, chosen_element
@@ -150,3 +150,16 @@ class ResolveConjOp(VanishingOp):
 @aten("real(Tensor(a) self) -> Tensor(a)")
 class RealOp(VanishingOp):
     """The real part, of a real tensor the tensor."""
+
+
+@aten(
+    "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
+    "bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
+    core=True,
+)
+class ToCopyOp(LikeOp):
+    """A copy in another type; floats become integers by dropping the fraction, and bools by comparing with 0."""
+
+    @staticmethod
+    def numpy(x: Array, dtype: Attribute | None, *_: Any) -> Array:
+        return cast_to(x, chosen_element(dtype, element_of_array(x)))

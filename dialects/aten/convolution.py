@@ -13,8 +13,9 @@ from flambeau.dialects.aten.arithmetic import AddTensorOp
 from flambeau.dialects.aten.matmul import common_element
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.pad import ConstantPadNdOp
-from flambeau.dialects.aten.shape import permute, view
-from flambeau.dialects.aten.view import SelectIntOp, SliceTensorOp, SqueezeDimOp, UnsqueezeOp
+from flambeau.dialects.aten.permute import permute
+from flambeau.dialects.aten.select import SelectIntOp, SliceTensorOp
+from flambeau.dialects.aten.shape import SqueezeDimOp, UnsqueezeOp, view
 from flambeau.dialects.aten.windows import spread, window_count, windows
 from flambeau.dialects.ir.tensor_types import Tensor, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp, aten

@@ -1,4 +1,4 @@
-"""Tensors from nothing but numbers, and a tensor's content in another type."""
+"""Tensors from nothing but numbers."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from flambeau.support.lazy import Array, np
 
 def to_element(x: SSAValue, element: Attribute) -> SSAValue:
     """Gives x in an element type: x itself when it has that type already."""
+    from flambeau.dialects.aten.conversion import ToCopyOp
+
     return x if element_of(x) == element else ToCopyOp(x, element).result
 
 
@@ -431,7 +433,8 @@ class LinspaceOp(SchemaOp):
     @staticmethod
     def decompose(start: float, end: float, steps: int, dtype: Attribute | None, *_: Any) -> SSAValue:
         from flambeau.dialects.aten.arithmetic import AddScalarOp, MulScalarOp
-        from flambeau.dialects.aten.comparison import LtScalarOp, WhereSelfOp
+        from flambeau.dialects.aten.comparison import LtScalarOp
+        from flambeau.dialects.aten.where import WhereSelfOp
         from flambeau.dialects.ir.tensor_types import f64
 
         element = chosen_element(dtype, f32)
@@ -442,19 +445,6 @@ class LinspaceOp(SchemaOp):
         from_start = AddScalarOp(MulScalarOp(index, step), float(start))
         from_end = AddScalarOp(MulScalarOp(AddScalarOp(index, float(1 - steps)), step), float(end))
         return to_element(WhereSelfOp(LtScalarOp(index, steps / 2), from_start, from_end).result, element)
-
-
-@aten(
-    "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
-    "bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
-    core=True,
-)
-class ToCopyOp(LikeOp):
-    """A copy in another type; floats become integers by dropping the fraction, and bools by comparing with 0."""
-
-    @staticmethod
-    def numpy(x: Array, dtype: Attribute | None, *_: Any) -> Array:
-        return cast_to(x, chosen_element(dtype, element_of_array(x)))
 
 
 class IdentityMatrixOp(SchemaOp):
@@ -468,7 +458,7 @@ class IdentityMatrixOp(SchemaOp):
 def identity_matrix(rows: int, columns: int, dtype: Attribute | None) -> SSAValue:
     """The identity matrix as a comparison of row and column numbers."""
     from flambeau.dialects.aten.comparison import EqTensorOp
-    from flambeau.dialects.aten.view import UnsqueezeOp
+    from flambeau.dialects.aten.shape import UnsqueezeOp
 
     row, column = UnsqueezeOp(ArangeStartStepOp(0, rows), 1), ArangeStartStepOp(0, columns)
     return to_element(EqTensorOp(row, column).result, chosen_element(dtype, f32))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.arithmetic import MulTensorOp, SubTensorOp
-from flambeau.dialects.aten.concat import RollOp
+from flambeau.dialects.aten.flip import RollOp
 from flambeau.dialects.aten.numerics import cast_operands
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, normalize_dim, promote_operands, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp, aten

@@ -1,20 +1,24 @@
-"""Tensors laid along diagonals."""
+"""Diagonals: read, summed, and tensors laid along them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.comparison import EqTensorOp, WhereScalarOtherOp, WhereSelfOp
+from flambeau.dialects.aten.comparison import EqTensorOp
 from flambeau.dialects.aten.concat import CatOp
 from flambeau.dialects.aten.creation import ArangeStartStepOp, to_element
 from flambeau.dialects.aten.numerics import cast_operands, cast_to, element_of_array
 from flambeau.dialects.aten.pad import ConstantPadNdOp
+from flambeau.dialects.aten.permute import PermuteOp
+from flambeau.dialects.aten.reduction import SumDimIntListOp
+from flambeau.dialects.aten.shape import UnsqueezeOp, ViewOp, normalize_dims
 from flambeau.dialects.aten.triangle import zero_of
-from flambeau.dialects.aten.view import PermuteOp, UnsqueezeOp, ViewOp, normalize_dims
+from flambeau.dialects.aten.where import WhereScalarOtherOp, WhereSelfOp
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, promote_operands, shape_of, tensor
-from flambeau.dialects.schema.families import promote_values
+from flambeau.dialects.schema.families import promote_values, sum_element
 from flambeau.dialects.schema.row import SchemaOp, aten
 from flambeau.support.lazy import Array, np
 
@@ -132,3 +136,68 @@ class BlockDiagOp(SchemaOp):
             rows.append(ConstantPadNdOp(part, [column, total - column - block[1]], zero_of(part)).result)
             column += block[1]
         return CatOp(rows, 0).result
+
+
+def diagonal_shape(shape: Sequence[int], offset: int, dim1: int, dim2: int) -> tuple[int, ...]:
+    """The shape of a diagonal: the two dimensions go, the diagonal comes last. Raises ValueError, IndexError."""
+    first, second = normalize_dims((dim1, dim2), len(shape))
+    rest = [extent for dim, extent in enumerate(shape) if dim not in (first, second)]
+    if DYNAMIC_INDEX in (shape[first], shape[second]):
+        return (*rest, DYNAMIC_INDEX)
+    length = min(shape[first], shape[second] - offset) if offset >= 0 else min(shape[first] + offset, shape[second])
+    return (*rest, max(length, 0))
+
+
+@aten("diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)", core=True)
+class DiagonalOp(SchemaOp):
+    """The diagonal of dimensions dim1 and dim2, `offset` above the main one, as a new last dimension."""
+
+    @staticmethod
+    def infer(x: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
+        return tensor(element_of(x), diagonal_shape(shape_of(x), offset, dim1, dim2))
+
+    @staticmethod
+    def numpy(x: Array, offset: int, dim1: int, dim2: int) -> Array:
+        return np.diagonal(x, offset, dim1, dim2)
+
+
+@aten("trace(Tensor self) -> Tensor")
+class TraceOp(SchemaOp):
+    """The sum of a matrix's main diagonal."""
+
+    @staticmethod
+    def infer(x: Tensor) -> Tensor:
+        if len(shape_of(x)) != 2:
+            raise ValueError(f"needs a matrix, got shape {list(shape_of(x))}")
+        return tensor(sum_element(element_of(x)), ())
+
+    @staticmethod
+    def numpy(x: Array) -> Array:
+        return SumDimIntListOp.numpy(DiagonalOp.numpy(x, 0, 0, 1), (0,), False, None)
+
+    @staticmethod
+    def decompose(x: SSAValue) -> SSAValue:
+        return SumDimIntListOp(DiagonalOp(x), (0,)).result
+
+
+@aten("diag(Tensor self, int diagonal=0) -> Tensor")
+class DiagOp(SchemaOp):
+    """A diagonal of a matrix, or a matrix with a vector on that diagonal."""
+
+    @staticmethod
+    def infer(x: Tensor, diagonal: int) -> Tensor:
+        if len(shape_of(x)) == 1:
+            return DiagEmbedOp.infer(x, diagonal, 0, 1)
+        if len(shape_of(x)) != 2:
+            raise ValueError(f"needs a vector or a matrix, got shape {list(shape_of(x))}")
+        return DiagonalOp.infer(x, diagonal, 0, 1)
+
+    @staticmethod
+    def numpy(x: Array, diagonal: int) -> Array:
+        return DiagEmbedOp.numpy(x, diagonal, 0, 1) if x.ndim == 1 else DiagonalOp.numpy(x, diagonal, 0, 1)
+
+    @staticmethod
+    def decompose(x: SSAValue, diagonal: int) -> SSAValue:
+        if len(shape_of(x)) == 1:
+            return DiagEmbedOp(x, diagonal, 0, 1).result
+        return DiagonalOp(x, diagonal).result

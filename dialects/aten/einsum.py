@@ -10,11 +10,12 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.arithmetic import MulTensorOp
+from flambeau.dialects.aten.diagonal import DiagonalOp
 from flambeau.dialects.aten.matmul import BmmOp, MmOp, common_element
 from flambeau.dialects.aten.numerics import widened
+from flambeau.dialects.aten.permute import permute
 from flambeau.dialects.aten.reduction import SumDimIntListOp
-from flambeau.dialects.aten.shape import expand, permute, view
-from flambeau.dialects.aten.view import DiagonalOp
+from flambeau.dialects.aten.shape import expand, view
 from flambeau.dialects.ir.tensor_types import Tensor, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp, aten
 from flambeau.support.lazy import Array, np

@@ -7,7 +7,7 @@ from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.comparison import EqTensorOp
 from flambeau.dialects.aten.creation import ArangeStartStepOp, to_element
-from flambeau.dialects.aten.view import UnsqueezeOp
+from flambeau.dialects.aten.shape import UnsqueezeOp
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp, aten
 from flambeau.support.lazy import Array, np

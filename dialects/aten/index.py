@@ -9,11 +9,10 @@ from typing import Any
 from xdsl.dialects.builtin import DYNAMIC_INDEX, i1, i8, i32, i64
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.arithmetic import MulScalarOp
 from flambeau.dialects.aten.creation import number_for
 from flambeau.dialects.aten.embedding import require_in_range, require_indices
 from flambeau.dialects.aten.numerics import widened
-from flambeau.dialects.aten.shape import expand, view
+from flambeau.dialects.aten.shape import view
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, element_of, normalize_dim, shape_of, tensor, ui8
 from flambeau.dialects.schema.row import SchemaOp, aten
 from flambeau.support.lazy import Array, np
@@ -130,24 +129,6 @@ def vector_length(index: Tensor) -> int:
     return shape_of(index)[0] if shape_of(index) else 1
 
 
-@aten("index_select(Tensor self, int dim, Tensor index) -> Tensor", core=True)
-class IndexSelectOp(SchemaOp):
-    """The entries of dimension `dim` that a vector numbers."""
-
-    @staticmethod
-    def infer(x: Tensor, dim: int, index: Tensor) -> Tensor:
-        shape = shape_of(x)
-        dim, length = normalize_dim(dim, len(shape)), vector_length(index)
-        return tensor(element_of(x), (*shape[:dim], length, *shape[dim + 1 :]) if shape else ())
-
-    @staticmethod
-    def numpy(x: Array, dim: int, index: Array) -> Array:
-        flat = x.reshape(x.shape or (1,))
-        require_in_range(index, flat.shape[dim])
-        result = np.take(flat, index.reshape(-1), dim)
-        return result if x.ndim else result.reshape(())
-
-
 def vector_indices(x: SSAValue, dim: int, index: SSAValue) -> list[SSAValue | None]:
     """The indices that choose along one dimension."""
     return [*[None] * normalize_dim(dim, len(shape_of(x))), view(index, (-1,) if not shape_of(index) else shape_of(index))]
@@ -182,6 +163,8 @@ class IndexAddOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue, dim: int, index: SSAValue, source: SSAValue, alpha: float) -> SSAValue:
+        from flambeau.dialects.aten.arithmetic import MulScalarOp
+
         scaled = source if alpha == 1 else MulScalarOp(source, alpha).result
         return IndexPutOp(x, vector_indices(x, dim, index), scaled, True).result
 
@@ -226,167 +209,3 @@ class IndexFillIntScalarOp(SchemaOp):
     @staticmethod
     def decompose(x: SSAValue, dim: int, index: SSAValue, value: float) -> SSAValue:
         return IndexPutOp(x, vector_indices(x, dim, index), number_for(value, element_of(x))).result
-
-
-@aten("take(Tensor self, Tensor index) -> Tensor")
-class TakeOp(SchemaOp):
-    """The elements with the given numbers in row-major order."""
-
-    @staticmethod
-    def infer(x: Tensor, index: Tensor) -> Tensor:
-        require_indices(index)
-        return tensor(element_of(x), shape_of(index))
-
-    @staticmethod
-    def numpy(x: Array, index: Array) -> Array:
-        return np.asarray(x.reshape(-1)[index])
-
-    @staticmethod
-    def decompose(x: SSAValue, index: SSAValue) -> SSAValue:
-        return IndexTensorOp(view(x, (math.prod(shape_of(x)),)), [index]).result
-
-
-def check_gathered(shape: Sequence[int], dim: int, index: Tensor) -> None:
-    """Raises ValueError when an index tensor is larger than the tensor outside dimension `dim`."""
-    require_indices(index)
-    dim = normalize_dim(dim, len(shape))
-    own, other = tuple(shape) or (1,), shape_of(index) or (1,)
-    if len(own) != len(other):
-        raise ValueError(f"index {list(other)} must have as many dimensions as the tensor {list(own)}")
-    if DYNAMIC_INDEX not in (*own, *other) and any(a > b for axis, (a, b) in enumerate(zip(other, own, strict=True)) if axis != dim):
-        raise ValueError(f"index {list(other)} is larger than the tensor {list(own)} outside dimension {dim}")
-
-
-def places_along(index: Array, dim: int) -> tuple[Array, ...]:
-    """The coordinates that an index tensor of full rank means: its values along `dim`, its own places elsewhere."""
-    grid = np.ogrid[tuple(slice(extent) for extent in index.shape)]
-    return tuple(index if axis == dim else places for axis, places in enumerate(grid))
-
-
-@aten("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor", core=True)
-class GatherOp(SchemaOp):
-    """Element [i, j, …] is the operand's with the coordinate `dim` replaced by index[i, j, …]."""
-
-    @staticmethod
-    def infer(x: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> Tensor:
-        check_gathered(shape_of(x), dim, index)
-        return tensor(element_of(x), shape_of(index))
-
-    @staticmethod
-    def numpy(x: Array, dim: int, index: Array, sparse_grad: bool) -> Array:
-        own, places = x.reshape(x.shape or (1,)), index.reshape(index.shape or (1,))
-        axis = normalize_dim(dim, own.ndim)
-        require_in_range(places, own.shape[axis])
-        return own[places_along(places, axis)].reshape(index.shape)
-
-
-@aten("take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor")
-class TakeAlongDimOp(SchemaOp):
-    """As `gather`, with the operands broadcast outside `dim`; of the flat tensors without one."""
-
-    @staticmethod
-    def shapes(own: tuple[int, ...], other: tuple[int, ...], dim: int | None) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-        """The shapes of both operands for `gather`, and its dimension. Raises ValueError."""
-        if dim is None:
-            return (math.prod(own),), (math.prod(other),), 0
-        axis = normalize_dim(dim, len(own))
-        common = broadcast((*own[:axis], 1, *own[axis + 1 :]), (*other[:axis], 1, *other[axis + 1 :]))
-        return (*common[:axis], own[axis], *common[axis + 1 :]), (*common[:axis], other[axis], *common[axis + 1 :]), axis
-
-    @staticmethod
-    def infer(x: Tensor, indices: Tensor, dim: int | None) -> Tensor:
-        require_indices(indices)
-        if dim is not None and len(shape_of(x)) != len(shape_of(indices)):
-            raise ValueError(f"indices {list(shape_of(indices))} must have as many dimensions as the tensor {list(shape_of(x))}")
-        return tensor(element_of(x), TakeAlongDimOp.shapes(shape_of(x), shape_of(indices), dim)[1])
-
-    @staticmethod
-    def numpy(x: Array, indices: Array, dim: int | None) -> Array:
-        own, other, axis = TakeAlongDimOp.shapes(x.shape, indices.shape, dim)
-        if dim is None:
-            return np.take(x.reshape(-1), indices.reshape(-1))
-        return np.take_along_axis(np.broadcast_to(x, own), np.broadcast_to(indices, other), axis)
-
-    @staticmethod
-    def decompose(x: SSAValue, indices: SSAValue, dim: int | None) -> SSAValue:
-        own, other, axis = TakeAlongDimOp.shapes(shape_of(x), shape_of(indices), dim)
-        if dim is None:
-            return GatherOp(view(x, own), 0, view(indices, other)).result
-        return GatherOp(expand(x, own), axis, expand(indices, other)).result
-
-
-@aten("nonzero(Tensor self) -> Tensor", core=True)
-class NonzeroOp(SchemaOp):
-    """The coordinates of the elements that are not zero, one row each; their number depends on the content."""
-
-    @staticmethod
-    def infer(x: Tensor) -> Tensor:
-        return tensor(i64, (DYNAMIC_INDEX, len(shape_of(x))))
-
-    @staticmethod
-    def numpy(x: Array) -> Array:
-        if not x.ndim:
-            return np.zeros((int(x.item() != 0), 0), np.int64)
-        return np.argwhere(x)
-
-
-@aten("argwhere(Tensor self) -> Tensor")
-class ArgwhereOp(SchemaOp):
-    """As `nonzero`."""
-
-    infer = staticmethod(NonzeroOp.infer)
-    numpy = staticmethod(NonzeroOp.numpy)
-
-    @staticmethod
-    def decompose(x: SSAValue) -> SSAValue:
-        return NonzeroOp(x).result
-
-
-def require_mask(mask: Tensor) -> None:
-    """Raises TypeError unless the elements are bools."""
-    if element_of(mask) not in MASKS:
-        raise TypeError(f"the mask must be of bool, got {dtype_of(element_of(mask)).torch}")
-
-
-@aten("masked_select(Tensor self, Tensor mask) -> Tensor", keep=True)
-class MaskedSelectOp(SchemaOp):
-    """The elements that a mask shows, in order; their number depends on the content."""
-
-    @staticmethod
-    def infer(x: Tensor, mask: Tensor) -> Tensor:
-        require_mask(mask)
-        broadcast(shape_of(x), shape_of(mask))
-        return tensor(element_of(x), (DYNAMIC_INDEX,))
-
-    @staticmethod
-    def numpy(x: Array, mask: Array) -> Array:
-        values, shown = np.broadcast_arrays(x, mask.astype(np.bool_))
-        return values[shown]
-
-    @staticmethod
-    def decompose(x: SSAValue, mask: SSAValue) -> SSAValue:
-        common = broadcast(shape_of(x), shape_of(mask))
-        flat = (math.prod(common),)
-        return IndexTensorOp(view(expand(x, common), flat), [view(expand(mask, common), flat)]).result
-
-
-@aten("masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", core=True)
-class MaskedScatterOp(SchemaOp):
-    """The tensor with the first elements of `source`, in order, in the places that a mask shows."""
-
-    @staticmethod
-    def infer(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-        require_mask(mask)
-        if element_of(x) != element_of(source):
-            raise TypeError(f"source must have the element type {dtype_of(element_of(x)).torch} of the tensor")
-        return tensor(element_of(x), broadcast(shape_of(x), shape_of(mask)))
-
-    @staticmethod
-    def numpy(x: Array, mask: Array, source: Array) -> Array:
-        values, shown = np.broadcast_arrays(x, mask.astype(np.bool_))
-        result = values.copy()
-        count = int(shown.sum())
-        if count > source.size:
-            raise ValueError(f"source has {source.size} elements, the mask shows {count} places")
-        result[shown] = source.reshape(-1)[:count]
-        return result

@@ -221,8 +221,8 @@ class BitwiseLeftShiftTensorOp(ShiftOp):
     @staticmethod
     def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
         from flambeau.dialects.aten.arithmetic import MulTensorOp
-        from flambeau.dialects.aten.comparison import as_operand
-        from flambeau.dialects.aten.math import PowTensorTensorOp
+        from flambeau.dialects.aten.pow import PowTensorTensorOp
+        from flambeau.dialects.aten.where import as_operand
 
         element = promote_values(a, b)
         return MulTensorOp(a, PowTensorTensorOp(as_operand(2, element), as_operand(b, element))).result
@@ -254,8 +254,8 @@ class BitwiseRightShiftTensorOp(ShiftOp):
     @staticmethod
     def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
         from flambeau.dialects.aten.arithmetic import DivTensorModeOp
-        from flambeau.dialects.aten.comparison import as_operand
-        from flambeau.dialects.aten.math import PowTensorTensorOp
+        from flambeau.dialects.aten.pow import PowTensorTensorOp
+        from flambeau.dialects.aten.where import as_operand
 
         element = promote_values(a, b)
         return DivTensorModeOp(a, PowTensorTensorOp(as_operand(2, element), as_operand(b, element)), "floor").result

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.numerics import cast_operands, erf, float_operands, in_float, widened
+from flambeau.dialects.aten.comparison import ClampOp, EqScalarOp, IsnanOp, LtScalarOp
+from flambeau.dialects.aten.creation import to_element
+from flambeau.dialects.aten.mask import MaskedFillScalarOp
+from flambeau.dialects.aten.numerics import element_of_array, erf, in_float, widened
+from flambeau.dialects.aten.pow import PowScalarOp
+from flambeau.dialects.aten.where import WhereSelfOp
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of
-from flambeau.dialects.schema.families import BinaryOp, FloatBinaryOp, FloatUnaryOp, UnaryOp, require_category
+from flambeau.dialects.schema.families import FloatOnlyUnaryOp, FloatUnaryOp, UnaryOp, UnaryPredicateOp, float_element, require_category
 from flambeau.dialects.schema.row import aten
 from flambeau.support.lazy import Array, np
 
@@ -240,16 +246,6 @@ class AtanhOp(FloatUnaryOp):
         return in_float(np.arctanh, x)
 
 
-@aten("atan2(Tensor self, Tensor other) -> Tensor", core=True)
-class Atan2Op(FloatBinaryOp):
-    """The angle in radians of the point (b, a)."""
-
-    @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
-        a, b = float_operands(a, b)
-        return np.arctan2(widened(a), widened(b)).astype(a.dtype)
-
-
 class RoundingOp(UnaryOp):
     """A rounding to integers of the same type; integers stay as they are."""
 
@@ -322,50 +318,6 @@ class RoundDecimalsOp(RoundingOp):
         return MulScalarOp(RoundOp(DivScalarOp(x, scale)), scale).result
 
 
-def power(a: Any, b: Any) -> Array:
-    """Gives a to the power of b in the common type; an integer's negative power is rounded towards 0."""
-    a, b = cast_operands(a, b)
-    if a.dtype.kind in "iu":
-        positive = np.power(a, np.maximum(b, 0))
-        unit = np.where((a == -1) & (b % 2 == 1), -1, 1)
-        return np.where(b >= 0, positive, np.where(np.abs(a) == 1, unit, 0)).astype(a.dtype)
-    return np.power(widened(a), widened(b)).astype(a.dtype)
-
-
-@aten("pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", core=True)
-class PowTensorTensorOp(BinaryOp):
-    """a to the power of b."""
-
-    @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
-        return power(a, b)
-
-
-@aten("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", core=True)
-class PowTensorScalarOp(BinaryOp):
-    """a to the power of a number."""
-
-    @staticmethod
-    def infer(a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:
-        found = BinaryOp.infer(a, b)
-        if dtype_of(element_of(found)).category < 2 and isinstance(b, int) and b < 0:
-            raise ValueError(f"integers have no power {b} of their own type")
-        return found
-
-    @staticmethod
-    def numpy(a: Array, b: float) -> Array:
-        return power(a, b)
-
-
-@aten("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", core=True)
-class PowScalarOp(BinaryOp):
-    """A number to the power of b."""
-
-    @staticmethod
-    def numpy(a: float, b: Array) -> Array:
-        return power(a, b)
-
-
 @aten("square(Tensor self) -> Tensor")
 class SquareOp(NegateOp):
     """x * x."""
@@ -379,3 +331,115 @@ class SquareOp(NegateOp):
         from flambeau.dialects.aten.arithmetic import MulTensorOp
 
         return MulTensorOp(x, x).result
+
+
+@aten("exp2(Tensor self) -> Tensor")
+class Exp2Op(FloatUnaryOp):
+    """2 to the power of x."""
+
+    @staticmethod
+    def numpy(x: Array) -> Array:
+        return in_float(np.exp2, x)
+
+    @staticmethod
+    def decompose(x: SSAValue) -> SSAValue:
+        return PowScalarOp(2.0, x).result
+
+
+@aten("frac(Tensor self) -> Tensor")
+class FracOp(FloatOnlyUnaryOp):
+    """What truncation drops: x - trunc(x)."""
+
+    @staticmethod
+    def numpy(x: Array) -> Array:
+        return in_float(lambda wide: wide - np.trunc(wide), x)
+
+    @staticmethod
+    def decompose(x: SSAValue) -> SSAValue:
+        from flambeau.dialects.aten.arithmetic import SubTensorOp
+
+        return SubTensorOp(x, TruncOp(x)).result
+
+
+@aten("logit(Tensor self, float? eps=None) -> Tensor", keep=True)
+class LogitOp(FloatUnaryOp):
+    """log(x / (1 - x)), of x limited to [eps, 1 - eps] when eps is given."""
+
+    @staticmethod
+    def numpy(x: Array, eps: float | None) -> Array:
+        def function(wide: Any) -> Any:
+            limited = wide if eps is None else np.minimum(np.maximum(wide, eps), 1 - eps)
+            return np.log(limited / (1 - limited))
+
+        return in_float(function, x)
+
+    @staticmethod
+    def decompose(x: SSAValue, eps: float | None) -> SSAValue:
+        from flambeau.dialects.aten.arithmetic import AddScalarOp, DivTensorOp
+
+        if eps is not None:
+            x = ClampOp(x, eps, 1 - eps).result
+        return LogOp(DivTensorOp(x, AddScalarOp(NegOp(to_element(x, float_element(element_of(x)))), 1))).result
+
+
+@aten("sgn(Tensor self) -> Tensor")
+class SgnOp(UnaryOp):
+    """The sign, of real numbers."""
+
+    @staticmethod
+    def numpy(x: Array) -> Array:
+        return SignOp.numpy(x)
+
+    @staticmethod
+    def decompose(x: SSAValue) -> SSAValue:
+        return SignOp(x).result
+
+
+def is_negative(x: SSAValue) -> SSAValue:
+    """Whether the sign of x is minus, which -0 has too."""
+    if dtype_of(element_of(x)).category < 2:
+        return LtScalarOp(x, 0).result
+    return LtScalarOp(WhereSelfOp(EqScalarOp(x, 0), ReciprocalOp(x), x), 0).result
+
+
+@aten("signbit(Tensor self) -> Tensor")
+class SignbitOp(UnaryPredicateOp):
+    """Whether the sign is minus, which -0 has too."""
+
+    @staticmethod
+    def numpy(x: Array) -> Array:
+        return np.signbit(widened(x)) if x.dtype.kind not in "iub" else np.less(x, 0)
+
+    @staticmethod
+    def decompose(x: SSAValue) -> SSAValue:
+        return is_negative(x)
+
+
+@aten("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor")
+class NanToNumOp(UnaryOp):
+    """Numbers for NaN (0) and the infinities (the largest of the type), or those given."""
+
+    @staticmethod
+    def numpy(x: Array, nan: float | None, posinf: float | None, neginf: float | None) -> Array:
+        from flambeau.dialects.aten.special import LARGEST
+
+        if x.dtype.kind in "iub":
+            return x
+        largest = LARGEST[element_of_array(x)]
+        high = largest if posinf is None else posinf
+        low = -largest if neginf is None else neginf
+        wide = x.astype(np.float64)
+        result = np.where(np.isnan(wide), nan or 0.0, np.where(wide == np.inf, high, np.where(wide == -np.inf, low, wide)))
+        return result.astype(x.dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, nan: float | None, posinf: float | None, neginf: float | None) -> SSAValue:
+        from flambeau.dialects.aten.special import LARGEST
+
+        element = element_of(x)
+        if dtype_of(element).category < 2:
+            return x
+        largest = LARGEST[element]
+        result = MaskedFillScalarOp(x, IsnanOp(x), nan or 0.0)
+        result = MaskedFillScalarOp(result, EqScalarOp(x, math.inf), largest if posinf is None else posinf)
+        return MaskedFillScalarOp(result, EqScalarOp(x, -math.inf), -largest if neginf is None else neginf).result

@@ -11,8 +11,8 @@ from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.arithmetic import AddTensorOp, MulScalarOp, MulTensorOp
 from flambeau.dialects.aten.numerics import widened
-from flambeau.dialects.aten.shape import expand, permute, view
-from flambeau.dialects.aten.view import UnsqueezeOp, expanded_shape
+from flambeau.dialects.aten.permute import permute
+from flambeau.dialects.aten.shape import UnsqueezeOp, expand, expanded_shape, view
 from flambeau.dialects.ir.tensor_types import (
     ElementType,
     Tensor,
@@ -219,38 +219,6 @@ class MatmulOp(SchemaOp):
         if len(right) == 1:
             b = view(b, (*right, 1))
         return view(batched_product(a, b), matmul_shape(left, right))
-
-
-@aten("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", keep=True)
-class LinearOp(SchemaOp):
-    """input @ weightᵀ + bias; weight is [out_features, in_features]."""
-
-    @staticmethod
-    def infer(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        shape, kernel = shape_of(x), shape_of(weight)
-        if not shape or len(kernel) not in (1, 2):
-            raise ValueError(f"input {list(shape)} and weight {list(kernel)} are not those of a linear layer")
-        require_inner(shape, kernel[::-1], shape[-1], kernel[-1])
-        result = (*shape[:-1], *kernel[:-1])
-        if bias is not None:
-            expanded_shape(shape_of(bias), result)
-        return tensor(common_element(x, weight, *([] if bias is None else [bias])), result)
-
-    @staticmethod
-    def numpy(x: Array, weight: Array, bias: Array | None) -> Array:
-        result = np.matmul(widened(x), widened(weight).T)
-        return (result if bias is None else result + bias).astype(x.dtype, copy=False)
-
-    @staticmethod
-    def decompose(x: SSAValue, weight: SSAValue, bias: SSAValue | None) -> SSAValue:
-        shape, kernel = shape_of(x), shape_of(weight)
-        if len(kernel) == 1:
-            result = MatmulOp.decompose(x, weight)
-            return result if bias is None else AddTensorOp(result, bias).result
-        rows = view(x, (product(shape[:-1]), shape[-1]))
-        columns = permute(weight, (1, 0))
-        flat = MmOp(rows, columns).result if bias is None else AddmmOp(bias, rows, columns).result
-        return view(flat, (*shape[:-1], kernel[0]))
 
 
 @aten("mv(Tensor self, Tensor vec) -> Tensor")
@@ -466,33 +434,6 @@ class LinalgMultiDotOp(SchemaOp):
     @staticmethod
     def decompose(tensors: list[SSAValue]) -> SSAValue:
         return functools.reduce(MatmulOp.decompose, tensors)
-
-
-@aten("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor")
-class BilinearOp(SchemaOp):
-    """x1 · weight[k] · x2 + bias[k] for each output feature k; weight is [out_features, in1_features, in2_features]."""
-
-    @staticmethod
-    def infer(a: Tensor, b: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        left, right = shape_of(a), shape_of(b)
-        features, rows, columns = require_rank(weight, 3, "weight")
-        if left[:-1] != right[:-1] or left[-1:] != (rows,) or right[-1:] != (columns,):
-            raise ValueError(f"inputs {list(left)} and {list(right)} do not fit weight {list(shape_of(weight))}")
-        return tensor(common_element(a, b, weight, *([] if bias is None else [bias])), (*left[:-1], features))
-
-    @staticmethod
-    def numpy(a: Array, b: Array, weight: Array, bias: Array | None) -> Array:
-        result = np.einsum("...i,kij,...j->...k", widened(a), widened(weight), widened(b))
-        return (result if bias is None else result + bias).astype(a.dtype)
-
-    @staticmethod
-    def decompose(a: SSAValue, b: SSAValue, weight: SSAValue, bias: SSAValue | None) -> SSAValue:
-        left, (features, rows, columns) = shape_of(a), shape_of(weight)
-        # [batch, in1] @ [in1, features * in2], then each row of `b` against its [features, in2] block.
-        first = LinearOp.decompose(a, view(permute(weight, (0, 2, 1)), (features * columns, rows)), None)
-        blocks = view(first, (*left[:-1], features, columns))
-        result = view(MatmulOp.decompose(blocks, UnsqueezeOp(b, -1).result), (*left[:-1], features))
-        return result if bias is None else AddTensorOp(result, bias).result
 
 
 @aten("kron(Tensor self, Tensor other) -> Tensor")

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.concat import CatOp
-from flambeau.dialects.aten.view import SliceTensorOp
+from flambeau.dialects.aten.select import SliceTensorOp
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp, aten
 from flambeau.support.lazy import Array, np

@@ -13,9 +13,9 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.concat import CatOp
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.reduction import MeanDimOp
-from flambeau.dialects.aten.shape import view
-from flambeau.dialects.aten.view import SliceTensorOp, SqueezeDimOp, UnsqueezeOp
-from flambeau.dialects.aten.windows import places_of, spread, window_count, windows
+from flambeau.dialects.aten.select import SliceTensorOp
+from flambeau.dialects.aten.shape import SqueezeDimOp, UnsqueezeOp, view
+from flambeau.dialects.aten.windows import adaptive_windows, places_of, spread, window_count, window_divisors, windows
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp, aten
 from flambeau.support.lazy import Array, np
@@ -213,19 +213,6 @@ class MaxPool3dOp(MaxPoolValuesOp):
         return over_planes(x, counts, pool)
 
 
-def window_divisors(
-    extents: Sequence[int], sizes: Sequence[int], steps: Sequence[int], margins: Sequence[int], counts: Sequence[int], include_pad: bool
-) -> Array:
-    """The number of elements that each window's sum is divided by: those inside, or with `include_pad` also those of the padding."""
-    divisors = np.ones(tuple(counts), np.int64)
-    for axis, (extent, size, step, pad, count) in enumerate(zip(extents, sizes, steps, margins, counts, strict=True)):
-        starts = np.arange(count, dtype=np.int64) * step - pad
-        low, high = (-pad, extent + pad) if include_pad else (0, extent)
-        lengths = np.minimum(starts + size, high) - np.maximum(starts, low)
-        divisors = divisors * lengths.reshape([-1 if dim == axis else 1 for dim in range(len(sizes))])
-    return divisors
-
-
 def plane_of(numbers: Sequence[int], filler: int, last: bool) -> tuple[int, ...]:
     """The last two of three numbers, or the first and a filler."""
     return tuple(numbers[1:]) if last else (numbers[0], filler)
@@ -351,11 +338,6 @@ class AvgPool1dOp(AvgPoolOp):
         sizes, steps, margins, _, _ = cls.windows(shape_of(x), kernel_size, stride, padding, (1,), ceil_mode)
         plane = UnsqueezeOp(x, -2)
         return SqueezeDimOp(AvgPool2dOp(plane, (1, *sizes), (1, *steps), (0, *margins), ceil_mode, count_include_pad), -2).result
-
-
-def adaptive_windows(extent: int, count: int) -> list[tuple[int, int]]:
-    """The bounds of `count` windows that cover `extent` entries; they differ in size by at most one and may overlap."""
-    return [(index * extent // count, -(-(index + 1) * extent // count)) for index in range(count)]
 
 
 class AdaptiveAvgPoolOp(SchemaOp):

@@ -1,4 +1,4 @@
-"""Reductions: over all elements, over named dimensions, and running ones."""
+"""Reductions: over all elements and over named dimensions."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from xdsl.dialects.builtin import i1, i64
+from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
-from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, normalize_dim, shape_of, tensor, ui8
-from flambeau.dialects.schema.families import chosen_element, float_element, reduced_dims, reduced_shape, require_category, sum_element
+from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, shape_of, tensor, ui8
+from flambeau.dialects.schema.families import chosen_element, reduced_dims, reduced_shape, require_category, sum_element
 from flambeau.dialects.schema.row import SchemaOp, aten
 from flambeau.support.lazy import Array, np
 
@@ -269,74 +269,6 @@ class MinOp(ExtremeOp):
         return AminOp(x).result
 
 
-def position(function: Callable[..., Any], x: Array, dim: int | None, keepdim: bool) -> Array:
-    """`np.argmax` or `np.argmin` over one dimension, or of all elements in order."""
-    if dim is None:
-        return np.asarray(function(widened(x))).astype(np.int64).reshape((1,) * x.ndim if keepdim else ())
-    if x.ndim == 0:
-        return np.zeros((), np.int64)
-    return np.asarray(function(widened(x), axis=dim, keepdims=keepdim)).astype(np.int64)
-
-
-class PositionOp(SchemaOp):
-    """The position of an extreme, as int64."""
-
-    @staticmethod
-    def infer(x: Tensor, dim: int | None = None, keepdim: bool = False, *_: Any) -> Tensor:
-        require_category("argmax or argmin", x, at_least=1)
-        return tensor(i64, element_shape(x, dim, keepdim))
-
-
-def element_shape(x: Tensor, dim: int | None, keepdim: bool) -> tuple[int, ...]:
-    """The shape of an extreme over one dimension. Raises ValueError when there is no element."""
-    return shape_of(ExtremeOp.infer(x, dim, keepdim))
-
-
-@aten("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", core=True)
-class ArgmaxOp(PositionOp):
-    """The position of the largest element along `dim`, or in the flattened tensor; the first NaN when there is one."""
-
-    @staticmethod
-    def numpy(x: Array, dim: int | None, keepdim: bool) -> Array:
-        return position(np.argmax, x, dim, keepdim)
-
-
-@aten("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", core=True)
-class ArgminOp(PositionOp):
-    """The position of the smallest element along `dim`, or in the flattened tensor; the first NaN when there is one."""
-
-    @staticmethod
-    def numpy(x: Array, dim: int | None, keepdim: bool) -> Array:
-        return position(np.argmin, x, dim, keepdim)
-
-
-class ExtremeWithPositionOp(SchemaOp):
-    """The extreme elements along one dimension and their positions."""
-
-    @staticmethod
-    def infer(x: Tensor, dim: int, keepdim: bool = False, *_: Any) -> tuple[Tensor, Tensor]:
-        shape = element_shape(x, dim, keepdim)
-        return tensor(element_of(x), shape), tensor(i64, shape)
-
-
-@aten("max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", core=True)
-class MaxDimOp(ExtremeWithPositionOp):
-    """The largest elements along `dim` and their positions."""
-
-    @staticmethod
-    def numpy(x: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
-        return AmaxOp.numpy(x, dim, keepdim), position(np.argmax, x, dim, keepdim)
-
-
-@aten("min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", core=True)
-class MinDimOp(ExtremeWithPositionOp):
-    """The smallest elements along `dim` and their positions."""
-
-    @staticmethod
-    def numpy(x: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
-        return AminOp.numpy(x, dim, keepdim), position(np.argmin, x, dim, keepdim)
-
-
 def truth_element(element: Attribute) -> ElementType:
     """The type of a truth value over elements of a type: bool, but ui8 for ui8."""
     return ui8 if element == ui8 else i1
@@ -429,50 +361,110 @@ class AllDimsOp(TruthOp):
         return not_any(x, lambda zeros: AnyDimsOp(zeros, dims, keepdim).result)
 
 
-@aten("cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", core=True)
-class CumsumOp(SchemaOp):
-    """The sum of the elements up to each one along `dim`."""
+class SpreadAndMeanOp(SchemaOp):
+    """A measure of spread and the mean of floats, over named dimensions or over all when none is named."""
 
     @staticmethod
-    def infer(x: Tensor, dim: int, dtype: Attribute | None = None, *_: Any) -> Tensor:
-        normalize_dim(dim, len(shape_of(x)))
-        return tensor(chosen_element(dtype, sum_element(element_of(x))), shape_of(x))
+    def infer(x: Tensor, dims: Any = None, correction: Any = None, keepdim: bool = False, *_: Any) -> tuple[Tensor, Tensor]:
+        found = FloatReductionOp.infer(x, dims, keepdim)
+        return found, found
+
+
+def spread_and_mean(x: Array, dims: Dims, correction: float, keepdim: bool, root: bool) -> tuple[Array, Array]:
+    """The variance, or its square root, and the mean."""
+    spread = variance(x, dims, correction, keepdim)
+    return (np.sqrt(spread) if root else spread).astype(x.dtype), MeanDimOp.numpy(x, dims, keepdim, None)
+
+
+def spread_and_mean_of(x: SSAValue, dims: Dims, correction: float | None, keepdim: bool, root: bool) -> tuple[SSAValue, SSAValue]:
+    """As `spread_and_mean`, in terms of core operators."""
+    from flambeau.dialects.aten.math import SqrtOp
+
+    spread = VarCorrectionOp(x, dims, correction, keepdim)
+    return SqrtOp(spread).result if root else spread.result, MeanDimOp(x, dims, keepdim).result
+
+
+@aten("var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)", keep=True)
+class VarMeanCorrectionOp(SpreadAndMeanOp):
+    """The variance, whose divisor is the number of elements less `correction` (1 when absent), and the mean."""
 
     @staticmethod
-    def numpy(x: Array, dim: int, dtype: Attribute | None) -> Array:
-        x = cast_to(x, chosen_element(dtype, sum_element(element_of_array(x))))
-        return np.cumsum(widened(x), axis=dim).astype(x.dtype) if x.ndim else x
-
-
-@aten("logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor")
-class LogsumexpOp(SchemaOp):
-    """The logarithm of the sum of exp(x) over the named dimensions, without overflow."""
+    def numpy(x: Array, dims: Dims, correction: float | None, keepdim: bool) -> tuple[Array, Array]:
+        return spread_and_mean(x, dims, 1 if correction is None else correction, keepdim, False)
 
     @staticmethod
-    def infer(x: Tensor, dims: Any, keepdim: bool = False, *_: Any) -> Tensor:
-        return FloatReductionOp.infer(tensor(float_element(element_of(x)), shape_of(x)), dims, keepdim)
+    def decompose(x: SSAValue, dims: Dims, correction: float | None, keepdim: bool) -> tuple[SSAValue, SSAValue]:
+        return spread_and_mean_of(x, dims, correction, keepdim, False)
+
+
+@aten("var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)")
+class VarMeanDimOp(SpreadAndMeanOp):
+    """The variance and the mean over the named dimensions."""
 
     @staticmethod
-    def numpy(x: Array, dims: Dims, keepdim: bool) -> Array:
-        axes = reduced_dims(dims, x.ndim)
-        x = cast_to(x, float_element(element_of_array(x)))
-        wide = widened(x)
-        largest = np.max(wide, axis=axes, keepdims=True)
-        largest = np.where(np.isinf(largest), 0, largest).astype(wide.dtype)
-        total = np.log(np.sum(np.exp(wide - largest), axis=axes, keepdims=True)) + largest
-        return (total if keepdim else np.squeeze(total, axis=axes)).astype(x.dtype)
+    def numpy(x: Array, dims: Dims, unbiased: bool, keepdim: bool) -> tuple[Array, Array]:
+        return spread_and_mean(x, dims, int(unbiased), keepdim, False)
 
     @staticmethod
-    def decompose(x: SSAValue, dims: Sequence[int], keepdim: bool) -> SSAValue:
-        from flambeau.dialects.aten.arithmetic import AddTensorOp, SubTensorOp
-        from flambeau.dialects.aten.comparison import IsinfOp, MaskedFillScalarOp
-        from flambeau.dialects.aten.creation import to_element
-        from flambeau.dialects.aten.math import ExpOp, LogOp
-        from flambeau.dialects.aten.view import SqueezeDimsOp
+    def decompose(x: SSAValue, dims: Dims, unbiased: bool, keepdim: bool) -> tuple[SSAValue, SSAValue]:
+        return spread_and_mean_of(x, dims, int(unbiased), keepdim, False)
 
-        x = to_element(x, float_element(element_of(x)))
-        axes = reduced_dims(dims, len(shape_of(x)))
-        largest = AmaxOp(x, axes, True)
-        largest = MaskedFillScalarOp(largest, IsinfOp(largest), 0)
-        total = AddTensorOp(LogOp(SumDimIntListOp(ExpOp(SubTensorOp(x, largest)), axes, True)), largest)
-        return total.result if keepdim or not axes else SqueezeDimsOp(total, axes).result
+
+@aten("std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)")
+class StdMeanCorrectionOp(SpreadAndMeanOp):
+    """The square root of the variance, whose divisor is the number of elements less `correction`, and the mean."""
+
+    @staticmethod
+    def numpy(x: Array, dims: Dims, correction: float | None, keepdim: bool) -> tuple[Array, Array]:
+        return spread_and_mean(x, dims, 1 if correction is None else correction, keepdim, True)
+
+    @staticmethod
+    def decompose(x: SSAValue, dims: Dims, correction: float | None, keepdim: bool) -> tuple[SSAValue, SSAValue]:
+        return spread_and_mean_of(x, dims, correction, keepdim, True)
+
+
+@aten("std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)")
+class StdMeanDimOp(SpreadAndMeanOp):
+    """The square root of the variance and the mean over the named dimensions."""
+
+    @staticmethod
+    def numpy(x: Array, dims: Dims, unbiased: bool, keepdim: bool) -> tuple[Array, Array]:
+        return spread_and_mean(x, dims, int(unbiased), keepdim, True)
+
+    @staticmethod
+    def decompose(x: SSAValue, dims: Dims, unbiased: bool, keepdim: bool) -> tuple[SSAValue, SSAValue]:
+        return spread_and_mean_of(x, dims, int(unbiased), keepdim, True)
+
+
+class WholeSpreadAndMeanOp(SchemaOp):
+    """A measure of spread and the mean over all elements."""
+
+    @staticmethod
+    def infer(x: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
+        return SpreadAndMeanOp.infer(x)
+
+
+@aten("var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)")
+class VarMeanOp(WholeSpreadAndMeanOp):
+    """The variance and the mean over all elements."""
+
+    @staticmethod
+    def numpy(x: Array, unbiased: bool) -> tuple[Array, Array]:
+        return spread_and_mean(x, None, int(unbiased), False, False)
+
+    @staticmethod
+    def decompose(x: SSAValue, unbiased: bool) -> tuple[SSAValue, SSAValue]:
+        return spread_and_mean_of(x, [], int(unbiased), False, False)
+
+
+@aten("std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)")
+class StdMeanOp(WholeSpreadAndMeanOp):
+    """The square root of the variance and the mean over all elements."""
+
+    @staticmethod
+    def numpy(x: Array, unbiased: bool) -> tuple[Array, Array]:
+        return spread_and_mean(x, None, int(unbiased), False, True)
+
+    @staticmethod
+    def decompose(x: SSAValue, unbiased: bool) -> tuple[SSAValue, SSAValue]:
+        return spread_and_mean_of(x, [], int(unbiased), False, True)

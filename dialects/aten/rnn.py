@@ -11,10 +11,11 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.activation import ReluOp, SigmoidOp, TanhOp
 from flambeau.dialects.aten.arithmetic import AddTensorOp, MulTensorOp, SubTensorOp
 from flambeau.dialects.aten.concat import CatOp, StackOp
-from flambeau.dialects.aten.matmul import LinearOp, common_element
+from flambeau.dialects.aten.linear import LinearOp
+from flambeau.dialects.aten.matmul import common_element
 from flambeau.dialects.aten.numerics import sigmoid, widened
+from flambeau.dialects.aten.select import SelectIntOp
 from flambeau.dialects.aten.split import SplitWithSizesOp
-from flambeau.dialects.aten.view import SelectIntOp
 from flambeau.dialects.ir.tensor_types import Tensor, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp, aten
 from flambeau.support.lazy import Array, np

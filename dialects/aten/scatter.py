@@ -6,7 +6,7 @@ from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.creation import FullOp
 from flambeau.dialects.aten.embedding import require_in_range
-from flambeau.dialects.aten.index import check_gathered, places_along
+from flambeau.dialects.aten.gather import check_gathered, places_along
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp, aten

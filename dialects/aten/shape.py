@@ -1,4 +1,4 @@
-"""Operators that are a view, a permutation or an expansion under other names."""
+"""The same elements in another shape, and expanded ones."""
 
 from __future__ import annotations
 
@@ -9,20 +9,125 @@ from typing import Any
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.view import (
-    ExpandOp,
-    PermuteOp,
-    SliceTensorOp,
-    ViewOp,
-    checked_permutation,
-    expanded_shape,
-    normalize_dims,
-    resolve_size,
-    squeezed_shape,
-)
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp, aten
 from flambeau.support.lazy import Array, np
+
+
+def resolve_size(shape: Sequence[int], size: Sequence[int]) -> tuple[int, ...]:
+    """The shape that `view` to `size` gives: one -1 in `size` stands for what is left of the elements of `shape`.
+
+    Raises ValueError when the elements do not fit. Of a dynamic `shape`, -1 stays a dynamic dimension.
+    """
+    inferred = [axis for axis, extent in enumerate(size) if extent == -1]
+    if len(inferred) > 1 or any(extent < -1 for extent in size):
+        raise ValueError(f"size {list(size)} may have one -1 and no other negative number")
+    if DYNAMIC_INDEX in shape:
+        return tuple(DYNAMIC_INDEX if extent == -1 else extent for extent in size)
+    total = math.prod(shape)
+    known = math.prod(extent for extent in size if extent != -1)
+    if inferred and known and total % known == 0:
+        return tuple(total // known if extent == -1 else extent for extent in size)
+    if inferred or known != total:
+        raise ValueError(f"{total} elements of shape {list(shape)} do not fit size {list(size)}")
+    return tuple(size)
+
+
+def expanded_shape(shape: Sequence[int], size: Sequence[int]) -> tuple[int, ...]:
+    """The shape that `expand` to `size` gives: -1 keeps a dimension, new ones come in front. Raises ValueError."""
+    added = len(size) - len(shape)
+    if added < 0:
+        raise ValueError(f"size {list(size)} has fewer dimensions than shape {list(shape)}")
+    result: list[int] = []
+    for axis, extent in enumerate(size):
+        old = 1 if axis < added else shape[axis - added]
+        if extent == -1 and axis < added:
+            raise ValueError(f"size {list(size)} keeps dimension {axis}, which shape {list(shape)} does not have")
+        if extent != -1 and old not in (1, extent, DYNAMIC_INDEX):
+            raise ValueError(f"shape {list(shape)} does not expand to size {list(size)}")
+        result.append(old if extent == -1 else extent)
+    return tuple(result)
+
+
+def normalize_dims(dims: Sequence[int], rank: int) -> tuple[int, ...]:
+    """`dims` counted from the front. Raises IndexError for one out of range and ValueError for one given twice."""
+    result = tuple(normalize_dim(dim, rank) for dim in dims)
+    if len(set(result)) < len(result):
+        raise ValueError(f"dims {list(dims)} name a dimension twice")
+    return result
+
+
+def squeezed_shape(shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
+    """`shape` without those of `dims` that have size 1."""
+    removed = {dim for dim in normalize_dims(dims, len(shape)) if dim < len(shape) and shape[dim] == 1}
+    return tuple(extent for dim, extent in enumerate(shape) if dim not in removed)
+
+
+@aten("view(Tensor(a) self, SymInt[] size) -> Tensor(a)", core=True)
+class ViewOp(SchemaOp):
+    """The elements, in order, under another shape; one -1 in `size` is inferred."""
+
+    @staticmethod
+    def infer(x: Tensor, size: tuple[int, ...]) -> Tensor:
+        return tensor(element_of(x), resolve_size(shape_of(x), size))
+
+    @staticmethod
+    def numpy(x: Array, size: tuple[int, ...]) -> Array:
+        return x.reshape(resolve_size(x.shape, size))
+
+
+@aten("expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)", core=True)
+class ExpandOp(SchemaOp):
+    """Dimensions of size 1 repeated, and new ones in front; -1 keeps a dimension."""
+
+    @staticmethod
+    def infer(x: Tensor, size: tuple[int, ...], implicit: bool) -> Tensor:
+        return tensor(element_of(x), expanded_shape(shape_of(x), size))
+
+    @staticmethod
+    def numpy(x: Array, size: tuple[int, ...], implicit: bool) -> Array:
+        return np.broadcast_to(x, expanded_shape(x.shape, size))
+
+
+@aten("squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", core=True)
+class SqueezeDimOp(SchemaOp):
+    """Without dimension `dim` if its size is 1."""
+
+    @staticmethod
+    def infer(x: Tensor, dim: int) -> Tensor:
+        return tensor(element_of(x), squeezed_shape(shape_of(x), (dim,)))
+
+    @staticmethod
+    def numpy(x: Array, dim: int) -> Array:
+        return x.reshape(squeezed_shape(x.shape, (dim,)))
+
+
+@aten("squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", core=True)
+class SqueezeDimsOp(SchemaOp):
+    """Without those of the dimensions `dim` whose size is 1."""
+
+    @staticmethod
+    def infer(x: Tensor, dim: tuple[int, ...]) -> Tensor:
+        return tensor(element_of(x), squeezed_shape(shape_of(x), dim))
+
+    @staticmethod
+    def numpy(x: Array, dim: tuple[int, ...]) -> Array:
+        return x.reshape(squeezed_shape(x.shape, dim))
+
+
+@aten("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", core=True)
+class UnsqueezeOp(SchemaOp):
+    """With a new dimension of size 1 at `dim`."""
+
+    @staticmethod
+    def infer(x: Tensor, dim: int) -> Tensor:
+        shape = shape_of(x)
+        dim = normalize_dim(dim, len(shape) + 1)
+        return tensor(element_of(x), (*shape[:dim], 1, *shape[dim:]))
+
+    @staticmethod
+    def numpy(x: Array, dim: int) -> Array:
+        return np.expand_dims(x, normalize_dim(dim, x.ndim + 1))
 
 
 def sizes(shape: Sequence[int]) -> tuple[int, ...]:
@@ -33,11 +138,6 @@ def sizes(shape: Sequence[int]) -> tuple[int, ...]:
 def view(x: SSAValue, shape: Sequence[int]) -> SSAValue:
     """`x` under another shape, built detached; `x` itself when it has that shape."""
     return x if shape_of(x) == tuple(shape) else ViewOp(x, sizes(shape)).result
-
-
-def permute(x: SSAValue, order: Sequence[int]) -> SSAValue:
-    """`x` with its dimensions in another order, built detached; `x` itself when the order stays."""
-    return x if list(order) == list(range(len(order))) else PermuteOp(x, tuple(order)).result
 
 
 def expand(x: SSAValue, shape: Sequence[int]) -> SSAValue:
@@ -220,255 +320,3 @@ class BroadcastToOp(SchemaOp):
     @staticmethod
     def decompose(x: SSAValue, size: tuple[int, ...]) -> SSAValue:
         return expand(x, expanded_shape(shape_of(x), size))
-
-
-class PermuteFamilyOp(SchemaOp):
-    """Operators that put the dimensions in another order."""
-
-    @staticmethod
-    def order(*args: Any, **kwargs: Any) -> Sequence[int]:
-        """The permutation from the rank and the other arguments, as `permute` takes it."""
-        raise NotImplementedError
-
-    @classmethod
-    def infer(cls, x: Tensor, *args: Any) -> Tensor:
-        shape = shape_of(x)
-        return tensor(element_of(x), [shape[dim] for dim in cls.order(len(shape), *args)])
-
-    @classmethod
-    def numpy(cls, x: Array, *args: Any) -> Array:
-        return x.transpose(cls.order(x.ndim, *args))
-
-    @classmethod
-    def decompose(cls, x: SSAValue, *args: Any) -> SSAValue:
-        return permute(x, cls.order(len(shape_of(x)), *args))
-
-
-def swapped(rank: int, dim0: int, dim1: int) -> list[int]:
-    """The order with two dimensions exchanged. Raises IndexError."""
-    order = list(range(rank))
-    first, second = normalize_dim(dim0, rank), normalize_dim(dim1, rank)
-    if rank:
-        order[first], order[second] = second, first
-    return order
-
-
-@aten("transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)")
-class TransposeIntOp(PermuteFamilyOp):
-    """Two dimensions exchanged."""
-
-    order = staticmethod(swapped)
-
-
-@aten("swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)")
-class SwapaxesOp(PermuteFamilyOp):
-    """Two dimensions exchanged."""
-
-    order = staticmethod(swapped)
-
-
-@aten("swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)")
-class SwapdimsOp(PermuteFamilyOp):
-    """Two dimensions exchanged."""
-
-    order = staticmethod(swapped)
-
-
-@aten("t(Tensor(a) self) -> Tensor(a)")
-class TOp(PermuteFamilyOp):
-    """The transpose of a matrix; fewer dimensions stay."""
-
-    @staticmethod
-    def order(rank: int) -> Sequence[int]:
-        """Both dimensions exchanged."""
-        if rank > 2:
-            raise ValueError(f"t takes at most 2 dimensions, got {rank}")
-        return range(rank)[::-1]
-
-
-@aten("mT(Tensor(a) self) -> Tensor(a)")
-class MTOp(PermuteFamilyOp):
-    """The last two dimensions exchanged."""
-
-    @staticmethod
-    def order(rank: int) -> Sequence[int]:
-        """The last two exchanged."""
-        if rank < 2:
-            raise ValueError(f"mT takes at least 2 dimensions, got {rank}")
-        return swapped(rank, -2, -1)
-
-
-@aten("mH(Tensor(a) self) -> Tensor(a)")
-class MHOp(MTOp):
-    """As `mT`: the elements are real."""
-
-
-@aten("adjoint(Tensor(a) self) -> Tensor(a)")
-class AdjointOp(MTOp):
-    """As `mT`: the elements are real."""
-
-
-@aten("numpy_T(Tensor(a) self) -> Tensor(a)")
-class NumpyTOp(PermuteFamilyOp):
-    """The dimensions in reverse order."""
-
-    @staticmethod
-    def order(rank: int) -> Sequence[int]:
-        """Reversed."""
-        return range(rank)[::-1]
-
-
-def moved(rank: int, source: Sequence[int], destination: Sequence[int]) -> tuple[int, ...]:
-    """The order after dimensions `source` moved to `destination`; the others keep theirs. Raises IndexError, ValueError."""
-    if len(source) != len(destination):
-        raise ValueError(f"source {list(source)} and destination {list(destination)} must be as many")
-    places = dict(zip(normalize_dims(destination, rank), normalize_dims(source, rank), strict=True))
-    rest = iter(dim for dim in range(rank) if dim not in places.values())
-    return checked_permutation([places[dim] if dim in places else next(rest) for dim in range(rank)], rank)
-
-
-@aten("movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)")
-class MovedimIntlistOp(PermuteFamilyOp):
-    """Dimensions `source` at the places `destination`; the others keep their order."""
-
-    order = staticmethod(moved)
-
-
-@aten("moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)")
-class MoveaxisIntlistOp(PermuteFamilyOp):
-    """Dimensions `source` at the places `destination`; the others keep their order."""
-
-    order = staticmethod(moved)
-
-
-@aten("movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)")
-class MovedimIntOp(PermuteFamilyOp):
-    """Dimension `source` at the place `destination`; the others keep their order."""
-
-    @staticmethod
-    def order(rank: int, source: int, destination: int) -> Sequence[int]:
-        """One dimension moved."""
-        return moved(rank, (source,), (destination,)) if rank else ()
-
-
-@aten("moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)")
-class MoveaxisIntOp(MovedimIntOp):
-    """Dimension `source` at the place `destination`; the others keep their order."""
-
-
-@aten("narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)")
-class NarrowOp(SchemaOp):
-    """`length` entries from `start` of dimension `dim`."""
-
-    @staticmethod
-    def checked_start(shape: Sequence[int], dim: int, start: int, length: int) -> int:
-        """`start` counted from the front. Raises ValueError when the entries are not there."""
-        if not shape:
-            raise ValueError("a 0-d tensor has no dimension to narrow")
-        extent = shape[normalize_dim(dim, len(shape))]
-        first = start + extent if start < 0 and extent != DYNAMIC_INDEX else start
-        if length < 0 or first < 0 or (extent != DYNAMIC_INDEX and first + length > extent):
-            raise ValueError(f"{length} entries from {start} are out of range for dimension {dim} of size {extent}")
-        return first
-
-    @staticmethod
-    def infer(x: Tensor, dim: int, start: int, length: int) -> Tensor:
-        shape = shape_of(x)
-        NarrowOp.checked_start(shape, dim, start, length)
-        dim = normalize_dim(dim, len(shape))
-        return tensor(element_of(x), (*shape[:dim], length, *shape[dim + 1 :]))
-
-    @staticmethod
-    def numpy(x: Array, dim: int, start: int, length: int) -> Array:
-        first = NarrowOp.checked_start(x.shape, dim, start, length)
-        return SliceTensorOp.numpy(x, dim, first, first + length, 1)
-
-    @staticmethod
-    def decompose(x: SSAValue, dim: int, start: int, length: int) -> SSAValue:
-        first = NarrowOp.checked_start(shape_of(x), dim, start, length)
-        return SliceTensorOp(x, dim, first, first + length).result
-
-
-@aten("pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", keep=True)
-class PixelShuffleOp(SchemaOp):
-    """[…, C·r², H, W] to […, C, H·r, W·r]: channels become the places of an r × r block."""
-
-    @staticmethod
-    def shapes(shape: tuple[int, ...], factor: int) -> tuple[tuple[int, ...], list[int], tuple[int, ...]]:
-        """The shape with the blocks apart, the order that puts them in place, and the result shape. Raises ValueError."""
-        if len(shape) < 3 or factor < 1 or shape[-3] % factor**2:
-            raise ValueError(f"shape {list(shape)} does not fit upscale factor {factor}")
-        *batch, channels, height, width = shape
-        count, channels = len(batch), channels // factor**2
-        order = [*range(count + 1), count + 3, count + 1, count + 4, count + 2]
-        return (*batch, channels, factor, factor, height, width), order, (*batch, channels, height * factor, width * factor)
-
-    @staticmethod
-    def infer(x: Tensor, upscale_factor: int) -> Tensor:
-        return tensor(element_of(x), PixelShuffleOp.shapes(shape_of(x), upscale_factor)[2])
-
-    @staticmethod
-    def numpy(x: Array, upscale_factor: int) -> Array:
-        apart, order, result = PixelShuffleOp.shapes(x.shape, upscale_factor)
-        return x.reshape(apart).transpose(order).reshape(result)
-
-    @staticmethod
-    def decompose(x: SSAValue, upscale_factor: int) -> SSAValue:
-        apart, order, result = PixelShuffleOp.shapes(shape_of(x), upscale_factor)
-        return view(permute(view(x, apart), order), result)
-
-
-@aten("pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", keep=True)
-class PixelUnshuffleOp(SchemaOp):
-    """[…, C, H·r, W·r] to […, C·r², H, W]: the places of an r × r block become channels."""
-
-    @staticmethod
-    def shapes(shape: tuple[int, ...], factor: int) -> tuple[tuple[int, ...], list[int], tuple[int, ...]]:
-        """The shape with the blocks apart, the order that puts them in place, and the result shape. Raises ValueError."""
-        if len(shape) < 3 or factor < 1 or shape[-2] % factor or shape[-1] % factor:
-            raise ValueError(f"shape {list(shape)} does not fit downscale factor {factor}")
-        *batch, channels, height, width = shape
-        count, height, width = len(batch), height // factor, width // factor
-        order = [*range(count + 1), count + 2, count + 4, count + 1, count + 3]
-        return (*batch, channels, height, factor, width, factor), order, (*batch, channels * factor**2, height, width)
-
-    @staticmethod
-    def infer(x: Tensor, downscale_factor: int) -> Tensor:
-        return tensor(element_of(x), PixelUnshuffleOp.shapes(shape_of(x), downscale_factor)[2])
-
-    @staticmethod
-    def numpy(x: Array, downscale_factor: int) -> Array:
-        apart, order, result = PixelUnshuffleOp.shapes(x.shape, downscale_factor)
-        return x.reshape(apart).transpose(order).reshape(result)
-
-    @staticmethod
-    def decompose(x: SSAValue, downscale_factor: int) -> SSAValue:
-        apart, order, result = PixelUnshuffleOp.shapes(shape_of(x), downscale_factor)
-        return view(permute(view(x, apart), order), result)
-
-
-@aten("channel_shuffle(Tensor self, SymInt groups) -> Tensor")
-class ChannelShuffleOp(SchemaOp):
-    """Channel c of group g moves to place c · groups + g."""
-
-    @staticmethod
-    def apart(shape: tuple[int, ...], groups: int) -> tuple[int, ...]:
-        """The shape with the groups apart. Raises ValueError."""
-        if len(shape) < 3 or groups < 1 or shape[1] % groups:
-            raise ValueError(f"shape {list(shape)} does not fit {groups} groups")
-        return (shape[0], groups, shape[1] // groups, *shape[2:])
-
-    @staticmethod
-    def infer(x: Tensor, groups: int) -> Tensor:
-        ChannelShuffleOp.apart(shape_of(x), groups)
-        return tensor(element_of(x), shape_of(x))
-
-    @staticmethod
-    def numpy(x: Array, groups: int) -> Array:
-        return x.reshape(ChannelShuffleOp.apart(x.shape, groups)).swapaxes(1, 2).reshape(x.shape)
-
-    @staticmethod
-    def decompose(x: SSAValue, groups: int) -> SSAValue:
-        shape = shape_of(x)
-        apart = ChannelShuffleOp.apart(shape, groups)
-        return view(permute(view(x, apart), swapped(len(apart), 1, 2)), shape)

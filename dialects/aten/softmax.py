@@ -1,15 +1,17 @@
-"""Softmax and its logarithm."""
+"""Softmax and its logarithm, and the logarithm of a sum of exponentials."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import f16, f32
 from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
+from flambeau.dialects.aten.reduction import AmaxOp, Dims, FloatReductionOp, SumDimIntListOp
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, shape_of, tensor
-from flambeau.dialects.schema.families import chosen_element, require_category
+from flambeau.dialects.schema.families import chosen_element, float_element, reduced_dims, require_category
 from flambeau.dialects.schema.row import SchemaOp, aten
 from flambeau.support.lazy import Array, np
 
@@ -114,11 +116,47 @@ class SafeSoftmaxOp(CastNormalizingOp):
 
     @staticmethod
     def decompose(x: SSAValue, dim: int, dtype: Attribute | None) -> SSAValue:
-        from flambeau.dialects.aten.comparison import EqScalarOp, MaskedFillScalarOp
+        from flambeau.dialects.aten.comparison import EqScalarOp
         from flambeau.dialects.aten.creation import to_element
         from flambeau.dialects.aten.logic import LogicalNotOp
+        from flambeau.dialects.aten.mask import MaskedFillScalarOp
         from flambeau.dialects.aten.reduction import AnyDimOp
 
         x = to_element(x, chosen_element(dtype, element_of(x)))
         open_rows = AnyDimOp(LogicalNotOp(EqScalarOp(x, float("-inf"))), dim, True)
         return MaskedFillScalarOp(SoftmaxOp(x, dim, False), LogicalNotOp(open_rows), 0).result
+
+
+@aten("logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor")
+class LogsumexpOp(SchemaOp):
+    """The logarithm of the sum of exp(x) over the named dimensions, without overflow."""
+
+    @staticmethod
+    def infer(x: Tensor, dims: Any, keepdim: bool = False, *_: Any) -> Tensor:
+        return FloatReductionOp.infer(tensor(float_element(element_of(x)), shape_of(x)), dims, keepdim)
+
+    @staticmethod
+    def numpy(x: Array, dims: Dims, keepdim: bool) -> Array:
+        axes = reduced_dims(dims, x.ndim)
+        x = cast_to(x, float_element(element_of_array(x)))
+        wide = widened(x)
+        largest = np.max(wide, axis=axes, keepdims=True)
+        largest = np.where(np.isinf(largest), 0, largest).astype(wide.dtype)
+        total = np.log(np.sum(np.exp(wide - largest), axis=axes, keepdims=True)) + largest
+        return (total if keepdim else np.squeeze(total, axis=axes)).astype(x.dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, dims: Sequence[int], keepdim: bool) -> SSAValue:
+        from flambeau.dialects.aten.arithmetic import AddTensorOp, SubTensorOp
+        from flambeau.dialects.aten.comparison import IsinfOp
+        from flambeau.dialects.aten.creation import to_element
+        from flambeau.dialects.aten.mask import MaskedFillScalarOp
+        from flambeau.dialects.aten.math import ExpOp, LogOp
+        from flambeau.dialects.aten.shape import SqueezeDimsOp
+
+        x = to_element(x, float_element(element_of(x)))
+        axes = reduced_dims(dims, len(shape_of(x)))
+        largest = AmaxOp(x, axes, True)
+        largest = MaskedFillScalarOp(largest, IsinfOp(largest), 0)
+        total = AddTensorOp(LogOp(SumDimIntListOp(ExpOp(SubTensorOp(x, largest)), axes, True)), largest)
+        return total.result if keepdim or not axes else SqueezeDimsOp(total, axes).result

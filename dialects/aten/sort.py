@@ -6,7 +6,8 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, i64
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.numerics import widened
-from flambeau.dialects.aten.view import SelectIntOp, SliceTensorOp, UnsqueezeOp
+from flambeau.dialects.aten.select import SelectIntOp, SliceTensorOp
+from flambeau.dialects.aten.shape import UnsqueezeOp
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp, aten
 from flambeau.support.lazy import Array, np

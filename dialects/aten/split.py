@@ -7,7 +7,7 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.view import SelectIntOp, SliceTensorOp
+from flambeau.dialects.aten.select import SelectIntOp, SliceTensorOp
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp, aten
 from flambeau.support.lazy import Array, np

@@ -1,158 +1,19 @@
-"""Statistics that are composed of reductions: mean with variance, counts, histograms, differences."""
+"""Statistics that are composed of reductions: sums and means without NaN, counts, differences, histograms."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import Any
 
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
-from flambeau.dialects.aten.reduction import (
-    AmaxOp,
-    AminOp,
-    ExtremeOp,
-    FloatReductionOp,
-    MeanDimOp,
-    SumDimIntListOp,
-    VarCorrectionOp,
-    variance,
-)
+from flambeau.dialects.aten.reduction import AmaxOp, AminOp, Dims, ExtremeOp, FloatReductionOp, SumDimIntListOp
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.families import chosen_element, reduced_dims, reduced_shape, require_category, sum_element
 from flambeau.dialects.schema.row import SchemaOp, aten
 from flambeau.support.lazy import Array, np
-
-Dims: TypeAlias = "Sequence[int] | int | None"
-
-
-class SpreadAndMeanOp(SchemaOp):
-    """A measure of spread and the mean of floats, over named dimensions or over all when none is named."""
-
-    @staticmethod
-    def infer(x: Tensor, dims: Any = None, correction: Any = None, keepdim: bool = False, *_: Any) -> tuple[Tensor, Tensor]:
-        found = FloatReductionOp.infer(x, dims, keepdim)
-        return found, found
-
-
-def spread_and_mean(x: Array, dims: Dims, correction: float, keepdim: bool, root: bool) -> tuple[Array, Array]:
-    """The variance, or its square root, and the mean."""
-    spread = variance(x, dims, correction, keepdim)
-    return (np.sqrt(spread) if root else spread).astype(x.dtype), MeanDimOp.numpy(x, dims, keepdim, None)
-
-
-def spread_and_mean_of(x: SSAValue, dims: Dims, correction: float | None, keepdim: bool, root: bool) -> tuple[SSAValue, SSAValue]:
-    """As `spread_and_mean`, in terms of core operators."""
-    from flambeau.dialects.aten.math import SqrtOp
-
-    spread = VarCorrectionOp(x, dims, correction, keepdim)
-    return SqrtOp(spread).result if root else spread.result, MeanDimOp(x, dims, keepdim).result
-
-
-@aten("var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)", keep=True)
-class VarMeanCorrectionOp(SpreadAndMeanOp):
-    """The variance, whose divisor is the number of elements less `correction` (1 when absent), and the mean."""
-
-    @staticmethod
-    def numpy(x: Array, dims: Dims, correction: float | None, keepdim: bool) -> tuple[Array, Array]:
-        return spread_and_mean(x, dims, 1 if correction is None else correction, keepdim, False)
-
-    @staticmethod
-    def decompose(x: SSAValue, dims: Dims, correction: float | None, keepdim: bool) -> tuple[SSAValue, SSAValue]:
-        return spread_and_mean_of(x, dims, correction, keepdim, False)
-
-
-@aten("var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)")
-class VarMeanDimOp(SpreadAndMeanOp):
-    """The variance and the mean over the named dimensions."""
-
-    @staticmethod
-    def numpy(x: Array, dims: Dims, unbiased: bool, keepdim: bool) -> tuple[Array, Array]:
-        return spread_and_mean(x, dims, int(unbiased), keepdim, False)
-
-    @staticmethod
-    def decompose(x: SSAValue, dims: Dims, unbiased: bool, keepdim: bool) -> tuple[SSAValue, SSAValue]:
-        return spread_and_mean_of(x, dims, int(unbiased), keepdim, False)
-
-
-@aten("std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)")
-class StdMeanCorrectionOp(SpreadAndMeanOp):
-    """The square root of the variance, whose divisor is the number of elements less `correction`, and the mean."""
-
-    @staticmethod
-    def numpy(x: Array, dims: Dims, correction: float | None, keepdim: bool) -> tuple[Array, Array]:
-        return spread_and_mean(x, dims, 1 if correction is None else correction, keepdim, True)
-
-    @staticmethod
-    def decompose(x: SSAValue, dims: Dims, correction: float | None, keepdim: bool) -> tuple[SSAValue, SSAValue]:
-        return spread_and_mean_of(x, dims, correction, keepdim, True)
-
-
-@aten("std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)")
-class StdMeanDimOp(SpreadAndMeanOp):
-    """The square root of the variance and the mean over the named dimensions."""
-
-    @staticmethod
-    def numpy(x: Array, dims: Dims, unbiased: bool, keepdim: bool) -> tuple[Array, Array]:
-        return spread_and_mean(x, dims, int(unbiased), keepdim, True)
-
-    @staticmethod
-    def decompose(x: SSAValue, dims: Dims, unbiased: bool, keepdim: bool) -> tuple[SSAValue, SSAValue]:
-        return spread_and_mean_of(x, dims, int(unbiased), keepdim, True)
-
-
-class WholeSpreadAndMeanOp(SchemaOp):
-    """A measure of spread and the mean over all elements."""
-
-    @staticmethod
-    def infer(x: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
-        return SpreadAndMeanOp.infer(x)
-
-
-@aten("var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)")
-class VarMeanOp(WholeSpreadAndMeanOp):
-    """The variance and the mean over all elements."""
-
-    @staticmethod
-    def numpy(x: Array, unbiased: bool) -> tuple[Array, Array]:
-        return spread_and_mean(x, None, int(unbiased), False, False)
-
-    @staticmethod
-    def decompose(x: SSAValue, unbiased: bool) -> tuple[SSAValue, SSAValue]:
-        return spread_and_mean_of(x, [], int(unbiased), False, False)
-
-
-@aten("std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)")
-class StdMeanOp(WholeSpreadAndMeanOp):
-    """The square root of the variance and the mean over all elements."""
-
-    @staticmethod
-    def numpy(x: Array, unbiased: bool) -> tuple[Array, Array]:
-        return spread_and_mean(x, None, int(unbiased), False, True)
-
-    @staticmethod
-    def decompose(x: SSAValue, unbiased: bool) -> tuple[SSAValue, SSAValue]:
-        return spread_and_mean_of(x, [], int(unbiased), False, True)
-
-
-@aten("aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)")
-class AminmaxOp(SchemaOp):
-    """The smallest and the largest element along `dim`, or of all."""
-
-    @staticmethod
-    def infer(x: Tensor, dim: int | None = None, keepdim: bool = False, *_: Any) -> tuple[Tensor, Tensor]:
-        found = ExtremeOp.infer(x, dim, keepdim)
-        return found, found
-
-    @staticmethod
-    def numpy(x: Array, dim: int | None, keepdim: bool) -> tuple[Array, Array]:
-        return AminOp.numpy(x, dim, keepdim), AmaxOp.numpy(x, dim, keepdim)
-
-    @staticmethod
-    def decompose(x: SSAValue, dim: int | None, keepdim: bool) -> tuple[SSAValue, SSAValue]:
-        dims = [] if dim is None else [dim]
-        return AminOp(x, dims, keepdim).result, AmaxOp(x, dims, keepdim).result
 
 
 class CountOp(SchemaOp):
@@ -202,7 +63,8 @@ class NansumOp(SchemaOp):
 
 def without_nan(x: SSAValue) -> SSAValue:
     """0 in place of NaN."""
-    from flambeau.dialects.aten.comparison import IsnanOp, MaskedFillScalarOp
+    from flambeau.dialects.aten.comparison import IsnanOp
+    from flambeau.dialects.aten.mask import MaskedFillScalarOp
 
     return MaskedFillScalarOp(x, IsnanOp(x), 0).result if dtype_of(element_of(x)).category == 2 else x
 
@@ -258,7 +120,7 @@ class DiffOp(SchemaOp):
         from flambeau.dialects.aten.arithmetic import SubTensorOp
         from flambeau.dialects.aten.concat import CatOp
         from flambeau.dialects.aten.logic import LogicalXorOp
-        from flambeau.dialects.aten.view import SliceTensorOp
+        from flambeau.dialects.aten.select import SliceTensorOp
 
         parts = [part for part in (prepend, x, append) if part is not None]
         value = CatOp(parts, dim).result if len(parts) > 1 else x
@@ -294,11 +156,12 @@ class HistcOp(SchemaOp):
     @staticmethod
     def decompose(x: SSAValue, bins: int, low: float, high: float) -> SSAValue:
         from flambeau.dialects.aten.arithmetic import AddScalarOp, DivTensorOp, MulScalarOp, SubScalarOp, SubTensorOp
-        from flambeau.dialects.aten.comparison import ClampOp, EqTensorOp, GeTensorOp, LeTensorOp, WhereSelfOp
+        from flambeau.dialects.aten.comparison import ClampOp, EqTensorOp, GeTensorOp, LeTensorOp
         from flambeau.dialects.aten.creation import FullOp, number_for, to_element
         from flambeau.dialects.aten.logic import LogicalAndOp
         from flambeau.dialects.aten.scatter import ScatterAddOp
-        from flambeau.dialects.aten.view import ViewOp
+        from flambeau.dialects.aten.shape import ViewOp
+        from flambeau.dialects.aten.where import WhereSelfOp
 
         element = element_of(x)
         x = ViewOp(x, [-1]).result

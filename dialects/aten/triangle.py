@@ -5,9 +5,10 @@ from __future__ import annotations
 from xdsl.dialects.builtin import i1, i64
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.comparison import GeTensorOp, LeTensorOp, WhereScalarOtherOp
+from flambeau.dialects.aten.comparison import GeTensorOp, LeTensorOp
 from flambeau.dialects.aten.creation import ArangeStartStepOp
-from flambeau.dialects.aten.view import UnsqueezeOp
+from flambeau.dialects.aten.shape import UnsqueezeOp
+from flambeau.dialects.aten.where import WhereScalarOtherOp
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp, aten
 from flambeau.support.lazy import Array, np

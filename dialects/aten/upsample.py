@@ -10,16 +10,17 @@ from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.activation import ReluOp
 from flambeau.dialects.aten.arithmetic import AddScalarOp, AddTensorOp, DivTensorOp, MulScalarOp, MulTensorOp, RsubScalarOp, SubTensorOp
-from flambeau.dialects.aten.comparison import ClampOp, EqTensorOp, LeScalarOp, WhereSelfOp
+from flambeau.dialects.aten.comparison import ClampOp, EqTensorOp, LeScalarOp
 from flambeau.dialects.aten.creation import ArangeStartStepOp, to_element
-from flambeau.dialects.aten.index import IndexSelectOp
+from flambeau.dialects.aten.gather import IndexSelectOp
 from flambeau.dialects.aten.math import AbsOp, FloorOp
 from flambeau.dialects.aten.matmul import MatmulOp
 from flambeau.dialects.aten.numerics import widened
+from flambeau.dialects.aten.permute import permute
 from flambeau.dialects.aten.reduction import SumDimIntListOp
-from flambeau.dialects.aten.resample import Mode, grid_sample, output_sizes, placed, resample, source_scale
-from flambeau.dialects.aten.shape import permute
-from flambeau.dialects.aten.view import SqueezeDimOp, UnsqueezeOp
+from flambeau.dialects.aten.resample import Mode, output_sizes, placed, resample, source_scale
+from flambeau.dialects.aten.shape import SqueezeDimOp, UnsqueezeOp
+from flambeau.dialects.aten.where import WhereSelfOp
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp, aten
 from flambeau.support.lazy import Array
@@ -323,39 +324,3 @@ class UpsampleBicubic2dAaOp(PlainUpsampleOp):
 
     rank, mode = 2, "cubic-antialias"
     image = UpsampleBicubic2dAaVecOp
-
-
-@aten("grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor", core=True)
-class GridSampler2dOp(SchemaOp):
-    """The image [N, C, H, W] at the coordinates [N, h, w, 2] in [-1, 1].
-
-    Interpolation 0 is bilinear, 1 nearest, 2 bicubic; padding 0 is zeros, 1 the border, 2 the reflection.
-    """
-
-    @staticmethod
-    def infer(x: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
-        shape, places = shape_of(x), shape_of(grid)
-        placed(shape, 2)
-        if len(places) != 4 or places[0] != shape[0] or places[3] != 2:
-            raise ValueError(f"grid {list(places)} does not fit the image {list(shape)}")
-        if element_of(x) != element_of(grid):
-            raise TypeError("image and grid must have one element type")
-        if interpolation_mode not in (0, 1, 2) or padding_mode not in (0, 1, 2):
-            raise ValueError(f"interpolation mode {interpolation_mode} and padding mode {padding_mode} must be 0, 1 or 2")
-        return tensor(element_of(x), (*shape[:2], *places[1:3]))
-
-    @staticmethod
-    def numpy(x: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Array:
-        return grid_sample(widened(x), widened(grid), interpolation_mode, padding_mode, align_corners).astype(x.dtype)
-
-
-@aten("grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor")
-class GridSamplerOp(SchemaOp):
-    """As `grid_sampler_2d`."""
-
-    infer = staticmethod(GridSampler2dOp.infer)
-    numpy = staticmethod(GridSampler2dOp.numpy)
-
-    @staticmethod
-    def decompose(x: SSAValue, grid: SSAValue, interpolation_mode: int, padding_mode: int, align_corners: bool) -> SSAValue:
-        return GridSampler2dOp(x, grid, interpolation_mode, padding_mode, align_corners).result

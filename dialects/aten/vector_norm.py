@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.aten.numerics import cast_operands, cast_to, element_of_array, widened
+from flambeau.dialects.aten.reduction import Dims
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, broadcast, element_of, normalize_dim, promote_operands, shape_of, tensor
 from flambeau.dialects.schema.families import chosen_element, promote_values, reduced_dims, reduced_shape, require_category
 from flambeau.dialects.schema.row import SchemaOp, aten
 from flambeau.support.lazy import Array, np
-
-Dims: TypeAlias = "Sequence[int] | int | None"
 
 
 def norm_type(x: Tensor, dims: Any, keepdim: bool, dtype: Attribute | None) -> Tensor:
@@ -49,7 +48,8 @@ def vector_norm_of(x: SSAValue, order: float, dims: Dims, keepdim: bool, dtype: 
     from flambeau.dialects.aten.arithmetic import MulTensorOp
     from flambeau.dialects.aten.comparison import NeScalarOp
     from flambeau.dialects.aten.creation import to_element
-    from flambeau.dialects.aten.math import AbsOp, PowTensorScalarOp, SqrtOp
+    from flambeau.dialects.aten.math import AbsOp, SqrtOp
+    from flambeau.dialects.aten.pow import PowTensorScalarOp
     from flambeau.dialects.aten.reduction import AmaxOp, AminOp, SumDimIntListOp
 
     element = chosen_element(dtype, element_of(x))
@@ -129,7 +129,7 @@ class LinalgNormFamilyOp(SchemaOp):
     @staticmethod
     def decompose(x: SSAValue, order: Any, dims: Dims, keepdim: bool, dtype: Attribute | None) -> SSAValue:
         from flambeau.dialects.aten.reduction import AmaxOp, AminOp
-        from flambeau.dialects.aten.view import SqueezeDimsOp
+        from flambeau.dialects.aten.shape import SqueezeDimsOp
 
         axes = matrix_norm_axes(order, dims, len(shape_of(x)))
         if axes is None:
@@ -247,7 +247,7 @@ class CosineSimilarityOp(SchemaOp):
         from flambeau.dialects.aten.comparison import ClampOp
         from flambeau.dialects.aten.creation import to_element
         from flambeau.dialects.aten.reduction import SumDimIntListOp
-        from flambeau.dialects.aten.view import ExpandOp
+        from flambeau.dialects.aten.shape import ExpandOp
 
         element = promote_values(a, b)
         shape = broadcast(shape_of(a), shape_of(b))

@@ -62,3 +62,21 @@ def windows(
     views = np.lib.stride_tricks.sliding_window_view(x, spans, axis=axes)
     places = tuple(slice(0, (count - 1) * step + 1, step) for count, step in zip(counts, stride, strict=True))
     return views[(..., *places, *(slice(None, None, step) for step in dilation))]
+
+
+def window_divisors(
+    extents: Sequence[int], sizes: Sequence[int], steps: Sequence[int], margins: Sequence[int], counts: Sequence[int], include_pad: bool
+) -> Array:
+    """The number of elements that each window's sum is divided by: those inside, or with `include_pad` also those of the padding."""
+    divisors = np.ones(tuple(counts), np.int64)
+    for axis, (extent, size, step, pad, count) in enumerate(zip(extents, sizes, steps, margins, counts, strict=True)):
+        starts = np.arange(count, dtype=np.int64) * step - pad
+        low, high = (-pad, extent + pad) if include_pad else (0, extent)
+        lengths = np.minimum(starts + size, high) - np.maximum(starts, low)
+        divisors = divisors * lengths.reshape([-1 if dim == axis else 1 for dim in range(len(sizes))])
+    return divisors
+
+
+def adaptive_windows(extent: int, count: int) -> list[tuple[int, int]]:
+    """The bounds of `count` windows that cover `extent` entries; they differ in size by at most one and may overlap."""
+    return [(index * extent // count, -(-(index + 1) * extent // count)) for index in range(count)]

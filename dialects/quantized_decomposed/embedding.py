@@ -9,7 +9,7 @@ from xdsl.ir import Attribute
 from flambeau.dialects.aten.embedding import require_in_range, require_indices
 from flambeau.dialects.aten.numerics import element_of_array
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, i8, is_float, shape_of, tensor, ui8
-from flambeau.dialects.quantized_decomposed.affine import dequantize_groups
+from flambeau.dialects.quantized_decomposed.quantize import dequantize_groups
 from flambeau.dialects.schema.families import chosen_element
 from flambeau.dialects.schema.row import SchemaOp, row
 from flambeau.support.lazy import Array, np

@@ -8,7 +8,7 @@ from xdsl.ir import Attribute
 from flambeau.dialects.aten.matmul import MmOp
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, is_float, shape_of, tensor
-from flambeau.dialects.quantized_decomposed.affine import DequantizePerTensorOp, QuantizePerTensorOp, dequantize_groups, quantized_element
+from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp, QuantizePerTensorOp, dequantize_groups, quantized_element
 from flambeau.dialects.schema.families import chosen_element
 from flambeau.dialects.schema.row import SchemaOp, row
 from flambeau.support.lazy import Array, np

@@ -13,12 +13,13 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from flambeau.dialects.aten.attention import ScaledDotProductAttentionOp
 from flambeau.dialects.aten.convolution import ConvolutionOp
-from flambeau.dialects.aten.matmul import AddmmOp, LinearOp, MmOp
+from flambeau.dialects.aten.linear import LinearOp
+from flambeau.dialects.aten.matmul import AddmmOp, MmOp
 from flambeau.dialects.aten.norm import LayerNormOp, RmsNormOp
 from flambeau.dialects.edge.dim_order import ToDimOrderCopyOp
 from flambeau.dialects.edge.layout import layout_of, with_dim_order
 from flambeau.dialects.fused.attention import FusedAttentionOp
-from flambeau.dialects.fused.convolution import FusedConv2dOp
+from flambeau.dialects.fused.conv2d import FusedConv2dOp
 from flambeau.dialects.fused.linear import FusedLinearOp
 from flambeau.dialects.fused.norm import FusedLayerNormOp, FusedRmsNormOp
 from flambeau.dialects.fused.packing import pack_conv_weight, pack_linear_weight

@@ -12,7 +12,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.dialects.aten.view import NO_END
+from flambeau.dialects.aten.select import NO_END
 from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.dialects.ir.tensor_types import DYNAMIC_INDEX, shape_of
 from flambeau.dialects.schema.operators import check_operator

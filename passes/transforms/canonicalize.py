@@ -11,7 +11,9 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
-from flambeau.dialects.aten.view import NO_END, ExpandOp, PermuteOp, SliceTensorOp, SqueezeDimOp, SqueezeDimsOp, UnsqueezeOp, ViewOp
+from flambeau.dialects.aten.permute import PermuteOp
+from flambeau.dialects.aten.select import NO_END, SliceTensorOp
+from flambeau.dialects.aten.shape import ExpandOp, SqueezeDimOp, SqueezeDimsOp, UnsqueezeOp, ViewOp
 from flambeau.dialects.edge.layout import layout_of
 from flambeau.dialects.ir.tensor_types import DYNAMIC_INDEX, shape_of, tensor_type
 from flambeau.dialects.schema.families import BinaryOp

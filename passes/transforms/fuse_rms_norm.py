@@ -9,7 +9,8 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.arithmetic import AddScalarOp, MulTensorOp
-from flambeau.dialects.aten.math import PowTensorScalarOp, RsqrtOp
+from flambeau.dialects.aten.math import RsqrtOp
+from flambeau.dialects.aten.pow import PowTensorScalarOp
 from flambeau.dialects.aten.reduction import MeanDimOp
 from flambeau.dialects.edge.layout import layout_of
 from flambeau.dialects.fused.norm import FusedRmsNormOp

@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
-from flambeau.dialects.aten.view import PermuteOp
+from flambeau.dialects.aten.permute import PermuteOp
 from flambeau.dialects.edge.dim_order import ToDimOrderCopyOp
 from flambeau.dialects.edge.layout import dim_order, equal_memory, layout_of, with_dim_order
 from flambeau.dialects.fused.attention import FusedAttentionOp

@@ -11,7 +11,7 @@ from networks import Network
 
 from flambeau.dialects.aten.activation import HardswishOp, LeakyReluOp, ReluOp, SigmoidOp, SiluOp, TanhOp
 from flambeau.dialects.aten.arithmetic import AddTensorOp, MulTensorOp, SubTensorOp
-from flambeau.dialects.aten.matmul import LinearOp
+from flambeau.dialects.aten.linear import LinearOp
 from flambeau.dialects.aten.norm import LayerNormOp
 from flambeau.tools.main import main
 

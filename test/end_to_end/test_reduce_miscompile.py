@@ -9,9 +9,9 @@ from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.activation import GeluOp, ReluOp, SeluOp, SigmoidOp
 from flambeau.dialects.aten.arithmetic import AddTensorOp
-from flambeau.dialects.aten.matmul import LinearOp
+from flambeau.dialects.aten.linear import LinearOp
 from flambeau.dialects.aten.norm import LayerNormOp
-from flambeau.dialects.aten.view import ViewOp
+from flambeau.dialects.aten.shape import ViewOp
 from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.text.module_text import read_module

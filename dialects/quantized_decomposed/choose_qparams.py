@@ -7,7 +7,7 @@ from xdsl.ir import Attribute
 
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.ir.tensor_types import Tensor, bf16, dtype_of, element_of, shape_of, tensor, ui8
-from flambeau.dialects.quantized_decomposed.affine import quantized_element, require_float
+from flambeau.dialects.quantized_decomposed.quantize import quantized_element, require_float
 from flambeau.dialects.schema.row import SchemaOp, row
 from flambeau.support.lazy import Array, np
 

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.arithmetic import AddTensorOp
-from flambeau.dialects.aten.concat import SliceScatterOp, StackOp
+from flambeau.dialects.aten.concat import StackOp
 from flambeau.dialects.aten.creation import FullOp
 from flambeau.dialects.aten.pad import ConstantPadNdOp
+from flambeau.dialects.aten.select import SelectIntOp, SliceScatterOp, SliceTensorOp
 from flambeau.dialects.aten.shape import view
-from flambeau.dialects.aten.view import SelectIntOp, SliceTensorOp
 from flambeau.dialects.aten.windows import spread, window_count, windows
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp, aten

@@ -1,0 +1,203 @@
+"""Normalisation of channels with statistics over the batch or over each instance."""
+
+from __future__ import annotations
+
+import math
+
+from xdsl.ir import SSAValue
+
+from flambeau.dialects.aten.norm import (
+    NativeGroupNormOp,
+    Stats,
+    channels_of,
+    moments,
+    per_channel,
+    require_float,
+    require_shape,
+    scale_and_shift,
+    statistics_element,
+)
+from flambeau.dialects.aten.numerics import widened
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array, np
+
+
+@aten(
+    "_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, "
+    "float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+    core=True,
+)
+class NativeBatchNormLegitNoTrainingOp(SchemaOp):
+    """Each channel less its running mean over its running deviation, times weight plus bias; then two empty tensors."""
+
+    @staticmethod
+    def infer(
+        x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor, variance: Tensor, momentum: float, eps: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        channels = channels_of(x)
+        for name, parameter in (("weight", weight), ("bias", bias), ("running_mean", mean), ("running_var", variance)):
+            require_shape(name, parameter, (channels,))
+        empty = tensor(element_of(mean), (0,))
+        return tensor(require_float(x), shape_of(x)), empty, empty
+
+    @staticmethod
+    def numpy(x: Array, weight: Array | None, bias: Array | None, mean: Array, variance: Array, momentum: float, eps: float) -> Stats:
+        wide = widened(x)
+        deviation = 1 / np.sqrt(per_channel(variance, x.ndim) + wide.dtype.type(eps))
+        factors = [None if p is None else per_channel(p, x.ndim) for p in (weight, bias)]
+        result = scale_and_shift((wide - per_channel(mean, x.ndim)) * deviation, *factors).astype(x.dtype)
+        empty = np.zeros(0, mean.dtype)
+        return result, empty, empty
+
+
+@aten(
+    "_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> "
+    "(Tensor, Tensor, Tensor)",
+    core=True,
+)
+class NativeBatchNormLegitNoStatsOp(SchemaOp):
+    """Each channel normalised over the batch and all places, times weight plus bias; then means and reciprocal deviations."""
+
+    @staticmethod
+    def infer(
+        x: Tensor, weight: Tensor | None, bias: Tensor | None, training: bool, momentum: float, eps: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        channels = channels_of(x)
+        require_shape("weight", weight, (channels,))
+        require_shape("bias", bias, (channels,))
+        stats = tensor(statistics_element(x, weight, bias), (channels,))
+        return tensor(require_float(x), shape_of(x)), stats, stats
+
+    @staticmethod
+    def numpy(x: Array, weight: Array | None, bias: Array | None, training: bool, momentum: float, eps: float) -> Stats:
+        wide = widened(x)
+        mean, deviation = moments(wide, (0, *range(2, x.ndim)), eps)
+        factors = [None if p is None else per_channel(p, x.ndim) for p in (weight, bias)]
+        result = scale_and_shift((wide - mean) * deviation, *factors).astype(x.dtype)
+        dtype = next((parameter.dtype for parameter in (weight, bias) if parameter is not None), x.dtype)
+        return result, mean.reshape(-1).astype(dtype), deviation.reshape(-1).astype(dtype)
+
+
+def require_inference(training: bool, mean: object, variance: object) -> bool:
+    """Whether running statistics are used. Raises ValueError when they would be updated, or one is missing."""
+    if (mean is None) != (variance is None):
+        raise ValueError("running_mean and running_var must both be present or both absent")
+    if training and mean is not None:
+        raise ValueError("batch normalisation that updates running statistics is for training; export the model after .eval()")
+    return mean is not None
+
+
+@aten(
+    "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, "
+    "float eps, bool cudnn_enabled) -> Tensor"
+)
+class BatchNormOp(SchemaOp):
+    """Each channel normalised by its running statistics, or by the batch's when there are none, times weight plus bias."""
+
+    @staticmethod
+    def infer(
+        x: Tensor,
+        weight: Tensor | None,
+        bias: Tensor | None,
+        mean: Tensor | None,
+        variance: Tensor | None,
+        training: bool,
+        momentum: float,
+        eps: float,
+        cudnn_enabled: bool,
+    ) -> Tensor:
+        require_shape("running_mean", mean, (channels_of(x),))
+        require_shape("running_var", variance, (channels_of(x),))
+        return NativeBatchNormLegitNoStatsOp.infer(x, weight, bias, training, momentum, eps)[0]
+
+    @staticmethod
+    def numpy(
+        x: Array,
+        weight: Array | None,
+        bias: Array | None,
+        mean: Array | None,
+        variance: Array | None,
+        training: bool,
+        momentum: float,
+        eps: float,
+        cudnn_enabled: bool,
+    ) -> Array:
+        require_inference(training, mean, variance)
+        if mean is None or variance is None:
+            return NativeBatchNormLegitNoStatsOp.numpy(x, weight, bias, True, momentum, eps)[0]
+        return NativeBatchNormLegitNoTrainingOp.numpy(x, weight, bias, mean, variance, momentum, eps)[0]
+
+    @staticmethod
+    def decompose(
+        x: SSAValue,
+        weight: SSAValue | None,
+        bias: SSAValue | None,
+        mean: SSAValue | None,
+        variance: SSAValue | None,
+        training: bool,
+        momentum: float,
+        eps: float,
+        cudnn_enabled: bool,
+    ) -> SSAValue:
+        if require_inference(training, mean, variance):
+            return NativeBatchNormLegitNoTrainingOp(x, weight, bias, mean, variance, momentum, eps).results[0]
+        return NativeBatchNormLegitNoStatsOp(x, weight, bias, True, momentum, eps).results[0]
+
+
+@aten(
+    "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, "
+    "float momentum, float eps, bool cudnn_enabled) -> Tensor"
+)
+class InstanceNormOp(SchemaOp):
+    """Each channel of each batch entry normalised by its own statistics (or by running ones), times weight plus bias."""
+
+    @staticmethod
+    def infer(
+        x: Tensor,
+        weight: Tensor | None,
+        bias: Tensor | None,
+        mean: Tensor | None,
+        variance: Tensor | None,
+        use_input_stats: bool,
+        momentum: float,
+        eps: float,
+        cudnn_enabled: bool,
+    ) -> Tensor:
+        return BatchNormOp.infer(x, weight, bias, mean, variance, use_input_stats, momentum, eps, cudnn_enabled)
+
+    @staticmethod
+    def numpy(
+        x: Array,
+        weight: Array | None,
+        bias: Array | None,
+        mean: Array | None,
+        variance: Array | None,
+        use_input_stats: bool,
+        momentum: float,
+        eps: float,
+        cudnn_enabled: bool,
+    ) -> Array:
+        if not use_input_stats:
+            return BatchNormOp.numpy(x, weight, bias, mean, variance, False, momentum, eps, cudnn_enabled)
+        require_inference(True, mean, variance)
+        size = math.prod(x.shape[2:])
+        return NativeGroupNormOp.numpy(x, weight, bias, x.shape[0], x.shape[1], size, x.shape[1], eps)[0]
+
+    @staticmethod
+    def decompose(
+        x: SSAValue,
+        weight: SSAValue | None,
+        bias: SSAValue | None,
+        mean: SSAValue | None,
+        variance: SSAValue | None,
+        use_input_stats: bool,
+        momentum: float,
+        eps: float,
+        cudnn_enabled: bool,
+    ) -> SSAValue:
+        if not use_input_stats:
+            return BatchNormOp(x, weight, bias, mean, variance, False, momentum, eps, cudnn_enabled).result
+        require_inference(True, mean, variance)
+        shape = shape_of(x)
+        return NativeGroupNormOp(x, weight, bias, shape[0], shape[1], math.prod(shape[2:]), shape[1], eps).results[0]

@@ -1,0 +1,113 @@
+"""Powers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.dialects.builtin import f64
+from xdsl.ir import SSAValue
+
+from flambeau.dialects.aten.creation import to_element
+from flambeau.dialects.aten.numerics import cast_operands, widened
+from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, shape_of, tensor
+from flambeau.dialects.schema.families import BinaryOp
+from flambeau.dialects.schema.row import aten
+from flambeau.support.lazy import Array, np
+
+
+def power(a: Any, b: Any) -> Array:
+    """Gives a to the power of b in the common type; an integer's negative power is rounded towards 0."""
+    a, b = cast_operands(a, b)
+    if a.dtype.kind in "iu":
+        positive = np.power(a, np.maximum(b, 0))
+        unit = np.where((a == -1) & (b % 2 == 1), -1, 1)
+        return np.where(b >= 0, positive, np.where(np.abs(a) == 1, unit, 0)).astype(a.dtype)
+    return np.power(widened(a), widened(b)).astype(a.dtype)
+
+
+@aten("pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", core=True)
+class PowTensorTensorOp(BinaryOp):
+    """a to the power of b."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        return power(a, b)
+
+
+@aten("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", core=True)
+class PowTensorScalarOp(BinaryOp):
+    """a to the power of a number."""
+
+    @staticmethod
+    def infer(a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:
+        found = BinaryOp.infer(a, b)
+        if dtype_of(element_of(found)).category < 2 and isinstance(b, int) and b < 0:
+            raise ValueError(f"integers have no power {b} of their own type")
+        return found
+
+    @staticmethod
+    def numpy(a: Array, b: float) -> Array:
+        return power(a, b)
+
+
+@aten("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", core=True)
+class PowScalarOp(BinaryOp):
+    """A number to the power of b."""
+
+    @staticmethod
+    def numpy(a: float, b: Array) -> Array:
+        return power(a, b)
+
+
+def float_power(a: Any, b: Any) -> Array:
+    """A to the power of b in double precision."""
+    return np.power(np.asarray(a).astype(np.float64), np.asarray(b).astype(np.float64))
+
+
+class FloatPowerOp(BinaryOp):
+    """A power in double precision, whatever the operands' types."""
+
+    inplace = ()
+
+    @staticmethod
+    def infer(a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:
+        return tensor(f64, shape_of(BinaryOp.infer(a, b)))
+
+
+@aten("float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor")
+class FloatPowerTensorTensorOp(FloatPowerOp):
+    """a to the power of b in double precision."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array) -> Array:
+        return float_power(a, b)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
+        return PowTensorTensorOp(to_element(a, f64), to_element(b, f64)).result
+
+
+@aten("float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor")
+class FloatPowerTensorScalarOp(FloatPowerOp):
+    """a to the power of a number in double precision."""
+
+    @staticmethod
+    def numpy(a: Array, b: float) -> Array:
+        return float_power(a, b)
+
+    @staticmethod
+    def decompose(a: SSAValue, b: float) -> SSAValue:
+        return PowTensorScalarOp(to_element(a, f64), float(b)).result
+
+
+@aten("float_power.Scalar(Scalar self, Tensor exponent) -> Tensor")
+class FloatPowerScalarOp(FloatPowerOp):
+    """A number to the power of b in double precision."""
+
+    @staticmethod
+    def numpy(a: float, b: Array) -> Array:
+        return float_power(a, b)
+
+    @staticmethod
+    def decompose(a: float, b: SSAValue) -> SSAValue:
+        return PowScalarOp(float(a), to_element(b, f64)).result

@@ -1,0 +1,94 @@
+"""Elements chosen by a condition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.dialects.builtin import i1
+from xdsl.ir import SSAValue
+
+from flambeau.dialects.aten.numerics import cast_operands
+from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, promote_operands, shape_of, tensor, ui8
+from flambeau.dialects.schema.families import operand_shape, promote_values
+from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.support.lazy import Array, np
+
+
+class SelectingOp(SchemaOp):
+    """Elementwise choice between two operands, each a tensor or a number, by a bool (or ui8) tensor; broadcast and promoted."""
+
+    @staticmethod
+    def infer(condition: Tensor, a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:
+        if element_of(condition) not in (i1, ui8):
+            raise TypeError(f"the condition must be a bool tensor, got {element_of(condition)}")
+        return tensor(promote_operands(a, b), broadcast(shape_of(condition), operand_shape(a), operand_shape(b)))
+
+
+def selected(condition: Array, a: Any, b: Any) -> Array:
+    """Gives a where the condition holds, b elsewhere, in their common type."""
+    left, right = cast_operands(a, b)
+    return np.where(condition.astype(bool), left, right)
+
+
+def as_operand(x: SSAValue | float, element: Any) -> SSAValue:
+    """A tensor or a number as a tensor of an element type."""
+    from flambeau.dialects.aten.creation import number_for, to_element
+
+    return to_element(x, element) if isinstance(x, SSAValue) else number_for(x, element)
+
+
+@aten("where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", core=True)
+class WhereSelfOp(SelectingOp):
+    """a where the condition holds, b elsewhere."""
+
+    inplace = (1, 2)
+
+    @staticmethod
+    def numpy(condition: Array, a: Array, b: Array) -> Array:
+        return selected(condition, a, b)
+
+
+@aten("where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor")
+class WhereScalarOtherOp(SelectingOp):
+    """a where the condition holds, the number b elsewhere."""
+
+    inplace = (1,)
+
+    @staticmethod
+    def numpy(condition: Array, a: Array, b: float) -> Array:
+        return selected(condition, a, b)
+
+    @staticmethod
+    def decompose(condition: SSAValue, a: SSAValue, b: float) -> SSAValue:
+        element = promote_values(a, b)
+        return WhereSelfOp(condition, as_operand(a, element), as_operand(b, element)).result
+
+
+@aten("where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor")
+class WhereScalarSelfOp(SelectingOp):
+    """The number a where the condition holds, b elsewhere."""
+
+    inplace = (1,)
+
+    @staticmethod
+    def numpy(condition: Array, a: float, b: Array) -> Array:
+        return selected(condition, a, b)
+
+    @staticmethod
+    def decompose(condition: SSAValue, a: float, b: SSAValue) -> SSAValue:
+        element = promote_values(a, b)
+        return WhereSelfOp(condition, as_operand(a, element), as_operand(b, element)).result
+
+
+@aten("where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor")
+class WhereScalarOp(SelectingOp):
+    """The number a where the condition holds, the number b elsewhere."""
+
+    @staticmethod
+    def numpy(condition: Array, a: float, b: float) -> Array:
+        return selected(condition, a, b)
+
+    @staticmethod
+    def decompose(condition: SSAValue, a: float, b: float) -> SSAValue:
+        element = promote_values(a, b)
+        return WhereSelfOp(condition, as_operand(a, element), as_operand(b, element)).result
