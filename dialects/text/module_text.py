@@ -1,4 +1,4 @@
-"""Modules as text: parsing with source positions, and printing."""
+"""Modules as text: parsing with source positions, printing, and files with the weights beside them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import ParseError, VerifyException
 
+from flambeau.dialects.flambeau.weight_files import check_beside, takes_weights, weights_beside
 from flambeau.dialects.ir.diagnostics import Diagnostic
 from flambeau.dialects.ir.verify import VerificationError, verify_module
+from flambeau.dialects.ml_program.weights import save_weights
 from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.dialects.text.parser import ModuleParser
 from flambeau.dialects.text.printing import PrintingOptions, strict_text
 from flambeau.dialects.text.source_text import Source
+from flambeau.support.files import write_text
 from flambeau.support.position import Position
 
 if TYPE_CHECKING:
@@ -185,6 +188,15 @@ def read_module(path: str | PathLike[str], context: FlambeauContext, *, locate: 
     parsed = parse_module(text, context, str(path), locate=locate)
     verify_parsed(parsed)
     return parsed
+
+
+def write_module(module: ModuleOp, context: FlambeauContext, path: Path) -> None:
+    """Writes `path`, with locations, and, unless it is a device, the weights beside it. Raises OSError, BlobError."""
+    text = print_module(module, locations=True)
+    check_beside(path)
+    if takes_weights(path):
+        save_weights(module, context.blobs, weights_beside(path))
+    write_text(path, text)
 
 
 def verify_parsed(parsed: ParsedModule) -> None:

@@ -82,7 +82,8 @@ def compile_encoder(console: Console, target: str) -> tuple[list[StageRow], byte
         import encoder
         import torch
 
-    from flambeau.compiler.compilation import STAGES, Compilation
+    from flambeau.compiler.compilation import Compilation
+    from flambeau.compiler.stages import STAGES
     from flambeau.dialects.schema.operators import FlambeauContext
     from flambeau.frontends.torch_export import import_program
     from flambeau.passes.manager.pipeline_options import PipelineOptions

@@ -13,6 +13,7 @@ from models import MODELS, Model, deit_tiny, mobilenet_v2, resnet18
 from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.compiler.compilation import Compilation
+from flambeau.compiler.stages import STAGES
 from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.frontends.torch_export import export_module
 from flambeau.passes.manager.pipeline_options import PipelineOptions
@@ -62,7 +63,7 @@ def travel(name: str, target: str) -> Journey:
     context = FlambeauContext()
     journey = Journey(module, inputs, expected, context)
     compilation = Compilation(export_module(module, inputs, context), context, PipelineOptions(target=target))
-    for stage in ("aten", "core", "edge", "exec", "planned"):
+    for stage in STAGES:
         compilation.to(stage)
         journey.stages[stage] = compilation.module.clone()
     journey.program = compilation.emit()

@@ -8,11 +8,11 @@ import pytest
 from engines import TOLERANCE, distance, run_c, run_executorch, run_numpy, travel
 from models import MODELS
 
-from flambeau.compiler.compilation import Compilation, write_module
+from flambeau.compiler.compilation import Compilation
 from flambeau.compiler.memory_report import memory_reports
 from flambeau.dialects.ir.equivalence import equivalent
 from flambeau.dialects.schema.operators import FlambeauContext
-from flambeau.dialects.text.module_text import read_module
+from flambeau.dialects.text.module_text import read_module, write_module
 from flambeau.frontends.torch_export import export_module
 from flambeau.frontends.torch_export.evaluate import run_leaves
 from flambeau.passes.manager.pipeline_options import PipelineOptions

@@ -22,7 +22,8 @@ from xdsl.ir import Operation, Region
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.compiler.compilation import STAGES, Compilation
+from flambeau.compiler.compilation import Compilation
+from flambeau.compiler.stages import STAGES
 from flambeau.dialects.ir.equivalence import equivalent
 from flambeau.dialects.irdl.export import IrdlError, irdl_text
 from flambeau.dialects.irdl.load import read_irdl

@@ -15,7 +15,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from flambeau.compiler.compilation import Compilation, StageError
+from flambeau.compiler.compilation import Compilation
+from flambeau.compiler.stages import StageError
 from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.dialects.text.module_text import IRError, parse_module, print_module, read_module
 from flambeau.dialects.text.printing import PrintingOptions, TextWithNames, operation_text, strict_text

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from flambeau.compiler.compilation import write_module
+from flambeau.dialects.text.module_text import write_module
 from flambeau.plugins.loader import loaded_plugins
 from flambeau.tools.bisection import Bisection, BisectionError, BisectionResult
 from flambeau.tools.commands.console import ProgressLine, print_json, stderr_console, working

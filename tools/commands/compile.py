@@ -13,9 +13,11 @@ from rich.table import Table
 from rich.text import Text
 
 from flambeau.backends.interface import find_backend, run_payload
-from flambeau.compiler.compilation import STAGES, Compilation, StageError, stage_of, write_module
+from flambeau.compiler.compilation import Compilation
 from flambeau.compiler.memory_report import MemoryReport, memory_reports
+from flambeau.compiler.stages import STAGES, StageError, stage_of
 from flambeau.dialects.schema.operators import FlambeauContext, find_op
+from flambeau.dialects.text.module_text import write_module
 from flambeau.passes.manager import Instrumentation, Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import planner_pass
@@ -79,7 +81,7 @@ def compile_command(model: str, options: CompileOptions) -> None:
     with working(console, f"compiling {model}") as status:
         watchers.append(PassProgress(status, f"compiling {model}"))
         compilation = Compilation(module, context, road, options.dump_dir, watchers, extra, source=model)
-        compilation.to(options.to or "planned")
+        compilation.to(options.to or STAGES[-1])
         status.update(Text(f"writing {path}"))
         if form == "mlir":
             write_module(compilation.module, context, path)

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute
 
-from flambeau.compiler.compilation import stage_of
-from flambeau.compiler.memory_report import describe_method, describe_weights, memory_reports, methods_of
-from flambeau.dialects.flambeau.method_interface import Leaf, inputs_of, outputs_of
 from flambeau.dialects.schema.operators import FlambeauContext
-from flambeau.dialects.schema.row import SchemaOp
 from flambeau.tools.commands.console import print_json
+from flambeau.tools.commands.program_description import describe_program
 from flambeau.tools.commands.programs import read_program
 
 
@@ -33,38 +25,6 @@ def inspect_command(program: Path, *, json: bool) -> None:
         print_json(report)
         return
     _print(report)
-
-
-def describe_program(module: ModuleOp, context: FlambeauContext) -> dict[str, Any]:
-    """Everything about a module, for JSON."""
-    memory = memory_reports(module, context)
-    methods: dict[str, Any] = {name: describe_method(method, memory.get(name)) for name, method in methods_of(module).items()}
-    for op in module.body.block.ops:
-        if isinstance(op, FuncOp):
-            methods[op.sym_name.data] = _describe_function(op)
-    weights = describe_weights(module)
-    return {
-        "stage": stage_of(module),
-        "methods": methods,
-        "weights": weights,
-        "weight_bytes": sum(item["bytes"] for item in weights),
-    }
-
-
-def _describe_function(function: FuncOp) -> dict[str, Any]:
-    kinds = iter(function.function_type.inputs)
-    results = iter(function.function_type.outputs)
-    operators = Counter(op.name for op in function.walk() if isinstance(op, SchemaOp))
-    return {
-        "inputs": [_describe_leaf(leaf, kinds) for leaf in inputs_of(function)],
-        "outputs": [_describe_leaf(leaf, results) for leaf in outputs_of(function)],
-        "instructions": sum(operators.values()),
-        "operators": dict(sorted(operators.items())),
-    }
-
-
-def _describe_leaf(leaf: Leaf, kinds: Iterator[Attribute]) -> dict[str, Any]:
-    return {"name": leaf.name, "type": str(next(kinds)) if leaf.is_tensor else repr(leaf.value)}
 
 
 def _print(report: dict[str, Any]) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 
-from flambeau.compiler.compilation import Compilation, stage_of
+from flambeau.compiler.compilation import Compilation
+from flambeau.compiler.stages import stage_of
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalStoreOp
 from flambeau.dialects.schema.operators import FlambeauContext

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from flambeau.compiler.compilation import stage_of
+from flambeau.compiler.stages import stage_of
 from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.tools.commands.console import print_json, stderr_console, working
 from flambeau.tools.commands.programs import EngineError, make_engine, read_program

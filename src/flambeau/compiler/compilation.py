@@ -1,4 +1,4 @@
-"""The compiler as a library: from a program at any stage to a later stage, or to the bytes of a .pte."""
+"""A module on its way: from the stage that it is at to a later stage, or to the bytes of a .pte."""
 
 from __future__ import annotations
 
@@ -9,34 +9,20 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from flambeau.compiler.memory_report import DELEGATE_MEMORY, memory_reports, methods_of
-from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
-from flambeau.dialects.exec.instructions import DelegateCallOp
-from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.flambeau.weight_files import check_beside, takes_weights, weights_beside
+from flambeau.compiler.scratch_memory import measure_scratch
+from flambeau.compiler.stages import STAGES, StageError, count_operations, stage_of
 from flambeau.dialects.ir.verify import ModuleVerifier
-from flambeau.dialects.ml_program.weights import save_weights
 from flambeau.dialects.schema.operators import FlambeauContext
-from flambeau.dialects.schema.row import SchemaOp
-from flambeau.dialects.text.module_text import print_module
+from flambeau.dialects.text.module_text import write_module
 from flambeau.passes.manager import Instrumentation, Pipeline
 from flambeau.passes.manager.grammar import MODULE
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import ROAD
-from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.emit import emit_pte
-from flambeau.support.files import same_file, write_text
-
-STAGES = tuple(stage.name for stage in ROAD)
-"""The stages of a module, in order."""
-
-
-class StageError(ValueError):
-    """A stage that does not exist, or that a module has passed already."""
+from flambeau.support.files import same_file
 
 
 @dataclass(frozen=True)
@@ -90,7 +76,7 @@ class Compilation:
 
     def emit(self) -> bytes:
         """The program as the bytes of a .pte file. Runs what passes are left."""
-        self.to("planned")
+        self.to(STAGES[-1])
         start = time.perf_counter()
         data = b"".join(emit_pte(self.module, self.context))
         measured, self.unmeasured = measure_scratch(self.module, self.context, data)
@@ -117,60 +103,3 @@ class Compilation:
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         write_module(self.module, self.context, path)
-
-
-def measure_scratch(module: ModuleOp, context: FlambeauContext, program: bytes) -> tuple[bool, str | None]:
-    """Notes on each method how much memory our runtime's kernels and delegates need; returns whether anything was noted.
-
-    A method that our runtime cannot load, for the lack of a backend, has no such figure; why comes second.
-    """
-    changed, why = False, None
-    try:
-        loaded = Runtime.get().load_program(program)
-    except FlambeauError as error:
-        return False, str(error)
-    for method in methods_of(module).values():
-        if method.scratch is not None:
-            continue
-        try:
-            memory = loaded.metadata(method.sym_name.data).memory
-        except FlambeauError as error:
-            why = str(error)
-            continue
-        method.scratch = IntegerAttr(memory.scratch, i64)
-        if any(isinstance(op, DelegateCallOp) for op in method.instructions):
-            own = memory_reports(module, context)[method.sym_name.data].method
-            method.attributes[DELEGATE_MEMORY] = IntegerAttr(memory.method - own, i64)
-        changed = True
-    return changed, why
-
-
-def stage_of(module: ModuleOp) -> str:
-    """The stage that a module is at, from what is in it. Raises StageError for a mixture."""
-    methods = [op for op in module.body.block.ops if isinstance(op, MethodOp)]
-    functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
-    if methods and functions:
-        raise StageError("the module holds both functions and planned methods; lower the functions first")
-    if methods:
-        return "planned" if all(method.arena_sizes is not None for method in methods) else "exec"
-    if any(isinstance(op, PartitionOp | PayloadOp) for op in module.body.block.ops):
-        # Backends take operators of the edge level only, and may have taken every one.
-        return "edge"
-    levels = {op.level() for function in functions for op in function.walk() if isinstance(op, SchemaOp)} & {"aten", "core", "edge"}
-    if len(levels) > 1:
-        raise StageError(f"the module mixes the levels {' and '.join(sorted(levels))}; finish the conversion that was begun")
-    return next(iter(levels), "aten")
-
-
-def count_operations(module: ModuleOp) -> int:
-    """The operations within functions or methods."""
-    return sum(1 for item in module.body.block.ops if isinstance(item, FuncOp | MethodOp) for op in item.walk() if op is not item)
-
-
-def write_module(module: ModuleOp, context: FlambeauContext, path: Path) -> None:
-    """Writes `path`, with locations, and, unless it is a device, the weights beside it. Raises OSError, BlobError."""
-    text = print_module(module, locations=True)
-    check_beside(path)
-    if takes_weights(path):
-        save_weights(module, context.blobs, weights_beside(path))
-    write_text(path, text)

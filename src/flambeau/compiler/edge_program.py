@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from flambeau.backends.interface import find_backend
-from flambeau.compiler.compilation import Compilation, write_module
+from flambeau.compiler.compilation import Compilation
 from flambeau.compiler.memory_report import MemoryReport, memory_reports, methods_of
 from flambeau.dialects.schema.operators import FlambeauContext
-from flambeau.dialects.text.module_text import print_module
+from flambeau.dialects.text.module_text import print_module, write_module
 from flambeau.passes.conversion.partition import Survey, survey
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
@@ -82,8 +83,6 @@ class EdgeProgramManager:
     @property
     def methods(self) -> tuple[str, ...]:
         """The names of the methods."""
-        from xdsl.dialects.func import FuncOp
-
         return tuple(op.sym_name.data for op in self.module.body.block.ops if isinstance(op, FuncOp))
 
     def transform(self, passes: str | Sequence[ModulePass]) -> EdgeProgramManager:

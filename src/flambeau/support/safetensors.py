@@ -1,6 +1,6 @@
 """The safetensors file format: reading by mapping a file into memory, and writing.
 
-The `safetensors` package is not used: its reader copies the bytes, or makes numpy arrays, and `flambeau-opt` starts without numpy; its writer
+The `safetensors` package is not used: its reader copies the bytes or makes arrays of numpy, without which we start; its writer
 does not align the data as ours does, and does not replace a file at once. The tests compare ours with it.
 """
 

@@ -1,0 +1,40 @@
+"""The stages of a module, and which of them a module is at."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
+from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.pipelines import ROAD
+
+STAGES = tuple(stage.name for stage in ROAD)
+"""The stages of a module, in order."""
+
+
+class StageError(ValueError):
+    """A stage that does not exist, or that a module has passed already."""
+
+
+def stage_of(module: ModuleOp) -> str:
+    """The stage that a module is at, from what is in it. Raises StageError for a mixture."""
+    methods = [op for op in module.body.block.ops if isinstance(op, MethodOp)]
+    functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
+    if methods and functions:
+        raise StageError("the module holds both functions and planned methods; lower the functions first")
+    if methods:
+        return "planned" if all(method.arena_sizes is not None for method in methods) else "exec"
+    if any(isinstance(op, PartitionOp | PayloadOp) for op in module.body.block.ops):
+        # Backends take operators of the edge level only, and may have taken every one.
+        return "edge"
+    levels = {op.level() for function in functions for op in function.walk() if isinstance(op, SchemaOp)} & {"aten", "core", "edge"}
+    if len(levels) > 1:
+        raise StageError(f"the module mixes the levels {' and '.join(sorted(levels))}; finish the conversion that was begun")
+    return next(iter(levels), "aten")
+
+
+def count_operations(module: ModuleOp) -> int:
+    """The operations within functions or methods."""
+    return sum(1 for item in module.body.block.ops if isinstance(item, FuncOp | MethodOp) for op in item.walk() if op is not item)

@@ -1,0 +1,110 @@
+"""Everything about a program, for JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, SSAValue
+
+from flambeau.compiler.memory_report import MemoryReport, memory_reports, methods_of
+from flambeau.compiler.stages import stage_of
+from flambeau.dialects.edge.layout import dim_order
+from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, LabelOp
+from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.flambeau.method_interface import Leaf, inputs_of, outputs_of
+from flambeau.dialects.ir.tensor_types import dtype_of, nbytes, tensor_type
+from flambeau.dialects.ml_program import GlobalOp
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.row import SchemaOp
+
+
+def describe_program(module: ModuleOp, context: FlambeauContext) -> dict[str, Any]:
+    """Everything about a module, for JSON."""
+    memory = memory_reports(module, context)
+    methods: dict[str, Any] = {name: _describe_method(method, memory.get(name)) for name, method in methods_of(module).items()}
+    for op in module.body.block.ops:
+        if isinstance(op, FuncOp):
+            methods[op.sym_name.data] = _describe_function(op)
+    weights = _describe_weights(module)
+    return {
+        "stage": stage_of(module),
+        "methods": methods,
+        "weights": weights,
+        "weight_bytes": sum(item["bytes"] for item in weights),
+    }
+
+
+def _describe_function(function: FuncOp) -> dict[str, Any]:
+    kinds = iter(function.function_type.inputs)
+    results = iter(function.function_type.outputs)
+    operators = Counter(op.name for op in function.walk() if isinstance(op, SchemaOp))
+    return {
+        "inputs": [_describe_leaf(leaf, kinds) for leaf in inputs_of(function)],
+        "outputs": [_describe_leaf(leaf, results) for leaf in outputs_of(function)],
+        "instructions": sum(operators.values()),
+        "operators": dict(sorted(operators.items())),
+    }
+
+
+def _describe_leaf(leaf: Leaf, kinds: Iterator[Attribute]) -> dict[str, Any]:
+    return {"name": leaf.name, "type": str(next(kinds)) if leaf.is_tensor else repr(leaf.value)}
+
+
+def _describe_slot(slot: SSAValue) -> dict[str, Any]:
+    """A method's input or output, for JSON."""
+    if not isinstance(slot.type, TensorType):
+        return {"type": str(slot.type).removeprefix("!exec.")}
+    kind = tensor_type(slot)
+    order = list(dim_order(slot))
+    entry: dict[str, Any] = {"type": "tensor", "dtype": dtype_of(kind.element_type).torch, "shape": list(kind.get_shape())}
+    if order != sorted(order):
+        entry["dim_order"] = order
+    return entry
+
+
+def _describe_method(method: MethodOp, report: MemoryReport | None) -> dict[str, Any]:
+    """A method and its memory, for JSON."""
+    instructions = [op for op in method.instructions if not isinstance(op, LabelOp)]
+    operators = Counter(op.operator.data for op in instructions if isinstance(op, CallOp))
+    delegates = Counter(op.delegate.string_value() for op in instructions if isinstance(op, DelegateCallOp))
+    ends = method.terminator
+
+    def named(slots: tuple[SSAValue, ...], names: Any, stem: str) -> list[dict[str, Any]]:
+        labels = [name.data for name in names] if names is not None else []
+        return [
+            {"name": labels[index] if index < len(labels) else f"{stem}_{index}", **_describe_slot(slot)}
+            for index, slot in enumerate(slots)
+        ]
+
+    memory = None if report is None else {**vars(report), "total": report.total}
+    return {
+        "inputs": named(tuple(ends.inputs), method.input_names, "input"),
+        "outputs": named(tuple(ends.outputs), method.output_names, "output"),
+        "instructions": len(instructions),
+        "values": len(method.slots),
+        "operators": dict(sorted(operators.items())),
+        "delegates": dict(sorted(delegates.items())),
+        "memory": memory,
+    }
+
+
+def _describe_weights(module: ModuleOp) -> list[dict[str, Any]]:
+    """The globals of a module, for JSON, largest first."""
+    weights: list[dict[str, Any]] = []
+    for op in module.body.block.ops:
+        if isinstance(op, GlobalOp):
+            kind = tensor_type(op.type)
+            weights.append(
+                {
+                    "name": op.sym_name.data,
+                    "dtype": dtype_of(kind.element_type).torch,
+                    "shape": list(kind.get_shape()),
+                    "bytes": nbytes(kind),
+                    "mutable": op.is_mutable is not None,
+                }
+            )
+    return sorted(weights, key=lambda item: (-cast(int, item["bytes"]), cast(str, item["name"])))
