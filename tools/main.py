@@ -24,10 +24,9 @@ from flambeau.tools.commands.new import new_command
 from flambeau.tools.commands.reduce import reduce_command
 from flambeau.tools.commands.run import run_command
 from flambeau.tools.commands.unknown_options import CompileCommand, PredicateCommand
-from flambeau.tools.exits import BROKEN_PIPE, CRASHED, INTERRUPTED, forget_stdout, standard_streams
-from flambeau.tools.nesting import room_for_nesting
 from flambeau.tools.plugin_loading import load_from_environment
-from flambeau.tools.predicates.predicates import PredicateOptions
+from flambeau.tools.predicates.predicate_options import PredicateOptions
+from flambeau.tools.process import BROKEN_PIPE, CRASHED, INTERRUPTED, forget_stdout, room_for_nesting, standard_streams
 from flambeau.tools.rendering.diagnostics_rendering import Renderer, diagnostics_of, files_of, internal_error
 from flambeau.tools.rendering.legality_report import above_table, legality_table
 

@@ -87,7 +87,7 @@ def compile_encoder(console: Console, target: str) -> tuple[list[StageRow], byte
     from flambeau.dialects.schema.operators import FlambeauContext
     from flambeau.frontends.torch_export import import_program
     from flambeau.passes.manager.pipeline_options import PipelineOptions
-    from flambeau.tools.commands.programs import make_engine
+    from flambeau.tools.commands.engines import make_engine
 
     with console.status("reading the weights of all-MiniLM-L6-v2"), quiet():
         model, tokenizer = encoder.load_encoder(), encoder.load_tokenizer()

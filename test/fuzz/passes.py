@@ -15,7 +15,8 @@ from flambeau.dialects.text.module_text import IRError, parse_module, print_modu
 from flambeau.passes.manager import PassCrash, PassError, Pipeline
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 from flambeau.tools.instruments.debug_counter import CounterRange, DebugCounter
-from flambeau.tools.instruments.semantics import CheckSemantics, Reference, SemanticsError
+from flambeau.tools.semantics.check_semantics import CheckSemantics
+from flambeau.tools.semantics.reference_results import Reference, SemanticsError
 from fuzz.campaign import Campaign, Failure
 from fuzz.modules import random_module
 from fuzz.structure import fill_globals

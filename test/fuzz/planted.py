@@ -20,9 +20,10 @@ from flambeau.dialects.text.module_text import IRError, parse_module, verify_par
 from flambeau.passes.manager import OperationPass, Pipeline
 from flambeau.passes.rewriting.actions import may_rewrite
 from flambeau.tools.bisection import Bisection
-from flambeau.tools.instruments.semantics import Reference, SemanticsError
-from flambeau.tools.predicates.predicates import Predicate, WrongResult, run_pipeline
+from flambeau.tools.predicates.predicate import Predicate, run_pipeline
+from flambeau.tools.predicates.wrong_result import WrongResult
 from flambeau.tools.reduction import reduce_module
+from flambeau.tools.semantics.reference_results import Reference, SemanticsError
 from fuzz.campaign import Campaign, Failure
 from fuzz.modules import random_module
 

@@ -21,7 +21,7 @@ from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 from flambeau.runtime.interpreter import interpret
 from flambeau.runtime.interpreter.array_kinds import array_kind
 from flambeau.runtime.interpreter.inputs import DYNAMIC_EXTENT
-from flambeau.tools.instruments.semantics import SemanticsOptions, difference_of
+from flambeau.tools.semantics.result_comparison import SemanticsOptions, difference_of
 from fuzz.campaign import Campaign, Failure
 from fuzz.evaluator import Array, Evaluator
 from fuzz.modules import random_function, with_dynamic_shapes

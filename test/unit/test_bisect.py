@@ -28,14 +28,10 @@ from flambeau.passes.rewriting.actions import may_rewrite
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
 from flambeau.tools.bisection import Bisection, BisectionError, BisectionResult
 from flambeau.tools.bisection.binary_search import first_bad
-from flambeau.tools.predicates.predicates import (
-    Crash,
-    FileCheck,
-    Predicate,
-    Question,
-    Script,
-    WrongResult,
-)
+from flambeau.tools.predicates.crash import Crash
+from flambeau.tools.predicates.output_checks import FileCheck, Script
+from flambeau.tools.predicates.predicate import Predicate, Question
+from flambeau.tools.predicates.wrong_result import WrongResult
 
 
 @dataclass(frozen=True)
@@ -184,7 +180,7 @@ def test_rewrites_that_undo_each_other_leave_a_real_turn():
     assert rewrite.after is not None
     context = FlambeauContext()
     module = parse_module(text, context).module
-    from flambeau.tools.instruments.semantics import Reference
+    from flambeau.tools.semantics.reference_results import Reference
 
     reference = Reference(module, context)
     assert reference.difference(rewrite.before) is None

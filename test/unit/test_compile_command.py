@@ -180,7 +180,7 @@ def test_the_examples_that_a_model_brings_are_what_it_is_checked_with(folder: Pa
     import torch
 
     from flambeau.frontends.torch_export import export_module, import_program
-    from flambeau.tools.instruments.semantics import Reference
+    from flambeau.tools.semantics.reference_results import Reference
 
     (folder / "given.py").write_text(MODEL)
     monkeypatch.setattr(sys, "path", [str(folder), *sys.path])

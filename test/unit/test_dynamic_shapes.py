@@ -17,7 +17,7 @@ from flambeau.dialects.ir.tensor_types import DYNAMIC_INDEX, from_numpy_name, te
 from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.manager import PassError, Pipeline
-from flambeau.tools.instruments.semantics import SemanticsOptions, difference_of
+from flambeau.tools.semantics.result_comparison import SemanticsOptions, difference_of
 
 DECOMPOSE = Pipeline.parse("decompose-aten,canonicalize,cse")
 OPERATORS = samples_of("aten")

@@ -23,8 +23,8 @@ from flambeau.plugins.loader import load_plugin, plugin_scope
 from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.interpreter import InterpreterError, interpret
 from flambeau.support.tables import declared_by
+from flambeau.tools.commands.engines import about_backends
 from flambeau.tools.commands.model_source import load_source
-from flambeau.tools.commands.programs import about_backends
 from flambeau.tools.main import main as flambeau_main
 
 

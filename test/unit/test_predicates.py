@@ -24,18 +24,11 @@ from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.manager import Pipeline
 from flambeau.tools.main import main
 from flambeau.tools.opt.driver import main as opt
-from flambeau.tools.predicates.predicates import (
-    Crash,
-    FileCheck,
-    Predicate,
-    PredicateError,
-    PredicateOptions,
-    Script,
-    WrongResult,
-    kind_of,
-    make_predicate,
-    run_pipeline,
-)
+from flambeau.tools.predicates.crash import Crash, kind_of
+from flambeau.tools.predicates.output_checks import FileCheck, Script
+from flambeau.tools.predicates.predicate import Predicate, PredicateError, run_pipeline
+from flambeau.tools.predicates.predicate_options import PredicateOptions, make_predicate
+from flambeau.tools.predicates.wrong_result import WrongResult
 
 TEXT = """
 func.func @forward(%x : tensor<4xf32>) -> tensor<4xf32> {

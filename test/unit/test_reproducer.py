@@ -30,9 +30,9 @@ from flambeau.support.tables import declared_by
 from flambeau.tools.instruments.debug_counter import DebugCounter, parse_debug_counters
 from flambeau.tools.main import main as flambeau
 from flambeau.tools.opt import main
-from flambeau.tools.reproducers import crash_reproducer
-from flambeau.tools.reproducers.crash_reproducer import CrashReproducer, RunOptions, reproducer_of, write_reproducer
-from flambeau.tools.reproducers.reproducer_file import Reproducer, ReproducerError, read_reproducer
+from flambeau.tools.reproducers import reproducer_file
+from flambeau.tools.reproducers.crash_reproducer import CrashReproducer, reproducer_of
+from flambeau.tools.reproducers.reproducer_file import Reproducer, ReproducerError, read_reproducer, write_reproducer
 
 
 @dataclass(frozen=True)
@@ -139,10 +139,10 @@ func.func @b() {
 """
 
 
-def fail(pipeline: Pipeline, path: Path | None, *others: Instrumentation, text: str = TEXT, options: RunOptions | None = None) -> PassError:
+def fail(pipeline: Pipeline, path: Path | None, *others: Instrumentation, text: str = TEXT, options: Reproducer | None = None) -> PassError:
     context = FlambeauContext()
     with pytest.raises(PassError) as caught:
-        watchers = [CrashReproducer(path, options=options), *others]
+        watchers = [CrashReproducer(path, settings=options), *others]
         pipeline.run(parse_module(text, context).module, context, watchers)
     return caught.value
 
@@ -215,7 +215,7 @@ def test_with_debug_counters_a_reproducer_holds_the_whole_pipeline(tmp_path: Pat
         Pipeline.parse("mark,gripe"),
         tmp_path / "r.mlir",
         DebugCounter(parse_debug_counters(counters)),
-        options=RunOptions(debug_counters=counters),
+        options=Reproducer(debug_counters=counters),
     )
     found = read_reproducer(tmp_path / "r.mlir")
     assert (found.pipeline, found.debug_counters, found.note) == ("builtin.module(mark,gripe)", counters, "")
@@ -277,7 +277,7 @@ def test_weights_are_left_out_when_it_does_not(tmp_path: Path):
 
 
 def test_large_weights_stay_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    monkeypatch.setattr(crash_reproducer, "WEIGHTS_LIMIT", 3)
+    monkeypatch.setattr(reproducer_file, "WEIGHTS_LIMIT", 3)
     path, _ = weighed(tmp_path, "weigh")
     assert read_reproducer(path).weights == (str(tmp_path / "model.safetensors"),)
     assert main(["--run-reproducer", str(path), "--no-reproducer"]) == 1
@@ -285,7 +285,7 @@ def test_large_weights_stay_where_they_are(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_large_weights_in_memory_are_not_kept_and_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(crash_reproducer, "WEIGHTS_LIMIT", 3)
+    monkeypatch.setattr(reproducer_file, "WEIGHTS_LIMIT", 3)
     context = FlambeauContext()
     module = parse_module(f"ml_program.global private @w({context.blobs.add('w', b'lead')}) : tensor<4xui8>\n", context).module
     with pytest.raises(PassError):
@@ -309,7 +309,7 @@ def test_a_reproducer_on_demand(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_write_reproducer_keeps_options_and_weights(tmp_path: Path):
     context = FlambeauContext()
     module = parse_module(f"ml_program.global private @w({context.blobs.add('w', b'lead')}) : tensor<4xui8>\n", context).module
-    options = RunOptions(verify_each=False, allow_unregistered=True, plugins={"a.py": "0"}, packages={"other": "1"})
+    options = Reproducer(verify_each=False, allow_unregistered=True, plugins={"a.py": "0"}, versions={"other": "1"})
     write_reproducer(tmp_path / "r.mlir", module, Pipeline.parse("cse"), context, options)
     found = read_reproducer(tmp_path / "r.mlir")
     assert (found.verify_each, found.allow_unregistered, found.plugins) == (False, True, {"a.py": "0"})

@@ -18,7 +18,6 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.backends.interface import run_payload
 from flambeau.dialects.aten.activation import HardswishOp, ReluOp
 from flambeau.dialects.aten.arithmetic import AddScalarOp, MulScalarOp
 from flambeau.dialects.exec.method import MethodOp
@@ -30,10 +29,11 @@ from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
 from flambeau.runtime.interpreter import InterpreterError, generate_inputs, interpret, register_interpreter_function
 from flambeau.runtime.interpreter import functions as interpreter_functions
 from flambeau.support.lazy import Array
-from flambeau.tools.instruments.result_comparison import SemanticsOptions, difference_of
-from flambeau.tools.instruments.semantics import CheckSemantics, Reference, SemanticsError
 from flambeau.tools.main import main
-from flambeau.tools.predicates.predicates import PredicateError, load_inputs
+from flambeau.tools.semantics.check_semantics import CheckSemantics
+from flambeau.tools.semantics.reference_results import Reference, SemanticsError
+from flambeau.tools.semantics.result_comparison import SemanticsOptions, difference_of
+from flambeau.tools.semantics.stored_inputs import load_inputs
 
 STATE = """
 ml_program.global private mutable @total({blob}) : tensor<2xf32>
@@ -380,7 +380,7 @@ def test_stored_inputs_are_found_by_name(tmp_path: Path):
     with pytest.raises(SemanticsError, match=r"there is no input 'x' for @forward among the stored ones \(y\)"):
         Reference(module, context, SemanticsOptions(inputs={"y": array}))
     (tmp_path / "text.npz").write_text("text")
-    with pytest.raises(PredicateError, match=r"is not an \.npz file"):
+    with pytest.raises(SemanticsError, match=r"is not an \.npz file"):
         load_inputs(tmp_path / "text.npz")
 
 
@@ -432,7 +432,7 @@ def test_an_index_out_of_range_is_an_error_of_the_operation(pipeline: str):
     assert caught.value.op is not None
 
 
-def test_delegates_are_run_by_who_knows_them():
+def test_delegates_are_run_by_their_backends():
     text = """
     func.func @forward(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
       %a = aten.mul.Tensor(%x, %y) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
@@ -441,10 +441,10 @@ def test_delegates_are_run_by_who_knows_them():
     }"""
     pipeline = "compile{backends=elementwise}"
     module, context = parse(text)
-    Pipeline.parse(pipeline).run(module, context, [CheckSemantics(delegates=run_payload)])
+    Pipeline.parse(pipeline).run(module, context, [CheckSemantics()])
     assert "exec.delegate_call" in print_module(module)
-    with pytest.raises(PassError, match="the interpreter was given no backends"):
-        Pipeline.parse(pipeline).run(*parse(text), [CheckSemantics()])
+    with pytest.raises(InterpreterError, match="the interpreter was given no backends"):
+        interpret(module, context).run("forward", [np.ones(8, np.float32)] * 2)
 
 
 # Operations of others

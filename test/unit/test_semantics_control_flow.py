@@ -19,8 +19,9 @@ from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.manager import PassError, Pipeline
 from flambeau.runtime.interpreter import generate_inputs
-from flambeau.tools.instruments.semantics import CheckSemantics
-from flambeau.tools.predicates.predicates import Predicate, WrongResult
+from flambeau.tools.predicates.predicate import Predicate
+from flambeau.tools.predicates.wrong_result import WrongResult
+from flambeau.tools.semantics.check_semantics import CheckSemantics
 
 LOOP = """
 func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {

@@ -18,8 +18,10 @@ from flambeau.plugins.loader import loaded_plugins
 from flambeau.tools.bisection import Bisection, BisectionError, BisectionResult
 from flambeau.tools.commands.console import ProgressLine, print_json, stderr_console, working
 from flambeau.tools.commands.output_paths import check_output
+from flambeau.tools.predicates.crash import Crash
 from flambeau.tools.predicates.predicate_input import STDIN, read_predicate_input
-from flambeau.tools.predicates.predicates import Crash, PredicateOptions, WrongResult, make_predicate
+from flambeau.tools.predicates.predicate_options import PredicateOptions, make_predicate
+from flambeau.tools.predicates.wrong_result import WrongResult
 from flambeau.tools.rendering.diagnostics_rendering import LINE_WIDTH
 
 MOST_LINES = 60

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from flambeau.backends.interface import find_backend, run_payload
+from flambeau.backends.interface import find_backend
 from flambeau.compiler.compilation import Compilation
 from flambeau.compiler.memory_report import MemoryReport, memory_reports
 from flambeau.compiler.stages import STAGES, StageError, stage_of
@@ -27,11 +27,12 @@ from flambeau.tools.commands.console import PassProgress, print_json, stderr_con
 from flambeau.tools.commands.model_source import load_source
 from flambeau.tools.commands.output_paths import OutputError, check_output, form_of
 from flambeau.tools.instruments.ir_printing import CHANGE_MODES, print_changes
-from flambeau.tools.instruments.semantics import CheckSemantics, SemanticsOptions
 from flambeau.tools.instruments.stage_dump import StageDump, is_stage
-from flambeau.tools.predicates.predicates import load_inputs
-from flambeau.tools.reproducers.crash_reproducer import CrashReproducer, RunOptions
-from flambeau.tools.reproducers.run_options import with_plugins
+from flambeau.tools.reproducers.crash_reproducer import CrashReproducer
+from flambeau.tools.reproducers.reproducer_file import Reproducer, with_plugins
+from flambeau.tools.semantics.check_semantics import CheckSemantics
+from flambeau.tools.semantics.result_comparison import SemanticsOptions
+from flambeau.tools.semantics.stored_inputs import load_inputs
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def compile_command(model: str, options: CompileOptions) -> None:
     check_output(path, form, model, named=options.output is not None)
     if options.dump_passes is not None and is_stage(Path(model), options.dump_passes):
         raise OutputError(f"--dump-passes: {model} is a stage in this folder, which would be written anew: name another folder")
-    watchers = [CrashReproducer(options=_run_options(options), checks=lambda: _checks(options)), *_watchers(options)]
+    watchers = [CrashReproducer(settings=_run_settings(options), checks=lambda: _checks(options)), *_watchers(options)]
     extra = extra_passes(options.passes)
     console = stderr_console()
     context = FlambeauContext()
@@ -132,19 +133,19 @@ def _check(options: CompileOptions) -> None:
         raise StageError(f"--print-changed is {', '.join(CHANGE_MODES)}, not {options.print_changed!r}")
 
 
-def _run_options(options: CompileOptions) -> RunOptions:
+def _run_settings(options: CompileOptions) -> Reproducer:
     if not options.check_semantics:
-        return with_plugins()
+        return with_plugins(Reproducer())
     inputs = "" if options.inputs is None else str(options.inputs.resolve())
     tolerance = "default" if options.tolerance is None else repr(options.tolerance)
-    return with_plugins(RunOptions(check_semantics=tolerance, inputs=inputs, seed=options.seed or 0))
+    return with_plugins(Reproducer(check_semantics=tolerance, inputs=inputs, seed=options.seed or 0))
 
 
 def _checks(options: CompileOptions) -> list[Instrumentation]:
     if not options.check_semantics:
         return []
     inputs = None if options.inputs is None else load_inputs(options.inputs)
-    return [CheckSemantics(options.tolerance, inputs, options.seed or 0, run_payload)]
+    return [CheckSemantics(options.tolerance, inputs, options.seed or 0)]
 
 
 def _watchers(options: CompileOptions) -> list[Instrumentation]:

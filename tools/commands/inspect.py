@@ -11,14 +11,14 @@ from rich.table import Table
 
 from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.tools.commands.console import print_json
+from flambeau.tools.commands.model_source import load_program
 from flambeau.tools.commands.program_description import describe_program
-from flambeau.tools.commands.programs import read_program
 
 
 def inspect_command(program: Path, *, json: bool) -> None:
     """Describes `program` on stdout. Raises ValueError, OSError."""
     context = FlambeauContext()
-    module = read_program(program, context)
+    module = load_program(program, context)
     report = describe_program(module, context)
     report["file_bytes"] = program.stat().st_size
     if json:

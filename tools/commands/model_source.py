@@ -1,4 +1,4 @@
-"""Where programs come from: a file that a front end reads, or `package.module:factory`."""
+"""Reading programs: from a file that a front end reads, from `package.module:factory`, or from a `.pte`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.frontends.interface import SourceError, find_frontend, readable, require_torch
+from flambeau.runtime.emit import read_pte
+from flambeau.runtime.pte import PteError
 from flambeau.support.suggestions import did_you_mean
 from flambeau.support.tracebacks import in_one_line, raised_at
 
@@ -40,6 +42,18 @@ def load_source(source: str, context: FlambeauContext) -> ModuleOp:
             return _from_factory(source, context)
     factory = f"; what is in Python is named {Path(source).stem}:factory" if source.endswith(".py") else ""
     raise SourceError(f"{source}: a program is {readable()}{factory}")
+
+
+def load_program(path: Path, context: FlambeauContext) -> ModuleOp:
+    """The module in a file that a front end reads; other files are taken for a `.pte`. Raises ValueError, OSError."""
+    if not path.is_file():
+        raise SourceError(f"no such file: {path}")
+    if (found := find_frontend(str(path))) is not None:
+        return found(str(path), context)
+    try:
+        return read_pte(path.read_bytes(), context)
+    except PteError as error:
+        raise SourceError(f"{path}: {error}") from error
 
 
 def _from_factory(source: str, context: FlambeauContext) -> ModuleOp:

@@ -15,8 +15,9 @@ from flambeau.support.files import write_text
 from flambeau.tools.commands.console import ProgressLine, print_json, stderr_console, working
 from flambeau.tools.commands.output_paths import check_output
 from flambeau.tools.predicates.new_process import ask_in_new_process
+from flambeau.tools.predicates.predicate import Verdict
 from flambeau.tools.predicates.predicate_input import STDIN, read_predicate_input
-from flambeau.tools.predicates.predicates import PredicateOptions, Verdict, make_predicate
+from flambeau.tools.predicates.predicate_options import PredicateOptions, make_predicate
 from flambeau.tools.reduction import Reduction, ReductionError, ReductionResult
 from flambeau.tools.reduction.reducers import all_reducers
 from flambeau.tools.reduction.reducers.reduce_texts import LocationsReducer, NamesReducer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,9 +13,8 @@ import numpy as np
 from flambeau.compiler.stages import stage_of
 from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.tools.commands.console import print_json, stderr_console, working
-from flambeau.tools.commands.programs import EngineError, make_engine, read_program
-
-Runner = Callable[[Sequence[Any]], list[Any]]
+from flambeau.tools.commands.engines import EngineError, make_engine
+from flambeau.tools.commands.model_source import load_program
 
 
 def parse_input(text: str) -> Any:
@@ -47,7 +46,7 @@ def run_command(
     if output is not None and output.suffix != ".npz":
         raise EngineError(f"--output {output}: outputs are written as an .npz file")
     context = FlambeauContext()
-    module = read_program(program, context)
+    module = load_program(program, context)
     runner = make_engine(engine, module, context, method, program)
     values = [parse_input(text) for text in inputs]
     console = stderr_console()

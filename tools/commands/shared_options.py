@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from flambeau.tools.plugin_loading import load_for_tool
-from flambeau.tools.predicates.predicates import PredicateOptions
+from flambeau.tools.predicates.predicate_options import PredicateOptions
 
 
 def _load(paths: list[Path] | None) -> None:

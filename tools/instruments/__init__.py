@@ -1,1 +1,1 @@
-"""Instruments: what watches pipelines and compares the results of modules, for the command-line tools."""
+"""Instruments: what watches a pipeline for the command-line tools. Each is an `Instrumentation`, of which no pass knows."""

@@ -21,9 +21,6 @@ from flambeau.passes.manager.registry import PIPELINE_FILE, PipelineError
 from flambeau.plugins.loader import plugin_scope
 from flambeau.support.files import naming
 from flambeau.support.terminal import wants_colour
-from flambeau.tools.collector import collector_paused
-from flambeau.tools.exits import BROKEN_PIPE, CRASHED, INTERRUPTED, forget_stdout, standard_streams
-from flambeau.tools.nesting import room_for_nesting
 from flambeau.tools.opt.argument_parser import SPLIT_MARKER, make_parser
 from flambeau.tools.opt.expectations import Expectations
 from flambeau.tools.opt.groups import GROUPS
@@ -32,6 +29,7 @@ from flambeau.tools.opt.input import near_markers, read_input, split
 from flambeau.tools.opt.option_group import Chunk
 from flambeau.tools.opt.result_files import OutputWeights
 from flambeau.tools.plugin_loading import load_from_environment
+from flambeau.tools.process import BROKEN_PIPE, CRASHED, INTERRUPTED, collector_paused, forget_stdout, room_for_nesting, standard_streams
 from flambeau.tools.rendering.diagnostics_rendering import Renderer, diagnostics_of, files_of, internal_error, placed
 
 

@@ -13,7 +13,10 @@ from typing import Any
 from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.dialects.text.module_text import read_module
 from flambeau.plugins.loader import load_plugin, loaded_plugins
-from flambeau.tools.predicates.predicates import Crash, Predicate, PredicateError, PredicateOptions, Verdict, WrongResult, make_predicate
+from flambeau.tools.predicates.crash import Crash
+from flambeau.tools.predicates.predicate import Predicate, PredicateError, Verdict
+from flambeau.tools.predicates.predicate_options import PredicateOptions, make_predicate
+from flambeau.tools.predicates.wrong_result import WrongResult
 
 _FILES = ("inputs", "filecheck")
 """The options that are paths."""

@@ -12,7 +12,8 @@ from flambeau.dialects.text.module_text import ParsedModule, decode, parse_modul
 from flambeau.dialects.text.source_text import Source
 from flambeau.plugins.loader import load_plugin
 from flambeau.tools.opt.input import split
-from flambeau.tools.predicates.predicates import PredicateError, PredicateOptions
+from flambeau.tools.predicates.predicate import PredicateError
+from flambeau.tools.predicates.predicate_options import PredicateOptions
 from flambeau.tools.reproducers.reproducer_file import Reproducer, is_reproducer, read_reproducer
 
 STDIN = Path("-")

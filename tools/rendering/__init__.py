@@ -1,1 +1,1 @@
-"""What people see of diagnostics, with rich."""
+"""Diagnostics and reports as text for people."""

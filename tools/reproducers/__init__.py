@@ -1,1 +1,1 @@
-"""Reproducers: files that hold all it takes to see a pass fail again."""
+"""Reproducers: files that hold all that is needed to see a pass fail again."""

@@ -1,4 +1,4 @@
-"""Reproducers: one file that holds all it takes to see a pass fail again.
+"""Reading and writing reproducers: one file holds all that is needed to see a pass fail again.
 
 The file is a module that parses as any other, below a header of comments with the pipeline and what else matters:
 
@@ -19,13 +19,31 @@ import json
 import os
 import platform
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+import traceback
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from flambeau.dialects.flambeau.weight_files import check_beside, takes_weights, weights_beside
+from flambeau.dialects.ml_program import BlobAttr, BlobError
+from flambeau.dialects.ml_program.weights import blobs_in, save_weights
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.text.module_text import print_module
+from flambeau.passes.manager.pipeline import Pipeline
+from flambeau.passes.manager.registry import PipelineError
+from flambeau.plugins.loader import loaded_plugins
+from flambeau.support.files import write_text
+
 VERSION = 1
 """The version of the header."""
+
+WEIGHTS_LIMIT = 64 * 2**20
+"""So many bytes of weights are saved beside a reproducer; more of them are named where they are."""
 
 _FIRST = "// flambeau reproducer, version "
 _TRACEBACK = "// | "
@@ -35,7 +53,7 @@ _LINE = re.compile(r"// (?P<key>[a-z-]+): (?P<value>.*)")
 
 
 class ReproducerError(ValueError):
-    """A file that is no reproducer, or a damaged one. One line, for people."""
+    """A file that is not a reproducer, or a damaged one. One line, for people."""
 
 
 def versions() -> dict[str, str]:
@@ -52,9 +70,9 @@ def seeds() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Reproducer:
-    """What stands in the header."""
+    """What stands in the header. The settings of a run are one without a pipeline."""
 
-    pipeline: str
+    pipeline: str = ""
     """Canonical, from the failing pass on."""
     error: str = ""
     """What is to be seen again; empty in a reproducer that was asked for without a failure."""
@@ -90,7 +108,7 @@ class Reproducer:
             value = getattr(self, item.name)
             if item.name == "traceback":
                 lines += [f"{_TRACEBACK}{line}" for line in self.traceback]
-            elif value != ({} if item.default is MISSING and item.name != "pipeline" else item.default):
+            elif item.name == "pipeline" or value != ({} if item.default is MISSING else item.default):
                 lines.append(f"// {item.name.replace('_', '-')}: {_dump(value)}")
         return "\n".join([*lines, _LAST, ""])
 
@@ -108,7 +126,7 @@ class Reproducer:
         """Reads the header of a file's text. Raises ReproducerError."""
         lines = text.split("\n")
         if not lines[0].startswith(_FIRST):
-            raise ReproducerError(f"{file} is no reproducer: it does not begin with {_FIRST!r}")
+            raise ReproducerError(f"{file} is not a reproducer: it does not begin with {_FIRST!r}")
         version = lines[0].removeprefix(_FIRST).partition(";")[0]
         if version != str(VERSION):
             raise ReproducerError(f"{file} is a reproducer of version {version!r}; this program reads version {VERSION}")
@@ -123,7 +141,7 @@ class Reproducer:
                 continue
             match = _LINE.fullmatch(line)
             if match is None or match["key"] not in kinds:
-                raise ReproducerError(f"{file}:{number} is damaged: this is no line of a reproducer's header")
+                raise ReproducerError(f"{file}:{number} is damaged: this is not a line of a reproducer's header")
             item = kinds[match["key"]]
             value = _load(match["value"], str(item.type))
             if value is None or item.name in found:
@@ -188,5 +206,108 @@ def read_reproducer(path: str | os.PathLike[str]) -> Reproducer:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise ReproducerError(f"{path} is no reproducer: it is not text") from None
+        raise ReproducerError(f"{path} is not a reproducer: it is not text") from None
     return Reproducer.parse(text, str(path))
+
+
+def with_plugins(settings: Reproducer) -> Reproducer:
+    """The settings of a run, with the plug-ins that are loaded now."""
+    loaded = loaded_plugins()
+    return replace(
+        settings,
+        plugins={str(plugin.path): plugin.digest for plugin in loaded if plugin.path is not None},
+        versions={**settings.versions, **{plugin.name: plugin.digest for plugin in loaded if plugin.path is None}},
+    )
+
+
+@dataclass
+class Case:
+    """A module and what to run on it."""
+
+    text: str
+    pipeline: Pipeline
+    last_action: str = ""
+    weights: tuple[str, ...] = ()
+    """The files that hold its weights, where it needs them."""
+
+
+def write_reproducer(
+    path: str | os.PathLike[str],
+    module: ModuleOp,
+    pipeline: Pipeline,
+    context: Context,
+    settings: Reproducer | None = None,
+) -> None:
+    """Writes what it takes to run `pipeline` over `module` again, whether it fails or not.
+
+    Raises:
+        OSError: the file cannot be written.
+        BlobError: the weights cannot.
+    """
+    case = Case(print_module(module, locations=True), pipeline)
+    notes: list[str] = []
+    case.weights = keep_weights(module, context, Path(path), notes)
+    write_case(Path(path), case, settings or Reproducer(), notes)
+
+
+def rest_of(pipeline: Pipeline, position: Sequence[int]) -> Pipeline:
+    """The pipeline from a place on."""
+    index, *inner = position
+    first = pipeline.elements[index]
+    if inner and isinstance(first, Pipeline):
+        first = rest_of(first, inner)
+    return Pipeline(pipeline.anchor, (first, *pipeline.elements[index + 1 :]))
+
+
+def blobs_of(module: Operation) -> list[BlobAttr]:
+    """The weights that a module names."""
+    found: list[BlobAttr] = []
+    for op in module.walk():
+        found += blobs_in(op)
+    return found
+
+
+def write_case(path: Path, case: Case, settings: Reproducer, notes: Sequence[str], error: Exception | None = None) -> None:
+    """Writes a reproducer, whole or not at all. Raises OSError."""
+    notes = list(notes)
+    try:
+        Pipeline.parse(str(case.pipeline))
+    except PipelineError as problem:
+        notes.append(f"the pipeline cannot be read back: {problem}")
+    reproducer = replace(
+        settings,
+        pipeline=str(case.pipeline),
+        error="" if error is None else str(error),
+        note="; ".join(notes),
+        weights=case.weights,
+        relative=relative_names((*settings.plugins, settings.inputs, *case.weights), path.parent),
+        last_action=case.last_action,
+        traceback=() if error is None else tuple("".join(traceback.format_exception(error)).splitlines()),
+    )
+    write_text(path, reproducer.header() + case.text)
+
+
+def keep_weights(module: ModuleOp, context: Context, path: Path, notes: list[str]) -> tuple[str, ...]:
+    """Saves the weights of a module beside the reproducer `path`, or, if they are large, names the files that hold them.
+
+    Raises BlobError when they would replace others.
+    """
+    named = list(dict.fromkeys(blobs_of(module)))
+    if not named or not isinstance(context, FlambeauContext):
+        return ()
+    blobs = context.blobs
+    try:
+        size = sum(len(blobs.get(blob)) for blob in named)
+    except BlobError as error:
+        notes.append(f"weights are missing: {error}")
+        return ()
+    if size <= WEIGHTS_LIMIT and takes_weights(path):
+        check_beside(path)
+        beside = weights_beside(path)
+        save_weights(module, blobs, beside)
+        return (beside.name,)
+    origins = [blobs.origin(blob) for blob in named]
+    if None in origins:
+        why = "were too large to be kept" if takes_weights(path) else "cannot be kept beside a device"
+        notes.append(f"{size // 2**20} MiB of weights {why}, and are in no file")
+    return tuple(sorted({str(origin.resolve()) for origin in origins if origin is not None}))

@@ -19,7 +19,6 @@ from flambeau.tools.opt.option_group import Chunk, OptionGroup
 from flambeau.tools.opt.result_files import text_file
 
 if TYPE_CHECKING:
-    from flambeau.tools.reproducers.crash_reproducer import RunOptions
     from flambeau.tools.reproducers.reproducer_file import Reproducer
 
 
@@ -121,18 +120,18 @@ class ReproducerGroup(OptionGroup):
             if path not in opened:
                 chunk.context.blobs.open(path)
         if arguments.generate_reproducer:
-            from flambeau.tools.reproducers.crash_reproducer import write_reproducer
+            from flambeau.tools.reproducers.reproducer_file import write_reproducer
 
             path = _place(arguments, arguments.generate_reproducer, chunk.number)
-            write_reproducer(path, chunk.parsed.module, chunk.pipeline, chunk.context, _options(arguments))
+            write_reproducer(path, chunk.parsed.module, chunk.pipeline, chunk.context, _settings(arguments))
         outcome = () if self._outcome is None else (self._outcome,)
         if arguments.crash_reproducer:
             path = _place(arguments, arguments.crash_reproducer, chunk.number)
             if not takes_weights(path):
                 return (*outcome, _OnFailure(chunk, path))
-            from flambeau.tools.reproducers.local_reproducer import LocalReproducer
+            from flambeau.tools.reproducers.abort_reproducer import AbortReproducer
 
-            return (*outcome, LocalReproducer(path, _options(arguments)), _OnFailure(chunk, path))
+            return (*outcome, AbortReproducer(path, _settings(arguments)), _OnFailure(chunk, path))
         unwanted = arguments.no_reproducer or arguments.verify_diagnostics or arguments.run_reproducer
         return outcome if unwanted else (*outcome, _OnFailure(chunk, None))
 
@@ -185,19 +184,18 @@ class _OnFailure(Instrumentation):
         watcher = CrashReproducer(
             self._path,
             original=lambda context: _parse_again(chunk, context),
-            options=_options(arguments),
+            settings=_settings(arguments),
             checks=lambda: semantics_checks(arguments),
         )
         watcher.before_pipeline(chunk.pipeline, step.module, step.context)
         watcher.after_pass_failed(step, error)
 
 
-def _options(arguments: argparse.Namespace) -> RunOptions:
-    from flambeau.tools.reproducers.crash_reproducer import RunOptions
-    from flambeau.tools.reproducers.run_options import with_plugins
+def _settings(arguments: argparse.Namespace) -> Reproducer:
+    from flambeau.tools.reproducers.reproducer_file import Reproducer, with_plugins
 
     return with_plugins(
-        RunOptions(
+        Reproducer(
             verify_each=arguments.verify_each,
             allow_unregistered=arguments.allow_unregistered_dialect,
             debug_counters=arguments.debug_counter or "",

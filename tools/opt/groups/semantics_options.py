@@ -45,7 +45,7 @@ class SemanticsGroup(OptionGroup):
                 parser.error(f"--check-semantics={given}: the tolerance must be a number")
             # argparse takes the word after an option for its optional value, and here that is the file.
             arguments.input = given
-        from flambeau.tools.instruments.semantics import SemanticsOptions
+        from flambeau.tools.semantics.result_comparison import SemanticsOptions
 
         try:
             SemanticsOptions(arguments.tolerance, seed=arguments.seed or 0)
@@ -61,9 +61,8 @@ def semantics_checks(arguments: argparse.Namespace) -> Sequence[Instrumentation]
     """The check that the options ask for. Raises ValueError or OSError when there are no such inputs."""
     if arguments.check_semantics is None:
         return ()
-    from flambeau.backends.interface import run_payload
-    from flambeau.tools.instruments.semantics import CheckSemantics
-    from flambeau.tools.predicates.predicates import load_inputs
+    from flambeau.tools.semantics.check_semantics import CheckSemantics
+    from flambeau.tools.semantics.stored_inputs import load_inputs
 
     inputs = None if arguments.inputs is None else load_inputs(Path(arguments.inputs))
-    return (CheckSemantics(arguments.tolerance, inputs, arguments.seed or 0, run_payload),)
+    return (CheckSemantics(arguments.tolerance, inputs, arguments.seed or 0),)

@@ -1,4 +1,4 @@
-"""A reproducer that is on the disk while a pass runs: for what ends the process."""
+"""`AbortReproducer`: keeps a reproducer on the disk while a pass runs, for a pass that ends the process."""
 
 from __future__ import annotations
 
@@ -12,20 +12,29 @@ from flambeau.dialects.ml_program import BlobAttr
 from flambeau.dialects.text.module_text import print_module
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 from flambeau.passes.manager.pipeline import Pipeline
-from flambeau.tools.reproducers.crash_reproducer import Case, RunOptions, blobs_of, keep_weights, reproducer_of, rest_of, write_case
-from flambeau.tools.reproducers.reproducer_file import ReproducerError, read_reproducer
+from flambeau.tools.reproducers.crash_reproducer import reproducer_of
+from flambeau.tools.reproducers.reproducer_file import (
+    Case,
+    Reproducer,
+    ReproducerError,
+    blobs_of,
+    keep_weights,
+    read_reproducer,
+    rest_of,
+    write_case,
+)
 
 
-class LocalReproducer(Instrumentation):
+class AbortReproducer(Instrumentation):
     """Writes a reproducer before each pass and removes it at the end, so that one is left by a pass that aborts, is killed or never ends.
 
     That costs a print of the module before each pass; passes nested in one place of the pipeline share one. It is not tried out: when a
     pass fails so that it can be, a `CrashReproducer` behind this one writes another into its place.
     """
 
-    def __init__(self, path: Path, options: RunOptions):
+    def __init__(self, path: Path, settings: Reproducer):
         self._path = path
-        self._options = options
+        self._settings = settings
         self._pipeline: Pipeline | None = None
         self._place: int | None = None
         self._kept: set[BlobAttr] = set()
@@ -38,7 +47,7 @@ class LocalReproducer(Instrumentation):
     def before_pass(self, step: PassStep) -> None:
         """Writes the module as it is now. Raises OSError, BlobError."""
         # Counters count from the start of the pipeline, and what was not verified may not parse.
-        only_once = bool(self._options.debug_counters) or not self._options.verify_each
+        only_once = bool(self._settings.debug_counters) or not self._settings.verify_each
         if self._pipeline is None or step.position[0] == self._place or (only_once and self._place is not None):
             return
         if self._place is None:
@@ -50,7 +59,7 @@ class LocalReproducer(Instrumentation):
             self._weights = keep_weights(step.module, step.context, self._path, notes)
             self._kept = blobs
         case = Case(print_module(step.module, locations=True), rest_of(self._pipeline, step.position[:1]), weights=self._weights)
-        write_case(self._path, case, self._options, notes)
+        write_case(self._path, case, self._settings, notes)
 
     def after_pass_failed(self, step: PassStep, error: Exception) -> None:
         """Removes the weights, if the reproducer of the failure is here and does without."""

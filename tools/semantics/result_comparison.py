@@ -9,14 +9,11 @@ from typing import Any
 
 from xdsl.ir import Operation
 
-from flambeau.runtime.interpreter import DelegateRunner, Leaf
+from flambeau.runtime.interpreter import Leaf
 from flambeau.support.lazy import Array, np
 
 TOLERANCES = {"float64": 1e-8, "float32": 1e-4, "float16": 1e-2, "bfloat16": 8e-2}
 """How far results may lie apart, relative to the largest number of the result, by dtype. Integers and bools must be equal."""
-
-OPERATION_LIMIT = 1_000_000
-"""Operations that one run of a method may execute: a module is run often, and a loop that a pass made endless shall show soon."""
 
 NOT_FINITE = "elements are infinite or not numbers on one side only"
 """What is said of results that cannot be compared as numbers."""
@@ -35,10 +32,6 @@ class SemanticsOptions:
     """By the names of inputs (`x`, or `forward.x` where methods differ, or `arr_0`). None: what the program brought with it, where it did,
     and others that `seed` makes up."""
     seed: int = 0
-    delegates: DelegateRunner | None = None
-    """Runs payloads of backends."""
-    limit: int = OPERATION_LIMIT
-    """Operations that one run of a method may execute."""
 
     def __post_init__(self) -> None:
         if self.tolerance is not None and not 0 <= self.tolerance < math.inf:

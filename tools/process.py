@@ -1,8 +1,9 @@
-"""How the tools end: the exit statuses of what is no plain success or error, and reports that nobody reads any more."""
+"""The process that a tool runs in: its exit statuses and standard streams, how deep calls may nest, and garbage collection."""
 
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import sys
 from collections.abc import Generator
@@ -14,6 +15,11 @@ CRASHED = 70
 """The exit status of a bug in a pass or in the tool, as in sysexits.h."""
 INTERRUPTED, BROKEN_PIPE = 130, 141
 """The exit statuses of tools that SIGINT and SIGPIPE end."""
+
+
+_FRAMES = 8000
+"""How deep calls may nest. Python's own limit ends the parser at 120 regions within each other, which generated loops reach; this is enough
+for 700, and the stack of the machine holds far more."""
 
 
 def forget_stdout() -> None:
@@ -58,3 +64,26 @@ def standard_streams() -> Generator[None, None, None]:
             yield
         finally:
             sys.stdin, sys.stdout, sys.stderr = before
+
+
+@contextmanager
+def room_for_nesting() -> Generator[None, None, None]:
+    """Within the block, calls may be nested this deep."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _FRAMES))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+@contextmanager
+def collector_paused() -> Generator[None, None, None]:
+    """Does not look for cycles within the block: a module's operations all live, so that only costs time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
+from flambeau.backends.interface import run_payload
 from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.flambeau.method_interface import inputs_of
@@ -20,11 +20,7 @@ from flambeau.dialects.ir.diagnostics import Diagnostic
 from flambeau.dialects.ml_program import GlobalOp
 from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.manager.errors import ResultChanged
-from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
-from flambeau.passes.manager.pipeline import PassError, Pipeline
 from flambeau.runtime.interpreter import (
-    DelegateRunner,
     FunctionProgram,
     InputKind,
     InterpreterError,
@@ -36,9 +32,8 @@ from flambeau.runtime.interpreter import (
     interpret,
 )
 from flambeau.runtime.interpreter.kernels import row_kernels
-from flambeau.support.lazy import Array, np
-from flambeau.tools.instruments.result_comparison import NOT_FINITE, Rounding, SemanticsOptions, difference_of, noise_of
-from flambeau.tools.instruments.snapshot import Snapshot
+from flambeau.support.lazy import np
+from flambeau.tools.semantics.result_comparison import NOT_FINITE, Rounding, SemanticsOptions, difference_of, noise_of
 
 
 class SemanticsError(ValueError):
@@ -107,6 +102,8 @@ Outputs = dict[str, list[list[Leaf]]]
 IN_SEQUENCE = "in sequence"
 """The session in which all methods are called one after the other, for state that one leaves to another."""
 
+OPERATION_LIMIT = 1_000_000
+"""Operations that one run of a method may execute: a module is run often, and a loop that a pass made endless shall show soon."""
 _KINDS: tuple[InputKind, ...] = ("usual", "wide", "extreme")
 NOISY_RUNS = 4
 """How often rounding is tried out: each element should be moved nearly as far as it can be at least once."""
@@ -219,7 +216,7 @@ class Reference:
             outputs[session] = []
             name = session
             try:
-                program = interpret(module, context, self.options.delegates, self.options.limit)
+                program = interpret(module, context, run_payload, OPERATION_LIMIT)
                 for call, (name, given) in enumerate(calls):
                     inputs = given if rounding is None else [rounding.moved(leaf) for leaf in given]
                     observer = observers.get((session, call)) if rounding is None else rounding.observe
@@ -321,54 +318,3 @@ def _input_names(method: FuncOp | MethodOp) -> list[list[str]]:
 
 def _hint(value: SSAValue) -> list[str]:
     return [] if value.name_hint is None else [value.name_hint]
-
-
-class CheckSemantics(Instrumentation):
-    """Runs the module before the pipeline and after each pass, and stops at the first that changes a result, with a PassError."""
-
-    def __init__(
-        self,
-        tolerance: float | None = None,
-        inputs: Mapping[str, Array] | None = None,
-        seed: int = 0,
-        delegates: DelegateRunner | None = None,
-    ):
-        self.options = SemanticsOptions(tolerance, inputs, seed, delegates)
-        self._module: ModuleOp | None = None
-        self._reference: Reference | None = None
-        self._good: ModuleOp | None = None
-        self._snapshot: Snapshot | None = None
-
-    def before_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
-        """Takes the reference; of a module that goes through several pipelines, before the first. Raises SemanticsError."""
-        if self._module is not module:
-            self._reference = Reference(module, _ours(context), self.options)
-            self._module = module
-            self._good, self._snapshot = module.clone(), Snapshot(module)
-
-    def check_pass(self, step: PassStep) -> None:
-        """Compares. Raises PassError that names the pass, the output, and the first value that differs."""
-        reference, good, context = self._reference, self._good, _ours(step.context)
-        if reference is None or good is None or (snapshot := Snapshot(step.module)) == self._snapshot:
-            return
-        try:
-            difference = reference.difference(step.module, context)
-            if difference is None:
-                self._good, self._snapshot = step.module.clone(), snapshot
-                return
-            # Only now, for it runs both forms again and needs what recording takes.
-            from flambeau.tools.instruments.divergence import first_divergence
-
-            divergence = None if difference.is_failure else first_divergence(reference, difference, (good, context), (step.module, context))
-        except SemanticsError as error:
-            raise PassError(step, f"left a module whose results cannot be checked: {error}", op=error.op) from error
-        note = Diagnostic("note", "flambeau bisect, given the reproducer or the same input and pipeline, finds the rewrite that does so")
-        if divergence is None:
-            raise ResultChanged(step, f"changes the result: {difference}", op=difference.op, notes=(note,))
-        raise ResultChanged(step, f"changes the result: {difference}; {divergence}", op=divergence.after.op, notes=(note,))
-
-
-def _ours(context: Context) -> FlambeauContext:
-    if not isinstance(context, FlambeauContext):
-        raise SemanticsError("results can be checked only with a context that owns the module's weights")
-    return context

@@ -24,8 +24,8 @@ from flambeau.dialects.ml_program import GlobalStoreOp
 from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.passes.rewriting.locations import describe_location
 from flambeau.support.lazy import Array
-from flambeau.tools.instruments.result_comparison import Rounding, difference_of, noise_of
-from flambeau.tools.instruments.semantics import NOISY_RUNS, Difference, Reference, operator_name
+from flambeau.tools.semantics.reference_results import NOISY_RUNS, Difference, Reference, operator_name
+from flambeau.tools.semantics.result_comparison import Rounding, difference_of, noise_of
 
 RECORDED, RECORDED_BYTES = 100_000, 2**30
 """How many values of a run are looked at, and their bytes: the first ones, for those of long loops would fill the memory."""

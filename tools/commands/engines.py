@@ -1,4 +1,4 @@
-"""Programs in files and in hand: reading them, and running them with the engine that fits."""
+"""Running programs: with the C runtime, the interpreter or torch."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalStoreOp
 from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.frontends.interface import find_frontend, has_torch, require_torch
-from flambeau.runtime.emit import read_pte
-from flambeau.runtime.pte import PteError
+from flambeau.frontends.interface import has_torch, require_torch
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -30,18 +28,6 @@ Runner = Callable[[Sequence[Any]], list[Any]]
 
 class EngineError(ValueError):
     """A program that the chosen engine cannot run, or inputs that are not there."""
-
-
-def read_program(path: Path, context: FlambeauContext) -> ModuleOp:
-    """The module in a file that a front end reads; other files are taken for a `.pte`. Raises ValueError, OSError."""
-    if not path.is_file():
-        raise EngineError(f"no such file: {path}")
-    if (found := find_frontend(str(path))) is not None:
-        return found(str(path), context)
-    try:
-        return read_pte(path.read_bytes(), context)
-    except PteError as error:
-        raise EngineError(f"{path}: {error}") from error
 
 
 def make_engine(engine: str | None, module: ModuleOp, context: FlambeauContext, method: str, path: Path | None = None) -> Runner:

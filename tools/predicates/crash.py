@@ -1,0 +1,77 @@
+"""The predicate that the pipeline fails."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import ModuleOp
+
+from flambeau.dialects.ir.diagnostics import OperationError
+from flambeau.dialects.ir.verify import VerificationError
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.passes.manager import PassError
+from flambeau.tools.predicates.predicate import Judge, Outcome, Question, Verdict, error_text
+
+
+@dataclass
+class Crash(Question):
+    """The pipeline raises, or leaves invalid IR. Without `pattern`, the kind of the first error seen is what every later one must be."""
+
+    pattern: str | None = None
+    """A regular expression that the message must match."""
+    kind: tuple[str, ...] | None = field(default=None, repr=False)
+    """As of `kind_of`; of the first error, once one was seen."""
+    is_about_errors = True
+
+    @property
+    def description(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]  made of the pattern
+        """What holds."""
+        return "the pipeline fails" + (f" with /{self.pattern}/" if self.pattern else "")
+
+    def about(self, module: ModuleOp, context: FlambeauContext) -> Judge:
+        """The judge, which looks at the error only."""
+        return self._judge
+
+    def _judge(self, outcome: Outcome) -> Verdict:
+        if outcome.error is None:
+            return Verdict(False, "the pipeline does not fail")
+        message = error_text(outcome.error)
+        if self.matches(outcome.error):
+            return Verdict(True, message)
+        return Verdict(False, f"the pipeline fails in another way: {message}")
+
+    def matches(self, error: Exception) -> bool:
+        """Whether this is the error that is looked for."""
+        if self.pattern is not None:
+            return re.search(self.pattern, str(error)) is not None
+        kind = kind_of(error)
+        self.kind = self.kind or kind
+        return kind == self.kind
+
+
+_VARYING = re.compile(r"""[-+]?\d[\w.+-]*|(?:tensor|vector|memref)<[^>]*>+|'[^']*'|"[^"]*"|%[\w$.-]+|\([^()]*\)""")
+"""What another module has instead in the same message: numbers, types, names, places."""
+
+
+def kind_of(error: Exception) -> tuple[str, ...]:
+    """What tells an error from others, whatever the module: the pass, the class of what went wrong, and where it is from or what it says.
+
+    An error about an operation is told by its words and the name of the operation; another by the innermost line outside of Flambeau and
+    xDSL that it came through, or within them where there is none.
+    """
+    name = error.step.name if isinstance(error, PassError) else ""
+    chain: list[BaseException] = [error]
+    while (cause := chain[-1].__cause__) is not None:
+        chain.append(cause)
+    inner = chain[1] if len(chain) > 1 else error
+    root = chain[-1]
+    about = next((item for item in chain[1:] if isinstance(item, OperationError | VerificationError)), None)
+    if about is not None and (root is about or isinstance(about, VerificationError)):
+        return name, type(inner).__name__, about.op.name, _VARYING.sub("_", str(about))
+    frames = [(frame.f_globals.get("__name__", ""), str(line)) for frame, line in traceback.walk_tb(root.__traceback__)]
+    others = [frame for frame in frames if frame[0].partition(".")[0] not in ("flambeau", "xdsl")]
+    # How deep a recursion goes differs.
+    place = (others or frames)[:1] if isinstance(root, RecursionError) else (others or frames)[-1:]
+    return (name, type(root).__name__, *(part for frame in place for part in frame))

@@ -1,0 +1,137 @@
+"""A predicate: a question about a module and about what a pipeline makes of it, and the verdict."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from flambeau.dialects.ir.diagnostics import Diagnostic
+from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.passes.manager import Instrumentation, Pipeline
+
+
+class PredicateError(ValueError):
+    """A predicate that makes no sense, or that cannot be evaluated on this module; for the lack of what `op` means, if it is given."""
+
+    def __init__(self, message: str, op: Operation | None = None):
+        super().__init__(message)
+        self.diagnostic = Diagnostic("error", message, op=op)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a pipeline made of a module."""
+
+    module: ModuleOp
+    """The module as the pipeline left it: in the middle of its work if that failed."""
+    context: FlambeauContext
+    """Owns the module's weights."""
+    error: Exception | None = None
+    """What the pipeline raised."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a predicate holds, and what was seen."""
+
+    holds: bool
+    detail: str
+    can_tell: bool = True
+    """False where nothing can be said of this form of a module, which then does not hold."""
+    kind: str = ""
+    """What sort of thing was seen, where there are several."""
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+
+Judge: TypeAlias = Callable[[Outcome], Verdict]
+"""The predicate about one input module: whether it holds for what a pipeline made of the module. It is asked as often as wanted."""
+
+
+class Question(ABC):
+    """A kind of predicate."""
+
+    description: str
+    """What holds, to follow "the predicate": `the pipeline changes the result`."""
+    wants_final: bool = False
+    """Whether it is about what the whole pipeline makes of a module; otherwise about any intermediate form, even after half a pass."""
+    is_about_errors: bool = False
+    """Whether a pipeline that fails can be what is looked for."""
+    wants_tellable: bool = False
+    """Whether a pipeline that makes something of which nothing can be said is to blame for that."""
+
+    confirmations: int = 1
+    """How often an answer that decides is asked for once more."""
+
+    @abstractmethod
+    def about(self, module: ModuleOp, context: FlambeauContext) -> Judge:
+        """The predicate about a module. Raises PredicateError when it makes no sense for it."""
+
+
+def run_pipeline(
+    pipeline: Pipeline, module: ModuleOp, context: FlambeauContext, instrumentations: Sequence[Instrumentation] = (), *, verify: bool = True
+) -> Outcome:
+    """Runs a pipeline on a copy of a module, with weights of its own; whatever it raises is part of the outcome."""
+    trial = context.clone()
+    trial.blobs = context.blobs.copy()
+    copy = module.clone()
+    try:
+        with contextlib.redirect_stdout(sys.stderr):  # what passes print is no part of what a command does
+            pipeline.run(copy, trial, instrumentations, verify_each=verify)
+    except Exception as error:  # a pass may fail in any way, and that is what is looked for
+        return Outcome(copy, trial, error)
+    return Outcome(copy, trial)
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A question about what a pipeline makes of modules."""
+
+    pipeline: Pipeline
+    question: Question
+
+    @property
+    def description(self) -> str:
+        """What holds."""
+        return self.question.description
+
+    def ask(self, module: ModuleOp, context: FlambeauContext) -> Verdict:
+        """Whether the predicate holds for a module, which is not changed. Raises PredicateError when it makes no sense for the module."""
+        judge = self.question.about(module, context)
+        outcome = run_pipeline(self.pipeline, module, context)
+        if outcome.error is not None and not self.question.is_about_errors:
+            return Verdict(False, f"the pipeline fails: {error_text(outcome.error)}")
+        verdict = judge(outcome)
+        if verdict.can_tell or not self.question.wants_tellable:
+            return verdict
+        return Verdict(True, verdict.detail, can_tell=False)
+
+    def check(self, module: ModuleOp, context: FlambeauContext) -> Verdict:
+        """As `ask`; a module that the predicate makes no sense for does not satisfy it."""
+        try:
+            return self.ask(module, context)
+        except PredicateError as error:
+            return Verdict(False, str(error))
+
+    def like(self, first: Verdict) -> Callable[[ModuleOp, FlambeauContext], Verdict]:
+        """The check of modules that are to show the same sort of thing as one that was asked about before: no NaN for a wrong number."""
+
+        def check(module: ModuleOp, context: FlambeauContext) -> Verdict:
+            verdict = self.check(module, context)
+            same = (verdict.can_tell, verdict.kind) == (first.can_tell, first.kind)
+            return verdict if same else replace(verdict, holds=False)
+
+        return check
+
+
+def error_text(error: Exception) -> str:
+    """A failure with its notes in one line."""
+    return "; ".join(" ".join(line.split()) for line in str(error).splitlines() if line.strip()) or type(error).__name__

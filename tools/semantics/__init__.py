@@ -1,0 +1,1 @@
+"""What a module computes, compared with what later forms of it compute."""
