@@ -1,8 +1,8 @@
 """Runs of elementwise float32 operators as one pass over the elements; README.md in this folder says more."""
 
 from flambeau.backends.elementwise.lower import lower
-from flambeau.backends.elementwise.partition import MOST_OPERATIONS, absorbs, refuse
 from flambeau.backends.elementwise.payload import execute
+from flambeau.backends.elementwise.taken_operators import MOST_OPERATIONS, absorbs, refuse
 from flambeau.backends.interface import Backend
 
 BACKEND = Backend(

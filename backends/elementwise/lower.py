@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from xdsl.ir import BlockArgument, SSAValue
 
-from flambeau.backends.elementwise.partition import absorbs, operation_of, refuse, refuse_type
 from flambeau.backends.elementwise.payload import CONSTANT, LOAD, OPERATIONS, STORE, Instruction, Payload
+from flambeau.backends.elementwise.taken_operators import absorbs, operation_of, refuse, refuse_type
 from flambeau.backends.interface import BackendError
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.ir.tensor_types import numel, tensor_type
@@ -83,7 +83,7 @@ def lower(partition: PartitionOp, constants: ModuleConstants) -> bytes:
         operation = operation_of(op) if isinstance(op, SchemaOp) and op.level() == "edge" else None
         reason = refuse(op)
         if not isinstance(op, SchemaOp) or operation is None or reason is not None:
-            raise BackendError(f"elementwise: partition @{name} holds {op.name}: {reason or 'it is no operator of the edge level'}")
+            raise BackendError(f"elementwise: partition @{name} holds {op.name}: {reason or 'it is not an operator of the edge level'}")
         computation = OPERATIONS[operation]
         temporary: list[int] = []
         sources = [machine.operand(op, value, temporary) for value in op.arguments()[: computation.arity]]

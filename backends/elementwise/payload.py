@@ -138,14 +138,15 @@ class Payload:
 
     def check(self) -> None:
         """Checks every index. Raises BackendError."""
-        if not all(0 < count <= LIMIT for count in (self.inputs, self.outputs, self.registers)):
-            raise BackendError("elementwise payload: the number of inputs, outputs or registers is out of range")
+        for what, count in (("inputs", self.inputs), ("outputs", self.outputs), ("registers", self.registers)):
+            if not 0 < count <= LIMIT:
+                raise BackendError(f"elementwise payload: {count} {what}; there must be 1 to {LIMIT}")
         written: set[int] = set()
         stored: set[int] = set()
         for instruction in self.instructions:
             _check_instruction(self, instruction, written, stored)
         if len(stored) != self.outputs:
-            raise BackendError("elementwise payload: an output is never stored")
+            raise BackendError(f"elementwise payload: {self.outputs} outputs, but only {len(stored)} are stored")
 
 
 def _check_instruction(payload: Payload, instruction: Instruction, written: set[int], stored: set[int]) -> None:
@@ -154,31 +155,33 @@ def _check_instruction(payload: Payload, instruction: Instruction, written: set[
     if computation is None and code not in (LOAD, STORE, CONSTANT):
         raise BackendError(f"elementwise payload: there is no operation {code}")
     reads = [first, second][: computation.arity] if computation is not None else [first] if code == STORE else []
-    if any(register not in written for register in reads):
-        raise BackendError("elementwise payload: a register is read before it is written")
+    if (unwritten := next((register for register in reads if register not in written), None)) is not None:
+        raise BackendError(f"elementwise payload: register {unwritten} is read before it is written")
     if code == LOAD and first >= payload.inputs:
-        raise BackendError("elementwise payload: an input does not exist")
+        raise BackendError(f"elementwise payload: input {first} is loaded, but there are {payload.inputs} inputs")
     if code == STORE:
-        if target >= payload.outputs or target in stored:
-            raise BackendError("elementwise payload: an output does not exist or is stored twice")
+        if target >= payload.outputs:
+            raise BackendError(f"elementwise payload: output {target} is stored, but there are {payload.outputs} outputs")
+        if target in stored:
+            raise BackendError(f"elementwise payload: output {target} is stored twice")
         stored.add(target)
         return
     if target >= payload.registers:
-        raise BackendError("elementwise payload: a register does not exist")
+        raise BackendError(f"elementwise payload: register {target} is written, but there are {payload.registers} registers")
     written.add(target)
 
 
 def decode(data: memoryview | bytes) -> Payload:
     """The program in a payload. Raises BackendError when it is malformed."""
     if len(data) < _HEADER.size:
-        raise BackendError("elementwise payload: it is too short")
+        raise BackendError(f"elementwise payload: it has {len(data)} bytes; its header alone takes {_HEADER.size}")
     magic, version, inputs, outputs, registers, count, elements = _HEADER.unpack_from(data)
     if magic != MAGIC:
-        raise BackendError("elementwise payload: it does not start with its magic")
+        raise BackendError(f"elementwise payload: it starts with {magic!r}, not with {MAGIC!r}")
     if version != VERSION:
         raise BackendError(f"elementwise payload: it is of version {version}; this backend reads {VERSION}")
-    if len(data) != _HEADER.size + count * _INSTRUCTION.size:
-        raise BackendError("elementwise payload: its size is not that of its instructions")
+    if len(data) != (expected := _HEADER.size + count * _INSTRUCTION.size):
+        raise BackendError(f"elementwise payload: it has {len(data)} bytes; {count} instructions take {expected}")
     instructions = tuple(Instruction(*fields) for fields in _INSTRUCTION.iter_unpack(data[_HEADER.size :]))
     payload = Payload(inputs, outputs, registers, elements, instructions)
     payload.check()

@@ -16,7 +16,7 @@ from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, shap
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
 from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.frontends.torch_export.operators import functional_overload
+from flambeau.frontends.torch_export.imported_operators import functional_overload
 from flambeau.frontends.torch_export.values import MEMORY_FORMATS
 
 _FORMATS = {name: value for value, name in MEMORY_FORMATS.items()}

@@ -31,14 +31,14 @@ from flambeau.frontends.torch_export.functionalization import (
 )
 from flambeau.frontends.torch_export.graph_signature import TreeSpecs, constant_leaf, example_arrays, is_constant, leaf_names
 from flambeau.frontends.torch_export.import_report import Unsupported, UnsupportedProgramError
-from flambeau.frontends.torch_export.node_locations import location, place
-from flambeau.frontends.torch_export.operators import (
+from flambeau.frontends.torch_export.imported_operators import (
     UnsupportedError,
     build,
     functional_class,
     functional_overload,
     operator_class,
 )
+from flambeau.frontends.torch_export.node_locations import location, place
 from flambeau.frontends.torch_export.values import Weights, element_type, is_fake, tensor_type_of
 
 _STATE = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -18,74 +17,19 @@ from flambeau.dialects.ir.diagnostics import is_listening, remark
 from flambeau.dialects.ir.symbols import symbols_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.analysis.grouping import contracted_order, group, used_outside
+from flambeau.passes.analysis.backend_survey import functions_with_bodies, groups_for, why_left
+from flambeau.passes.analysis.grouping import contracted_order, used_outside
 from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.rewriting.uses import replace_uses
 
 
-def why_refused(op: Operation, backend: Backend) -> str | None:
-    """Why `backend` does not take an operation; None when it does."""
-    if not isinstance(op, SchemaOp) or op.level() != "edge":
-        return "it is no operator of the edge level"
-    if len(op.results) != 1:
-        return "it has several results"
-    return backend.refuse(op)
-
-
-@dataclass(frozen=True)
-class Survey:
-    """What a backend would take of a module, and why not the rest."""
-
-    backend: str
-    taken: int
-    partitions: int
-    refused: dict[tuple[str, str], int]
-    """How many operations of a name were refused for a reason."""
-
-    def __str__(self) -> str:
-        total = self.taken + sum(self.refused.values())
-        head = f"{self.backend} takes {self.taken} of {total} operators in {self.partitions} partitions"
-        rest = [f"  {name}{f' ({count} times)' if count > 1 else ''}: {why}" for (name, why), count in self.refused.items()]
-        return "\n".join([head, *rest])
-
-
-def survey(module: ModuleOp, name: str) -> Survey:
-    """What the backend `name` would take of the functions of an edge module. Raises BackendError when there is no such backend."""
-    backend = find_backend(name)
-    refused: Counter[tuple[str, str]] = Counter()
-    taken = partitions = 0
-    for function in _functions(module):
-        groups = _groups(function, backend)
-        inside = {op for items in groups for op in items}
-        partitions += len(groups)
-        taken += len(inside)
-        for op in function.body.block.ops:
-            if isinstance(op, SchemaOp) and op not in inside:
-                refused[op.name, _why_left(op, backend)] += 1
-    return Survey(name, taken, partitions, dict(refused))
-
-
-def _why_left(op: Operation, backend: Backend) -> str:
-    """Why an operation is in no group."""
-    return why_refused(op, backend) or f"fewer than {backend.least} neighbours are worth no delegate"
-
-
 def _explain(function: FuncOp, backend: Backend, groups: list[list[Operation]]) -> None:
-    """Says of each operator that stays why it does."""
+    """Tells why each operator that stays does so."""
     inside = {op for items in groups for op in items}
     for op in function.body.block.ops:
         if isinstance(op, SchemaOp) and op not in inside:
-            remark(op, f"backend {backend.name!r} leaves it: {_why_left(op, backend)}")
-
-
-def _functions(module: ModuleOp) -> list[FuncOp]:
-    # A declaration has no body to take anything from.
-    return [op for op in module.body.block.ops if isinstance(op, FuncOp) and op.body.blocks]
-
-
-def _groups(function: FuncOp, backend: Backend) -> list[list[Operation]]:
-    return group(function.body.block, lambda op: why_refused(op, backend) is None, backend.least, backend.most)
+            remark(op, f"backend {backend.name!r} leaves it: {why_left(op, backend)}")
 
 
 class _Outliner:
@@ -102,7 +46,7 @@ class _Outliner:
     def outline(self) -> None:
         block = self.function.body.block
         with analysis("partitions", self.function):
-            groups = _groups(self.function, self.backend)
+            groups = groups_for(self.function, self.backend)
         if is_listening():
             _explain(self.function, self.backend, groups)
         groups = [items for items in groups if may_rewrite(PartitionPass.name, items[0])]
@@ -186,5 +130,5 @@ class PartitionPass(ModulePass):
             raise BackendError(f"no backend is named; say backends=… with one of {', '.join(backend_names())}")
         for name in self.backends:
             backend = find_backend(name)
-            for function in _functions(op):
+            for function in functions_with_bodies(op):
                 _Outliner(op, function, backend).outline()

@@ -11,8 +11,8 @@ from xdsl.ir import Block, Operation
 from flambeau.backends.interface import BackendError, backend_names, find_backend, run_payload
 from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module
+from flambeau.passes.analysis.backend_survey import why_refused
 from flambeau.passes.analysis.grouping import contracted_order, dependencies, group
-from flambeau.passes.conversion.partition import why_refused
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import delegate

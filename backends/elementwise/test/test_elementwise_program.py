@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from flambeau.backends.elementwise.partition import MOST_OPERATIONS
+from flambeau.backends.elementwise.taken_operators import MOST_OPERATIONS
 from flambeau.backends.interface import BackendError, run_payload
 from flambeau.compiler.edge_program import EdgeCompileConfig, EdgeProgramManager, to_edge
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp

@@ -17,7 +17,7 @@ from flambeau.compiler.compilation import Compilation
 from flambeau.compiler.memory_report import MemoryReport, memory_reports, methods_of
 from flambeau.dialects.schema.operators import FlambeauContext
 from flambeau.dialects.text.module_text import print_module, write_module
-from flambeau.passes.conversion.partition import Survey, survey
+from flambeau.passes.analysis.backend_survey import Survey, survey
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import delegate

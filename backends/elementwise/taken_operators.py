@@ -27,7 +27,7 @@ def operation_of(op: SchemaOp) -> str | None:
 def refuse(op: Operation) -> str | None:
     """Why the backend does not take an operator with one result; None when it takes it."""
     if not isinstance(op, SchemaOp):
-        return "it is no operator"
+        return "it is not an operator"
     operation = operation_of(op)
     if operation is None:
         return "it is not among the elementwise operators of this backend"
@@ -37,8 +37,8 @@ def refuse(op: Operation) -> str | None:
         return reason
     arguments = op.arguments()
     arity = OPERATIONS[operation].arity
-    if any(extra != 1 for extra in arguments[arity:]):
-        return "alpha is not 1"
+    if (alpha := next((extra for extra in arguments[arity:] if extra != 1), None)) is not None:
+        return f"alpha is {alpha}, not 1"
     for value in op.operands:
         if value.type != result and not absorbs(op, value):
             return "an operand is broadcast or of another type"
@@ -50,7 +50,7 @@ def refuse_type(kind: Tensor) -> str | None:
     if element_of(kind) != f32:
         return f"it computes {element_of(kind)}, not f32"
     if DYNAMIC_INDEX in shape_of(kind) or not isinstance(kind.encoding, NoneAttr):
-        return "its shape is not static or its memory not row-major"
+        return "its shape is not static or its memory is not row-major"
     return None
 
 
