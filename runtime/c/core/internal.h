@@ -45,7 +45,7 @@ void fl_append(fl_error *error, const char *format, const fl_item *items);
 const char *fl_tag_name(uint8_t tag);
 const char *fl_dtype_name(int8_t dtype);
 
-/* ---- The file (verify.c, program.c) ---- */
+/* ---- The file (verify.c, check.c, plan.c) ---- */
 
 /* A vector of the file: position of its first element. */
 typedef struct fl_vector {
@@ -79,6 +79,8 @@ uint8_t fl_plan_value(const fl_plan *plan, uint32_t index, uint32_t *table);
 /* The union tag of instruction `index` of a chain's vector and the position of its table. */
 uint8_t fl_plan_instruction(const fl_plan *plan, fl_vector instructions, uint32_t index, uint32_t *table);
 fl_vector fl_plan_chain(const fl_plan *plan, uint32_t chain);
+/* What delegate `index` consists of, and the name of its backend. */
+void fl_payload_open(const fl_plan *plan, uint32_t index, fl_payload *payload, const char **id);
 
 /* A segment by index; nonzero on success. */
 int fl_segment(const fl_program *program, uint32_t index, const uint8_t **data, size_t *size);
@@ -104,10 +106,8 @@ static inline int fl_is_constant(const fl_tensor_record *r) { return r->buffer !
 
 /* Checks what a method says about itself (check.c). */
 fl_status fl_check_plan(const fl_plan *plan, fl_error *error);
-/* Names one operator, "ns::op.overload". */
-size_t fl_operator_name(const fl_plan *plan, uint32_t index, char *name, size_t capacity);
 
-/* ---- Methods (build.c, method.c, execute.c) ---- */
+/* ---- Methods (measure.c, build.c, method.c, execute.c) ---- */
 
 #define FL_VALUE_READ 1 /* flags of fl_value: an instruction reads it */
 
@@ -187,7 +187,6 @@ int fl_make_value(const fl_plan *plan, uint32_t index, fl_pool *pool, fl_value *
 const fl_kernel *fl_find_operator(const fl_registry *registry, const char *name, const char *overload);
 const fl_backend *fl_find_backend(const fl_registry *registry, const char *id);
 void fl_resolve_registry(const fl_registry **registry, fl_registry *storage, const fl_kernel_table **table);
-void fl_payload_open(const fl_plan *plan, uint32_t index, fl_payload *payload, const char **id);
 /* Everything of fl_method_measure; `bytes` of the method without the delegates' memories in `own`. */
 fl_status fl_measure_plan(const fl_plan *plan, const fl_registry *registry, fl_requirements *need, size_t *own, fl_error *error);
 

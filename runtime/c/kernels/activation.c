@@ -1,9 +1,6 @@
 /* Activation functions. */
 #include "spans.h"
-
-#define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
 #include "activation.def"
-#undef FL_KERNEL
 
 /* e^x - 1 without cancellation near 0: tanh(x / 2) (e^x + 1). */
 FL_INLINE fl_vec expm1_vector(fl_vec x) { return fl_tanh(x * fl_set(0.5f)) * (fl_exp(x) + fl_set(1.0f)); }
@@ -31,30 +28,19 @@ static double softplus(double x) { return (x > 0.0 ? x : 0.0) + log1p(exp(-fabs(
 
 static inline double hold(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 
-#define ACTIVATION(name, vector_expression, expression)                                        \
-  FL_VECTOR_SPAN1(name##_f32, , vector_expression)                                             \
-  FL_SPAN1(name##_f64, double, double, expression)                                             \
-  fl_status fl_##name##_out(fl_context *context, fl_value *const *args, size_t count) {        \
-    static const fl_pointwise operation = {name##_f32, name##_f64, NULL, 0};                   \
-    (void)count;                                                                               \
-    return fl_pointwise_run(context, &operation, args, 1, args[1], NULL);                      \
-  }
-
-ACTIVATION(hardsigmoid, fl_clamp(x + fl_set(3.0f), 0.0f, 6.0f) * fl_set(1.0f / 6.0f), hold(x + 3.0, 0.0, 6.0) / 6.0)
-ACTIVATION(hardswish, x *fl_clamp(x + fl_set(3.0f), 0.0f, 6.0f) * fl_set(1.0f / 6.0f), x *hold(x + 3.0, 0.0, 6.0) / 6.0)
-ACTIVATION(log_sigmoid, -softplus_vector(-x), -softplus(-x))
-ACTIVATION(mish, x *fl_tanh(softplus_vector(x)), x *tanh(softplus(x)))
-ACTIVATION(silu, x *fl_sigmoid(x), x / (1.0 + exp(-x)))
+FL_REAL_KERNEL(hardsigmoid, fl_clamp(x + fl_set(3.0f), 0.0f, 6.0f) * fl_set(1.0f / 6.0f), hold(x + 3.0, 0.0, 6.0) / 6.0)
+FL_REAL_KERNEL(hardswish, x *fl_clamp(x + fl_set(3.0f), 0.0f, 6.0f) * fl_set(1.0f / 6.0f), x *hold(x + 3.0, 0.0, 6.0) / 6.0)
+FL_REAL_KERNEL(log_sigmoid, -softplus_vector(-x), -softplus(-x))
+FL_REAL_KERNEL(mish, x *fl_tanh(softplus_vector(x)), x *tanh(softplus(x)))
+FL_REAL_KERNEL(sigmoid, fl_sigmoid(x), 1.0 / (1.0 + exp(-x)))
+FL_REAL_KERNEL(silu, x *fl_sigmoid(x), x / (1.0 + exp(-x)))
+FL_REAL_KERNEL(tanh, fl_tanh(x), tanh(x))
 
 FL_VECTOR_SPAN1(relu_f32, , fl_max_b(fl_zero(), x))
 FL_SPAN1(relu_f64, double, double, x < 0.0 ? 0.0 : x)
 FL_SPAN1(relu_i64, int64_t, int64_t, x < 0 ? 0 : x)
 
-fl_status fl_relu_out(fl_context *context, fl_value *const *args, size_t count) {
-  static const fl_pointwise operation = {relu_f32, relu_f64, relu_i64, 0};
-  (void)count;
-  return fl_pointwise_run(context, &operation, args, 1, args[1], NULL);
-}
+FL_POINTWISE_KERNEL(relu, 1, relu_f32, relu_f64, relu_i64, 0)
 
 #define SQRT_HALF 0.70710678118654752440
 #define SQRT_TWO_OVER_PI 0.79788456080286535588

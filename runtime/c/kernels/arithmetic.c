@@ -1,33 +1,16 @@
 /* Arithmetic of two operands, tensors or Scalars. */
 #include "spans.h"
-
-#define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
 #include "arithmetic.def"
-#undef FL_KERNEL
-
-#define KERNEL(name, F32, F64, I64)                                                            \
-  fl_status fl_##name##_out(fl_context *context, fl_value *const *args, size_t count) {        \
-    static const fl_pointwise operation = {F32, F64, I64, 0};                                  \
-    (void)count;                                                                               \
-    return fl_pointwise_run(context, &operation, args, 2, args[2], NULL);                      \
-  }
-
-#define ARITHMETIC(name, vector_expression, f64_expression, i64_expression)                    \
-  FL_VECTOR_SPAN2(name##_f32, , vector_expression)                                             \
-  FL_SPAN2(name##_f64, double, double, f64_expression)                                         \
-  FL_SPAN2(name##_i64, int64_t, int64_t, i64_expression)                                       \
-  KERNEL(name, name##_f32, name##_f64, name##_i64)
 
 #define REAL_LIBRARY(name, function)                                                           \
   FL_SPAN2(name##_f32, float, float, function##f(x, y))                                        \
   FL_SPAN2(name##_f64, double, double, function(x, y))                                         \
-  KERNEL(name, name##_f32, name##_f64, NULL)
+  FL_POINTWISE_KERNEL(name, 2, name##_f32, name##_f64, NULL, 0)
 
-ARITHMETIC(mul, x *y, x *y, fl_wrap_mul(x, y))
-ARITHMETIC(maximum, fl_max(x, y), x > y || x != x ? x : y, x > y ? x : y)
-ARITHMETIC(minimum, fl_min(x, y), x < y || x != x ? x : y, x < y ? x : y)
-ARITHMETIC(fmax, fl_select((fl_ivec)(y != y), x, fl_max_b(x, y)), fmax(x, y), x > y ? x : y)
-ARITHMETIC(fmin, fl_select((fl_ivec)(y != y), x, fl_min_b(x, y)), fmin(x, y), x < y ? x : y)
+FL_VECTOR_SPAN2(mul_f32, , x *y)
+FL_SPAN2(mul_f64, double, double, x *y)
+FL_SPAN2(mul_i64, int64_t, int64_t, fl_wrap_mul(x, y))
+FL_POINTWISE_KERNEL(mul, 2, mul_f32, mul_f64, mul_i64, 0)
 
 REAL_LIBRARY(atan2, atan2)
 REAL_LIBRARY(copysign, copysign)
@@ -36,11 +19,11 @@ REAL_LIBRARY(hypot, hypot)
 static double logaddexp(double x, double y) { return x == y ? x + log(2.0) : (x > y ? x : y) + log1p(exp(-fabs(x - y))); }
 FL_SPAN2(logaddexp_f32, float, float, logaddexp((double)x, (double)y))
 FL_SPAN2(logaddexp_f64, double, double, logaddexp(x, y))
-KERNEL(logaddexp, logaddexp_f32, logaddexp_f64, NULL)
+FL_POINTWISE_KERNEL(logaddexp, 2, logaddexp_f32, logaddexp_f64, NULL, 0)
 
 FL_VECTOR_SPAN2(div_f32, , x / y)
 FL_SPAN2(div_f64, double, double, x / y)
-KERNEL(div, div_f32, div_f64, NULL)
+FL_POINTWISE_KERNEL(div, 2, div_f32, div_f64, NULL, 0)
 
 /* ---- sums with a multiple: p[0] is alpha ---- */
 
@@ -236,54 +219,4 @@ fl_status fl_div_out_mode(fl_context *context, fl_value *const *args, size_t cou
   const int is_floor = strcmp(mode, "floor") == 0;
   FL_CHECK(context, is_floor || strcmp(mode, "trunc") == 0, "rounding_mode must be none, floor or trunc");
   return divide_run(context, is_floor ? &floor_divide_operation : &trunc_divide_operation, args, args[3]);
-}
-
-/* ---- powers ---- */
-
-/* x^y modulo 2^64; a negative power of an integer is 0 unless x is 1 or -1. */
-static int64_t power_i64(int64_t x, int64_t y) {
-  if (y < 0) {
-    return x == 1 ? 1 : x == -1 ? (y % 2 == 0 ? 1 : -1) : 0;
-  }
-  uint64_t result = 1;
-  for (uint64_t base = (uint64_t)x, rest = (uint64_t)y; rest > 0; rest >>= 1, base *= base) {
-    result *= (rest & 1u) != 0 ? base : 1;
-  }
-  return (int64_t)result;
-}
-
-FL_SPAN2(pow_f32, float, float, powf(x, y))
-FL_SPAN2(pow_f64, double, double, pow(x, y))
-FL_SPAN2(pow_i64, int64_t, int64_t, power_i64(x, y))
-KERNEL(pow, pow_f32, pow_f64, pow_i64)
-
-/* The exponents that models use, without pow. */
-FL_VECTOR_SPAN1(square_f32, , x *x)
-FL_VECTOR_SPAN1(cube_f32, , x *x *x)
-FL_VECTOR_SPAN1(square_root_f32, , fl_sqrt(x))
-FL_VECTOR_SPAN1(inverse_f32, , fl_set(1.0f) / x)
-FL_VECTOR_SPAN1(inverse_root_f32, , fl_set(1.0f) / fl_sqrt(x))
-
-fl_status fl_pow_tensor_scalar_out(fl_context *context, fl_value *const *args, size_t count) {
-  static const struct {
-    double exponent;
-    fl_pointwise operation;
-  } special[] = {{2.0, {square_f32, NULL, NULL, 0}},
-                 {3.0, {cube_f32, NULL, NULL, 0}},
-                 {-1.0, {inverse_f32, NULL, NULL, 0}},
-                 {0.5, {square_root_f32, NULL, NULL, 0}},
-                 {-0.5, {inverse_root_f32, NULL, NULL, 0}}};
-  int8_t common;
-  FL_TENSOR_ARGUMENT(self, 0);
-  FL_REAL_ARGUMENT(exponent, 1);
-  FL_TRY(fl_common_type(context, args, 2, &common));
-  FL_CHECK(context, fl_is_float(common) || exponent >= 0.0, "integers have no negative integer powers");
-  if (fl_is_float(self->dtype) && self->dtype != FL_FLOAT64) {
-    for (size_t i = 0; i < sizeof special / sizeof *special; ++i) {
-      if (special[i].exponent == exponent) {
-        return fl_pointwise_run(context, &special[i].operation, args, 1, args[2], NULL);
-      }
-    }
-  }
-  return fl_pow_out(context, args, count);
 }

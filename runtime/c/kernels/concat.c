@@ -1,9 +1,6 @@
 /* Several tensors joined into one. */
 #include "loops.h"
-
-#define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
 #include "concat.def"
-#undef FL_KERNEL
 
 /* The i-th tensor of a list, checked. */
 static fl_status input(fl_context *context, const fl_value *list, uint32_t i, const fl_tensor **tensor) {

@@ -1,9 +1,6 @@
 /* Copies that keep the shape: to another type or dim order, both of which the output states. */
 #include "loops.h"
-
-#define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
 #include "conversion.def"
-#undef FL_KERNEL
 
 static fl_status copy(fl_context *context, const fl_value *from, const fl_value *to) {
   const fl_tensor *self = fl_get_tensor(from);

@@ -142,7 +142,8 @@ fl_convert_fn fl_narrow(fl_compute from, int8_t to) {
 
 static int is_signed(int8_t dtype) { return dtype >= FL_INT8 && dtype <= FL_INT64; }
 
-int8_t fl_promote(int8_t a, int8_t b) {
+/* c10::promoteTypes; -1 where there is no common type (uint64 with a signed type). */
+static int8_t fl_promote(int8_t a, int8_t b) {
   if (a == b || b == FL_BOOL) {
     return a;
   }

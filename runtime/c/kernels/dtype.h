@@ -37,8 +37,6 @@ static inline int8_t fl_compute_dtype(fl_compute type) {
   return dtypes[type];
 }
 
-/* c10::promoteTypes; -1 where there is no common type (uint64 with a signed type). */
-int8_t fl_promote(int8_t a, int8_t b);
 /* Whether ATen lets a result of type `from` be written to an out of type `to`: not real to integer, not number to bool. */
 int fl_can_cast(int8_t from, int8_t to);
 
@@ -101,5 +99,8 @@ static inline uint16_t fl_bf16_of_f32(float x) {
 
 static inline int64_t fl_i64_of_real(double x) { return x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : INT64_MIN; }
 static inline int32_t fl_i32_of_real(double x) { return x > -0x1p31 - 1.0 && x < 0x1p31 ? (int32_t)x : INT32_MIN; }
+
+/* What a row of a family's .def is in the family's .c: the declaration of its kernel. */
+#define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *context, fl_value *const *args, size_t count);
 
 #endif

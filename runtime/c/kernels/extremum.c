@@ -1,9 +1,6 @@
 /* Extrema with their places. Of equal elements the first counts; the first NaN comes before anything. */
 #include "loops.h"
-
-#define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
 #include "extremum.def"
-#undef FL_KERNEL
 
 typedef struct best {
   double real;

@@ -1,10 +1,7 @@
 /* Advanced indexing: a list of index tensors, each for one dimension or absent, broadcast to one shape. Every index is checked before
  * anything is written. */
 #include "loops.h"
-
-#define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
 #include "index.def"
-#undef FL_KERNEL
 
 /* One index tensor on its way over the broadcast index shape. */
 typedef struct indexer {

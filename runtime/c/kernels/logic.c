@@ -1,9 +1,6 @@
 /* Truth values and bits. */
 #include "spans.h"
-
-#define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
 #include "logic.def"
-#undef FL_KERNEL
 
 #define LOGICAL(name, expression)                                                              \
   FL_SPAN2(name##_span, uint8_t, uint8_t, expression)                                          \

@@ -1,80 +1,5 @@
-/* Loop nests, and elementwise work over them. */
+/* Elementwise work over tensors: broadcast, converted, in blocks. */
 #include "loops.h"
-
-void fl_nest_push(fl_nest *nest, size_t size, const int64_t *strides) {
-  nest->sizes[nest->rank] = size;
-  for (uint8_t k = 0; k < nest->operands; ++k) {
-    nest->strides[k][nest->rank] = strides[k];
-  }
-  ++nest->rank;
-}
-
-static void move_dim(fl_nest *nest, uint8_t to, uint8_t from) {
-  nest->sizes[to] = nest->sizes[from];
-  for (uint8_t k = 0; k < nest->operands; ++k) {
-    nest->strides[k][to] = nest->strides[k][from];
-  }
-}
-
-static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
-
-static int is_one_run(const fl_nest *nest, uint8_t outer, uint8_t inner) {
-  for (uint8_t k = 0; k < nest->operands; ++k) {
-    if (nest->strides[k][outer] != nest->strides[k][inner] * (int64_t)nest->sizes[inner]) {
-      return 0;
-    }
-  }
-  return 1;
-}
-
-void fl_nest_simplify(fl_nest *nest, uint8_t key) {
-  uint8_t rank = 0;
-  for (uint8_t d = 0; d < nest->rank; ++d) {
-    if (nest->sizes[d] != 1) {
-      move_dim(nest, rank++, d);
-    }
-  }
-  for (uint8_t d = 1; d < rank; ++d) { /* insertion sort: ranks are small and mostly in order */
-    for (uint8_t e = d; e > 0 && magnitude(nest->strides[key][e - 1]) < magnitude(nest->strides[key][e]); --e) {
-      uint8_t f = (uint8_t)(e - 1);
-      size_t size = nest->sizes[e];
-      nest->sizes[e] = nest->sizes[f];
-      nest->sizes[f] = size;
-      for (uint8_t k = 0; k < nest->operands; ++k) {
-        int64_t stride = nest->strides[k][e];
-        nest->strides[k][e] = nest->strides[k][f];
-        nest->strides[k][f] = stride;
-      }
-    }
-  }
-  uint8_t merged = 0;
-  for (uint8_t d = 0; d < rank; ++d) {
-    if (merged > 0 && is_one_run(nest, (uint8_t)(merged - 1), d)) {
-      size_t size = nest->sizes[merged - 1];
-      move_dim(nest, (uint8_t)(merged - 1), d);
-      nest->sizes[merged - 1] *= size;
-    } else {
-      move_dim(nest, merged++, d);
-    }
-  }
-  nest->rank = merged;
-}
-
-int fl_nest_next(const fl_nest *nest, uint8_t inner, size_t *index, char **at) {
-  for (int d = (int)nest->rank - (int)inner - 1; d >= 0; --d) {
-    if (++index[d] < nest->sizes[d]) {
-      for (uint8_t k = 0; k < nest->operands; ++k) {
-        at[k] += nest->strides[k][d];
-      }
-      return 1;
-    }
-    index[d] = 0;
-    for (uint8_t k = 0; k < nest->operands; ++k) {
-      at[k] -= nest->strides[k][d] * (int64_t)(nest->sizes[d] - 1);
-    }
-  }
-  return 0;
-}
 
 const fl_tensor *fl_operand(const fl_value *value, fl_scalar_tensor *storage) {
   if (value->tag == FL_TENSOR) {
@@ -320,6 +245,21 @@ fl_status fl_map_copy(fl_context *context, fl_tensor *out, const fl_tensor *in) 
   fl_map map = {.span = type == FL_COMPUTE_F32 ? copy_f32 : type == FL_COMPUTE_BOOL ? copy_bool : copy_wide,
                 .in = {type}, .result = type, .common = -1};
   return fl_map_run(context, out, &in, 1, &map);
+}
+
+int fl_scalar_element(const fl_value *scalar, int8_t dtype, void *element) {
+  fl_scalar_tensor storage;
+  if (scalar->tag == FL_TENSOR || fl_operand(scalar, &storage) == NULL || fl_dtype_size(dtype) == 0) {
+    return 0;
+  }
+  fl_compute type = scalar->tag == FL_DOUBLE ? FL_COMPUTE_F64 : scalar->tag == FL_INT ? FL_COMPUTE_I64 : FL_COMPUTE_BOOL;
+  fl_convert_fn convert = fl_narrow(type, dtype);
+  if (convert != NULL) {
+    convert(1, element, &storage.value);
+  } else {
+    memcpy(element, &storage.value, fl_dtype_size(dtype));
+  }
+  return 1;
 }
 
 fl_status fl_fill_scalar(fl_context *context, fl_tensor *out, const fl_value *scalar) {

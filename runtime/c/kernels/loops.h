@@ -147,6 +147,8 @@ fl_status fl_broadcast_out(fl_context *context, fl_tensor *out, const fl_tensor 
 fl_status fl_map_run(fl_context *context, fl_tensor *out, const fl_tensor *const *in, size_t count, const fl_map *map);
 /* out = input, broadcast and converted. */
 fl_status fl_map_copy(fl_context *context, fl_tensor *out, const fl_tensor *in);
+/* Writes the Scalar as one element of the type; returns 0 when it is not a Scalar. */
+int fl_scalar_element(const fl_value *scalar, int8_t dtype, void *element);
 /* out[i] = a Scalar. */
 fl_status fl_fill_scalar(fl_context *context, fl_tensor *out, const fl_value *scalar);
 
@@ -168,14 +170,18 @@ void fl_view_copy(const fl_view *to, const fl_view *from);
 int fl_view_next(const fl_view *view, uint8_t inner, size_t *index, char **at);
 /* Copies in logical (row-major) order between views of the same number of elements and possibly other shapes. */
 void fl_view_reshape(const fl_view *to, const fl_view *from);
+/* Takes a dimension of size 1 away. */
+void fl_view_drop_dim(fl_view *view, uint8_t dim);
+/* Keeps [start, start + length) of a dimension. */
+void fl_view_narrow(fl_view *view, uint8_t dim, int64_t start, int64_t length);
+/* Keeps one index of a dimension, which goes away; a negative index counts from the end. */
+fl_status fl_view_select(fl_context *context, fl_view *view, int64_t dim, int64_t index);
 /* Repeats one element of `element` bytes. */
 void fl_view_fill(const fl_view *to, const void *element);
 /* Fills n elements of `element` bytes with the one at `from`. */
 void fl_splat(size_t n, size_t element, void *to, const void *from);
 /* n elements of `element` bytes between strided places. */
 void fl_copy_strided(size_t n, size_t element, char *to, int64_t to_stride, const char *from, int64_t from_stride);
-/* Writes the Scalar as one element of the type; returns 0 when it is no Scalar. */
-int fl_scalar_element(const fl_value *scalar, int8_t dtype, void *element);
 /* Resizes out to the view's sizes; it must have the given type. */
 fl_status fl_resize_out(fl_context *context, fl_tensor *out, const fl_view *from, int8_t dtype);
 /* The same, and copies. */

@@ -1,9 +1,16 @@
-/* Results whose size depends on the data. */
-#include "loops.h"
-
-#define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
+/* Elements that a mask names: filled, selected, replaced, found. */
+#include "spans.h"
 #include "mask.def"
-#undef FL_KERNEL
+
+fl_status fl_masked_fill_out(fl_context *context, fl_value *const *args, size_t count) {
+  FL_TENSOR_ARGUMENT(self, 0);
+  FL_TENSOR_ARGUMENT(mask, 1);
+  FL_TENSOR_ARGUMENT(out, 3);
+  (void)count;
+  FL_CHECK(context, mask->dtype == FL_BOOL, "the mask must be a tensor of bool");
+  FL_CHECK(context, args[2]->tag != FL_TENSOR || args[2]->as.tensor->rank == 0, "the value must have no dimensions");
+  return fl_where_run(context, args[1], args[2], args[0], self->dtype, out);
+}
 
 /* A tensor's elements over a larger shape: dimensions of size 1 repeat. */
 static fl_status broadcast(fl_context *context, fl_view *view, const fl_tensor *tensor, uint8_t rank, const int64_t *sizes) {
@@ -160,38 +167,6 @@ fl_status fl_nonzero_out(fl_context *context, fl_value *const *args, size_t coun
         *to++ = (int64_t)index[d];
       }
     } while (fl_view_next(&from, 0, index, &at));
-  }
-  return FL_OK;
-}
-
-fl_status fl_repeat_interleave_out(fl_context *context, fl_value *const *args, size_t count) {
-  FL_TENSOR_ARGUMENT(repeats, 0);
-  FL_TENSOR_ARGUMENT(out, 2);
-  int64_t total = 0;
-  int64_t expected = 0;
-  (void)count;
-  FL_CHECK(context, repeats->rank == 1 && (repeats->dtype == FL_INT64 || repeats->dtype == FL_INT32),
-           "the repeats must be a one-dimensional tensor of int64 or int32");
-  FL_CHECK(context, out->dtype == repeats->dtype, "the output must have the type of the repeats");
-  const size_t element = fl_dtype_size(repeats->dtype);
-  const char *at = repeats->data;
-  for (int32_t i = 0; i < repeats->sizes[0]; ++i) {
-    const int64_t times = fl_index_at(at + (size_t)i * element, repeats->dtype);
-    FL_CHECK(context, times >= 0 && times <= INT32_MAX - total, "a count is negative, or their sum too large");
-    total += times;
-  }
-  FL_CHECK(context, fl_is_none(args[1]) || (fl_get_int(args[1], &expected) && expected == total),
-           "output_size must be the sum of the repeats");
-  const int32_t size = (int32_t)total;
-  FL_TRY(fl_resize(context, out, &size, 1));
-  char *to = out->data;
-  for (int32_t i = 0; i < repeats->sizes[0]; ++i) {
-    const int64_t wide = i;
-    const int64_t times = fl_index_at(at + (size_t)i * element, repeats->dtype);
-    if (times > 0) {
-      fl_splat((size_t)times, element, to, repeats->dtype == FL_INT64 ? (const void *)&wide : (const void *)&i);
-      to += (size_t)times * element;
-    }
   }
   return FL_OK;
 }

@@ -1,49 +1,25 @@
 /* Mathematical functions of one tensor. Those used in networks' inner loops are on vectors; the rest call the C library. */
 #include "spans.h"
-
-#define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
 #include "math.def"
-#undef FL_KERNEL
-
-#define KERNEL(name, F32, F64, I64, BOOL)                                                      \
-  fl_status fl_##name##_out(fl_context *context, fl_value *const *args, size_t count) {        \
-    static const fl_pointwise operation = {F32, F64, I64, BOOL};                               \
-    (void)count;                                                                               \
-    return fl_pointwise_run(context, &operation, args, 1, args[1], NULL);                      \
-  }
-
-/* Real functions from vector arithmetic and a double version. */
-#define REAL_VECTOR(name, vector_expression, expression)      \
-  FL_VECTOR_SPAN1(name##_f32, , vector_expression)            \
-  FL_SPAN1(name##_f64, double, double, expression)            \
-  KERNEL(name, name##_f32, name##_f64, NULL, 0)
 
 #define REAL_LIBRARY(name, function)                          \
   FL_SPAN1(name##_f32, float, float, function##f(x))          \
   FL_SPAN1(name##_f64, double, double, function(x))           \
-  KERNEL(name, name##_f32, name##_f64, NULL, 0)
+  FL_POINTWISE_KERNEL(name, 1, name##_f32, name##_f64, NULL, 0)
 
 /* Functions that keep integers integers. */
 #define ANY_NUMBER(name, f32_expression, f64_expression, i64_expression) \
   FL_SPAN1(name##_f32, float, float, f32_expression)          \
   FL_SPAN1(name##_f64, double, double, f64_expression)        \
   FL_SPAN1(name##_i64, int64_t, int64_t, i64_expression)      \
-  KERNEL(name, name##_f32, name##_f64, name##_i64, 0)
+  FL_POINTWISE_KERNEL(name, 1, name##_f32, name##_f64, name##_i64, 0)
 
-#define PREDICATE(name, real_expression, integer_expression)  \
-  FL_SPAN1(name##_f32, float, uint8_t, real_expression)       \
-  FL_SPAN1(name##_f64, double, uint8_t, real_expression)      \
-  FL_SPAN1(name##_i64, int64_t, uint8_t, integer_expression)  \
-  KERNEL(name, name##_f32, name##_f64, name##_i64, 1)
-
-REAL_VECTOR(erf, fl_erf(x), erf(x))
-REAL_VECTOR(exp, fl_exp(x), exp(x))
-REAL_VECTOR(log, fl_log(x), log(x))
-REAL_VECTOR(reciprocal, fl_set(1.0f) / x, 1.0 / x)
-REAL_VECTOR(rsqrt, fl_set(1.0f) / fl_sqrt(x), 1.0 / sqrt(x))
-REAL_VECTOR(sigmoid, fl_sigmoid(x), 1.0 / (1.0 + exp(-x)))
-REAL_VECTOR(sqrt, fl_sqrt(x), sqrt(x))
-REAL_VECTOR(tanh, fl_tanh(x), tanh(x))
+FL_REAL_KERNEL(erf, fl_erf(x), erf(x))
+FL_REAL_KERNEL(exp, fl_exp(x), exp(x))
+FL_REAL_KERNEL(log, fl_log(x), log(x))
+FL_REAL_KERNEL(reciprocal, fl_set(1.0f) / x, 1.0 / x)
+FL_REAL_KERNEL(rsqrt, fl_set(1.0f) / fl_sqrt(x), 1.0 / sqrt(x))
+FL_REAL_KERNEL(sqrt, fl_sqrt(x), sqrt(x))
 
 #if defined(__FMA__) || defined(FL_SIMD_NEON)
 /* Beyond this, x - k pi / 2 in float loses digits. */
@@ -90,7 +66,7 @@ FL_INLINE fl_vec sine(fl_vec x, int32_t quarter) {
     }                                                                                               \
   }                                                                                                 \
   FL_SPAN1(name##_f64, double, double, function(x))                                                 \
-  KERNEL(name, name##_f32, name##_f64, NULL, 0)
+  FL_POINTWISE_KERNEL(name, 1, name##_f32, name##_f64, NULL, 0)
 SINE(sin, sin, 0)
 SINE(cos, cos, 1)
 #else
@@ -124,11 +100,10 @@ ANY_NUMBER(sign, (x > 0.0f) - (x < 0.0f), (x > 0.0) - (x < 0.0), (x > 0) - (x < 
 ANY_NUMBER(square, x * x, x * x, fl_wrap_mul(x, x))
 ANY_NUMBER(trunc, truncf(x), trunc(x), x)
 
-PREDICATE(isnan, x != x, x != x)
-PREDICATE(isinf, isinf(x) != 0, 0 * x)
-PREDICATE(isposinf, isinf(x) && x > 0, 0 * x)
-PREDICATE(isneginf, isinf(x) && x < 0, 0 * x)
-PREDICATE(signbit, signbit(x) != 0, x < 0)
+FL_SPAN1(signbit_f32, float, uint8_t, signbit(x) != 0)
+FL_SPAN1(signbit_f64, double, uint8_t, signbit(x) != 0)
+FL_SPAN1(signbit_i64, int64_t, uint8_t, x < 0)
+FL_POINTWISE_KERNEL(signbit, 1, signbit_f32, signbit_f64, signbit_i64, 1)
 
 /* p[0] and p[1] are the bounds that x is held within. */
 FL_VECTOR_SPAN1(logit_f32, const float low = (float)p[0].real; const float high = (float)p[1].real,

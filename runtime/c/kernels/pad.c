@@ -1,9 +1,6 @@
 /* Padding: with a constant, with the mirror image, with the edge. The list of amounts begins with the last dimension's two. */
 #include "loops.h"
-
-#define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
 #include "pad.def"
-#undef FL_KERNEL
 
 /* Reads the amounts into before[d] and after[d], and the sizes of the result into `shape`. */
 static fl_status read_amounts(fl_context *context, const fl_value *list, const fl_tensor *self, int64_t *before, int64_t *after,

@@ -58,3 +58,28 @@ fl_status fl_logical_run(fl_context *context, fl_span_fn span, fl_value *const *
   const fl_map map = {.span = span, .in = {FL_COMPUTE_BOOL, FL_COMPUTE_BOOL, FL_COMPUTE_BOOL}, .result = FL_COMPUTE_BOOL, .common = -1};
   return fl_map_run(context, result, in, count, &map);
 }
+
+#define WHERE_SPAN(name, T)                                                                                \
+  FL_SPAN(name, T, const uint8_t *const cs = in[0]; const T *const xs = in[1]; const T *const ys = in[2], \
+          const uint8_t c = cs[i]; const T x = xs[i]; const T y = ys[i], c != 0 ? x : y)
+WHERE_SPAN(where_f32, float)
+WHERE_SPAN(where_f64, double)
+WHERE_SPAN(where_i64, int64_t)
+WHERE_SPAN(where_bool, uint8_t)
+
+fl_status fl_where_run(fl_context *context, const fl_value *condition, const fl_value *yes, const fl_value *no, int8_t common, fl_tensor *out) {
+  fl_scalar_tensor storage[3];
+  const fl_tensor *in[3] = {fl_operand(condition, &storage[0]), fl_operand(yes, &storage[1]), fl_operand(no, &storage[2])};
+  for (size_t k = 0; k < 3; ++k) {
+    FL_CHECK(context, in[k] != NULL, "each operand must be a tensor of a known type, or a number");
+  }
+  FL_CHECK(context, in[0]->dtype == FL_BOOL || in[0]->dtype == FL_UINT8, "the condition must be a tensor of bool");
+  if (!fl_can_cast(common, out->dtype)) {
+    return FL_FAIL(context, FL_INVALID_TYPE, "the result's type does not convert to the output's");
+  }
+  FL_TRY(fl_broadcast_out(context, out, in, 3));
+  const fl_compute type = common == FL_BOOL ? FL_COMPUTE_BOOL : fl_compute_of(common);
+  static const fl_span_fn spans[] = {where_f32, where_f64, where_i64, where_bool};
+  const fl_map map = {.span = spans[type], .in = {FL_COMPUTE_BOOL, type, type}, .result = type, .common = common};
+  return fl_map_run(context, out, in, 3, &map);
+}

@@ -3,10 +3,7 @@
 #include <math.h>
 
 #include "dtype.h"
-
-#define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
 #include "prim.def"
-#undef FL_KERNEL
 
 static fl_status give_int(fl_value *out, int64_t x) {
   out->as.integer = x;

@@ -3,10 +3,7 @@
 
 #include "fold.h"
 #include "rows.h"
-
-#define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
 #include "reduction.def"
-#undef FL_KERNEL
 
 /* Independent partial results in a row, which the compiler keeps in vector registers. */
 #define PARTIALS 32

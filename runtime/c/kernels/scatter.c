@@ -3,10 +3,7 @@
 #include <math.h>
 
 #include "indexed.h"
-
-#define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
 #include "scatter.def"
-#undef FL_KERNEL
 
 size_t fl_scatter_reduce_scratch(fl_value *const *args, size_t count);
 

@@ -1,37 +1,6 @@
 /* Parts of a tensor: copied out, or replaced in a copy. */
 #include "loops.h"
-
-#define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
 #include "select.def"
-#undef FL_KERNEL
-
-static void drop_dim(fl_view *view, uint8_t dim) {
-  for (uint8_t d = dim; d + 1 < view->rank; ++d) {
-    view->sizes[d] = view->sizes[d + 1];
-    view->strides[d] = view->strides[d + 1];
-  }
-  --view->rank;
-}
-
-/* Keeps [start, start + length) of a dimension. */
-static void narrow(fl_view *view, uint8_t dim, int64_t start, int64_t length) {
-  if (length > 0) {
-    view->data += start * view->strides[dim];
-  }
-  view->sizes[dim] = length;
-}
-
-/* One index of a dimension, which goes away; a negative index counts from the end. */
-static fl_status select_index(fl_context *context, fl_view *view, int64_t dim, int64_t index) {
-  uint8_t at;
-  FL_CHECK(context, view->rank > 0, "select needs at least one dimension");
-  FL_TRY(fl_wrap_dim(context, dim, view->rank, &at));
-  const int64_t size = view->sizes[at];
-  FL_CHECK(context, index >= -size && index < size, "the index is out of range");
-  narrow(view, at, index < 0 ? index + size : index, 1);
-  drop_dim(view, at);
-  return FL_OK;
-}
 
 /* Python's slice of a dimension; none stands for the ends. */
 static fl_status slice(fl_context *context, fl_view *view, int64_t dim, const fl_value *from, const fl_value *to, int64_t step) {
@@ -47,7 +16,7 @@ static fl_status slice(fl_context *context, fl_view *view, int64_t dim, const fl
   start = start < -size ? 0 : start < 0 ? start + size : start > size ? size : start;
   end = end < -size ? 0 : end < 0 ? end + size : end > size ? size : end;
   const int64_t span = end > start ? end - start : 0;
-  narrow(view, at, start, span / step + (span % step != 0));
+  fl_view_narrow(view, at, start, span / step + (span % step != 0));
   /* With one element left the stride is not used; this keeps it within range. */
   view->strides[at] = view->sizes[at] > 1 ? view->strides[at] * step : view->strides[at];
   return FL_OK;
@@ -60,7 +29,7 @@ fl_status fl_select_copy_out(fl_context *context, fl_value *const *args, size_t 
   FL_TENSOR_ARGUMENT(out, 3);
   (void)count;
   fl_view from = fl_view_of(self);
-  FL_TRY(select_index(context, &from, dim, index));
+  FL_TRY(fl_view_select(context, &from, dim, index));
   return fl_copy_out(context, out, &from, self->dtype);
 }
 
@@ -90,38 +59,7 @@ fl_status fl_narrow_copy_out(fl_context *context, fl_value *const *args, size_t 
   start += start < 0 ? size : 0;
   FL_CHECK(context, length >= 0 && length <= size - start, "the length is out of range");
   fl_view from = fl_view_of(self);
-  narrow(&from, at, start, length);
-  return fl_copy_out(context, out, &from, self->dtype);
-}
-
-/* The diagonal of two dimensions becomes the last one. */
-fl_status fl_diagonal_copy_out(fl_context *context, fl_value *const *args, size_t count) {
-  FL_TENSOR_ARGUMENT(self, 0);
-  FL_INT_ARGUMENT(offset, 1);
-  FL_INT_ARGUMENT(dim1, 2);
-  FL_INT_ARGUMENT(dim2, 3);
-  FL_TENSOR_ARGUMENT(out, 4);
-  uint8_t a;
-  uint8_t b;
-  (void)count;
-  FL_TRY(fl_wrap_dim(context, dim1, self->rank, &a));
-  FL_TRY(fl_wrap_dim(context, dim2, self->rank, &b));
-  FL_CHECK(context, a != b, "a diagonal needs two different dimensions");
-  fl_view from = fl_view_of(self);
-  const int64_t rows = from.sizes[a];
-  const int64_t columns = from.sizes[b];
-  const int64_t stride = from.strides[a] + from.strides[b];
-  offset = offset > INT32_MAX ? INT32_MAX : offset < -INT32_MAX ? -INT32_MAX : offset;
-  int64_t length = offset >= 0 ? (rows < columns - offset ? rows : columns - offset) : (rows + offset < columns ? rows + offset : columns);
-  length = length < 0 ? 0 : length;
-  if (length > 0) {
-    from.data += offset >= 0 ? offset * from.strides[b] : -offset * from.strides[a];
-  }
-  drop_dim(&from, a > b ? a : b);
-  drop_dim(&from, a > b ? b : a);
-  from.sizes[from.rank] = length;
-  from.strides[from.rank] = stride;
-  ++from.rank;
+  fl_view_narrow(&from, at, start, length);
   return fl_copy_out(context, out, &from, self->dtype);
 }
 
@@ -186,89 +124,6 @@ fl_status fl_unfold_copy_out(fl_context *context, fl_value *const *args, size_t 
   return fl_copy_out(context, out, &from, self->dtype);
 }
 
-/* ---- into several outs ---- */
-
-static fl_status list_tensor(fl_context *context, const fl_value *list, uint32_t i, fl_tensor **tensor) {
-  fl_value *const *items = list->as.list.items;
-  *tensor = items[i] != NULL ? fl_get_tensor(items[i]) : NULL;
-  FL_CHECK(context, *tensor != NULL, "each output must be a tensor");
-  return FL_OK;
-}
-
-fl_status fl_split_with_sizes_copy_out(fl_context *context, fl_value *const *args, size_t count) {
-  FL_TENSOR_ARGUMENT(self, 0);
-  FL_INT_ARGUMENT(dim, 2);
-  uint8_t at;
-  int64_t start = 0;
-  (void)count;
-  FL_TRY(fl_wrap_dim(context, dim, self->rank, &at));
-  FL_CHECK(context, args[1]->tag == FL_INT_LIST && args[3]->tag == FL_TENSOR_LIST, "split needs a list of sizes and a list of outputs");
-  FL_CHECK(context, self->rank > 0 && args[1]->as.list.count == args[3]->as.list.count, "split needs one output for each size");
-  const fl_view own = fl_view_of(self);
-  fl_value *const *sizes = args[1]->as.list.items;
-  for (uint32_t i = 0; i < args[1]->as.list.count; ++i) {
-    int64_t size = 0;
-    FL_CHECK(context, fl_get_int(sizes[i], &size) && size >= 0 && size <= own.sizes[at] - start,
-             "the sizes must add up to the dimension's");
-    start += size;
-  }
-  FL_CHECK(context, start == own.sizes[at], "the sizes must add up to the dimension's");
-  start = 0;
-  for (uint32_t i = 0; i < args[1]->as.list.count; ++i) {
-    fl_tensor *out;
-    int64_t size = 0;
-    fl_view from = own;
-    FL_TRY(list_tensor(context, args[3], i, &out));
-    (void)fl_get_int(sizes[i], &size);
-    narrow(&from, at, start, size);
-    FL_TRY(fl_copy_out(context, out, &from, self->dtype));
-    start += size;
-  }
-  return FL_OK;
-}
-
-fl_status fl_split_copy_out(fl_context *context, fl_value *const *args, size_t count) {
-  FL_TENSOR_ARGUMENT(self, 0);
-  FL_INT_ARGUMENT(split, 1);
-  FL_INT_ARGUMENT(dim, 2);
-  uint8_t at;
-  (void)count;
-  FL_TRY(fl_wrap_dim(context, dim, self->rank, &at));
-  FL_CHECK(context, args[3]->tag == FL_TENSOR_LIST, "split needs a list of outputs");
-  FL_CHECK(context, self->rank > 0 && split >= 0 && (split > 0 || self->sizes[at] == 0), "the split size must be positive");
-  const fl_view own = fl_view_of(self);
-  const int64_t size = own.sizes[at];
-  const int64_t parts = split == 0 || size == 0 ? 1 : size / split + (size % split != 0);
-  FL_CHECK(context, parts == args[3]->as.list.count, "split needs one output for each part");
-  for (uint32_t i = 0; i < parts; ++i) {
-    fl_tensor *out;
-    fl_view from = own;
-    const int64_t start = i * split;
-    FL_TRY(list_tensor(context, args[3], i, &out));
-    narrow(&from, at, start, size - start < split ? size - start : split);
-    FL_TRY(fl_copy_out(context, out, &from, self->dtype));
-  }
-  return FL_OK;
-}
-
-fl_status fl_unbind_copy_out(fl_context *context, fl_value *const *args, size_t count) {
-  FL_TENSOR_ARGUMENT(self, 0);
-  FL_INT_ARGUMENT(dim, 1);
-  uint8_t at;
-  (void)count;
-  FL_TRY(fl_wrap_dim(context, dim, self->rank, &at));
-  FL_CHECK(context, self->rank > 0 && args[2]->tag == FL_TENSOR_LIST && args[2]->as.list.count == (uint32_t)self->sizes[at],
-           "unbind needs one output for each index");
-  for (uint32_t i = 0; i < args[2]->as.list.count; ++i) {
-    fl_tensor *out;
-    fl_view from = fl_view_of(self);
-    FL_TRY(list_tensor(context, args[2], i, &out));
-    FL_TRY(select_index(context, &from, at, i));
-    FL_TRY(fl_copy_out(context, out, &from, self->dtype));
-  }
-  return FL_OK;
-}
-
 /* ---- replaced in a copy ---- */
 
 /* out = self, then the part `part` (a view of out) = src, of the part's shape. */
@@ -307,7 +162,7 @@ fl_status fl_select_scatter_out(fl_context *context, fl_value *const *args, size
   (void)count;
   FL_TRY(fl_resize(context, out, self->sizes, self->rank));
   fl_view part = fl_view_of(out);
-  FL_TRY(select_index(context, &part, dim, index));
+  FL_TRY(fl_view_select(context, &part, dim, index));
   return replace(context, out, self, src, &part);
 }
 
@@ -330,7 +185,7 @@ fl_status fl_et_copy_index(fl_context *context, fl_value *const *args, size_t co
   FL_TRY(fl_resize(context, self, sizes, self->rank));
   fl_view part = fl_view_of(self);
   const fl_view from = fl_view_of(src);
-  FL_TRY(select_index(context, &part, 0, index));
+  FL_TRY(fl_view_select(context, &part, 0, index));
   fl_view_copy(&part, &from);
   return FL_OK;
 }

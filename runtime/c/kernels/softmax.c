@@ -3,10 +3,7 @@
 
 #include "loops.h"
 #include "rows.h"
-
-#define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
 #include "softmax.def"
-#undef FL_KERNEL
 
 /* ---- float ---- */
 

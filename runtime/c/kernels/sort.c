@@ -1,9 +1,6 @@
 /* Sorting along a dimension, always stable; NaN is the largest. */
 #include "loops.h"
-
-#define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *, fl_value *const *, size_t);
 #include "sort.def"
-#undef FL_KERNEL
 
 size_t fl_sort_scratch(fl_value *const *args, size_t count);
 

@@ -65,6 +65,21 @@ typedef struct fl_pointwise {
 /* Promotes the operands (tensors or Scalars) args[0 .. count - 1], broadcasts, computes, converts to out's type. */
 fl_status fl_pointwise_run(fl_context *context, const fl_pointwise *operation, fl_value *const *operands, size_t count, const fl_value *out,
                            const fl_parameter *parameters);
+/* The kernel of an operation on `operands` operands that takes no parameters. */
+#define FL_POINTWISE_KERNEL(name, operands, f32, f64, i64, gives_bool)                         \
+  fl_status fl_##name##_out(fl_context *context, fl_value *const *args, size_t count) {        \
+    static const fl_pointwise operation = {f32, f64, i64, gives_bool};                         \
+    (void)count;                                                                               \
+    return fl_pointwise_run(context, &operation, args, operands, args[operands], NULL);        \
+  }
+/* One of real numbers, from arithmetic on vectors and on a double. */
+#define FL_REAL_KERNEL(name, vector_expression, expression)                                    \
+  FL_VECTOR_SPAN1(name##_f32, , vector_expression)                                             \
+  FL_SPAN1(name##_f64, double, double, expression)                                             \
+  FL_POINTWISE_KERNEL(name, 1, name##_f32, name##_f64, NULL, 0)
+
+/* out = condition ? yes : no, computed in `common`. */
+fl_status fl_where_run(fl_context *context, const fl_value *condition, const fl_value *yes, const fl_value *no, int8_t common, fl_tensor *out);
 /* Truth values in, truth values out, whatever the operands' types. */
 fl_status fl_logical_run(fl_context *context, fl_span_fn span, fl_value *const *operands, size_t count, const fl_value *out);
 /* ATen's result type of the operands; fails when there is none or when arithmetic is not defined on it. */

@@ -215,21 +215,6 @@ void fl_view_fill(const fl_view *to, const void *element) {
   fl_view_copy(to, &from);
 }
 
-int fl_scalar_element(const fl_value *scalar, int8_t dtype, void *element) {
-  fl_scalar_tensor storage;
-  if (scalar->tag == FL_TENSOR || fl_operand(scalar, &storage) == NULL || fl_dtype_size(dtype) == 0) {
-    return 0;
-  }
-  fl_compute type = scalar->tag == FL_DOUBLE ? FL_COMPUTE_F64 : scalar->tag == FL_INT ? FL_COMPUTE_I64 : FL_COMPUTE_BOOL;
-  fl_convert_fn convert = fl_narrow(type, dtype);
-  if (convert != NULL) {
-    convert(1, element, &storage.value);
-  } else {
-    memcpy(element, &storage.value, fl_dtype_size(dtype));
-  }
-  return 1;
-}
-
 fl_status fl_resize_out(fl_context *context, fl_tensor *out, const fl_view *from, int8_t dtype) {
   int32_t sizes[FL_MAX_RANK];
   FL_CHECK(context, out->dtype == dtype, "the output must have the input's type");
@@ -245,5 +230,31 @@ fl_status fl_copy_out(fl_context *context, fl_tensor *out, const fl_view *from, 
   FL_TRY(fl_resize_out(context, out, from, dtype));
   fl_view to = fl_view_of(out);
   fl_view_copy(&to, from);
+  return FL_OK;
+}
+
+void fl_view_drop_dim(fl_view *view, uint8_t dim) {
+  for (uint8_t d = dim; d + 1 < view->rank; ++d) {
+    view->sizes[d] = view->sizes[d + 1];
+    view->strides[d] = view->strides[d + 1];
+  }
+  --view->rank;
+}
+
+void fl_view_narrow(fl_view *view, uint8_t dim, int64_t start, int64_t length) {
+  if (length > 0) {
+    view->data += start * view->strides[dim];
+  }
+  view->sizes[dim] = length;
+}
+
+fl_status fl_view_select(fl_context *context, fl_view *view, int64_t dim, int64_t index) {
+  uint8_t at;
+  FL_CHECK(context, view->rank > 0, "select needs at least one dimension");
+  FL_TRY(fl_wrap_dim(context, dim, view->rank, &at));
+  const int64_t size = view->sizes[at];
+  FL_CHECK(context, index >= -size && index < size, "the index is out of range");
+  fl_view_narrow(view, at, index < 0 ? index + size : index, 1);
+  fl_view_drop_dim(view, at);
   return FL_OK;
 }

@@ -1,0 +1,130 @@
+/* Reading a loaded program: its methods, their values and instructions, and the data in its segments. */
+#include "core/schema.h"
+
+uint32_t fl_program_method_count(const fl_program *program) {
+  return program->data == NULL ? 0 : fl_child_vector(program->data, program->root, PROGRAM_EXECUTION_PLAN).count;
+}
+
+int fl_plan_open(const fl_program *program, uint32_t method, fl_plan *plan) {
+  if (method >= fl_program_method_count(program)) {
+    return 0;
+  }
+  const uint8_t *file = program->data;
+  const uint32_t table = fl_element(file, fl_child_vector(file, program->root, PROGRAM_EXECUTION_PLAN), method);
+  *plan = (fl_plan){.program = program,
+                    .file = file,
+                    .name = fl_child_string(file, table, PLAN_NAME),
+                    .table = table,
+                    .values = fl_child_vector(file, table, PLAN_VALUES),
+                    .inputs = fl_child_vector(file, table, PLAN_INPUTS),
+                    .outputs = fl_child_vector(file, table, PLAN_OUTPUTS),
+                    .chains = fl_child_vector(file, table, PLAN_CHAINS),
+                    .operators = fl_child_vector(file, table, PLAN_OPERATORS),
+                    .delegates = fl_child_vector(file, table, PLAN_DELEGATES),
+                    .buffers = fl_child_vector(file, table, PLAN_BUFFER_SIZES)};
+  return 1;
+}
+
+uint8_t fl_plan_value(const fl_plan *plan, uint32_t index, uint32_t *table) {
+  const uint32_t value = fl_element(plan->file, plan->values, index);
+  *table = fl_child(plan->file, value, VALUE_TABLE);
+  return fl_field_u8(plan->file, value, VALUE_TYPE);
+}
+
+fl_vector fl_plan_chain(const fl_plan *plan, uint32_t chain) {
+  return fl_child_vector(plan->file, fl_element(plan->file, plan->chains, chain), CHAIN_INSTRUCTIONS);
+}
+
+uint8_t fl_plan_instruction(const fl_plan *plan, fl_vector instructions, uint32_t index, uint32_t *table) {
+  const uint32_t instruction = fl_element(plan->file, instructions, index);
+  *table = fl_child(plan->file, instruction, INSTRUCTION_TABLE);
+  return fl_field_u8(plan->file, instruction, INSTRUCTION_TYPE);
+}
+
+void fl_read_tensor(const uint8_t *file, uint32_t table, fl_tensor_record *record) {
+  const fl_vector sizes = fl_child_vector(file, table, TENSOR_SIZES);
+  const uint32_t allocation = fl_child(file, table, TENSOR_ALLOCATION);
+  /* Vectors of 4-byte elements were checked to be aligned, and the file is. */
+  record->sizes = (const int32_t *)(const void *)(file + sizes.at);
+  record->dim_order = file + fl_child_vector(file, table, TENSOR_DIM_ORDER).at;
+  record->rank = (uint8_t)sizes.count;
+  record->dtype = (int8_t)fl_field_u8(file, table, TENSOR_SCALAR_TYPE);
+  record->buffer = fl_field_u32(file, table, TENSOR_DATA_BUFFER);
+  record->arena = fl_field_u32(file, allocation, ALLOCATION_ARENA);
+  record->offset = (uint64_t)fl_field_u32(file, allocation, ALLOCATION_HIGH) << 32 | fl_field_u32(file, allocation, ALLOCATION_LOW);
+  record->dynamic = fl_field_u8(file, table, TENSOR_DYNAMISM) != 0 && !fl_is_constant(record);
+  record->bytes = fl_dtype_size(record->dtype);
+  for (uint8_t i = 0; i < record->rank; ++i) {
+    record->bytes *= (size_t)record->sizes[i];
+  }
+}
+
+int fl_segment(const fl_program *program, uint32_t index, const uint8_t **data, size_t *size) {
+  const fl_vector segments = fl_child_vector(program->data, program->root, PROGRAM_SEGMENTS);
+  if (index >= segments.count) {
+    return 0;
+  }
+  const uint32_t table = fl_element(program->data, segments, index);
+  *data = program->data + program->segments + (size_t)fl_field_u64(program->data, table, SEGMENT_OFFSET);
+  *size = (size_t)fl_field_u64(program->data, table, SEGMENT_SIZE);
+  return 1;
+}
+
+const uint8_t *fl_constant(const fl_program *program, uint32_t buffer, size_t bytes, int is_state) {
+  const uint8_t *file = program->data;
+  const uint8_t *data = NULL;
+  size_t size = 0;
+  uint32_t table = 0;
+  if (is_state) {
+    const fl_vector segments = fl_child_vector(file, program->root, PROGRAM_MUTABLE_DATA_SEGMENTS);
+    table = segments.count > 0 ? fl_element(file, segments, 0) : 0;
+  } else {
+    table = fl_child(file, program->root, PROGRAM_CONSTANT_SEGMENT);
+  }
+  const fl_vector offsets = fl_child_vector(file, table, SUBSEGMENT_OFFSETS);
+  if (buffer < offsets.count) {
+    const uint64_t offset = fl_read_u64(file + offsets.at + (size_t)8 * buffer);
+    if (!fl_segment(program, fl_field_u32(file, table, SUBSEGMENT_INDEX), &data, &size) || offset > size || bytes > size - offset) {
+      return NULL;
+    }
+    return data + offset;
+  }
+  /* Before segments existed, constants stood in the flatbuffer. */
+  const fl_vector inlined = fl_child_vector(file, program->root, PROGRAM_CONSTANT_BUFFER);
+  if (is_state || buffer >= inlined.count) {
+    return NULL;
+  }
+  const fl_vector storage = fl_child_vector(file, fl_element(file, inlined, buffer), BUFFER_STORAGE);
+  return bytes <= storage.count ? file + storage.at : NULL;
+}
+
+void fl_payload_open(const fl_plan *plan, uint32_t index, fl_payload *payload, const char **id) {
+  const uint8_t *file = plan->file;
+  const uint32_t table = fl_element(file, plan->delegates, index);
+  const uint32_t reference = fl_child(file, table, DELEGATE_PROCESSED);
+  const uint32_t at = fl_field_u32(file, reference, REFERENCE_INDEX);
+  const uint8_t *data = NULL;
+  size_t size = 0;
+  if (fl_field_u8(file, reference, REFERENCE_LOCATION) == 0) {
+    const fl_vector inlined = fl_child_vector(file, plan->program->root, PROGRAM_BACKEND_DELEGATE_DATA);
+    const fl_vector bytes = fl_child_vector(file, fl_element(file, inlined, at), BUFFER_STORAGE);
+    data = file + bytes.at;
+    size = bytes.count;
+  } else {
+    fl_segment(plan->program, at, &data, &size);
+  }
+  *payload = (fl_payload){.data = data,
+                          .size = size,
+                          .compile_spec_count = fl_child_vector(file, table, DELEGATE_SPECS).count,
+                          .method = plan->name,
+                          .program = plan->program,
+                          .reserved = table};
+  *id = fl_child_string(file, table, DELEGATE_ID);
+}
+
+fl_compile_spec fl_payload_compile_spec(const fl_payload *payload, uint32_t index) {
+  const uint8_t *file = payload->program->data;
+  const uint32_t table = fl_element(file, fl_child_vector(file, payload->reserved, DELEGATE_SPECS), index);
+  const fl_vector value = fl_child_vector(file, table, SPEC_VALUE);
+  return (fl_compile_spec){fl_child_string(file, table, SPEC_KEY), file + value.at, value.count};
+}

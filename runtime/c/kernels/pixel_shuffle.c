@@ -1,0 +1,65 @@
+/* Elements moved between channels and pixels. */
+#include "loops.h"
+#include "pixel_shuffle.def"
+
+/* Between [..., C * f * f, H, W] and [..., C, H * f, W * f]: both seen as [..., C, H, f, W, f]. */
+static fl_status pixels(fl_context *context, fl_value *const *args, int shuffle) {
+  FL_TENSOR_ARGUMENT(self, 0);
+  FL_INT_ARGUMENT(factor, 1);
+  FL_TENSOR_ARGUMENT(out, 2);
+  FL_CHECK(context, self->rank >= 3 && self->rank <= FL_MAX_RANK, "the input needs three dimensions or more");
+  FL_CHECK(context, factor > 0 && factor <= 32767, "the factor must be positive");
+  const uint8_t batch = (uint8_t)(self->rank - 3);
+  const fl_view own = fl_view_of(self);
+  fl_view shape = own;
+  const int64_t square = factor * factor;
+  if (shuffle) {
+    FL_CHECK(context, own.sizes[batch] % square == 0, "the channels must be a multiple of the factor's square");
+    shape.sizes[batch] /= square;
+    shape.sizes[batch + 1] *= factor;
+    shape.sizes[batch + 2] *= factor;
+  } else {
+    FL_CHECK(context, own.sizes[batch + 1] % factor == 0 && own.sizes[batch + 2] % factor == 0,
+             "height and width must be multiples of the factor");
+    shape.sizes[batch] *= square;
+    shape.sizes[batch + 1] /= factor;
+    shape.sizes[batch + 2] /= factor;
+  }
+  FL_TRY(fl_resize_out(context, out, &shape, self->dtype));
+  const fl_view result = fl_view_of(out);
+  const fl_view *deep = shuffle ? &own : &result; /* many channels */
+  const fl_view *wide = shuffle ? &result : &own; /* many pixels */
+  fl_view from = own;
+  fl_view to = result;
+  from.rank = to.rank = (uint8_t)(batch + 5);
+  for (int side = 0; side < 2; ++side) {
+    fl_view *view = side == 0 ? &from : &to;
+    const int is_deep = (side == 0) == (shuffle != 0);
+    const int64_t *strides = is_deep ? deep->strides : wide->strides;
+    const int64_t channel = strides[batch];
+    const int64_t row = strides[batch + 1];
+    const int64_t column = strides[batch + 2];
+    view->sizes[batch] = wide->sizes[batch];
+    view->sizes[batch + 1] = deep->sizes[batch + 1];
+    view->sizes[batch + 2] = factor;
+    view->sizes[batch + 3] = deep->sizes[batch + 2];
+    view->sizes[batch + 4] = factor;
+    view->strides[batch] = is_deep ? channel * square : channel;
+    view->strides[batch + 1] = is_deep ? row : row * factor;
+    view->strides[batch + 2] = is_deep ? channel * factor : row;
+    view->strides[batch + 3] = is_deep ? column : column * factor;
+    view->strides[batch + 4] = is_deep ? channel : column;
+  }
+  fl_view_copy(&to, &from);
+  return FL_OK;
+}
+
+fl_status fl_pixel_shuffle_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  return pixels(context, args, 1);
+}
+
+fl_status fl_pixel_unshuffle_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  return pixels(context, args, 0);
+}

@@ -1,0 +1,11 @@
+/* What quantizing and choosing its parameters share. */
+#ifndef FLAMBEAU_KERNELS_QUANTIZE_H
+#define FLAMBEAU_KERNELS_QUANTIZE_H
+
+#include "element.h"
+#include "loops.h"
+
+/* Reads and checks quant_min and quant_max, arguments `at` and `at + 1`, against what the integer type holds. */
+fl_status fl_quantized_range(fl_context *context, fl_value *const *args, int at, int8_t dtype, int64_t *range);
+
+#endif

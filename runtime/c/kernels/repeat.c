@@ -1,0 +1,68 @@
+/* Copies of a tensor, or of its elements, side by side. */
+#include "loops.h"
+#include "repeat.def"
+
+fl_status fl_repeat_out(fl_context *context, fl_value *const *args, size_t count) {
+  FL_TENSOR_ARGUMENT(self, 0);
+  FL_INTS_ARGUMENT(repeats, number, 1);
+  FL_TENSOR_ARGUMENT(out, 2);
+  (void)count;
+  FL_CHECK(context, number >= self->rank, "repeat needs a count for each dimension");
+  const fl_view own = fl_view_of(self);
+  fl_view shape = own;
+  shape.rank = (uint8_t)number;
+  for (uint8_t d = 0; d < shape.rank; ++d) {
+    const int i = (int)d - (int)(shape.rank - self->rank);
+    FL_CHECK(context, repeats[d] >= 0 && repeats[d] <= INT32_MAX, "repeat's counts must not be negative");
+    shape.sizes[d] = repeats[d] * (i >= 0 ? own.sizes[i] : 1);
+  }
+  FL_TRY(fl_resize_out(context, out, &shape, self->dtype));
+  /* Dimension d of out is (repeat, element) of dimension d of self. */
+  const fl_view flat = fl_view_of(out);
+  fl_view to = {.data = flat.data, .rank = (uint8_t)(2 * number), .element = flat.element};
+  fl_view from = {.data = own.data, .rank = to.rank, .element = own.element};
+  for (uint8_t d = 0; d < flat.rank; ++d) {
+    const int i = (int)d - (int)(flat.rank - self->rank);
+    const int64_t size = i >= 0 ? own.sizes[i] : 1;
+    to.sizes[2 * d] = from.sizes[2 * d] = repeats[d];
+    to.sizes[2 * d + 1] = from.sizes[2 * d + 1] = size;
+    to.strides[2 * d] = size * flat.strides[d];
+    to.strides[2 * d + 1] = flat.strides[d];
+    from.strides[2 * d] = 0;
+    from.strides[2 * d + 1] = i >= 0 ? own.strides[i] : 0;
+  }
+  fl_view_copy(&to, &from);
+  return FL_OK;
+}
+
+fl_status fl_repeat_interleave_out(fl_context *context, fl_value *const *args, size_t count) {
+  FL_TENSOR_ARGUMENT(repeats, 0);
+  FL_TENSOR_ARGUMENT(out, 2);
+  int64_t total = 0;
+  int64_t expected = 0;
+  (void)count;
+  FL_CHECK(context, repeats->rank == 1 && (repeats->dtype == FL_INT64 || repeats->dtype == FL_INT32),
+           "the repeats must be a one-dimensional tensor of int64 or int32");
+  FL_CHECK(context, out->dtype == repeats->dtype, "the output must have the type of the repeats");
+  const size_t element = fl_dtype_size(repeats->dtype);
+  const char *at = repeats->data;
+  for (int32_t i = 0; i < repeats->sizes[0]; ++i) {
+    const int64_t times = fl_index_at(at + (size_t)i * element, repeats->dtype);
+    FL_CHECK(context, times >= 0 && times <= INT32_MAX - total, "a count is negative, or their sum too large");
+    total += times;
+  }
+  FL_CHECK(context, fl_is_none(args[1]) || (fl_get_int(args[1], &expected) && expected == total),
+           "output_size must be the sum of the repeats");
+  const int32_t size = (int32_t)total;
+  FL_TRY(fl_resize(context, out, &size, 1));
+  char *to = out->data;
+  for (int32_t i = 0; i < repeats->sizes[0]; ++i) {
+    const int64_t wide = i;
+    const int64_t times = fl_index_at(at + (size_t)i * element, repeats->dtype);
+    if (times > 0) {
+      fl_splat((size_t)times, element, to, repeats->dtype == FL_INT64 ? (const void *)&wide : (const void *)&i);
+      to += (size_t)times * element;
+    }
+  }
+  return FL_OK;
+}
