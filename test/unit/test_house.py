@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,6 +54,23 @@ def test_no_file_is_longer_than_600_lines():
         if path.suffix in CODE and not (text := path.read_text()).startswith("<!-- Written by") and (lines := text.count("\n")) > 600
     }
     assert not long
+
+
+def test_no_folder_has_more_than_20_loose_files():
+    families = {ROOT / "dialects" / "aten", ROOT / "runtime" / "c" / "kernels"}  # a file is a family of operators
+    counts = Counter(path.parent for path in files(*FOLDERS, "src", "docs", "benchmarks", "examples"))
+    assert {str(folder.relative_to(ROOT)): count for folder, count in counts.items() if count > 20 and folder not in families} == {}
+
+
+def test_no_two_files_of_one_name_mean_different_things():
+    """Files of one name are the same thing in each place: an interface, the operations of a dialect, a family of operators."""
+    same = {"__init__.py", "interface.py", "ops.py"}
+    rows = {ROOT / "dialects" / dialect for dialect in ("aten", "fused", "quantized_decomposed")}
+    places: dict[str, list[Path]] = {}
+    for path in files(*FOLDERS, "src"):
+        if path.suffix == ".py" and "test" not in path.parts and path.name not in same:
+            places.setdefault(path.name, []).append(path.parent)
+    assert {name: names_of(found) for name, found in places.items() if len(found) > 1 and not rows.issuperset(found)} == {}
 
 
 def test_no_path_of_one_machine():
