@@ -36,7 +36,7 @@ def build(name: str, folder: Path) -> dict[str, Any]:
     from models import MODELS
 
     from flambeau.compiler.compilation import Compilation
-    from flambeau.dialects.schema.operators import FlambeauContext
+    from flambeau.dialects.schema.context import FlambeauContext
     from flambeau.frontends.torch_export import import_program
     from flambeau.passes.manager.pipeline_options import PipelineOptions
 

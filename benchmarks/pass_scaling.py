@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass
 from opt_modules import CASES, Problem, Source, problems
 from xdsl.dialects.builtin import ModuleOp
 
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.registry import own_pass_names
 

@@ -11,7 +11,7 @@ from typing import cast
 from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.dialects.ir.verify import VerificationError, verify_module
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import read_module
 from flambeau.support.tables import Table, check_called, discover
 

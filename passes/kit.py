@@ -36,7 +36,7 @@ from xdsl.rewriter import InsertPoint
 
 from flambeau.dialects.ir.diagnostics import OperationError, remark, warn
 from flambeau.dialects.ir.tensor_types import element_of, shape_of, tensor
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.dataflow import BackwardAnalysis, Facts, ForwardAnalysis
 from flambeau.passes.manager import Instrumentation, OperationPass, PassError, PassStep, PatternPass, Pipeline, count

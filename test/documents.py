@@ -64,7 +64,7 @@ def _write_file(example: Example) -> None:
 
 def _check_ir(example: Example) -> None:
     from flambeau.dialects.ir.equivalence import equivalent
-    from flambeau.dialects.schema.operators import FlambeauContext
+    from flambeau.dialects.schema.context import FlambeauContext
     from flambeau.dialects.text.module_text import parse_module, print_module, verify_parsed
 
     parsed = parse_module(example.parsed, FlambeauContext(), f"{example.path}:{example.line}")

@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.ir.tensor_types import f32, tensor
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalOp
 from flambeau.dialects.ml_program.weights import save_weights
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.text.module_text import print_module
 

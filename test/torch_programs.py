@@ -16,7 +16,7 @@ from xdsl.printer import Printer
 
 from flambeau.dialects.ir.equivalence import equivalent
 from flambeau.dialects.ir.verify import verify_module
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.frontends.torch_export import import_program
 from flambeau.frontends.torch_export.evaluate import AtenProgram
 

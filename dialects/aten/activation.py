@@ -11,7 +11,8 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, erf, in_float, sigmoid, softplus, widened
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, normalize_dim, shape_of, tensor, tensor_type
 from flambeau.dialects.schema.families import FloatOnlyUnaryOp, FloatUnaryOp, UnaryOp, require_category
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from flambeau.dialects.aten import arithmetic, comparison, conversion, logic, math, softmax, special
 from flambeau.dialects.aten.activation import SigmoidOp
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 
 ALIASES: tuple[tuple[str, type[SchemaOp]], ...] = (
     ("absolute(Tensor self) -> Tensor", math.AbsOp),

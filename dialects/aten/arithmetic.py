@@ -15,7 +15,8 @@ from flambeau.dialects.aten.numerics import cast_operands, float_operands, widen
 from flambeau.dialects.aten.where import WhereSelfOp
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, promote_operands, tensor
 from flambeau.dialects.schema.families import BinaryOp, FloatBinaryOp, float_element, operand_shape, promote_values, require_category
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 

@@ -15,7 +15,8 @@ from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.pool import AdaptiveAvgPool2dCoreOp, AvgPool2dOp, MaxPool2dWithIndicesOp
 from flambeau.dialects.aten.windows import adaptive_windows, spread, window_divisors, windows
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 Mask = tuple[bool, ...]

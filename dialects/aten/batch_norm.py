@@ -19,7 +19,8 @@ from flambeau.dialects.aten.norm import (
 )
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 

@@ -13,7 +13,8 @@ from flambeau.dialects.aten.numerics import cast_operands, cast_to, operand_kind
 from flambeau.dialects.aten.where import WhereSelfOp
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, promote_operands, shape_of, tensor
 from flambeau.dialects.schema.families import BinaryOp, CompareOp, UnaryPredicateOp, float_element, operand_shape
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 

@@ -12,7 +12,8 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.numerics import element_of_array
 from flambeau.dialects.aten.shape import Atleast3dOp, UnsqueezeOp, expand, view
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, normalize_dim, numpy_dtype, promote, shape_of, tensor
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 
@@ -52,6 +53,8 @@ def concatenated_shape(shapes: Sequence[tuple[int, ...]], dim: int) -> tuple[int
 class CatOp(SchemaOp):
     """Tensors beside each other along `dim`, in their common type."""
 
+    computes_in = "result"
+
     @staticmethod
     def infer(tensors: list[Tensor], dim: int) -> Tensor:
         shape = concatenated_shape([shape_of(x) for x in tensors], dim)
@@ -88,6 +91,8 @@ class ConcatenateOp(SameAsCatOp):
 @aten("stack(Tensor[] tensors, int dim=0) -> Tensor", keep=True)
 class StackOp(SchemaOp):
     """Tensors of one shape along a new dimension `dim`."""
+
+    computes_in = "result"
 
     @staticmethod
     def infer(tensors: list[Tensor], dim: int) -> Tensor:

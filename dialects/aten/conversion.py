@@ -10,7 +10,8 @@ from flambeau.dialects.aten.creation import LikeOp, to_element
 from flambeau.dialects.aten.numerics import cast_to, element_of_array
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, shape_of
 from flambeau.dialects.schema.families import IdentityOp, chosen_element
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 

@@ -18,7 +18,8 @@ from flambeau.dialects.aten.select import SelectIntOp, SliceTensorOp
 from flambeau.dialects.aten.shape import SqueezeDimOp, UnsqueezeOp, view
 from flambeau.dialects.aten.windows import spread, window_count, windows
 from flambeau.dialects.ir.tensor_types import Tensor, shape_of, tensor
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 

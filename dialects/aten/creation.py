@@ -12,7 +12,8 @@ from xdsl.ir import Attribute, SSAValue
 from flambeau.dialects.aten.numerics import cast_to, element_of_array
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, numpy_dtype, scalar_element, shape_of, tensor
 from flambeau.dialects.schema.families import chosen_element
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 

@@ -10,7 +10,8 @@ from flambeau.dialects.aten.arithmetic import MulTensorOp, SubTensorOp
 from flambeau.dialects.aten.flip import RollOp
 from flambeau.dialects.aten.numerics import cast_operands
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, normalize_dim, promote_operands, shape_of, tensor
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 

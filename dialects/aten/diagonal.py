@@ -19,7 +19,8 @@ from flambeau.dialects.aten.triangle import zero_of
 from flambeau.dialects.aten.where import WhereScalarOtherOp, WhereSelfOp
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, promote_operands, shape_of, tensor
 from flambeau.dialects.schema.families import promote_values, sum_element
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 

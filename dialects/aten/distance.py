@@ -9,7 +9,8 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.vector_norm import vector_norm
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, shape_of, tensor
 from flambeau.dialects.schema.families import require_category
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 

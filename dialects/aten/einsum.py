@@ -17,7 +17,8 @@ from flambeau.dialects.aten.permute import permute
 from flambeau.dialects.aten.reduction import SumDimIntListOp
 from flambeau.dialects.aten.shape import expand, view
 from flambeau.dialects.ir.tensor_types import Tensor, shape_of, tensor
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 Label = str

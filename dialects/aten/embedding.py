@@ -9,7 +9,8 @@ from flambeau.dialects.aten.comparison import EqTensorOp
 from flambeau.dialects.aten.creation import ArangeStartStepOp, to_element
 from flambeau.dialects.aten.shape import UnsqueezeOp
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, shape_of, tensor
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 

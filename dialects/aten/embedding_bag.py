@@ -8,7 +8,8 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.embedding import require_in_range, require_indices
 from flambeau.dialects.aten.numerics import element_of_array, widened
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, shape_of, tensor
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 SUM, MEAN, MAX = range(3)

@@ -12,7 +12,8 @@ from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.reduction import AmaxOp, AminOp, ExtremeOp
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.dialects.schema.families import require_category
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 

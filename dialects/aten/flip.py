@@ -12,7 +12,8 @@ from flambeau.dialects.aten.permute import permute, swapped
 from flambeau.dialects.aten.select import SliceTensorOp
 from flambeau.dialects.aten.shape import normalize_dims, view
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, shape_of, tensor
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 

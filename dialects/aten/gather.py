@@ -12,7 +12,8 @@ from flambeau.dialects.aten.embedding import require_in_range, require_indices
 from flambeau.dialects.aten.index import IndexTensorOp, vector_length
 from flambeau.dialects.aten.shape import expand, view
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, normalize_dim, shape_of, tensor
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 

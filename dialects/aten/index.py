@@ -14,7 +14,8 @@ from flambeau.dialects.aten.embedding import require_in_range, require_indices
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.shape import view
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, element_of, normalize_dim, shape_of, tensor, ui8
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 MASKS = (i1, ui8)

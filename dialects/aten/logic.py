@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.numerics import cast_operands
 from flambeau.dialects.ir.tensor_types import Tensor
 from flambeau.dialects.schema.families import CompareOp, IntegerBinaryOp, UnaryOp, UnaryPredicateOp, promote_values, require_category
-from flambeau.dialects.schema.row import aten
+from flambeau.dialects.schema.namespace import aten
 from flambeau.support.lazy import Array, np
 
 

@@ -14,7 +14,8 @@ from flambeau.dialects.aten.shape import expand, view
 from flambeau.dialects.aten.where import WhereSelfOp, as_operand
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, element_of, shape_of, tensor
 from flambeau.dialects.schema.families import operand_shape
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 

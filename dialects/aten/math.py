@@ -15,7 +15,7 @@ from flambeau.dialects.aten.pow import PowScalarOp
 from flambeau.dialects.aten.where import WhereSelfOp
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of
 from flambeau.dialects.schema.families import FloatOnlyUnaryOp, FloatUnaryOp, UnaryOp, UnaryPredicateOp, float_element, require_category
-from flambeau.dialects.schema.row import aten
+from flambeau.dialects.schema.namespace import aten
 from flambeau.support.lazy import Array, np
 
 

@@ -24,7 +24,8 @@ from flambeau.dialects.ir.tensor_types import (
     shape_of,
     tensor,
 )
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 

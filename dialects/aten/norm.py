@@ -14,7 +14,8 @@ from flambeau.dialects.aten.math import RsqrtOp, SqrtOp
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.reduction import MeanDimOp, SumDimIntListOp
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, dtype_of, element_of, normalize_dim, shape_of, tensor
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 Stats = tuple[Array, Array, Array]

@@ -11,7 +11,8 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.concat import CatOp
 from flambeau.dialects.aten.select import SliceTensorOp
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 

@@ -7,7 +7,8 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.permute import permute, swapped
 from flambeau.dialects.aten.shape import view
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array
 
 

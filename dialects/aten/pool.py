@@ -17,7 +17,8 @@ from flambeau.dialects.aten.select import SliceTensorOp
 from flambeau.dialects.aten.shape import SqueezeDimOp, UnsqueezeOp, view
 from flambeau.dialects.aten.windows import adaptive_windows, places_of, spread, window_count, window_divisors, windows
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 Pair = tuple[Array, Array]

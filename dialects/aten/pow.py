@@ -11,7 +11,7 @@ from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import cast_operands, widened
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, shape_of, tensor
 from flambeau.dialects.schema.families import BinaryOp
-from flambeau.dialects.schema.row import aten
+from flambeau.dialects.schema.namespace import aten
 from flambeau.support.lazy import Array, np
 
 

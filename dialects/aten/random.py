@@ -12,7 +12,8 @@ from flambeau.dialects.aten.creation import FilledOp, LikeOp
 from flambeau.dialects.aten.numerics import cast_to, element_of_array
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.dialects.schema.families import chosen_element
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 

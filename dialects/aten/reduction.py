@@ -12,7 +12,8 @@ from xdsl.ir import Attribute, SSAValue
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, shape_of, tensor, ui8
 from flambeau.dialects.schema.families import chosen_element, reduced_dims, reduced_shape, require_category, sum_element
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 Dims: TypeAlias = "Sequence[int] | int | None"

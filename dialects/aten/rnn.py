@@ -17,7 +17,8 @@ from flambeau.dialects.aten.numerics import sigmoid, widened
 from flambeau.dialects.aten.select import SelectIntOp
 from flambeau.dialects.aten.split import SplitWithSizesOp
 from flambeau.dialects.ir.tensor_types import Tensor, shape_of, tensor
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 

@@ -9,7 +9,8 @@ from xdsl.ir import Attribute
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.families import chosen_element, sum_element
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 

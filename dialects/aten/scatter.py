@@ -9,7 +9,8 @@ from flambeau.dialects.aten.embedding import require_in_range
 from flambeau.dialects.aten.gather import check_gathered, places_along
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, normalize_dim, shape_of, tensor
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")

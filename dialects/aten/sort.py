@@ -9,7 +9,8 @@ from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.select import SelectIntOp, SliceTensorOp
 from flambeau.dialects.aten.shape import UnsqueezeOp
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, shape_of, tensor
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 Pair = tuple[Array, Array]

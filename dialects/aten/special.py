@@ -19,7 +19,7 @@ from flambeau.dialects.aten.pow import PowScalarOp, power
 from flambeau.dialects.aten.where import WhereSelfOp, as_operand
 from flambeau.dialects.ir.tensor_types import Tensor, element_of
 from flambeau.dialects.schema.families import BinaryOp, FloatBinaryOp, FloatUnaryOp, IdentityOp, float_element, promote_values
-from flambeau.dialects.schema.row import aten
+from flambeau.dialects.schema.namespace import aten
 from flambeau.support.lazy import Array, np
 
 

@@ -12,7 +12,8 @@ from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
 from flambeau.dialects.aten.reduction import AmaxOp, AminOp, Dims, ExtremeOp, FloatReductionOp, SumDimIntListOp
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.families import chosen_element, reduced_dims, reduced_shape, require_category, sum_element
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 

@@ -10,7 +10,8 @@ from flambeau.dialects.aten.creation import ArangeStartStepOp
 from flambeau.dialects.aten.shape import UnsqueezeOp
 from flambeau.dialects.aten.where import WhereScalarOtherOp
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 

@@ -22,7 +22,8 @@ from flambeau.dialects.aten.resample import Mode, output_sizes, placed, resample
 from flambeau.dialects.aten.shape import SqueezeDimOp, UnsqueezeOp
 from flambeau.dialects.aten.where import WhereSelfOp
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array
 
 

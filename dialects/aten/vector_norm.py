@@ -13,7 +13,8 @@ from flambeau.dialects.aten.numerics import cast_operands, cast_to, element_of_a
 from flambeau.dialects.aten.reduction import Dims
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, broadcast, element_of, normalize_dim, promote_operands, shape_of, tensor
 from flambeau.dialects.schema.families import chosen_element, promote_values, reduced_dims, reduced_shape, require_category
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 

@@ -10,7 +10,8 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.numerics import cast_operands
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, promote_operands, shape_of, tensor, ui8
 from flambeau.dialects.schema.families import operand_shape, promote_values
-from flambeau.dialects.schema.row import SchemaOp, aten
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 
@@ -42,6 +43,8 @@ class WhereSelfOp(SelectingOp):
     """a where the condition holds, b elsewhere."""
 
     inplace = (1, 2)
+    computes_in = "result"
+    promotes_from = 1
 
     @staticmethod
     def numpy(condition: Array, a: Array, b: Array) -> Array:

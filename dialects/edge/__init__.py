@@ -2,6 +2,9 @@
 
 from xdsl.ir import Dialect
 
+from flambeau.dialects.edge.contract import check_contract as check_operator
 from flambeau.dialects.edge.layout import LayoutAttr
 
 DIALECT = Dialect("edge", [], [LayoutAttr])
+
+__all__ = ["DIALECT", "check_operator"]

@@ -11,28 +11,24 @@ from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.edge.layout import equal_memory, upper_bounds
 from flambeau.dialects.ir.tensor_types import ElementType, element_of, promote_operands, shape_of, tensor_type
-from flambeau.dialects.schema.families import BinaryOp, CompareOp, FloatBinaryOp, FloatUnaryOp, UnaryOp
 from flambeau.dialects.schema.row import SchemaOp
-
-_UNIFORM = ("where.self", "cat", "stack")
-"""Operators whose operands promote although they are no BinaryOp."""
 
 
 def compute_element(op: SchemaOp) -> ElementType | None:
-    """The element type that an operator's tensor operands have to have; None where the row does not promote."""
-    if isinstance(op, FloatUnaryOp):
-        return element_of(op.result_types[0])
-    if isinstance(op, CompareOp):
-        first, second, *_ = op.bind([tensor_type(value) for value in op.operands], op.properties)
-        return promote_operands(first, second)
-    if isinstance(op, BinaryOp | FloatBinaryOp) or op.schema.name in _UNIFORM:
-        return element_of(op.result_types[0])
-    return None
+    """The element type that an operator's promoted operands must have; None where the row does not promote."""
+    match op.computes_in:
+        case "result":
+            return element_of(op.result_types[0])
+        case "promoted":
+            first, second, *_ = op.bind([tensor_type(value) for value in op.operands], op.properties)
+            return promote_operands(first, second)
+        case None:
+            return None
 
 
 def promoted_operands(op: SchemaOp) -> tuple[SSAValue, ...]:
-    """The operands that `compute_element` speaks of: all but the condition of `where`."""
-    return tuple(op.operands)[1 if op.schema.name == "where.self" else 0 :]
+    """The operands that `compute_element` speaks of."""
+    return tuple(op.operands)[op.promotes_from :]
 
 
 def check_contract(op: SchemaOp) -> None:
@@ -47,7 +43,7 @@ def check_contract(op: SchemaOp) -> None:
     if element is not None and found - {element}:
         names = " and ".join(sorted(str(item) for item in found))
         raise VerifyException(f"{op.name}: operands of {names} must be of the type it computes in, {element}: cast them")
-    if isinstance(op, UnaryOp | BinaryOp) and len(op.results) == 1:
+    if op.elementwise and len(op.results) == 1:
         _check_layout(op)
 
 

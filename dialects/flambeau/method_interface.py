@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import ArrayAttr, BoolAttr, DictionaryAttr, FloatAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
-from flambeau.dialects.schema.syntax import to_value
+from flambeau.dialects.ir.attribute_values import to_value
 
 INPUTS = "flambeau.inputs"
 OUTPUTS = "flambeau.outputs"

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute
+
+
+class SymbolUserOp(Operation, ABC):
+    """An operation that names symbols of its module, which the verifier of the module lets it look at."""
+
+    @abstractmethod
+    def verify_symbol_uses(self, symbols: Mapping[str, Operation]) -> None:
+        """Checks what the names stand for. Raises VerifyException."""
 
 
 def symbol_name(op: Operation) -> str | None:

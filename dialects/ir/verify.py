@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from xdsl.dialects.builtin import ModuleOp, StringAttr, UnregisteredOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument, ErasedSSAValue, Operation, OpResult, TypeAttribute
@@ -11,9 +13,18 @@ from xdsl.utils.exceptions import VerifyException
 from flambeau.dialects.ir.control_flow_rules import check_control_flow
 from flambeau.dialects.ir.diagnostics import Diagnostic, OperationError
 from flambeau.dialects.ir.dominance import misused_operands
-from flambeau.dialects.ir.symbols import symbol_name, symbols_of
-from flambeau.dialects.ml_program.ops import ReferenceOp
-from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.ir.symbols import SymbolUserOp, symbol_name, symbols_of
+from flambeau.dialects.ir.verifier_messages import verify_message
+
+T = TypeVar("T")
+
+_OF_TYPES_ALONE: set[object] = set()
+
+
+def looks_at_types_alone(verify: T) -> T:
+    """Declares that a `verify_` looks at nothing but types and attributes, so that of equal operations one answer holds for all."""
+    _OF_TYPES_ALONE.add(verify)
+    return verify
 
 
 class VerificationError(OperationError, VerifyException):
@@ -36,8 +47,8 @@ class ModuleVerifier:
     """The verifier of one module that is checked again and again, as after each pass.
 
     An operation's own rules look at nothing but itself, its operands' types and where it stands, so one that has not changed in these
-    since it passed is not asked again. Those of an operator look at types and attributes alone, so of equal ones the first answers for
-    all. Symbols and dominance are checked every time.
+    since it passed is not asked again. Of equal operations whose rules look at types and attributes alone, the first answers for all.
+    Symbols and dominance are checked every time.
     """
 
     def __init__(self) -> None:
@@ -62,13 +73,13 @@ class ModuleVerifier:
                 continue
             state = None
             try:
-                if isinstance(op, SchemaOp) and op.next_op is not None and type(op).verify_ is SchemaOp.verify_:
-                    self._verify_operator(op)
+                if op.next_op is not None and type(op).verify_ in _OF_TYPES_ALONE:
+                    self._verify_by_types(op)
                 elif (state := _state(op)) is None or self._passed.get(op) != state:
                     _verify_operation(op)
                     if op.regions:
                         _check_blocks(op)
-                if isinstance(op, ReferenceOp):
+                if isinstance(op, SymbolUserOp):
                     op.verify_symbol_uses(symbols)
             except (VerifyException, ValueError, TypeError) as error:
                 faults += _faults(op, error)
@@ -85,7 +96,7 @@ class ModuleVerifier:
         misused = misused_operands(root)
         _raise_all([VerificationError(op, f"{op.name}: operand {index} {reason}") for op, index, reason in misused])
 
-    def _verify_operator(self, op: SchemaOp) -> None:
+    def _verify_by_types(self, op: Operation) -> None:
         types = (*op.operand_types, *op.result_types)
         key = (type(op), len(op.results), *map(id, types), *op.properties.items())
         if key not in self._operators:
@@ -154,8 +165,6 @@ def _check_blocks(op: Operation) -> None:
 
 def _faults(op: Operation, error: Exception) -> list[VerificationError]:
     """What is wrong, and with which operation: one may blame those inside of it."""
-    from flambeau.dialects.text.parse_messages import verify_message
-
     if isinstance(error, OperationError):
         faults = [VerificationError(error.op, str(error), error.notes)]
     else:

@@ -52,10 +52,11 @@ from xdsl.traits import IsTerminator
 from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.dialects.irdl.load import ImportedOp, IrdlDialect
 from flambeau.dialects.irdl.names import MLIR_NAMES
-from flambeau.dialects.schema.operators import FlambeauContext, dialect_names, find_op, level_ops, load_rows, schema_table
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.operators import find_op, level_ops, schema_table
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.schema.rows import dialect_names, load_rows
 from flambeau.dialects.schema.schema import SchemaType
-from flambeau.dialects.text.printing import IRDL_RUNS
 
 _TYPES = "types"
 """The module within the module that holds types and attributes, whose symbols may be those of operations."""
@@ -87,8 +88,13 @@ class IrdlError(ValueError):
     """A dialect that cannot be exported. One line, for people."""
 
 
-def irdl_text(names: Sequence[str], runs: int = IRDL_RUNS) -> str:
+IRDL_RUNS = 32
+"""How many runs of values of one type a list of operands or results may have, unless told."""
+
+
+def irdl_text(names: Sequence[str], runs: int | None = None) -> str:
     """The IRDL of these dialects as the text of a module, for lists of up to `runs` runs of values of one type. Raises IrdlError."""
+    runs = IRDL_RUNS if runs is None else runs
     dialects = [_dialect(name) for name in dict.fromkeys(names)]
     kinds = {dialect.name: [kind for kind in dialect.attributes if issubclass(kind, ParametrizedAttribute)] for dialect in dialects}
     # MLIR looks for a symbol from the module around the dialect that refers to it.
@@ -247,7 +253,7 @@ def _is_list(item: OperandDef | ResultDef) -> bool:
     return isinstance(item, VariadicDef) and not isinstance(item, OptionalDef)
 
 
-def for_irdl(root: Operation, runs: int = IRDL_RUNS) -> Operation:
+def for_irdl(root: Operation, runs: int | None = None) -> Operation:
     """A copy of `root` as MLIR checks it that has loaded the dialects in it from IRDL.
 
     Operations of such a dialect get the attributes that tell how long each group of operands and results is. Behind one that ends a block
@@ -256,6 +262,7 @@ def for_irdl(root: Operation, runs: int = IRDL_RUNS) -> Operation:
     Raises:
         OperationError: a list has more than `runs` runs of values of one type, or an operation branches.
     """
+    runs = IRDL_RUNS if runs is None else runs
     copy = root.clone()
     known = get_all_dialects()
     for original, op in zip(list(root.walk()), list(copy.walk()), strict=True):

@@ -1,6 +1,6 @@
 """The operations: a global, and loading and storing its value."""
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Mapping
 from typing import Self
 
@@ -14,6 +14,7 @@ from xdsl.traits import ConstantLike, MemoryReadEffect, MemoryWriteEffect, Pure,
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.flambeau.blobs import BlobAttr
+from flambeau.dialects.ir.symbols import SymbolUserOp
 
 
 @irdl_op_definition
@@ -106,14 +107,10 @@ def check_type(found: GlobalOp, type: Attribute, what: str) -> None:
         raise VerifyException(f"{what} {type}, but global @{found.sym_name.data} is {found.type}")
 
 
-class ReferenceOp(IRDLOperation, ABC):
+class ReferenceOp(IRDLOperation, SymbolUserOp, ABC):
     """An operation that names a global."""
 
     global_attr = prop_def(SymbolRefAttr, prop_name="global")
-
-    @abstractmethod
-    def verify_symbol_uses(self, symbols: Mapping[str, Operation]) -> None:
-        """Checks the reference against the symbols of the module. Raises VerifyException."""
 
     def _lookup(self, symbols: Mapping[str, Operation]) -> GlobalOp:
         name = self.global_attr.string_value()

@@ -89,6 +89,7 @@ class UnaryOp(SchemaOp):
     """Elementwise, one operand, same type out."""
 
     inplace = (0,)
+    elementwise = True
 
     @staticmethod
     def infer(x: Tensor, *_: Any) -> Tensor:
@@ -107,6 +108,8 @@ class FloatOnlyUnaryOp(UnaryOp):
 class FloatUnaryOp(UnaryOp):
     """Elementwise, one operand; integers and bools give the default float."""
 
+    computes_in = "result"
+
     @staticmethod
     def infer(x: Tensor, *_: Any) -> Tensor:
         return tensor(float_element(element_of(x)), shape_of(x))
@@ -124,6 +127,8 @@ class BinaryOp(SchemaOp):
     """Elementwise, two operands of which one may be a number, broadcast and promoted."""
 
     inplace = (0, 1)
+    elementwise = True
+    computes_in = "result"
 
     @staticmethod
     def infer(a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:
@@ -151,6 +156,7 @@ class CompareOp(BinaryOp):
     """As BinaryOp, bool out."""
 
     inplace = ()
+    computes_in = "promoted"
 
     @staticmethod
     def infer(a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:

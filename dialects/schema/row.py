@@ -12,18 +12,15 @@ From the schema follow operands and attributes, the constructor, the shared synt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import importlib
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from importlib import resources
-from itertools import islice
 from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, cast
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     DenseArrayBase,
     TensorType,
-    UnitAttr,
-    i1,
     i32,
 )
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
@@ -48,20 +45,31 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from flambeau.dialects.ir.attribute_values import to_value
 from flambeau.dialects.ir.tensor_types import Tensor, tensor
+from flambeau.dialects.ir.verify import looks_at_types_alone
+from flambeau.dialects.schema.operation_syntax import (
+    ABSENT,
+    SEGMENTS,
+    absent_elements,
+    parse_operation,
+    print_operation,
+    tensors_text,
+    with_absent,
+)
+from flambeau.dialects.schema.rows import ROWS, dialect_names, register_row
 from flambeau.dialects.schema.schema import Schema, SchemaArgument, Value, parse_schema
-from flambeau.dialects.schema.syntax import accepts, normalized_attribute, parse_argument, parse_signature, print_attribute_value, to_value
+from flambeau.dialects.schema.syntax import accepts, normalized_attribute
 from flambeau.support.suggestions import did_you_mean, nearest
 
 Argument: TypeAlias = "SSAValue | Operation | Attribute | Value | Sequence[SSAValue | Operation | None] | Sequence[Value]"
 
 _TENSOR: AttrConstraint = BaseAttr(TensorType)
 _ANY: AttrConstraint = AnyAttr()
-_PURE = traits_def(Pure())
-_WRITES = traits_def(MemoryWriteEffect())
-_SEGMENTS = "operandSegmentSizes"
-_ABSENT = "absentElements"
-"""Property of an operator with a `Tensor?[]` argument: which elements are None, as an array of i1."""
+PURE = traits_def(Pure())
+"""The traits of operators that only compute."""
+WRITES = traits_def(MemoryWriteEffect())
+"""The traits of operators that write to an argument or draw random numbers."""
 
 
 class SchemaOp(IRDLOperation):
@@ -89,7 +97,14 @@ class SchemaOp(IRDLOperation):
     """Operands whose storage the first result may take over: the kernel reads their element i before or as it writes element i."""
     random: ClassVar[bool] = False
     """Two equal calls may give different results (torch tags it `nondeterministic_seeded`): neither folded nor shared."""
-    traits = _PURE
+    elementwise: ClassVar[bool] = False
+    """Each element of the results is computed from the elements of the operands at its place, so operands and results share a layout."""
+    computes_in: ClassVar[Literal["result", "promoted"] | None] = None
+    """The element type that the tensor operands are converted to before anything is computed: that of the result, or that to which the
+    first two operands promote. None where each operand is read as it is."""
+    promotes_from: ClassVar[int] = 0
+    """The first operand that `computes_in` speaks of."""
+    traits = PURE
 
     siblings: ClassVar[dict[str, type[SchemaOp]]]
     """The classes of this row: `row` and one per dialect made so far."""
@@ -120,7 +135,7 @@ class SchemaOp(IRDLOperation):
             elif not argument.may_be_absent:
                 raise TypeError(f"{self.name} needs the argument {argument.name!r}")
         if self.has_segments():
-            properties[_SEGMENTS] = DenseArrayBase.from_list(i32, segments)
+            properties[SEGMENTS] = DenseArrayBase.from_list(i32, segments)
         if result_types is None:
             result_types = self.infer_types(operands, properties)
         Operation.__init__(self, operands=operands, result_types=result_types, properties=properties)
@@ -130,7 +145,7 @@ class SchemaOp(IRDLOperation):
             items: list[SSAValue | Operation | None] = list(value or ())
             present = [SSAValue.get(item) for item in items if item is not None]
             if argument.type.element_optional and len(present) < len(items):
-                properties[_ABSENT] = DenseArrayBase.from_list(i1, [int(item is None) for item in items])
+                properties[ABSENT] = absent_elements(items)
             operands.extend(present)
             return len(present)
         if value is None:
@@ -185,9 +200,9 @@ class SchemaOp(IRDLOperation):
         """How many operands each tensor argument has. Raises VerifyException."""
         if not cls.has_segments():
             return (1,) * len(cls.schema.operands)
-        sizes = properties.get(_SEGMENTS)
+        sizes = properties.get(SEGMENTS)
         if not isinstance(sizes, DenseArrayBase):
-            raise VerifyException(f"{cls.name} needs the property {_SEGMENTS}")
+            raise VerifyException(f"{cls.name} needs the property {SEGMENTS}")
         return cast("DenseArrayBase[Any]", sizes).get_values()
 
     @classmethod
@@ -202,7 +217,7 @@ class SchemaOp(IRDLOperation):
                 items = list(values[position : position + count])
                 position += count
                 if argument.type.is_list:
-                    bound.append(_with_absent(items, properties) if argument.type.element_optional else items)
+                    bound.append(with_absent(items, properties) if argument.type.element_optional else items)
                 else:
                     bound.append(items[0] if items else None)
             elif (attribute := properties.get(argument.name)) is not None:
@@ -275,14 +290,15 @@ class SchemaOp(IRDLOperation):
 
     # Verification and syntax
 
+    @looks_at_types_alone
     def verify_(self) -> None:
         """Checks operands, attributes and inferred result types."""
         schema = self.schema
-        segments = self.properties.get(_SEGMENTS)
+        segments = self.properties.get(SEGMENTS)
         counts = cast("DenseArrayBase[Any]", segments).get_values() if isinstance(segments, DenseArrayBase) else (1,) * len(schema.operands)
         if len(counts) != len(schema.operands) or sum(counts) != len(self.operands):
             groups = f" in groups of {list(counts)}" if self.has_segments() else ""
-            raise VerifyException(f"{self.name} takes {self._tensors()}, got {len(self.operands)} operands{groups}")
+            raise VerifyException(f"{self.name} takes {tensors_text(type(self))}, got {len(self.operands)} operands{groups}")
         for argument, count in zip(schema.operands, counts, strict=True):
             if not argument.type.is_list and count != 1 and not (count == 0 and argument.may_be_absent):
                 raise VerifyException(f"{self.name} needs the tensor {argument.name!r}")
@@ -292,16 +308,13 @@ class SchemaOp(IRDLOperation):
         self._verify_attributes()
         if type(self).has("infer"):
             self._verify_results()
-        if self.level() == "edge":
-            # The contract knows families, which are rows.
-            from flambeau.dialects.edge.contract import check_contract
-
-            check_contract(self)
+        if (check := _dialect_rule(self.level())) is not None:
+            check(self)
 
     def _verify_attributes(self) -> None:
         known = self.schema.attributes
         for name, attribute in self.properties.items():
-            if name in (_SEGMENTS, _ABSENT):
+            if name in (SEGMENTS, ABSENT):
                 continue
             argument = known.get(name)
             if argument is None:
@@ -327,106 +340,12 @@ class SchemaOp(IRDLOperation):
 
     def print(self, printer: Printer) -> None:
         """Prints the shared syntax."""
-        printer.print_string("(")
-        values = iter(self.operands)
-        for index, (argument, count) in enumerate(zip(self.schema.operands, self.operand_counts(self.properties), strict=True)):
-            if index:
-                printer.print_string(", ")
-            items = list(islice(values, count))
-            if argument.type.is_list:
-                printer.print_string("[")
-                printer.print_list(
-                    _with_absent(items, self.properties) if argument.type.element_optional else items,
-                    lambda item: _print_operand(printer, item),
-                )
-                printer.print_string("]")
-            else:
-                _print_operand(printer, items[0] if items else None)
-        printer.print_string(")")
-        # In the order of the schema, whoever wrote them: text that went through other tools comes back as it was.
-        between = " {"
-        for key in self.schema.attributes:
-            attribute = self.properties.get(key)
-            if attribute is not None:
-                printer.print_string(f"{between}{key}")
-                if not isinstance(attribute, UnitAttr):
-                    printer.print_string(" = ")
-                    print_attribute_value(printer, attribute)
-                between = ", "
-        for key, attribute in self.attributes.items():
-            printer.print_string(between)
-            printer.print_identifier_or_string_literal(key)
-            if not isinstance(attribute, UnitAttr):
-                printer.print_string(" = ")
-                printer.print_attribute(attribute)
-            between = ", "
-        printer.print_string(" : " if between == " {" else "} : ")
-        printer.print_function_type(self.operand_types, self.result_types)
+        print_operation(self, printer)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         """Parses the shared syntax."""
-        unresolved: list[Any] = []
-        segments: list[int] = []
-        properties: dict[str, Attribute] = {}
-        parser.parse_punctuation("(")
-        for index, argument in enumerate(cls.schema.operands):
-            if index:
-                cls._expect(parser, ",")
-            if argument.type.is_list:
-                around = f" around the tensors of {argument.name!r}"
-                items = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_operand(parser), around)
-                if any(item is None for item in items):
-                    properties[_ABSENT] = DenseArrayBase.from_list(i1, [int(item is None) for item in items])
-                present = [item for item in items if item is not None]
-                unresolved += present
-                segments.append(len(present))
-            else:
-                operand = _parse_operand(parser)
-                if operand is None and not argument.may_be_absent:
-                    parser.raise_error(f"{cls.name} needs the tensor {argument.name!r}")
-                segments.append(int(operand is not None))
-                if operand is not None:
-                    unresolved.append(operand)
-        cls._expect(parser, ")")
-        attributes: dict[str, Attribute] = {}
-        if parser.parse_optional_punctuation("{") and not parser.parse_optional_punctuation("}"):
-            while True:
-                cls._parse_attribute(parser, properties, attributes)
-                if not parser.parse_optional_punctuation(","):
-                    break
-            parser.parse_punctuation("}")
-        parser.parse_punctuation(":")
-        position = parser.pos
-        inputs, outputs = parse_signature(parser)
-        operands = parser.resolve_operands(unresolved, inputs, position)
-        if cls.has_segments():
-            properties[_SEGMENTS] = DenseArrayBase.from_list(i32, segments)
-        return cls.from_attributes(operands, outputs, properties, attributes)
-
-    @classmethod
-    def _expect(cls, parser: Parser, punctuation: Literal[",", ")"]) -> None:
-        if parser.parse_optional_punctuation(punctuation) is None:
-            parser.raise_error(f"{cls.name} takes {cls._tensors()}: '{punctuation}' expected")
-
-    @classmethod
-    def _tensors(cls) -> str:
-        names = [argument.name for argument in cls.schema.operands]
-        return f"{len(names)} tensor{'s' if len(names) > 1 else ''} ({', '.join(names)})" if names else "no tensors"
-
-    @classmethod
-    def _parse_attribute(cls, parser: Parser, properties: dict[str, Attribute], attributes: dict[str, Attribute]) -> None:
-        start = parser.pos
-        key = parser.parse_optional_identifier() or parser.parse_str_literal()
-        if key in properties or key in attributes:
-            parser.raise_error(f"attribute {key!r} is given twice", start, start + len(key))
-        argument = cls.schema.attributes.get(key)
-        if argument is None:
-            attributes[key] = parser.parse_attribute() if parser.parse_optional_punctuation("=") else UnitAttr()
-            return
-        attribute = normalized_attribute(argument, parse_argument(parser, argument, start))
-        if attribute is not None:
-            properties[key] = attribute
+        return cls.from_attributes(*parse_operation(cls, parser))
 
     @classmethod
     def get_irdl_definition(cls) -> OpDef:
@@ -434,14 +353,6 @@ class SchemaOp(IRDLOperation):
         if cls.definition is None:
             cls.definition = _definition(cls)
         return cls.definition
-
-
-def _with_absent(items: list[Any], properties: dict[str, Attribute]) -> list[Any]:
-    mask = properties.get(_ABSENT)
-    if not isinstance(mask, DenseArrayBase):
-        return items
-    present = iter(items)
-    return [None if absent else next(present) for absent in cast("DenseArrayBase[Any]", mask).get_values()]
 
 
 def _with_known_extents(kind: Tensor) -> Tensor:
@@ -468,17 +379,6 @@ def fits(declared: Attribute, inferred: Attribute) -> bool:
     return all(a == b or DYNAMIC_INDEX in (a, b) for a, b in zip(left.get_shape(), right.get_shape(), strict=True))
 
 
-def _print_operand(printer: Printer, value: SSAValue | None) -> None:
-    if value is None:
-        printer.print_string("none")
-    else:
-        printer.print_ssa_value(value)
-
-
-def _parse_operand(parser: Parser) -> Any:
-    return None if parser.parse_optional_keyword("none") else parser.parse_unresolved_operand()
-
-
 def _definition(cls: type[SchemaOp]) -> OpDef:
     schema = cls.schema
     operands: list[tuple[str, OperandDef]] = []
@@ -486,17 +386,21 @@ def _definition(cls: type[SchemaOp]) -> OpDef:
         make = VarOperandDef if argument.type.is_list else OptOperandDef if argument.type.optional else OperandDef
         operands.append((argument.name, make(_TENSOR)))
     results = [(f"result{index}", (VarResultDef if kind.is_list else ResultDef)(_ANY)) for index, kind in enumerate(schema.returns)]
-    properties = {name: OptPropertyDef(_ANY) for name in (*schema.attributes, _ABSENT)}
+    properties = {name: OptPropertyDef(_ANY) for name in (*schema.attributes, ABSENT)}
     options: list[IRDLOption] = []
     if cls.has_segments():
-        properties[_SEGMENTS] = OptPropertyDef(_ANY)
+        properties[SEGMENTS] = OptPropertyDef(_ANY)
         options = [AttrSizedOperandSegments(as_property=True)]
     return OpDef(cls.name, operands=operands, results=results, properties=dict(properties), options=options, traits=cls.traits)
 
 
 RowT = TypeVar("RowT", bound=SchemaOp)
-ROWS: dict[str, dict[str, type[SchemaOp]]] = {}
-"""Every row that has been imported: dialect -> operator name (`add.Tensor`) -> class."""
+
+
+@cache
+def _dialect_rule(level: str) -> Callable[[SchemaOp], None] | None:
+    """What a dialect of ours asks of all its operators, beyond their rows: `check_operator` of its package."""
+    return getattr(importlib.import_module(f"flambeau.dialects.{level}"), "check_operator", None) if level in dialect_names() else None
 
 
 def row(dialect: str, namespace: str, schema: str, *, core: bool = False, keep: bool = False) -> Callable[[type[RowT]], type[RowT]]:
@@ -515,11 +419,8 @@ def row(dialect: str, namespace: str, schema: str, *, core: bool = False, keep: 
         cls.keep = keep
         cls.definition = None
         cls.siblings = {"row": cls, dialect: cls}
-        cls.traits = _WRITES if parsed.mutates or cls.random else _PURE
+        cls.traits = WRITES if parsed.mutates or cls.random else PURE
         if not cls.__module__.startswith("flambeau."):
-            # What it may clash with has to be there first.
-            from flambeau.dialects.schema.operators import register_row
-
             register_row(cls)
             return cls
         rows = ROWS.setdefault(dialect, {})
@@ -529,58 +430,3 @@ def row(dialect: str, namespace: str, schema: str, *, core: bool = False, keep: 
         return cls
 
     return declare
-
-
-def aten(schema: str, *, core: bool = False, keep: bool = False) -> Callable[[type[RowT]], type[RowT]]:
-    """Declares the class below as the row of an ATen operator."""
-    return row("aten", "aten", schema, core=core, keep=keep)
-
-
-@cache
-def nondeterministic_operators() -> frozenset[str]:
-    """The ATen operators that the pinned torch tags `nondeterministic_seeded`."""
-    return frozenset(resources.files("flambeau.dialects.aten").joinpath("nondeterministic.txt").read_text(encoding="utf-8").split())
-
-
-class _LateSchema:
-    """A schema that is parsed when a class is first asked for it: of thousands of classes, few are."""
-
-    def __init__(self, text: str, namespace: str):
-        self._text = text
-        self._namespace = namespace
-
-    def __get__(self, instance: SchemaOp | None, owner: type[SchemaOp]) -> Schema:
-        owner.schema = schema = parse_schema(self._text, self._namespace)
-        return schema
-
-
-def table_op(dialect: str, text: str) -> type[SchemaOp]:
-    """A class for an ATen operator that has a schema (the text) but no row: it parses, prints and round-trips, and means nothing."""
-    short = text[: text.index("(")]
-    name = "".join(part[:1].upper() + part[1:] for part in short.replace(".", "_").split("_")) + "Op"
-    members = {
-        "name": f"{dialect}.{short}",
-        "schema": _LateSchema(text, "aten"),
-        # An alias that is written to has the mark; nothing else in a schema has.
-        "traits": _WRITES if "!" in text or short in nondeterministic_operators() else _PURE,
-        "__doc__": f"aten::{short}, which has no row.",
-    }
-    cls = cast("type[SchemaOp]", type(name, (SchemaOp,), members))
-    cls.siblings = {"row": cls, dialect: cls}
-    return cls
-
-
-def detached_ops(values: Iterable[SSAValue]) -> Iterator[Operation]:
-    """The operations behind `values` that stand in no block yet, each after those it uses."""
-    seen: set[Operation] = set()
-    stack: list[tuple[Operation, bool]] = [(v.op, False) for v in reversed(list(values)) if isinstance(v, OpResult)]
-    while stack:
-        op, ready = stack.pop()
-        if ready:
-            yield op
-            continue
-        if op in seen or op.parent is not None:
-            continue
-        seen.add(op)
-        stack.append((op, True))
-        stack.extend((v.op, False) for v in reversed(op.operands) if isinstance(v, OpResult))

@@ -8,11 +8,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import TypeAlias
 
+from flambeau.dialects.ir.attribute_values import Value
 from flambeau.support.suggestions import did_you_mean
-
-Value: TypeAlias = "bool | int | float | str | tuple[Value, ...] | None"
 
 
 class SchemaError(ValueError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import copysign
 from typing import Any, NoReturn, cast
@@ -26,8 +26,8 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
 
+from flambeau.dialects.ir.attribute_values import to_value
 from flambeau.dialects.schema.schema import SchemaArgument, SchemaType, Value
-from flambeau.dialects.text.token_parser import TokenParser
 
 
 def to_attribute(value: Value | Attribute, kind: SchemaType) -> Attribute:
@@ -74,22 +74,6 @@ def _integer(value: int) -> Attribute:
 def _float(value: float, sign: float) -> Attribute:
     """`sign` tells apart the zeros, which are equal."""
     return FloatAttr(value, f64)
-
-
-def to_value(attribute: Attribute) -> Value | Attribute:
-    """The Python value of an attribute; types stay types."""
-    if isinstance(attribute, IntegerAttr):
-        attribute = cast("IntegerAttr[Any]", attribute)
-        return bool(attribute.value.data) if attribute.type == i1 else attribute.value.data
-    if isinstance(attribute, FloatAttr):
-        return cast("FloatAttr[Any]", attribute).value.data
-    if isinstance(attribute, StringAttr):
-        return attribute.data
-    if isinstance(attribute, DenseArrayBase):
-        array = cast("DenseArrayBase[Any]", attribute)
-        items = cast("tuple[int | float, ...]", array.get_values())
-        return tuple(bool(item) for item in items) if array.elt_type == i1 else tuple(items)
-    return attribute
 
 
 _ACCEPTED: dict[str, tuple[type, ...]] = {"int": (int,), "bool": (bool,), "float": (float,), "Scalar": (bool, int, float), "str": (str,)}
@@ -209,13 +193,11 @@ def parse_attribute_value(parser: Parser, kind: SchemaType) -> Attribute:
     """Parses what `print_attribute_value` prints, for an argument of type `kind`."""
     if kind.base == "ScalarType":
         return parser.parse_type()
-    if (
-        kind.is_list
-        and kind.base == "int"
-        and isinstance(parser, TokenParser)
-        and (integers := parser.parse_optional_integers()) is not None
-    ):
-        return _integers(integers)
+    if kind.is_list and kind.base == "int":
+        # Our own parser reads a whole list at once; xDSL's does not.
+        read: Callable[[], tuple[int, ...] | None] | None = getattr(parser, "parse_optional_integers", None)
+        if read is not None and (integers := read()) is not None:
+            return _integers(integers)
     if kind.is_list and kind.base in ("int", "bool", "float", "Scalar"):
         items = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_item(parser, kind))
         return to_attribute(tuple(items), kind)

@@ -1,4 +1,4 @@
-"""What the parser and the verifier of xDSL say, in words for people who know neither, and at the place that is meant."""
+"""The errors of xDSL's parser in words for people who do not know it, at the place that is meant."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
+from flambeau.dialects.ir.verifier_messages import begun, verify_message
 from flambeau.dialects.schema.operators import LEVELS, level_ops, schema_table
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.text.lexer import SPACE, Lexer
@@ -79,20 +80,6 @@ def defined_before(error: Exception, source: Source, context: Context) -> tuple[
     return None
 
 
-def verify_message(text: str) -> str:
-    """What is wrong with an operation, in one line."""
-    text = " ".join(text.split())
-    if (match := _PART.fullmatch(text)) is not None:
-        return f"{match['part']} {match['name']}: {verify_message(match['reason'])}"
-    for pattern, words in _VERIFY:
-        if (match := pattern.fullmatch(text)) is not None:
-            return match.expand(words)
-    return _begun(text)
-
-
-_PART = re.compile(r"(?P<part>operand|result|region|successor) '(?P<name>\w+)' at position \d+ does not verify: (?P<reason>.*)")
-
-
 _Explained: TypeAlias = tuple[str, Place]
 _Explain: TypeAlias = Callable[[re.Match[str], Place, str, Context, ModuleParser | None], _Explained]
 
@@ -134,12 +121,8 @@ def _found(place: Place, text: str) -> str:
     return f"'{word if len(word) <= 30 else word[:30] + '…'}'"
 
 
-def _begun(words: str) -> str:
-    return words[:1].lower() + words[1:] if words[:2].istitle() else words
-
-
 def _with_found(words: str, place: Place, text: str) -> str:
-    words = _begun(words).rstrip(".!")
+    words = begun(words).rstrip(".!")
     expects = words.startswith("expected") or words.endswith("expected")
     return f"{words}, got {_found(place, text)}" if expects and " got " not in words and " but " not in words else words
 
@@ -282,7 +265,7 @@ def _before(words: str) -> _Explain:
 
 def _repeated_key(match: re.Match[str], place: Place, text: str, context: Context, parser: ModuleParser | None) -> _Explained:
     places = [other for other in _tokens(text, 0, place[0]) if text[slice(*other)].strip('"') == match["name"]]
-    return _begun(match[0]), places[-1] if places else place
+    return begun(match[0]), places[-1] if places else place
 
 
 _PARSE: tuple[tuple[re.Pattern[str], _Explain], ...] = tuple(
@@ -324,38 +307,5 @@ _PARSE: tuple[tuple[re.Pattern[str], _Explain], ...] = tuple(
         (r"(?i:expect symbol name)", _say("expected the name of a symbol, such as @f")),
         (r"Unexpected character: (.*)", _plain(r"the character '\1' has no meaning here")),
         (r"Floating point value is not valid for integer type\.", _before("a number with a fraction cannot be of an integer type")),
-    )
-)
-
-_VERIFY: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern), words)
-    for pattern, words in (
-        (
-            r"Operation (\S*) terminates block in single-block region but is not a terminator",
-            r"the block ends with \1, which is no terminator such as func.return",
-        ),
-        (
-            r"Expected arguments to have the same types as the function output types: expected \[(.*)\], got \[(.*)\]",
-            r"returns (\2), but the function is declared to return (\1)",
-        ),
-        (r"'(@\S*)' could not be found in symbol table", r"there is no symbol \1"),
-        (r'Redefinition of symbol "(.*)"', r"the symbol @\1 is defined twice"),
-        (r"'(\S*)' must be the last operation in its parent block", r"\1 must come last in its block"),
-        (r"'(\S*)' expects parent op '(\S*)'", r"\1 may stand directly inside of \2 only"),
-        (r"'(\S*)' expects parent op to be one of (.*)", r"\1 may stand directly inside of one of \2 only"),
-        (
-            r"operand type mismatch: expected operand type (.*), but provided (.*) for operand number (\d+)",
-            r"operand \3 must be of type \1, got \2",
-        ),
-        (r"Unexpected attribute (.*)", r"\1 does not fit"),
-        (r"attribute (.*) expected from variable '\w+', but got (.*)", r"it must be \1 as elsewhere in the operation, got \2"),
-        (r"(.*) should be of base attribute (.*)", r"\1 must be of the kind \2"),
-        (r"Expected (\d+ \w+), but got (\d+)", r"expected \1, got \2"),
-        (
-            r"Expected entry block arguments to have the same types as the function input types",
-            r"the arguments of the first block are not of the types that the function declares",
-        ),
-        (r"property '(\S*)' expected in operation '(\S*)'", r"\2 needs the property '\1'"),
-        (r"attribute '(\S*)' expected in operation '(\S*)'", r"\2 needs the attribute '\1'"),
     )
 )

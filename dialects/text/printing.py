@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from io import StringIO
 from itertools import chain, count
@@ -14,9 +14,6 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from flambeau.dialects.edge.layout import LayoutAttr
 from flambeau.dialects.text.printer import ModulePrinter
-
-IRDL_RUNS = 32
-"""How many runs of values of one type a list of operands or results may have in dialects that are exported as IRDL, unless told."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +32,9 @@ class PrintingOptions:
     """No two values of the module have one name, not even in different functions."""
     users: bool = False
     """Comments say which operations use each value; names are unique then too."""
-    irdl: bool = False
-    """The generic form as dialects that MLIR loaded from IRDL read it: properties among the attributes, parameters as a plain list."""
-    irdl_runs: int = IRDL_RUNS
-    """The number for which these dialects were exported."""
+    irdl: Callable[[Operation], Operation] | None = None
+    """Gives what is printed in the place of an operation (`for_irdl`), in the generic form that MLIR reads with dialects
+    from IRDL: properties among the attributes, parameters as a plain list."""
 
 
 class OptionsPrinter(ModulePrinter):
@@ -51,8 +47,8 @@ class OptionsPrinter(ModulePrinter):
         """A printer with these options."""
         printer = cls(
             stream,
-            print_generic_format=options.generic or options.irdl,
-            print_properties_as_attributes=options.irdl,
+            print_generic_format=options.generic or options.irdl is not None,
+            print_properties_as_attributes=options.irdl is not None,
             print_debuginfo=options.locations,
         )
         printer.options = options
@@ -80,7 +76,7 @@ class OptionsPrinter(ModulePrinter):
 
     def print_attribute(self, attribute: Attribute) -> None:
         """Prints an attribute."""
-        if self.options.irdl and isinstance(attribute, LayoutAttr):
+        if self.options.irdl is not None and isinstance(attribute, LayoutAttr):
             self.print_string(f"#{attribute.name}<{list(attribute.dim_order)}, {list(attribute.upper_bounds)}>")
             return
         kind = self._elided(attribute)
@@ -114,10 +110,8 @@ def operation_text(op: Operation, options: PrintingOptions | None = None) -> str
 
 def strict_text(op: Operation, options: PrintingOptions) -> str:
     """As `operation_text`; whatever the syntax of an operation raises is an error."""
-    if options.irdl:
-        from flambeau.dialects.irdl.export import for_irdl
-
-        op = for_irdl(op, options.irdl_runs)
+    if options.irdl is not None:
+        op = options.irdl(op)
     stream = StringIO()
     if options.users:
         printer = _UsersPrinter.make(stream, options)

@@ -84,7 +84,7 @@ def compile_encoder(console: Console, target: str) -> tuple[list[StageRow], byte
 
     from flambeau.compiler.compilation import Compilation
     from flambeau.compiler.stages import STAGES
-    from flambeau.dialects.schema.operators import FlambeauContext
+    from flambeau.dialects.schema.context import FlambeauContext
     from flambeau.frontends.torch_export import import_program
     from flambeau.passes.manager.pipeline_options import PipelineOptions
     from flambeau.tools.commands.engines import make_engine

@@ -11,7 +11,7 @@ import torch
 from torch.export import ExportedProgram
 from xdsl.dialects.builtin import ModuleOp
 
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.frontends.torch_export.import_report import Unsupported, UnsupportedProgramError
 from flambeau.frontends.torch_export.importer import import_program
 from flambeau.support.tracebacks import raised_at

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from flambeau.dialects.flambeau.method_interface import inputs_of, outputs_of
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, shape_of, tensor_type
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.frontends.torch_export.imported_operators import functional_overload
 from flambeau.frontends.torch_export.values import MEMORY_FORMATS

@@ -18,7 +18,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from flambeau.dialects.flambeau.method_interface import INPUTS, OUTPUTS, Leaf, leaves_attribute
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, tensor, tensor_type
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
-from flambeau.dialects.schema.operators import FlambeauContext, find_op
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.frontends.torch_export.exported_graph import Step, flatten, schema_of
 from flambeau.frontends.torch_export.functionalization import (

@@ -13,10 +13,11 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.aten.select import NO_END
+from flambeau.dialects.ir.detached import detached_ops
 from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.dialects.ir.tensor_types import DYNAMIC_INDEX, shape_of
 from flambeau.dialects.schema.operators import check_operator
-from flambeau.dialects.schema.row import SchemaOp, detached_ops, fits
+from flambeau.dialects.schema.row import SchemaOp, fits
 from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
 from flambeau.passes.targets.keep import keeps

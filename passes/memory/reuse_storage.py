@@ -12,14 +12,14 @@ from flambeau.dialects.exec.literals import OptionalTensorListOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.out_variants import out_variant
 from flambeau.dialects.exec.slots import ReuseOp, StateOp, TensorOp, nbytes
-from flambeau.dialects.schema.operators import level_ops, load_rows
+from flambeau.dialects.schema.operators import level_ops
+from flambeau.dialects.schema.rows import cached_over_rows, load_rows
 from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.rewriting.uses import replace_uses
 from flambeau.passes.storage.classes import MethodStorage, touched_slots
 from flambeau.passes.storage.reinterpretation import is_static
 from flambeau.passes.storage.rewrite import erase_instruction, erase_unused, make_reuse, order_declarations, unplanned_methods_of
-from flambeau.support.tables import cached_over_rows
 
 COPY = "aten::copy_"
 """The kernel that stores the next value of a state."""

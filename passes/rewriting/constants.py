@@ -14,7 +14,7 @@ from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.dialects.ir.symbols import symbols_of
 from flambeau.dialects.ir.tensor_types import Tensor, tensor_type
 from flambeau.dialects.ml_program import BlobAttr, BlobError, BlobStore, GlobalLoadConstantOp, GlobalOp
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.support.lazy import Array, np
 
 

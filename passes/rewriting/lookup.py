@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from flambeau.dialects.schema.operators import FlambeauContext, find_op
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.tables import discover
 

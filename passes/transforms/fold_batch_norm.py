@@ -12,9 +12,10 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
+from flambeau.dialects.ir.detached import detached_ops
 from flambeau.dialects.ir.tensor_types import tensor, tensor_type
 from flambeau.dialects.schema.operators import find_op
-from flambeau.dialects.schema.row import SchemaOp, detached_ops
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.greedy_driver import apply_patterns

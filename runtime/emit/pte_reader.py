@@ -30,7 +30,7 @@ from flambeau.dialects.exec.instructions import (
 from flambeau.dialects.exec.method import MethodOp, NamedDataOp
 from flambeau.dialects.ir.tensor_types import Tensor, from_scalar_type, tensor, tensor_type
 from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.runtime import pte
 from flambeau.runtime.emit import named_data
 from flambeau.runtime.emit.sharing import infer_sharing, lasting_slots, make_state, sort_declarations

@@ -14,7 +14,7 @@ from flambeau.dialects.exec.method import MethodOp, NamedDataOp
 from flambeau.dialects.exec.slot_syntax import describe
 from flambeau.dialects.ir.tensor_types import dtype_of, tensor_type
 from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.runtime import pte
 from flambeau.runtime.emit import named_data
 from flambeau.runtime.memory import method_memory

@@ -3,7 +3,7 @@
 from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.runtime.interpreter.execution import OPERATION_LIMIT, Observer
 from flambeau.runtime.interpreter.function_interface import InterpreterError, InterpreterFunction, Jump, RunRegion, UnsupportedError
 from flambeau.runtime.interpreter.functional import DelegateRunner, FunctionProgram, Leaf

@@ -16,7 +16,7 @@ from flambeau.dialects.edge.stored_arrays import logical_array
 from flambeau.dialects.flambeau.method_interface import Constant, inputs_of, outputs_of
 from flambeau.dialects.ir.tensor_types import tensor_type
 from flambeau.dialects.ml_program import BlobAttr, GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.runtime.interpreter.array_kinds import array_kind, array_kinds, check_arrays
 from flambeau.runtime.interpreter.execution import OPERATION_LIMIT, CompiledBlock, EndlessError, Kernel, Observer, Run, Scope, compile_block

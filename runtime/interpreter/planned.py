@@ -32,7 +32,7 @@ from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import AliasOp, ConstantOp, Roots, StateOp, TensorOp, nbytes, place_of, root_of
 from flambeau.dialects.ir.tensor_types import numpy_dtype, tensor_type
 from flambeau.dialects.ml_program import BlobAttr, GlobalOp
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.runtime.interpreter.execution import OPERATION_LIMIT, EndlessError, Observer
 from flambeau.runtime.interpreter.function_interface import InterpreterError, UnsupportedError
 from flambeau.runtime.interpreter.functional import DelegateRunner, Leaf, run_delegate

@@ -10,7 +10,7 @@ from flambeau.support.tables import when_unknown
 
 if TYPE_CHECKING:
     from flambeau.compiler.edge_program import EdgeCompileConfig, EdgeProgramManager, ExecutorchProgramManager, to_edge
-    from flambeau.dialects.schema.operators import FlambeauContext
+    from flambeau.dialects.schema.context import FlambeauContext
     from flambeau.dialects.schema.row import row
     from flambeau.frontends.interface import frontend
     from flambeau.passes.manager import Instrumentation, PassError, PassStep, Pipeline
@@ -24,7 +24,7 @@ _HOMES = {
     "EdgeCompileConfig": "flambeau.compiler.edge_program",
     "EdgeProgramManager": "flambeau.compiler.edge_program",
     "ExecutorchProgramManager": "flambeau.compiler.edge_program",
-    "FlambeauContext": "flambeau.dialects.schema.operators",
+    "FlambeauContext": "flambeau.dialects.schema.context",
     "Instrumentation": "flambeau.passes.manager",
     "PassError": "flambeau.passes.manager",
     "PassStep": "flambeau.passes.manager",

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.compiler.compilation import Compilation
 from flambeau.compiler.stages import STAGES
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.frontends.torch_export import export_module
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.runtime import Runtime

@@ -12,7 +12,7 @@ from models import DigitsCNN
 from sklearn.datasets import load_digits
 
 from flambeau.compiler.compilation import Compilation
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.frontends.torch_export import export_module
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.runtime import Runtime

@@ -11,7 +11,7 @@ from models import MODELS
 from flambeau.compiler.compilation import Compilation
 from flambeau.compiler.memory_report import memory_reports
 from flambeau.dialects.ir.equivalence import equivalent
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import read_module, write_module
 from flambeau.frontends.torch_export import export_module
 from flambeau.frontends.torch_export.evaluate import run_leaves

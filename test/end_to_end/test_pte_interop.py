@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_leaves
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.ir.equivalence import equivalent
 from flambeau.dialects.ir.verify import verify_module
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.memory.verify_plan import check_method
 from flambeau.runtime.emit import emit_pte, read_pte

@@ -12,7 +12,7 @@ from flambeau.dialects.aten.arithmetic import AddTensorOp
 from flambeau.dialects.aten.linear import LinearOp
 from flambeau.dialects.aten.norm import LayerNormOp
 from flambeau.dialects.aten.shape import ViewOp
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.text.module_text import read_module
 from flambeau.tools.main import main

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from flambeau.compiler.compilation import Compilation
 from flambeau.dialects.exec.instructions import CallOp
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.frontends.torch_export import export_module
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.storage.rewrite import methods_of

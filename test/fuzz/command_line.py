@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import cast
 from unittest.mock import patch
 
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import IRError, parse_module
 from flambeau.dialects.text.source_text import Source
 from flambeau.passes.manager.registry import own_pass_names

@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from flambeau.dialects.edge.stored_arrays import logical_array
 from flambeau.dialects.ir.tensor_types import DYNAMIC_INDEX, numpy_dtype, shape_of, tensor_type
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from fuzz.structure import OBSERVED
 

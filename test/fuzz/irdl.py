@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from flambeau.dialects.irdl.load import read_irdl
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import IRError, parse_module, verify_parsed
 from flambeau.support.position import Position
 from fuzz.campaign import Campaign, Failure

@@ -15,7 +15,7 @@ from flambeau.dialects.exec.instructions import CallOp, InstructionOp, JumpFalse
 from flambeau.dialects.exec.literals import BoolOp, IntOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import SlotOp, TensorOp
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import print_module
 from flambeau.passes.manager import PassError, Pipeline
 from fuzz import passes

@@ -10,7 +10,7 @@ import re
 import traceback
 from collections.abc import Sequence
 
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import IRError, parse_module, print_module, verify_parsed
 from flambeau.passes.manager import PassCrash, PassError, Pipeline
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep

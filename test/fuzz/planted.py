@@ -14,7 +14,8 @@ from xdsl.dialects.builtin import IntegerAttr, UnitAttr
 from xdsl.ir import Operation
 
 from flambeau.dialects.ir.verify import VerificationError, verify_module
-from flambeau.dialects.schema.operators import FlambeauContext, find_op
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.text.module_text import IRError, parse_module, verify_parsed
 from flambeau.passes.manager import OperationPass, Pipeline

@@ -14,7 +14,7 @@ from xdsl.dialects.func import FuncOp
 
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.ir.tensor_types import DYNAMIC_INDEX
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import IRError, parse_module, print_module, verify_parsed
 from flambeau.passes.manager import PassError, Pipeline
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep

@@ -8,7 +8,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.dialects.ir.tensor_types import f32, tensor
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module, verify_parsed
 
 KIND = "tensor<16xf32>"

@@ -14,9 +14,10 @@ from op_samples import Samples
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Attribute, Block, SSAValue
 
+from flambeau.dialects.ir.detached import detached_ops
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, from_numpy_name, numpy_dtype, shape_of, tensor
-from flambeau.dialects.schema.operators import load_rows
-from flambeau.dialects.schema.row import SchemaOp, detached_ops
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.schema.rows import load_rows
 from flambeau.dialects.schema.schema import SchemaArgument
 from flambeau.support.lazy import Array
 

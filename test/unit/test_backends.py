@@ -9,7 +9,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
 from flambeau.backends.interface import BackendError, backend_names, find_backend, run_payload
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.analysis.backend_survey import why_refused
 from flambeau.passes.analysis.grouping import contracted_order, dependencies, group

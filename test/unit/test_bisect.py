@@ -20,7 +20,7 @@ from flambeau.dialects.aten.activation import ReluOp, SigmoidOp, TanhOp
 from flambeau.dialects.aten.arithmetic import AddScalarOp
 from flambeau.dialects.aten.math import AbsOp, NegOp
 from flambeau.dialects.ir.tensor_types import f32, tensor
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.manager import PatternPass, Pipeline

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from flambeau.dialects.exec.out_variants import out_variant
-from flambeau.dialects.schema.operators import level_ops, load_rows
+from flambeau.dialects.schema.operators import level_ops
+from flambeau.dialects.schema.rows import load_rows
 from flambeau.runtime.manifest import kernel_names
 
 C = Path(__file__).parents[2] / "runtime" / "c"

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.status import Status
 from safetensors.numpy import save
 
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.manager import Pipeline
 from flambeau.support.files import replacing

@@ -9,7 +9,7 @@ from xdsl.dialects.test import TestOp, TestPureOp, TestType
 from xdsl.ir import Operation
 
 from flambeau.dialects.ir.tensor_types import tensor
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.kit import ModuleConstants, apply_patterns, m, op, rewrites
 from flambeau.passes.rewriting.explanation import explaining

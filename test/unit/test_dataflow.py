@@ -14,7 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
 from flambeau.dialects.ir.tensor_types import tensor
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.analysis.dataflow import BackwardAnalysis
 from flambeau.passes.analysis.ranges import EMPTY, EVERYTHING, Range, RangeAnalysis, range_of_type

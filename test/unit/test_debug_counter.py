@@ -9,7 +9,7 @@ from xdsl.dialects.test import TestOp
 from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.manager import PatternPass, Pipeline
 from flambeau.passes.rewriting.actions import Action

@@ -13,7 +13,7 @@ from xdsl.ir import Block, Region
 
 from flambeau.dialects.ir.dominance import dominator_tree, misused_operands
 from flambeau.dialects.ir.verify import VerificationError, verify_module
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module
 
 

@@ -14,7 +14,7 @@ from xdsl.ir import Block, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.ir.tensor_types import DYNAMIC_INDEX, from_numpy_name, tensor
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.manager import PassError, Pipeline
 from flambeau.tools.semantics.result_comparison import SemanticsOptions, difference_of

@@ -11,7 +11,7 @@ from flambeau.dialects.ir.equivalence import equivalent
 from flambeau.dialects.ir.verify import VerificationError, verify_module
 from flambeau.dialects.ml_program import BlobError
 from flambeau.dialects.ml_program.weights import save_weights
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module, print_module, read_module
 from flambeau.passes.memory.verify_plan import check_method
 from flambeau.runtime import pte

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from flambeau.dialects.ir.equivalence import equivalent, first_difference
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module
 
 TEXT = """

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from flambeau.dialects.schema.operators import dialect_names
+from flambeau.dialects.schema.rows import dialect_names
 from flambeau.passes.manager.registry import own_pass_file, own_pass_names
 from flambeau.passes.pipelines import PIPELINES
 from flambeau.tools.reference.pages import PAGES

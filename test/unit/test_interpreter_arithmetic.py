@@ -14,7 +14,7 @@ from xdsl.dialects import arith, cf, scf, tensor, varith
 from xdsl.dialects import math as math_dialect
 from xdsl.traits import IsTerminator
 
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module
 from flambeau.runtime.interpreter import FunctionProgram, InterpreterError, MethodProgram, interpret
 from flambeau.runtime.interpreter.functions import interpreter_function

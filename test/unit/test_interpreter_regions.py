@@ -15,7 +15,7 @@ from xdsl.ir import Operation
 
 from flambeau.dialects.aten.activation import ReluOp
 from flambeau.dialects.ml_program import GlobalStoreOp
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module, verify_parsed
 from flambeau.runtime.emit import read_pte
 from flambeau.runtime.interpreter import (

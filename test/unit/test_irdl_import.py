@@ -26,7 +26,7 @@ from xdsl.utils.exceptions import VerifyException
 from flambeau.dialects.irdl.export import irdl_text
 from flambeau.dialects.irdl.load import IrdlDialect, read_irdl
 from flambeau.dialects.irdl.names import MLIR_NAMES
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import IRError, parse_module, verify_parsed
 from flambeau.dialects.text.printing import PrintingOptions, strict_text
 from flambeau.plugins.loader import PluginError, load_plugin, loaded_plugins, plugin_scope

@@ -25,9 +25,10 @@ from xdsl.utils.exceptions import VerifyException
 from flambeau.compiler.compilation import Compilation
 from flambeau.compiler.stages import STAGES
 from flambeau.dialects.ir.equivalence import equivalent
-from flambeau.dialects.irdl.export import IrdlError, irdl_text
+from flambeau.dialects.irdl.export import IrdlError, for_irdl, irdl_text
 from flambeau.dialects.irdl.load import read_irdl
-from flambeau.dialects.schema.operators import FlambeauContext, dialect_names
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.rows import dialect_names
 from flambeau.dialects.text.module_text import IRError, parse_module, verify_parsed
 from flambeau.dialects.text.printing import PrintingOptions, strict_text
 from flambeau.passes.manager.pipeline_options import PipelineOptions
@@ -112,7 +113,7 @@ def read_back(text: str) -> ModuleOp:
 
 
 def generic_text(modules: Iterable[ModuleOp], *, irdl: bool = False) -> str:
-    options = PrintingOptions(generic=True, locations=True, irdl=irdl)
+    options = PrintingOptions(generic=True, locations=True, irdl=for_irdl if irdl else None)
     return "// -----\n".join(strict_text(module, options) for module in modules)
 
 
@@ -245,7 +246,7 @@ def test_a_model_satisfies_the_irdl_at_every_stage(tool: str, irdl: Path, stage:
     ],
 )
 def test_mlir_refuses_what_breaks_the_irdl_of_planned_programs(tool: str, irdl: Path, old: str, new: str, words: str):
-    text = strict_text(stages()[0]["planned"], PrintingOptions(irdl=True))
+    text = strict_text(stages()[0]["planned"], PrintingOptions(irdl=for_irdl))
     assert old in text
     assert words in refusal(tool, text.replace(old, new, 1), irdl)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from flambeau.dialects.ml_program.weights import save_weights
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module
 from flambeau.tools.opt import main
 
@@ -72,7 +72,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Dialect
 from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def
 
-from flambeau.dialects.schema.operators import register_dialect
+from flambeau.dialects.schema.context import register_dialect
 
 @irdl_op_definition
 class WordOp(IRDLOperation):

@@ -14,7 +14,7 @@ import pytest
 from safetensors.numpy import load, save
 
 from flambeau.dialects.ml_program.weights import save_weights
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module, read_module
 from flambeau.tools.commands.output_paths import check_output
 from flambeau.tools.main import main as flambeau

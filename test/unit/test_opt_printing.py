@@ -17,7 +17,7 @@ from xdsl.passes import ModulePass
 
 from flambeau.compiler.compilation import Compilation
 from flambeau.compiler.stages import StageError
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import IRError, parse_module, print_module, read_module
 from flambeau.dialects.text.printing import PrintingOptions, TextWithNames, operation_text, strict_text
 from flambeau.passes.manager import OperationPass, PassError, Pipeline

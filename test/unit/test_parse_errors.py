@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import IRError, parse_module, verify_parsed
 from flambeau.dialects.text.source_text import Source
 from flambeau.tools.opt.input import split

@@ -17,7 +17,7 @@ from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 
 from flambeau.dialects.ir.equivalence import equivalent
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.lexer import Lexer
 from flambeau.dialects.text.parser import ModuleParser
 from flambeau.dialects.text.source_text import Source

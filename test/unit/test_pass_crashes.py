@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from flambeau.dialects.ir.diagnostics import Diagnostic, listening
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.manager import Pipeline
 from flambeau.tools.main import main as flambeau

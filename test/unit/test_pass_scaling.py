@@ -14,7 +14,7 @@ import pytest
 from opt_modules import CASES, Problem, problems
 
 from flambeau.dialects.ir.verify import verify_module
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.manager import Pipeline
 from flambeau.tools.instruments.ir_printing import ChangePrinting

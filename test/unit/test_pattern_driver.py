@@ -12,7 +12,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import InsertPoint
 
 from flambeau.dialects.ir.diagnostics import Diagnostic, OperationError, listening
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.kit import PatternPass, Pipeline, apply_patterns, decline, from_xdsl, m, op, rewrites
 from flambeau.passes.manager import Instrumentation, PassError, PassStep

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import BoolAttr
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.ir.tensor_types import shape_of
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.manager import PassError, Pipeline
 from flambeau.passes.rewriting.greedy_driver import PatternDriver

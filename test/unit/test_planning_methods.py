@@ -13,7 +13,7 @@ from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import ReuseOp, ViewOp
 from flambeau.dialects.ir.tensor_types import f32, shape_of, tensor
 from flambeau.dialects.ml_program.ops import GlobalOp
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.memory.plan_memory import LOWER_BOUND, plan_method

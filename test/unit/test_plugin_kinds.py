@@ -11,7 +11,8 @@ from xdsl.dialects.builtin import ModuleOp
 from flambeau.backends.interface import BackendError, find_backend
 from flambeau.dialects.aten.arithmetic import AddTensorOp
 from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.schema.operators import FlambeauContext, find_op
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.text.module_text import IRError, parse_module
 from flambeau.frontends.interface import SourceError
 from flambeau.passes.manager import PassError, Pipeline
@@ -148,7 +149,8 @@ from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 
 from flambeau import frontend
-from flambeau.dialects.schema.operators import FlambeauContext, find_op
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.ir.tensor_types import tensor
 
 

@@ -7,7 +7,7 @@ import random
 from xdsl.dialects.builtin import FileLineColLoc, NameLoc, UnknownLoc
 from xdsl.dialects.func import FuncOp
 
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module
 from flambeau.dialects.text.source_text import Source
 from flambeau.support.position import Position

@@ -19,7 +19,7 @@ from xdsl.passes import ModulePass
 from flambeau.dialects.aten.activation import HardswishOp, ReluOp
 from flambeau.dialects.aten.arithmetic import AddScalarOp
 from flambeau.dialects.ir.diagnostics import OperationError
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.manager import Pipeline
 from flambeau.tools.main import main

@@ -11,7 +11,7 @@ from xdsl.dialects.test import TestOp as AnOp
 from xdsl.dialects.test import TestType as AType
 from xdsl.printer import Printer
 
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import IRError, parse_module
 from flambeau.dialects.text.printer import ModulePrinter
 

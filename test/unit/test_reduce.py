@@ -15,7 +15,7 @@ from flambeau.dialects.flambeau.method_interface import inputs_of, outputs_of
 from flambeau.dialects.ir.tensor_types import shape_of
 from flambeau.dialects.ir.verify import verify_module
 from flambeau.dialects.ml_program import GlobalOp
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import print_module
 from flambeau.tools.reduction import Progress, Reduction, ReductionError, ReductionResult, reduce_module
 

@@ -9,7 +9,7 @@ import pytest
 from chains import random_chain, read, store
 
 from flambeau.dialects.ml_program.weights import save_weights
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import read_module
 from flambeau.tools.main import main
 

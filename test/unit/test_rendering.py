@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import FileLineColLoc, FusedLoc, IntAttr, ModuleOp, N
 from xdsl.dialects.func import FuncOp, ReturnOp
 
 from flambeau.dialects.ir.diagnostics import Diagnostic
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module
 from flambeau.dialects.text.source_text import Source
 from flambeau.support.position import Position

@@ -21,7 +21,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.dialects.ml_program import GlobalOp
 from flambeau.dialects.ml_program.weights import save_weights
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.manager import Instrumentation, OperationPass, PassCrash, PassError, PatternPass, Pipeline
 from flambeau.passes.manager.registry import register_pass

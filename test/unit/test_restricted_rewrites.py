@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module, verify_parsed
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.registry import own_pass_names

@@ -12,7 +12,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from flambeau.dialects.ir.diagnostics import OperationError
-from flambeau.dialects.schema.operators import FlambeauContext, register_dialect
+from flambeau.dialects.schema.context import FlambeauContext, register_dialect
 from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.manager import Pipeline
 from flambeau.support.tables import declared_by

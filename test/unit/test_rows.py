@@ -31,8 +31,10 @@ from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.ir.equivalence import equivalent
 from flambeau.dialects.ir.tensor_types import element_of, f32, f64, shape_of, tensor
-from flambeau.dialects.schema.operators import LEVELS, FlambeauContext, find_op, find_schema, load_rows, schema_table
-from flambeau.dialects.schema.row import SchemaOp, nondeterministic_operators
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.operators import LEVELS, find_op, find_schema, nondeterministic_operators, schema_table
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.schema.rows import load_rows
 
 RANDOM = {"aten.rand", "aten.randn", "aten.rand_like", "aten.randn_like", "aten.randperm", "aten.randint", "aten.randint.low"}
 """Their meaning is a distribution."""

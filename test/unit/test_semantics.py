@@ -22,7 +22,7 @@ from flambeau.dialects.aten.activation import HardswishOp, ReluOp
 from flambeau.dialects.aten.arithmetic import AddScalarOp, MulScalarOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.ml_program import GlobalStoreOp
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.manager import PassError, PatternPass, Pipeline
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values

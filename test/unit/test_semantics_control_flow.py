@@ -15,7 +15,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from flambeau.dialects.aten.activation import ReluOp
 from flambeau.dialects.aten.arithmetic import MulScalarOp
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.manager import PassError, Pipeline
 from flambeau.runtime.interpreter import generate_inputs

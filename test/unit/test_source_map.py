@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from xdsl.ir import Block, Operation, SSAValue
 
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import IRError, ParsedModule, parse_module, print_module
 
 TEXT = """\

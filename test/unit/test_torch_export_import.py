@@ -20,7 +20,7 @@ from xdsl.dialects.func import FuncOp
 
 from flambeau.dialects.flambeau.method_interface import Leaf, inputs_of, outputs_of
 from flambeau.dialects.ml_program import GlobalOp
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.frontends.torch_export import CaptureError, export_module, import_program, load
 from flambeau.frontends.torch_export.evaluate import AtenProgram, EvaluationError, run_aten
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch_programs import Function, export, unary
 
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.frontends.torch_export import UnsupportedProgramError, import_program
 
 

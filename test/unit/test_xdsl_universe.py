@@ -14,7 +14,9 @@ from xdsl.transforms import get_all_passes
 from xdsl.universe import Universe
 
 from flambeau.dialects.ml_program import BlobError
-from flambeau.dialects.schema.operators import FlambeauContext, dialect_names, find_op, schema_table
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.operators import find_op, schema_table
+from flambeau.dialects.schema.rows import dialect_names
 from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.manager.registry import own_pass_names
 from flambeau.passes.transforms.fold_constants import FoldConstantsPass

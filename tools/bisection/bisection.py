@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from flambeau.dialects.ir.symbols import symbol_name
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import ParsedModule
 from flambeau.passes.manager import Instrumentation, PassStep, Pipeline
 from flambeau.passes.manager.grammar import MODULE

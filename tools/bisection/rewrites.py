@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import ParsedModule
 from flambeau.dialects.text.printing import PrintingOptions, TextWithNames, operation_text
 from flambeau.support.position import Position

@@ -16,7 +16,8 @@ from flambeau.backends.interface import find_backend
 from flambeau.compiler.compilation import Compilation
 from flambeau.compiler.memory_report import MemoryReport, memory_reports
 from flambeau.compiler.stages import STAGES, StageError, stage_of
-from flambeau.dialects.schema.operators import FlambeauContext, find_op
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.text.module_text import write_module
 from flambeau.passes.manager import Instrumentation, Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions

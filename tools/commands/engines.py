@@ -13,7 +13,7 @@ from flambeau.compiler.compilation import Compilation
 from flambeau.compiler.stages import stage_of
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalStoreOp
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.frontends.interface import has_torch, require_torch
 

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.tools.commands.console import print_json
 from flambeau.tools.commands.model_source import load_program
 from flambeau.tools.commands.program_description import describe_program

@@ -11,7 +11,7 @@ from contextlib import contextmanager, redirect_stdout
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, cast
 
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.frontends.interface import SourceError, find_frontend, readable, require_torch
 from flambeau.runtime.emit import read_pte
 from flambeau.runtime.pte import PteError

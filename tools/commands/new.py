@@ -14,7 +14,7 @@ from string import Template
 from xdsl.dialects import get_all_dialects
 
 from flambeau.backends.interface import backend_names
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.manager.registry import all_passes, pipelines, registered_passes
 from flambeau.support.tables import discover
 

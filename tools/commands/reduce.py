@@ -9,7 +9,7 @@ from rich.console import Console
 
 from flambeau.dialects.flambeau.weight_files import weights_beside
 from flambeau.dialects.ml_program.weights import save_weights
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import read_text
 from flambeau.support.files import write_text
 from flambeau.tools.commands.console import ProgressLine, print_json, stderr_console, working

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from flambeau.compiler.stages import stage_of
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.tools.commands.console import print_json, stderr_console, working
 from flambeau.tools.commands.engines import EngineError, make_engine
 from flambeau.tools.commands.model_source import load_program

@@ -10,7 +10,7 @@ from functools import cached_property
 from xdsl.ir import Operation
 
 from flambeau.dialects.ir.diagnostics import Diagnostic
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import IRError, ParsedModule, parse_module, verify_parsed
 from flambeau.dialects.text.source_map import Mention, Named, SourceMap
 from flambeau.dialects.text.source_text import Source

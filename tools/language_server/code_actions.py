@@ -10,7 +10,7 @@ from itertools import pairwise
 from lsprotocol import types
 
 from flambeau.dialects.ir.equivalence import equivalent
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import IRError, ParsedModule, parse_module, print_module
 from flambeau.tools.language_server.analysis import Analysis, Chunk
 from flambeau.tools.language_server.published_diagnostics import SOURCE

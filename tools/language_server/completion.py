@@ -11,7 +11,7 @@ from xdsl.irdl import IRDLOperation
 from xdsl.traits import IsolatedFromAbove
 
 from flambeau.dialects.ir.dominance import dominator_tree, has_order
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.tools.language_server import describe
 from flambeau.tools.language_server.analysis import Analysis, Chunk

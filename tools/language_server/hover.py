@@ -5,7 +5,7 @@ from __future__ import annotations
 from lsprotocol import types
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.text.source_map import Mention
 from flambeau.tools.language_server import describe

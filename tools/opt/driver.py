@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import replace
 
 from flambeau.dialects.ir.diagnostics import Diagnostic, Severity, listening
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import ParsedModule, parse_module, verify_parsed
 from flambeau.dialects.text.printing import operation_text
 from flambeau.dialects.text.source_text import Source

@@ -73,7 +73,7 @@ def listing() -> str:
 
 def dialects() -> str:
     """The name of every dialect that a module may use."""
-    from flambeau.dialects.schema.operators import FlambeauContext
+    from flambeau.dialects.schema.context import FlambeauContext
 
     return "".join(f"{name}\n" for name in sorted(FlambeauContext().registered_dialect_names))
 

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.dialects.ir.verify import VerificationError
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.manager import PassError
 from flambeau.tools.predicates.predicate import Judge, Outcome, Question, Verdict, error_text
 

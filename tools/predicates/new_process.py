@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import read_module
 from flambeau.plugins.loader import load_plugin, loaded_plugins
 from flambeau.tools.predicates.crash import Crash

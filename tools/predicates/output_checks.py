@@ -18,7 +18,7 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.dialects.ml_program.weights import save_weights
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import print_module
 from flambeau.tools.predicates.predicate import Judge, Outcome, PredicateError, Question, Verdict
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from flambeau.dialects.flambeau.weight_files import files_beside
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import ParsedModule, decode, parse_module, read_text, verify_parsed
 from flambeau.dialects.text.source_text import Source
 from flambeau.plugins.loader import load_plugin

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.dialects.ir.verify import VerificationError, verify_module
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.tools.predicates.predicate import Judge, Outcome, PredicateError, Question, Verdict
 from flambeau.tools.semantics.reference_results import Reference, SemanticsError
 from flambeau.tools.semantics.result_comparison import SemanticsOptions

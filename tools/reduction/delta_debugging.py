@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.dialects.ir.verify import verify_module
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import IRError, parse_module, print_module, verify_parsed
 from flambeau.tools.reduction.reducer import Reducer
 from flambeau.tools.reduction.reducers import all_reducers

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from flambeau.dialects.ir.diagnostics import Diagnostic, listening
 from flambeau.dialects.ir.verify import verify_module
 from flambeau.dialects.ml_program import BlobStore
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 from flambeau.passes.manager.pipeline import Pipeline

@@ -32,7 +32,7 @@ from xdsl.ir import Operation
 from flambeau.dialects.flambeau.weight_files import check_beside, takes_weights, weights_beside
 from flambeau.dialects.ml_program import BlobAttr, BlobError
 from flambeau.dialects.ml_program.weights import blobs_in, save_weights
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import print_module
 from flambeau.passes.manager.pipeline import Pipeline
 from flambeau.passes.manager.registry import PipelineError

@@ -21,7 +21,7 @@ from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp
 from flambeau.dialects.exec.literals import TensorListOp
 from flambeau.dialects.flambeau.method_interface import outputs_of
 from flambeau.dialects.ml_program import GlobalStoreOp
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.rewriting.locations import describe_location
 from flambeau.support.lazy import Array
 from flambeau.tools.semantics.reference_results import NOISY_RUNS, Difference, Reference, operator_name

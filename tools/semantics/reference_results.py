@@ -18,7 +18,7 @@ from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.flambeau.method_interface import inputs_of
 from flambeau.dialects.ir.diagnostics import Diagnostic
 from flambeau.dialects.ml_program import GlobalOp
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.runtime.interpreter import (
     FunctionProgram,

@@ -10,7 +10,7 @@ import pytest
 from flambeau.backends.elementwise.payload import OPERATIONS, Instruction, Payload, decode, execute
 from flambeau.backends.interface import BackendError
 from flambeau.dialects.delegate.ops import PayloadOp
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.manager import Pipeline
 from flambeau.runtime import FlambeauError, Runtime

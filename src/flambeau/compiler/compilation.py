@@ -15,7 +15,7 @@ from xdsl.passes import ModulePass
 from flambeau.compiler.scratch_memory import measure_scratch
 from flambeau.compiler.stages import STAGES, StageError, count_operations, stage_of
 from flambeau.dialects.ir.verify import ModuleVerifier
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import write_module
 from flambeau.passes.manager import Instrumentation, Pipeline
 from flambeau.passes.manager.grammar import MODULE

@@ -15,7 +15,7 @@ from xdsl.passes import ModulePass
 from flambeau.backends.interface import find_backend
 from flambeau.compiler.compilation import Compilation
 from flambeau.compiler.memory_report import MemoryReport, memory_reports, methods_of
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import print_module, write_module
 from flambeau.passes.analysis.backend_survey import Survey, survey
 from flambeau.passes.manager import Pipeline

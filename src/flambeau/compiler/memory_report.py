@@ -8,7 +8,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.memory.plan_memory import LOWER_BOUND
 from flambeau.runtime.emit.pte_writer import to_program
 from flambeau.runtime.memory import method_memory

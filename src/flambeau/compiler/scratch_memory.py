@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 
 from flambeau.compiler.memory_report import DELEGATE_MEMORY, memory_reports, methods_of
 from flambeau.dialects.exec.instructions import DelegateCallOp
-from flambeau.dialects.schema.operators import FlambeauContext
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.runtime import FlambeauError, Runtime
 
 

@@ -31,7 +31,7 @@ from xdsl.ir import Dialect
 from xdsl.passes import ModulePass
 
 from flambeau.dialects.ir.diagnostics import Diagnostic
-from flambeau.dialects.schema.operators import register_dialect
+from flambeau.dialects.schema.context import register_dialect
 from flambeau.passes.manager.registry import register_pass
 from flambeau.plugins.mistakes import advice, check_pass, what_was_meant
 from flambeau.support.position import Position
@@ -144,7 +144,7 @@ def _load_irdl(shown: Path, place: Path) -> Plugin:
     import hashlib
 
     from flambeau.dialects.irdl.load import read_irdl
-    from flambeau.dialects.schema.operators import FlambeauContext
+    from flambeau.dialects.schema.context import FlambeauContext
     from flambeau.dialects.text.module_text import IRError, read_text
 
     digest = hashlib.sha256(place.read_bytes()).hexdigest()[:16]

@@ -11,13 +11,11 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache
-from typing import Generic, ParamSpec, TypeVar
+from typing import Generic, TypeVar
 
 from flambeau.support.suggestions import did_you_mean
 
 T = TypeVar("T")
-P = ParamSpec("P")
 Undo = Callable[[], None]
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -146,19 +144,3 @@ class Table(Generic[T]):
         """Who added the thing of a name; None when nobody did."""
         found = self._items.get(name)
         return None if found is None else found[0]
-
-
-_CACHES: list[Callable[[], None]] = []
-
-
-def cached_over_rows(function: Callable[P, T]) -> Callable[P, T]:
-    """As `functools.cache`, forgotten when rows come or go."""
-    cached = cache(function)
-    _CACHES.append(cached.cache_clear)
-    return cached  # pyright: ignore[reportReturnType]  functools.cache forgets the parameters
-
-
-def rows_changed() -> None:
-    """Forgets what was derived from rows."""
-    for clear in _CACHES:
-        clear()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 
-from flambeau.dialects.text.printing import IRDL_RUNS
 from flambeau.tools.opt.option_group import OptionGroup
 
 
@@ -25,9 +24,8 @@ class InteropGroup(OptionGroup):
         group.add_argument(
             "--irdl-runs",
             type=_positive,
-            default=IRDL_RUNS,
             metavar="N",
-            help=f"let the lists of operands and results in such a file and form have up to N runs of one type (default: {IRDL_RUNS})",
+            help="let the lists of operands and results in such a file and form have up to N runs of one type",
         )
 
     def check(self, parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+
+from xdsl.ir import Operation
 
 from flambeau.dialects.text.printing import PrintingOptions
 from flambeau.passes.manager import Instrumentation
@@ -122,9 +125,14 @@ def printing_options(arguments: argparse.Namespace) -> PrintingOptions:
         users=arguments.print_value_users,
         elide_above=arguments.elide_elementsattrs_if_larger,
         elide_resources_above=arguments.elide_resource_strings_if_larger,
-        irdl=arguments.print_for_irdl,
-        irdl_runs=arguments.irdl_runs,
+        irdl=_for_irdl(arguments.irdl_runs) if arguments.print_for_irdl else None,
     )
+
+
+def _for_irdl(runs: int | None) -> Callable[[Operation], Operation]:
+    from flambeau.dialects.irdl.export import for_irdl
+
+    return partial(for_irdl, runs=runs)
 
 
 def _between_passes(arguments: argparse.Namespace) -> PrintingOptions:

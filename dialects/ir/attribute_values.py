@@ -1,0 +1,26 @@
+"""Attributes as the Python values that they stand for."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias, cast
+
+from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, StringAttr, i1
+from xdsl.ir import Attribute
+
+Value: TypeAlias = "bool | int | float | str | tuple[Value, ...] | None"
+
+
+def to_value(attribute: Attribute) -> Value | Attribute:
+    """The Python value of an attribute; types stay types."""
+    if isinstance(attribute, IntegerAttr):
+        attribute = cast("IntegerAttr[Any]", attribute)
+        return bool(attribute.value.data) if attribute.type == i1 else attribute.value.data
+    if isinstance(attribute, FloatAttr):
+        return cast("FloatAttr[Any]", attribute).value.data
+    if isinstance(attribute, StringAttr):
+        return attribute.data
+    if isinstance(attribute, DenseArrayBase):
+        array = cast("DenseArrayBase[Any]", attribute)
+        items = cast("tuple[int | float, ...]", array.get_values())
+        return tuple(bool(item) for item in items) if array.elt_type == i1 else tuple(items)
+    return attribute

@@ -1,0 +1,115 @@
+"""The table of rows: those of our dialects, found by listing their folders, and those of plug-ins."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
+
+from xdsl.dialects import get_all_dialects
+
+import flambeau.dialects
+from flambeau.support.tables import RegistrationError, note_registration, origin
+
+if TYPE_CHECKING:
+    from flambeau.dialects.schema.row import SchemaOp
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+ROWS: dict[str, dict[str, type[SchemaOp]]] = {}
+"""Every row that has been imported: dialect -> operator name (`add.Tensor`) -> class."""
+
+_WITHOUT_ROWS = ("core", "delegate", "exec", "flambeau", "irdl", "ml_program")
+"""Dialects without rows of their own: `core` takes ATen's, the rest are declared in xDSL's way."""
+
+
+_SERVICES = ("ir", "schema", "text")
+"""Folders of this package that serve the dialects and are not dialects."""
+
+
+@cache
+def dialect_names() -> tuple[str, ...]:
+    """The names of our dialects: the folders of this package."""
+    rooms = (module.name for module in pkgutil.iter_modules(flambeau.dialects.__path__) if module.ispkg)
+    return tuple(sorted(name for name in rooms if name not in _SERVICES))
+
+
+def load_rows() -> dict[str, dict[str, type[SchemaOp]]]:
+    """Every row of every dialect, those of loaded plug-ins among them: dialect -> operator name -> class."""
+    _load_own_rows()
+    return ROWS
+
+
+@cache
+def _load_own_rows() -> None:
+    for dialect in dialect_names():
+        if dialect in _WITHOUT_ROWS:
+            continue
+        package = importlib.import_module(f"flambeau.dialects.{dialect}")
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"flambeau.dialects.{dialect}.{module.name}")
+
+
+_ROW_ORIGINS: dict[str, str] = {}
+"""Who declared a row that is not Flambeau's."""
+
+
+def _check_functions(row: type[SchemaOp]) -> None:
+    """Raises RegistrationError for functions of a row that do not take the arguments of its schema."""
+    names = [argument.name for argument in row.schema.arguments]
+    for method in ("infer", "numpy", "decompose"):
+        function = vars(row).get(method)
+        if function is None:
+            continue
+        if not isinstance(function, staticmethod):
+            raise RegistrationError(f"{method} of {row.__name__} takes no self: write @staticmethod above it")
+        signature = inspect.signature(cast("Callable[..., object]", function.__func__))
+        try:
+            signature.bind(*names)
+        except TypeError:
+            raise RegistrationError(
+                f"{method}{signature} of {row.__name__} must take the arguments of the schema: {', '.join(names) or 'none'}"
+            ) from None
+
+
+def register_row(row: type[SchemaOp]) -> None:
+    """Makes a row of a plug-in known, and with it its dialect; `@row` does so. Raises RegistrationError for an operator that exists."""
+    dialect, _, name = row.name.partition(".")
+    _check_functions(row)
+    rows = load_rows()
+    if name in rows.get(dialect, {}):
+        owner = _ROW_ORIGINS.get(row.name, "Flambeau")
+        raise RegistrationError(f"{origin()} declares the row {row.name!r}, but {owner} has one of that name; give it another name")
+    if dialect not in dialect_names() and dialect in get_all_dialects():
+        raise RegistrationError(f"{origin()} declares the row {row.name!r}, but the dialect {dialect!r} is xDSL's; give it another name")
+
+    def forget() -> None:
+        del rows[dialect][name], _ROW_ORIGINS[row.name]
+        if not rows[dialect]:
+            del rows[dialect]
+        rows_changed()
+
+    rows.setdefault(dialect, {})[name] = row
+    _ROW_ORIGINS[row.name] = origin()
+    rows_changed()
+    note_registration(f"operator {row.name!r}", forget)
+
+
+_CACHES: list[Callable[[], None]] = []
+
+
+def cached_over_rows(function: Callable[P, T]) -> Callable[P, T]:
+    """As `functools.cache`, forgotten when rows come or go."""
+    cached = cache(function)
+    _CACHES.append(cached.cache_clear)
+    return cached  # pyright: ignore[reportReturnType]  functools.cache forgets the parameters
+
+
+def rows_changed() -> None:
+    """Forgets what was derived from rows."""
+    for clear in _CACHES:
+        clear()
