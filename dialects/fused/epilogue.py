@@ -7,15 +7,14 @@ from functools import cache
 from typing import cast
 
 from flambeau.dialects.schema.operators import find_op
+from flambeau.runtime.manifest import activation_names
 from flambeau.support.lazy import Array, np
-
-ACTIVATIONS = ("none", "relu", "relu6", "gelu", "gelu_tanh", "silu", "hardswish", "hardsigmoid", "sigmoid", "tanh")
 
 
 def check_activation(name: str) -> None:
     """Raises ValueError for an unknown activation."""
-    if name not in ACTIVATIONS:
-        raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {name!r}")
+    if name not in activation_names():
+        raise ValueError(f"activation must be one of {', '.join(activation_names())}, got {name!r}")
 
 
 @cache

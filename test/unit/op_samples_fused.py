@@ -8,14 +8,14 @@ import numpy as np
 from op_samples import Samples
 from sample_tensors import Sample, f32, mask
 
-from flambeau.dialects.fused.epilogue import ACTIVATIONS
 from flambeau.dialects.fused.packing import pack_conv_weight, pack_linear_weight
+from flambeau.runtime.manifest import activation_names
 
 
 def linear(rng: np.random.Generator) -> list[Sample]:
     samples: list[Sample] = [
         (f32(rng, 2, 5, 7), pack_linear_weight(f32(rng, 20, 7)), f32(rng, 20), f32(rng, 2, 5, 20), 20, activation)
-        for activation in ACTIVATIONS
+        for activation in activation_names()
     ]
     return [*samples, (f32(rng, 3, 4), pack_linear_weight(f32(rng, 16, 4)), None, None, 16)]
 

@@ -362,8 +362,18 @@ void fl_pack_b(const float *b, size_t k, size_t n, size_t stride_k, size_t strid
   }
 }
 
+const char fl_not_an_activation[] = "the activation must be one of:"
+#define FL_ACTIVATION(NAME, name, expression) " " name
+#include "epilogue.def"
+#undef FL_ACTIVATION
+    ;
+
 int fl_activation_from_name(const char *name, size_t length, fl_activation *out) {
-  static const char *const names[] = {"none", "relu", "relu6", "gelu", "gelu_tanh", "silu", "hardswish", "hardsigmoid", "sigmoid", "tanh"};
+  static const char *const names[] = {
+#define FL_ACTIVATION(NAME, name, expression) name,
+#include "epilogue.def"
+#undef FL_ACTIVATION
+  };
   for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
     if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0) {
       *out = (fl_activation)i;
@@ -387,16 +397,12 @@ int fl_activation_from_name(const char *name, size_t length, fl_activation *out)
   } while (0)
 
 void fl_activate(fl_activation activation, float *x, size_t n) {
+  if (activation == FL_ACTIVATION_NONE) {
+    return;
+  }
   switch (activation) {
-    case FL_ACTIVATION_NONE: break;
-    case FL_ACTIVATION_RELU: MAP(fl_max_b(fl_zero(), v)); break;
-    case FL_ACTIVATION_RELU6: MAP(fl_clamp(v, 0.0f, 6.0f)); break;
-    case FL_ACTIVATION_GELU: MAP(fl_gelu(v)); break;
-    case FL_ACTIVATION_GELU_TANH: MAP(fl_gelu_tanh(v)); break;
-    case FL_ACTIVATION_SILU: MAP(v * fl_sigmoid(v)); break;
-    case FL_ACTIVATION_HARDSWISH: MAP(v * fl_clamp(v + fl_set(3.0f), 0.0f, 6.0f) * fl_set(1.0f / 6.0f)); break;
-    case FL_ACTIVATION_HARDSIGMOID: MAP(fl_clamp(v + fl_set(3.0f), 0.0f, 6.0f) * fl_set(1.0f / 6.0f)); break;
-    case FL_ACTIVATION_SIGMOID: MAP(fl_sigmoid(v)); break;
-    case FL_ACTIVATION_TANH: MAP(fl_tanh(v)); break;
+#define FL_ACTIVATION(NAME, name, expression) case FL_ACTIVATION_##NAME: MAP(expression); break;
+#include "epilogue.def"
+#undef FL_ACTIVATION
   }
 }

@@ -17,17 +17,13 @@
 #define FL_PANEL 16
 
 typedef enum fl_activation {
-  FL_ACTIVATION_NONE,
-  FL_ACTIVATION_RELU,
-  FL_ACTIVATION_RELU6,
-  FL_ACTIVATION_GELU,
-  FL_ACTIVATION_GELU_TANH,
-  FL_ACTIVATION_SILU,
-  FL_ACTIVATION_HARDSWISH,
-  FL_ACTIVATION_HARDSIGMOID,
-  FL_ACTIVATION_SIGMOID,
-  FL_ACTIVATION_TANH
+#define FL_ACTIVATION(NAME, name, expression) FL_ACTIVATION_##NAME,
+#include "epilogue.def"
+#undef FL_ACTIVATION
 } fl_activation;
+
+/* The message for what is not an activation; it lists the names. */
+extern const char fl_not_an_activation[];
 
 /* Nonzero when `name` is an activation ("none", "relu", "gelu_tanh", ...). */
 int fl_activation_from_name(const char *name, size_t length, fl_activation *out);

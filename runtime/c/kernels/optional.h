@@ -10,10 +10,9 @@
   fl_tensor *name = fl_get_tensor(args[i]);                                                                                         \
   FL_CHECK(context, fl_is_none(args[i]) || (name != NULL && fl_dtype_size(name->dtype) > 0), "argument " #i " must be a tensor or None")
 
-#define FL_ACTIVATION_ARGUMENT(name, i)                                                                                    \
-  fl_activation name = FL_ACTIVATION_NONE;                                                                                 \
-  FL_CHECK(context,                                                                                                        \
-           args[i]->tag == FL_STRING && fl_activation_from_name(args[i]->as.string.data, args[i]->as.string.length, &name), \
-           "argument " #i " must name an activation: none, relu, relu6, gelu, gelu_tanh, silu, hardswish, hardsigmoid, sigmoid or tanh")
+#define FL_ACTIVATION_ARGUMENT(name, i)                                                                                               \
+  fl_activation name = FL_ACTIVATION_NONE;                                                                                            \
+  FL_CHECK(context, args[i]->tag == FL_STRING && fl_activation_from_name(args[i]->as.string.data, args[i]->as.string.length, &name),   \
+           fl_not_an_activation)
 
 #endif
