@@ -148,6 +148,11 @@ def pipelines() -> dict[str, PipelineFunction]:
     return _own_pipelines() | _PIPELINES.items()
 
 
+def every_name() -> list[str]:
+    """The names of all pipelines and passes."""
+    return sorted({*pipelines(), *all_passes(), *registered_passes()})
+
+
 def find_passes(name: str, options: Sequence[Option] = ()) -> Sequence[ModulePass]:
     """The passes that a name stands for: one, or those of a named pipeline.
 

@@ -25,8 +25,8 @@ from flambeau.passes.manager.registry import own_pass_names
 from flambeau.passes.pipelines import PIPELINES
 from flambeau.tools.opt.argument_parser import SPLIT_MARKER, make_parser
 from flambeau.tools.opt.driver import main
+from flambeau.tools.opt.foreign_options import ALIASES, HINTS, NOTHING_TO_DO
 from flambeau.tools.opt.input import split
-from flambeau.tools.opt.spelling import ALIASES, HINTS, NOTHING_TO_DO, Spelling
 from fuzz.campaign import Campaign, Failure
 from fuzz.mutation import ROOT, changed, mutated, original, piece
 
@@ -92,11 +92,21 @@ def _pipeline(chosen: random.Random, depth: int = 0) -> str:
 
 
 @cache
+def _parser() -> argparse.ArgumentParser:
+    return make_parser()
+
+
 def _options() -> list[argparse.Action]:
-    return [action for action in make_parser()._actions if action.option_strings]
+    return [action for action in _parser()._actions if action.option_strings]
 
 
-_OURS = Spelling({option.lstrip("-") for action in _options() for option in action.option_strings}, (), list)
+def _name_of(argument: str) -> str:
+    """Our name of the option that an argument is, without dashes; else the argument."""
+    name = argument.partition("=")[0]
+    action = _parser()._option_string_actions.get(name)
+    return (name if action is None else action.option_strings[-1]).lstrip("-")
+
+
 _SHOWN = {name.lstrip("-") for name in _SHOWS}
 
 
@@ -223,7 +233,7 @@ def check(case: str) -> str:
         raise Failure(f"exit status {status}", what)
     if status and not stderr:
         raise Failure("an error without a word", what)
-    if any(_OURS.name_of(argument.partition("=")[0].lstrip("-")) in _SHOWN for argument in arguments):
+    if any(_name_of(argument) in _SHOWN for argument in arguments):
         return "shown"
     if status == 2 and stdout:
         raise Failure("usage error with output", what + stdout[:500])
@@ -232,9 +242,9 @@ def check(case: str) -> str:
 
 
 def _check_output(arguments: list[str], stdout: str, what: str) -> None:
-    names = {_OURS.name_of(argument.lstrip("-")) for argument in arguments}
-    odd = ("split-input-file=", "print-for-irdl", "run-reproducer", "output-split-marker")
-    if any(name.startswith(odd) for name in names):
+    names = {_name_of(argument) for argument in arguments}
+    odd = ("print-for-irdl", "run-reproducer", "output-split-marker")
+    if any(name.startswith(odd) for name in names) or any("split-input-file=" in argument for argument in arguments):
         return
     for part in split(Source(stdout), SPLIT_MARKER) if "split-input-file" in names else [Source(stdout)]:
         if not part.text.strip():

@@ -9,12 +9,12 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from flambeau.passes.manager.registry import PipelineError, all_passes
-from flambeau.support.suggestions import did_you_mean
+from flambeau.passes.manager.registry import PipelineError, all_passes, every_name
+from flambeau.support.suggestions import did_you_mean, nearest
 from flambeau.support.tables import discover
+from flambeau.tools.opt.foreign_options import ALIASES, HINTS, NOTHING_TO_DO
 from flambeau.tools.opt.groups import GROUPS
 from flambeau.tools.opt.result_files import text_file
-from flambeau.tools.opt.spelling import ALIASES, HINTS, Spelling
 
 SPLIT_MARKER = "// -----"
 
@@ -33,15 +33,26 @@ class _Parser(argparse.ArgumentParser):
     def parse_args(  # pyright: ignore[reportIncompatibleMethodOverride]  argparse has overloads for other classes of namespaces
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
-        spelt = self._spelt(sys.argv[1:] if args is None else args)
-        known, others = self.parse_known_args(spelt, namespace or argparse.Namespace())
-        self._check_joined(spelt)
-        if others:
+        given = list(sys.argv[1:] if args is None else args)
+        options = given[: given.index("--") if "--" in given else len(given)]
+        values = {option: action.const for option, action in self._option_string_actions.items() if action.nargs == "?"}
+        completed = [f"{item}={values[item]}" if item in values else item for item in options]
+        self._joined: list[str] = []
+        known, others = self.parse_known_args([*completed, *given[len(options) :]], namespace or argparse.Namespace())
+        self._check_joined()
+        if others := [item for item in others if _name_of(item) not in NOTHING_TO_DO]:
             passes = ",".join(self._pass(item) for item in others)
             if known.passes:
                 self.error(f"passes are named by --passes or by options of their own, not by both: {' '.join(others)}")
             known.passes = passes
         return known
+
+    def add_spellings(self) -> None:
+        """Declares what else each option may be called: with one dash, and as mlir-opt and xdsl-opt do. Help and errors use our name."""
+        options = self._option_string_actions
+        names = {option[2:]: action for option, action in options.items() if option.startswith("--")}
+        names |= {f"mlir-{name}": action for name, action in names.items()} | {name: options[f"--{ours}"] for name, ours in ALIASES.items()}
+        options.update({f"{dashes}{name}": action for name, action in names.items() for dashes in ("-", "--")})
 
     def error(self, message: str) -> NoReturn:
         """Ends the tool. What begins with the letter of an option without a value may be a pass of a plug-in that is not loaded yet."""
@@ -51,23 +62,30 @@ class _Parser(argparse.ArgumentParser):
             message = f"there is no option '-{name}'; for the pass of a plug-in write --{name}"
         super().error(message)
 
-    def _check_joined(self, spelt: Sequence[str]) -> None:
-        """Refuses `-ping` where a plug-in, which is loaded by now, has a pass of that name: it was taken for `-p ing`."""
-        for item in spelt[: spelt.index("--") if "--" in spelt else len(spelt)]:
-            name = item.removeprefix("-").partition("=")[0]
-            if not item.startswith("--") and item.startswith("-") and len(name) > 1 and name[0] in "po" and name in _pass_names():
-                self.error(f"{item!r} is -{name[0]} {item[2:]} as long as the plug-in with the pass {name!r} is not loaded: write -{item}")
+    def _get_option_tuples(self, option_string: str) -> list[tuple[Any, ...]]:
+        """What argparse makes of an argument that is not an option: `-pcse` is `-p cse` unless it is a name, perhaps misspelt."""
+        found = [item for item in super()._get_option_tuples(option_string) if len(item[1]) == 2]
+        if found and self._is_name(_name_of(option_string)):
+            return []
+        self._joined += [option_string] if found else []
+        return found
 
-    def _spelt(self, args: Sequence[str]) -> list[str]:
-        """The arguments as the parser knows them."""
-        flags = {option for action in self._actions if action.const is True and action.nargs == 0 for option in action.option_strings}
-        values = {option: action.const for action in self._actions if action.nargs == "?" for option in action.option_strings}
-        spelling = Spelling(
-            {option.lstrip("-") for option in self._option_string_actions}, {flag.lstrip("-") for flag in flags}, _pass_names
-        )
-        end = list(args).index("--") if "--" in args else len(args)
-        known = spelling.resolve_all(args[:end])
-        return [*(f"{item}={values[item]}" if item in values else item for item in known), *args[end:]]
+    def _is_name(self, text: str) -> bool:
+        """Whether a word is the name of a pass or option, or nearly one, and is not one behind a letter."""
+        passes = every_name()
+        if text in passes or text in HINTS:
+            return True
+        alike = (name for name in (*passes, *ALIASES, *map(_name_of, self._options())) if name[0] == text[0])
+        return text[1:] not in passes and nearest(text, alike, cutoff=0.8) is not None
+
+    def _options(self) -> list[str]:
+        return [option for action in self._actions for option in action.option_strings]
+
+    def _check_joined(self) -> None:
+        """Refuses `-ping` where a plug-in, which is loaded by now, has a pass of that name: it was taken for `-p ing`."""
+        for item in self._joined:
+            if (name := _name_of(item)) in every_name():
+                self.error(f"{item!r} is -{name[0]} {item[2:]} as long as the plug-in with the pass {name!r} is not loaded: write -{item}")
 
     def _pass(self, item: str) -> str:
         """The element of a pipeline that `--pass` or `--pass=options` stands for, also with one dash."""
@@ -77,19 +95,23 @@ class _Parser(argparse.ArgumentParser):
         if name not in all_passes():
             discover()
             if name not in all_passes():
-                self._check_name(name, item)
+                self._check_name(name)
         return f"{name}{{{options}}}" if equals else name
 
-    def _check_name(self, name: str, item: str) -> None:
-        from flambeau.tools.opt.help import every_name
-
+    def _check_name(self, name: str) -> None:
         names = every_name()
-        if name in HINTS and name not in names:
+        if name in names:
+            return
+        if name in HINTS:
             self.error(f"there is no option {name!r}; {HINTS[name]}")
-        if name not in names:
-            known = (*self._option_string_actions, *(f"--{known}" for known in (*names, *ALIASES)))
-            meant = f"--{name.removeprefix('mlir-')}" if name not in ALIASES else name
-            self.error(f"there is no option or pass {name!r}{did_you_mean(meant, known)}")
+        known = (*self._options(), *(f"--{known}" for known in (*names, *ALIASES)))
+        meant = f"--{name.removeprefix('mlir-')}" if name not in ALIASES else name
+        self.error(f"there is no option or pass {name!r}{did_you_mean(meant, known)}")
+
+
+def _name_of(option: str) -> str:
+    """An option without its dashes and its value."""
+    return option.lstrip("-").partition("=")[0]
 
 
 class _Formatter(argparse.HelpFormatter):
@@ -97,6 +119,25 @@ class _Formatter(argparse.HelpFormatter):
 
     def __init__(self, prog: str):
         super().__init__(prog, max_help_position=38, width=help_width())
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        return ", ".join(action.option_strings) if isinstance(action, _Flag) else super()._format_action_invocation(action)
+
+
+class _Flag(argparse.Action):
+    """An option that is on when it is given; as in LLVM, `=true` and `=false` may follow it."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None):
+        super().__init__(option_strings, dest, nargs="?", const="1", default=False, type=_yes_or_no, metavar="0|1", help=help)
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        setattr(namespace, self.dest, values)
 
 
 class _Show(argparse.Action):
@@ -129,18 +170,11 @@ class _Show(argparse.Action):
         parser.exit()
 
 
-def _pass_names() -> list[str]:
-    """The names of all passes and pipelines."""
-    from flambeau.tools.opt.help import every_name
-
-    return every_name()
-
-
 def _yes_or_no(text: str) -> bool:
     words = {"1": True, "true": True, "0": False, "false": False}
-    if text not in words:
+    if text.lower() not in words:
         raise argparse.ArgumentTypeError(f"expected 0 or 1, got {text!r}")
-    return words[text]
+    return words[text.lower()]
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -154,6 +188,7 @@ def make_parser() -> argparse.ArgumentParser:
         formatter_class=_Formatter,
         add_help=False,
     )
+    parser.register("action", "store_true", _Flag)
     parser.add_argument("input", nargs="?", default="-", help="a .mlir file, with its weights in the .safetensors beside it; - is stdin")
     parser.add_argument("-o", "--output", default="-", type=text_file, help="where to write the result; weights go beside it; - is stdout")
     parser.add_argument(
@@ -209,4 +244,5 @@ def make_parser() -> argparse.ArgumentParser:
     shows.add_argument("--version", action=_Show, nargs=0, help="print the versions of Flambeau, xDSL and Python")
     for group in GROUPS:
         group.add_arguments(parser.add_argument_group(group.title))
+    parser.add_spellings()
     return parser

@@ -19,6 +19,7 @@ from flambeau.passes.manager.pass_options import option_fields, type_words
 from flambeau.passes.manager.registry import (
     PipelineError,
     all_passes,
+    every_name,
     find_pass,
     own_pass_file,
     own_pass_names,
@@ -120,12 +121,6 @@ def scope_of(kind: type[ModulePass]) -> str:
     if not issubclass(kind, OperationPass):
         return "the whole module"
     return " or ".join(kind.anchors) if kind.anchors else f"any operation, as in func.func({kind.name})"
-
-
-def every_name() -> list[str]:
-    """The names of all pipelines and passes."""
-    known = pipelines()
-    return sorted({*known, *all_passes(), *registered_passes()})
 
 
 def example_of(kind: type[ModulePass]) -> Example | None:
