@@ -15,19 +15,8 @@ from xdsl.ir import Operation, SSAValue
 from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.edge.layout import byte_strides, upper_bounds
 from flambeau.dialects.edge.stored_arrays import logical_array
+from flambeau.dialects.exec import literals
 from flambeau.dialects.exec.instructions import COPY_INDEX, CallOp, DelegateCallOp, FreeOp, JumpFalseOp, LabelOp, MoveOp
-from flambeau.dialects.exec.literals import (
-    BoolListOp,
-    BoolOp,
-    DoubleListOp,
-    DoubleOp,
-    IntListOp,
-    IntOp,
-    NoneOp,
-    OptionalTensorListOp,
-    StringOp,
-    TensorListOp,
-)
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import AliasOp, ConstantOp, Roots, StateOp, TensorOp, nbytes, place_of, root_of
 from flambeau.dialects.ir.tensor_types import numpy_dtype, tensor_type
@@ -141,19 +130,19 @@ class MethodProgram:
                 memory.storage[op.slot] = _storage(op.slot, memory.arenas)
             case AliasOp():
                 pass
-            case IntOp() | DoubleOp():
+            case literals.IntOp() | literals.DoubleOp():
                 return op.number
-            case BoolOp():
+            case literals.BoolOp():
                 return op.truth
-            case StringOp():
+            case literals.StringOp():
                 return op.value.data
-            case NoneOp():
+            case literals.NoneOp():
                 return None
-            case DoubleListOp():
+            case literals.DoubleListOp():
                 return op.numbers
-            case BoolListOp():
+            case literals.BoolListOp():
                 return op.truths
-            case IntListOp() | TensorListOp() | OptionalTensorListOp():
+            case literals.IntListOp() | literals.TensorListOp() | literals.OptionalTensorListOp():
                 return op
             case _:
                 raise UnsupportedError(f"{op.name} has no meaning to the interpreter", op)
@@ -261,11 +250,11 @@ def _storage(slot: SSAValue, arenas: list[memoryview]) -> memoryview:
 
 def _argument(value: Any, values: dict[SSAValue, Any]) -> Any:
     match value:
-        case IntListOp():
+        case literals.IntListOp():
             return tuple(values[item] for item in value.items)
-        case TensorListOp():
+        case literals.TensorListOp():
             return [values[item] for item in value.items]
-        case OptionalTensorListOp():
+        case literals.OptionalTensorListOp():
             return [None if item is None else values[item] for item in value.entries]
         case _:
             return value
@@ -273,7 +262,7 @@ def _argument(value: Any, values: dict[SSAValue, Any]) -> Any:
 
 def _tensors(slot: SSAValue, values: dict[SSAValue, Any]) -> Sequence[SSAValue]:
     held = values[slot]
-    return tuple(held.items) if isinstance(held, TensorListOp) else (slot,)
+    return tuple(held.items) if isinstance(held, literals.TensorListOp) else (slot,)
 
 
 def _output(value: Any) -> Leaf:

@@ -19,6 +19,8 @@ from typing import Any
 
 import torch
 
+from flambeau.runtime.binding.library import CList, CPayload, CString, CTensor, CValue
+
 NONE, TENSOR, STRING, DOUBLE, INT, BOOLEAN, BOOL_LIST, DOUBLE_LIST, INT_LIST, TENSOR_LIST, OPTIONAL_TENSOR_LIST = range(11)
 
 DTYPES = {
@@ -48,44 +50,6 @@ SCHEMAS = {
 }
 GUARD = 64
 GUARD_BYTE = 0xA5
-
-
-class CTensor(ctypes.Structure):
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("sizes", ctypes.POINTER(ctypes.c_int32)),
-        ("strides", ctypes.POINTER(ctypes.c_int32)),
-        ("dim_order", ctypes.POINTER(ctypes.c_uint8)),
-        ("bounds", ctypes.POINTER(ctypes.c_int32)),
-        ("capacity", ctypes.c_size_t),
-        ("rank", ctypes.c_uint8),
-        ("dtype", ctypes.c_int8),
-        ("dynamic", ctypes.c_uint8),
-        ("reserved", ctypes.c_uint8),
-    ]
-
-
-class CList(ctypes.Structure):
-    _fields_ = [("items", ctypes.c_void_p), ("count", ctypes.c_uint32)]
-
-
-class CString(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_char_p), ("length", ctypes.c_uint32)]
-
-
-class CPayload(ctypes.Union):
-    _fields_ = [
-        ("tensor", ctypes.POINTER(CTensor)),
-        ("string", CString),
-        ("real", ctypes.c_double),
-        ("integer", ctypes.c_int64),
-        ("boolean", ctypes.c_uint8),
-        ("list", CList),
-    ]
-
-
-class CValue(ctypes.Structure):
-    _fields_ = [("payload", CPayload), ("tag", ctypes.c_uint8)]
 
 
 class CContext(ctypes.Structure):

@@ -73,6 +73,17 @@ def test_no_two_files_of_one_name_mean_different_things():
     assert {name: names_of(found) for name, found in places.items() if len(found) > 1 and not rows.issuperset(found)} == {}
 
 
+def test_no_eight_lines_stand_in_two_folders():
+    places: dict[tuple[str, ...], set[Path]] = {}
+    for path in files(*FOLDERS, *AROUND):
+        if path.suffix in {".py", ".c", ".h", ".cmake"}:
+            lines = [stripped for line in path.read_text().splitlines() if (stripped := line.strip())]
+            for start in range(len(lines) - 7):
+                places.setdefault(tuple(lines[start : start + 8]), set()).add(path)
+    repeated = {tuple(names_of(sorted(found))) for found in places.values() if len({path.parent for path in found}) > 1}
+    assert not repeated
+
+
 def test_no_path_of_one_machine():
     pattern = re.compile(r"(?<![\w.*])/(?:work|farm|root|home|Users|mnt)/\w")
     found = [
