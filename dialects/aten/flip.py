@@ -7,9 +7,7 @@ from typing import cast
 
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.concat import CatOp
 from flambeau.dialects.aten.permute import permute, swapped
-from flambeau.dialects.aten.select import SliceTensorOp
 from flambeau.dialects.aten.shape import normalize_dims, view
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
@@ -48,7 +46,7 @@ class FlipFamilyOp(SchemaOp):
 
     @classmethod
     def decompose(cls, x: SSAValue) -> SSAValue:
-        return FlipOp(x, (cls.dimension,)).result
+        return aten.flip(x, (cls.dimension,))
 
 
 @aten("flipud(Tensor self) -> Tensor")
@@ -99,7 +97,7 @@ class RollOp(SchemaOp):
         for dim, shift in RollOp.checked(shape, shifts, dims):
             if shift:
                 cut = shape[dim] - shift
-                x = CatOp([SliceTensorOp(x, dim, cut).result, SliceTensorOp(x, dim, 0, cut).result], dim).result
+                x = aten.cat([aten.slice.Tensor(x, dim, cut), aten.slice.Tensor(x, dim, 0, cut)], dim)
         return x
 
 
@@ -124,8 +122,8 @@ class Rot90Op(SchemaOp):
         first, second = normalize_dims(dims, len(shape_of(x)))
         turns = k % 4
         if turns == 2:
-            return FlipOp(x, (first, second)).result
+            return aten.flip(x, (first, second))
         order = swapped(len(shape_of(x)), first, second)
         if turns == 1:
-            return permute(FlipOp(x, (second,)).result, order)
-        return FlipOp(permute(x, order), (second,)).result if turns == 3 else x
+            return permute(aten.flip(x, (second,)), order)
+        return aten.flip(permute(x, order), (second,)) if turns == 3 else x

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.embedding import require_in_range, require_indices
-from flambeau.dialects.aten.index import IndexTensorOp, vector_length
+from flambeau.dialects.aten.index import vector_length
 from flambeau.dialects.aten.shape import expand, view
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
@@ -50,7 +50,7 @@ class TakeOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue, index: SSAValue) -> SSAValue:
-        return IndexTensorOp(view(x, (math.prod(shape_of(x)),)), [index]).result
+        return aten.index.Tensor(view(x, (math.prod(shape_of(x)),)), [index])
 
 
 def check_gathered(shape: Sequence[int], dim: int, index: Tensor) -> None:
@@ -118,5 +118,5 @@ class TakeAlongDimOp(SchemaOp):
     def decompose(x: SSAValue, indices: SSAValue, dim: int | None) -> SSAValue:
         own, other, axis = TakeAlongDimOp.shapes(shape_of(x), shape_of(indices), dim)
         if dim is None:
-            return GatherOp(view(x, own), 0, view(indices, other)).result
-        return GatherOp(expand(x, own), axis, expand(indices, other)).result
+            return aten.gather(view(x, own), 0, view(indices, other))
+        return aten.gather(expand(x, own), axis, expand(indices, other))

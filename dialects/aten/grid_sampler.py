@@ -45,4 +45,4 @@ class GridSamplerOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue, grid: SSAValue, interpolation_mode: int, padding_mode: int, align_corners: bool) -> SSAValue:
-        return GridSampler2dOp(x, grid, interpolation_mode, padding_mode, align_corners).result
+        return aten.grid_sampler_2d(x, grid, interpolation_mode, padding_mode, align_corners)

@@ -8,11 +8,6 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.arithmetic import AddTensorOp
-from flambeau.dialects.aten.concat import StackOp
-from flambeau.dialects.aten.creation import FullOp
-from flambeau.dialects.aten.pad import ConstantPadNdOp
-from flambeau.dialects.aten.select import SelectIntOp, SliceScatterOp, SliceTensorOp
 from flambeau.dialects.aten.shape import view
 from flambeau.dialects.aten.windows import spread, window_count, windows
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
@@ -68,9 +63,9 @@ class Im2colOp(SchemaOp):
         counts = block_counts(shape[-2:], kernel_size, dilation, padding, stride)
         kernel, gaps, margins, steps = (spread(numbers, 2, "") for numbers in (kernel_size, dilation, padding, stride))
         if any(margins):
-            x = ConstantPadNdOp(x, (margins[1], margins[1], margins[0], margins[0])).result
-        taps = [SliceTensorOp(SliceTensorOp(x, -2, *down), -1, *across).result for down, across in tap_slices(counts, kernel, gaps, steps)]
-        return view(StackOp(taps, len(shape) - 2).result, (*shape[:-3], shape[-3] * len(taps), math.prod(counts)))
+            x = aten.constant_pad_nd(x, (margins[1], margins[1], margins[0], margins[0]))
+        taps = [aten.slice.Tensor(aten.slice.Tensor(x, -2, *down), -1, *across) for down, across in tap_slices(counts, kernel, gaps, steps)]
+        return view(aten.stack(taps, len(shape) - 2), (*shape[:-3], shape[-3] * len(taps), math.prod(counts)))
 
 
 @aten("col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor", core=True)
@@ -106,12 +101,12 @@ class Col2imOp(SchemaOp):
         batch, channels = shape_of(x)[:-2], shape_of(x)[-2] // math.prod(kernel)
         taps = view(x, (*batch, channels, math.prod(kernel), *counts))
         padded = [size + 2 * pad for size, pad in zip(output_size, margins, strict=True)]
-        total = FullOp((*batch, channels, *padded), 0, dtype=element_of(x)).result
+        total = aten.full((*batch, channels, *padded), 0, dtype=element_of(x))
         for index, (down, across) in enumerate(tap_slices(counts, kernel, gaps, steps)):
-            rows = SliceTensorOp(total, -2, *down).result
-            summed = AddTensorOp(SliceTensorOp(rows, -1, *across), SelectIntOp(taps, len(batch) + 1, index))
-            total = SliceScatterOp(total, SliceScatterOp(rows, summed, -1, *across), -2, *down).result
+            rows = aten.slice.Tensor(total, -2, *down)
+            summed = aten.add.Tensor(aten.slice.Tensor(rows, -1, *across), aten.select.int(taps, len(batch) + 1, index))
+            total = aten.slice_scatter(total, aten.slice_scatter(rows, summed, -1, *across), -2, *down)
         for axis, pad, size in zip((-2, -1), margins, output_size, strict=True):
             if pad:
-                total = SliceTensorOp(total, axis, pad, pad + size).result
+                total = aten.slice.Tensor(total, axis, pad, pad + size)
         return total

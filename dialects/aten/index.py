@@ -80,7 +80,7 @@ class UnsafeIndexTensorOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue, indices: list[SSAValue | None]) -> SSAValue:
-        return IndexTensorOp(x, indices).result
+        return aten.index.Tensor(x, indices)
 
 
 @aten("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor", core=True)
@@ -119,7 +119,7 @@ class UnsafeIndexPutOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue, indices: list[SSAValue | None], values: SSAValue, accumulate: bool) -> SSAValue:
-        return IndexPutOp(x, indices, values, accumulate).result
+        return aten.index_put(x, indices, values, accumulate)
 
 
 def vector_length(index: Tensor) -> int:
@@ -164,10 +164,8 @@ class IndexAddOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue, dim: int, index: SSAValue, source: SSAValue, alpha: float) -> SSAValue:
-        from flambeau.dialects.aten.arithmetic import MulScalarOp
-
-        scaled = source if alpha == 1 else MulScalarOp(source, alpha).result
-        return IndexPutOp(x, vector_indices(x, dim, index), scaled, True).result
+        scaled = source if alpha == 1 else aten.mul.Scalar(source, alpha)
+        return aten.index_put(x, vector_indices(x, dim, index), scaled, True)
 
 
 @aten("index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor")
@@ -188,7 +186,7 @@ class IndexCopyOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue, dim: int, index: SSAValue, source: SSAValue) -> SSAValue:
-        return IndexPutOp(x, vector_indices(x, dim, index), source).result
+        return aten.index_put(x, vector_indices(x, dim, index), source)
 
 
 @aten("index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor")
@@ -209,4 +207,4 @@ class IndexFillIntScalarOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue, dim: int, index: SSAValue, value: float) -> SSAValue:
-        return IndexPutOp(x, vector_indices(x, dim, index), number_for(value, element_of(x))).result
+        return aten.index_put(x, vector_indices(x, dim, index), number_for(value, element_of(x)))

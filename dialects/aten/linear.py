@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.arithmetic import AddTensorOp
-from flambeau.dialects.aten.matmul import AddmmOp, MatmulOp, MmOp, common_element, product, require_inner, require_rank
+from flambeau.dialects.aten.matmul import MatmulOp, common_element, product, require_inner, require_rank
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.permute import permute
-from flambeau.dialects.aten.shape import UnsqueezeOp, expanded_shape, view
+from flambeau.dialects.aten.shape import expanded_shape, view
 from flambeau.dialects.ir.tensor_types import Tensor, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -40,10 +39,10 @@ class LinearOp(SchemaOp):
         shape, kernel = shape_of(x), shape_of(weight)
         if len(kernel) == 1:
             result = MatmulOp.decompose(x, weight)
-            return result if bias is None else AddTensorOp(result, bias).result
+            return result if bias is None else aten.add.Tensor(result, bias)
         rows = view(x, (product(shape[:-1]), shape[-1]))
         columns = permute(weight, (1, 0))
-        flat = MmOp(rows, columns).result if bias is None else AddmmOp(bias, rows, columns).result
+        flat = aten.mm(rows, columns) if bias is None else aten.addmm(bias, rows, columns)
         return view(flat, (*shape[:-1], kernel[0]))
 
 
@@ -70,5 +69,5 @@ class BilinearOp(SchemaOp):
         # [batch, in1] @ [in1, features * in2], then each row of `b` against its [features, in2] block.
         first = LinearOp.decompose(a, view(permute(weight, (0, 2, 1)), (features * columns, rows)), None)
         blocks = view(first, (*left[:-1], features, columns))
-        result = view(MatmulOp.decompose(blocks, UnsqueezeOp(b, -1).result), (*left[:-1], features))
-        return result if bias is None else AddTensorOp(result, bias).result
+        result = view(MatmulOp.decompose(blocks, aten.unsqueeze(b, -1)), (*left[:-1], features))
+        return result if bias is None else aten.add.Tensor(result, bias)

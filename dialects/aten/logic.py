@@ -8,6 +8,7 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.numerics import cast_operands
+from flambeau.dialects.aten.where import as_operand
 from flambeau.dialects.ir.tensor_types import Tensor
 from flambeau.dialects.schema.families import CompareOp, IntegerBinaryOp, UnaryOp, UnaryPredicateOp, promote_values, require_category
 from flambeau.dialects.schema.namespace import aten
@@ -133,7 +134,7 @@ class AndTensorOp(IntegerBinaryOp):
 
     @staticmethod
     def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
-        return BitwiseAndTensorOp(a, b).result
+        return aten.bitwise_and.Tensor(a, b)
 
 
 @aten("__and__.Scalar(Tensor self, Scalar other) -> Tensor")
@@ -146,7 +147,7 @@ class AndScalarOp(IntegerBinaryOp):
 
     @staticmethod
     def decompose(a: SSAValue, b: int) -> SSAValue:
-        return BitwiseAndScalarOp(a, b).result
+        return aten.bitwise_and.Scalar(a, b)
 
 
 @aten("__or__.Tensor(Tensor self, Tensor other) -> Tensor")
@@ -159,7 +160,7 @@ class OrTensorOp(IntegerBinaryOp):
 
     @staticmethod
     def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
-        return BitwiseOrTensorOp(a, b).result
+        return aten.bitwise_or.Tensor(a, b)
 
 
 @aten("__or__.Scalar(Tensor self, Scalar other) -> Tensor")
@@ -172,7 +173,7 @@ class OrScalarOp(IntegerBinaryOp):
 
     @staticmethod
     def decompose(a: SSAValue, b: int) -> SSAValue:
-        return BitwiseOrScalarOp(a, b).result
+        return aten.bitwise_or.Scalar(a, b)
 
 
 @aten("__xor__.Tensor(Tensor self, Tensor other) -> Tensor")
@@ -185,7 +186,7 @@ class XorTensorOp(IntegerBinaryOp):
 
     @staticmethod
     def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
-        return BitwiseXorTensorOp(a, b).result
+        return aten.bitwise_xor.Tensor(a, b)
 
 
 @aten("__xor__.Scalar(Tensor self, Scalar other) -> Tensor")
@@ -198,7 +199,7 @@ class XorScalarOp(IntegerBinaryOp):
 
     @staticmethod
     def decompose(a: SSAValue, b: int) -> SSAValue:
-        return BitwiseXorScalarOp(a, b).result
+        return aten.bitwise_xor.Scalar(a, b)
 
 
 class ShiftOp(IntegerBinaryOp):
@@ -220,12 +221,8 @@ class BitwiseLeftShiftTensorOp(ShiftOp):
 
     @staticmethod
     def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
-        from flambeau.dialects.aten.arithmetic import MulTensorOp
-        from flambeau.dialects.aten.pow import PowTensorTensorOp
-        from flambeau.dialects.aten.where import as_operand
-
         element = promote_values(a, b)
-        return MulTensorOp(a, PowTensorTensorOp(as_operand(2, element), as_operand(b, element))).result
+        return aten.mul.Tensor(a, aten.pow.Tensor_Tensor(as_operand(2, element), as_operand(b, element)))
 
 
 @aten("bitwise_left_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor", keep=True)
@@ -238,9 +235,7 @@ class BitwiseLeftShiftTensorScalarOp(ShiftOp):
 
     @staticmethod
     def decompose(a: SSAValue, b: int) -> SSAValue:
-        from flambeau.dialects.aten.arithmetic import MulScalarOp
-
-        return MulScalarOp(a, 1 << b).result
+        return aten.mul.Scalar(a, 1 << b)
 
 
 @aten("bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor", keep=True)
@@ -253,12 +248,8 @@ class BitwiseRightShiftTensorOp(ShiftOp):
 
     @staticmethod
     def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
-        from flambeau.dialects.aten.arithmetic import DivTensorModeOp
-        from flambeau.dialects.aten.pow import PowTensorTensorOp
-        from flambeau.dialects.aten.where import as_operand
-
         element = promote_values(a, b)
-        return DivTensorModeOp(a, PowTensorTensorOp(as_operand(2, element), as_operand(b, element)), "floor").result
+        return aten.div.Tensor_mode(a, aten.pow.Tensor_Tensor(as_operand(2, element), as_operand(b, element)), "floor")
 
 
 @aten("bitwise_right_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor", keep=True)
@@ -271,6 +262,4 @@ class BitwiseRightShiftTensorScalarOp(ShiftOp):
 
     @staticmethod
     def decompose(a: SSAValue, b: int) -> SSAValue:
-        from flambeau.dialects.aten.arithmetic import DivScalarModeOp
-
-        return DivScalarModeOp(a, 1 << b, "floor").result
+        return aten.div.Scalar_mode(a, 1 << b, "floor")

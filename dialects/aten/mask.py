@@ -8,10 +8,10 @@ from typing import Any
 from xdsl.dialects.builtin import DYNAMIC_INDEX, i1, i64
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.index import MASKS, IndexTensorOp
+from flambeau.dialects.aten.index import MASKS
 from flambeau.dialects.aten.numerics import cast_to, element_of_array
 from flambeau.dialects.aten.shape import expand, view
-from flambeau.dialects.aten.where import WhereSelfOp, as_operand
+from flambeau.dialects.aten.where import as_operand
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, element_of, shape_of, tensor
 from flambeau.dialects.schema.families import operand_shape
 from flambeau.dialects.schema.namespace import aten
@@ -43,7 +43,7 @@ class MaskedFillScalarOp(MaskingOp):
 
     @staticmethod
     def decompose(x: SSAValue, mask: SSAValue, value: float) -> SSAValue:
-        return WhereSelfOp(mask, as_operand(value, element_of(x)), x).result
+        return aten.where.self(mask, as_operand(value, element_of(x)), x)
 
 
 @aten("masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor")
@@ -56,7 +56,7 @@ class MaskedFillTensorOp(MaskingOp):
 
     @staticmethod
     def decompose(x: SSAValue, mask: SSAValue, value: SSAValue) -> SSAValue:
-        return WhereSelfOp(mask, as_operand(value, element_of(x)), x).result
+        return aten.where.self(mask, as_operand(value, element_of(x)), x)
 
 
 @aten("nonzero(Tensor self) -> Tensor", core=True)
@@ -83,7 +83,7 @@ class ArgwhereOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue) -> SSAValue:
-        return NonzeroOp(x).result
+        return aten.nonzero(x)
 
 
 def require_mask(mask: Tensor) -> None:
@@ -111,7 +111,7 @@ class MaskedSelectOp(SchemaOp):
     def decompose(x: SSAValue, mask: SSAValue) -> SSAValue:
         common = broadcast(shape_of(x), shape_of(mask))
         flat = (math.prod(common),)
-        return IndexTensorOp(view(expand(x, common), flat), [view(expand(mask, common), flat)]).result
+        return aten.index.Tensor(view(expand(x, common), flat), [view(expand(mask, common), flat)])
 
 
 @aten("masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", core=True)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import bf16, f16, f32, f64
+from xdsl.ir import Attribute, SSAValue
 
-from flambeau.dialects.aten.comparison import ClampOp, EqScalarOp, IsnanOp, LtScalarOp
 from flambeau.dialects.aten.creation import to_element
-from flambeau.dialects.aten.mask import MaskedFillScalarOp
 from flambeau.dialects.aten.numerics import element_of_array, erf, in_float, widened
-from flambeau.dialects.aten.pow import PowScalarOp
-from flambeau.dialects.aten.where import WhereSelfOp
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of
 from flambeau.dialects.schema.families import FloatOnlyUnaryOp, FloatUnaryOp, UnaryOp, UnaryPredicateOp, float_element, require_category
 from flambeau.dialects.schema.namespace import aten
@@ -306,16 +304,14 @@ class RoundDecimalsOp(RoundingOp):
 
     @staticmethod
     def decompose(x: SSAValue, decimals: int) -> SSAValue:
-        from flambeau.dialects.aten.arithmetic import DivScalarOp, MulScalarOp
-
         if dtype_of(element_of(x)).category == 1:
             return x
         if decimals == 0:
-            return RoundOp(x).result
+            return aten.round(x)
         scale = 10.0 ** abs(decimals)
         if decimals > 0:
-            return DivScalarOp(RoundOp(MulScalarOp(x, scale)), scale).result
-        return MulScalarOp(RoundOp(DivScalarOp(x, scale)), scale).result
+            return aten.div.Scalar(aten.round(aten.mul.Scalar(x, scale)), scale)
+        return aten.mul.Scalar(aten.round(aten.div.Scalar(x, scale)), scale)
 
 
 @aten("square(Tensor self) -> Tensor")
@@ -328,9 +324,7 @@ class SquareOp(NegateOp):
 
     @staticmethod
     def decompose(x: SSAValue) -> SSAValue:
-        from flambeau.dialects.aten.arithmetic import MulTensorOp
-
-        return MulTensorOp(x, x).result
+        return aten.mul.Tensor(x, x)
 
 
 @aten("exp2(Tensor self) -> Tensor")
@@ -343,7 +337,7 @@ class Exp2Op(FloatUnaryOp):
 
     @staticmethod
     def decompose(x: SSAValue) -> SSAValue:
-        return PowScalarOp(2.0, x).result
+        return aten.pow.Scalar(2.0, x)
 
 
 @aten("frac(Tensor self) -> Tensor")
@@ -356,9 +350,7 @@ class FracOp(FloatOnlyUnaryOp):
 
     @staticmethod
     def decompose(x: SSAValue) -> SSAValue:
-        from flambeau.dialects.aten.arithmetic import SubTensorOp
-
-        return SubTensorOp(x, TruncOp(x)).result
+        return aten.sub.Tensor(x, aten.trunc(x))
 
 
 @aten("logit(Tensor self, float? eps=None) -> Tensor", keep=True)
@@ -375,11 +367,9 @@ class LogitOp(FloatUnaryOp):
 
     @staticmethod
     def decompose(x: SSAValue, eps: float | None) -> SSAValue:
-        from flambeau.dialects.aten.arithmetic import AddScalarOp, DivTensorOp
-
         if eps is not None:
-            x = ClampOp(x, eps, 1 - eps).result
-        return LogOp(DivTensorOp(x, AddScalarOp(NegOp(to_element(x, float_element(element_of(x)))), 1))).result
+            x = aten.clamp(x, eps, 1 - eps)
+        return aten.log(aten.div.Tensor(x, aten.add.Scalar(aten.neg(to_element(x, float_element(element_of(x)))), 1)))
 
 
 @aten("sgn(Tensor self) -> Tensor")
@@ -392,14 +382,14 @@ class SgnOp(UnaryOp):
 
     @staticmethod
     def decompose(x: SSAValue) -> SSAValue:
-        return SignOp(x).result
+        return aten.sign(x)
 
 
 def is_negative(x: SSAValue) -> SSAValue:
     """Whether the sign of x is minus, which -0 has too."""
     if dtype_of(element_of(x)).category < 2:
-        return LtScalarOp(x, 0).result
-    return LtScalarOp(WhereSelfOp(EqScalarOp(x, 0), ReciprocalOp(x), x), 0).result
+        return aten.lt.Scalar(x, 0)
+    return aten.lt.Scalar(aten.where.self(aten.eq.Scalar(x, 0), aten.reciprocal(x), x), 0)
 
 
 @aten("signbit(Tensor self) -> Tensor")
@@ -415,14 +405,16 @@ class SignbitOp(UnaryPredicateOp):
         return is_negative(x)
 
 
+LARGEST: dict[Attribute, float] = {f16: 65504.0, bf16: (2 - 2**-7) * 2.0**127, f32: (2 - 2**-23) * 2.0**127, f64: sys.float_info.max}
+"""The largest finite number of each floating type."""
+
+
 @aten("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor")
 class NanToNumOp(UnaryOp):
     """Numbers for NaN (0) and the infinities (the largest of the type), or those given."""
 
     @staticmethod
     def numpy(x: Array, nan: float | None, posinf: float | None, neginf: float | None) -> Array:
-        from flambeau.dialects.aten.special import LARGEST
-
         if x.dtype.kind in "iub":
             return x
         largest = LARGEST[element_of_array(x)]
@@ -434,12 +426,10 @@ class NanToNumOp(UnaryOp):
 
     @staticmethod
     def decompose(x: SSAValue, nan: float | None, posinf: float | None, neginf: float | None) -> SSAValue:
-        from flambeau.dialects.aten.special import LARGEST
-
         element = element_of(x)
         if dtype_of(element).category < 2:
             return x
         largest = LARGEST[element]
-        result = MaskedFillScalarOp(x, IsnanOp(x), nan or 0.0)
-        result = MaskedFillScalarOp(result, EqScalarOp(x, math.inf), largest if posinf is None else posinf)
-        return MaskedFillScalarOp(result, EqScalarOp(x, -math.inf), -largest if neginf is None else neginf).result
+        result = aten.masked_fill.Scalar(x, aten.isnan(x), nan or 0.0)
+        result = aten.masked_fill.Scalar(result, aten.eq.Scalar(x, math.inf), largest if posinf is None else posinf)
+        return aten.masked_fill.Scalar(result, aten.eq.Scalar(x, -math.inf), -largest if neginf is None else neginf)

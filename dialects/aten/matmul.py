@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.arithmetic import AddTensorOp, MulScalarOp, MulTensorOp
+from flambeau.dialects.aten.arithmetic import MulTensorOp
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.permute import permute
-from flambeau.dialects.aten.shape import UnsqueezeOp, expand, expanded_shape, view
+from flambeau.dialects.aten.shape import expand, expanded_shape, view
 from flambeau.dialects.ir.tensor_types import (
     ElementType,
     Tensor,
@@ -58,7 +58,7 @@ def product(extents: Sequence[int]) -> int:
 
 def scaled(x: SSAValue, factor: float) -> SSAValue:
     """`factor * x`, built detached; `x` itself for 1."""
-    return x if factor == 1 else MulScalarOp(x, factor).result
+    return x if factor == 1 else aten.mul.Scalar(x, factor)
 
 
 def multiply(a: Array, b: Array) -> Array:
@@ -77,7 +77,7 @@ def add_scaled(x: Array, products: Array, beta: float, alpha: float, dtype: np.d
 def add_products(x: SSAValue, products: SSAValue, beta: float, alpha: float) -> SSAValue:
     """The value beta * x + alpha * products, built detached."""
     total = scaled(products, alpha)
-    return total if beta == 0 else AddTensorOp(scaled(x, beta), total).result
+    return total if beta == 0 else aten.add.Tensor(scaled(x, beta), total)
 
 
 @aten("mm(Tensor self, Tensor mat2) -> Tensor", core=True)
@@ -128,7 +128,7 @@ class AddmmOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue, a: SSAValue, b: SSAValue, beta: float, alpha: float) -> SSAValue:
-        return add_products(x, MmOp(a, b).result, beta, alpha)
+        return add_products(x, aten.mm(a, b), beta, alpha)
 
 
 @aten("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
@@ -147,7 +147,7 @@ class BaddbmmOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue, a: SSAValue, b: SSAValue, beta: float, alpha: float) -> SSAValue:
-        return add_products(x, BmmOp(a, b).result, beta, alpha)
+        return add_products(x, aten.bmm(a, b), beta, alpha)
 
 
 @aten("addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
@@ -170,7 +170,7 @@ class AddbmmOp(SchemaOp):
         batch, rows, inner = shape_of(a)
         left = view(permute(a, (1, 0, 2)), (rows, product((batch, inner))))
         right = view(b, (product((batch, inner)), shape_of(b)[2]))
-        return AddmmOp(x, left, right, beta, alpha).result
+        return aten.addmm(x, left, right, beta, alpha)
 
 
 def matmul_shape(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
@@ -187,17 +187,17 @@ def batched_product(a: SSAValue, b: SSAValue) -> SSAValue:
     """`matmul` of operands with at least two dimensions each, as mm or bmm, built detached."""
     left, right = shape_of(a), shape_of(b)
     if len(left) == len(right) == 2:
-        return MmOp(a, b).result
+        return aten.mm(a, b)
     result = matmul_shape(left, right)
     if all(extent == 1 for extent in right[:-2]) and len(right) <= len(left):
         # One matrix on the right: the batch joins the rows.
-        flat = MmOp(view(a, (product(left[:-1]), left[-1])), view(b, right[-2:]))
-        return view(flat.result, result)
+        flat = aten.mm(view(a, (product(left[:-1]), left[-1])), view(b, right[-2:]))
+        return view(flat, result)
     batch = result[:-2]
     count = product(batch)
     flat_left = view(expand(a, (*batch, *left[-2:])), (count, *left[-2:]))
     flat_right = view(expand(b, (*batch, *right[-2:])), (count, *right[-2:]))
-    return view(BmmOp(flat_left, flat_right).result, result)
+    return view(aten.bmm(flat_left, flat_right), result)
 
 
 @aten("matmul(Tensor self, Tensor other) -> Tensor")
@@ -297,7 +297,7 @@ class OuterOp(SchemaOp):
 
     @staticmethod
     def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
-        return MulTensorOp(UnsqueezeOp(a, 1), b).result
+        return aten.mul.Tensor(aten.unsqueeze(a, 1), b)
 
 
 @aten("ger(Tensor self, Tensor vec2) -> Tensor")
@@ -346,7 +346,7 @@ class InnerOp(SchemaOp):
     def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
         left, right = shape_of(a), shape_of(b)
         if not left or not right:
-            return MulTensorOp(a, b).result
+            return aten.mul.Tensor(a, b)
         return TensordotOp.decompose(a, b, (len(left) - 1,), (len(right) - 1,))
 
 
@@ -387,7 +387,7 @@ class TensordotOp(SchemaOp):
         columns = [right[dim] for dim in second[count:]]
         flat_left = view(permute(a, first), (product(rows), product(inner)))
         flat_right = view(permute(b, second), (product(inner), product(columns)))
-        return view(MmOp(flat_left, flat_right).result, (*rows, *columns))
+        return view(aten.mm(flat_left, flat_right), (*rows, *columns))
 
 
 @aten("chain_matmul(Tensor[] matrices) -> Tensor")
@@ -414,7 +414,7 @@ class ChainMatmulOp(SchemaOp):
     def decompose(matrices: list[SSAValue]) -> SSAValue:
         result = matrices[0]
         for other in matrices[1:]:
-            result = MmOp(result, other).result
+            result = aten.mm(result, other)
         return result
 
 
@@ -464,4 +464,4 @@ class KronOp(SchemaOp):
     @staticmethod
     def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
         left, right, result = KronOp.places(shape_of(a), shape_of(b))
-        return view(MulTensorOp(view(a, left), view(b, right)).result, result)
+        return view(aten.mul.Tensor(view(a, left), view(b, right)), result)

@@ -8,11 +8,8 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import DYNAMIC_INDEX, f32, f64
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.arithmetic import AddScalarOp, DivTensorOp, MulTensorOp
 from flambeau.dialects.aten.creation import to_element
-from flambeau.dialects.aten.math import RsqrtOp, SqrtOp
 from flambeau.dialects.aten.numerics import widened
-from flambeau.dialects.aten.reduction import MeanDimOp, SumDimIntListOp
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, dtype_of, element_of, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -113,7 +110,7 @@ class LayerNormOp(SchemaOp):
     def decompose(
         x: SSAValue, normalized_shape: tuple[int, ...], weight: SSAValue | None, bias: SSAValue | None, eps: float, cudnn_enable: bool
     ) -> SSAValue:
-        return NativeLayerNormOp(x, normalized_shape, weight, bias, eps).results[0]
+        return aten.native_layer_norm.results(x, normalized_shape, weight, bias, eps)[0]
 
 
 def rms_eps(element: ElementType, eps: float | None) -> float:
@@ -154,9 +151,9 @@ class RmsNormOp(SchemaOp):
         wide = f64 if element == f64 else f32
         value = to_element(x, wide)
         dims = tuple(range(-len(normalized_shape), 0))
-        mean = MeanDimOp(MulTensorOp(value, value), dims, True)
-        result = MulTensorOp(value, RsqrtOp(AddScalarOp(mean, rms_eps(element, eps)))).result
-        return to_element(result if weight is None else MulTensorOp(result, to_element(weight, wide)).result, element)
+        mean = aten.mean.dim(aten.mul.Tensor(value, value), dims, True)
+        result = aten.mul.Tensor(value, aten.rsqrt(aten.add.Scalar(mean, rms_eps(element, eps))))
+        return to_element(result if weight is None else aten.mul.Tensor(result, to_element(weight, wide)), element)
 
 
 @aten("_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)")
@@ -178,9 +175,9 @@ class FusedRmsNormOp(SchemaOp):
     @staticmethod
     def decompose(x: SSAValue, normalized_shape: tuple[int, ...], weight: SSAValue | None, eps: float | None) -> tuple[SSAValue, SSAValue]:
         wide = to_element(x, f64 if element_of(x) == f64 else f32)
-        mean = MeanDimOp(MulTensorOp(wide, wide), tuple(range(-len(normalized_shape), 0)), True)
-        scale = RsqrtOp(AddScalarOp(mean, rms_eps(element_of(x), eps))).result
-        return RmsNormOp(x, normalized_shape, weight, eps).result, scale
+        mean = aten.mean.dim(aten.mul.Tensor(wide, wide), tuple(range(-len(normalized_shape), 0)), True)
+        scale = aten.rsqrt(aten.add.Scalar(mean, rms_eps(element_of(x), eps)))
+        return aten.rms_norm(x, normalized_shape, weight, eps), scale
 
 
 @aten(
@@ -242,7 +239,7 @@ class GroupNormOp(SchemaOp):
     def decompose(
         x: SSAValue, num_groups: int, weight: SSAValue | None, bias: SSAValue | None, eps: float, cudnn_enabled: bool
     ) -> SSAValue:
-        return NativeGroupNormOp(x, weight, bias, *GroupNormOp.sizes(shape_of(x)), num_groups, eps).results[0]
+        return aten.native_group_norm.results(x, weight, bias, *GroupNormOp.sizes(shape_of(x)), num_groups, eps)[0]
 
 
 def channels_of(x: Tensor) -> int:
@@ -280,5 +277,5 @@ class WeightNormOp(SchemaOp):
 
     @staticmethod
     def decompose(v: SSAValue, g: SSAValue, dim: int) -> SSAValue:
-        norm = SqrtOp(SumDimIntListOp(MulTensorOp(v, v), WeightNormOp.others(len(shape_of(v)), dim), True))
-        return MulTensorOp(v, DivTensorOp(g, norm)).result
+        norm = aten.sqrt(aten.sum.dim_IntList(aten.mul.Tensor(v, v), WeightNormOp.others(len(shape_of(v)), dim), True))
+        return aten.mul.Tensor(v, aten.div.Tensor(g, norm))

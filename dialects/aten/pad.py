@@ -8,8 +8,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.concat import CatOp
-from flambeau.dialects.aten.select import SliceTensorOp
+from flambeau.dialects.aten.shape import expand
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -127,15 +126,13 @@ class ReplicationPad1dOp(EdgePadOp):
 
     @classmethod
     def decompose(cls, x: SSAValue, padding: tuple[int, ...]) -> SSAValue:
-        from flambeau.dialects.aten.shape import expand
-
         (low, high), shape = padding, shape_of(x)
-        first = SliceTensorOp(x, -1, 0, 1).result
-        last = SliceTensorOp(x, -1, shape[-1] - 1, shape[-1]).result
-        kept = SliceTensorOp(x, -1, max(-low, 0), shape[-1] - max(-high, 0)).result
+        first = aten.slice.Tensor(x, -1, 0, 1)
+        last = aten.slice.Tensor(x, -1, shape[-1] - 1, shape[-1])
+        kept = aten.slice.Tensor(x, -1, max(-low, 0), shape[-1] - max(-high, 0))
         before = [expand(first, (*shape[:-1], low))] if low > 0 else []
         after = [expand(last, (*shape[:-1], high))] if high > 0 else []
-        return CatOp([*before, kept, *after], -1).result
+        return aten.cat([*before, kept, *after], -1)
 
 
 _EDGE_PADS: dict[tuple[str, int], type[EdgePadOp]] = {
@@ -193,15 +190,15 @@ class PadOp(SchemaOp):
     def decompose(x: SSAValue, pad: tuple[int, ...], mode: str, value: float | None) -> SSAValue:
         shape = shape_of(x)
         if mode == "constant":
-            return ConstantPadNdOp(x, pad, value or 0).result if any(pad) else x
+            return aten.constant_pad_nd(x, pad, value or 0) if any(pad) else x
         if mode != "circular":
             return PadOp.edge_pad(len(shape), pad, mode, value)(x, pad).result
         for axis, (low, high) in enumerate(PadOp.circular(shape, pad)):
             extent = shape_of(x)[axis]
-            before = [SliceTensorOp(x, axis, extent - low, extent).result] if low > 0 else []
-            after = [SliceTensorOp(x, axis, 0, high).result] if high > 0 else []
+            before = [aten.slice.Tensor(x, axis, extent - low, extent)] if low > 0 else []
+            after = [aten.slice.Tensor(x, axis, 0, high)] if high > 0 else []
             if low < 0 or high < 0:
-                x = SliceTensorOp(x, axis, max(-low, 0), extent - max(-high, 0)).result
+                x = aten.slice.Tensor(x, axis, max(-low, 0), extent - max(-high, 0))
             if before or after:
-                x = CatOp([*before, x, *after], axis).result
+                x = aten.cat([*before, x, *after], axis)
         return x

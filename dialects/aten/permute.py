@@ -37,7 +37,7 @@ class PermuteOp(SchemaOp):
 
 def permute(x: SSAValue, order: Sequence[int]) -> SSAValue:
     """`x` with its dimensions in another order, built detached; `x` itself when the order stays."""
-    return x if list(order) == list(range(len(order))) else PermuteOp(x, tuple(order)).result
+    return x if list(order) == list(range(len(order))) else aten.permute(x, tuple(order))
 
 
 class PermuteFamilyOp(SchemaOp):

@@ -10,11 +10,8 @@ from typing import Any, ClassVar
 from xdsl.dialects.builtin import DYNAMIC_INDEX, i64
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.concat import CatOp
 from flambeau.dialects.aten.numerics import widened
-from flambeau.dialects.aten.reduction import MeanDimOp
-from flambeau.dialects.aten.select import SliceTensorOp
-from flambeau.dialects.aten.shape import SqueezeDimOp, UnsqueezeOp, view
+from flambeau.dialects.aten.shape import view
 from flambeau.dialects.aten.windows import adaptive_windows, places_of, spread, window_count, window_divisors, windows
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
@@ -148,9 +145,9 @@ class MaxPool1dWithIndicesOp(MaxPoolOp):
         ceil_mode: bool,
     ) -> tuple[SSAValue, SSAValue]:
         sizes, steps, margins, gaps, _ = cls.windows(shape_of(x), kernel_size, stride, padding, dilation, ceil_mode)
-        plane = UnsqueezeOp(x, -2)
-        pool = MaxPool2dWithIndicesOp(plane, (1, *sizes), (1, *steps), (0, *margins), (1, *gaps), ceil_mode)
-        values, indices = (SqueezeDimOp(result, -2).result for result in pool.results)
+        plane = aten.unsqueeze(x, -2)
+        pooled = aten.max_pool2d_with_indices.results(plane, (1, *sizes), (1, *steps), (0, *margins), (1, *gaps), ceil_mode)
+        values, indices = (aten.squeeze.dim(result, -2) for result in pooled)
         return values, indices
 
 
@@ -209,7 +206,7 @@ class MaxPool3dOp(MaxPoolValuesOp):
 
         def pool(image: SSAValue, last: bool) -> SSAValue:
             plane = [plane_of(*extents, last) for extents in ((sizes, 1), (steps, 1), (margins, 0), (gaps, 1))]
-            return MaxPool2dWithIndicesOp(image, *plane, ceil_mode).results[0]
+            return aten.max_pool2d_with_indices.results(image, *plane, ceil_mode)[0]
 
         return over_planes(x, counts, pool)
 
@@ -311,7 +308,7 @@ class AvgPool3dOp(AvgPoolOp):
 
         def pool(image: SSAValue, last: bool) -> SSAValue:
             plane = [plane_of(*extents, last) for extents in ((sizes, 1), (steps, 1), (margins, 0))]
-            return AvgPool2dOp(image, *plane, ceil_mode, count_include_pad, sums if last else divisor_override).result
+            return aten.avg_pool2d(image, *plane, ceil_mode, count_include_pad, sums if last else divisor_override)
 
         return over_planes(x, counts, pool)
 
@@ -337,8 +334,8 @@ class AvgPool1dOp(AvgPoolOp):
         count_include_pad: bool,
     ) -> SSAValue:
         sizes, steps, margins, _, _ = cls.windows(shape_of(x), kernel_size, stride, padding, (1,), ceil_mode)
-        plane = UnsqueezeOp(x, -2)
-        return SqueezeDimOp(AvgPool2dOp(plane, (1, *sizes), (1, *steps), (0, *margins), ceil_mode, count_include_pad), -2).result
+        plane = aten.unsqueeze(x, -2)
+        return aten.squeeze.dim(aten.avg_pool2d(plane, (1, *sizes), (1, *steps), (0, *margins), ceil_mode, count_include_pad), -2)
 
 
 class AdaptiveAvgPoolOp(SchemaOp):
@@ -378,7 +375,7 @@ class AdaptiveAvgPoolOp(SchemaOp):
         sizes = cls.sizes(shape, output_size)
         extents = shape[len(shape) - cls.rank :]
         if all(size == 1 for size in sizes):
-            return MeanDimOp(x, tuple(range(-cls.rank, 0)), True).result
+            return aten.mean.dim(x, tuple(range(-cls.rank, 0)), True)
         if DYNAMIC_INDEX not in extents and all(extent % size == 0 < size for extent, size in zip(extents, sizes, strict=True)):
             kernel = tuple(extent // size for extent, size in zip(extents, sizes, strict=True))
             return cls.pool(x, kernel, kernel).result
@@ -389,7 +386,7 @@ class AdaptiveAvgPoolOp(SchemaOp):
         """The decomposition for windows that differ in size: the mean of a mean per dimension, window by window."""
         for axis, count in zip(range(-cls.rank, 0), sizes, strict=True):
             bounds = adaptive_windows(shape_of(x)[axis], count)
-            x = CatOp([MeanDimOp(SliceTensorOp(x, axis, low, high), (axis,), True) for low, high in bounds], axis).result
+            x = aten.cat([aten.mean.dim(aten.slice.Tensor(x, axis, low, high), (axis,), True) for low, high in bounds], axis)
         return x
 
 
@@ -423,7 +420,7 @@ class AdaptiveAvgPool2dOp(AdaptiveAvgPoolOp):
     @classmethod
     def decompose_uneven(cls, x: SSAValue, sizes: Sequence[int]) -> SSAValue:
         """Windows that differ in size are a core operator's."""
-        return AdaptiveAvgPool2dCoreOp(x, tuple(sizes)).result
+        return aten._adaptive_avg_pool2d(x, tuple(sizes))
 
 
 @aten("adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor")
@@ -435,7 +432,7 @@ class AdaptiveAvgPool3dOp(AdaptiveAvgPoolOp):
     @classmethod
     def decompose_uneven(cls, x: SSAValue, sizes: Sequence[int]) -> SSAValue:
         """Windows that differ in size are a core operator's."""
-        return AdaptiveAvgPool3dCoreOp(x, tuple(sizes)).result
+        return aten._adaptive_avg_pool3d(x, tuple(sizes))
 
 
 class AdaptiveMaxPoolOp(SchemaOp):

@@ -84,7 +84,7 @@ class FloatPowerTensorTensorOp(FloatPowerOp):
 
     @staticmethod
     def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
-        return PowTensorTensorOp(to_element(a, f64), to_element(b, f64)).result
+        return aten.pow.Tensor_Tensor(to_element(a, f64), to_element(b, f64))
 
 
 @aten("float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor")
@@ -97,7 +97,7 @@ class FloatPowerTensorScalarOp(FloatPowerOp):
 
     @staticmethod
     def decompose(a: SSAValue, b: float) -> SSAValue:
-        return PowTensorScalarOp(to_element(a, f64), float(b)).result
+        return aten.pow.Tensor_Scalar(to_element(a, f64), float(b))
 
 
 @aten("float_power.Scalar(Scalar self, Tensor exponent) -> Tensor")
@@ -110,4 +110,4 @@ class FloatPowerScalarOp(FloatPowerOp):
 
     @staticmethod
     def decompose(a: float, b: SSAValue) -> SSAValue:
-        return PowScalarOp(float(a), to_element(b, f64)).result
+        return aten.pow.Scalar(float(a), to_element(b, f64))

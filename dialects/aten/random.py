@@ -8,7 +8,7 @@ from typing import Any
 from xdsl.dialects.builtin import i1, i64
 from xdsl.ir import Attribute, SSAValue
 
-from flambeau.dialects.aten.creation import FilledOp, LikeOp
+from flambeau.dialects.aten.creation import FilledOp, LikeOp, to_element
 from flambeau.dialects.aten.numerics import cast_to, element_of_array
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.dialects.schema.families import chosen_element
@@ -58,7 +58,7 @@ class RandLikeOp(LikeOp):
 
     @staticmethod
     def decompose(x: SSAValue, dtype: Attribute | None, *_: Any) -> SSAValue:
-        return RandOp(shape_of(x), chosen_element(dtype, element_of(x))).result
+        return aten.rand(shape_of(x), chosen_element(dtype, element_of(x)))
 
 
 @aten(
@@ -76,7 +76,7 @@ class RandnLikeOp(LikeOp):
 
     @staticmethod
     def decompose(x: SSAValue, dtype: Attribute | None, *_: Any) -> SSAValue:
-        return RandnOp(shape_of(x), chosen_element(dtype, element_of(x))).result
+        return aten.randn(shape_of(x), chosen_element(dtype, element_of(x)))
 
 
 @aten("randperm(SymInt n, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", core=True)
@@ -140,7 +140,7 @@ class DropoutFamilyOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue, p: float, train: bool) -> SSAValue:
-        return NativeDropoutOp(x, p, True).results[0] if train and p > 0 else x
+        return aten.native_dropout.results(x, p, True)[0] if train and p > 0 else x
 
 
 @aten("dropout(Tensor input, float p, bool train) -> Tensor")
@@ -180,12 +180,8 @@ class FeatureDropoutOp(EvaluatedDropoutOp):
 
 def drawn_integers(low: int, high: int, size: Sequence[int], element: Attribute) -> SSAValue:
     """Integers in [low, high) from numbers in [0, 1); single precision tells 2**24 of them apart."""
-    from flambeau.dialects.aten.arithmetic import AddScalarOp, MulScalarOp
-    from flambeau.dialects.aten.creation import to_element
-    from flambeau.dialects.aten.math import FloorOp
-
-    drawn = FloorOp(MulScalarOp(RandOp(size), float(high - low)))
-    return to_element((AddScalarOp(drawn, float(low)) if low else drawn).result, element)
+    drawn = aten.floor(aten.mul.Scalar(aten.rand(size), float(high - low)))
+    return to_element(aten.add.Scalar(drawn, float(low)) if low else drawn, element)
 
 
 class IntegersOp(SchemaOp):

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, SSAValue
 
+from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, shape_of, tensor, ui8
 from flambeau.dialects.schema.families import chosen_element, reduced_dims, reduced_shape, require_category, sum_element
@@ -65,7 +66,7 @@ class SumOp(TotalOp):
 
     @staticmethod
     def decompose(x: SSAValue, dtype: Attribute | None) -> SSAValue:
-        return SumDimIntListOp(x, [], False, dtype).result
+        return aten.sum.dim_IntList(x, [], False, dtype)
 
 
 @aten("prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", core=True)
@@ -167,7 +168,7 @@ class VarOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue, unbiased: bool) -> SSAValue:
-        return VarCorrectionOp(x, [], int(unbiased)).result
+        return aten.var.correction(x, [], int(unbiased))
 
 
 @aten("std(Tensor self, bool unbiased=True) -> Tensor")
@@ -197,9 +198,7 @@ class StdCorrectionOp(VarianceOp):
 
     @staticmethod
     def decompose(x: SSAValue, dims: Dims, correction: float | None, keepdim: bool) -> SSAValue:
-        from flambeau.dialects.aten.math import SqrtOp
-
-        return SqrtOp(VarCorrectionOp(x, dims, correction, keepdim)).result
+        return aten.sqrt(aten.var.correction(x, dims, correction, keepdim))
 
 
 @aten("std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor")
@@ -254,7 +253,7 @@ class MaxOp(ExtremeOp):
 
     @staticmethod
     def decompose(x: SSAValue) -> SSAValue:
-        return AmaxOp(x).result
+        return aten.amax(x)
 
 
 @aten("min(Tensor self) -> Tensor", keep=True)
@@ -267,7 +266,7 @@ class MinOp(ExtremeOp):
 
     @staticmethod
     def decompose(x: SSAValue) -> SSAValue:
-        return AminOp(x).result
+        return aten.amin(x)
 
 
 def truth_element(element: Attribute) -> ElementType:
@@ -317,10 +316,7 @@ class AnyDimsOp(TruthOp):
 
 def not_any(x: SSAValue, any_op: Callable[[SSAValue], SSAValue]) -> SSAValue:
     """All, as "not any zero", in the type of a truth value over x."""
-    from flambeau.dialects.aten.creation import to_element
-    from flambeau.dialects.aten.logic import LogicalNotOp
-
-    return to_element(LogicalNotOp(any_op(LogicalNotOp(x).result)).result, truth_element(element_of(x)))
+    return to_element(aten.logical_not(any_op(aten.logical_not(x))), truth_element(element_of(x)))
 
 
 @aten("all(Tensor self) -> Tensor")
@@ -333,7 +329,7 @@ class AllOp(TruthOp):
 
     @staticmethod
     def decompose(x: SSAValue) -> SSAValue:
-        return not_any(x, lambda zeros: AnyOp(zeros).result)
+        return not_any(x, lambda zeros: aten.any(zeros))
 
 
 @aten("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor")
@@ -346,7 +342,7 @@ class AllDimOp(TruthOp):
 
     @staticmethod
     def decompose(x: SSAValue, dim: int, keepdim: bool) -> SSAValue:
-        return not_any(x, lambda zeros: AnyDimOp(zeros, dim, keepdim).result)
+        return not_any(x, lambda zeros: aten.any.dim(zeros, dim, keepdim))
 
 
 @aten("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor")
@@ -359,7 +355,7 @@ class AllDimsOp(TruthOp):
 
     @staticmethod
     def decompose(x: SSAValue, dims: Dims, keepdim: bool) -> SSAValue:
-        return not_any(x, lambda zeros: AnyDimsOp(zeros, dims, keepdim).result)
+        return not_any(x, lambda zeros: aten.any.dims(zeros, dims, keepdim))
 
 
 class SpreadAndMeanOp(SchemaOp):
@@ -379,10 +375,8 @@ def spread_and_mean(x: Array, dims: Dims, correction: float, keepdim: bool, root
 
 def spread_and_mean_of(x: SSAValue, dims: Dims, correction: float | None, keepdim: bool, root: bool) -> tuple[SSAValue, SSAValue]:
     """As `spread_and_mean`, in terms of core operators."""
-    from flambeau.dialects.aten.math import SqrtOp
-
-    spread = VarCorrectionOp(x, dims, correction, keepdim)
-    return SqrtOp(spread).result if root else spread.result, MeanDimOp(x, dims, keepdim).result
+    spread = aten.var.correction(x, dims, correction, keepdim)
+    return aten.sqrt(spread) if root else spread, aten.mean.dim(x, dims, keepdim)
 
 
 @aten("var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)", keep=True)

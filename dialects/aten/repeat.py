@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.shape import UnsqueezeOp, expand, view
+from flambeau.dialects.aten.shape import expand, view
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -54,7 +54,7 @@ class TileOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue, dims: tuple[int, ...]) -> SSAValue:
-        return RepeatOp(x, (1,) * (len(shape_of(x)) - len(dims)) + dims).result
+        return aten.repeat(x, (1,) * (len(shape_of(x)) - len(dims)) + dims)
 
 
 @aten("repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor")
@@ -83,6 +83,6 @@ class RepeatInterleaveSelfIntOp(SchemaOp):
     @staticmethod
     def decompose(x: SSAValue, repeats: int, dim: int | None, output_size: int | None) -> SSAValue:
         shape, axis = RepeatInterleaveSelfIntOp.plan(shape_of(x), repeats, dim)
-        apart = UnsqueezeOp(view(x, shape), axis + 1).result
+        apart = aten.unsqueeze(view(x, shape), axis + 1)
         result = (*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :])
         return view(expand(apart, (*shape[: axis + 1], repeats, *shape[axis + 1 :])), result)

@@ -8,14 +8,8 @@ from typing import Any, ClassVar, NamedTuple, cast
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.activation import ReluOp, SigmoidOp, TanhOp
-from flambeau.dialects.aten.arithmetic import AddTensorOp, MulTensorOp, SubTensorOp
-from flambeau.dialects.aten.concat import CatOp, StackOp
-from flambeau.dialects.aten.linear import LinearOp
 from flambeau.dialects.aten.matmul import common_element
 from flambeau.dialects.aten.numerics import sigmoid, widened
-from flambeau.dialects.aten.select import SelectIntOp
-from flambeau.dialects.aten.split import SplitWithSizesOp
 from flambeau.dialects.ir.tensor_types import Tensor, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -49,7 +43,7 @@ def cells(params: Sequence[Any], has_biases: bool, num_layers: int, bidirectiona
 def apart(gates: SSAValue, count: int) -> list[SSAValue]:
     """The gates apart, built detached."""
     size = shape_of(gates)[-1] // count
-    return list(SplitWithSizesOp(gates, (size,) * count, len(shape_of(gates)) - 1).results)
+    return list(aten.split_with_sizes.results(gates, (size,) * count, len(shape_of(gates)) - 1))
 
 
 class CellFamily:
@@ -85,12 +79,12 @@ class LstmCell(CellFamily):
     def step(projected: SSAValue, state: list[SSAValue], cell: Cell) -> list[SSAValue]:
         """The memory f·c + i·g and the hidden state o·tanh(memory)."""
         hidden, memory = state
-        summed = AddTensorOp(LinearOp(hidden, cell.w_hh, cell.b_hh), projected).result
+        summed = aten.add.Tensor(aten.linear(hidden, cell.w_hh, cell.b_hh), projected)
         i, f, g, o = apart(summed, 4)
-        kept = MulTensorOp(SigmoidOp(f), memory)
-        memory = AddTensorOp(kept, MulTensorOp(SigmoidOp(i), TanhOp(g))).result
-        hidden = MulTensorOp(SigmoidOp(o), TanhOp(memory)).result
-        return [hidden if cell.w_hr is None else LinearOp(hidden, cell.w_hr).result, memory]
+        kept = aten.mul.Tensor(aten.sigmoid(f), memory)
+        memory = aten.add.Tensor(kept, aten.mul.Tensor(aten.sigmoid(i), aten.tanh(g)))
+        hidden = aten.mul.Tensor(aten.sigmoid(o), aten.tanh(memory))
+        return [hidden if cell.w_hr is None else aten.linear(hidden, cell.w_hr), memory]
 
     @staticmethod
     def numpy_step(projected: Array, state: list[Array], cell: Cell) -> list[Array]:
@@ -112,10 +106,10 @@ class GruCell(CellFamily):
         """The state n + z·(h - n) with n = tanh(x_n + r·h_n)."""
         (hidden,) = state
         x_r, x_z, x_n = apart(projected, 3)
-        h_r, h_z, h_n = apart(LinearOp(hidden, cell.w_hh, cell.b_hh).result, 3)
-        reset, update = SigmoidOp(AddTensorOp(x_r, h_r)), SigmoidOp(AddTensorOp(x_z, h_z))
-        fresh = TanhOp(AddTensorOp(x_n, MulTensorOp(reset, h_n)))
-        return [AddTensorOp(fresh, MulTensorOp(update, SubTensorOp(hidden, fresh))).result]
+        h_r, h_z, h_n = apart(aten.linear(hidden, cell.w_hh, cell.b_hh), 3)
+        reset, update = aten.sigmoid(aten.add.Tensor(x_r, h_r)), aten.sigmoid(aten.add.Tensor(x_z, h_z))
+        fresh = aten.tanh(aten.add.Tensor(x_n, aten.mul.Tensor(reset, h_n)))
+        return [aten.add.Tensor(fresh, aten.mul.Tensor(update, aten.sub.Tensor(hidden, fresh)))]
 
     @staticmethod
     def numpy_step(projected: Array, state: list[Array], cell: Cell) -> list[Array]:
@@ -133,7 +127,7 @@ class TanhCell(CellFamily):
     @staticmethod
     def step(projected: SSAValue, state: list[SSAValue], cell: Cell) -> list[SSAValue]:
         """The tanh of the sum."""
-        return [TanhOp(AddTensorOp(LinearOp(state[0], cell.w_hh, cell.b_hh), projected)).result]
+        return [aten.tanh(aten.add.Tensor(aten.linear(state[0], cell.w_hh, cell.b_hh), projected))]
 
     @staticmethod
     def numpy_step(projected: Array, state: list[Array], cell: Cell) -> list[Array]:
@@ -147,7 +141,7 @@ class ReluCell(CellFamily):
     @staticmethod
     def step(projected: SSAValue, state: list[SSAValue], cell: Cell) -> list[SSAValue]:
         """The positive part of the sum."""
-        return [ReluOp(AddTensorOp(LinearOp(state[0], cell.w_hh, cell.b_hh), projected)).result]
+        return [aten.relu(aten.add.Tensor(aten.linear(state[0], cell.w_hh, cell.b_hh), projected))]
 
     @staticmethod
     def numpy_step(projected: Array, state: list[Array], cell: Cell) -> list[Array]:
@@ -264,16 +258,16 @@ class RecurrentOp(SchemaOp):
                 number = len(finals)
                 cell = parameters[number]
                 # One product projects the inputs of all steps.
-                projected = LinearOp(x, cell.w_ih, cell.b_ih).result
-                state: list[SSAValue] = [SelectIntOp(each, 0, number).result for each in states]
+                projected = aten.linear(x, cell.w_ih, cell.b_ih)
+                state: list[SSAValue] = [aten.select.int(each, 0, number) for each in states]
                 outputs: list[SSAValue] = []
                 for step in range(length)[:: -1 if direction else 1]:
-                    state = cls.cell.step(SelectIntOp(projected, time, step).result, state, cell)
+                    state = cls.cell.step(aten.select.int(projected, time, step), state, cell)
                     outputs.append(state[0])
                 finals.append(state)
-                directions.append(StackOp(outputs[:: -1 if direction else 1], time).result)
-            x = CatOp(directions, -1).result if len(directions) > 1 else directions[0]
-        return (x, *(StackOp([final[index] for final in finals]).result for index in range(cls.cell.states)))
+                directions.append(aten.stack(outputs[:: -1 if direction else 1], time))
+            x = aten.cat(directions, -1) if len(directions) > 1 else directions[0]
+        return (x, *(aten.stack([final[index] for final in finals]) for index in range(cls.cell.states)))
 
 
 @aten(
@@ -349,7 +343,7 @@ class RecurrentCellOp(SchemaOp):
         b_ih: SSAValue | None,
         b_hh: SSAValue | None,
     ) -> Any:
-        results = cls.cell.step(LinearOp(x, w_ih, b_ih).result, RecurrentOp.states_of(hx), Cell(w_ih, w_hh, b_ih, b_hh))
+        results = cls.cell.step(aten.linear(x, w_ih, b_ih), RecurrentOp.states_of(hx), Cell(w_ih, w_hh, b_ih, b_hh))
         return tuple(results) if len(results) > 1 else results[0]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.creation import FullOp
 from flambeau.dialects.aten.embedding import require_in_range
 from flambeau.dialects.aten.gather import check_gathered, places_along
 from flambeau.dialects.aten.numerics import widened
@@ -143,8 +142,8 @@ class ScatterReduceOp(SchemaOp):
     @staticmethod
     def decompose(x: SSAValue, dim: int, index: SSAValue, source: SSAValue, reduce: str) -> SSAValue:
         if reduction_of(reduce) == "sum":
-            return ScatterAddOp(x, dim, index, source).result
-        return ScatterReduceTwoOp(x, dim, index, source, "prod").result
+            return aten.scatter_add(x, dim, index, source)
+        return aten.scatter_reduce.two(x, dim, index, source, "prod")
 
 
 @aten("scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor")
@@ -161,5 +160,5 @@ class ScatterValueReduceOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue, dim: int, index: SSAValue, value: float, reduce: str) -> SSAValue:
-        source = FullOp(shape_of(index), value, dtype=element_of(x))
-        return ScatterReduceOp(x, dim, index, source, reduce=reduce).result
+        source = aten.full(shape_of(index), value, dtype=element_of(x))
+        return aten.scatter.reduce(x, dim, index, source, reduce=reduce)

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.shape import UnsqueezeOp, ViewOp
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -111,7 +110,7 @@ class NarrowOp(SchemaOp):
     @staticmethod
     def decompose(x: SSAValue, dim: int, start: int, length: int) -> SSAValue:
         first = NarrowOp.checked_start(shape_of(x), dim, start, length)
-        return SliceTensorOp(x, dim, first, first + length).result
+        return aten.slice.Tensor(x, dim, first, first + length)
 
 
 @aten("as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)", core=True)
@@ -161,14 +160,13 @@ class UnfoldOp(SchemaOp):
     def decompose(x: SSAValue, dimension: int, size: int, step: int) -> SSAValue:
         shape = shape_of(x)
         if not shape:
-            return SliceTensorOp(ViewOp(x, (1,)).result, 0, 0, size).result
+            return aten.slice.Tensor(aten.view(x, (1,)), 0, 0, size)
         dim = normalize_dim(dimension, len(shape))
         # Place k of all windows is one strided slice.
         span = ((shape[dim] - size) // step) * step + 1
-        from flambeau.dialects.aten.concat import CatOp
 
-        places = [UnsqueezeOp(SliceTensorOp(x, dim, k, k + span, step).result, -1).result for k in range(size)]
-        return CatOp(places, -1).result
+        places = [aten.unsqueeze(aten.slice.Tensor(x, dim, k, k + span, step), -1) for k in range(size)]
+        return aten.cat(places, -1)
 
 
 def _inserted(x: Array, source: Array) -> tuple[Array, Array]:

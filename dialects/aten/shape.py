@@ -138,7 +138,7 @@ def sizes(shape: Sequence[int]) -> tuple[int, ...]:
 
 def view(x: SSAValue, shape: Sequence[int]) -> SSAValue:
     """`x` under another shape, built detached; `x` itself when it has that shape."""
-    return x if shape_of(x) == tuple(shape) else ViewOp(x, sizes(shape)).result
+    return x if shape_of(x) == tuple(shape) else aten.view(x, sizes(shape))
 
 
 def expand(x: SSAValue, shape: Sequence[int]) -> SSAValue:
@@ -146,7 +146,7 @@ def expand(x: SSAValue, shape: Sequence[int]) -> SSAValue:
     old = (*(1 for _ in range(len(shape) - len(shape_of(x)))), *shape_of(x))
     if any(before == 1 and after == DYNAMIC_INDEX for before, after in zip(old, shape, strict=False)):
         raise ValueError(f"{list(shape_of(x))} is to be expanded to {list(shape)}, and how far only the run knows")
-    return x if shape_of(x) == tuple(shape) else ExpandOp(x, sizes(shape)).result
+    return x if shape_of(x) == tuple(shape) else aten.expand(x, sizes(shape))
 
 
 class ViewFamilyOp(SchemaOp):

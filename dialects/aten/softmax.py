@@ -8,8 +8,9 @@ from typing import Any
 from xdsl.dialects.builtin import f16, f32
 from xdsl.ir import Attribute, SSAValue
 
+from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
-from flambeau.dialects.aten.reduction import AmaxOp, Dims, FloatReductionOp, SumDimIntListOp
+from flambeau.dialects.aten.reduction import Dims, FloatReductionOp
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.families import chosen_element, float_element, reduced_dims, require_category
 from flambeau.dialects.schema.namespace import aten
@@ -85,9 +86,7 @@ class SoftmaxIntOp(CastNormalizingOp):
 
     @staticmethod
     def decompose(x: SSAValue, dim: int, dtype: Attribute | None) -> SSAValue:
-        from flambeau.dialects.aten.creation import to_element
-
-        return SoftmaxOp(to_element(x, chosen_element(dtype, element_of(x))), dim, False).result
+        return aten._softmax(to_element(x, chosen_element(dtype, element_of(x))), dim, False)
 
 
 @aten("log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor")
@@ -100,9 +99,7 @@ class LogSoftmaxIntOp(CastNormalizingOp):
 
     @staticmethod
     def decompose(x: SSAValue, dim: int, dtype: Attribute | None) -> SSAValue:
-        from flambeau.dialects.aten.creation import to_element
-
-        return LogSoftmaxOp(to_element(x, chosen_element(dtype, element_of(x))), dim, False).result
+        return aten._log_softmax(to_element(x, chosen_element(dtype, element_of(x))), dim, False)
 
 
 @aten("_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor")
@@ -117,15 +114,9 @@ class SafeSoftmaxOp(CastNormalizingOp):
 
     @staticmethod
     def decompose(x: SSAValue, dim: int, dtype: Attribute | None) -> SSAValue:
-        from flambeau.dialects.aten.comparison import EqScalarOp
-        from flambeau.dialects.aten.creation import to_element
-        from flambeau.dialects.aten.logic import LogicalNotOp
-        from flambeau.dialects.aten.mask import MaskedFillScalarOp
-        from flambeau.dialects.aten.reduction import AnyDimOp
-
         x = to_element(x, chosen_element(dtype, element_of(x)))
-        open_rows = AnyDimOp(LogicalNotOp(EqScalarOp(x, float("-inf"))), dim, True)
-        return MaskedFillScalarOp(SoftmaxOp(x, dim, False), LogicalNotOp(open_rows), 0).result
+        open_rows = aten.any.dim(aten.logical_not(aten.eq.Scalar(x, float("-inf"))), dim, True)
+        return aten.masked_fill.Scalar(aten._softmax(x, dim, False), aten.logical_not(open_rows), 0)
 
 
 @aten("logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor")
@@ -148,16 +139,9 @@ class LogsumexpOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue, dims: Sequence[int], keepdim: bool) -> SSAValue:
-        from flambeau.dialects.aten.arithmetic import AddTensorOp, SubTensorOp
-        from flambeau.dialects.aten.comparison import IsinfOp
-        from flambeau.dialects.aten.creation import to_element
-        from flambeau.dialects.aten.mask import MaskedFillScalarOp
-        from flambeau.dialects.aten.math import ExpOp, LogOp
-        from flambeau.dialects.aten.shape import SqueezeDimsOp
-
         x = to_element(x, float_element(element_of(x)))
         axes = reduced_dims(dims, len(shape_of(x)))
-        largest = AmaxOp(x, axes, True)
-        largest = MaskedFillScalarOp(largest, IsinfOp(largest), 0)
-        total = AddTensorOp(LogOp(SumDimIntListOp(ExpOp(SubTensorOp(x, largest)), axes, True)), largest)
-        return total.result if keepdim or not axes else SqueezeDimsOp(total, axes).result
+        largest = aten.amax(x, axes, True)
+        largest = aten.masked_fill.Scalar(largest, aten.isinf(largest), 0)
+        total = aten.add.Tensor(aten.log(aten.sum.dim_IntList(aten.exp(aten.sub.Tensor(x, largest)), axes, True)), largest)
+        return total if keepdim or not axes else aten.squeeze.dims(total, axes)

@@ -6,8 +6,6 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, i64
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.numerics import widened
-from flambeau.dialects.aten.select import SelectIntOp, SliceTensorOp
-from flambeau.dialects.aten.shape import UnsqueezeOp
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -57,7 +55,7 @@ class SortOp(SchemaOp):
         count = shape[normalize_dim(dim, len(shape))] if shape else 1
         if count == DYNAMIC_INDEX:
             raise ValueError(f"the number of entries of dimension {dim} must be known")
-        values, indices = TopkOp(x, count, dim, descending).results
+        values, indices = aten.topk.results(x, count, dim, descending)
         return values, indices
 
 
@@ -75,7 +73,7 @@ class SortStableOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue, stable: bool | None, dim: int, descending: bool) -> tuple[SSAValue, SSAValue]:
-        values, indices = SortOp(x, dim, descending).results
+        values, indices = aten.sort.results(x, dim, descending)
         return values, indices
 
 
@@ -115,7 +113,7 @@ class ArgsortOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue, dim: int, descending: bool) -> SSAValue:
-        return SortOp(x, dim, descending).results[1]
+        return aten.sort.results(x, dim, descending)[1]
 
 
 @aten("argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor")
@@ -132,7 +130,7 @@ class ArgsortStableOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue, stable: bool, dim: int, descending: bool) -> SSAValue:
-        return SortOp(x, dim, descending).results[1]
+        return aten.sort.results(x, dim, descending)[1]
 
 
 @aten("msort(Tensor self) -> Tensor")
@@ -149,7 +147,7 @@ class MsortOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue) -> SSAValue:
-        return SortOp(x, 0).results[0]
+        return aten.sort.results(x, 0)[0]
 
 
 @aten("kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)")
@@ -177,11 +175,11 @@ class KthvalueOp(SchemaOp):
     @staticmethod
     def decompose(x: SSAValue, k: int, dim: int, keepdim: bool) -> tuple[SSAValue, SSAValue]:
         if not shape_of(x):
-            x = UnsqueezeOp(x, 0).result
+            x = aten.unsqueeze(x, 0)
             return KthvalueOp.decompose(x, k, 0, False)
-        parts = TopkOp(x, k, dim, False).results
+        parts = aten.topk.results(x, k, dim, False)
         if keepdim:
-            values, indices = (SliceTensorOp(part, dim, k - 1, k).result for part in parts)
+            values, indices = (aten.slice.Tensor(part, dim, k - 1, k) for part in parts)
         else:
-            values, indices = (SelectIntOp(part, dim, k - 1).result for part in parts)
+            values, indices = (aten.select.int(part, dim, k - 1) for part in parts)
         return values, indices

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import math
-import sys
 from typing import Any
 
-from xdsl.dialects.builtin import bf16, f16, f32, f64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.arithmetic import DivTensorOp, MulScalarOp, MulTensorOp, product
-from flambeau.dialects.aten.comparison import EqScalarOp, GtScalarOp, IsnanOp
+from flambeau.dialects.aten.arithmetic import product
 from flambeau.dialects.aten.creation import to_element
-from flambeau.dialects.aten.mask import MaskedFillScalarOp
-from flambeau.dialects.aten.math import LogOp, SinOp
 from flambeau.dialects.aten.numerics import float_operands, in_float, widened
-from flambeau.dialects.aten.pow import PowScalarOp, power
-from flambeau.dialects.aten.where import WhereSelfOp, as_operand
+from flambeau.dialects.aten.pow import power
+from flambeau.dialects.aten.where import as_operand
 from flambeau.dialects.ir.tensor_types import Tensor, element_of
 from flambeau.dialects.schema.families import BinaryOp, FloatBinaryOp, FloatUnaryOp, IdentityOp, float_element, promote_values
 from flambeau.dialects.schema.namespace import aten
@@ -33,7 +28,7 @@ class Deg2radOp(FloatUnaryOp):
 
     @staticmethod
     def decompose(x: SSAValue) -> SSAValue:
-        return MulScalarOp(x, math.pi / 180).result
+        return aten.mul.Scalar(x, math.pi / 180)
 
 
 @aten("rad2deg(Tensor self) -> Tensor")
@@ -46,7 +41,7 @@ class Rad2degOp(FloatUnaryOp):
 
     @staticmethod
     def decompose(x: SSAValue) -> SSAValue:
-        return MulScalarOp(x, 180 / math.pi).result
+        return aten.mul.Scalar(x, 180 / math.pi)
 
 
 @aten("sinc(Tensor self) -> Tensor")
@@ -59,8 +54,8 @@ class SincOp(FloatUnaryOp):
 
     @staticmethod
     def decompose(x: SSAValue) -> SSAValue:
-        angle = MulScalarOp(x, math.pi)
-        return MaskedFillScalarOp(DivTensorOp(SinOp(angle), angle), EqScalarOp(x, 0), 1).result
+        angle = aten.mul.Scalar(x, math.pi)
+        return aten.masked_fill.Scalar(aten.div.Tensor(aten.sin(angle), angle), aten.eq.Scalar(x, 0), 1)
 
 
 @aten("positive(Tensor(a) self) -> Tensor(a)")
@@ -84,8 +79,8 @@ def x_log_y_of_values(x: SSAValue | float, y: SSAValue | float) -> SSAValue:
     """As `x_log_y`, in terms of core operators."""
     element = float_element(promote_values(x, y))
     first, second = as_operand(x, element), as_operand(y, element)
-    product = MaskedFillScalarOp(MulTensorOp(first, LogOp(second)), EqScalarOp(first, 0), 0)
-    return MaskedFillScalarOp(product, IsnanOp(second), math.nan).result
+    product = aten.masked_fill.Scalar(aten.mul.Tensor(first, aten.log(second)), aten.eq.Scalar(first, 0), 0)
+    return aten.masked_fill.Scalar(product, aten.isnan(second), math.nan)
 
 
 @aten("xlogy.Tensor(Tensor self, Tensor other) -> Tensor")
@@ -144,11 +139,7 @@ class HeavisideOp(BinaryOp):
 
     @staticmethod
     def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
-        return WhereSelfOp(EqScalarOp(a, 0), b, to_element(GtScalarOp(a, 0).result, element_of(a))).result
-
-
-LARGEST: dict[Attribute, float] = {f16: 65504.0, bf16: (2 - 2**-7) * 2.0**127, f32: (2 - 2**-23) * 2.0**127, f64: sys.float_info.max}
-"""The largest finite number of each floating type."""
+        return aten.where.self(aten.eq.Scalar(a, 0), b, to_element(aten.gt.Scalar(a, 0), element_of(a)))
 
 
 @aten("ldexp.Tensor(Tensor self, Tensor other) -> Tensor")
@@ -165,4 +156,4 @@ class LdexpTensorOp(FloatBinaryOp):
 
     @staticmethod
     def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
-        return MulTensorOp(a, PowScalarOp(2.0, b)).result
+        return aten.mul.Tensor(a, aten.pow.Scalar(2.0, b))

@@ -7,7 +7,7 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.select import SelectIntOp, SliceTensorOp
+from flambeau.dialects.aten.select import SliceTensorOp
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -71,7 +71,7 @@ class SplitFamilyOp(SchemaOp):
     @classmethod
     def decompose(cls, x: SSAValue, count: int, dim: int) -> list[SSAValue]:
         shape = shape_of(x)
-        return list(SplitWithSizesOp(x, tuple(cls.sizes(shape[split_dim(shape, dim)], count)), dim).results)
+        return list(aten.split_with_sizes.results(x, tuple(cls.sizes(shape[split_dim(shape, dim)], count)), dim))
 
 
 @aten("split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]")
@@ -126,7 +126,7 @@ class SameAsSplitWithSizesOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue, split_sizes: tuple[int, ...], dim: int) -> list[SSAValue]:
-        return list(SplitWithSizesOp(x, split_sizes, dim).results)
+        return list(aten.split_with_sizes.results(x, split_sizes, dim))
 
 
 @aten("split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]")
@@ -154,7 +154,7 @@ class TensorSplitIndicesOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue, indices: tuple[int, ...], dim: int) -> list[SSAValue]:
-        return [SliceTensorOp(x, dim, start, end).result for start, end in zip((0, *indices), (*indices, None), strict=True)]
+        return [aten.slice.Tensor(x, dim, start, end) for start, end in zip((0, *indices), (*indices, None), strict=True)]
 
 
 @aten("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]")
@@ -174,7 +174,7 @@ class UnbindIntOp(SchemaOp):
     @staticmethod
     def decompose(x: SSAValue, dim: int) -> list[SSAValue]:
         shape = shape_of(x)
-        return [SelectIntOp(x, dim, index).result for index in range(shape[split_dim(shape, dim)])]
+        return [aten.select.int(x, dim, index) for index in range(shape[split_dim(shape, dim)])]
 
 
 class AxisSplitOp(SchemaOp):

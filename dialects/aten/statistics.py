@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, SSAValue
 
+from flambeau.dialects.aten.concat import CatOp
+from flambeau.dialects.aten.creation import number_for, to_element
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
-from flambeau.dialects.aten.reduction import AmaxOp, AminOp, Dims, ExtremeOp, FloatReductionOp, SumDimIntListOp
+from flambeau.dialects.aten.reduction import Dims, ExtremeOp, FloatReductionOp, SumDimIntListOp
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.families import chosen_element, reduced_dims, reduced_shape, require_category, sum_element
 from flambeau.dialects.schema.namespace import aten
@@ -30,9 +31,7 @@ class CountOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue, dims: Dims) -> SSAValue:
-        from flambeau.dialects.aten.comparison import NeScalarOp
-
-        return SumDimIntListOp(NeScalarOp(x, 0), reduced_dims(dims, len(shape_of(x)))).result
+        return aten.sum.dim_IntList(aten.ne.Scalar(x, 0), reduced_dims(dims, len(shape_of(x))))
 
 
 @aten("count_nonzero(Tensor self, int? dim=None) -> Tensor")
@@ -59,15 +58,12 @@ class NansumOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue, dims: Dims, keepdim: bool, dtype: Attribute | None) -> SSAValue:
-        return SumDimIntListOp(without_nan(x), dims, keepdim, dtype).result
+        return aten.sum.dim_IntList(without_nan(x), dims, keepdim, dtype)
 
 
 def without_nan(x: SSAValue) -> SSAValue:
     """0 in place of NaN."""
-    from flambeau.dialects.aten.comparison import IsnanOp
-    from flambeau.dialects.aten.mask import MaskedFillScalarOp
-
-    return MaskedFillScalarOp(x, IsnanOp(x), 0).result if dtype_of(element_of(x)).category == 2 else x
+    return aten.masked_fill.Scalar(x, aten.isnan(x), 0) if dtype_of(element_of(x)).category == 2 else x
 
 
 @aten("nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
@@ -84,14 +80,9 @@ class NanmeanOp(FloatReductionOp):
 
     @staticmethod
     def decompose(x: SSAValue, dims: Dims, keepdim: bool, dtype: Attribute | None) -> SSAValue:
-        from flambeau.dialects.aten.arithmetic import DivTensorOp
-        from flambeau.dialects.aten.comparison import IsnanOp
-        from flambeau.dialects.aten.creation import to_element
-        from flambeau.dialects.aten.logic import LogicalNotOp
-
         x = to_element(x, chosen_element(dtype, element_of(x)))
-        count = SumDimIntListOp(LogicalNotOp(IsnanOp(x)), dims, keepdim)
-        return DivTensorOp(SumDimIntListOp(without_nan(x), dims, keepdim), to_element(count.result, element_of(x))).result
+        count = aten.sum.dim_IntList(aten.logical_not(aten.isnan(x)), dims, keepdim)
+        return aten.div.Tensor(aten.sum.dim_IntList(without_nan(x), dims, keepdim), to_element(count, element_of(x)))
 
 
 @aten("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor")
@@ -100,8 +91,6 @@ class DiffOp(SchemaOp):
 
     @staticmethod
     def infer(x: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
-        from flambeau.dialects.aten.concat import CatOp
-
         if n < 0 or not shape_of(x):
             raise ValueError(f"differences of order {n} of a tensor of shape {list(shape_of(x))} are not defined")
         parts = [part for part in (prepend, x, append) if part is not None]
@@ -118,17 +107,12 @@ class DiffOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue, n: int, dim: int, prepend: SSAValue | None, append: SSAValue | None) -> SSAValue:
-        from flambeau.dialects.aten.arithmetic import SubTensorOp
-        from flambeau.dialects.aten.concat import CatOp
-        from flambeau.dialects.aten.logic import LogicalXorOp
-        from flambeau.dialects.aten.select import SliceTensorOp
-
         parts = [part for part in (prepend, x, append) if part is not None]
-        value = CatOp(parts, dim).result if len(parts) > 1 else x
+        value = aten.cat(parts, dim) if len(parts) > 1 else x
         extent = shape_of(value)[dim]
-        difference: Callable[..., SchemaOp] = LogicalXorOp if dtype_of(element_of(value)).category == 0 else SubTensorOp
+        difference = aten.logical_xor if dtype_of(element_of(value)).category == 0 else aten.sub.Tensor
         for _ in range(n if extent < 0 else min(n, extent)):
-            value = difference(SliceTensorOp(value, dim, 1), SliceTensorOp(value, dim, 0, -1)).result
+            value = difference(aten.slice.Tensor(value, dim, 1), aten.slice.Tensor(value, dim, 0, -1))
         return value
 
 
@@ -156,24 +140,16 @@ class HistcOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue, bins: int, low: float, high: float) -> SSAValue:
-        from flambeau.dialects.aten.arithmetic import AddScalarOp, DivTensorOp, MulScalarOp, SubScalarOp, SubTensorOp
-        from flambeau.dialects.aten.comparison import ClampOp, EqTensorOp, GeTensorOp, LeTensorOp
-        from flambeau.dialects.aten.creation import FullOp, number_for, to_element
-        from flambeau.dialects.aten.logic import LogicalAndOp
-        from flambeau.dialects.aten.scatter import ScatterAddOp
-        from flambeau.dialects.aten.shape import ViewOp
-        from flambeau.dialects.aten.where import WhereSelfOp
-
         element = element_of(x)
-        x = ViewOp(x, [-1]).result
+        x = aten.view(x, [-1])
         if low < high:
             first, last = number_for(low, element), number_for(high, element)
         else:
-            smallest, largest = AminOp(x).result, AmaxOp(x).result
-            single = EqTensorOp(smallest, largest)
-            first = WhereSelfOp(single, SubScalarOp(smallest, 1), smallest).result
-            last = WhereSelfOp(single, AddScalarOp(largest, 1), largest).result
-        inside = to_element(LogicalAndOp(GeTensorOp(x, first), LeTensorOp(x, last)).result, element)
-        place = DivTensorOp(MulScalarOp(SubTensorOp(x, first), bins), SubTensorOp(last, first))
-        index = to_element(ClampOp(place, 0, bins - 1).result, i64)
-        return ScatterAddOp(FullOp([bins], 0, element), 0, index, inside).result
+            smallest, largest = aten.amin(x), aten.amax(x)
+            single = aten.eq.Tensor(smallest, largest)
+            first = aten.where.self(single, aten.sub.Scalar(smallest, 1), smallest)
+            last = aten.where.self(single, aten.add.Scalar(largest, 1), largest)
+        inside = to_element(aten.logical_and(aten.ge.Tensor(x, first), aten.le.Tensor(x, last)), element)
+        place = aten.div.Tensor(aten.mul.Scalar(aten.sub.Tensor(x, first), bins), aten.sub.Tensor(last, first))
+        index = to_element(aten.clamp(place, 0, bins - 1), i64)
+        return aten.scatter_add(aten.full([bins], 0, element), 0, index, inside)

@@ -5,10 +5,6 @@ from __future__ import annotations
 from xdsl.dialects.builtin import i1, i64
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.comparison import GeTensorOp, LeTensorOp
-from flambeau.dialects.aten.creation import ArangeStartStepOp
-from flambeau.dialects.aten.shape import UnsqueezeOp
-from flambeau.dialects.aten.where import WhereScalarOtherOp
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -28,8 +24,8 @@ class TriangleOp(SchemaOp):
 def coordinates(x: SSAValue, diagonal: int) -> tuple[SSAValue, SSAValue]:
     """The rows moved by the diagonal, as a column, and the columns, as a row; built detached."""
     rows, columns = shape_of(x)[-2:]
-    down = ArangeStartStepOp(diagonal, rows + diagonal, 1, dtype=i64)
-    return UnsqueezeOp(down, 1).result, ArangeStartStepOp(0, columns, 1, dtype=i64).result
+    down = aten.arange.start_step(diagonal, rows + diagonal, 1, dtype=i64)
+    return aten.unsqueeze(down, 1), aten.arange.start_step(0, columns, 1, dtype=i64)
 
 
 def zero_of(x: SSAValue) -> bool | int:
@@ -48,7 +44,7 @@ class TrilOp(TriangleOp):
     @staticmethod
     def decompose(x: SSAValue, diagonal: int) -> SSAValue:
         rows, columns = coordinates(x, diagonal)
-        return WhereScalarOtherOp(GeTensorOp(rows, columns), x, zero_of(x)).result
+        return aten.where.ScalarOther(aten.ge.Tensor(rows, columns), x, zero_of(x))
 
 
 @aten("triu(Tensor self, SymInt diagonal=0) -> Tensor")
@@ -62,4 +58,4 @@ class TriuOp(TriangleOp):
     @staticmethod
     def decompose(x: SSAValue, diagonal: int) -> SSAValue:
         rows, columns = coordinates(x, diagonal)
-        return WhereScalarOtherOp(LeTensorOp(rows, columns), x, zero_of(x)).result
+        return aten.where.ScalarOther(aten.le.Tensor(rows, columns), x, zero_of(x))

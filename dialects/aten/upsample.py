@@ -8,19 +8,10 @@ from typing import Any, ClassVar
 from xdsl.dialects.builtin import DYNAMIC_INDEX, f32, i64
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.activation import ReluOp
-from flambeau.dialects.aten.arithmetic import AddScalarOp, AddTensorOp, DivTensorOp, MulScalarOp, MulTensorOp, RsubScalarOp, SubTensorOp
-from flambeau.dialects.aten.comparison import ClampOp, EqTensorOp, LeScalarOp
-from flambeau.dialects.aten.creation import ArangeStartStepOp, to_element
-from flambeau.dialects.aten.gather import IndexSelectOp
-from flambeau.dialects.aten.math import AbsOp, FloorOp
-from flambeau.dialects.aten.matmul import MatmulOp
+from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.permute import permute
-from flambeau.dialects.aten.reduction import SumDimIntListOp
 from flambeau.dialects.aten.resample import Mode, output_sizes, placed, resample, source_scale
-from flambeau.dialects.aten.shape import SqueezeDimOp, UnsqueezeOp
-from flambeau.dialects.aten.where import WhereSelfOp
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -29,49 +20,49 @@ from flambeau.support.lazy import Array
 
 def numbers(count: int) -> SSAValue:
     """The float numbers 0 to count - 1, built detached."""
-    return ArangeStartStepOp(0, count, 1, dtype=f32).result
+    return aten.arange.start_step(0, count, 1, dtype=f32)
 
 
 def cubic_values(distance: SSAValue, a: float) -> SSAValue:
     """The cubic convolution kernel at distances from 0 to 2, built detached."""
-    near = AddScalarOp(MulScalarOp(distance, a + 2), -(a + 3))
-    near = AddScalarOp(MulTensorOp(MulTensorOp(near, distance), distance), 1)
-    far = AddScalarOp(MulScalarOp(distance, a), -5 * a)
-    far = AddScalarOp(MulTensorOp(far, distance), 8 * a)
-    far = AddScalarOp(MulTensorOp(far, distance), -4 * a)
-    return WhereSelfOp(LeScalarOp(distance, 1), near, far).result
+    near = aten.add.Scalar(aten.mul.Scalar(distance, a + 2), -(a + 3))
+    near = aten.add.Scalar(aten.mul.Tensor(aten.mul.Tensor(near, distance), distance), 1)
+    far = aten.add.Scalar(aten.mul.Scalar(distance, a), -5 * a)
+    far = aten.add.Scalar(aten.mul.Tensor(far, distance), 8 * a)
+    far = aten.add.Scalar(aten.mul.Tensor(far, distance), -4 * a)
+    return aten.where.self(aten.le.Scalar(distance, 1), near, far)
 
 
 def weight_values(mode: Mode, extent: int, size: int, scale: float, align_corners: bool) -> SSAValue:
     """The matrix [size, extent] by which a dimension is resampled, built detached from numbers only."""
-    columns, rows = numbers(extent), UnsqueezeOp(numbers(size), 1).result
+    columns, rows = numbers(extent), aten.unsqueeze(numbers(size), 1)
     if mode in ("linear-antialias", "cubic-antialias"):
-        centers = MulScalarOp(AddScalarOp(rows, 0.5), scale)
-        distance = AbsOp(MulScalarOp(SubTensorOp(AddScalarOp(columns, 0.5), centers), 1 / max(scale, 1.0))).result
+        centers = aten.mul.Scalar(aten.add.Scalar(rows, 0.5), scale)
+        distance = aten.abs(aten.mul.Scalar(aten.sub.Tensor(aten.add.Scalar(columns, 0.5), centers), 1 / max(scale, 1.0)))
         if mode == "linear-antialias":
-            values = ReluOp(RsubScalarOp(distance, 1)).result
+            values = aten.relu(aten.rsub.Scalar(distance, 1))
         else:
-            values = cubic_values(ClampOp(distance, None, 2).result, -0.5)
-        return DivTensorOp(values, SumDimIntListOp(values, (1,), True)).result
-    source = MulScalarOp(rows, scale).result if align_corners else AddScalarOp(MulScalarOp(AddScalarOp(rows, 0.5), scale), -0.5).result
+            values = cubic_values(aten.clamp(distance, None, 2), -0.5)
+        return aten.div.Tensor(values, aten.sum.dim_IntList(values, (1,), True))
+    source = aten.mul.Scalar(rows, scale) if align_corners else aten.add.Scalar(aten.mul.Scalar(aten.add.Scalar(rows, 0.5), scale), -0.5)
     if mode == "linear":
-        distance = AbsOp(SubTensorOp(columns, ClampOp(source, 0, extent - 1)))
-        return ReluOp(RsubScalarOp(distance, 1)).result
-    low = FloorOp(source).result
+        distance = aten.abs(aten.sub.Tensor(columns, aten.clamp(source, 0, extent - 1)))
+        return aten.relu(aten.rsub.Scalar(distance, 1))
+    low = aten.floor(source)
     total: SSAValue | None = None
     for tap in range(-1, 3):
-        place = ClampOp(AddScalarOp(low, tap), 0, extent - 1)
-        weight = cubic_values(AbsOp(AddScalarOp(SubTensorOp(source, low), -tap)).result, -0.75)
-        part = MulTensorOp(to_element(EqTensorOp(place, columns).result, f32), weight).result
-        total = part if total is None else AddTensorOp(total, part).result
+        place = aten.clamp(aten.add.Scalar(low, tap), 0, extent - 1)
+        weight = cubic_values(aten.abs(aten.add.Scalar(aten.sub.Tensor(source, low), -tap)), -0.75)
+        part = aten.mul.Tensor(to_element(aten.eq.Tensor(place, columns), f32), weight)
+        total = part if total is None else aten.add.Tensor(total, part)
     assert total is not None
     return total
 
 
 def place_values(extent: int, size: int, scale: float, exact: bool) -> SSAValue:
     """The input place of each output place for the nearest neighbour, built detached."""
-    places = AddScalarOp(numbers(size), 0.5).result if exact else numbers(size)
-    return to_element(ClampOp(FloorOp(MulScalarOp(places, scale)), None, extent - 1).result, i64)
+    places = aten.add.Scalar(numbers(size), 0.5) if exact else numbers(size)
+    return to_element(aten.clamp(aten.floor(aten.mul.Scalar(places, scale)), None, extent - 1), i64)
 
 
 class UpsampleOp(SchemaOp):
@@ -119,11 +110,11 @@ class DecomposedUpsampleOp(UpsampleOp):
         for dim, (extent, size, factor) in enumerate(zip(extents, sizes, factors, strict=True), 2):
             scale = source_scale(extent, size, factor, align_corners)
             if cls.mode in ("nearest", "nearest-exact"):
-                x = IndexSelectOp(x, dim, place_values(extent, size, scale, cls.mode == "nearest-exact")).result
+                x = aten.index_select(x, dim, place_values(extent, size, scale, cls.mode == "nearest-exact"))
                 continue
             matrix = to_element(weight_values(cls.mode, extent, size, scale, align_corners), element)
             order = [*(d for d in range(cls.rank + 2) if d != dim), dim]
-            product = MatmulOp(permute(x, order), permute(matrix, (1, 0))).result
+            product = aten.matmul(permute(x, order), permute(matrix, (1, 0)))
             x = permute(product, [order.index(d) for d in range(cls.rank + 2)])
         return x
 
@@ -139,7 +130,7 @@ class LineUpsampleOp(UpsampleOp):
         sizes, factors, align_corners = cls.plan(placed(shape_of(x), 1), *args)
         corners = (align_corners,) if cls.mode == "linear" else ()
         size, scale = ((1, *sizes), None) if factors[0] is None else (None, (1.0, *factors))
-        return SqueezeDimOp(cls.image(UnsqueezeOp(x, 2), size, *corners, scale), 2).result
+        return aten.squeeze.dim(cls.image(aten.unsqueeze(x, 2), size, *corners, scale), 2)
 
 
 class PlainUpsampleOp(UpsampleOp):

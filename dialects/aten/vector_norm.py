@@ -9,6 +9,7 @@ from typing import Any
 from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import Attribute, SSAValue
 
+from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import cast_operands, cast_to, element_of_array, widened
 from flambeau.dialects.aten.reduction import Dims
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, broadcast, element_of, normalize_dim, promote_operands, shape_of, tensor
@@ -46,28 +47,21 @@ def wide_element(element: Attribute) -> ElementType:
 
 def vector_norm_of(x: SSAValue, order: float, dims: Dims, keepdim: bool, dtype: Attribute | None) -> SSAValue:
     """As `vector_norm`, in terms of core operators."""
-    from flambeau.dialects.aten.arithmetic import MulTensorOp
-    from flambeau.dialects.aten.comparison import NeScalarOp
-    from flambeau.dialects.aten.creation import to_element
-    from flambeau.dialects.aten.math import AbsOp, SqrtOp
-    from flambeau.dialects.aten.pow import PowTensorScalarOp
-    from flambeau.dialects.aten.reduction import AmaxOp, AminOp, SumDimIntListOp
-
     element = chosen_element(dtype, element_of(x))
     axes = reduced_dims(dims, len(shape_of(x)))
     x = to_element(x, element)
     if math.isinf(order):
-        return (AmaxOp if order > 0 else AminOp)(AbsOp(x), axes, keepdim).result
+        return (aten.amax if order > 0 else aten.amin)(aten.abs(x), axes, keepdim)
     if order == 0:
-        return SumDimIntListOp(NeScalarOp(x, 0), axes, keepdim, element).result
+        return aten.sum.dim_IntList(aten.ne.Scalar(x, 0), axes, keepdim, element)
     if order == 1:
-        return SumDimIntListOp(AbsOp(x), axes, keepdim).result
+        return aten.sum.dim_IntList(aten.abs(x), axes, keepdim)
     wide = to_element(x, wide_element(element))
     if order == 2:
-        found = SqrtOp(SumDimIntListOp(MulTensorOp(wide, wide), axes, keepdim))
+        found = aten.sqrt(aten.sum.dim_IntList(aten.mul.Tensor(wide, wide), axes, keepdim))
     else:
-        found = PowTensorScalarOp(SumDimIntListOp(PowTensorScalarOp(AbsOp(wide), order), axes, keepdim), 1 / order)
-    return to_element(found.result, element)
+        found = aten.pow.Tensor_Scalar(aten.sum.dim_IntList(aten.pow.Tensor_Scalar(aten.abs(wide), order), axes, keepdim), 1 / order)
+    return to_element(found, element)
 
 
 @aten("linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
@@ -129,15 +123,12 @@ class LinalgNormFamilyOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue, order: Any, dims: Dims, keepdim: bool, dtype: Attribute | None) -> SSAValue:
-        from flambeau.dialects.aten.reduction import AmaxOp, AminOp
-        from flambeau.dialects.aten.shape import SqueezeDimsOp
-
         axes = matrix_norm_axes(order, dims, len(shape_of(x)))
         if axes is None:
             return vector_norm_of(x, 2 if order in (None, "fro") else order, dims, keepdim, dtype)
         totals = vector_norm_of(x, 1, axes[0], True, dtype)
-        found = (AmaxOp if order > 0 else AminOp)(totals, [axes[1]], True)
-        return found.result if keepdim else SqueezeDimsOp(found, sorted(axes)).result
+        found = (aten.amax if order > 0 else aten.amin)(totals, [axes[1]], True)
+        return found if keepdim else aten.squeeze.dims(found, sorted(axes))
 
 
 @aten("linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
@@ -244,20 +235,14 @@ class CosineSimilarityOp(SchemaOp):
 
     @staticmethod
     def decompose(a: SSAValue, b: SSAValue, dim: int, eps: float) -> SSAValue:
-        from flambeau.dialects.aten.arithmetic import DivTensorOp, MulTensorOp
-        from flambeau.dialects.aten.comparison import ClampOp
-        from flambeau.dialects.aten.creation import to_element
-        from flambeau.dialects.aten.reduction import SumDimIntListOp
-        from flambeau.dialects.aten.shape import ExpandOp
-
         element = promote_values(a, b)
         shape = broadcast(shape_of(a), shape_of(b))
         units: list[SSAValue] = []
         for x in (a, b):
             wide = to_element(x, wide_element(element))
-            wide = wide if shape_of(x) == shape else ExpandOp(wide, shape).result
-            units.append(DivTensorOp(wide, ClampOp(vector_norm_of(wide, 2, dim, True, None), eps, None)).result)
-        return to_element(SumDimIntListOp(MulTensorOp(*units), [dim]).result, element)
+            wide = wide if shape_of(x) == shape else aten.expand(wide, shape)
+            units.append(aten.div.Tensor(wide, aten.clamp(vector_norm_of(wide, 2, dim, True, None), eps, None)))
+        return to_element(aten.sum.dim_IntList(aten.mul.Tensor(*units), [dim]), element)
 
 
 @aten("pairwise_distance(Tensor x1, Tensor x2, float p=2., float eps=9.9999999999999995e-07, bool keepdim=False) -> Tensor")
@@ -276,6 +261,4 @@ class PairwiseDistanceOp(SchemaOp):
 
     @staticmethod
     def decompose(a: SSAValue, b: SSAValue, p: float, eps: float, keepdim: bool) -> SSAValue:
-        from flambeau.dialects.aten.arithmetic import AddScalarOp, SubTensorOp
-
-        return vector_norm_of(AddScalarOp(SubTensorOp(a, b), eps).result, p, -1, keepdim, None)
+        return vector_norm_of(aten.add.Scalar(aten.sub.Tensor(a, b), eps), p, -1, keepdim, None)

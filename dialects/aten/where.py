@@ -7,6 +7,7 @@ from typing import Any
 from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.creation import number_for, to_element
 from flambeau.dialects.aten.numerics import cast_operands
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, promote_operands, shape_of, tensor, ui8
 from flambeau.dialects.schema.families import operand_shape, promote_values
@@ -33,8 +34,6 @@ def selected(condition: Array, a: Any, b: Any) -> Array:
 
 def as_operand(x: SSAValue | float, element: Any) -> SSAValue:
     """A tensor or a number as a tensor of an element type."""
-    from flambeau.dialects.aten.creation import number_for, to_element
-
     return to_element(x, element) if isinstance(x, SSAValue) else number_for(x, element)
 
 
@@ -64,7 +63,7 @@ class WhereScalarOtherOp(SelectingOp):
     @staticmethod
     def decompose(condition: SSAValue, a: SSAValue, b: float) -> SSAValue:
         element = promote_values(a, b)
-        return WhereSelfOp(condition, as_operand(a, element), as_operand(b, element)).result
+        return aten.where.self(condition, as_operand(a, element), as_operand(b, element))
 
 
 @aten("where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor")
@@ -80,7 +79,7 @@ class WhereScalarSelfOp(SelectingOp):
     @staticmethod
     def decompose(condition: SSAValue, a: float, b: SSAValue) -> SSAValue:
         element = promote_values(a, b)
-        return WhereSelfOp(condition, as_operand(a, element), as_operand(b, element)).result
+        return aten.where.self(condition, as_operand(a, element), as_operand(b, element))
 
 
 @aten("where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor")
@@ -94,4 +93,4 @@ class WhereScalarOp(SelectingOp):
     @staticmethod
     def decompose(condition: SSAValue, a: float, b: float) -> SSAValue:
         element = promote_values(a, b)
-        return WhereSelfOp(condition, as_operand(a, element), as_operand(b, element)).result
+        return aten.where.self(condition, as_operand(a, element), as_operand(b, element))
