@@ -53,7 +53,13 @@ GUARD_BYTE = 0xA5
 
 
 class CContext(ctypes.Structure):
-    _fields_ = [("scratch", ctypes.c_void_p), ("scratch_size", ctypes.c_size_t), ("message", ctypes.c_char_p)]
+    _fields_ = [
+        ("scratch", ctypes.c_void_p),
+        ("scratch_size", ctypes.c_size_t),
+        ("message", ctypes.c_char_p),
+        ("numbers", ctypes.c_int64 * 2),
+        ("has_numbers", ctypes.c_uint8),
+    ]
 
 
 Arguments = ctypes.POINTER(ctypes.POINTER(CValue))
@@ -306,7 +312,7 @@ def run(name: str, *args: Any, outs: Sequence[Out], in_place: bool = False, over
         source.data = start
     array = (ctypes.POINTER(CValue) * len(values))(*[ctypes.pointer(value) for value in values])
     assert kernel.arguments in (0, len(values)), f"{name} is registered with {kernel.arguments} arguments, the schema has {len(values)}"
-    context = CContext(None, 0, None)
+    context = CContext()
     if kernel.scratch:
         needed = kernel.scratch(array, len(values))
         if needed:
@@ -329,7 +335,7 @@ def run_number(name: str, *args: Any) -> int | float | bool:
     kernel = kernels()[name]
     assert kernel.arguments in (0, len(values)), f"{name} is registered with {kernel.arguments} arguments"
     array = (ctypes.POINTER(CValue) * len(values))(*[ctypes.pointer(value) for value in values])
-    context = CContext(None, 0, None)
+    context = CContext()
     status = kernel.run(ctypes.pointer(context), array, len(values))
     if status:
         raise KernelError(status, (context.message or b"").decode())

@@ -1,6 +1,7 @@
 import ctypes
 import gc
 import io
+import math
 import subprocess
 import sys
 import threading
@@ -319,10 +320,36 @@ def test_more_memory_than_there_is_is_refused():
     assert "plans 1152921504606847" in message(program.load_method)
 
 
-def test_kernel_failures_name_method_instruction_and_operator():
+def test_kernel_failures_name_method_instruction_and_operator_and_carry_the_values():
     values: list[pte.Value] = [tensor(2, 3, at=0), tensor(2, at=32), pte.Int(1), tensor(2, 3, at=64)]
     loaded = method(plan(values, [call(0, 0, 1, 2, 3, 3)], ["aten::add.out"], [0, 1], [3]))
-    assert message(loaded.execute, (X, X[:, 0].copy())).startswith("method 'forward', instruction 0, aten::add.out: ")
+    assert message(loaded.execute, (X, X[:, 0].copy())) == (
+        "method 'forward', instruction 0, aten::add.out: the inputs' shapes do not broadcast to one: sizes 3 and 2; "
+        "its arguments are float32[2, 3], float32[2], 1, float32[2, 3]"
+    )
+
+
+def test_kernel_failures_name_an_index_that_a_tensor_holds():
+    values: list[pte.Value] = [tensor(2, 3, at=0), pte.Int(1), tensor(2, at=32, type=LONG), tensor(2, 2, at=64)]
+    loaded = method(plan(values, [call(0, 0, 1, 2, 3, 3)], ["aten::index_select.out"], [0, 2], [3]))
+    assert "index 7 is out of range for 3 entries; its arguments are float32[2, 3], 1, int64[2]" in message(
+        loaded.execute, (X, np.array([0, 7]))
+    )
+
+
+def test_kernel_failures_show_values_of_every_kind():
+    numbers = [1e-5, -2.5, 0.0, 1e10, float("nan"), -math.inf, 1 / 3]
+    shown = ["1.0e-5", "-2.5", "0.0", "1.0e10", "nan", "-inf", "0.333333"]
+    for number, text in zip(numbers, shown, strict=True):
+        values: list[pte.Value] = [tensor(2, 3, at=0), pte.Double(number), pte.Bool(True), tensor(3, 3, at=64)]
+        loaded = method(plan(values, [call(0, 0, 1, 2, 3, 3)], ["aten::threshold.out"], [0], [3]))
+        assert message(loaded.execute, (X,)).endswith(
+            "the result has a size of 2, where the program declares a fixed size of 3; "
+            f"its arguments are float32[2, 3], {text}, True, float32[3, 3]"
+        )
+    others: list[pte.Value] = [tensor(2, 3, at=0), pte.IntList((2, 3)), pte.Int(0), pte.Int(-1), pte.Null(), pte.String("x")]
+    loaded = method(plan(others, [call(0, 0, 1, 4, 5, 5)], ["aten::roll.out"], [0], []))
+    assert message(loaded.execute, (X,)).endswith("; its arguments are float32[2, 3], [0, -1], None, 'x'")
 
 
 def test_named_data_are_views_of_the_program():

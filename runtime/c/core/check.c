@@ -7,12 +7,12 @@
 /* How many members of a list are looked at for overlaps. */
 #define MAX_OVERLAPS 64
 
-static const char constant_out[] = "it writes to a constant";
+static const char constant_out[] = "it writes to value %, which is a constant";
 static const char other_out[] = "its outs are not the values that it returns";
 static const char too_long[] = "its lists of values are too long to check";
 
 static fl_status fl_bad_index(const fl_plan *plan, const char *what, uint32_t at, int64_t index, fl_error *error) {
-  return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%': % % refers to value %, of %", FL_TEXT(plan->name), FL_TEXT(what), FL_NUMBER(at),
+  return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%': % % refers to value %, which is not one of its % values", FL_TEXT(plan->name), FL_TEXT(what), FL_NUMBER(at),
                   FL_NUMBER(index), FL_NUMBER(plan->values.count));
 }
 
@@ -33,8 +33,11 @@ static int fl_is_constant_value(const fl_plan *plan, uint32_t index) {
 
 /* ---- Tensors ---- */
 
-static fl_status fl_bad_tensor(const fl_plan *plan, uint32_t index, fl_status status, const char *what, fl_error *error) {
-  return FL_ERROR(error, status, "method '%': value % is a tensor %", FL_TEXT(plan->name), FL_NUMBER(index), FL_TEXT(what));
+/* `number` stands for the % of `what`, if it has one. */
+static fl_status fl_bad_tensor(const fl_plan *plan, uint32_t index, fl_status status, const char *what, uint64_t number, fl_error *error) {
+  FL_ERROR(error, status, "method '%': value % is a tensor ", FL_TEXT(plan->name), FL_NUMBER(index));
+  fl_append(error, what, (const fl_item[]){FL_NUMBER(number)});
+  return status;
 }
 
 static fl_status fl_check_shape(const fl_plan *plan, uint32_t index, uint32_t table, fl_error *error) {
@@ -44,18 +47,20 @@ static fl_status fl_check_shape(const fl_plan *plan, uint32_t index, uint32_t ta
     return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%': value % is a tensor with % sizes and a dim order of %", FL_TEXT(plan->name),
                     FL_NUMBER(index), FL_NUMBER(sizes.count), FL_NUMBER(order.count));
   }
-  if (fl_field_u8(plan->file, table, TENSOR_DYNAMISM) > 2) {
-    return fl_bad_tensor(plan, index, FL_INVALID_PROGRAM, "of an unknown kind of shape", error);
+  const uint8_t dynamism = fl_field_u8(plan->file, table, TENSOR_DYNAMISM);
+  if (dynamism > 2) {
+    return fl_bad_tensor(plan, index, FL_INVALID_PROGRAM, "of shape dynamism %, which does not exist", dynamism, error);
   }
   uint32_t seen = 0;
   for (uint32_t i = 0; i < sizes.count; ++i) {
     const uint8_t d = plan->file[order.at + i];
     if (d >= sizes.count || (seen >> d & 1u) != 0) {
-      return fl_bad_tensor(plan, index, FL_INVALID_PROGRAM, "whose dim order is not a permutation", error);
+      return fl_bad_tensor(plan, index, FL_INVALID_PROGRAM, "whose dim order is not a permutation: % is too large or occurs twice", d, error);
     }
     seen |= 1u << d;
-    if (fl_element_i32(plan->file, sizes, i) < 0) {
-      return fl_bad_tensor(plan, index, FL_INVALID_PROGRAM, "with a negative size", error);
+    const int32_t size = fl_element_i32(plan->file, sizes, i);
+    if (size < 0) {
+      return fl_bad_tensor(plan, index, FL_INVALID_PROGRAM, "with the negative size %", (uint64_t)(int64_t)size, error);
     }
   }
   return FL_OK;
@@ -73,17 +78,19 @@ static fl_status fl_check_features(const fl_plan *plan, uint32_t index, uint32_t
                     FL_TEXT(plan->name), FL_NUMBER(index), FL_NUMBER(dtype));
   }
   if (dynamism == 2) {
-    return fl_bad_tensor(plan, index, FL_NOT_SUPPORTED, "whose shape has no upper bound", error);
+    return fl_bad_tensor(plan, index, FL_NOT_SUPPORTED, "whose shape has no upper bound", 0, error);
   }
-  if (fl_field_u32(file, table, TENSOR_STORAGE_OFFSET) != 0) {
-    return fl_bad_tensor(plan, index, FL_NOT_SUPPORTED, "with a storage offset", error);
+  const uint32_t offset = fl_field_u32(file, table, TENSOR_STORAGE_OFFSET);
+  if (offset != 0) {
+    return fl_bad_tensor(plan, index, FL_NOT_SUPPORTED, "with storage offset %, where only 0 is supported", offset, error);
   }
   if (fl_field_u8(file, extra, EXTRA_LOCATION) != 0) {
     return FL_ERROR(error, FL_NOT_SUPPORTED, "method '%': the data of value % ('%') lie in another file", FL_TEXT(plan->name), FL_NUMBER(index),
                     FL_TEXT(fl_child_string(file, extra, EXTRA_NAME)));
   }
-  if (fl_field_u8(file, extra, EXTRA_DEVICE) != 0) {
-    return fl_bad_tensor(plan, index, FL_NOT_SUPPORTED, "on another device than the CPU", error);
+  const uint8_t device = fl_field_u8(file, extra, EXTRA_DEVICE);
+  if (device != 0) {
+    return fl_bad_tensor(plan, index, FL_NOT_SUPPORTED, "on device type %, where only the CPU, 0, is supported", device, error);
   }
   const fl_vector sizes = fl_child_vector(file, table, TENSOR_SIZES);
   uint64_t elements = 1;
@@ -92,7 +99,7 @@ static fl_status fl_check_features(const fl_plan *plan, uint32_t index, uint32_t
     const int32_t size = fl_element_i32(file, sizes, i);
     elements *= size > 0 ? (uint64_t)size : 1;
     if (elements > INT32_MAX || elements > SIZE_MAX / 2 / element) {
-      return fl_bad_tensor(plan, index, FL_NOT_SUPPORTED, "with too many elements", error);
+      return fl_bad_tensor(plan, index, FL_NOT_SUPPORTED, "with too many elements: % or more", elements, error);
     }
   }
   return FL_OK;
@@ -104,8 +111,8 @@ static fl_status fl_check_storage(const fl_plan *plan, uint32_t index, uint32_t 
   const size_t element = fl_dtype_size(record.dtype);
   if (fl_child(plan->file, table, TENSOR_ALLOCATION) != 0) {
     if (record.arena == 0 || record.arena >= plan->buffers.count) {
-      return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%': value % lies in memory %, of %", FL_TEXT(plan->name), FL_NUMBER(index),
-                      FL_NUMBER(record.arena), FL_NUMBER(plan->buffers.count));
+      return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%': value % lies in memory %, which is not between 1 and %", FL_TEXT(plan->name), FL_NUMBER(index),
+                      FL_NUMBER(record.arena), FL_NUMBER((int64_t)plan->buffers.count - 1));
     }
     const size_t arena = (size_t)fl_read_i64(plan->file + plan->buffers.at + (size_t)8 * record.arena);
     if (record.offset > arena || record.bytes > arena - record.offset) {
@@ -113,7 +120,7 @@ static fl_status fl_check_storage(const fl_plan *plan, uint32_t index, uint32_t 
                       FL_NUMBER(index), FL_NUMBER(record.bytes), FL_NUMBER(record.offset), FL_NUMBER(record.arena), FL_NUMBER(arena));
     }
     if (record.offset % element != 0) {
-      return fl_bad_tensor(plan, index, FL_INVALID_PROGRAM, "whose offset in its memory is not a multiple of its element size", error);
+      return fl_bad_tensor(plan, index, FL_INVALID_PROGRAM, "whose offset in its memory, %, is not a multiple of its element size", record.offset, error);
     }
   }
   if (record.buffer != 0) {
@@ -123,7 +130,7 @@ static fl_status fl_check_storage(const fl_plan *plan, uint32_t index, uint32_t 
                       FL_NUMBER(record.bytes), FL_NUMBER(index), FL_NUMBER(record.buffer));
     }
     if (record.arena == 0 && (uintptr_t)data % element != 0) {
-      return fl_bad_tensor(plan, index, FL_INVALID_PROGRAM, "whose data are not aligned in the file", error);
+      return fl_bad_tensor(plan, index, FL_INVALID_PROGRAM, "whose data in the file are not aligned to its element size of % bytes", element, error);
     }
   }
   return FL_OK;
@@ -187,8 +194,11 @@ static fl_status fl_check_values(const fl_plan *plan, fl_error *error) {
 
 /* ---- Instructions ---- */
 
-static fl_status fl_bad_instruction(const fl_plan *plan, uint32_t at, const char *what, fl_error *error) {
-  return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%', instruction %: %", FL_TEXT(plan->name), FL_NUMBER(at), FL_TEXT(what));
+/* The numbers stand for the first % of `what` and for the second, if it has them. */
+static fl_status fl_bad_instruction(const fl_plan *plan, uint32_t at, const char *what, int64_t first, int64_t second, fl_error *error) {
+  FL_ERROR(error, FL_INVALID_PROGRAM, "method '%', instruction %: ", FL_TEXT(plan->name), FL_NUMBER(at));
+  fl_append(error, what, (const fl_item[]){FL_NUMBER(first), FL_NUMBER(second)});
+  return FL_INVALID_PROGRAM;
 }
 
 /* Whether two values lie across each other. Kernels may work in place, where both start at one byte, and in no other way. */
@@ -221,7 +231,7 @@ static fl_status fl_check_overlap(const fl_plan *plan, uint32_t at, uint32_t out
     const uint32_t count = items.count < MAX_OVERLAPS ? items.count : MAX_OVERLAPS;
     int across = fl_lie_across(plan, out, index);
     if (*work < count + 1) {
-      return fl_bad_instruction(plan, at, too_long, error);
+      return fl_bad_instruction(plan, at, too_long, 0, 0, error);
     }
     *work -= count + 1;
     for (uint32_t j = 0; j < count; ++j) {
@@ -247,19 +257,19 @@ static fl_status fl_check_out_list(const fl_plan *plan, uint32_t at, uint32_t re
     outs = (fl_vector){args.at + 4 * (args.count - 1 - items.count), items.count};
   }
   if (outs.count != items.count) {
-    return fl_bad_instruction(plan, at, other_out, error);
+    return fl_bad_instruction(plan, at, other_out, 0, 0, error);
   }
   for (uint32_t i = 0; i < items.count; ++i) {
     const int32_t item = fl_element_i32(plan->file, items, i);
     if (*work == 0) {
-      return fl_bad_instruction(plan, at, too_long, error);
+      return fl_bad_instruction(plan, at, too_long, 0, 0, error);
     }
     --*work;
     if (!fl_is_value(plan, item) || fl_element_i32(plan->file, outs, i) != item) {
-      return fl_bad_instruction(plan, at, other_out, error);
+      return fl_bad_instruction(plan, at, other_out, 0, 0, error);
     }
     if (fl_is_constant_value(plan, (uint32_t)item)) {
-      return fl_bad_instruction(plan, at, constant_out, error);
+      return fl_bad_instruction(plan, at, constant_out, item, 0, error);
     }
     const fl_status status = fl_check_overlap(plan, at, (uint32_t)item, args, work, error);
     if (status != FL_OK) {
@@ -287,16 +297,16 @@ static fl_status fl_check_outs(const fl_plan *plan, uint32_t at, uint32_t op, fl
     return fl_check_out_list(plan, at, list, args, work, error);
   }
   if (fl_is_constant_value(plan, last)) {
-    return fl_bad_instruction(plan, at, constant_out, error);
+    return fl_bad_instruction(plan, at, constant_out, last, 0, error);
   }
   if (has_out && kind == VALUE_TENSOR && (args.count < 2 || (uint32_t)fl_element_i32(plan->file, args, args.count - 2) != last)) {
-    return fl_bad_instruction(plan, at, other_out, error);
+    return fl_bad_instruction(plan, at, other_out, 0, 0, error);
   }
   if (length > 1 && name[length - 1] == '_' && kind == VALUE_TENSOR && first != last) {
-    return fl_bad_instruction(plan, at, "it works in place and returns another value", error);
+    return fl_bad_instruction(plan, at, "it works in place on value % and returns value %", first, last, error);
   }
   if (strcmp(name, "executorch_prim::et_copy_index") == 0 && fl_is_constant_value(plan, first)) {
-    return fl_bad_instruction(plan, at, constant_out, error);
+    return fl_bad_instruction(plan, at, constant_out, first, 0, error);
   }
   return kind == VALUE_TENSOR ? fl_check_overlap(plan, at, last, args, work, error) : FL_OK;
 }
@@ -306,8 +316,8 @@ static fl_status fl_check_call(const fl_plan *plan, uint32_t at, uint8_t kind, u
   const fl_vector targets = kind == INSTRUCTION_KERNEL ? plan->operators : plan->delegates;
   const fl_vector args = fl_child_vector(plan->file, table, CALL_ARGS);
   if (target < 0 || target >= (int64_t)targets.count) {
-    return fl_bad_instruction(plan, at, kind == INSTRUCTION_KERNEL ? "it calls an operator that is not there" : "it calls a delegate that is not there",
-                              error);
+    return fl_bad_instruction(plan, at, kind == INSTRUCTION_KERNEL ? "it calls operator %, which is not one of %" : "it calls delegate %, which is not one of %",
+                              target, targets.count, error);
   }
   for (uint32_t i = 0; i < args.count; ++i) {
     const int32_t index = fl_element_i32(plan->file, args, i);
@@ -330,12 +340,12 @@ static fl_status fl_check_move(const fl_plan *plan, uint32_t at, uint32_t table,
     kinds[i] = fl_plan_value(plan, (uint32_t)slots[i], &tables[i]);
   }
   if (kinds[0] != kinds[1]) {
-    return fl_bad_instruction(plan, at, "it moves a value into one of another kind", error);
+    return fl_bad_instruction(plan, at, "it moves value % to value %, which is of another kind", slots[0], slots[1], error);
   }
   if (kinds[0] == VALUE_TENSOR && (fl_field_u8(plan->file, tables[0], TENSOR_SCALAR_TYPE) != fl_field_u8(plan->file, tables[1], TENSOR_SCALAR_TYPE) ||
                                    fl_child_vector(plan->file, tables[0], TENSOR_SIZES).count !=
                                        fl_child_vector(plan->file, tables[1], TENSOR_SIZES).count)) {
-    return fl_bad_instruction(plan, at, "it moves a tensor into one of another dtype or rank", error);
+    return fl_bad_instruction(plan, at, "it moves tensor % to tensor %, which has another dtype or rank", slots[0], slots[1], error);
   }
   return FL_OK;
 }
@@ -349,10 +359,10 @@ static fl_status fl_check_jump(const fl_plan *plan, uint32_t at, uint32_t table,
   }
   const uint8_t kind = fl_plan_value(plan, (uint32_t)condition, &value);
   if (kind != VALUE_BOOL && !(kind == VALUE_TENSOR && fl_field_u8(plan->file, value, TENSOR_SCALAR_TYPE) == FL_BOOL)) {
-    return fl_bad_instruction(plan, at, "its condition is neither a bool nor a tensor of bools", error);
+    return fl_bad_instruction(plan, at, "its condition, value %, is neither a bool nor a tensor of bools", condition, 0, error);
   }
   if (destination < 0 || destination > (int64_t)count) {
-    return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%', instruction %: it jumps to instruction %, of %", FL_TEXT(plan->name), FL_NUMBER(at),
+    return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%', instruction %: it jumps to instruction %, which is not between 0 and %", FL_TEXT(plan->name), FL_NUMBER(at),
                     FL_NUMBER(destination), FL_NUMBER(count));
   }
   return FL_OK;
@@ -375,7 +385,7 @@ static fl_status fl_check_instructions(const fl_plan *plan, fl_error *error) {
         default: {
           const int32_t freed = fl_field_i32(plan->file, table, FREE_VALUE);
           if (!fl_is_value(plan, freed) || fl_kind(plan, (uint32_t)freed) != VALUE_TENSOR) {
-            status = fl_bad_instruction(plan, at, "it frees what is not a tensor", error);
+            status = fl_bad_instruction(plan, at, "it frees value %, which is not a tensor", freed, 0, error);
           }
         }
       }

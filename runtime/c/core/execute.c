@@ -46,7 +46,7 @@ static void fl_copy_strided(const fl_tensor *target, const uint8_t *source, cons
   }
 }
 
-/* The strides that the caller's tensor states, or 0 when its dim order is none. */
+/* The strides that the caller's tensor states, or 0 when its dim order is not a permutation. */
 static int fl_source_strides(const fl_tensor *source, int32_t *strides) {
   static const uint8_t identity[FL_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   if (source->strides != NULL) {
@@ -144,8 +144,8 @@ fl_status fl_method_set_input(fl_method *method, uint32_t index, const fl_value 
     return fl_not_ready(error);
   }
   if (index >= method->input_count) {
-    return FL_ERROR(error, FL_INVALID_ARGUMENT, "method '%' has % inputs, so none with index %", FL_TEXT(fl_method_name(method)),
-                    FL_NUMBER(method->input_count), FL_NUMBER(index));
+    return FL_ERROR(error, FL_INVALID_ARGUMENT, "method '%' has no input %; it has % inputs", FL_TEXT(fl_method_name(method)), FL_NUMBER(index),
+                    FL_NUMBER(method->input_count));
   }
   fl_port *port = &method->inputs[index];
   const uint8_t tag = port->tensor != NULL ? FL_TENSOR : port->value->tag;
@@ -179,8 +179,8 @@ fl_status fl_method_set_output(fl_method *method, uint32_t index, void *data, si
   }
   const char *name = fl_method_name(method);
   if (index >= method->output_count) {
-    return FL_ERROR(error, FL_INVALID_ARGUMENT, "method '%' has % outputs, so none with index %", FL_TEXT(name), FL_NUMBER(method->output_count),
-                    FL_NUMBER(index));
+    return FL_ERROR(error, FL_INVALID_ARGUMENT, "method '%' has no output %; it has % outputs", FL_TEXT(name), FL_NUMBER(index),
+                    FL_NUMBER(method->output_count));
   }
   const fl_port *port = &method->outputs[index];
   const char *reason = port->tensor == NULL ? "it is not a tensor" : port->planned ? "the program keeps it in an arena" : "it is a constant";
@@ -227,7 +227,8 @@ static fl_status fl_call(fl_method *method, uint32_t at, const fl_instruction *i
   const int is_kernel = instruction->kind == INSTRUCTION_KERNEL;
   const char *name = is_kernel ? instruction->on.kernel->name : instruction->on.delegate->backend->name;
   fl_context *context = &method->context;
-  context->message = "no reason given";
+  context->message = "it gave no reason";
+  context->has_numbers = 0;
   for (uint32_t i = 0; i < instruction->count; ++i) {
     /* A view gets its memory from the call itself. */
     if (fl_lacks_data(instruction->to.args[i]) && !(i >= 2 && is_kernel && strcmp(name, "executorch_prim::et_view.default") == 0)) {
@@ -243,13 +244,18 @@ static fl_status fl_call(fl_method *method, uint32_t at, const fl_instruction *i
     status = delegate->backend->execute(delegate->backend->user, delegate->handle, context, instruction->to.args, instruction->count);
   }
   if (status != FL_OK) {
-    return FL_ERROR(error, status, "method '%', instruction %, %: %", FL_TEXT(fl_method_name(method)), FL_NUMBER(at), FL_TEXT(name),
-                    FL_TEXT(context->message));
+    FL_ERROR(error, status, "method '%', instruction %, %: ", FL_TEXT(fl_method_name(method)), FL_NUMBER(at), FL_TEXT(name));
+    fl_append(error, context->has_numbers ? context->message : "%",
+              context->has_numbers ? (const fl_item[]){FL_NUMBER(context->numbers[0]), FL_NUMBER(context->numbers[1])}
+                                   : (const fl_item[]){FL_TEXT(context->message)});
+    fl_append(error, "; its arguments are ", NULL);
+    fl_append_values(error, (const fl_value *const *)instruction->to.args, instruction->count);
+    return status;
   }
   return FL_OK;
 }
 
-/* 1 or 0; -1 when the value is no condition. A tensor is true when all its elements are. */
+/* 1 or 0; -1 when the value is not a condition. A tensor is true when all its elements are. */
 static int fl_condition(const fl_value *value) {
   if (value->tag == FL_BOOLEAN) {
     return value->as.boolean != 0;

@@ -42,6 +42,9 @@ fl_status fl_report(fl_error *error, fl_status status, const char *format, const
 /* Appends `format` to what `error` says. */
 void fl_append(fl_error *error, const char *format, const fl_item *items);
 
+/* Appends what the values of a call are: "float32[2, 3], 1, None". A value that follows itself is said once. */
+void fl_append_values(fl_error *error, const fl_value *const *values, uint32_t count);
+
 const char *fl_tag_name(uint8_t tag);
 const char *fl_dtype_name(int8_t dtype);
 

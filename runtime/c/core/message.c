@@ -62,6 +62,91 @@ fl_status fl_report(fl_error *error, fl_status status, const char *format, const
   return status;
 }
 
+/* Six digits after the point at most. */
+static void fl_put_real(fl_error *error, size_t *length, double x) {
+  int exponent = 0;
+  if (x < 0) {
+    fl_put(error, length, "-", 1);
+    x = -x;
+  }
+  if (!(x <= 0x1.fffffffffffffp1023)) {
+    fl_put(error, length, x != x ? "nan" : "inf", 3);
+    return;
+  }
+  if (x >= 1e9 || (x != 0 && x < 1e-3)) {
+    for (; x >= 10; x /= 10) {
+      ++exponent;
+    }
+    for (; x < 1; x *= 10) {
+      --exponent;
+    }
+  }
+  int64_t millionths = (int64_t)(x * 1e6 + 0.5);
+  fl_put_number(error, length, millionths / 1000000);
+  fl_put(error, length, ".", 1);
+  do {
+    millionths = millionths % 1000000 * 10;
+    fl_put_number(error, length, millionths / 1000000);
+  } while (millionths % 1000000 != 0);
+  if (exponent != 0) {
+    fl_put(error, length, "e", 1);
+    fl_put_number(error, length, exponent);
+  }
+}
+
+static void fl_put_text(fl_error *error, size_t *length, const char *text) { fl_put(error, length, text, strlen(text)); }
+
+static void fl_put_tensor(fl_error *error, size_t *length, const fl_tensor *t) {
+  fl_put_text(error, length, fl_dtype_name(t->dtype));
+  fl_put(error, length, "[", 1);
+  for (uint8_t i = 0; i < t->rank; ++i) {
+    fl_put(error, length, ", ", i > 0 ? 2 : 0);
+    fl_put_number(error, length, t->sizes[i]);
+  }
+  fl_put(error, length, "]", 1);
+}
+
+static void fl_put_value(fl_error *error, size_t *length, const fl_value *value) {
+  switch (value->tag) {
+    case FL_TENSOR: fl_put_tensor(error, length, value->as.tensor); break;
+    case FL_INT: fl_put_number(error, length, value->as.integer); break;
+    case FL_DOUBLE: fl_put_real(error, length, value->as.real); break;
+    case FL_BOOLEAN: fl_put_text(error, length, value->as.boolean ? "True" : "False"); break;
+    case FL_STRING:
+      fl_put(error, length, "'", 1);
+      fl_put_text(error, length, value->as.string.data);
+      fl_put(error, length, "'", 1);
+      break;
+    default: fl_put_text(error, length, fl_tag_name(value->tag)); break;
+  }
+}
+
+void fl_append_values(fl_error *error, const fl_value *const *values, uint32_t count) {
+  if (error == NULL) {
+    return;
+  }
+  size_t length = strlen(error->text);
+  for (uint32_t i = 0; i < count; ++i) {
+    const fl_value *value = values[i];
+    if (i > 0 && (value == values[i - 1] || value == NULL)) {
+      continue;
+    }
+    fl_put(error, &length, ", ", i > 0 ? 2 : 0);
+    if (value->tag >= FL_INT_LIST) {
+      const fl_value *const *items = (const fl_value *const *)value->as.list.items;
+      fl_put(error, &length, "[", 1);
+      for (uint32_t j = 0; j < value->as.list.count; ++j) {
+        static const fl_value none = {.tag = FL_NONE};
+        fl_put(error, &length, ", ", j > 0 ? 2 : 0);
+        fl_put_value(error, &length, items[j] != NULL ? items[j] : &none);
+      }
+      fl_put(error, &length, "]", 1);
+    } else {
+      fl_put_value(error, &length, value);
+    }
+  }
+}
+
 const char *fl_tag_name(uint8_t tag) {
   static const char *const names[] = {"None",      "tensor",     "string",   "float",       "int",
                                       "bool",      "bool list",  "float list", "int list", "tensor list",

@@ -106,8 +106,8 @@ fl_status fl_program_slot(const fl_program *program, uint32_t method, fl_directi
   }
   const fl_vector slots = direction == FL_INPUT ? plan.inputs : plan.outputs;
   if (index >= slots.count) {
-    return FL_ERROR(error, FL_INVALID_ARGUMENT, "method '%' has % %, so none with index %", FL_TEXT(plan.name), FL_NUMBER(slots.count),
-                    FL_TEXT(direction == FL_INPUT ? "inputs" : "outputs"), FL_NUMBER(index));
+    return FL_ERROR(error, FL_INVALID_ARGUMENT, "method '%' has no % %; it has % of them", FL_TEXT(plan.name),
+                    FL_TEXT(direction == FL_INPUT ? "input" : "output"), FL_NUMBER(index), FL_NUMBER(slots.count));
   }
   fl_describe_slot(&plan, (uint32_t)fl_element_i32(plan.file, slots, index), info);
   return FL_OK;

@@ -74,33 +74,35 @@ int fl_same_sizes(const fl_tensor *a, const fl_tensor *b) {
 }
 
 fl_status fl_resize(fl_context *context, fl_tensor *t, const int32_t *sizes, uint8_t rank) {
-  int same = rank == t->rank;
-  if (!same) {
-    return FL_FAIL(context, FL_NOT_SUPPORTED, "the result has another rank than the program declares");
+  uint8_t same = 0;
+  if (rank != t->rank) {
+    return FL_FAIL_NUMBERS(context, FL_NOT_SUPPORTED, "the result has % dimensions, where the program declares %", rank, t->rank);
   }
-  for (uint8_t i = 0; i < rank; ++i) {
-    same = same && sizes[i] == t->sizes[i];
+  while (same < rank && sizes[same] == t->sizes[same]) {
+    ++same;
   }
-  if (same) {
+  if (same == rank) {
     return FL_OK;
   }
   if (!t->dynamic) {
-    return FL_FAIL(context, FL_NOT_SUPPORTED, "the result has other sizes than the program declares, and its shape is fixed");
+    return FL_FAIL_NUMBERS(context, FL_NOT_SUPPORTED, "the result has a size of %, where the program declares a fixed size of %",
+                           sizes[same], t->sizes[same]);
   }
   size_t bytes = fl_dtype_size(t->dtype);
   for (uint8_t i = 0; i < rank; ++i) {
     if (sizes[i] < 0) {
-      return FL_FAIL(context, FL_INVALID_ARGUMENT, "a size is negative");
+      return FL_FAIL_NUMBERS(context, FL_INVALID_ARGUMENT, "the result has a size of % in dimension %, which is negative", sizes[i], i);
     }
     if (t->bounds != NULL && sizes[i] > t->bounds[i]) {
-      return FL_FAIL(context, FL_NOT_SUPPORTED, "a size exceeds the upper bound that the program declares");
+      return FL_FAIL_NUMBERS(context, FL_NOT_SUPPORTED, "the result has a size of %, where the program declares at most %", sizes[i],
+                             t->bounds[i]);
     }
     if (fl_multiply(bytes, (size_t)sizes[i], &bytes)) {
-      return FL_FAIL(context, FL_NOT_SUPPORTED, "the result is too large");
+      return FL_FAIL(context, FL_NOT_SUPPORTED, "the result has more bytes than this machine can address");
     }
   }
   if (bytes > t->capacity) {
-    return FL_FAIL(context, FL_NOT_SUPPORTED, "the result exceeds the memory that the program gave it");
+    return FL_FAIL_NUMBERS(context, FL_NOT_SUPPORTED, "the result takes % bytes, where the program gives it %", (int64_t)bytes, (int64_t)t->capacity);
   }
   for (uint8_t i = 0; i < rank; ++i) {
     t->sizes[i] = sizes[i];

@@ -38,7 +38,7 @@ static fl_status check_bounds(fl_context *context, const fl_tensor *index, int64
   const size_t element = fl_dtype_size(index->dtype);
   for (size_t i = 0; i < n; ++i) {
     const int64_t at = fl_index_at((const char *)index->data + i * element, index->dtype);
-    FL_CHECK(context, at >= -size && at < size, "an index is out of range");
+    FL_CHECK_NUMBERS(context, at >= -size && at < size, "index % is out of range for a dimension of % entries", at, size);
   }
   return FL_OK;
 }

@@ -16,7 +16,7 @@ static inline fl_status fl_check_indices(fl_context *context, const fl_tensor *i
   const size_t element = fl_dtype_size(index->dtype);
   for (size_t i = 0; i < n; ++i) { /* the order does not matter, so the storage is read as it lies */
     const int64_t at = fl_index_at((const char *)index->data + i * element, index->dtype);
-    FL_CHECK(context, at >= low && at < size, "an index is out of range");
+    FL_CHECK_NUMBERS(context, at >= low && at < size, "index % is out of range for % entries", at, size);
   }
   return FL_OK;
 }

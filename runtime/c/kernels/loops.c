@@ -45,7 +45,7 @@ fl_status fl_broadcast_out(fl_context *context, fl_tensor *out, const fl_tensor 
     for (size_t k = 0; k < count; ++k) {
       int i = (int)d - (int)(rank - in[k]->rank);
       int32_t size = i >= 0 ? in[k]->sizes[i] : 1;
-      FL_CHECK(context, size == 1 || sizes[d] == 1 || size == sizes[d], "the inputs' shapes do not broadcast to one");
+      FL_CHECK_NUMBERS(context, size == 1 || sizes[d] == 1 || size == sizes[d], "the inputs' shapes do not broadcast to one: sizes % and %", sizes[d], size);
       sizes[d] = size == 1 ? sizes[d] : size;
     }
   }
@@ -134,7 +134,7 @@ static fl_status build_nest(fl_context *context, fl_nest *nest, const fl_tensor 
     for (size_t k = 0; k < count; ++k) {
       int i = (int)d - (int)(out->rank - in[k]->rank);
       int32_t size = i >= 0 ? in[k]->sizes[i] : 1;
-      FL_CHECK(context, size == 1 || size == out->sizes[d], "an input's shape does not broadcast to the output's");
+      FL_CHECK_NUMBERS(context, size == 1 || size == out->sizes[d], "an input's shape does not broadcast to the output's: size % and size %", size, out->sizes[d]);
       strides[k + 1] = size == 1 ? 0 : (int64_t)in[k]->strides[i] * (int64_t)fl_dtype_size(in[k]->dtype);
     }
     fl_nest_push(nest, (size_t)out->sizes[d], strides);
@@ -222,7 +222,7 @@ static fl_status broadcast_view(fl_context *context, fl_view *view, const fl_ten
   for (uint8_t d = 0; d < to->rank; ++d) {
     int i = (int)d - (int)(to->rank - tensor->rank);
     int64_t size = i >= 0 ? own.sizes[i] : 1;
-    FL_CHECK(context, size == 1 || size == to->sizes[d], "the input's shape does not broadcast to the output's");
+    FL_CHECK_NUMBERS(context, size == 1 || size == to->sizes[d], "the input's shape does not broadcast to the output's: size % and size %", size, to->sizes[d]);
     view->sizes[d] = to->sizes[d];
     view->strides[d] = size == 1 ? 0 : own.strides[i];
   }

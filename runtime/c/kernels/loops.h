@@ -15,7 +15,7 @@
 
 /* Loops of one body do not depend on each other: an out may be the very storage of an input. */
 #if defined(__clang__)
-#pragma clang diagnostic ignored "-Wpass-failed" /* a loop that calls the C library stays scalar; that is no mistake */
+#pragma clang diagnostic ignored "-Wpass-failed" /* a loop that calls the C library stays scalar, as it should */
 #define FL_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define FL_INDEPENDENT _Pragma("GCC ivdep")
@@ -45,7 +45,7 @@
 /* Wraps a possibly negative dimension; fails outside [-rank, rank), where rank 0 counts as 1. */
 static inline fl_status fl_wrap_dim(fl_context *context, int64_t dim, uint8_t rank, uint8_t *wrapped) {
   int64_t count = rank > 0 ? rank : 1;
-  FL_CHECK(context, dim >= -count && dim < count, "the dimension is out of range");
+  FL_CHECK_NUMBERS(context, dim >= -count && dim < count, "dimension % is out of range for % dimensions", dim, rank);
   *wrapped = (uint8_t)(dim < 0 ? dim + count : dim);
   return FL_OK;
 }

@@ -20,7 +20,7 @@ static fl_status broadcast(fl_context *context, fl_view *view, const fl_tensor *
   for (uint8_t d = 0; d < rank; ++d) {
     const int i = (int)d - (int)(rank - tensor->rank);
     const int64_t size = i >= 0 ? own.sizes[i] : 1;
-    FL_CHECK(context, size == 1 || size == sizes[d], "the inputs' shapes do not broadcast to one");
+    FL_CHECK_NUMBERS(context, size == 1 || size == sizes[d], "the inputs' shapes do not broadcast to one: sizes % and %", size, sizes[d]);
     view->sizes[d] = sizes[d];
     view->strides[d] = size == 1 ? 0 : own.strides[i];
   }
@@ -68,7 +68,7 @@ fl_status fl_masked_select_out(fl_context *context, fl_value *const *args, size_
   FL_CHECK(context, out->dtype == self->dtype, "the output must have the input's type");
   FL_TRY(broadcast_two(context, self, mask, &from, &truths));
   const int64_t number = count_true(&truths);
-  FL_CHECK(context, number <= INT32_MAX, "too many elements are selected");
+  FL_CHECK_NUMBERS(context, number <= INT32_MAX, "% elements are selected; at most % are possible", number, INT32_MAX);
   const int32_t size = (int32_t)number;
   FL_TRY(fl_resize(context, out, &size, 1));
   if (number == 0) {
@@ -147,7 +147,7 @@ fl_status fl_nonzero_out(fl_context *context, fl_value *const *args, size_t coun
     size_t index[FL_MAX_DIMS] = {0};
     char *at = from.data;
     if (writing) {
-      FL_CHECK(context, number <= INT32_MAX, "there are too many elements that are not zero");
+      FL_CHECK_NUMBERS(context, number <= INT32_MAX, "% elements are not zero; at most % are possible", number, INT32_MAX);
       const int32_t sizes[2] = {(int32_t)number, self->rank};
       FL_TRY(fl_resize(context, out, sizes, 2));
       to = out->data;

@@ -151,7 +151,7 @@ fl_status fl_sym_size(fl_context *context, fl_value *const *args, size_t count) 
   int64_t dim = 0;
   (void)count;
   FL_CHECK(context, self != NULL && fl_get_int(args[1], &dim), "sym_size takes a tensor and a dimension");
-  FL_CHECK(context, dim >= -(int64_t)self->rank && dim < (int64_t)self->rank, "the dimension is out of range");
+  FL_CHECK_NUMBERS(context, dim >= -(int64_t)self->rank && dim < (int64_t)self->rank, "dimension % is out of range for % dimensions", dim, self->rank);
   return give_int(args[2], self->sizes[dim < 0 ? dim + self->rank : dim]);
 }
 

@@ -48,11 +48,11 @@ fl_status fl_repeat_interleave_out(fl_context *context, fl_value *const *args, s
   const char *at = repeats->data;
   for (int32_t i = 0; i < repeats->sizes[0]; ++i) {
     const int64_t times = fl_index_at(at + (size_t)i * element, repeats->dtype);
-    FL_CHECK(context, times >= 0 && times <= INT32_MAX - total, "a count is negative, or their sum too large");
+    FL_CHECK_NUMBERS(context, times >= 0 && times <= INT32_MAX - total, "the repeats must not be negative, and their sum at most 2147483647: % comes after a sum of %", times, total);
     total += times;
   }
-  FL_CHECK(context, fl_is_none(args[1]) || (fl_get_int(args[1], &expected) && expected == total),
-           "output_size must be the sum of the repeats");
+  FL_CHECK_NUMBERS(context, fl_is_none(args[1]) || (fl_get_int(args[1], &expected) && expected == total),
+           "output_size must be the sum of the repeats, %, or none", total, 0);
   const int32_t size = (int32_t)total;
   FL_TRY(fl_resize(context, out, &size, 1));
   char *to = out->data;

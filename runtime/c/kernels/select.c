@@ -55,9 +55,9 @@ fl_status fl_narrow_copy_out(fl_context *context, fl_value *const *args, size_t 
   FL_CHECK(context, self->rank > 0, "narrow needs at least one dimension");
   FL_TRY(fl_wrap_dim(context, dim, self->rank, &at));
   const int64_t size = self->sizes[at];
-  FL_CHECK(context, start >= -size && start <= size, "the start is out of range");
+  FL_CHECK_NUMBERS(context, start >= -size && start <= size, "the start % is out of range for a dimension of % entries", start, size);
   start += start < 0 ? size : 0;
-  FL_CHECK(context, length >= 0 && length <= size - start, "the length is out of range");
+  FL_CHECK_NUMBERS(context, length >= 0 && length <= size - start, "the length % is out of range: % entries follow the start", length, size - start);
   fl_view from = fl_view_of(self);
   fl_view_narrow(&from, at, start, length);
   return fl_copy_out(context, out, &from, self->dtype);

@@ -218,9 +218,9 @@ void fl_view_fill(const fl_view *to, const void *element) {
 fl_status fl_resize_out(fl_context *context, fl_tensor *out, const fl_view *from, int8_t dtype) {
   int32_t sizes[FL_MAX_RANK];
   FL_CHECK(context, out->dtype == dtype, "the output must have the input's type");
-  FL_CHECK(context, from->rank <= FL_MAX_RANK, "the result would have more than 16 dimensions");
+  FL_CHECK_NUMBERS(context, from->rank <= FL_MAX_RANK, "the result would have % dimensions; at most % are possible", from->rank, FL_MAX_RANK);
   for (uint8_t d = 0; d < from->rank; ++d) {
-    FL_CHECK(context, from->sizes[d] >= 0 && from->sizes[d] <= INT32_MAX, "the result would have a dimension out of range");
+    FL_CHECK_NUMBERS(context, from->sizes[d] >= 0 && from->sizes[d] <= INT32_MAX, "a size of the result would be %, which is not between 0 and %", from->sizes[d], INT32_MAX);
     sizes[d] = (int32_t)from->sizes[d];
   }
   return fl_resize(context, out, sizes, from->rank);
@@ -253,7 +253,7 @@ fl_status fl_view_select(fl_context *context, fl_view *view, int64_t dim, int64_
   FL_CHECK(context, view->rank > 0, "select needs at least one dimension");
   FL_TRY(fl_wrap_dim(context, dim, view->rank, &at));
   const int64_t size = view->sizes[at];
-  FL_CHECK(context, index >= -size && index < size, "the index is out of range");
+  FL_CHECK_NUMBERS(context, index >= -size && index < size, "index % is out of range for a dimension of % entries", index, size);
   fl_view_narrow(view, at, index < 0 ? index + size : index, 1);
   fl_view_drop_dim(view, at);
   return FL_OK;

@@ -166,7 +166,7 @@ static void test_inputs_that_do_not_fit(void) {
   CHECK(set(&l, 0, &nothing, &error) == FL_INVALID_ARGUMENT);
   CHECK_TEXT(error, "it has no data");
   CHECK(set(&l, 2, &wide, &error) == FL_INVALID_ARGUMENT);
-  CHECK_TEXT(error, "has 2 inputs, so none with index 2");
+  CHECK_TEXT(error, "has no input 2; it has 2 inputs");
   CHECK(fl_method_set_input(&l.method, 0, &number, &error) == FL_INVALID_ARGUMENT);
   CHECK_TEXT(error, "expected tensor, got float");
   close_method(&l);

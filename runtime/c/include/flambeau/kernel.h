@@ -3,7 +3,8 @@
  * A kernel is one function per operator. It receives every argument of the operator's out-variant schema in schema order, then the outs
  * again (one out: the same value twice; several: a FL_TENSOR_LIST of them), which is the calling convention of the .pte format.
  * A kernel may not allocate, except from the scratch memory that its own `scratch` function asked for; may not keep state; must check what
- * depends on shapes and dtypes before it writes; and reports failures with FL_FAIL, whose text is what the user reads.
+ * depends on shapes and dtypes before it writes; and reports failures with FL_FAIL, whose text is what the user reads, followed by the
+ * arguments of the call. What the arguments do not show, such as an index that a tensor holds, FL_FAIL_NUMBERS says.
  */
 #ifndef FLAMBEAU_KERNEL_H
 #define FLAMBEAU_KERNEL_H
@@ -20,6 +21,8 @@ typedef struct fl_context {
   void *scratch;         /* `scratch` bytes, 64-byte aligned; NULL when the kernel asked for none */
   size_t scratch_size;
   const char *message;   /* static text of the first failure */
+  int64_t numbers[2];    /* what stands for the first % of the text and for the second */
+  uint8_t has_numbers;   /* 0: a % stands for itself */
 } fl_context;
 
 typedef fl_status (*fl_kernel_fn)(fl_context *context, fl_value *const *args, size_t count);
@@ -45,11 +48,19 @@ typedef struct fl_kernel_table {
 FL_API const fl_kernel_table *fl_builtin_kernels(void);
 
 #define FL_FAIL(context, status, text) ((context)->message = (text), (status))
+#define FL_FAIL_NUMBERS(context, status, text, first, second)                                                        \
+  ((context)->numbers[0] = (first), (context)->numbers[1] = (second), (context)->has_numbers = 1, FL_FAIL(context, status, text))
 #define FL_CHECK(context, condition, text)                        \
   do {                                                            \
     if (!(condition)) {                                           \
       return FL_FAIL((context), FL_INVALID_ARGUMENT, (text));     \
     }                                                             \
+  } while (0)
+#define FL_CHECK_NUMBERS(context, condition, text, first, second)                             \
+  do {                                                                                        \
+    if (!(condition)) {                                                                       \
+      return FL_FAIL_NUMBERS((context), FL_INVALID_ARGUMENT, (text), (first), (second));      \
+    }                                                                                         \
   } while (0)
 
 /* Number of elements; sizes were checked at load to keep this within size_t. */
