@@ -1,4 +1,23 @@
-"""Operators by PyTorch's names, `aten.add.Tensor(a, b)`, found when they are called: rows may speak of each other in any order."""
+"""Operators by PyTorch's names, `aten.add.Tensor(a, b)`, found when they are called: rows may speak of each other in any order.
+
+A decomposition reads like mathematics: `aten.mul.Tensor(x, aten.sigmoid(x))` is the result of a new operation, and
+`aten.topk.results(x, 3)` are the results of one that has several. The class of a row is imported only where a class is needed: for its
+`infer` or `numpy`, to derive from it, to ask `isinstance`.
+
+The same names declare rows. Overloads that differ in their schemas alone are one line each:
+
+    @aten("eq.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
+    @aten("eq.Tensor(Tensor self, Tensor other) -> Tensor", core=True)
+    class EqTensorOp(CompareOp):
+        '''a == b.'''
+
+        @staticmethod
+        def numpy(a: Array, b: Array | float, /) -> Array:
+            return compared(np.equal, a, b)
+
+`EqTensorOp` is the row of the lowest line, `eq.Tensor`. The rows above it are copies of it that have no name in the file: a
+decomposition calls them by PyTorch's name, and a pass gets the class by `op("aten.eq.Scalar")`.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +72,10 @@ class Namespace:
         return found
 
     def __call__(self, schema: str, *, core: bool = False, keep: bool = False) -> Callable[[type[RowT]], type[RowT]]:
-        """Declares the class below as the row of the operator with this schema. Raises ValueError for a schema that does not parse."""
+        """Declares the class below as the row of the operator with this schema, or, above another such line, one more row like it.
+
+        Raises ValueError for a schema that does not parse, and for an operator that has a row.
+        """
         return row(self._dialect, self._namespace, schema, core=core, keep=keep)
 
 

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 from typing import cast
 
-from flambeau.dialects.schema.row import PURE, WRITES, SchemaOp
+from flambeau.dialects.schema.row import PURE, WRITES, SchemaOp, class_name
 from flambeau.dialects.schema.rows import cached_over_rows, load_rows
 from flambeau.dialects.schema.schema import Schema, parse_schema
 from flambeau.support.suggestions import did_you_mean
@@ -37,7 +37,6 @@ class _LateSchema:
 def table_op(dialect: str, text: str) -> type[SchemaOp]:
     """A class for an ATen operator that has a schema (the text) but no row: it parses, prints and round-trips, and means nothing."""
     short = text[: text.index("(")]
-    name = "".join(part[:1].upper() + part[1:] for part in short.replace(".", "_").split("_")) + "Op"
     members = {
         "name": f"{dialect}.{short}",
         "schema": _LateSchema(text, "aten"),
@@ -45,7 +44,7 @@ def table_op(dialect: str, text: str) -> type[SchemaOp]:
         "traits": WRITES if "!" in text or short in nondeterministic_operators() else PURE,
         "__doc__": f"aten::{short}, which has no row.",
     }
-    cls = cast("type[SchemaOp]", type(name, (SchemaOp,), members))
+    cls = cast("type[SchemaOp]", type(class_name(short), (SchemaOp,), members))
     cls.siblings = {"row": cls, dialect: cls}
     return cls
 

@@ -1,10 +1,21 @@
 """One row per operator: the class that an operator's few lines derive from, and everything that follows from the schema.
 
-A row is a class with an upstream schema, a docstring and static functions over the operator's *bound arguments in schema order*:
+A row is a class with an upstream schema, a docstring and static functions over the operator's arguments:
 
 * `infer(types and attribute values) -> result types`
 * `numpy(arrays and attribute values) -> arrays`: the meaning
 * `decompose(SSA values and attribute values) -> values`: the same in terms of other operators, built detached
+
+Each names the arguments that it uses. Parameters before `/` take the schema's first arguments, whatever they are called; each other
+parameter takes the argument of its name, with or without a trailing underscore:
+
+    @aten("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", core=True)
+    class EluOp(FloatOnlyUnaryOp):
+        @staticmethod
+        def numpy(x: Array, /, alpha: float, scale: float, input_scale: float) -> Array: ...
+
+Overloads whose rows differ in their schemas alone share a class: each is a line `@aten("…")` above it. The class itself is the operator of
+the lowest line; the classes of the others are found by name.
 
 From the schema follow operands and attributes, the constructor, the shared syntax, verification, and the siblings in the
 `core` and `edge` dialects.
@@ -57,7 +68,8 @@ from flambeau.dialects.schema.operation_syntax import (
     tensors_text,
     with_absent,
 )
-from flambeau.dialects.schema.rows import ROWS, dialect_names, register_row
+from flambeau.dialects.schema.row_functions import argument_places
+from flambeau.dialects.schema.rows import ROWS, cached_over_rows, dialect_names, register_row
 from flambeau.dialects.schema.schema import Schema, SchemaArgument, Value, parse_schema
 from flambeau.dialects.schema.syntax import accepts, normalized_attribute
 from flambeau.support.suggestions import did_you_mean, nearest
@@ -66,6 +78,8 @@ Argument: TypeAlias = "SSAValue | Operation | Attribute | Value | Sequence[SSAVa
 
 _TENSOR: AttrConstraint = BaseAttr(TensorType)
 _ANY: AttrConstraint = AnyAttr()
+Function: TypeAlias = Literal["infer", "numpy", "decompose"]
+"""A function of a row."""
 PURE = traits_def(Pure())
 """The traits of operators that only compute."""
 WRITES = traits_def(MemoryWriteEffect())
@@ -189,9 +203,16 @@ class SchemaOp(IRDLOperation):
         raise NotImplementedError
 
     @classmethod
-    def has(cls, function: str) -> bool:
+    def has(cls, function: Function) -> bool:
         """Whether the row defines `infer`, `numpy` or `decompose`."""
         return getattr(cls, function) is not getattr(SchemaOp, function)
+
+    @classmethod
+    def call(cls, function: Function, arguments: Sequence[Any]) -> Any:
+        """What `infer`, `numpy` or `decompose` gives for the arguments in schema order: it takes those that its parameters name."""
+        meaning: Callable[..., Any] = getattr(cls, function)
+        places = _places(cls, meaning)
+        return meaning(*(arguments if places is None else [arguments[place] for place in places]))
 
     # Arguments
 
@@ -248,7 +269,7 @@ class SchemaOp(IRDLOperation):
     def infer_types(cls, operands: Sequence[SSAValue], properties: dict[str, Attribute]) -> list[Tensor]:
         """The result types that the row infers. Raises VerifyException with the reason when the operands do not fit."""
         try:
-            inferred = cls.infer(*cls.bind([operand.type for operand in operands], properties))
+            inferred = cls.call("infer", cls.bind([operand.type for operand in operands], properties))
         except (ValueError, TypeError, IndexError) as error:
             raise VerifyException(f"{cls.name}: {error}") from error
         except NotImplementedError:
@@ -379,6 +400,15 @@ def fits(declared: Attribute, inferred: Attribute) -> bool:
     return all(a == b or DYNAMIC_INDEX in (a, b) for a, b in zip(left.get_shape(), right.get_shape(), strict=True))
 
 
+@cached_over_rows
+def _places(cls: type[SchemaOp], function: Callable[..., Any]) -> tuple[int, ...] | None:
+    """The places in the schema of the arguments that a function of a row takes."""
+    try:
+        return argument_places(function, cls.schema)
+    except ValueError:
+        return None
+
+
 def _definition(cls: type[SchemaOp]) -> OpDef:
     schema = cls.schema
     operands: list[tuple[str, OperandDef]] = []
@@ -403,8 +433,22 @@ def _dialect_rule(level: str) -> Callable[[SchemaOp], None] | None:
     return getattr(importlib.import_module(f"flambeau.dialects.{level}"), "check_operator", None) if level in dialect_names() else None
 
 
+def class_name(operator: str) -> str:
+    """The name of the class of an operator that no class statement names: `AddScalarOp` for `add.Scalar`."""
+    return "".join(part[:1].upper() + part[1:] for part in operator.replace(".", "_").split("_")) + "Op"
+
+
+def _again(cls: type[RowT], schema: Schema) -> type[RowT]:
+    """A class with the bases and the members of a row, for another schema."""
+    members = {key: value for key, value in vars(cls).items() if key not in ("__dict__", "__weakref__")}
+    return cast("type[RowT]", type(class_name(schema.name), cls.__bases__, members))
+
+
 def row(dialect: str, namespace: str, schema: str, *, core: bool = False, keep: bool = False) -> Callable[[type[RowT]], type[RowT]]:
     """Declares the class below as an operator's row in `dialect`; its schema is upstream's, in `namespace`.
+
+    It may stand above one class several times. The line next to the class declares the class itself; each other one declares a class like
+    it, for an overload that has the same documentation and the same functions.
 
     In a plug-in, a dialect of that name need not exist. Raises ValueError for a schema that does not parse, or an operator that exists.
     """
@@ -413,20 +457,21 @@ def row(dialect: str, namespace: str, schema: str, *, core: bool = False, keep: 
     def declare(cls: type[RowT]) -> type[RowT]:
         if not issubclass(cls, SchemaOp):  # pyright: ignore[reportUnnecessaryIsInstance]  plug-ins need not be type-checked
             raise ValueError(f"{cls.__name__} is no operator: derive it from SchemaOp")
-        cls.name = f"{dialect}.{parsed.name}"
-        cls.schema = parsed
-        cls.core = core
-        cls.keep = keep
-        cls.definition = None
-        cls.siblings = {"row": cls, dialect: cls}
-        cls.traits = WRITES if parsed.mutates or cls.random else PURE
-        if not cls.__module__.startswith("flambeau."):
-            register_row(cls)
+        found = _again(cls, parsed) if "schema" in vars(cls) else cls
+        found.name = f"{dialect}.{parsed.name}"
+        found.schema = parsed
+        found.core = core
+        found.keep = keep
+        found.definition = None
+        found.siblings = {"row": found, dialect: found}
+        found.traits = WRITES if parsed.mutates or found.random else PURE
+        if not found.__module__.startswith("flambeau."):
+            register_row(found)
             return cls
         rows = ROWS.setdefault(dialect, {})
         if parsed.name in rows:
             raise ValueError(f"{dialect} has two rows for {parsed.name}")
-        rows[parsed.name] = cls
+        rows[parsed.name] = found
         return cls
 
     return declare

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
 from xdsl.dialects import get_all_dialects
 
 import flambeau.dialects
+from flambeau.dialects.schema.row_functions import argument_places
 from flambeau.support.tables import RegistrationError, note_registration, origin
 
 if TYPE_CHECKING:
@@ -59,21 +60,17 @@ _ROW_ORIGINS: dict[str, str] = {}
 
 
 def _check_functions(row: type[SchemaOp]) -> None:
-    """Raises RegistrationError for functions of a row that do not take the arguments of its schema."""
-    names = [argument.name for argument in row.schema.arguments]
+    """Raises RegistrationError for a function of a row whose parameters are not arguments of its schema."""
     for method in ("infer", "numpy", "decompose"):
-        function = vars(row).get(method)
-        if function is None:
+        if not row.has(method):
             continue
+        function = inspect.getattr_static(row, method)
         if not isinstance(function, staticmethod):
             raise RegistrationError(f"{method} of {row.__name__} takes no self: write @staticmethod above it")
-        signature = inspect.signature(cast("Callable[..., object]", function.__func__))
         try:
-            signature.bind(*names)
-        except TypeError:
-            raise RegistrationError(
-                f"{method}{signature} of {row.__name__} must take the arguments of the schema: {', '.join(names) or 'none'}"
-            ) from None
+            argument_places(cast("Callable[..., object]", function.__func__), row.schema)
+        except ValueError as error:
+            raise RegistrationError(f"{method} of {row.__name__}: the parameter {error}") from None
 
 
 def register_row(row: type[SchemaOp]) -> None:

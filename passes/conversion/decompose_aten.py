@@ -41,7 +41,7 @@ class DecomposePattern(Pattern):
         if (op.core or op.keep) and (op.schema.name in self.preserve or keeps(self.target, type(op))):
             return
         try:
-            decomposed: Any = op.decompose(*op.arguments())
+            decomposed: Any = op.call("decompose", op.arguments())
             values = list(cast("list[SSAValue]", decomposed)) if isinstance(decomposed, tuple | list) else [cast(SSAValue, decomposed)]
             if any(DYNAMIC_INDEX in shape_of(operand) for operand in op.operands):
                 _check_numbers(op, values)

@@ -76,7 +76,7 @@ class FoldConstantsPass(ModulePass):
                 continue
             try:
                 with np.errstate(all="ignore"):  # infinities and NaN are results like others
-                    computed: Any = op.numpy(*op.bind(arrays, op.properties))
+                    computed: Any = op.call("numpy", op.bind(arrays, op.properties))
             except (ValueError, LookupError, ArithmeticError) as error:
                 remark(op, f"not folded: on these constants it has no result: {error}")
                 continue

@@ -39,7 +39,7 @@ class RowKernel:
             else:
                 arguments.append(argument.default)
         with np.errstate(all="ignore"):  # infinities and NaN are results like others
-            computed: Any = self.row.numpy(*arguments)
+            computed: Any = self.row.call("numpy", arguments)
         return cast("Sequence[Array]", computed if isinstance(computed, tuple | list) else (computed,))
 
 

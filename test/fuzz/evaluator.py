@@ -91,7 +91,7 @@ class Evaluator:
 
 def _computed(op: SchemaOp, given: Sequence[Array]) -> list[Array]:
     with np.errstate(all="ignore"):
-        computed: Any = op.numpy(*op.bind(given, op.properties))
+        computed: Any = op.call("numpy", op.bind(given, op.properties))
     arrays: list[Array] = [np.asarray(item) for item in (cast("list[Any]", computed) if isinstance(computed, tuple | list) else [computed])]
     for array, result in zip(arrays, op.results, strict=True):
         pairs = zip(array.shape, shape_of(result), strict=True) if array.ndim == len(shape_of(result)) else [(0, 1)]

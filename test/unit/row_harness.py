@@ -74,7 +74,7 @@ def operation(op: type[SchemaOp], sample: Sequence[Any]) -> tuple[SchemaOp, Bloc
 def meaning(op: SchemaOp, arrays: Sequence[Array]) -> list[Array]:
     """The results of an operation's numpy meaning, which must be of its inferred types."""
     with np.errstate(all="ignore"):
-        found = op.numpy(*op.bind(arrays, op.properties))
+        found = op.call("numpy", op.bind(arrays, op.properties))
     results = [np.asarray(result) for result in (cast("Sequence[Array]", found) if isinstance(found, tuple | list) else (found,))]
     for result, kind in zip(results, op.result_types, strict=True):
         inferred = shape_of(kind)
@@ -101,7 +101,7 @@ def evaluate(values: Sequence[SSAValue], known: dict[SSAValue, Array]) -> list[A
             results = meaning(op, arrays)
         else:
             assert op.has("decompose"), f"{op.name} is not core and has no decomposition"
-            results = evaluate(values_of(op.decompose(*op.arguments())), known)
+            results = evaluate(values_of(op.call("decompose", op.arguments())), known)
         known |= zip(op.results, results, strict=True)
     return [known[value] for value in values]
 

@@ -249,7 +249,7 @@ def test_ranges_hold_on_random_programs():
         for op in module.walk():
             if isinstance(op, SchemaOp):
                 with np.errstate(all="ignore"):
-                    array = op.numpy(*op.bind([arrays[operand] for operand in op.operands], op.properties))
+                    array = op.call("numpy", op.bind([arrays[operand] for operand in op.operands], op.properties))
                 arrays[op.results[0]] = array
                 numbers = array[~np.isnan(array)]
                 low, high = found[op.results[0]].low, found[op.results[0]].high

@@ -215,9 +215,13 @@ BAD = {
         ROW.format("mine", "mine", "same(Tensor x) -> Tensor").replace("infer = staticmethod(lambda x: x)", "def infer(self, x): return x"),
         "3:2: error: infer of MyOp takes no self: write @staticmethod above it",
     ),
-    "row whose function takes too little": (
-        ROW.format("mine", "mine", "same(Tensor x, *, float a=1.0) -> Tensor"),
-        "3:2: error: infer(x) of MyOp must take the arguments of the schema: x, a",
+    "row whose function takes what the schema lacks": (
+        ROW.format("mine", "mine", "same(Tensor x, *, float a=1.0) -> Tensor").replace("lambda x: x", "lambda y: y"),
+        "3:2: error: infer of MyOp: the parameter y takes no argument of the schema (x, a); name it as the schema does, or write / behind",
+    ),
+    "row whose function takes too much": (
+        ROW.format("mine", "mine", "same(Tensor x, *, float a=1.0) -> Tensor").replace("lambda x: x", "lambda x, a, y, /: x"),
+        "3:2: error: infer of MyOp: the parameter y is parameter 3 before /, which takes no argument of the schema (x, a)",
     ),
     "pass without name": (PASS.format("x = 1"), '2:7: error: MyPass has no name: write `name = "my-pass"` in it'),
     "odd name": (PASS.format("name = 'my pass'"), "2:7: error: 'my pass' cannot be the name of a pass: write letters, digits and - or _"),

@@ -1,0 +1,32 @@
+"""Which arguments of its schema each function of a row takes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from inspect import Parameter
+from typing import Any
+
+from flambeau.dialects.schema.schema import Schema
+
+
+def argument_places(function: Callable[..., Any], schema: Schema) -> tuple[int, ...]:
+    """The places in the schema of the arguments that the parameters of `function` take.
+
+    Parameters before `/` take the schema's first arguments, whatever they are called. Each other parameter takes the argument of its name,
+    where a trailing underscore does not count. Raises ValueError for a parameter that takes none.
+    """
+    names = [argument.name.rstrip("_") for argument in schema.arguments]
+    places: list[int] = []
+    for place, parameter in enumerate(inspect.signature(function).parameters.values()):
+        by_position = parameter.kind is Parameter.POSITIONAL_ONLY
+        if by_position and place < len(names):
+            places.append(place)
+        elif parameter.kind is Parameter.POSITIONAL_OR_KEYWORD and parameter.name.rstrip("_") in names:
+            places.append(names.index(parameter.name.rstrip("_")))
+        else:
+            listed = ", ".join(argument.name for argument in schema.arguments) or "none"
+            what = f"is parameter {place + 1} before /, which takes" if by_position else "takes"
+            hint = "" if by_position else "; name it as the schema does, or write / behind the parameters that take the first arguments"
+            raise ValueError(f"{str(parameter).partition(':')[0]} {what} no argument of the schema ({listed}){hint}")
+    return tuple(places)
