@@ -29,7 +29,7 @@ def load(path: str | Path) -> ExportedProgram:
     """The program in a `.pt2` file.
 
     Raises:
-        ValueError: there is no such file, or it holds no exported program.
+        ValueError: there is no such file, or it does not hold an exported program.
     """
     path = Path(path)
     if not path.is_file():
@@ -40,7 +40,7 @@ def load(path: str | Path) -> ExportedProgram:
         return torch.export.load(path)
     except Exception as error:
         # Readers within PyTorch raise what they happen to raise.
-        raise ValueError(f"{path} holds no exported program of PyTorch {torch.__version__}: {_first_line(error)}") from None
+        raise ValueError(f"{path} does not hold an exported program of PyTorch {torch.__version__}: {_first_line(error)}") from None
 
 
 def export_module(

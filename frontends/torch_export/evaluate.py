@@ -30,7 +30,7 @@ def run_aten(module: ModuleOp, context: FlambeauContext, inputs: Sequence[torch.
     """Runs a method once on the tensors of its inputs and gives the tensors of its outputs. State starts at its initial value.
 
     Raises:
-        EvaluationError: there is no such method, the inputs do not fit, or an operation is none of PyTorch's.
+        EvaluationError: there is no such method, the inputs do not fit, or an operation is not one of PyTorch's.
     """
     return AtenProgram(module, context).run(inputs, method)
 
@@ -111,7 +111,7 @@ def run_operation(op: SchemaOp, values: dict[SSAValue, Any]) -> list[torch.Tenso
     try:
         overload = functional_overload(type(op))
     except AttributeError:
-        raise EvaluationError(f"PyTorch cannot run {op.name}: it is none of its operators") from None
+        raise EvaluationError(f"PyTorch cannot run {op.name}: it is not one of its operators") from None
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     for argument, value in zip(op.schema.arguments, op.arguments(), strict=True):

@@ -62,7 +62,7 @@ def _with_place(message: str, op: Operation | None) -> str:
 
 
 class PassCrash(PassError):
-    """A pass that ended in an exception that is no message for people, which is its cause: a bug of the pass."""
+    """A pass that ended in an exception other than a message for people: a bug of the pass. The exception is its cause."""
 
     @staticmethod
     def of(step: PassStep, error: BaseException) -> PassCrash:

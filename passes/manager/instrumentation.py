@@ -101,7 +101,7 @@ class Instrumentations:
 
     @property
     def watches_actions(self) -> bool:
-        """Whether any of them wants actions."""
+        """Whether any of them watches actions."""
         return bool(self._watchers)
 
     @property

@@ -47,8 +47,8 @@ class PatternPass(OperationPass):
         """The patterns, in the order in which they are tried on an operation."""
 
     def apply_to(self, ctx: Context, op: Operation) -> None:
-        """Applies the patterns. Raises ValueError for what are none."""
+        """Applies the patterns. Raises ValueError for anything else."""
         found = self.patterns()
         if not isinstance(found, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]  plug-ins need not be type-checked
-            raise ValueError(f"patterns() of {type(self).__name__} gives no list of patterns, but {type(found).__name__}")
+            raise ValueError(f"patterns() of {type(self).__name__} gives {type(found).__name__}, not a list of patterns")
         PatternDriver(found).run(op)

@@ -74,7 +74,7 @@ class OptionField:
 
     @property
     def required(self) -> bool:
-        """Whether there is no default."""
+        """Whether the option must be given."""
         return self.default is dataclasses.MISSING
 
     def default_text(self) -> str:
@@ -176,7 +176,7 @@ def _known(kind: type[Any], name: str) -> str:
     names = [field.name for field in option_fields(kind)]
     # `dataclass` sets this one of its own accord, so the class's own shows that it was applied.
     if name.replace("-", "_") in get_annotations(kind) and "__dataclass_fields__" not in vars(kind):
-        return f"{kind.__name__} declares it, but is no dataclass: write @dataclass(frozen=True) above it"
+        return f"{kind.__name__} declares it, but is not a dataclass: write @dataclass(frozen=True) above it"
     if not names:
         return "it has none"
     return f"it has {', '.join(names)}{did_you_mean(name.replace('_', '-'), names)}"

@@ -147,7 +147,7 @@ def _check_anchor(element: Nested) -> None:
     if element.anchor in _ANCHORS or ("." in element.anchor and not did_you_mean(element.anchor, _ANCHORS)):
         return
     if find_pass(element.anchor) is not None or element.anchor in pipelines():
-        raise PipelineError(f"{element.anchor!r} is no operation; the options of a pass stand in braces: {{key=value}}", element.offset)
+        raise PipelineError(f"{element.anchor!r} is not an operation; the options of a pass stand in braces: {{key=value}}", element.offset)
     raise PipelineError(
         f"there is no operation {element.anchor!r} to nest passes in{did_you_mean(element.anchor, _ANCHORS)}", element.offset
     )

@@ -167,7 +167,7 @@ def find_passes(name: str, options: Sequence[Option] = ()) -> Sequence[ModulePas
             passes = known[name](construct(PipelineOptions, f"pipeline {name!r}", options))
             wrong = next((item for item in passes if not isinstance(item, ModulePass)), None)  # pyright: ignore[reportUnnecessaryIsInstance]  plug-ins need not be type-checked
             if wrong is not None:
-                raise TypeError(f"its function gives {wrong!r} among its passes, where an instance of a pass is wanted")
+                raise TypeError(f"its function gives {wrong!r} among its passes: it must give instances of passes")
             return passes
     except OptionError as error:
         raise PipelineError(str(error), error.offset) from error

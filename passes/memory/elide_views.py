@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.ir import Operation
 
+from flambeau.dialects.exec.declarations import order_declarations
 from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import TensorOp, nbytes
@@ -16,14 +17,7 @@ from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.storage.classes import MethodStorage
 from flambeau.passes.storage.layouts import relaid
 from flambeau.passes.storage.reinterpretation import Part, reinterpretation
-from flambeau.passes.storage.rewrite import (
-    collapse_views,
-    erase_instruction,
-    make_view,
-    order_declarations,
-    replace_slot,
-    unplanned_methods_of,
-)
+from flambeau.passes.storage.rewrite import collapse_views, erase_instruction, make_view, replace_slot, unplanned_methods_of
 from flambeau.passes.targets.target import TargetName
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.ir import Operation, SSAValue
 
+from flambeau.dialects.exec.declarations import order_declarations
 from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.literals import NoneOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
@@ -16,7 +17,7 @@ from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.storage.classes import MethodStorage
 from flambeau.passes.storage.reinterpretation import Cut, cut_offset, is_static, literal, tensors_of
-from flambeau.passes.storage.rewrite import collapse_views, erase_instruction, make_view, order_declarations, unplanned_methods_of
+from flambeau.passes.storage.rewrite import collapse_views, erase_instruction, make_view, unplanned_methods_of
 
 KERNELS = {"aten::cat.out": True, "aten::stack.out": False}
 """Kernels that join tensors, and whether the dimension along which they do so is there already."""

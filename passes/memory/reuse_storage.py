@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.ir import Operation, SSAValue
 
+from flambeau.dialects.exec.declarations import order_declarations
 from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.literals import OptionalTensorListOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
@@ -19,7 +20,7 @@ from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.rewriting.uses import replace_uses
 from flambeau.passes.storage.classes import MethodStorage, touched_slots
 from flambeau.passes.storage.reinterpretation import is_static
-from flambeau.passes.storage.rewrite import erase_instruction, erase_unused, make_reuse, order_declarations, unplanned_methods_of
+from flambeau.passes.storage.rewrite import erase_instruction, erase_unused, make_reuse, unplanned_methods_of
 
 COPY = "aten::copy_"
 """The kernel that stores the next value of a state."""

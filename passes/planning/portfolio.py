@@ -113,7 +113,7 @@ def plan_buffers(buffers: Sequence[Buffer], *, alignment: int = 1, algorithm: st
 
     Raises:
         ValueError: for an unknown algorithm, or buffers that are none.
-        PlanError: a registered planner gives something that is no plan. Whether tensors clash in it is for `check_plan` to say.
+        PlanError: a registered planner gives something that is not a plan. Only `check_plan` tells whether tensors clash in it.
     """
     check_algorithm(algorithm)
     aligned = aligned_buffers(buffers, alignment)
@@ -142,7 +142,7 @@ def _offsets(given: Sequence[int], count: int, algorithm: str) -> list[int]:
     try:
         offsets = [operator.index(item) for item in given]
     except TypeError as error:
-        raise PlanError(f"the planner {algorithm!r} gave no sequence of whole numbers: {error}") from error
+        raise PlanError(f"the planner {algorithm!r} did not give a sequence of whole numbers: {error}") from error
     if len(offsets) != count:
         raise PlanError(f"the planner {algorithm!r} gave {len(offsets)} offsets for {count} buffers")
     if (wrong := next((index for index, offset in enumerate(offsets) if offset < 0), None)) is not None:

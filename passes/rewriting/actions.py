@@ -84,7 +84,7 @@ def watching(listener: ActionListener | None) -> Generator[None, None, None]:
 
 
 def was_restricted() -> bool:
-    """Whether some action of this run was forbidden: what passes left undone may then be no fault of the program."""
+    """Whether some action of this run was forbidden: what passes left undone may then not be a fault of the program."""
     watch = _WATCH.get()
     return watch is not None and watch.refused
 

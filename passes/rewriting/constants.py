@@ -51,7 +51,7 @@ class ModuleConstants:
         return self.global_of(value) is not None
 
     def array(self, value: SSAValue) -> Array | None:
-        """The array that `value` loads, as a read-only view; None when it is no constant. Raises OperationError without its weights."""
+        """The array that `value` loads, as a read-only view; None when it is not a constant. Raises OperationError without its weights."""
         source = self.global_of(value)
         if source is None or not isinstance(source.value, BlobAttr):
             return None

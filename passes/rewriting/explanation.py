@@ -1,4 +1,4 @@
-"""Why a pattern did not apply: said by the pattern, kept by whoever listens, free when nobody does."""
+"""Why a pattern did not apply: the pattern says it, listeners keep it; without listeners it costs nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LISTENER: ContextVar[Listener | None] = ContextVar("flambeau_explanation", defa
 def decline(reason: str | Callable[[], str]) -> None:
     """Says why the pattern that runs leaves an operation alone that it was nearly made for.
 
-    A pattern ends with `return decline("the weight is no constant")`. If the operation is still there in the end, users read it as a
+    A pattern ends with `return decline("the weight is not a constant")`. If the operation is still there in the end, users read it as a
     remark, or in the report of a conversion that fails.
 
     Args:

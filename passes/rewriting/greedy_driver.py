@@ -60,7 +60,7 @@ class PatternDriver:
         for item in patterns:
             if not isinstance(item, Pattern):  # pyright: ignore[reportUnnecessaryIsInstance]  plug-ins need not be type-checked
                 shown = getattr(item, "__name__", type(item).__name__)
-                raise ValueError(f"{shown!r} is no pattern: a function becomes one by @rewrites(…) before it")
+                raise ValueError(f"{shown!r} is not a pattern: @rewrites(…) before a function makes one of it")
         self._patterns = sorted(patterns, key=lambda item: -item.benefit)
         self._found: dict[type[Operation], tuple[Pattern, ...]] = {}
         self.applied: Counter[str] = Counter()

@@ -25,6 +25,6 @@ def op(name: str) -> type[SchemaOp]:
 
         context = FlambeauContext()
         if context.get_optional_op(name) is not None:
-            raise ValueError(f"{name} is no operator of a schema: import its class")
+            raise ValueError(f"{name} is not an operator with a schema: import its class")
         raise ValueError(unknown_operation(name, context))
     return found

@@ -47,7 +47,9 @@ class Match:
             KeyError: it belongs to an alternative that was not taken, or to no part of the graph.
         """
         if part not in self._found:
-            raise KeyError("this is no part of the graph that matched, or of an alternative in it that was not taken")
+            raise KeyError(
+                "this is not a part of the graph that matched: it belongs to another graph, or to an alternative that was not taken"
+            )
         return cast(T, self._found[part])
 
     def __contains__(self, part: Part[Any]) -> bool:
@@ -76,7 +78,7 @@ class Part(ABC, Generic[T]):
             otherwise: the reason to `decline` with when everything but this holds; without it, the graph does not match, silently.
 
         Example:
-            integer = m.attribute().where(lambda number: number == int(number), "the factor is no integer")
+            integer = m.attribute().where(lambda number: number == int(number), "the factor is not an integer")
             assert m.op("aten.mul.Scalar", y, other=integer).match(product) is None
         """
         if otherwise is None:
@@ -113,7 +115,7 @@ class Value(Part[SSAValue]):
 
 
 class Literal(Part[Any]):
-    """An argument that is no tensor, as a Python value."""
+    """An argument that is not a tensor, as a Python value."""
 
     def solutions(self, candidate: Any, found: Found) -> Iterator[Found]:
         """One, if the conditions hold."""
@@ -347,7 +349,7 @@ def value(element: Attribute | None = None) -> Value:
 
 
 def attribute() -> Literal:
-    """Any value of an argument that is no tensor.
+    """Any value of an argument that is not a tensor.
 
     `found[part]` is, for an operator of `aten`, `core` or `edge`, a Python value: a number, a truth value, a string, a tuple for a list, a
     type for a dtype; the schema's default, or None, where the text says nothing. For other operations it is the attribute, or None.

@@ -1,4 +1,4 @@
-"""Changing the slots of a method: views in place of tensors, declarations in order, nothing left that nobody uses."""
+"""Changing the slots of a method: views in place of tensors, declarations in order, unused ones erased."""
 
 from __future__ import annotations
 
@@ -86,28 +86,3 @@ def erase_unused(slots: Iterable[SSAValue]) -> None:
         slot.op.detach()
         slot.op.erase()
         work += operands
-
-
-def order_declarations(method: MethodOp) -> None:
-    """Moves declarations before those that mention them; the others keep their order."""
-    done: set[Operation] = set()
-    anchor: Operation | None = None
-    block = method.body.block
-    for root in method.slots:
-        stack = [root]
-        while stack:
-            op = stack[-1]
-            if op in done:
-                stack.pop()
-                continue
-            missing = [value.op for value in op.operands if isinstance(value, OpResult) and value.op not in done]
-            if missing:
-                stack += [item for item in reversed(missing) if isinstance(item, SlotOp)]
-                continue
-            stack.pop()
-            done.add(op)
-            expected = block.first_op if anchor is None else anchor.next_op
-            if op is not expected and expected is not None:
-                op.detach()
-                block.insert_op_before(op, expected)
-            anchor = op

@@ -175,7 +175,7 @@ def _load_file(path: Path) -> Program:
     except OSError as error:
         raise FlambeauError(Status.ACCESS_FAILED, f"{path}: {error.strerror or error}") from None
     except ValueError:
-        raise FlambeauError(Status.INVALID_PROGRAM, f"{path}: the file is empty, so it is no program") from None
+        raise FlambeauError(Status.INVALID_PROGRAM, f"{path}: the file is empty, so it is not a program") from None
 
 
 def _in_place(data: "mmap.mmap | bytes | bytearray | memoryview") -> "Array":

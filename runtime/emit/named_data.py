@@ -13,7 +13,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class MethodMetadata:
-    """What is said of one method.
+    """What the named data tells of one method.
 
     Attributes:
         inputs, outputs: names, in the order of the plan; None if they are not known.

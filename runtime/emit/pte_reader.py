@@ -16,6 +16,7 @@ from xdsl.ir import Operation, SSAValue
 from flambeau.dialects.delegate.ops import PayloadOp, compile_specs
 from flambeau.dialects.edge.layout import LayoutAttr
 from flambeau.dialects.exec import literals, slots
+from flambeau.dialects.exec.declarations import order_declarations
 from flambeau.dialects.exec.instructions import (
     COPY_INDEX,
     CallOp,
@@ -33,7 +34,7 @@ from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.runtime import pte
 from flambeau.runtime.emit import named_data
-from flambeau.runtime.emit.sharing import infer_sharing, lasting_slots, make_state, sort_declarations
+from flambeau.runtime.emit.sharing import infer_sharing, lasting_slots, make_state
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -46,7 +47,7 @@ def read_pte(data: "Buffer", context: FlambeauContext) -> ModuleOp:
     """The module that says what a program does. Constants become views of `data` in the context's store.
 
     Raises:
-        PteError: the bytes are no program, or use what the dialect has no words for: unbounded shapes, data outside of the file, devices
+        PteError: the bytes are not a program, or use what the dialect cannot say: unbounded shapes, data outside of the file, devices
             other than the processor.
     """
     return from_program(pte.read_program(data), context)
@@ -156,7 +157,7 @@ class _Method:
             input_spec=metadata_type.encoded_inp_str,
             output_spec=metadata_type.encoded_out_str,
         )
-        sort_declarations(method)
+        order_declarations(method)
         for slot in lasting_slots(method):
             op = slot.owner
             if isinstance(op, slots.TensorOp) and op.place is not None:

@@ -21,7 +21,7 @@ from flambeau.runtime.memory import method_memory
 
 
 class EmitError(ValueError):
-    """A module that no program of the format says. One line, for people."""
+    """A module that the format cannot hold. One line, for people."""
 
 
 def emit_pte(module: ModuleOp, context: FlambeauContext, *, constant_alignment: int = 16) -> list[bytes | memoryview]:
@@ -94,7 +94,7 @@ class _Data:
         """The index of a global's value among the constants or the initial values; 0 for a global without one."""
         found = self.symbols.get(name.string_value())
         if not isinstance(found, GlobalOp):
-            raise EmitError(f"@{name.string_value()} names no ml_program.global of the module")
+            raise EmitError(f"@{name.string_value()} is not an ml_program.global of the module")
         if found.value is None:
             return 0
         if not isinstance(found.value, BlobAttr):
@@ -110,7 +110,7 @@ class _Data:
         """What a payload says."""
         found = self.symbols.get(name.string_value())
         if not isinstance(found, PayloadOp):
-            raise EmitError(f"@{name.string_value()} names no delegate.payload of the module")
+            raise EmitError(f"@{name.string_value()} is not a delegate.payload of the module")
         return pte.BackendDelegate(found.backend.data, self.blobs.get(found.data), self._specs(found.specs))
 
     def _specs(self, specs: DictionaryAttr | None) -> tuple[pte.CompileSpec, ...]:

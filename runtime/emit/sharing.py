@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
 from flambeau.dialects.exec.contents import Conflict, ContentAnalysis, Fault
+from flambeau.dialects.exec.declarations import order_declarations
 from flambeau.dialects.exec.instructions import CallOp, reads_and_writes
 from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.exec.slots import AliasOp, ReuseOp, SlotOp, StateOp, TensorOp, ViewOp, nbytes, place_of
+from flambeau.dialects.exec.slots import AliasOp, ReuseOp, StateOp, TensorOp, ViewOp, nbytes, place_of
 
 ROUNDS = 8
 """How often what was inferred may lead to more. Views of views take two; a program that needs more keeps its conflicts for the verifier."""
@@ -42,7 +43,7 @@ def infer_sharing(method: MethodOp) -> None:
     """Declares as views the slots that are read but never written, and as reuses the outs that lie on an input of the same instruction."""
     written = {slot for op in method.instructions for slot in reads_and_writes(op)[1]}
     for _ in range(ROUNDS):
-        sort_declarations(method)
+        order_declarations(method)
         round = _Round(method)
         for conflict in ContentAnalysis(method).run():
             if conflict.fault is Fault.OVERLAP and conflict.other is not None:
@@ -52,7 +53,7 @@ def infer_sharing(method: MethodOp) -> None:
         if not round.replaced:
             return
         written = {round.now(slot) for slot in written}
-    sort_declarations(method)
+    order_declarations(method)
 
 
 def _base(slot: SSAValue) -> SSAValue:
@@ -108,34 +109,6 @@ def _depends(slot: SSAValue, on: SSAValue) -> bool:
     while slot is not on and isinstance(slot.owner, AliasOp):
         slot = slot.owner.source
     return slot is on
-
-
-def sort_declarations(method: MethodOp) -> None:
-    """Puts each slot behind those that it refers to; slots keep their order otherwise."""
-    block = method.body.block
-    declared: set[Operation] = set()
-    ordered: list[Operation] = []
-    for start in method.slots:
-        pending: list[Operation] = [start]
-        while pending:
-            op = pending[-1]
-            missing = [item.owner for item in op.operands if isinstance(item.owner, SlotOp) and item.owner not in declared]
-            if missing:
-                pending += missing
-                continue
-            pending.pop()
-            if op not in declared:
-                declared.add(op)
-                ordered.append(op)
-    if ordered == method.slots:
-        return
-    for op in ordered:
-        op.detach()
-    first = block.first_op
-    if first is None:
-        block.add_ops(ordered)
-    else:
-        block.insert_ops_before(ordered, first)
 
 
 def make_state(op: TensorOp, global_name: str) -> StateOp:

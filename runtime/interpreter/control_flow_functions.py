@@ -1,4 +1,4 @@
-"""Control flow: `cf`, `scf`, and what has no result but an end."""
+"""Control flow: `cf`, `scf`, and `ub.unreachable`."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Step:
     operands: tuple[SSAValue, ...]
     results: tuple[SSAValue, ...]
     dead: tuple[SSAValue, ...]
-    """What nobody asks for afterwards."""
+    """The values that are not used afterwards."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class CompiledBlock:
 
 
 def compile_block(block: Block, kernel: Callable[[Operation], Kernel]) -> CompiledBlock:
-    """A block with its operations' kernels. Raises InterpreterError for what has no meaning."""
+    """A block with its operations' kernels. Raises InterpreterError for operations that it cannot run."""
     operations = list(block.ops)
     last = operations[-1] if operations and operations[-1].has_trait(IsTerminator, value_if_unregistered=False) else None
     dead = _dead_after(block, operations)

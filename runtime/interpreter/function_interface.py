@@ -26,7 +26,7 @@ class InterpreterError(ValueError):
 
 
 class UnsupportedError(InterpreterError):
-    """The interpreter does not know what something means, which says nothing against the module."""
+    """The interpreter does not know what something means, although the module may be right."""
 
 
 class Jump(NamedTuple):

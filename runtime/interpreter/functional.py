@@ -110,7 +110,7 @@ class FunctionProgram:
         callee = self._functions.get(name)
         if callee is None or callee.is_declaration:
             raise UnsupportedError(
-                f"@{name} is {'no function of the module' if callee is None else 'only declared'}: it cannot be called", op
+                f"@{name} is {'not a function of the module' if callee is None else 'only declared'}: it cannot be called", op
             )
         return _calling(op, callee.body)
 
@@ -123,7 +123,7 @@ class FunctionProgram:
                 data = self._context.blobs.get(found.data)
                 return _checked(op, lambda values, scope: run_delegate(self._delegates, found, data, values))
             case _:
-                raise InterpreterError(f"@{op.callee.string_value()} names no delegate.partition or delegate.payload of the module", op)
+                raise InterpreterError(f"@{op.callee.string_value()} is not a delegate.partition or delegate.payload of the module", op)
 
     def _initial(self, name: str, op: Operation) -> Array:
         found = self._globals.get(name)

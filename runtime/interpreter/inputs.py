@@ -1,4 +1,4 @@
-"""Inputs for methods that nobody gave any: random, the same for the same seed, and valid where the uses of an input say what that means."""
+"""Inputs for methods that are given none: random, the same for the same seed, and valid where the uses of an input say what that means."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DYNAMIC_EXTENT = 3
 _INDICES = ("index", "indices")
 _TABLES = ("self", "weight")
 _COPIES = ("clone", "_to_copy", "contiguous", "detach", "alias")
-"""Operators that are no views in their schema, and whose result holds the numbers of their operand."""
+"""Operators that are not views in their schema, and whose result holds the numbers of their operand."""
 
 
 WIDE = 8

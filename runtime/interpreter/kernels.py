@@ -52,7 +52,7 @@ def _as_argument(argument: SchemaArgument, value: Any) -> Any:
 
 @cached_over_rows
 def row_kernels() -> dict[str, RowKernel]:
-    """Every kernel that a row stands behind, by qualified name; those of ATen that no pass of ours calls among them."""
+    """Every kernel that a row describes, by qualified name; also those of ATen that our passes never call."""
     kernels: dict[str, RowKernel] = {}
     single = [kind for dialect in sorted(load_rows()) if dialect not in ("aten", "edge") for kind in level_ops(dialect)]
     for kind in (*level_ops("edge"), *single, *level_ops("aten")):
@@ -139,4 +139,4 @@ TENSOR_PRIMITIVES: dict[str, Callable[..., Array]] = {
     "aten::copy_": _copied,
     COPY_INDEX: _copied_at,
 }
-"""Kernels from tensors to a tensor that no row stands behind; the out gives the dtype."""
+"""Kernels from tensors to a tensor that no row describes; the out gives the dtype."""

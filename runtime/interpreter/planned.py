@@ -211,7 +211,7 @@ class MethodProgram:
         name = op.delegate.string_value()
         payload = self._payloads.get(name)
         if payload is None:
-            raise InterpreterError(f"@{name} names no delegate.payload of the module")
+            raise InterpreterError(f"@{name} is not a delegate.payload of the module")
         outs = [cast(Array, memory.values[slot]) for slot in op.outs]
         ins = [cast(Array, memory.values[slot]) for slot in op.ins]
         results = run_delegate(self._delegates, payload, self._context.blobs.get(payload.data), ins)

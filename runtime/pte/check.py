@@ -60,7 +60,7 @@ class _PlanCheck:
         """Checks the plan."""
         sizes = self.plan.non_const_buffer_sizes
         if any(not 0 <= size <= MAXIMUM_BYTES for size in sizes):
-            self._fail("arenas", f"the sizes {list(sizes)} are not all sizes")
+            self._fail("arenas", f"each size is from 0 to {MAXIMUM_BYTES} bytes, not {list(sizes)}")
         for index, value in enumerate(self.plan.values):
             where = f"value {index}"
             match value:
@@ -78,9 +78,9 @@ class _PlanCheck:
         self._indices("outputs", self.plan.outputs)
         for item in self.plan.non_const_buffer_device or ():
             if not 0 <= item.buffer_idx < len(sizes):
-                self._fail("arena devices", f"there is no arena {item.buffer_idx}")
+                self._fail("arena devices", f"there is no arena {item.buffer_idx}: the method has {len(sizes)}")
         if not self.plan.chains:
-            self._fail("chains", "it has none")
+            self._fail("chains", "the method has none")
         for chain in self.plan.chains:
             self._indices("chain inputs", chain.inputs)
             self._indices("chain outputs", chain.outputs)
@@ -91,13 +91,13 @@ class _PlanCheck:
         count = len(self.plan.values)
         for index in indices:
             if not 0 <= index < count:
-                self._fail(where, f"there is no value {index}, only {count}")
+                self._fail(where, f"there is no value {index}: the method has {count}")
 
     def _kinds(self, where: str, items: Iterable[int], kinds: tuple[type, ...], what: str) -> None:
         values = self.plan.values
         for item in items:
             if not 0 <= item < len(values):
-                self._fail(where, f"there is no value {item}, only {len(values)}")
+                self._fail(where, f"there is no value {item}: the method has {len(values)}")
             if not isinstance(values[item], kinds):
                 self._fail(where, f"item {item} is not {what} but a {type(values[item]).__name__}")
 
@@ -110,12 +110,12 @@ class _PlanCheck:
         if sorted(tensor.dim_order) != list(range(rank)):
             self._fail(where, f"the dim order {list(tensor.dim_order)} is not one of {rank} dimensions")
         if tensor.nbytes > MAXIMUM_BYTES:
-            self._fail(where, f"a tensor of sizes {list(tensor.sizes)} is too large")
+            self._fail(where, f"a tensor of sizes {list(tensor.sizes)} takes more than {MAXIMUM_BYTES} bytes")
         allocation = tensor.allocation_info
         if allocation is not None:
             sizes = self.plan.non_const_buffer_sizes
             if not 0 < allocation.memory_id < len(sizes):
-                self._fail(where, f"there is no arena {allocation.memory_id}, only 1 to {len(sizes) - 1}")
+                self._fail(where, f"there is no arena {allocation.memory_id}: the method has {max(len(sizes) - 1, 0)}, counted from 1")
             end = allocation.memory_offset + tensor.nbytes
             if end > sizes[allocation.memory_id]:
                 self._fail(where, f"the tensor ends at byte {end} of arena {allocation.memory_id}, which has {sizes[allocation.memory_id]}")
@@ -133,7 +133,7 @@ class _PlanCheck:
             what, entries = "initial value", self.program.mutable_data[0] if self.program.mutable_data else ()
         index = tensor.data_buffer_idx
         if index >= len(entries):
-            self._fail(where, f"there is no {what} {index}, only {max(len(entries) - 1, 0)}")
+            self._fail(where, f"there is no {what} {index}: the program has {max(len(entries) - 1, 0)}, counted from 1")
         if len(entries[index]) < tensor.nbytes:
             self._fail(where, f"the tensor takes {tensor.nbytes} bytes, but {what} {index} has {len(entries[index])}")
 
@@ -154,8 +154,8 @@ class _PlanCheck:
             case FreeCall(value):
                 self._indices(where, (value,))
             case _:
-                self._fail(where, f"a {type(instruction).__name__} is no instruction")
+                self._fail(where, f"a {type(instruction).__name__} is not an instruction")
 
     def _entry(self, where: str, index: int, entries: Sequence[object], what: str) -> None:
         if not 0 <= index < len(entries):
-            self._fail(where, f"there is no {what} {index}, only {len(entries)}")
+            self._fail(where, f"there is no {what} {index}: the method has {len(entries)}")

@@ -76,7 +76,7 @@ def read_program(data: "Buffer") -> Program:
         data: the whole file: bytes, a memory map, or any other contiguous buffer. The records hold views of it.
 
     Raises:
-        PteError: the bytes are no program, or a damaged one.
+        PteError: the bytes are not a program, or are a damaged one.
     """
     file = memoryview(data).toreadonly()
     file = file.cast("B") if file.nbytes else EMPTY

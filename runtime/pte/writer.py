@@ -196,7 +196,7 @@ class Encoder:
         for number, member in enumerate(union.members, 1):
             if isinstance(value, member.record):
                 return self._object(union, 2, [(0, "B", bytes([number])), (1, "ref", self._table(value, member))])
-        raise PteError(f"a {type(value).__name__} is no kind of {union.name}")
+        raise PteError(f"a {type(value).__name__} is not a kind of {union.name}")
 
     def _reference(self, value: object, kind: schema.Kind, name: str) -> int:
         match kind:

@@ -215,7 +215,7 @@ def test_graphs_that_can_never_match_are_errors():
         ("aten.ad.Tensor", r"there is no operation aten\.ad\.Tensor; did you mean 'aten\.add\.Tensor'"),
         ("core.armin", r"there is no operation core\.armin; did you mean 'core\."),
         ("edge.view", r"views are copies at this level, edge\.view_copy"),
-        ("exec.call", r"exec\.call is no operator of a schema: import its class"),
+        ("exec.call", r"exec\.call is not an operator with a schema: import its class"),
     ],
 )
 def test_an_operator_that_is_not_there_is_told_with_what_is_meant(name: str, message: str):

@@ -320,7 +320,7 @@ def test_nothing_around_the_root_is_touched():
 
 
 def test_what_is_no_pattern_is_said_in_words():
-    with pytest.raises(ValueError, match=r"'forgotten' is no pattern: a function becomes one by @rewrites\(…\) before it"):
+    with pytest.raises(ValueError, match=r"'forgotten' is not a pattern: @rewrites\(…\) before a function makes one of it"):
 
         def forgotten(root: Operation) -> None: ...
 

@@ -125,7 +125,7 @@ def test_canonical_form(text: str, expected: str):
         ("compil", 1, "there is no pass or pipeline 'compil'; did you mean 'compile'?"),
         ("qqqqqqqq", 1, "there is no pass or pipeline 'qqqqqqqq'"),
         ("func.fun(cse)", 1, "there is no operation 'func.fun' to nest passes in; did you mean 'func.func'?"),
-        ("cse(canonicalize)", 1, "'cse' is no operation; the options of a pass stand in braces: {key=value}"),
+        ("cse(canonicalize)", 1, "'cse' is not an operation; the options of a pass stand in braces: {key=value}"),
         ("cse,builtin.module(cse)", 5, "builtin.module(…) must stand alone, around everything else"),
         ("func.func(dce)", 11, "pass 'dce' works on the whole module: write it outside of func.func(…)"),
         ("only-functions", 1, "pass 'only-functions' works on func.func, not on builtin.module"),
@@ -347,7 +347,7 @@ class UnknownTypePass(ModulePass):
         (
             UndecoratedPass,
             "undecorated{limit=2}",
-            "UndecoratedPass declares it, but is no dataclass: write @dataclass(frozen=True) above it",
+            "UndecoratedPass declares it, but is not a dataclass: write @dataclass(frozen=True) above it",
         ),
         (PathPass, "path-option{path=x}", "option 'path' of pass 'path-option' cannot be given as text: it is Path"),
         (UnknownTypePass, "unknown-type", "the types of the options of UnknownTypePass cannot be read: name 'Nowhere' is not defined"),

@@ -104,8 +104,8 @@ def test_a_planner(tmp_path: Path):
     [
         ("return [0] * len(buffers)", "buffers 0 and 1 are live together and share bytes"),
         ("return [0]", r"the planner 'bad' gave 1 offsets for \d buffers"),
-        ("return [0.5] * len(buffers)", "the planner 'bad' gave no sequence of whole numbers: 'float'"),
-        ("return None", "the planner 'bad' gave no sequence of whole numbers: 'NoneType'"),
+        ("return [0.5] * len(buffers)", "the planner 'bad' did not give a sequence of whole numbers: 'float'"),
+        ("return None", "the planner 'bad' did not give a sequence of whole numbers: 'NoneType'"),
         ("return [-16 * index for index in range(len(buffers))]", "the planner 'bad' gave buffer 1 the negative offset -16"),
     ],
 )

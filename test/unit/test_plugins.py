@@ -156,11 +156,11 @@ BAD = {
     ),
     "pass whose method is none": (
         "from flambeau.passes.kit import PatternPass\nclass MyPass(PatternPass):\n    name = 'mine'\n    patterns = []\n",
-        "2:7: error: patterns of MyPass is no method: write def patterns(self), the patterns to apply",
+        "2:7: error: patterns of MyPass is not a method: write def patterns(self), the patterns to apply",
     ),
     "pass of no class": (
         "class MyPass:\n    name = 'mine'\n    def apply(self, ctx, op): pass\n",
-        "1:7: error: plug-in {} declares nothing: MyPass is no pass: derive it from PatternPass, OperationPass or ModulePass",
+        "1:7: error: plug-in {} declares nothing: MyPass is not a pass: derive it from PatternPass, OperationPass or ModulePass",
     ),
     "pass that is not public": (
         PASS.replace("MyPass", "_MyPass").format("name = 'mine'"),
@@ -227,7 +227,7 @@ BAD = {
     "odd name": (PASS.format("name = 'my pass'"), "2:7: error: 'my pass' cannot be the name of a pass: write letters, digits and - or _"),
     "options": (
         PASS.format("name = 'mine'; size: int = 3"),
-        "2:7: error: MyPass has options (size) and is no dataclass: write @dataclass(frozen=True)",
+        "2:7: error: MyPass has options (size) and is not a dataclass: write @dataclass(frozen=True)",
     ),
     "dialect": (DIALECT.format("exec"), "2:1: error: plug-in {} " + TAKEN.format("dialect 'exec'", "Flambeau")),
     "dialect of xDSL": (DIALECT.format("arith"), "2:1: error: plug-in {} " + TAKEN.format("dialect 'arith'", "xDSL")),
@@ -298,11 +298,11 @@ def test_a_class_that_others_complete_is_no_pass(tmp_path: Path):
     [
         (
             "from flambeau.passes.kit import PatternPass\nclass MyPass(PatternPass):\n    name = 'mine'\n    def patterns(self): pass\n",
-            "mine: patterns() of MyPass gives no list of patterns, but NoneType",
+            "mine: patterns() of MyPass gives NoneType, not a list of patterns",
         ),
         (
             "from flambeau import pipeline\n@pipeline('mine')\ndef mine(options): return ['cse']\n",
-            "pipeline 'mine': its function gives 'cse' among its passes, where an instance of a pass is wanted",
+            "pipeline 'mine': its function gives 'cse' among its passes: it must give instances of passes",
         ),
     ],
 )

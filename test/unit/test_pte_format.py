@@ -191,7 +191,7 @@ BAD: list[tuple[str, pte.Program]] = [
     ("version 1", pte.Program(version=1)),
     ("two methods called 'f'", pte.Program((pte.ExecutionPlan("f", chains=(pte.Chain(),)), pte.ExecutionPlan("f", chains=(pte.Chain(),))))),
     ("two named data called 'k'", pte.Program(named_data=(pte.NamedData("k"), pte.NamedData("k")))),
-    ("inputs: there is no value 0, only 0", bad_plan(inputs=(0,))),
+    ("inputs: there is no value 0: the method has 0", bad_plan(inputs=(0,))),
     ("value 0: item 1 is not an int but a Null", bad_plan(pte.IntList((1,)), pte.Null())),
     ("value 0: there is no value 7", bad_plan(pte.TensorList((7,)))),
     ("there is no value -2", bad_plan(pte.OptionalTensorList((-2,)))),
@@ -207,7 +207,7 @@ BAD: list[tuple[str, pte.Program]] = [
     ("instruction 0: it jumps to instruction 9 of 1", bad_plan(pte.Bool(), instructions=(pte.JumpFalseCall(0, 9),))),
     ("instruction 0: there is no value 1", bad_plan(pte.Bool(), instructions=(pte.MoveCall(0, 1),))),
     ("instruction 0: there is no value -1", bad_plan(instructions=(pte.FreeCall(-1),))),
-    ("chains: it has none", pte.Program((pte.ExecutionPlan("f"),))),
+    ("chains: the method has none", pte.Program((pte.ExecutionPlan("f"),))),
 ]
 
 

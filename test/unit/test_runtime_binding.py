@@ -285,7 +285,7 @@ def test_what_is_no_program_is_refused_in_one_line(tmp_path: Path):
     empty.write_bytes(b"")
     text.write_text("no program at all, but a text of some length")
     assert message(runtime.load_program, tmp_path / "absent.pte").endswith("absent.pte: No such file or directory")
-    assert message(runtime.load_program, empty).endswith("empty.pte: the file is empty, so it is no program")
+    assert message(runtime.load_program, empty).endswith("empty.pte: the file is empty, so it is not a program")
     assert 'text.pte: this is not a .pte file (44 bytes, no "ET12" at byte 4)' in message(runtime.load_program, text)
     assert "is a directory" in message(runtime.load_program, tmp_path).lower()
     for data in (b"", b"x" * 100):

@@ -84,7 +84,7 @@ def run_pipeline(
     trial.blobs = context.blobs.copy()
     copy = module.clone()
     try:
-        with contextlib.redirect_stdout(sys.stderr):  # what passes print is no part of what a command does
+        with contextlib.redirect_stdout(sys.stderr):  # what passes print is not part of what a command prints
             pipeline.run(copy, trial, instrumentations, verify_each=verify)
     except Exception as error:  # a pass may fail in any way, and that is what is looked for
         return Outcome(copy, trial, error)

@@ -61,7 +61,7 @@ def _set(op: Operation, compute: Callable[[State], Any]) -> Step:
 
 def _result(at: Operation, op: Operation, index: int) -> SSAValue:
     if index >= len(op.results):
-        raise PdlError(at, f"{op.name} has {len(op.results)} results, so none of number {index}")
+        raise PdlError(at, f"{op.name} has {len(op.results)} results, and not a result {index}")
     return op.results[index]
 
 

@@ -90,7 +90,7 @@ class Compilation:
         elements = (*passes, *(self.extra[stage].elements if stage in self.extra else ()))
         if elements:
             pipeline = Pipeline(MODULE, elements)
-            with redirect_stdout(sys.stderr):  # what passes print is no part of what a command does
+            with redirect_stdout(sys.stderr):  # what passes print is not part of what a command prints
                 pipeline.run(self.module, self.context, self.instrumentations, verifier=self.verifier)
         self.records.append(StageRecord(stage, count_operations(self.module), time.perf_counter() - start))
         if self.dump_dir is not None:

@@ -40,14 +40,14 @@ def check_pass(kind: type[ModulePass]) -> None:
             there = "" if meant is None else f"; {meant} is something else"
             raise RegistrationError(f"{kind.__name__} lacks a method: def {method}{arguments}, {meaning}{there}")
         if not callable(function):
-            raise RegistrationError(f"{method} of {kind.__name__} is no method: write def {method}{arguments}, {meaning}")
+            raise RegistrationError(f"{method} of {kind.__name__} is not a method: write def {method}{arguments}, {meaning}")
         if not _takes(function, arguments.count(",") + 1):
             given = inspect.signature(function)
             raise RegistrationError(f"{method}{given} of {kind.__name__} does not take what it is given: write def {method}{arguments}")
     options = [option for option, note in inspect.get_annotations(kind).items() if "ClassVar" not in str(note)]
     if options and "__dataclass_fields__" not in vars(kind):
         raise RegistrationError(
-            f"{kind.__name__} has options ({', '.join(options)}) and is no dataclass: write @dataclass(frozen=True) above it"
+            f"{kind.__name__} has options ({', '.join(options)}) and is not a dataclass: write @dataclass(frozen=True) above it"
         )
 
 
@@ -82,13 +82,13 @@ def what_was_meant(items: Iterable[tuple[str, Any]], is_own: Callable[[Any], boo
 
 def _as_pass(name: str, item: Any) -> str | None:
     if isinstance(item, ModulePass):
-        return "is a pass that is made already, where its class is wanted, under a name without a _ in front"
+        return "is an instance of a pass: give the class a name without a _ in front"
     if not isinstance(item, type) or issubclass(item, Pattern | RewritePattern):
         return None
     if issubclass(item, ModulePass):
         return "is not public, for it begins with _" if name.startswith("_") else None
     if any(callable(getattr(cast("Any", item), method, None)) for method in _METHODS):
-        return "is no pass: derive it from PatternPass, OperationPass or ModulePass"
+        return "is not a pass: derive it from PatternPass, OperationPass or ModulePass"
     return None
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def replacing(path: str | os.PathLike[str]) -> Generator[BinaryIO, None, None]:
     """A file to write, which takes the place of `path` at once when the block ends; if the block fails, nothing happened.
 
-    A link stays a link to what is replaced, permissions stay as they are, and what is no file, such as a pipe, is written as it comes.
+    A link stays a link to what is replaced, permissions stay as they are, and what is not a file, such as a pipe, is written as it comes.
 
     Raises:
         OSError: the file cannot be written; names `path`.

@@ -36,7 +36,7 @@ _REGISTERED: ContextVar[list[Registration] | None] = ContextVar("flambeau_regist
 
 
 class RegistrationError(ValueError):
-    """Something that cannot be registered: its name is taken, or is no name. One line, for people."""
+    """Something that cannot be registered: its name is taken, or cannot be a name. One line, for people."""
 
 
 @contextmanager
