@@ -4,73 +4,13 @@ import random
 from pathlib import Path
 
 import pytest
+from editor_texts import BAD, BLOCKS, FILECHECK, TEXT, URI, found_in, hovered, place, words
 from lsprotocol import types
 
 from flambeau.tools.language_server import code_actions, completion, hints, hover, navigation, published_diagnostics
 from flambeau.tools.language_server.analysis import Analysis, Settings, analyze, completed, moved
 from flambeau.tools.language_server.text_positions import Edit, Lines
 from flambeau.tools.language_server.words import statement_before, word_at
-
-URI = "file:///model.mlir"
-FILECHECK = Path(__file__).resolve().parents[1] / "filecheck"
-
-TEXT = """builtin.module {
-  ml_program.global private @w(#flambeau.blob<"w", "7fa0bc053ff10c49">) : tensor<8x8xf32>
-  func.func @forward(%x : tensor<4x8xf32>) -> tensor<4x8xf32> {
-    %w = ml_program.global_load_const @w : tensor<8x8xf32>
-    %y = aten.linear(%x, %w, none) : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
-    %z = aten.relu(%y) : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    %s:2 = aten.split.Tensor(%z) {split_size = 4, dim = 1} : (tensor<4x8xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>)
-    %u = aten.cat([%s#0, %s#1]) {dim = 1} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x8xf32>
-    func.return %u : tensor<4x8xf32>
-  }
-}
-"""
-
-BAD = TEXT.replace("    func.return", "    %bad = aten.relu(%y) : (tensor<4x8xf32>) -> tensor<4x9xf32>\n    func.return")
-
-BLOCKS = """builtin.module {
-  func.func @f(%a : i32, %c : i1) -> i32 {
-    cf.cond_br %c, ^one(%a : i32), ^two
-  ^one(%p : i32):
-    cf.br ^two
-  ^two:
-    func.return %a : i32
-  }
-}
-"""
-
-
-def place(analysis: Analysis, text: str, number: int = 0, inside: int = 1) -> types.Position:
-    """A character of the `number`-th occurrence of `text`."""
-    start = -1
-    for _ in range(number + 1):
-        start = analysis.text.index(text, start + 1)
-    return analysis.lines.position(start + inside)
-
-
-def words(analysis: Analysis, ranges: list[types.Range]) -> list[tuple[int, str]]:
-    """The line, from 1, and the text of each range."""
-    return [(item.start.line + 1, analysis.text[analysis.lines.offset(item.start) : analysis.lines.offset(item.end)]) for item in ranges]
-
-
-def hovered(analysis: Analysis, text: str, number: int = 0, inside: int = 1) -> str:
-    found = hover.hover(analysis, place(analysis, text, number, inside))
-    return "" if found is None else str(getattr(found.contents, "value", ""))
-
-
-def found_in(analysis: Analysis) -> list[tuple[int, str, str]]:
-    """Line, text under the squiggle, message."""
-    found = published_diagnostics.diagnostics(analysis, URI)
-    return [(*words(analysis, [item.range])[0], item.message) for item in found]
-
-
-def labels(text: str, at: str = "|", previous: Analysis | None = None) -> list[str]:
-    """What is proposed where `at` stands in the text."""
-    offset = text.index(at)
-    text = text.replace(at, "")
-    analysis = analyze(text, "model.mlir") if previous is None else moved(text, previous)
-    return [item.label for item in completion.complete(analysis, analysis.lines.position(offset))]
 
 
 @pytest.fixture(scope="module")
@@ -327,83 +267,6 @@ def test_the_outline(good: Analysis):
     assert [(item.name, item.kind) for item in found] == [("w", types.SymbolKind.Constant), ("forward", types.SymbolKind.Function)]
     assert words(good, [item.selection_range for item in found]) == [(2, "@w"), (3, "@forward")]
     assert found[1].range.end.line == 9
-
-
-# Completion
-
-LINE = "    func.return %u"
-
-
-def typed(line: str, good: Analysis) -> list[str]:
-    return labels(TEXT.replace(LINE, f"    {line}\n{LINE}"), previous=good)
-
-
-def test_completion_of_operations(good: Analysis):
-    assert "aten" in typed("%k = at|", good)
-    assert {"aten.relu", "aten.relu6"} <= set(typed("%k = aten.re|", good))
-    assert "edge.view_copy" in typed("edge.view|", good)
-    assert "arith.addi" in typed("%k = arith.|", good)
-    assert "exec.call" in typed("exec.|", good)
-    assert typed("%k = nowhere.|", good) == []
-    assert typed("// %k = aten.re|", good) == []
-
-
-@pytest.mark.parametrize(
-    "header", ["func.func @g(%a: tensor<4xf32>) {\n", "func.func @g() attributes {a} {\n", '"func.func"() <{}> ({\n', "func.func @g() { "]
-)
-def test_completion_of_the_first_operation_of_a_region(header: str):
-    assert {"aten.relu", "aten.relu6"} <= set(labels(f"{header}  %0 = aten.|\n}}"))
-    assert "aten" in labels(f"{header}  %0 = at|\n}}")
-    assert "arith" in labels(f"{header}  ar|\n}}") and "arg_attrs" not in labels(f"{header}  ar|\n}}")
-
-
-def test_completion_of_values_symbols_and_blocks(good: Analysis):
-    assert typed("%k = aten.relu(%|", good) == ["%u", "%s#0", "%s#1", "%z", "%y", "%w", "%x"]
-    assert typed("%k = aten.relu(%s#|", good) == ["%s#0", "%s#1"]
-    assert typed("%q = aten.neg(%z)\n    %k = aten.relu(%|", good)[-1] == "%q"
-    assert typed("%k = ml_program.global_load_const @|", good) == ["@w", "@forward"]
-    above = labels(TEXT.replace("    %z = aten", "    %k = aten.relu(%|\n    %z = aten"), previous=good)
-    assert above == ["%y", "%w", "%x"]
-    blocks = analyze(BLOCKS, "b.mlir")
-    assert labels(BLOCKS.replace("cf.br ^two", "cf.br ^|"), previous=blocks) == ["^one", "^two"]
-    first = labels(BLOCKS.replace("    cf.cond_br", "    %n = arith.addi %|\n    cf.cond_br"), previous=blocks)
-    assert first == ["%a", "%c"]
-    assert labels("func.func @f(%x : i32) {\n  %a = arith.addi %x, %x : i32\n  %b = arith.addi %|") == ["%a", "%x"]
-
-
-def test_completion_of_values_of_the_blocks_before(good: Analysis):
-    text = """builtin.module {
-  func.func @f(%a : i32, %c : i1) -> i32 {
-    %e = arith.addi %a, %a : i32
-    cf.cond_br %c, ^two, ^one(%a : i32)
-  ^two:
-    %t = arith.addi %e, %a : i32
-    cf.br ^three
-  ^one(%p : i32):
-    %o = arith.addi %e, %p : i32
-    cf.br ^three
-  ^three:
-    %h = arith.addi %e, %a : i32
-    func.return %h : i32
-  }
-}
-"""
-    analysis = analyze(text, "b.mlir")
-    for block, values in (("^two", ["%e"]), ("^one(%p : i32)", ["%p", "%e"]), ("^three", ["%e"])):
-        first = labels(text.replace(f"  {block}:\n", f"  {block}:\n    %n = arith.addi %|\n"), previous=analysis)
-        assert first[: len(values) + 2] == [*values, "%a", "%c"]
-    assert (
-        labels(text.replace("    cf.br ^three\n  ^one", "    %n = arith.addi %|\n    cf.br ^three\n  ^one"), previous=analysis)[0] == "%t"
-    )
-
-
-def test_completion_of_attributes(good: Analysis):
-    assert typed("%k = aten.conv2d(%x, %w, none) {|", good) == ["stride", "padding", "dilation", "groups"]
-    assert typed("%k = aten.conv2d(%x, %w, none) {stride = [1, 2], pa|", good) == ["padding"]
-    assert typed("%k = aten.avg_pool2d(%x) {ceil_mode = |", good) == ["true", "false"]
-    assert typed("%k = aten.relu(%x) : |", good) == []
-    assert "predicate" in typed('%k = "arith.cmpi"(%x, %x) <{|', good)
-    assert "sym_visibility" in labels("func.func @g() attributes {sym_v|\n}")
 
 
 # Edits

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -171,3 +173,37 @@ def test_colours_can_be_forced(run: Run, monkeypatch: pytest.MonkeyPatch, name: 
     assert "\x1b" not in run("none.mlir", "--color=0")[2]
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b" not in run("none.mlir")[2]
+
+
+def tool(*arguments: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", "import sys; from flambeau.tools.opt import main; sys.exit(main())", *arguments]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ)
+
+
+def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
+    lines = "".join(f"  %{number} = aten.relu(%x) : (tensor<2xf32>) -> tensor<2xf32>\n" for number in range(3000))
+    (tmp_path / "long.mlir").write_text(f"func.func @f(%x: tensor<2xf32>) {{\n{lines}  func.return\n}}")
+    process = tool(str(tmp_path / "long.mlir"))
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait() == 141
+
+
+def test_an_interrupt_is_one_word() -> None:
+    process = tool()
+    assert process.stdin is not None and process.stderr is not None
+    # This is more than a pipe holds: once it is written, the tool reads.
+    process.stdin.write(b"//" * 70000)
+    process.stdin.flush()
+    process.send_signal(signal.SIGINT)
+    # A signal between two reads is noticed after the second.
+    process.stdin.close()
+    assert process.stderr.read() == b"interrupted\n"
+    assert process.wait() == 130
+
+
+def test_standard_input_that_is_not_text() -> None:
+    process = tool()
+    out, err = process.communicate(b"\xff\xfe\x00")
+    assert (out, err, process.returncode) == (b"", b"error: <stdin>: this is not text: a module is a .mlir file\n", 1)

@@ -2,7 +2,6 @@
 
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -412,68 +411,6 @@ def test_commands_of_flambeau_load_plugins(command: str, tmp_path: Path, capsys:
     assert {"inspect": "mine.same", "run": "3.0"}[command] in capsys.readouterr().out
     assert flambeau_main([command, str(source), *arguments]) == 1
     assert "mine.same" in capsys.readouterr().err
-
-
-# Installed packages
-
-
-@pytest.fixture
-def installed(tmp_path: Path) -> Path:
-    """A folder for PYTHONPATH with an installed package that offers four plug-ins, of which one is broken."""
-    site = tmp_path / "site"
-    write(site, "acme/__init__.py", "")
-    write(site, "acme/passes.py", MARK.replace('"mark"', '"acme-mark"'))
-    write(site, "acme/broken.py", "1 / 0\n")
-    write(site, "acme/ops.py", ROW.format("acme", "acme", "same(Tensor x) -> Tensor"))
-    write(
-        site, "acme/things.py", "from flambeau.passes.targets.target import Target\nTHING = Target('acme', frozenset({'aten::add.out'}))\n"
-    )
-    write(site, "acme-1.2.dist-info/METADATA", "Metadata-Version: 2.1\nName: acme\nVersion: 1.2\n")
-    points = "[flambeau.plugins]\npasses = acme.passes\nops = acme.ops\nbroken = acme.broken\ntarget = acme.things:THING\n"
-    write(site, "acme-1.2.dist-info/entry_points.txt", points)
-    return site
-
-
-def python(site: Path, code: str) -> subprocess.CompletedProcess[str]:
-    path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
-    command = [sys.executable, "-c", f"import sys\nfrom flambeau.tools.opt.driver import main\n{code}"]
-    return subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, cwd=site, capture_output=True, text=True, check=False)
-
-
-def test_installed_plugins_are_found_when_a_name_is_unknown(installed: Path):
-    write(installed, "x.mlir", "builtin.module {}\n")
-    found = python(
-        installed, "main(['x.mlir', '-p', 'acme-mark'])\nfrom flambeau.passes.targets.target import find_target\nfind_target('acme')"
-    )
-    assert (found.returncode, found.stderr) == (0, "") and "marked" in found.stdout
-    named = python(installed, "from flambeau.passes.kit import op\nprint(op('acme.same').name)")
-    assert named.stdout == "acme.same\n", named.stderr
-    write(installed, "y.mlir", "func.func @f(%x: tensor<f32>) {\n  %0 = acme.same(%x) : (tensor<f32>) -> tensor<f32>\n  func.return\n}\n")
-    parsed = python(installed, "main(['y.mlir'])")
-    assert "acme.same(%x)" in parsed.stdout, parsed.stderr
-    missing = python(installed, "main(['x.mlir', '-p', 'acme-marc'])")
-    assert "there is no pass or pipeline 'acme-marc'; did you mean 'acme-mark'?" in missing.stderr
-    assert "; the installed plug-in broken (acme 1.2) could not be loaded (ZeroDivisionError: division by zero)" in missing.stderr
-    as_option = python(installed, "main(['x.mlir', '--acme-mark'])")
-    assert "marked" in as_option.stdout, as_option.stderr
-    write(installed, "z.mlir", '"broken.op"() : () -> ()\n')
-    unknown = python(installed, "main(['z.mlir'])")
-    assert "there is no dialect 'broken'" in unknown.stderr and "; the installed plug-in broken (acme 1.2) could not" in unknown.stderr
-    listed = python(installed, "main(['--list-plugins'])")
-    assert "error: the installed plug-in broken (acme 1.2) could not be loaded" in listed.stderr and listed.returncode == 1
-    assert "passes (acme 1.2):\n  pass 'acme-mark'\n" in listed.stdout and "target (acme 1.2):\n  target 'acme'\n" in listed.stdout
-
-
-def test_installed_plugins_cost_nothing_when_every_name_is_known(installed: Path):
-    write(
-        installed,
-        "x.mlir",
-        "func.func @f(%x: tensor<2xf32>) {\n  %0 = core.relu(%x) : (tensor<2xf32>) -> tensor<2xf32>\n  func.return\n}\n",
-    )
-    result = python(
-        installed, "main(['x.mlir', '-p', 'canonicalize,plan'])\nprint('acme' in sys.modules, 'importlib.metadata' in sys.modules)"
-    )
-    assert (result.returncode, result.stdout.splitlines()[-1]) == (0, "False False"), result.stderr
 
 
 PINGING = """
