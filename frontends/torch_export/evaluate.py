@@ -41,9 +41,7 @@ def run_leaves(module: ModuleOp, context: FlambeauContext, inputs: Sequence[Any]
     Raises EvaluationError.
     """
     program = AtenProgram(module, context)
-    function = program.methods.get(method)
-    if function is None:
-        raise EvaluationError(f"the module has no method {method!r}; it has {', '.join(sorted(program.methods)) or 'none'}")
+    function = program.method(method)
     leaves = inputs_of(function)
     if len(inputs) != len(leaves):
         raise EvaluationError(f"{method} takes {len(leaves)} inputs, got {len(inputs)}")
@@ -69,11 +67,15 @@ class AtenProgram:
             elif isinstance(op, GlobalOp):
                 self.globals[op.sym_name.data] = _global_tensor(op, context)
 
+    def method(self, name: str) -> FuncOp:
+        """The method of a name. Raises EvaluationError."""
+        if name not in self.methods:
+            raise EvaluationError(f"the module has no method {name!r}; it has {', '.join(sorted(self.methods)) or 'none'}")
+        return self.methods[name]
+
     def run(self, inputs: Sequence[torch.Tensor], method: str = "forward") -> list[torch.Tensor]:
         """One call. Raises EvaluationError."""
-        function = self.methods.get(method)
-        if function is None:
-            raise EvaluationError(f"the module has no method {method!r}; it has {', '.join(sorted(self.methods)) or 'none'}")
+        function = self.method(method)
         arguments = function.body.block.args
         if len(inputs) != len(arguments):
             raise EvaluationError(f"{method} takes {len(arguments)} tensors, got {len(inputs)}")
