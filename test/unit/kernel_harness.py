@@ -61,6 +61,11 @@ class CContext(ctypes.Structure):
         ("has_numbers", ctypes.c_uint8),
     ]
 
+    def text(self) -> str:
+        """What the kernel says, as the executor writes it."""
+        first, *rest = (self.message or b"").decode().split("%" if self.has_numbers else "\0")
+        return first + "".join(f"{number}{part}" for number, part in zip(self.numbers, rest, strict=False))
+
 
 Arguments = ctypes.POINTER(ctypes.POINTER(CValue))
 RunFunction = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(CContext), Arguments, ctypes.c_size_t)
@@ -324,7 +329,7 @@ def run(name: str, *args: Any, outs: Sequence[Out], in_place: bool = False, over
         guards = buffer.raw[:inside] + buffer.raw[inside + size :]
         assert guards.count(GUARD_BYTE) == len(guards), f"{name} wrote outside its output"
     if status:
-        raise KernelError(status, (context.message or b"").decode())
+        raise KernelError(status, context.text())
     return [read(out, value, buffer, start) for out, value, buffer, start, _ in written]
 
 
@@ -338,7 +343,7 @@ def run_number(name: str, *args: Any) -> int | float | bool:
     context = CContext()
     status = kernel.run(ctypes.pointer(context), array, len(values))
     if status:
-        raise KernelError(status, (context.message or b"").decode())
+        raise KernelError(status, context.text())
     payload, tag = values[-1].payload, values[-1].tag
     return payload.integer if tag == INT else payload.real if tag == DOUBLE else bool(payload.boolean)
 

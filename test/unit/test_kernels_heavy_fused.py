@@ -201,7 +201,7 @@ def test_conv2d_refuses() -> None:
         (8, 2, "group"),
         (8, 0, "group"),
         (8, -4, "group"),
-        (9, 9, "packed|sizes"),
+        (9, 9, "packed|size"),
         (9, -1, "out_channels"),
         (0, x.contiguous(), "channels last"),
         (10, "", "activation"),

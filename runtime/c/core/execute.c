@@ -17,7 +17,7 @@ static fl_status fl_bad_input(const fl_method *method, uint32_t index, fl_status
 /* ---- Inputs ---- */
 
 /* Copies `source` into `target`, which has the same sizes and its own layout. */
-static void fl_copy_strided(const fl_tensor *target, const uint8_t *source, const int32_t *strides) {
+static void fl_copy_in(const fl_tensor *target, const uint8_t *source, const int32_t *strides) {
   const size_t element = fl_dtype_size(target->dtype);
   const uint8_t rank = target->rank;
   const uint8_t *order = target->dim_order;
@@ -116,7 +116,7 @@ static fl_status fl_set_tensor(fl_method *method, uint32_t index, fl_port *port,
   }
   if (port->planned) {
     if (elements > 0) {
-      fl_copy_strided(own, (const uint8_t *)source->data, strides);
+      fl_copy_in(own, (const uint8_t *)source->data, strides);
     }
   } else if (!same && elements > 0) {
     return fl_bad_input(method, index, FL_INVALID_ARGUMENT, "its memory layout is not the program's, and it is used where it lies; make it so first",

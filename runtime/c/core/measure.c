@@ -27,7 +27,7 @@ static fl_status fl_measure_delegates(const fl_plan *plan, const fl_registry *re
   for (uint32_t i = 0; i < plan->delegates.count; ++i) {
     fl_payload payload;
     const char *id = NULL;
-    const char *message = "no reason given";
+    const char *message = "it gave no reason";
     fl_backend_memory memory = {0, 0};
     fl_payload_open(plan, i, &payload, &id);
     const fl_backend *backend = fl_find_backend(registry, id);

@@ -97,6 +97,11 @@ static inline uint16_t fl_bf16_of_f32(float x) {
   return (uint16_t)(x != x ? 0x7fc0u : rounded);
 }
 
+/* Integers wrap: arithmetic on them is unsigned. */
+static inline int64_t fl_wrap_add(int64_t x, int64_t y) { return (int64_t)((uint64_t)x + (uint64_t)y); }
+static inline int64_t fl_wrap_sub(int64_t x, int64_t y) { return (int64_t)((uint64_t)x - (uint64_t)y); }
+static inline int64_t fl_wrap_mul(int64_t x, int64_t y) { return (int64_t)((uint64_t)x * (uint64_t)y); }
+
 static inline int64_t fl_i64_of_real(double x) { return x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : INT64_MIN; }
 static inline int32_t fl_i32_of_real(double x) { return x > -0x1p31 - 1.0 && x < 0x1p31 ? (int32_t)x : INT32_MIN; }
 

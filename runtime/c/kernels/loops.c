@@ -34,21 +34,27 @@ void fl_promotion_operand(fl_promotion *promotion, const fl_value *value, const 
   }
 }
 
-fl_status fl_broadcast_out(fl_context *context, fl_tensor *out, const fl_tensor *const *in, size_t count) {
-  int32_t sizes[FL_MAX_RANK];
-  uint8_t rank = 0;
+fl_status fl_broadcast_shape(fl_context *context, int32_t *sizes, uint8_t *rank, const fl_tensor *const *in, size_t count) {
+  *rank = 0;
   for (size_t k = 0; k < count; ++k) {
-    rank = in[k]->rank > rank ? in[k]->rank : rank;
+    *rank = in[k]->rank > *rank ? in[k]->rank : *rank;
   }
-  for (uint8_t d = 0; d < rank; ++d) {
+  for (uint8_t d = 0; d < *rank; ++d) {
     sizes[d] = 1;
     for (size_t k = 0; k < count; ++k) {
-      int i = (int)d - (int)(rank - in[k]->rank);
+      int i = (int)d - (int)(*rank - in[k]->rank);
       int32_t size = i >= 0 ? in[k]->sizes[i] : 1;
       FL_CHECK_NUMBERS(context, size == 1 || sizes[d] == 1 || size == sizes[d], "the inputs' shapes do not broadcast to one: sizes % and %", sizes[d], size);
       sizes[d] = size == 1 ? sizes[d] : size;
     }
   }
+  return FL_OK;
+}
+
+fl_status fl_broadcast_out(fl_context *context, fl_tensor *out, const fl_tensor *const *in, size_t count) {
+  int32_t sizes[FL_MAX_RANK];
+  uint8_t rank;
+  FL_TRY(fl_broadcast_shape(context, sizes, &rank, in, count));
   return fl_resize(context, out, sizes, rank);
 }
 
@@ -213,27 +219,11 @@ COPY_SPAN(copy_f32, float)
 COPY_SPAN(copy_wide, int64_t)
 COPY_SPAN(copy_bool, uint8_t)
 
-/* The tensor as a view of `to`'s sizes; its shape must broadcast to them. */
-static fl_status broadcast_view(fl_context *context, fl_view *view, const fl_tensor *tensor, const fl_tensor *to) {
-  fl_view own = fl_view_of(tensor);
-  FL_CHECK(context, tensor->rank <= to->rank, "the input has more dimensions than the output");
-  *view = own;
-  view->rank = to->rank;
-  for (uint8_t d = 0; d < to->rank; ++d) {
-    int i = (int)d - (int)(to->rank - tensor->rank);
-    int64_t size = i >= 0 ? own.sizes[i] : 1;
-    FL_CHECK_NUMBERS(context, size == 1 || size == to->sizes[d], "the input's shape does not broadcast to the output's: size % and size %", size, to->sizes[d]);
-    view->sizes[d] = to->sizes[d];
-    view->strides[d] = size == 1 ? 0 : own.strides[i];
-  }
-  return FL_OK;
-}
-
 fl_status fl_map_copy(fl_context *context, fl_tensor *out, const fl_tensor *in) {
   if (in->dtype == out->dtype) {
     fl_view from;
     const fl_view to = fl_view_of(out);
-    FL_TRY(broadcast_view(context, &from, in, out));
+    FL_TRY(fl_view_broadcast(context, &from, in, out->rank, out->sizes));
     fl_view_copy(&to, &from);
     return FL_OK;
   }

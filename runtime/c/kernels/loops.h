@@ -141,7 +141,9 @@ const fl_tensor *fl_operand(const fl_value *value, fl_scalar_tensor *storage);
 /* Adds an operand (tensor or Scalar) to a promotion. */
 void fl_promotion_operand(fl_promotion *promotion, const fl_value *value, const fl_tensor *tensor);
 
-/* Resizes out to the shape that the inputs broadcast to. */
+/* The shape that the inputs broadcast to; `sizes` has FL_MAX_RANK. */
+fl_status fl_broadcast_shape(fl_context *context, int32_t *sizes, uint8_t *rank, const fl_tensor *const *in, size_t count);
+/* Resizes out to it. */
 fl_status fl_broadcast_out(fl_context *context, fl_tensor *out, const fl_tensor *const *in, size_t count);
 /* out[i] = span(in[0][i], …), the inputs broadcast to out's sizes (checked) and converted. At most three inputs. */
 fl_status fl_map_run(fl_context *context, fl_tensor *out, const fl_tensor *const *in, size_t count, const fl_map *map);
@@ -164,6 +166,8 @@ typedef struct fl_view {
 } fl_view;
 
 fl_view fl_view_of(const fl_tensor *tensor);
+/* The tensor's elements over the sizes that it must broadcast to. */
+fl_status fl_view_broadcast(fl_context *context, fl_view *view, const fl_tensor *tensor, uint8_t rank, const int32_t *sizes);
 /* Copies element by element; both have the same sizes and element size and do not overlap (unless they are the same view). */
 void fl_view_copy(const fl_view *to, const fl_view *from);
 /* Steps the outer `rank - inner` dimensions in logical order; `index` starts as zeros. Returns 0 after the last position. */

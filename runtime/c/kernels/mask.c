@@ -12,34 +12,14 @@ fl_status fl_masked_fill_out(fl_context *context, fl_value *const *args, size_t 
   return fl_where_run(context, args[1], args[2], args[0], self->dtype, out);
 }
 
-/* A tensor's elements over a larger shape: dimensions of size 1 repeat. */
-static fl_status broadcast(fl_context *context, fl_view *view, const fl_tensor *tensor, uint8_t rank, const int64_t *sizes) {
-  const fl_view own = fl_view_of(tensor);
-  *view = own;
-  view->rank = rank;
-  for (uint8_t d = 0; d < rank; ++d) {
-    const int i = (int)d - (int)(rank - tensor->rank);
-    const int64_t size = i >= 0 ? own.sizes[i] : 1;
-    FL_CHECK_NUMBERS(context, size == 1 || size == sizes[d], "the inputs' shapes do not broadcast to one: sizes % and %", size, sizes[d]);
-    view->sizes[d] = sizes[d];
-    view->strides[d] = size == 1 ? 0 : own.strides[i];
-  }
-  return FL_OK;
-}
-
 /* Views of two tensors over the shape they broadcast to. */
 static fl_status broadcast_two(fl_context *context, const fl_tensor *a, const fl_tensor *b, fl_view *a_view, fl_view *b_view) {
-  int64_t sizes[FL_MAX_RANK];
-  const uint8_t rank = a->rank > b->rank ? a->rank : b->rank;
-  for (uint8_t d = 0; d < rank; ++d) {
-    const int i = (int)d - (int)(rank - a->rank);
-    const int j = (int)d - (int)(rank - b->rank);
-    const int32_t size_a = i >= 0 ? a->sizes[i] : 1;
-    const int32_t size_b = j >= 0 ? b->sizes[j] : 1;
-    sizes[d] = size_a == 1 ? size_b : size_a;
-  }
-  FL_TRY(broadcast(context, a_view, a, rank, sizes));
-  return broadcast(context, b_view, b, rank, sizes);
+  const fl_tensor *const both[2] = {a, b};
+  int32_t sizes[FL_MAX_RANK];
+  uint8_t rank;
+  FL_TRY(fl_broadcast_shape(context, sizes, &rank, both, 2));
+  FL_TRY(fl_view_broadcast(context, a_view, a, rank, sizes));
+  return fl_view_broadcast(context, b_view, b, rank, sizes);
 }
 
 static int64_t count_true(const fl_view *mask) {

@@ -60,7 +60,7 @@ static fl_status read_number(fl_context *context, const fl_value *value, number 
 
 static int64_t floor_divide(int64_t x, int64_t y) {
   if (y == -1) {
-    return (int64_t)(0 - (uint64_t)x);
+    return fl_wrap_sub(0, x);
   }
   return x / y - (x % y != 0 && (x < 0) != (y < 0));
 }
@@ -76,9 +76,9 @@ static double real_modulo(double x, double y) {
 }
 
 #define DIVISOR FL_CHECK(context, b.real != 0.0, "division by zero")
-BINARY(add, give_int, (int64_t)((uint64_t)x + (uint64_t)y), give_real, x + y, (void)0)
-BINARY(sub, give_int, (int64_t)((uint64_t)x - (uint64_t)y), give_real, x - y, (void)0)
-BINARY(mul, give_int, (int64_t)((uint64_t)x * (uint64_t)y), give_real, x *y, (void)0)
+BINARY(add, give_int, fl_wrap_add(x, y), give_real, x + y, (void)0)
+BINARY(sub, give_int, fl_wrap_sub(x, y), give_real, x - y, (void)0)
+BINARY(mul, give_int, fl_wrap_mul(x, y), give_real, x *y, (void)0)
 BINARY(floordiv, give_int, floor_divide(x, y), give_real, floor(x / y), DIVISOR)
 BINARY(truediv, give_real, (double)x / (double)y, give_real, x / y, DIVISOR)
 BINARY(mod, give_int, modulo(x, y), give_real, real_modulo(x, y), DIVISOR)
@@ -115,7 +115,7 @@ fl_status fl_prim_neg(fl_context *context, fl_value *const *args, size_t count) 
   if (read_number(context, args[0], &a) != FL_OK) {
     return FL_INVALID_ARGUMENT;
   }
-  return a.is_integer ? give_int(args[1], (int64_t)(0 - (uint64_t)a.integer)) : give_real(args[1], -a.real);
+  return a.is_integer ? give_int(args[1], fl_wrap_sub(0, a.integer)) : give_real(args[1], -a.real);
 }
 
 fl_status fl_prim_float(fl_context *context, fl_value *const *args, size_t count) {

@@ -64,17 +64,14 @@
 #define ROWS(name) {name##_row, name##_lanes}
 #define NO_FOLD {NULL, NULL}
 
-static int64_t wrap_add(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
-static int64_t wrap_mul(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
-
 FOLD(sum_f32, float, float, real, double, 0.0f, a + x, a + x)
 FOLD(sum_f64, double, double, real, double, 0.0, a + x, a + x)
-FOLD(sum_i64, int64_t, int64_t, integer, int64_t, 0, wrap_add(a, x), wrap_add(a, x))
+FOLD(sum_i64, int64_t, int64_t, integer, int64_t, 0, fl_wrap_add(a, x), fl_wrap_add(a, x))
 static const fl_fold sum_folds[] = {ROWS(sum_f32), ROWS(sum_f64), ROWS(sum_i64), NO_FOLD};
 
 FOLD(prod_f32, float, double, real, double, 1.0, a *x, a *x)
 FOLD(prod_f64, double, double, real, double, 1.0, a *x, a *x)
-FOLD(prod_i64, int64_t, int64_t, integer, int64_t, 1, wrap_mul(a, x), wrap_mul(a, x))
+FOLD(prod_i64, int64_t, int64_t, integer, int64_t, 1, fl_wrap_mul(a, x), fl_wrap_mul(a, x))
 static const fl_fold prod_folds[] = {ROWS(prod_f32), ROWS(prod_f64), ROWS(prod_i64), NO_FOLD};
 
 /* A NaN stays: it is larger and smaller than anything. */
@@ -112,27 +109,38 @@ static const fl_fold square_folds[] = {ROWS(square_f32), ROWS(square_f64), NO_FO
 
 /* ---- sum, mean, prod ---- */
 
-static fl_status read_keepdim(fl_context *context, const fl_value *value, int *keepdim) {
-  int64_t given = 0;
-  FL_CHECK(context, fl_get_int(value, &given), "keepdim must be a bool");
-  *keepdim = given != 0;
-  return FL_OK;
+/* What a reduction reads, writes and leaves out. */
+typedef struct operands {
+  const fl_tensor *in;
+  fl_tensor *out;
+  uint32_t reduced; /* a bit for each dimension */
+  int keepdim;
+} operands;
+
+/* Without `dim`, every dimension is reduced; without `keepdim`, none is kept. */
+static fl_status read_operands(fl_context *context, const fl_value *input, const fl_value *dim, const fl_value *keepdim,
+                               const fl_value *output, operands *o) {
+  int64_t kept = 0;
+  *o = (operands){.in = fl_get_tensor(input), .out = fl_get_tensor(output), .reduced = UINT32_MAX};
+  FL_CHECK(context, o->in != NULL && o->out != NULL && fl_dtype_size(o->in->dtype) > 0 && fl_dtype_size(o->out->dtype) > 0,
+           "the input and the output must be tensors of known types");
+  FL_CHECK(context, keepdim == NULL || fl_get_int(keepdim, &kept), "keepdim must be a bool");
+  o->keepdim = kept != 0;
+  return dim == NULL ? FL_OK : fl_reduced_dims(context, dim, o->in->rank, &o->reduced);
+}
+
+static fl_status reduce(fl_context *context, const operands *o, const fl_reduction *reduction) {
+  FL_TRY(fl_reduced_out(context, o->out, o->in, o->reduced, o->keepdim));
+  return fl_reduce_run(context, o->out, NULL, o->in, o->reduced, o->keepdim, reduction);
 }
 
 /* Elements are cast to the output's type before they are summed, as ATen's dtype argument says. */
-static fl_status reduce_as_output(fl_context *context, const fl_value *input, const fl_value *dim, int keepdim, const fl_value *output,
-                                  fl_reduction *reduction) {
-  const fl_tensor *in = fl_get_tensor(input);
-  fl_tensor *out = fl_get_tensor(output);
-  uint32_t reduced = UINT32_MAX;
-  FL_CHECK(context, in != NULL && out != NULL && fl_dtype_size(in->dtype) > 0 && fl_dtype_size(out->dtype) > 0,
-           "the input and the output must be tensors of known types");
-  if (dim != NULL) {
-    FL_TRY(fl_reduced_dims(context, dim, in->rank, &reduced));
-  }
-  FL_TRY(fl_reduced_out(context, out, in, reduced, keepdim));
-  reduction->type = fl_compute_of(out->dtype);
-  return fl_reduce_run(context, out, NULL, in, reduced, keepdim, reduction);
+static fl_status reduce_as_output(fl_context *context, const fl_value *input, const fl_value *dim, const fl_value *keepdim,
+                                  const fl_value *output, fl_reduction *reduction) {
+  operands o;
+  FL_TRY(read_operands(context, input, dim, keepdim, output, &o));
+  reduction->type = fl_compute_of(o.out->dtype);
+  return reduce(context, &o, reduction);
 }
 
 static void divide_by_count(size_t n, fl_accumulator *accumulators, int is_real, size_t count, const fl_parameter *parameters) {
@@ -145,13 +153,11 @@ static void divide_by_count(size_t n, fl_accumulator *accumulators, int is_real,
 
 fl_status fl_sum_out(fl_context *context, fl_value *const *args, size_t count) {
   fl_reduction reduction = {.folds = sum_folds};
-  int keepdim;
   (void)count;
-  FL_TRY(read_keepdim(context, args[2], &keepdim));
-  return reduce_as_output(context, args[0], args[1], keepdim, args[4], &reduction);
+  return reduce_as_output(context, args[0], args[1], args[2], args[4], &reduction);
 }
 
-static fl_status mean(fl_context *context, const fl_value *input, const fl_value *dim, int keepdim, const fl_value *output) {
+static fl_status mean(fl_context *context, const fl_value *input, const fl_value *dim, const fl_value *keepdim, const fl_value *output) {
   fl_reduction reduction = {.folds = sum_folds, .finish = divide_by_count};
   const fl_tensor *out = fl_get_tensor(output);
   FL_CHECK(context, out != NULL && fl_is_float(out->dtype), "the mean must be of a floating type");
@@ -159,121 +165,98 @@ static fl_status mean(fl_context *context, const fl_value *input, const fl_value
 }
 
 fl_status fl_mean_out(fl_context *context, fl_value *const *args, size_t count) {
-  int keepdim;
   (void)count;
-  FL_TRY(read_keepdim(context, args[2], &keepdim));
-  return mean(context, args[0], args[1], keepdim, args[4]);
+  return mean(context, args[0], args[1], args[2], args[4]);
 }
 
 fl_status fl_mean_dtype_out(fl_context *context, fl_value *const *args, size_t count) {
   (void)count;
-  return mean(context, args[0], NULL, 0, args[2]);
+  return mean(context, args[0], NULL, NULL, args[2]);
 }
 
 fl_status fl_prod_int_out(fl_context *context, fl_value *const *args, size_t count) {
   fl_reduction reduction = {.folds = prod_folds, .start = {{.real = 1.0}, {.integer = 1}}};
-  int keepdim;
   (void)count;
-  FL_TRY(read_keepdim(context, args[2], &keepdim));
   FL_CHECK(context, args[1]->tag == FL_INT, "the dimension must be an integer");
-  return reduce_as_output(context, args[0], args[1], keepdim, args[4], &reduction);
+  return reduce_as_output(context, args[0], args[1], args[2], args[4], &reduction);
 }
 
 fl_status fl_prod_out(fl_context *context, fl_value *const *args, size_t count) {
   fl_reduction reduction = {.folds = prod_folds, .start = {{.real = 1.0}, {.integer = 1}}};
   (void)count;
-  return reduce_as_output(context, args[0], NULL, 0, args[2], &reduction);
+  return reduce_as_output(context, args[0], NULL, NULL, args[2], &reduction);
 }
 
 /* ---- extrema ---- */
 
-static fl_status extremum(fl_context *context, const fl_value *input, const fl_value *dim, int keepdim, const fl_value *output,
-                          int largest) {
+static fl_status extremum(fl_context *context, const fl_value *input, const fl_value *dim, const fl_value *keepdim,
+                          const fl_value *output, int largest) {
   fl_reduction reduction = {.folds = largest ? max_folds : min_folds,
                             .start = {{.real = largest ? -INFINITY : INFINITY}, {.integer = largest ? INT64_MIN : INT64_MAX}}};
-  const fl_tensor *in = fl_get_tensor(input);
-  fl_tensor *out = fl_get_tensor(output);
-  uint32_t reduced = UINT32_MAX;
-  FL_CHECK(context, in != NULL && out != NULL && fl_dtype_size(in->dtype) > 0 && fl_dtype_size(out->dtype) > 0,
-           "the input and the output must be tensors of known types");
-  FL_CHECK(context, in->dtype == out->dtype, "the output must have the input's type");
-  FL_CHECK(context, in->dtype != FL_UINT64, "extrema are not defined on uint64");
-  if (dim != NULL) {
-    FL_TRY(fl_reduced_dims(context, dim, in->rank, &reduced));
-  }
-  FL_TRY(fl_reduced_out(context, out, in, reduced, keepdim));
-  FL_CHECK(context, fl_numel(out) == 0 || fl_reduced_count(in, reduced) > 0, "an extremum of no elements is not defined");
-  reduction.type = fl_compute_of(in->dtype);
-  return fl_reduce_run(context, out, NULL, in, reduced, keepdim, &reduction);
+  operands o;
+  FL_TRY(read_operands(context, input, dim, keepdim, output, &o));
+  FL_CHECK(context, o.in->dtype == o.out->dtype, "the output must have the input's type");
+  FL_CHECK(context, o.in->dtype != FL_UINT64, "extrema are not defined on uint64");
+  FL_TRY(fl_reduced_out(context, o.out, o.in, o.reduced, o.keepdim));
+  FL_CHECK(context, fl_numel(o.out) == 0 || fl_reduced_count(o.in, o.reduced) > 0, "an extremum of no elements is not defined");
+  reduction.type = fl_compute_of(o.in->dtype);
+  return reduce(context, &o, &reduction);
 }
 
 fl_status fl_amax_out(fl_context *context, fl_value *const *args, size_t count) {
-  int keepdim;
   (void)count;
-  FL_TRY(read_keepdim(context, args[2], &keepdim));
-  return extremum(context, args[0], args[1], keepdim, args[3], 1);
+  return extremum(context, args[0], args[1], args[2], args[3], 1);
 }
 
 fl_status fl_amin_out(fl_context *context, fl_value *const *args, size_t count) {
-  int keepdim;
   (void)count;
-  FL_TRY(read_keepdim(context, args[2], &keepdim));
-  return extremum(context, args[0], args[1], keepdim, args[3], 0);
+  return extremum(context, args[0], args[1], args[2], args[3], 0);
 }
 
 fl_status fl_max_unary_out(fl_context *context, fl_value *const *args, size_t count) {
   (void)count;
-  return extremum(context, args[0], NULL, 0, args[1], 1);
+  return extremum(context, args[0], NULL, NULL, args[1], 1);
 }
 
 fl_status fl_min_unary_out(fl_context *context, fl_value *const *args, size_t count) {
   (void)count;
-  return extremum(context, args[0], NULL, 0, args[1], 0);
+  return extremum(context, args[0], NULL, NULL, args[1], 0);
 }
 
 /* ---- any, all ---- */
 
-static fl_status truth(fl_context *context, const fl_value *input, const fl_value *dim, int keepdim, const fl_value *output, int all) {
+static fl_status truth(fl_context *context, const fl_value *input, const fl_value *dim, const fl_value *keepdim, const fl_value *output,
+                       int all) {
   const fl_reduction reduction = {
       .folds = all ? all_folds : any_folds, .start = {{.real = 0.0}, {.integer = all}}, .type = FL_COMPUTE_BOOL};
-  const fl_tensor *in = fl_get_tensor(input);
-  fl_tensor *out = fl_get_tensor(output);
-  uint32_t reduced = UINT32_MAX;
-  FL_CHECK(context, in != NULL && out != NULL && fl_dtype_size(in->dtype) > 0 && (out->dtype == FL_BOOL || out->dtype == FL_UINT8),
-           "the input must be a tensor of a known type and the output one of bool or uint8");
+  operands o;
+  FL_TRY(read_operands(context, input, dim, keepdim, output, &o));
+  FL_CHECK(context, o.out->dtype == FL_BOOL || o.out->dtype == FL_UINT8, "the output must be of bool or uint8");
   /* An empty list of dimensions means none of them here, and none means all. */
-  const int nothing = dim != NULL && dim->tag == FL_INT_LIST && dim->as.list.count == 0;
-  if (nothing) {
-    reduced = 0;
-  } else if (dim != NULL) {
-    FL_TRY(fl_reduced_dims(context, dim, in->rank, &reduced));
+  if (dim != NULL && dim->tag == FL_INT_LIST && dim->as.list.count == 0) {
+    o.reduced = 0;
   }
-  FL_TRY(fl_reduced_out(context, out, in, reduced, keepdim));
-  return fl_reduce_run(context, out, NULL, in, reduced, keepdim, &reduction);
+  return reduce(context, &o, &reduction);
 }
 
 fl_status fl_any_out(fl_context *context, fl_value *const *args, size_t count) {
-  int keepdim;
   (void)count;
-  FL_TRY(read_keepdim(context, args[2], &keepdim));
-  return truth(context, args[0], args[1], keepdim, args[3], 0);
+  return truth(context, args[0], args[1], args[2], args[3], 0);
 }
 
 fl_status fl_any_all_out(fl_context *context, fl_value *const *args, size_t count) {
   (void)count;
-  return truth(context, args[0], NULL, 0, args[1], 0);
+  return truth(context, args[0], NULL, NULL, args[1], 0);
 }
 
 fl_status fl_all_out(fl_context *context, fl_value *const *args, size_t count) {
-  int keepdim;
   (void)count;
-  FL_TRY(read_keepdim(context, args[2], &keepdim));
-  return truth(context, args[0], args[1], keepdim, args[3], 1);
+  return truth(context, args[0], args[1], args[2], args[3], 1);
 }
 
 fl_status fl_all_all_out(fl_context *context, fl_value *const *args, size_t count) {
   (void)count;
-  return truth(context, args[0], NULL, 0, args[1], 1);
+  return truth(context, args[0], NULL, NULL, args[1], 1);
 }
 
 /* ---- variance: p[0] is the correction ---- */
@@ -293,26 +276,22 @@ static void to_deviation(size_t n, fl_accumulator *accumulators, int is_real, si
   }
 }
 
-static fl_status variance(fl_context *context, fl_value *const *args, double correction, const fl_value *keepdim_value,
-                          const fl_value *output, const fl_value *mean_output, int root) {
+static fl_status variance(fl_context *context, fl_value *const *args, double correction, const fl_value *keepdim, const fl_value *output,
+                          const fl_value *mean_output, int root) {
   const fl_parameter parameter = {correction, 0};
   fl_reduction reduction = {.folds = sum_folds, .second = square_folds, .finish = root ? to_deviation : to_variance,
                             .parameters = &parameter};
-  FL_TENSOR_ARGUMENT(self, 0);
-  fl_tensor *out = fl_get_tensor(output);
+  operands o;
   fl_tensor *mean_out = mean_output != NULL ? fl_get_tensor(mean_output) : NULL;
-  uint32_t reduced;
-  int keepdim;
-  FL_TRY(read_keepdim(context, keepdim_value, &keepdim));
-  FL_CHECK(context, out != NULL && fl_is_float(out->dtype) && fl_is_float(self->dtype), "variance takes and gives floating types");
-  FL_CHECK(context, mean_output == NULL || (mean_out != NULL && fl_is_float(mean_out->dtype)), "variance takes and gives floating types");
-  FL_TRY(fl_reduced_dims(context, args[1], self->rank, &reduced));
-  FL_TRY(fl_reduced_out(context, out, self, reduced, keepdim));
+  FL_TRY(read_operands(context, args[0], args[1], keepdim, output, &o));
+  FL_CHECK(context, fl_is_float(o.out->dtype) && fl_is_float(o.in->dtype) && (mean_output == NULL || (mean_out != NULL && fl_is_float(mean_out->dtype))),
+           "variance takes and gives floating types");
+  FL_TRY(fl_reduced_out(context, o.out, o.in, o.reduced, o.keepdim));
   if (mean_out != NULL) {
-    FL_TRY(fl_reduced_out(context, mean_out, self, reduced, keepdim));
+    FL_TRY(fl_reduced_out(context, mean_out, o.in, o.reduced, o.keepdim));
   }
-  reduction.type = fl_compute_of(self->dtype);
-  return fl_reduce_run(context, out, mean_out, self, reduced, keepdim, &reduction);
+  reduction.type = fl_compute_of(o.in->dtype);
+  return fl_reduce_run(context, o.out, mean_out, o.in, o.reduced, o.keepdim, &reduction);
 }
 
 /* The schema's `Scalar? correction`: 1 when absent. */

@@ -2,9 +2,6 @@
 #include "loops.h"
 #include "scan.def"
 
-static int64_t wrap_add(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
-static int64_t wrap_mul(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
-
 /* Replaces n elements by their running results; *total carries over to the next call. */
 #define SCAN(name, T, A, expression)                                   \
   static void name(size_t n, void *out, const void *in, void *total) { \
@@ -21,10 +18,10 @@ static int64_t wrap_mul(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (
   }
 SCAN(sum_f32, float, double, a + x)
 SCAN(sum_f64, double, double, a + x)
-SCAN(sum_i64, int64_t, int64_t, wrap_add(a, x))
+SCAN(sum_i64, int64_t, int64_t, fl_wrap_add(a, x))
 SCAN(prod_f32, float, double, a *x)
 SCAN(prod_f64, double, double, a *x)
-SCAN(prod_i64, int64_t, int64_t, wrap_mul(a, x))
+SCAN(prod_i64, int64_t, int64_t, fl_wrap_mul(a, x))
 
 typedef void (*scan_fn)(size_t, void *, const void *, void *);
 

@@ -41,24 +41,29 @@ static fl_status check_source(fl_context *context, const fl_tensor *src, const f
   return FL_OK;
 }
 
-fl_status fl_scatter_src_out(fl_context *context, fl_value *const *args, size_t count) {
-  static const fl_visit_fn puts[] = {put_uint8_t, put_uint16_t, put_uint32_t, put_uint64_t};
+/* Visits the sources by the function for the size of their elements, or by the one function. */
+static fl_status scatter_sources(fl_context *context, fl_value *const *args, const fl_visit_fn *by_size, fl_visit_fn visit) {
   FL_TENSOR_ARGUMENT(self, 0);
   FL_INT_ARGUMENT(dim, 1);
   FL_TENSOR_ARGUMENT(index, 2);
   FL_TENSOR_ARGUMENT(src, 3);
   FL_TENSOR_ARGUMENT(out, 4);
   uint8_t axis;
-  (void)count;
   FL_TRY(check_source(context, src, index, self));
   FL_TRY(start_scatter(context, self, dim, index, out, &axis));
   if (fl_numel(index) > 0) {
     const fl_view indices = fl_view_at_least_1d(index);
     const fl_view from = fl_view_at_least_1d(src);
     const fl_view to = fl_view_at_least_1d(out);
-    fl_visit_indices(&indices, index->dtype, &to, &from, axis, fl_visit_by_size(to.element, puts), self->dtype);
+    fl_visit_indices(&indices, index->dtype, &to, &from, axis, by_size != NULL ? fl_visit_by_size(to.element, by_size) : visit, self->dtype);
   }
   return FL_OK;
+}
+
+fl_status fl_scatter_src_out(fl_context *context, fl_value *const *args, size_t count) {
+  static const fl_visit_fn puts[] = {put_uint8_t, put_uint16_t, put_uint32_t, put_uint64_t};
+  (void)count;
+  return scatter_sources(context, args, puts, NULL);
 }
 
 fl_status fl_scatter_value_out(fl_context *context, fl_value *const *args, size_t count) {
@@ -137,28 +142,14 @@ static void write_number(char *at, number x, fl_compute type, int8_t dtype) {
         indexed, name##_numbers(read_number(indexed, type, dtype), read_number(aligned, type, dtype), type), type, dtype)) \
   }
 
-COMBINE(add, x + y, (int64_t)((uint64_t)x + (uint64_t)y))
-COMBINE(multiply, x *y, (int64_t)((uint64_t)x * (uint64_t)y))
+COMBINE(add, x + y, fl_wrap_add(x, y))
+COMBINE(multiply, x *y, fl_wrap_mul(x, y))
 COMBINE(largest, x > y || x != x ? x : y, x > y ? x : y)
 COMBINE(smallest, x < y || x != x ? x : y, x < y ? x : y)
 
 fl_status fl_scatter_add_out(fl_context *context, fl_value *const *args, size_t count) {
-  FL_TENSOR_ARGUMENT(self, 0);
-  FL_INT_ARGUMENT(dim, 1);
-  FL_TENSOR_ARGUMENT(index, 2);
-  FL_TENSOR_ARGUMENT(src, 3);
-  FL_TENSOR_ARGUMENT(out, 4);
-  uint8_t axis;
   (void)count;
-  FL_TRY(check_source(context, src, index, self));
-  FL_TRY(start_scatter(context, self, dim, index, out, &axis));
-  if (fl_numel(index) > 0) {
-    const fl_view indices = fl_view_at_least_1d(index);
-    const fl_view from = fl_view_at_least_1d(src);
-    const fl_view to = fl_view_at_least_1d(out);
-    fl_visit_indices(&indices, index->dtype, &to, &from, axis, add, self->dtype);
-  }
-  return FL_OK;
+  return scatter_sources(context, args, NULL, add);
 }
 
 typedef struct reduction {

@@ -85,9 +85,4 @@ fl_status fl_logical_run(fl_context *context, fl_span_fn span, fl_value *const *
 /* ATen's result type of the operands; fails when there is none or when arithmetic is not defined on it. */
 fl_status fl_common_type(fl_context *context, fl_value *const *operands, size_t count, int8_t *common);
 
-/* Integers wrap: arithmetic on them is unsigned. */
-static inline int64_t fl_wrap_add(int64_t x, int64_t y) { return (int64_t)((uint64_t)x + (uint64_t)y); }
-static inline int64_t fl_wrap_sub(int64_t x, int64_t y) { return (int64_t)((uint64_t)x - (uint64_t)y); }
-static inline int64_t fl_wrap_mul(int64_t x, int64_t y) { return (int64_t)((uint64_t)x * (uint64_t)y); }
-
 #endif

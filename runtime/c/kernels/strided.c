@@ -16,6 +16,21 @@ fl_view fl_view_of(const fl_tensor *tensor) {
   return view;
 }
 
+fl_status fl_view_broadcast(fl_context *context, fl_view *view, const fl_tensor *tensor, uint8_t rank, const int32_t *sizes) {
+  const fl_view own = fl_view_of(tensor);
+  FL_CHECK_NUMBERS(context, own.rank <= rank, "the input has % dimensions, and the output %", own.rank, rank);
+  *view = own;
+  view->rank = rank;
+  for (uint8_t d = 0; d < rank; ++d) {
+    const int i = (int)d - (int)(rank - own.rank);
+    const int64_t size = i >= 0 ? own.sizes[i] : 1;
+    FL_CHECK_NUMBERS(context, size == 1 || size == sizes[d], "the input's shape does not broadcast to the output's: size % and size %", size, sizes[d]);
+    view->sizes[d] = sizes[d];
+    view->strides[d] = size == 1 ? 0 : own.strides[i];
+  }
+  return FL_OK;
+}
+
 #define STRIDED_LOOP(T)                                        \
   for (size_t i = 0; i < n; ++i) {                             \
     T x;                                                       \

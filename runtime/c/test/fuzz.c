@@ -173,13 +173,7 @@ static int run(loaded *l, uint32_t index, const fl_registry *registry) {
     }
   }
   fl_method_destroy(&l->method);
-  for (uint32_t i = 0; i < l->memory.arena_count; ++i) {
-    free(l->memory.arenas[i]);
-  }
-  free((void *)l->memory.arenas);
-  free((void *)l->memory.arena_sizes);
-  free(l->memory.method);
-  free(l->memory.scratch);
+  take_back(l);
   for (uint32_t i = 0; i < info.inputs + info.outputs; ++i) {
     free(blocks[i]);
   }

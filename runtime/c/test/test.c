@@ -54,8 +54,7 @@ void open_method(loaded *l, const char *name, const fl_registry *registry) {
   CHECK(fl_method_init(&l->method, &l->program, 0, registry, &l->memory, &error) == FL_OK);
 }
 
-void close_method(loaded *l) {
-  fl_method_destroy(&l->method);
+void take_back(loaded *l) {
   for (uint32_t i = 0; i < l->memory.arena_count; ++i) {
     free(l->memory.arenas[i]);
   }
@@ -63,6 +62,11 @@ void close_method(loaded *l) {
   free((void *)l->memory.arena_sizes);
   free(l->memory.method);
   free(l->memory.scratch);
+}
+
+void close_method(loaded *l) {
+  fl_method_destroy(&l->method);
+  take_back(l);
   free(l->file);
 }
 

@@ -42,6 +42,8 @@ uint8_t *read_program(const char *name, size_t *size);
 void open_program(loaded *l, const char *name);
 /* Provides what `need` asks for. */
 void provide(loaded *l, uint32_t method);
+/* Frees what was provided. */
+void take_back(loaded *l);
 /* open_program, measure, provide, init. */
 void open_method(loaded *l, const char *name, const fl_registry *registry);
 void close_method(loaded *l);
