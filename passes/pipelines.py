@@ -11,6 +11,7 @@ from flambeau.passes.manager.grammar import Element, parse
 from flambeau.passes.manager.pass_options import Option, Value
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.manager.registry import PipelineFunction, find_pass, find_passes
+from flambeau.passes.targets.interface import find_target
 
 
 def _pass(name: str, **options: object) -> ModulePass:
@@ -55,14 +56,15 @@ def core_to_edge(options: PipelineOptions) -> Sequence[ModulePass]:
 
 
 def optimize_edge(options: PipelineOptions) -> Sequence[ModulePass]:
-    """What only Flambeau's runtime can do: fused operators on packed weights, layouts chosen for its kernels."""
-    if options.target != "flambeau":
+    """What the target has beyond plain operators: fused forms on packed weights, kernels that take other layouts."""
+    if find_target(options.target).is_plain:
         return []
     return [
-        _pass("convert-edge-to-fused"),
-        _pass("fuse-rms-norm"),
+        # Operators, and groups of them, in the fused forms that the target has.
+        _pass("convert-edge-to-fused", target=options.target),
+        _pass("fuse-rms-norm", target=options.target),
         # Convolutions are channels-last now; the changes of layout between them meet and cancel.
-        _pass("propagate-layouts"),
+        _pass("propagate-layouts", target=options.target),
         _pass("canonicalize"),
         _pass("cse"),
         # Layouts are settled, so an epilogue's operands are of the same type where they can be fused at all.
@@ -89,7 +91,8 @@ def edge_to_exec(options: PipelineOptions) -> Sequence[ModulePass]:
         _pass("convert-edge-to-exec", target=options.target),
         # What only renames bytes costs nothing from here on.
         _pass("elide-views", target=options.target),
-        _pass("place-concat"),
+        # Parts are written where the whole lies; fewer of them are views of something else now.
+        _pass("place-concat", target=options.target),
         # Last, because it merges lifetimes that the passes above still split.
         _pass("reuse-storage"),
         _pass("remove-dead-code"),
@@ -98,16 +101,18 @@ def edge_to_exec(options: PipelineOptions) -> Sequence[ModulePass]:
 
 def plan_memory(options: PipelineOptions) -> Sequence[ModulePass]:
     """Every slot gets its place, and an independent check of the result."""
-    return [planner_pass(options.planner), _pass("verify-plan")]
+    return [planner_pass(options), _pass("verify-plan")]
 
 
-def planner_pass(text: str) -> ModulePass:
-    """`plan-memory` as `PipelineOptions.planner` says. Raises PipelineError, ValueError."""
-    match parse(text).elements:
-        case (Element(name, options),):
-            return find_passes("plan-memory", [Option("algorithm", (Value(name),)), *options])[0]
+def planner_pass(options: PipelineOptions) -> ModulePass:
+    """`plan-memory` with the planner that is asked for, and the target's alignment if no other is. Raises PipelineError, ValueError."""
+    match parse(options.planner).elements:
+        case (Element(name, given),):
+            alignment = Option("alignment", (Value(str(find_target(options.target).alignment)),))
+            defaults = [] if any(option.key == alignment.key for option in given) else [alignment]
+            return find_passes("plan-memory", [Option("algorithm", (Value(name),)), *defaults, *given])[0]
         case _:
-            raise ValueError(f"a planner is a name, perhaps with options of plan-memory in braces, not {text!r}")
+            raise ValueError(f"a planner is a name, perhaps with options of plan-memory in braces, not {options.planner!r}")
 
 
 @dataclass(frozen=True)

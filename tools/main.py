@@ -48,7 +48,7 @@ def _compile(
         typer.Option("-o", "--output", metavar="FILE", help="the .pte to write, or the .mlir; by default the model's name in this folder"),
     ] = None,
     target: Annotated[
-        str, typer.Option(metavar="NAME", help="what the program may use: executorch, flambeau or a plug-in's")
+        str, typer.Option(metavar="NAME", help="what the program may use: a target that flambeau-opt --list-targets names")
     ] = "executorch",
     emit: Annotated[str | None, typer.Option(metavar="FORM", help="pte or mlir; by default as the output is named, or pte")] = None,
     to: Annotated[

@@ -111,6 +111,7 @@ class MaxPoolOp(PoolOp):
 class MaxPool2dWithIndicesOp(MaxPoolOp):
     """The largest element of each window over two dimensions, and its place in the flat plane."""
 
+    dim_order = "kept"
     rank = 2
 
 
@@ -278,6 +279,7 @@ class AvgPoolOp(PoolOp):
 class AvgPool2dOp(AvgPoolOp):
     """The mean of each window over two dimensions."""
 
+    dim_order = "kept"
     rank = 2
 
 
@@ -393,6 +395,8 @@ class AdaptiveAvgPoolOp(SchemaOp):
 @aten("_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor", core=True)
 class AdaptiveAvgPool2dCoreOp(AdaptiveAvgPoolOp):
     """The means of as many windows over two dimensions as the output has entries."""
+
+    dim_order = "kept"
 
     rank, pool = 2, AvgPool2dOp
 

@@ -43,6 +43,8 @@ class AccumulationOp(SchemaOp):
 class SumDimIntListOp(AccumulationOp):
     """The sum over the named dimensions, or over all when none is named."""
 
+    dim_order = "read"
+
     @staticmethod
     def numpy(x: Array, dims: Dims, keepdim: bool, dtype: Attribute | None) -> Array:
         return reduced(np.sum, x, dims, keepdim, chosen_element(dtype, sum_element(element_of_array(x))))
@@ -100,6 +102,8 @@ class FloatReductionOp(SchemaOp):
 @aten("mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", core=True)
 class MeanDimOp(FloatReductionOp):
     """The mean over the named dimensions, or over all when none is named."""
+
+    dim_order = "read"
 
     @staticmethod
     def numpy(x: Array, dims: Dims, keepdim: bool, dtype: Attribute | None) -> Array:
@@ -229,6 +233,8 @@ class ExtremeOp(SchemaOp):
 class AmaxOp(ExtremeOp):
     """The largest element over the named dimensions; NaN when there is one."""
 
+    dim_order = "read"
+
     @staticmethod
     def numpy(x: Array, dims: Dims, keepdim: bool) -> Array:
         return reduced(np.max, x, dims, keepdim, element_of_array(x))
@@ -237,6 +243,8 @@ class AmaxOp(ExtremeOp):
 @aten("amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", core=True)
 class AminOp(ExtremeOp):
     """The smallest element over the named dimensions; NaN when there is one."""
+
+    dim_order = "read"
 
     @staticmethod
     def numpy(x: Array, dims: Dims, keepdim: bool) -> Array:

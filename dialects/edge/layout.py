@@ -18,6 +18,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, tensor, tensor_type
 
+CHANNELS_LAST = (0, 2, 3, 1)
+"""The dim order of images whose channels are innermost: of [batch, channels, height, width]."""
+
 
 @irdl_attr_definition
 class LayoutAttr(ParametrizedAttribute):

@@ -20,6 +20,8 @@ class FusedAttentionOp(SchemaOp):
     A row of which the mask hides everything gives 0.
     """
 
+    any_order = (0, 1, 2, 3)
+
     @staticmethod
     def infer(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool, scale: float, enable_gqa: bool) -> Tensor:
         q, k, v = shape_of(query), shape_of(key), shape_of(value)

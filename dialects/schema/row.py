@@ -118,6 +118,11 @@ class SchemaOp(IRDLOperation):
     first two operands promote. None where each operand is read as it is."""
     promotes_from: ClassVar[int] = 0
     """The first operand that `computes_in` speaks of."""
+    dim_order: ClassVar[Literal["kept", "read"] | None] = None
+    """What becomes of the dim order of the first operand: the results keep it, or it is read in any and the results are row-major. None:
+    operands and results are row-major, but for those of elementwise operators."""
+    any_order: ClassVar[tuple[int, ...]] = ()
+    """Operands that may be, as then the result may, in any dim order whose innermost dimension is the last."""
     traits = PURE
 
     siblings: ClassVar[dict[str, type[SchemaOp]]]

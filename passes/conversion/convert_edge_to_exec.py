@@ -43,7 +43,7 @@ from flambeau.dialects.schema.schema import Schema, SchemaArgument
 from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import may_rewrite, was_restricted
 from flambeau.passes.rewriting.conversion_report import ConversionError, IllegalOperation, LegalizationReport
-from flambeau.passes.targets.target import TargetName, find_target
+from flambeau.passes.targets.interface import TargetName, find_target
 
 
 @dataclass

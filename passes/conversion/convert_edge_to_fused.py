@@ -1,4 +1,4 @@
-"""`convert-edge-to-fused`: operators that have a faster form in Flambeau's runtime, in that form."""
+"""`convert-edge-to-fused`: operators that have a fused form on the target, in that form."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from flambeau.dialects.aten.linear import LinearOp
 from flambeau.dialects.aten.matmul import AddmmOp, MmOp
 from flambeau.dialects.aten.norm import LayerNormOp, RmsNormOp
 from flambeau.dialects.edge.dim_order import ToDimOrderCopyOp
-from flambeau.dialects.edge.layout import layout_of, with_dim_order
+from flambeau.dialects.edge.layout import CHANNELS_LAST, layout_of, with_dim_order
 from flambeau.dialects.fused.attention import FusedAttentionOp
 from flambeau.dialects.fused.conv2d import FusedConv2dOp
 from flambeau.dialects.fused.linear import FusedLinearOp
 from flambeau.dialects.fused.norm import FusedLayerNormOp, FusedRmsNormOp
 from flambeau.dialects.fused.packing import pack_conv_weight, pack_linear_weight
 from flambeau.dialects.ir.tensor_types import DYNAMIC_INDEX, element_of, shape_of, tensor
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.greedy_driver import apply_patterns
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
-
-CHANNELS_LAST = (0, 2, 3, 1)
+from flambeau.passes.targets.interface import Target, TargetName, find_target
 
 
 def _plain(*values: SSAValue | None) -> bool:
@@ -40,6 +40,10 @@ def _plain(*values: SSAValue | None) -> bool:
 
 _NOT_PLAIN = "stays: only row-major tensors of f32 without dynamic dimensions have a faster form"
 _PRODUCTS = (LinearOp, AddmmOp, MmOp)
+
+
+def _lacks(target: Target, form: type[SchemaOp]) -> str:
+    return f"stays: the target {target.name!r} has no kernel for {form.name}"
 
 
 def _linear_parts(op: Operation) -> tuple[SSAValue, SSAValue, SSAValue | None, bool] | None:
@@ -65,6 +69,7 @@ class LinearPattern(Pattern):
     A weight that something else reads as it is (an embedding that is also the last layer) is not stored a second time.
     """
 
+    target: Target
     constants: ModuleConstants
     roots = _PRODUCTS
     counter = "linear layers packed"
@@ -75,10 +80,12 @@ class LinearPattern(Pattern):
         parts = _linear_parts(op)
         if op.level() != "edge" or parts is None:
             return
+        if not self.target.has(FusedLinearOp):
+            return decline(_lacks(self.target, FusedLinearOp))
         x, weight, bias, transposed = parts
         array = self.constants.array(weight)
         if array is None:
-            return decline("not packed: the weight is no constant")
+            return decline("not packed: the weight is not a constant")
         if not _plain(x, weight, bias) or array.size == 0:
             return decline(_NOT_PLAIN)
         if self._is_shared(weight):
@@ -102,6 +109,7 @@ class LinearPattern(Pattern):
 class Conv2dPattern(Pattern):
     """edge.convolution of images with constant weights, dense or depthwise: channels-last between two changes of layout."""
 
+    target: Target
     constants: ModuleConstants
     roots = (ConvolutionOp,)
     counter = "convolutions packed"
@@ -114,8 +122,12 @@ class Conv2dPattern(Pattern):
         array = self.constants.array(weight)
         if op.level() != "edge":
             return
+        if not self.target.has(FusedConv2dOp):
+            return decline(_lacks(self.target, FusedConv2dOp))
+        if not self.target.takes(CHANNELS_LAST):
+            return decline(f"stays: {FusedConv2dOp.name} takes channels-last images, and kernels of the target {self.target.name!r} do not")
         if array is None:
-            return decline("not packed: the weight is no constant")
+            return decline("not packed: the weight is not a constant")
         if not _plain(x, weight, bias, op.result):
             return decline(_NOT_PLAIN)
         if transposed or array.ndim != 4:
@@ -147,9 +159,11 @@ def _pair(values: tuple[int, ...]) -> tuple[int, int]:
     return (values[0], values[-1])
 
 
+@dataclass(frozen=True)
 class AttentionPattern(Pattern):
     """edge.scaled_dot_product_attention of four-dimensional f32 tensors."""
 
+    target: Target
     roots = (ScaledDotProductAttentionOp,)
     counter = "attentions converted"
 
@@ -159,6 +173,8 @@ class AttentionPattern(Pattern):
         query, key, value, mask, dropout, causal, scale, grouped = op.arguments()
         if op.level() != "edge":
             return
+        if not self.target.has(FusedAttentionOp):
+            return decline(_lacks(self.target, FusedAttentionOp))
         if dropout != 0.0 or not _plain(query, key, value, op.result) or len(shape_of(query)) != 4:
             return decline("not fused: only attention without dropout on row-major static f32 tensors of four dimensions is")
         factor = shape_of(query)[-1] ** -0.5 if scale is None else scale
@@ -166,9 +182,11 @@ class AttentionPattern(Pattern):
         replace_with_values(op, [fused.result], rewriter)
 
 
+@dataclass(frozen=True)
 class NormPattern(Pattern):
     """edge.layer_norm and edge.rms_norm of f32 tensors."""
 
+    target: Target
     roots = (LayerNormOp, RmsNormOp)
     counter = "norms converted"
 
@@ -177,6 +195,9 @@ class NormPattern(Pattern):
         assert isinstance(op, LayerNormOp | RmsNormOp)
         if op.level() != "edge":
             return
+        form = FusedLayerNormOp if isinstance(op, LayerNormOp) else FusedRmsNormOp
+        if not self.target.has(form):
+            return decline(_lacks(self.target, form))
         if not _plain(*op.operands, op.result):
             return decline(_NOT_PLAIN)
         if isinstance(op, LayerNormOp):
@@ -191,16 +212,22 @@ class NormPattern(Pattern):
 
 @dataclass(frozen=True)
 class ConvertEdgeToFusedPass(ModulePass):
-    """Replaces linear layers, convolutions, attention and norms in f32 by the `fused` operators; constant weights are packed now.
+    """Replaces linear layers, convolutions, attention and norms in f32 by the `fused` operators that the target has.
+
+    Constant weights are packed now.
 
     Needs: `edge` operators. Leaves: `fused` operators, convolutions among them channels-last between two `edge._to_dim_order_copy`, which
-    `propagate-layouts` moves outward. Operators with other dtypes, dynamic shapes or weights that are no constants stay.
+    `propagate-layouts` moves outward. Operators with other dtypes, dynamic shapes or weights that are not constants stay, and so do those
+    whose fused form the target lacks.
     """
 
     name = "convert-edge-to-fused"
     works_on = ("edge", "fused")
+    target: TargetName = "flambeau"
+    """Whose fused forms are made."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites `op` in place."""
-        constants = ModuleConstants(ctx, op)
-        apply_patterns(op, [LinearPattern(constants), Conv2dPattern(constants), AttentionPattern(), NormPattern()])
+        target, constants = find_target(self.target), ModuleConstants(ctx, op)
+        patterns = [LinearPattern(target, constants), Conv2dPattern(target, constants), AttentionPattern(target), NormPattern(target)]
+        apply_patterns(op, patterns)

@@ -20,15 +20,14 @@ from flambeau.dialects.schema.operators import check_operator
 from flambeau.dialects.schema.row import SchemaOp, fits
 from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
-from flambeau.passes.targets.keep import keeps
-from flambeau.passes.targets.target import TargetName
+from flambeau.passes.targets.interface import Target, TargetName, find_target
 
 
 @dataclass(frozen=True)
 class DecomposePattern(Pattern):
     """Replaces an operator by its row's decomposition."""
 
-    target: str
+    target: Target
     preserve: frozenset[str]
     roots = (SchemaOp,)
     counter = "operators decomposed"
@@ -38,7 +37,7 @@ class DecomposePattern(Pattern):
         assert isinstance(op, SchemaOp)
         if op.level() != "aten" or not op.has("decompose"):
             return
-        if (op.core or op.keep) and (op.schema.name in self.preserve or keeps(self.target, type(op))):
+        if (op.core or op.keep) and (op.schema.name in self.preserve or self.target.keeps(type(op))):
             return
         try:
             decomposed: Any = op.call("decompose", op.arguments())
@@ -101,4 +100,4 @@ class DecomposeAtenPass(PatternPass):
 
     def patterns(self) -> Sequence[Pattern]:
         """The one pattern that asks an operator's row."""
-        return [DecomposePattern(self.target, frozenset(self.preserve))]
+        return [DecomposePattern(find_target(self.target), frozenset(self.preserve))]

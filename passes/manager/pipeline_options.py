@@ -12,7 +12,7 @@ from xdsl.utils.arg_spec import ArgSpecConvertible
 
 
 def _known_target(name: str) -> None:
-    from flambeau.passes.targets.target import find_target
+    from flambeau.passes.targets.interface import find_target
 
     find_target(name)
 
@@ -35,7 +35,7 @@ class PipelineOptions(ArgSpecConvertible):
 
     name: ClassVar[str] = "pipeline"
     target: Annotated[str, _known_target] = "executorch"
-    """What the program may use: `executorch` or `flambeau`."""
+    """What the program may use: one of the targets that `flambeau-opt --list-targets` names."""
     preserve: tuple[Annotated[str, _known_operator], ...] = ()
     """Operators to keep whole although they are not Core ATen."""
     backends: tuple[Annotated[str, _known_backend], ...] = ()

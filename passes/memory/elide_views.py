@@ -18,7 +18,7 @@ from flambeau.passes.storage.classes import MethodStorage
 from flambeau.passes.storage.layouts import relaid
 from flambeau.passes.storage.reinterpretation import Part, reinterpretation
 from flambeau.passes.storage.rewrite import collapse_views, erase_instruction, make_view, replace_slot, unplanned_methods_of
-from flambeau.passes.targets.target import TargetName
+from flambeau.passes.targets.interface import Target, TargetName, find_target
 
 
 def _is_sound(part: Part, time: int, storage: MethodStorage) -> bool:
@@ -34,7 +34,7 @@ def _is_sound(part: Part, time: int, storage: MethodStorage) -> bool:
     return not source.written_between(time, copy.last)
 
 
-def _elide(op: CallOp, storage: MethodStorage, target: str) -> bool:
+def _elide(op: CallOp, storage: MethodStorage, target: Target) -> bool:
     change = None
     parts = reinterpretation(op)
     if parts is None:
@@ -65,10 +65,10 @@ def _elide(op: CallOp, storage: MethodStorage, target: str) -> bool:
     return True
 
 
-def elide_views(method: MethodOp, target: str) -> int:
+def elide_views(method: MethodOp, target: Target) -> int:
     """Elides the views of a method; gives how many calls vanished."""
     with analysis("storage classes", method):
-        storage = MethodStorage(method)
+        storage = MethodStorage(method, target.alignment)
     if not storage.is_straight:
         return 0
     found = sum(_elide(op, storage, target) for op in storage.instructions if isinstance(op, CallOp))
@@ -91,9 +91,9 @@ class ElideViewsPass(OperationPass):
     name = "elide-views"
     works_on = ("exec.method",)
     target: TargetName = "executorch"
-    """Whose kernels read the views: some of the target `flambeau` take any dim order, so that permutations before them vanish."""
+    """Whose kernels read the views: where they take another dim order, permutations before them vanish."""
 
     def apply_to(self, ctx: Context, op: Operation) -> None:
         """Rewrites the methods in place. Raises OperationError for one that is planned already."""
         for method in unplanned_methods_of(op):
-            count("calls elided", elide_views(method, self.target))
+            count("calls elided", elide_views(method, find_target(self.target)))

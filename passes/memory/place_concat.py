@@ -12,15 +12,20 @@ from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.literals import NoneOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import ReuseOp, TensorOp, ViewOp, nbytes, root_of
+from flambeau.dialects.ir.diagnostics import remark
 from flambeau.dialects.ir.tensor_types import shape_of, tensor_type
 from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.storage.classes import MethodStorage
 from flambeau.passes.storage.reinterpretation import Cut, cut_offset, is_static, literal, tensors_of
 from flambeau.passes.storage.rewrite import collapse_views, erase_instruction, make_view, unplanned_methods_of
+from flambeau.passes.targets.interface import Target, TargetName, find_target
 
 KERNELS = {"aten::cat.out": True, "aten::stack.out": False}
 """Kernels that join tensors, and whether the dimension along which they do so is there already."""
+
+COPY = "aten::clone.out"
+"""The kernel that copies an operand that stays where it is."""
 
 MOST_COPIES = 4
 """More operands than this are not copied one by one: each copy is a call of its own."""
@@ -69,7 +74,7 @@ def _copy_part(op: CallOp, part: SSAValue, offset: int) -> None:
     """Copies a part that stays where it is to its place in the result."""
     out = op.outs[0]
     place, none = ViewOp(out, part.type, offset), NoneOp()
-    copy = CallOp("aten::clone.out", [part, none.slot], [place.slot])
+    copy = CallOp(COPY, [part, none.slot], [place.slot])
     copy.location = op.location
     block, declaration = op.parent, out.owner
     assert block is not None and isinstance(declaration, Operation)
@@ -77,7 +82,7 @@ def _copy_part(op: CallOp, part: SSAValue, offset: int) -> None:
     block.insert_op_before(copy, op)
 
 
-def _place(op: CallOp, storage: MethodStorage) -> bool:
+def _place(op: CallOp, storage: MethodStorage, target: Target) -> bool:
     found = _offsets(op)
     if found is None:
         return False
@@ -96,6 +101,9 @@ def _place(op: CallOp, storage: MethodStorage) -> bool:
     left = sum(nbytes(found[index][0].type) for index in copied)
     if len(copied) > MOST_COPIES or 2 * left > whole.size or not roots or storage.would_grow(whole, [storage[root] for root in roots]):
         return False
+    if copied and COPY not in target.operators:
+        remark(op, f"stays: {len(copied)} of its operands would be copied, and the target {target.name!r} has no kernel {COPY}")
+        return False
     if not may_rewrite("place-concat", op):
         return False
     if not copied:
@@ -109,13 +117,13 @@ def _place(op: CallOp, storage: MethodStorage) -> bool:
     return True
 
 
-def place_concat(method: MethodOp) -> int:
+def place_concat(method: MethodOp, target: Target) -> int:
     """Places the operands of a method's concatenations; gives how many were placed."""
     with analysis("storage classes", method):
-        storage = MethodStorage(method)
+        storage = MethodStorage(method, target.alignment)
     if not storage.is_straight:
         return 0
-    found = sum(_place(op, storage) for op in storage.instructions if isinstance(op, CallOp))
+    found = sum(_place(op, storage, target) for op in storage.instructions if isinstance(op, CallOp))
     collapse_views(method)
     order_declarations(method)
     return found
@@ -135,8 +143,10 @@ class PlaceConcatPass(OperationPass):
 
     name = "place-concat"
     works_on = ("exec.method",)
+    target: TargetName = "executorch"
+    """Whose kernels copy the operands that cannot be placed, and whose alignment says how much memory that takes."""
 
     def apply_to(self, ctx: Context, op: Operation) -> None:
         """Rewrites the methods in place. Raises OperationError for one that is planned already."""
         for method in unplanned_methods_of(op):
-            count("concatenations placed", place_concat(method))
+            count("concatenations placed", place_concat(method, find_target(self.target)))

@@ -8,42 +8,28 @@ from xdsl.context import Context
 from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.exec.declarations import order_declarations
-from flambeau.dialects.exec.instructions import CallOp
+from flambeau.dialects.exec.instructions import OVERWRITE, CallOp
 from flambeau.dialects.exec.literals import OptionalTensorListOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.exec.out_variants import out_variant
 from flambeau.dialects.exec.slots import ReuseOp, StateOp, TensorOp, nbytes
-from flambeau.dialects.schema.operators import level_ops
-from flambeau.dialects.schema.rows import cached_over_rows, load_rows
 from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.rewriting.uses import replace_uses
 from flambeau.passes.storage.classes import MethodStorage, touched_slots
 from flambeau.passes.storage.reinterpretation import is_static
 from flambeau.passes.storage.rewrite import erase_instruction, erase_unused, make_reuse, unplanned_methods_of
-
-COPY = "aten::copy_"
-"""The kernel that stores the next value of a state."""
+from flambeau.runtime.interpreter.kernels import row_kernels
 
 
-@cached_over_rows
-def inplace_arguments() -> dict[str, tuple[int, ...]]:
-    """By kernel: the positions of the inputs whose storage the out may take over, as the rows say."""
-    kernels: dict[str, tuple[int, ...]] = {}
-    dialects = [dialect for dialect in sorted(load_rows()) if dialect not in ("aten", "core", "edge")]
-    for row in (row for dialect in ("edge", *dialects) for row in level_ops(dialect)):
-        out = out_variant(row.schema) if row.inplace else None
-        if out is None or len(out.outs) != 1:
-            continue
-        names = [argument.name for argument in out.arguments if argument not in out.outs]
-        operands = [row.schema.operands[index].name for index in row.inplace if index < len(row.schema.operands)]
-        kernels.setdefault(out.qualified_name, tuple(names.index(name) for name in operands if name in names))
-    return kernels
+def inplace_arguments(kernel: str) -> tuple[int, ...]:
+    """The positions of the inputs whose storage the out of a kernel may take over, as its row says."""
+    found = row_kernels().get(kernel)
+    return () if found is None or len(found.out.outs) != 1 else found.positions(found.row.inplace)
 
 
 def _writable(op: CallOp, source: SSAValue, storage: MethodStorage) -> bool:
     """Whether the kernel of `op` may write its out over `source`, of the same type."""
-    positions = inplace_arguments().get(op.operator.data, ())
+    positions = inplace_arguments(op.operator.data)
     if len(op.outs) != 1 or source.type != op.outs[0].type or not is_static(source):
         return False
     # Another operand in the same memory would be read where it was written already, unless it is the very same tensor.
@@ -75,7 +61,7 @@ def _reuse(op: CallOp, storage: MethodStorage) -> bool:
 
 def _write_to_state(op: CallOp, storage: MethodStorage) -> bool:
     """Lets the call that computes the next value of a state write it there, in place of a copy at the end."""
-    if op.operator.data != COPY or not isinstance(op.ins[0].owner, StateOp) or not isinstance(op.ins[1].owner, TensorOp):
+    if op.operator.data != OVERWRITE or not isinstance(op.ins[0].owner, StateOp) or not isinstance(op.ins[1].owner, TensorOp):
         return False
     state, value, time = op.ins[0], op.ins[1], storage.time[op]
     held, computed = storage[state], storage[value]

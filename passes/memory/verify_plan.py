@@ -82,7 +82,7 @@ class _Method:
 
 
 def _may_overwrite(kernel: str, position: int) -> bool:
-    return position in inplace_arguments().get(kernel, ())
+    return position in inplace_arguments(kernel)
 
 
 def _faults(method: MethodOp) -> list[PlanVerificationError]:

@@ -12,21 +12,8 @@ from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.slots import TensorOp, nbytes
 from flambeau.dialects.ir.tensor_types import Tensor, shape_of
 from flambeau.passes.storage.reinterpretation import Part, is_static, permutation
-
-
-@dataclass(frozen=True)
-class AnyOrder:
-    """What a kernel takes in any dim order whose innermost dimension is the last."""
-
-    inputs: frozenset[int]
-    """Positions among the inputs of the call."""
-    output: bool = True
-
-
-ANY_ORDER: dict[str, dict[str, AnyOrder]] = {
-    "flambeau": {"flambeau::scaled_dot_product_attention.out": AnyOrder(frozenset((0, 1, 2)))},
-}
-"""By target and kernel. ExecuTorch's kernels want the order of the exported program."""
+from flambeau.passes.targets.interface import Target
+from flambeau.runtime.interpreter.kernels import row_kernels
 
 
 @dataclass(frozen=True)
@@ -39,31 +26,25 @@ class Relaid:
     """The new type of `slot`: the permuted tensor, or the one that is permuted."""
 
 
-def _keeps_innermost(order: Sequence[int]) -> bool:
-    return bool(order) and order[-1] == len(order) - 1
-
-
-def _takes_any_order(slot: SSAValue, permute: CallOp, kernels: dict[str, AnyOrder]) -> bool:
+def _takes_any_order(slot: SSAValue, permute: CallOp) -> bool:
     """Whether all that read or write `slot`, apart from `permute`, take it in any order."""
     users = 0
     for use in slot.uses:
         op = use.operation
         if op is permute:
             continue
-        kernel = kernels.get(op.operator.data) if isinstance(op, CallOp) else None
-        if kernel is None or not isinstance(op, CallOp):
+        kernel = row_kernels().get(op.operator.data) if isinstance(op, CallOp) else None
+        if kernel is None or not kernel.row.any_order or not isinstance(op, CallOp):
             return False
-        is_input = use.index < len(op.ins)
-        if (is_input and use.index not in kernel.inputs) or (not is_input and not kernel.output):
+        if use.index < len(op.ins) and use.index not in kernel.positions(kernel.row.any_order):
             return False
         users += 1
     return users > 0
 
 
-def relaid(op: CallOp, target: str) -> Relaid | None:
+def relaid(op: CallOp, target: Target) -> Relaid | None:
     """How a permutation can become a view, with another dim order of its result or of its operand; None when it cannot."""
-    kernels = ANY_ORDER.get(target)
-    if not kernels or not op.ins or len(op.outs) != 1:
+    if not target.dim_orders or not op.ins or len(op.outs) != 1:
         return None
     try:
         dims = permutation(op.operator.data, tuple(op.ins))
@@ -73,11 +54,15 @@ def relaid(op: CallOp, target: str) -> Relaid | None:
         return None
     source, result = op.ins[0], op.outs[0]
     part = Part(result, source, 0)
+
+    def fits(order: Sequence[int]) -> bool:
+        return bool(order) and order[-1] == len(order) - 1 and target.takes(order)
+
     order = tuple(dims.index(dim) for dim in dim_order(source))
-    if isinstance(result.owner, TensorOp) and _keeps_innermost(order) and _takes_any_order(result, op, kernels):
+    if isinstance(result.owner, TensorOp) and fits(order) and _takes_any_order(result, op):
         return Relaid(part, result, with_dim_order(result, order))
     order = tuple(dims[dim] for dim in dim_order(result))
     whole = len(dims) == len(shape_of(source))
-    if whole and isinstance(source.owner, TensorOp) and _keeps_innermost(order) and _takes_any_order(source, op, kernels):
+    if whole and isinstance(source.owner, TensorOp) and fits(order) and _takes_any_order(source, op):
         return Relaid(part, source, with_dim_order(source, order))
     return None

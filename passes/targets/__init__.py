@@ -1,1 +1,1 @@
-"""Targets: the operators, fused forms and layouts of a runtime that a program may use. A file is a target."""
+"""Targets: what the programs for a runtime may use. A file is a target: `TARGET`."""

@@ -20,6 +20,7 @@ from flambeau.passes.rewriting import matching as m
 from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.pattern import Pattern
 from flambeau.passes.rewriting.pattern_functions import rewrites
+from flambeau.passes.targets.interface import Target, TargetName, find_target
 
 
 def _is_plain(value: SSAValue) -> bool:
@@ -35,9 +36,9 @@ _normalised = m.op(MulTensorOp, _x, _factor).commutative()
 _norm = m.op(MulTensorOp.at("edge"), _normalised, _weight).commutative()
 
 
-@rewrites(_norm, counter="norms fused")
-def fuse_rms_norm(found: m.Match) -> FusedRmsNormOp | None:
-    """A weight times x * rsqrt(mean(x ** 2) + epsilon), over the last dimension, in f32."""
+def _fused(found: m.Match, target: Target) -> FusedRmsNormOp | None:
+    if not target.has(FusedRmsNormOp):
+        return decline(f"not fused: the target {target.name!r} has no kernel for {FusedRmsNormOp.name}")
     x, weight, shape = found[_x], found[_weight], shape_of(found[_x])
     if tuple(found[_dim] or ()) not in ((-1,), (len(shape) - 1,)) or shape_of(weight) != shape[-1:] or DYNAMIC_INDEX in shape[-1:]:
         return decline("not fused: only a norm over the last dimension, with a weight of just that size, is")
@@ -53,7 +54,16 @@ class FuseRmsNormPass(PatternPass):
 
     name = "fuse-rms-norm"
     works_on = ("edge", "fused")
+    target: TargetName = "flambeau"
+    """For which they are fused, if it has `fused.rms_norm`."""
 
     def patterns(self) -> Sequence[Pattern]:
         """The one pattern."""
+        target = find_target(self.target)
+
+        @rewrites(_norm, counter="norms fused")
+        def fuse_rms_norm(found: m.Match) -> FusedRmsNormOp | None:
+            """A weight times x * rsqrt(mean(x ** 2) + epsilon), over the last dimension, in f32."""
+            return _fused(found, target)
+
         return [fuse_rms_norm]

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
 from flambeau.dialects.aten.permute import PermuteOp
+from flambeau.dialects.aten.shape import ViewOp
 from flambeau.dialects.edge.dim_order import ToDimOrderCopyOp
 from flambeau.dialects.edge.layout import dim_order, equal_memory, layout_of, with_dim_order
-from flambeau.dialects.fused.attention import FusedAttentionOp
 from flambeau.dialects.ir.tensor_types import element_of, shape_of
-from flambeau.dialects.schema.families import BinaryOp, FloatBinaryOp, FloatUnaryOp, UnaryOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.pattern import Pattern
+from flambeau.passes.targets.interface import Target, TargetName, find_target
 
-_ELEMENTWISE = (UnaryOp, FloatUnaryOp, BinaryOp, FloatBinaryOp)
-_POOLS = frozenset({"max_pool2d_with_indices", "avg_pool2d", "_adaptive_avg_pool2d"})
-_REDUCTIONS = frozenset({"mean.dim", "sum.dim_IntList", "amax", "amin"})
-
-
+_HEADS_AND_POSITIONS = (0, 2, 1, 3)
+"""The permutation of [batch, heads, positions, features] that swaps heads and positions."""
 _OTHER_LAYOUTS = "stays row-major: its operands come in different layouts"
 
 
@@ -46,7 +42,7 @@ def _insert_copy(value: SSAValue, order: tuple[int, ...], op: Operation, rewrite
 class CancelPattern(Pattern):
     """A change of layout that ends where it began, or that moves nothing."""
 
-    roots: ClassVar[tuple[type[Operation], ...]] = (ToDimOrderCopyOp,)
+    roots = (ToDimOrderCopyOp,)
     counter = "layout changes cancelled"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
@@ -67,16 +63,22 @@ class CancelPattern(Pattern):
             rewriter.replace(op, new)
 
 
+def _not_taken(target: Target, order: tuple[int, ...]) -> str:
+    return f"stays row-major: kernels of the target {target.name!r} do not take tensors in the dim order {list(order)}"
+
+
+@dataclass(frozen=True)
 class ElementwisePattern(Pattern):
     """Elementwise operators work in whatever layout their operands are in: the copy to row-major moves behind them."""
 
-    roots: ClassVar[tuple[type[Operation], ...]] = _ELEMENTWISE
+    target: Target
+    roots = (SchemaOp,)
     counter = "layout changes moved"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op` when its full-size operands all come from the same layout."""
         assert isinstance(op, SchemaOp)
-        if op.level() != "edge" or len(op.results) != 1 or layout_of(op.result) is not None:
+        if not op.elementwise or op.level() != "edge" or len(op.results) != 1 or layout_of(op.result) is not None:
             return
         if all(_moved(operand) is None for operand in op.operands):
             return
@@ -95,34 +97,39 @@ class ElementwisePattern(Pattern):
             order = dim_order(origin)
             origins.append(origin)
         assert order is not None
+        if not self.target.takes(order):
+            return decline(_not_taken(self.target, order))
         new = type(op).from_attributes(origins, [with_dim_order(op.result, order)], dict(op.properties), dict(op.attributes))
         new.location = op.location
         rewriter.insert(new, InsertPoint.before(op))
         rewriter.replace(op, [], [_insert_copy(new.result, tuple(range(len(shape))), op, rewriter)])
 
 
-class PoolPattern(Pattern):
-    """Pools take channels-last images as they are and give them; reductions read them as they are."""
+@dataclass(frozen=True)
+class FirstOperandPattern(Pattern):
+    """Pools take images in another layout as they are and give them; reductions read them as they are."""
 
-    roots: ClassVar[tuple[type[Operation], ...]] = (SchemaOp,)
+    target: Target
+    roots = (SchemaOp,)
     counter = "layout changes moved"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op` when its operand is a copy of an image in another layout."""
         assert isinstance(op, SchemaOp)
-        name = op.schema.name
-        if op.level() != "edge" or (name not in _POOLS and name not in _REDUCTIONS):
+        if op.dim_order is None or op.level() != "edge":
             return
         origin = _moved(op.operands[0])
         if origin is None:
             return
-        if name in _REDUCTIONS:
+        order = dim_order(origin)
+        if not self.target.takes(order):
+            return decline(_not_taken(self.target, order))
+        if op.dim_order == "read":
             if not all(layout_of(result) is None for result in op.results):
                 return
             new = type(op).from_attributes([origin, *op.operands[1:]], op.result_types, dict(op.properties), dict(op.attributes))
             rewriter.replace(op, new)
             return
-        order = dim_order(origin)
         types = [with_dim_order(result, order) for result in op.results]
         new = type(op).from_attributes([origin, *op.operands[1:]], types, dict(op.properties), dict(op.attributes))
         new.location = op.location
@@ -131,10 +138,12 @@ class PoolPattern(Pattern):
         rewriter.replace(op, [], [_insert_copy(result, contiguous, op, rewriter) for result in new.results])
 
 
+@dataclass(frozen=True)
 class PermutePattern(Pattern):
     """A permutation whose users take any layout is a matter of its type: no byte moves."""
 
-    roots: ClassVar[tuple[type[Operation], ...]] = (PermuteOp,)
+    target: Target
+    roots = (PermuteOp,)
     counter = "permutations made free"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
@@ -148,30 +157,36 @@ class PermutePattern(Pattern):
         order = tuple(positions.index(d) for d in range(rank))
         if order == tuple(range(rank)) or order[-1] != rank - 1:
             return
-        users = [use.operation for use in op.result.uses]
-        if not users or not all(isinstance(user, FusedAttentionOp) for user in users):
+        users = [(use.operation, use.index) for use in op.result.uses]
+        if not users or not all(isinstance(user, SchemaOp) and index in user.any_order for user, index in users):
             return
+        if not self.target.takes(order):
+            return decline(_not_taken(self.target, order))
         kind = with_dim_order(op.result, order)
         new = type(op).from_attributes(op.operands, [kind], dict(op.properties), dict(op.attributes))
         new.location = op.location
         rewriter.replace(op, new)
 
 
+@dataclass(frozen=True)
 class AttentionResultPattern(Pattern):
     """Attention writes its result in the layout in which the permutation after it moves nothing."""
 
-    roots: ClassVar[tuple[type[Operation], ...]] = (FusedAttentionOp,)
+    target: Target
+    roots = (SchemaOp,)
     counter = "permutations made free"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op` when its only user swaps heads and positions."""
-        assert isinstance(op, FusedAttentionOp)
-        if layout_of(op.result) is not None:
+        assert isinstance(op, SchemaOp)
+        if not op.any_order or layout_of(op.result) is not None:
             return
         users = [use.operation for use in op.result.uses]
-        if len(users) != 1 or not isinstance(users[0], PermuteOp) or tuple(users[0].argument("dims")) != (0, 2, 1, 3):
+        if len(users) != 1 or not isinstance(users[0], PermuteOp) or tuple(users[0].argument("dims")) != _HEADS_AND_POSITIONS:
             return
-        kind = with_dim_order(op.result, (0, 2, 1, 3))
+        if not self.target.takes(_HEADS_AND_POSITIONS):
+            return decline(_not_taken(self.target, _HEADS_AND_POSITIONS))
+        kind = with_dim_order(op.result, _HEADS_AND_POSITIONS)
         new = type(op).from_attributes(op.operands, [kind], dict(op.properties), dict(op.attributes))
         new.location = op.location
         rewriter.replace(op, new)
@@ -180,13 +195,13 @@ class AttentionResultPattern(Pattern):
 class DropCopyPattern(Pattern):
     """A copy between layouts that place every element alike, as dimensions of size 1 allow, before an operator that only reshapes."""
 
-    roots: ClassVar[tuple[type[Operation], ...]] = (SchemaOp,)
+    roots = (ViewOp,)
     counter = "layout changes cancelled"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Lets a view read the original bytes."""
-        assert isinstance(op, SchemaOp)
-        if op.level() != "edge" or op.schema.name != "view_copy":
+        assert isinstance(op, ViewOp)
+        if op.level() != "edge":
             return
         origin = _moved(op.operands[0])
         if origin is not None and equal_memory(origin, op.operands[0]):
@@ -198,20 +213,23 @@ class DropCopyPattern(Pattern):
 class PropagateLayoutsPass(PatternPass):
     """Moves copies between layouts along the data flow until they cancel or cannot move on.
 
-    Needs: `edge` and `fused` operators of a target whose kernels take any dim order (`flambeau`). Leaves: elementwise operators and pools
-    in the layout that their operands have, and attention reading and writing heads in place.
+    Needs: `edge` and `fused` operators. Leaves: elementwise operators and pools in the layout that their operands have, and attention
+    reading and writing heads in place, where the kernels of the target take such layouts.
     """
 
     name = "propagate-layouts"
     works_on = ("edge", "fused")
+    target: TargetName = "flambeau"
+    """Whose kernels take the layouts."""
 
     def patterns(self) -> Sequence[Pattern]:
         """What moves copies, and what makes them unnecessary."""
+        target = find_target(self.target)
         return [
             CancelPattern(),
-            ElementwisePattern(),
-            PoolPattern(),
-            PermutePattern(),
-            AttentionResultPattern(),
+            ElementwisePattern(target),
+            FirstOperandPattern(target),
+            PermutePattern(target),
+            AttentionResultPattern(target),
             DropCopyPattern(),
         ]

@@ -25,6 +25,12 @@ class RowKernel:
     row: type[SchemaOp]
     out: Schema
 
+    def positions(self, operands: Sequence[int]) -> tuple[int, ...]:
+        """Where operands of the row, by their positions there, stand among the inputs of the kernel."""
+        names = [argument.name for argument in self.out.arguments if argument not in self.out.outs]
+        wanted = [self.row.schema.operands[index].name for index in operands if index < len(self.row.schema.operands)]
+        return tuple(names.index(name) for name in wanted if name in names)
+
     def compute(self, ins: Sequence[Any], outs: Sequence[Array]) -> Sequence[Array]:
         """The results for the arguments of a call (arrays, numbers, tuples, None); `outs` give dtypes that are left to them."""
         inputs = [argument for argument in self.out.arguments if argument not in self.out.outs]

@@ -53,7 +53,9 @@ def installed(tmp_path: Path) -> Path:
     write(site, "acme/broken.py", "1 / 0\n")
     write(site, "acme/ops.py", ROW.format("acme", "acme", "same(Tensor x) -> Tensor"))
     write(
-        site, "acme/things.py", "from flambeau.passes.targets.target import Target\nTHING = Target('acme', frozenset({'aten::add.out'}))\n"
+        site,
+        "acme/things.py",
+        "from flambeau.passes.targets.interface import Target\nTHING = Target('acme', frozenset({'aten::add.out'}))\n",
     )
     write(site, "acme-1.2.dist-info/METADATA", "Metadata-Version: 2.1\nName: acme\nVersion: 1.2\n")
     points = "[flambeau.plugins]\npasses = acme.passes\nops = acme.ops\nbroken = acme.broken\ntarget = acme.things:THING\n"
@@ -70,7 +72,7 @@ def python(site: Path, code: str) -> subprocess.CompletedProcess[str]:
 def test_installed_plugins_are_found_when_a_name_is_unknown(installed: Path):
     write(installed, "x.mlir", "builtin.module {}\n")
     found = python(
-        installed, "main(['x.mlir', '-p', 'acme-mark'])\nfrom flambeau.passes.targets.target import find_target\nfind_target('acme')"
+        installed, "main(['x.mlir', '-p', 'acme-mark'])\nfrom flambeau.passes.targets.interface import find_target\nfind_target('acme')"
     )
     assert (found.returncode, found.stderr) == (0, "") and "marked" in found.stdout
     named = python(installed, "from flambeau.passes.kit import op\nprint(op('acme.same').name)")

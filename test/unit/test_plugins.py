@@ -251,12 +251,12 @@ BAD = {
         "3:2: error: plug-in {} declares what 'aten.relu' means to the interpreter, but its row says what it means",
     ),
     "target": (
-        "from flambeau.passes.targets.target import Target\nMINE = Target('executorch', frozenset())\n",
+        "from flambeau.passes.targets.interface import Target\nMINE = Target('executorch', frozenset())\n",
         "2:1: error: plug-in {} " + TAKEN.format("target 'executorch'", "Flambeau"),
     ),
     "target's operators": (
-        "from flambeau.passes.targets.target import Target\nMINE = Target('mine', frozenset({'add'}))\n",
-        "2:1: error: target 'mine': 'add' is no kernel's name; they are like 'aten::add.out'",
+        "from flambeau.passes.targets.interface import Target\nMINE = Target('mine', frozenset({'add'}))\n",
+        "2:1: error: target 'mine': 'add' is not a kernel's name; they are like 'aten::add.out'",
     ),
     "backend's identifier": (
         "from dataclasses import replace\nfrom flambeau.backends.interface import find_backend\n"

@@ -22,7 +22,7 @@ from flambeau.dialects.text.module_text import write_module
 from flambeau.passes.manager import Instrumentation, Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import planner_pass
-from flambeau.passes.targets.target import find_target
+from flambeau.passes.targets.interface import find_target
 from flambeau.support.files import replacing
 from flambeau.tools.commands.console import PassProgress, print_json, stderr_console, working
 from flambeau.tools.commands.model_source import load_source
@@ -41,7 +41,7 @@ class CompileOptions:
     """What `flambeau compile` was asked for; each field is the option of that name."""
 
     output: Path | None = None
-    target: str = "executorch"
+    target: str = PipelineOptions.target
     emit: str | None = None
     to: str | None = None
     preserve: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ def compile_command(model: str, options: CompileOptions) -> None:
     with working(console, f"reading {model}"):
         module = load_source(model, context)
     imported = time.perf_counter() - start
-    if (stage := stage_of(module)) != "aten" and (options.target != "executorch" or options.preserve):
+    if (stage := stage_of(module)) != "aten" and (options.target != CompileOptions.target or options.preserve):
         console.print(f"note: {model} is at stage {stage} already; what --target and --preserve mean for earlier stages was decided there")
     if options.backends and stage not in ("aten", "core"):
         other = "" if stage != "edge" else f"; --passes 'edge:delegate{{backends={','.join(options.backends)}}}' does it here"
@@ -122,7 +122,7 @@ def _check(options: CompileOptions) -> None:
     for backend in options.backends:
         find_backend(backend)
     try:
-        planner_pass(options.planner)
+        planner_pass(PipelineOptions(planner=options.planner))
     except ValueError as error:
         raise StageError(f"--planner {options.planner}: {error}") from error
     for name in ("tolerance", "inputs", "seed"):

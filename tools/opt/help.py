@@ -88,7 +88,7 @@ def versions() -> str:
 
 def targets() -> str:
     """The name of every target."""
-    from flambeau.passes.targets.target import target_names
+    from flambeau.passes.targets.interface import target_names
 
     return "".join(f"{name}\n" for name in target_names())
 

@@ -11,11 +11,9 @@ from xdsl.utils.arg_spec import ArgSpecConvertible
 from flambeau.passes.manager.pass_options import option_fields, type_words
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.manager.registry import own_pass, own_pass_names, pipelines
+from flambeau.passes.targets.interface import target_names
 from flambeau.tools.opt.help import example_of, field_descriptions, scope_of, statistics_of
 from flambeau.tools.reference.markdown import WRITTEN_BY, cell, fenced, summary, table
-
-OTHER_TARGET = "flambeau"
-"""The target beside the default for which pipelines are shown."""
 
 _INTRODUCTION = """
 # Pipelines and passes
@@ -33,9 +31,11 @@ def passes_page() -> str:
     """What each pipeline runs, and what each pass of ours does, needs, leaves and takes."""
     lines = [WRITTEN_BY, _INTRODUCTION.strip(), ""]
     for name, pipeline in sorted(pipelines().items()):
-        steps, others = (_steps(pipeline(options)) for options in (PipelineOptions(), PipelineOptions(target=OTHER_TARGET)))
+        steps = _steps(pipeline(PipelineOptions()))
         lines += [f"### `{name}`", "", summary(pipeline), "", f"Runs {steps or 'nothing for the default target'}.", ""]
-        lines += [f"For the target `{OTHER_TARGET}`: {others}.", ""] if others != steps else []
+        for target in target_names():
+            others = _steps(pipeline(PipelineOptions(target=target)))
+            lines += [f"For the target `{target}`: {others}.", ""] if others != steps else []
     lines += ["### Options of pipelines", "", "Every pipeline takes these.", "", *_options(PipelineOptions), "## Passes", ""]
     passes = {name: own_pass(name) for name in own_pass_names()}
     for name in sorted(passes):

@@ -31,7 +31,7 @@ class EdgeCompileConfig:
     """How to reach the edge level.
 
     Attributes:
-        target: what the program may use: `executorch` (the default: it runs in stock ExecuTorch) or `flambeau`.
+        target: what the program may use. `executorch`, the default, is what stock ExecuTorch runs.
         preserve_ops: operators to keep whole although they are not Core ATen, such as `hardswish`.
     """
 

@@ -1,0 +1,101 @@
+"""What a target is, and the targets that exist: the files of this folder, and those of plug-ins."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Literal, TypeAlias
+
+import flambeau.passes.targets
+from flambeau.dialects.exec.out_variants import out_variant
+from flambeau.dialects.schema.operators import find_op, level_ops
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.support.tables import RegistrationError, Table, hint
+
+
+@dataclass(frozen=True)
+class Target:
+    """A runtime as the compiler sees it: what a program for it may use.
+
+    Passes ask a target and never compare its name, so each pass that serves one target serves all that have what it needs.
+    """
+
+    name: str
+    operators: frozenset[str]
+    """The qualified names of its kernels, `aten::add.out`. With `flambeau::linear.out` it has the fused form `fused.linear`, and so on."""
+    dim_orders: frozenset[tuple[int, ...]] | Literal["any"] = frozenset()
+    """The dim orders beside row-major in which its kernels take tensors, where the operators' rows allow it: `{CHANNELS_LAST}`."""
+    alignment: int = 16
+    """Of each offset in an arena, in bytes, unless the planner's options say otherwise."""
+
+    def has(self, kind: type[SchemaOp]) -> bool:
+        """Whether it has the kernel that an operator becomes."""
+        out = out_variant(kind.schema)
+        return out is not None and out.qualified_name in self.operators
+
+    def keeps(self, kind: type[SchemaOp]) -> bool:
+        """Whether a program may keep an operator whole: it has the kernel, or the fused form where PyTorch declares no out-variant."""
+        return _keeps(self, kind)
+
+    def takes(self, order: Sequence[int]) -> bool:
+        """Whether its kernels take tensors in a dim order, outermost dimension first."""
+        return self.dim_orders == "any" or tuple(order) in self.dim_orders or list(order) == sorted(order)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it has no fused form and takes row-major tensors only."""
+        return not self.dim_orders and not any(self.has(kind) for kind in level_ops("fused"))
+
+
+@cache  # by the target and not by its name, which another may have once a plug-in is loaded again
+def _keeps(target: Target, kind: type[SchemaOp]) -> bool:
+    edge = kind.at("edge")
+    fused = find_op(f"fused.{kind.schema.name}") if out_variant(edge.schema) is None else None
+    return target.has(edge if fused is None else fused)
+
+
+class UnknownTargetError(ValueError):
+    """A target's name that nobody knows."""
+
+
+@cache
+def _own_names() -> tuple[str, ...]:
+    """The built-in targets: the other files of this folder."""
+    return tuple(sorted({module.name for module in pkgutil.iter_modules(flambeau.passes.targets.__path__)} - {"interface"}))
+
+
+def _own(name: str) -> Target:
+    return importlib.import_module(f"flambeau.passes.targets.{name}").TARGET
+
+
+_TARGETS: Table[Target] = Table("target", lambda name: ("Flambeau", _own(name)) if name in _own_names() else None)
+
+
+def register_target(target: Target) -> None:
+    """Makes a target known by its name. Raises RegistrationError for a name that is taken, or operators without a namespace."""
+    odd = sorted(operator for operator in target.operators if "::" not in operator)
+    if odd:
+        raise RegistrationError(f"target {target.name!r}: {odd[0]!r} is not a kernel's name; they are like 'aten::add.out'")
+    _TARGETS.add(target.name, target)
+
+
+def target_names() -> tuple[str, ...]:
+    """The targets that exist: built in, or registered."""
+    return tuple(sorted((*_own_names(), *_TARGETS.items())))
+
+
+def find_target(name: str) -> Target:
+    """The target with this name. Raises UnknownTargetError that lists those that exist."""
+    if name in _own_names():
+        return _own(name)
+    found = _TARGETS.find(name)
+    if found is None:
+        raise UnknownTargetError(f"there is no target {name!r}{hint(name, list(target_names()), listing=True)}")
+    return found
+
+
+TargetName: TypeAlias = Annotated[str, find_target]
+"""An option that names a target."""
