@@ -7,6 +7,8 @@ from enum import IntEnum
 from functools import cache
 from pathlib import Path
 
+import flambeau.runtime
+
 MAXIMUM_RANK = 16
 ERROR_TEXT = 512
 PROGRAM_BYTES = 256
@@ -224,8 +226,6 @@ def _library_name() -> str:
 
 def include_folder() -> Path:
     """The folder of the C headers, for what is built against the library: it holds `flambeau/backend.h`."""
-    import flambeau.runtime
-
     return next(found for folder in flambeau.runtime.__path__ if (found := Path(folder) / "c" / "include").is_dir())
 
 
@@ -240,8 +240,6 @@ def find_library() -> Path:
     if given := os.environ.get("FLAMBEAU_LIBRARY"):
         return Path(given)
     name = _library_name()
-    import flambeau.runtime
-
     folders = [Path(folder) for folder in flambeau.runtime.__path__]
     for folder in folders:
         if (installed := folder / "lib" / name).exists():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
@@ -117,8 +118,6 @@ def advice(error: BaseException, package: str, beside: Callable[[str], bool]) ->
         package: the package that stands for the folder of the plug-in.
         beside: whether there is a file of this name beside the plug-in.
     """
-    import sys
-
     text = str(error)
     if isinstance(error, ModuleNotFoundError) and error.name is not None:
         if beside(f"{error.name}.py"):
