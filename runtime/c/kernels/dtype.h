@@ -31,12 +31,6 @@ static inline fl_compute fl_compute_of(int8_t dtype) {
 
 static inline size_t fl_compute_size(fl_compute type) { return type == FL_COMPUTE_F32 ? 4 : type == FL_COMPUTE_BOOL ? 1 : 8; }
 
-/* The type that `type` holds without conversion. */
-static inline int8_t fl_compute_dtype(fl_compute type) {
-  static const int8_t dtypes[] = {FL_FLOAT32, FL_FLOAT64, FL_INT64, FL_BOOL};
-  return dtypes[type];
-}
-
 /* Whether ATen lets a result of type `from` be written to an out of type `to`: not real to integer, not number to bool. */
 int fl_can_cast(int8_t from, int8_t to);
 

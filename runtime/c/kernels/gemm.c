@@ -1,3 +1,4 @@
+/* Matrix products of floats in register tiles, the packing of B, and the activations of their results. */
 #include "gemm.h"
 
 /* A tile is at most TILE_ROWS x TILE_VECTORS vectors of C, held in registers: what the register file holds besides the TILE_VECTORS

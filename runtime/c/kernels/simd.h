@@ -242,15 +242,6 @@ FL_INLINE float fl_max_lane(fl_vec v) {
   return best;
 }
 
-FL_INLINE float fl_min_lane(fl_vec v) {
-  float best = v[0];
-  FL_UNROLL
-  for (int i = 1; i < FL_LANES; ++i) {
-    best = v[i] < best || v[i] != v[i] ? v[i] : best;
-  }
-  return best;
-}
-
 /* 2^n for n in [-126, 127]. */
 FL_INLINE fl_vec fl_power_of_two(fl_ivec n) { return (fl_vec)((fl_uvec)(n + fl_iset(127)) << 23); }
 

@@ -1,3 +1,4 @@
+/* What the C tests share: programs loaded from files, their memories, inputs and outputs. */
 #define _POSIX_C_SOURCE 200112L
 
 #include "test/test.h"

@@ -1,3 +1,4 @@
+/* Reading and writing numpy's .npy files. */
 #include "tools/npy.h"
 
 #include <errno.h>
