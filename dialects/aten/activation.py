@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
@@ -21,7 +20,7 @@ class ReluOp(UnaryOp):
     """The larger of x and 0; NaN stays NaN."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return np.maximum(x, np.zeros((), x.dtype))
 
 
@@ -30,7 +29,7 @@ class SigmoidOp(FloatUnaryOp):
     """1 / (1 + exp(-x))."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return in_float(sigmoid, x)
 
 
@@ -39,7 +38,7 @@ class TanhOp(FloatUnaryOp):
     """The hyperbolic tangent."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return in_float(np.tanh, x)
 
 
@@ -48,13 +47,13 @@ class GeluOp(FloatOnlyUnaryOp):
     """x times the normal distribution function of x; `approximate = "tanh"` approximates it with a tanh."""
 
     @staticmethod
-    def infer(x: Tensor, approximate: str = "none", *_: Any) -> Tensor:
+    def infer(x: Tensor, /, approximate: str = "none") -> Tensor:
         if approximate not in ("none", "tanh"):
             raise ValueError(f"approximate must be 'none' or 'tanh', got {approximate!r}")
         return FloatOnlyUnaryOp.infer(x)
 
     @staticmethod
-    def numpy(x: Array, approximate: str) -> Array:
+    def numpy(x: Array, /, approximate: str) -> Array:
         wide = widened(x)
         if approximate == "tanh":
             half = 0.5 * (1 + np.tanh(math.sqrt(2 / math.pi) * (wide + 0.044715 * wide * wide * wide)))
@@ -68,7 +67,7 @@ class EluOp(FloatOnlyUnaryOp):
     """scale * x above 0, scale * alpha * (exp(input_scale * x) - 1) elsewhere."""
 
     @staticmethod
-    def numpy(x: Array, alpha: float, scale: float, input_scale: float) -> Array:
+    def numpy(x: Array, /, alpha: float, scale: float, input_scale: float) -> Array:
         wide = widened(x)
         below = alpha * scale * np.expm1(np.minimum(wide, 0) * input_scale)
         return np.where(wide > 0, wide * scale, below).astype(x.dtype)
@@ -79,7 +78,7 @@ class HardtanhOp(UnaryOp):
     """x limited to [min_val, max_val]; NaN stays NaN."""
 
     @staticmethod
-    def numpy(x: Array, min_val: float, max_val: float) -> Array:
+    def numpy(x: Array, /, min_val: float, max_val: float) -> Array:
         element = element_of_array(x)
         return np.minimum(np.maximum(x, cast_to(min_val, element)), cast_to(max_val, element))
 
@@ -89,7 +88,7 @@ class LeakyReluOp(FloatOnlyUnaryOp):
     """x above 0, negative_slope * x elsewhere."""
 
     @staticmethod
-    def numpy(x: Array, negative_slope: float) -> Array:
+    def numpy(x: Array, /, negative_slope: float) -> Array:
         wide = widened(x)
         return np.where(wide > 0, wide, wide * negative_slope).astype(x.dtype)
 
@@ -99,14 +98,13 @@ class SiluOp(FloatOnlyUnaryOp):
     """The sigmoid-weighted unit: x * sigmoid(x)."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return in_float(lambda wide: wide * sigmoid(wide), x)
 
     @staticmethod
-    def decompose(x: SSAValue) -> SSAValue:
-        from flambeau.dialects.aten.arithmetic import MulTensorOp
+    def decompose(x: SSAValue, /) -> SSAValue:
 
-        return MulTensorOp(x, SigmoidOp(x)).result
+        return aten.mul.Tensor(x, aten.sigmoid(x))
 
 
 @aten("relu6(Tensor self) -> Tensor")
@@ -114,12 +112,12 @@ class Relu6Op(UnaryOp):
     """x limited to [0, 6]."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return HardtanhOp.numpy(x, 0, 6)
 
     @staticmethod
-    def decompose(x: SSAValue) -> SSAValue:
-        return HardtanhOp(x, 0, 6).result
+    def decompose(x: SSAValue, /) -> SSAValue:
+        return aten.hardtanh(x, 0, 6)
 
 
 @aten("hardsigmoid(Tensor self) -> Tensor", keep=True)
@@ -127,14 +125,13 @@ class HardsigmoidOp(FloatOnlyUnaryOp):
     """(x + 3) limited to [0, 6], over 6."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return in_float(lambda wide: np.minimum(np.maximum(wide + 3, 0), 6) / 6, x)
 
     @staticmethod
-    def decompose(x: SSAValue) -> SSAValue:
-        from flambeau.dialects.aten.arithmetic import AddScalarOp, DivScalarOp
+    def decompose(x: SSAValue, /) -> SSAValue:
 
-        return DivScalarOp(HardtanhOp(AddScalarOp(x, 3), 0, 6), 6).result
+        return aten.div.Scalar(aten.hardtanh(aten.add.Scalar(x, 3), 0, 6), 6)
 
 
 @aten("hardswish(Tensor self) -> Tensor", keep=True)
@@ -142,14 +139,13 @@ class HardswishOp(FloatOnlyUnaryOp):
     """x times (x + 3) limited to [0, 6], over 6."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return in_float(lambda wide: wide * np.minimum(np.maximum(wide + 3, 0), 6) / 6, x)
 
     @staticmethod
-    def decompose(x: SSAValue) -> SSAValue:
-        from flambeau.dialects.aten.arithmetic import AddScalarOp, DivScalarOp, MulTensorOp
+    def decompose(x: SSAValue, /) -> SSAValue:
 
-        return DivScalarOp(MulTensorOp(x, HardtanhOp(AddScalarOp(x, 3), 0, 6)), 6).result
+        return aten.div.Scalar(aten.mul.Tensor(x, aten.hardtanh(aten.add.Scalar(x, 3), 0, 6)), 6)
 
 
 @aten("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", keep=True)
@@ -157,20 +153,16 @@ class SoftplusOp(FloatOnlyUnaryOp):
     """log(1 + exp(beta * x)) / beta, and x itself where beta * x exceeds the threshold."""
 
     @staticmethod
-    def numpy(x: Array, beta: float, threshold: float) -> Array:
+    def numpy(x: Array, /, beta: float, threshold: float) -> Array:
         wide = widened(x)
         return np.where(wide * beta > threshold, wide, softplus(wide * beta) / beta).astype(x.dtype)
 
     @staticmethod
-    def decompose(x: SSAValue, beta: float, threshold: float) -> SSAValue:
-        from flambeau.dialects.aten.arithmetic import DivScalarOp, MulScalarOp
-        from flambeau.dialects.aten.comparison import GtScalarOp
-        from flambeau.dialects.aten.math import ExpOp, Log1pOp
-        from flambeau.dialects.aten.where import WhereSelfOp
+    def decompose(x: SSAValue, /, beta: float, threshold: float) -> SSAValue:
 
-        scaled = x if beta == 1 else MulScalarOp(x, beta).result
-        smooth = Log1pOp(ExpOp(scaled)).result
-        return WhereSelfOp(GtScalarOp(scaled, threshold), x, smooth if beta == 1 else DivScalarOp(smooth, beta)).result
+        scaled = x if beta == 1 else aten.mul.Scalar(x, beta)
+        smooth = aten.log1p(aten.exp(scaled))
+        return aten.where.self(aten.gt.Scalar(scaled, threshold), x, smooth if beta == 1 else aten.div.Scalar(smooth, beta))
 
 
 @aten("mish(Tensor self) -> Tensor", keep=True)
@@ -178,14 +170,13 @@ class MishOp(FloatOnlyUnaryOp):
     """x * tanh(softplus(x))."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return in_float(lambda wide: wide * np.tanh(softplus(wide)), x)
 
     @staticmethod
-    def decompose(x: SSAValue) -> SSAValue:
-        from flambeau.dialects.aten.arithmetic import MulTensorOp
+    def decompose(x: SSAValue, /) -> SSAValue:
 
-        return MulTensorOp(x, TanhOp(SoftplusOp(x))).result
+        return aten.mul.Tensor(x, aten.tanh(aten.softplus(x)))
 
 
 @aten("celu(Tensor self, Scalar alpha=1.) -> Tensor")
@@ -193,12 +184,12 @@ class CeluOp(FloatOnlyUnaryOp):
     """x above 0, alpha * (exp(x / alpha) - 1) elsewhere."""
 
     @staticmethod
-    def numpy(x: Array, alpha: float) -> Array:
+    def numpy(x: Array, /, alpha: float) -> Array:
         return EluOp.numpy(x, alpha, 1, 1 / alpha)
 
     @staticmethod
-    def decompose(x: SSAValue, alpha: float) -> SSAValue:
-        return EluOp(x, alpha, 1.0, 1 / alpha).result
+    def decompose(x: SSAValue, /, alpha: float) -> SSAValue:
+        return aten.elu(x, alpha, 1.0, 1 / alpha)
 
 
 SELU_ALPHA = 1.6732632423543772848170429916717
@@ -210,12 +201,12 @@ class SeluOp(FloatOnlyUnaryOp):
     """The exponential linear unit whose two constants keep mean 0 and variance 1 (Klambauer et al., 2017)."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return EluOp.numpy(x, SELU_ALPHA, SELU_SCALE, 1)
 
     @staticmethod
-    def decompose(x: SSAValue) -> SSAValue:
-        return EluOp(x, SELU_ALPHA, SELU_SCALE).result
+    def decompose(x: SSAValue, /) -> SSAValue:
+        return aten.elu(x, SELU_ALPHA, SELU_SCALE)
 
 
 @aten("log_sigmoid(Tensor self) -> Tensor", keep=True)
@@ -223,16 +214,13 @@ class LogSigmoidOp(FloatOnlyUnaryOp):
     """log(sigmoid(x)) without overflow."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return in_float(lambda wide: -softplus(-wide), x)
 
     @staticmethod
-    def decompose(x: SSAValue) -> SSAValue:
-        from flambeau.dialects.aten.arithmetic import SubTensorOp
-        from flambeau.dialects.aten.comparison import ClampOp
-        from flambeau.dialects.aten.math import AbsOp, ExpOp, Log1pOp, NegOp
+    def decompose(x: SSAValue, /) -> SSAValue:
 
-        return SubTensorOp(ClampOp(x, None, 0), Log1pOp(ExpOp(NegOp(AbsOp(x))))).result
+        return aten.sub.Tensor(aten.clamp(x, None, 0), aten.log1p(aten.exp(aten.neg(aten.abs(x)))))
 
 
 @aten("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor")
@@ -240,17 +228,14 @@ class HardshrinkOp(FloatOnlyUnaryOp):
     """0 within [-lambd, lambd], x elsewhere."""
 
     @staticmethod
-    def numpy(x: Array, lambd: float) -> Array:
+    def numpy(x: Array, /, lambd: float) -> Array:
         wide = widened(x)
         return np.where((wide >= -lambd) & (wide <= lambd), np.zeros((), x.dtype), x)
 
     @staticmethod
-    def decompose(x: SSAValue, lambd: float) -> SSAValue:
-        from flambeau.dialects.aten.comparison import LeScalarOp
-        from flambeau.dialects.aten.math import AbsOp
-        from flambeau.dialects.aten.where import WhereScalarSelfOp
+    def decompose(x: SSAValue, /, lambd: float) -> SSAValue:
 
-        return WhereScalarSelfOp(LeScalarOp(AbsOp(x), lambd), 0, x).result
+        return aten.where.ScalarSelf(aten.le.Scalar(aten.abs(x), lambd), 0, x)
 
 
 @aten("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor")
@@ -258,18 +243,15 @@ class SoftshrinkOp(FloatOnlyUnaryOp):
     """x moved towards 0 by lambd, and 0 within [-lambd, lambd]; NaN stays NaN."""
 
     @staticmethod
-    def numpy(x: Array, lambd: float) -> Array:
+    def numpy(x: Array, /, lambd: float) -> Array:
         wide = widened(x)
         return np.where(wide > lambd, wide - lambd, np.where(wide < -lambd, wide + lambd, wide * 0)).astype(x.dtype)
 
     @staticmethod
-    def decompose(x: SSAValue, lambd: float) -> SSAValue:
-        from flambeau.dialects.aten.arithmetic import AddScalarOp, MulScalarOp, SubScalarOp
-        from flambeau.dialects.aten.comparison import GtScalarOp, LtScalarOp
-        from flambeau.dialects.aten.where import WhereSelfOp
+    def decompose(x: SSAValue, /, lambd: float) -> SSAValue:
 
-        inner = WhereSelfOp(LtScalarOp(x, -lambd), AddScalarOp(x, lambd), MulScalarOp(x, 0))
-        return WhereSelfOp(GtScalarOp(x, lambd), SubScalarOp(x, lambd), inner).result
+        inner = aten.where.self(aten.lt.Scalar(x, -lambd), aten.add.Scalar(x, lambd), aten.mul.Scalar(x, 0))
+        return aten.where.self(aten.gt.Scalar(x, lambd), aten.sub.Scalar(x, lambd), inner)
 
 
 @aten("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor")
@@ -277,16 +259,14 @@ class ThresholdOp(UnaryOp):
     """x above the threshold, `value` elsewhere; NaN stays NaN."""
 
     @staticmethod
-    def numpy(x: Array, threshold: float, value: float) -> Array:
+    def numpy(x: Array, /, threshold: float, value: float) -> Array:
         element = element_of_array(x)
         return np.where(x <= cast_to(threshold, element), cast_to(value, element), x)
 
     @staticmethod
-    def decompose(x: SSAValue, threshold: float, value: float) -> SSAValue:
-        from flambeau.dialects.aten.comparison import LeScalarOp
-        from flambeau.dialects.aten.mask import MaskedFillScalarOp
+    def decompose(x: SSAValue, /, threshold: float, value: float) -> SSAValue:
 
-        return MaskedFillScalarOp(x, LeScalarOp(x, threshold), value).result
+        return aten.masked_fill.Scalar(x, aten.le.Scalar(x, threshold), value)
 
 
 @aten("prelu(Tensor self, Tensor weight) -> Tensor")
@@ -296,7 +276,7 @@ class PreluOp(SchemaOp):
     inplace = (0,)
 
     @staticmethod
-    def infer(x: Tensor, weight: Tensor) -> Tensor:
+    def infer(x: Tensor, /, weight: Tensor) -> Tensor:
         require_category("prelu", x, at_least=2)
         if element_of(x) != element_of(weight):
             raise TypeError(f"the weight must have the input's element type, got {element_of(weight)} and {element_of(x)}")
@@ -304,20 +284,16 @@ class PreluOp(SchemaOp):
         return tensor(element_of(x), shape_of(x))
 
     @staticmethod
-    def numpy(x: Array, weight: Array) -> Array:
+    def numpy(x: Array, /, weight: Array) -> Array:
         wide = widened(x)
         return np.where(wide > 0, wide, wide * weight.reshape(prelu_weight_shape(x.shape, weight.shape))).astype(x.dtype)
 
     @staticmethod
-    def decompose(x: SSAValue, weight: SSAValue) -> SSAValue:
-        from flambeau.dialects.aten.arithmetic import MulTensorOp
-        from flambeau.dialects.aten.comparison import GtScalarOp
-        from flambeau.dialects.aten.shape import ViewOp
-        from flambeau.dialects.aten.where import WhereSelfOp
+    def decompose(x: SSAValue, /, weight: SSAValue) -> SSAValue:
 
         shape = prelu_weight_shape(shape_of(x), shape_of(weight))
-        spread = weight if shape == shape_of(weight) else ViewOp(weight, shape).result
-        return WhereSelfOp(GtScalarOp(x, 0), x, MulTensorOp(x, spread)).result
+        spread = weight if shape == shape_of(weight) else aten.view(weight, shape)
+        return aten.where.self(aten.gt.Scalar(x, 0), x, aten.mul.Tensor(x, spread))
 
 
 def prelu_weight_shape(shape: tuple[int, ...], weight: tuple[int, ...]) -> tuple[int, ...]:
@@ -334,7 +310,7 @@ class GluOp(SchemaOp):
     """The first half along `dim` times the sigmoid of the second half."""
 
     @staticmethod
-    def infer(x: Tensor, dim: int = -1) -> Tensor:
+    def infer(x: Tensor, /, dim: int = -1) -> Tensor:
         shape = list(shape_of(x))
         axis = normalize_dim(dim, len(shape))
         if not shape or shape[axis] % 2 or shape[axis] == DYNAMIC_INDEX:
@@ -343,17 +319,15 @@ class GluOp(SchemaOp):
         return FloatOnlyUnaryOp.infer(tensor(element_of(x), shape))
 
     @staticmethod
-    def numpy(x: Array, dim: int) -> Array:
+    def numpy(x: Array, /, dim: int) -> Array:
         first, second = np.split(widened(x), 2, axis=dim)
         return (first * sigmoid(second)).astype(x.dtype)
 
     @staticmethod
-    def decompose(x: SSAValue, dim: int) -> SSAValue:
-        from flambeau.dialects.aten.arithmetic import MulTensorOp
-        from flambeau.dialects.aten.select import SliceTensorOp
+    def decompose(x: SSAValue, /, dim: int) -> SSAValue:
 
         half = GluOp.infer(tensor_type(x), dim).get_shape()[dim]
-        return MulTensorOp(SliceTensorOp(x, dim, 0, half), SigmoidOp(SliceTensorOp(x, dim, half, 2 * half))).result
+        return aten.mul.Tensor(aten.slice.Tensor(x, dim, 0, half), aten.sigmoid(aten.slice.Tensor(x, dim, half, 2 * half)))
 
 
 @aten("rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> Tensor")
@@ -361,15 +335,15 @@ class RreluOp(FloatOnlyUnaryOp):
     """x above 0, x times the middle of [lower, upper] elsewhere. A slope drawn at random, as in training, is not supported."""
 
     @staticmethod
-    def infer(x: Tensor, lower: float = 0.125, upper: float = 1 / 3, training: bool = False, *_: Any) -> Tensor:
+    def infer(x: Tensor, /, training: bool = False) -> Tensor:
         if training:
             raise ValueError("training draws slopes at random, which no operator of a program does; export the model in eval mode")
         return FloatOnlyUnaryOp.infer(x)
 
     @staticmethod
-    def numpy(x: Array, lower: float, upper: float, *_: Any) -> Array:
+    def numpy(x: Array, /, lower: float, upper: float) -> Array:
         return LeakyReluOp.numpy(x, (lower + upper) / 2)
 
     @staticmethod
-    def decompose(x: SSAValue, lower: float, upper: float, *_: Any) -> SSAValue:
-        return LeakyReluOp(x, (lower + upper) / 2).result
+    def decompose(x: SSAValue, /, lower: float, upper: float) -> SSAValue:
+        return aten.leaky_relu(x, (lower + upper) / 2)

@@ -7,12 +7,9 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.comparison import EqScalarOp, EqTensorOp, IsinfOp, MaximumOp, MinimumOp
-from flambeau.dialects.aten.creation import to_element
-from flambeau.dialects.aten.logic import LogicalAndOp, LogicalOrOp
-from flambeau.dialects.aten.math import AbsOp, ExpOp, Log1pOp, NegOp, SqrtOp, is_negative
+from flambeau.dialects.aten.creation import number_for, to_element
+from flambeau.dialects.aten.math import is_negative
 from flambeau.dialects.aten.numerics import cast_operands, float_operands, widened
-from flambeau.dialects.aten.where import WhereSelfOp
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, promote_operands, tensor
 from flambeau.dialects.schema.families import BinaryOp, FloatBinaryOp, float_element, operand_shape, promote_values, require_category
 from flambeau.dialects.schema.namespace import aten
@@ -30,21 +27,13 @@ def scaled_sum(a: Any, b: Any, alpha: float, sign: int = 1) -> Array:
     return (widened(a) + b).astype(a.dtype)
 
 
+@aten("add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", core=True)
 @aten("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", core=True)
 class AddTensorOp(BinaryOp):
     """a + alpha * b."""
 
     @staticmethod
-    def numpy(a: Array, b: Array, alpha: float) -> Array:
-        return scaled_sum(a, b, alpha)
-
-
-@aten("add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", core=True)
-class AddScalarOp(BinaryOp):
-    """a + alpha * b for a number b."""
-
-    @staticmethod
-    def numpy(a: Array, b: float, alpha: float) -> Array:
+    def numpy(a: Array, b: Array | float, /, alpha: float) -> Array:
         return scaled_sum(a, b, alpha)
 
 
@@ -52,27 +41,19 @@ class SubtractOp(BinaryOp):
     """A difference; bools have none."""
 
     @staticmethod
-    def infer(a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:
+    def infer(a: Tensor | float, b: Tensor | float, /) -> Tensor:
         for operand in (a, b):
             require_category("subtraction", operand, at_least=1)
         return BinaryOp.infer(a, b)
 
 
+@aten("sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", core=True)
 @aten("sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", core=True)
 class SubTensorOp(SubtractOp):
     """a - alpha * b."""
 
     @staticmethod
-    def numpy(a: Array, b: Array, alpha: float) -> Array:
-        return scaled_sum(a, b, alpha, -1)
-
-
-@aten("sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", core=True)
-class SubScalarOp(SubtractOp):
-    """a - alpha * b for a number b."""
-
-    @staticmethod
-    def numpy(a: Array, b: float, alpha: float) -> Array:
+    def numpy(a: Array, b: Array | float, /, alpha: float) -> Array:
         return scaled_sum(a, b, alpha, -1)
 
 
@@ -81,15 +62,14 @@ class RsubScalarOp(SubtractOp):
     """b - alpha * a for a number b."""
 
     @staticmethod
-    def numpy(a: Array, b: float, alpha: float) -> Array:
+    def numpy(a: Array, b: float, /, alpha: float) -> Array:
         a, b_cast = cast_operands(a, b)
         return scaled_sum(b_cast, a, alpha, -1)
 
     @staticmethod
-    def decompose(a: SSAValue, b: float, alpha: float) -> SSAValue:
-        from flambeau.dialects.aten.math import NegOp
+    def decompose(a: SSAValue, b: float, /, alpha: float) -> SSAValue:
 
-        return AddScalarOp(NegOp(a if alpha == 1 else MulScalarOp(a, alpha)), b).result
+        return aten.add.Scalar(aten.neg(a if alpha == 1 else aten.mul.Scalar(a, alpha)), b)
 
 
 @aten("rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor")
@@ -97,12 +77,12 @@ class RsubTensorOp(SubtractOp):
     """b - alpha * a."""
 
     @staticmethod
-    def numpy(a: Array, b: Array, alpha: float) -> Array:
+    def numpy(a: Array, b: Array, /, alpha: float) -> Array:
         return scaled_sum(b, a, alpha, -1)
 
     @staticmethod
-    def decompose(a: SSAValue, b: SSAValue, alpha: float) -> SSAValue:
-        return SubTensorOp(b, a, alpha).result
+    def decompose(a: SSAValue, b: SSAValue, /, alpha: float) -> SSAValue:
+        return aten.sub.Tensor(b, a, alpha)
 
 
 def product(a: Any, b: Any) -> Array:
@@ -111,21 +91,13 @@ def product(a: Any, b: Any) -> Array:
     return a * b
 
 
+@aten("mul.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
 @aten("mul.Tensor(Tensor self, Tensor other) -> Tensor", core=True)
 class MulTensorOp(BinaryOp):
     """a * b."""
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
-        return product(a, b)
-
-
-@aten("mul.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
-class MulScalarOp(BinaryOp):
-    """a * b for a number b."""
-
-    @staticmethod
-    def numpy(a: Array, b: float) -> Array:
+    def numpy(a: Array, b: Array | float, /) -> Array:
         return product(a, b)
 
 
@@ -143,21 +115,13 @@ def quotient(a: Any, b: Any, rounding_mode: str | None = None) -> Array:
     return np.trunc(widened(a) / widened(b)).astype(a.dtype)
 
 
+@aten("div.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
 @aten("div.Tensor(Tensor self, Tensor other) -> Tensor", core=True)
 class DivTensorOp(FloatBinaryOp):
     """a / b; integers give a float."""
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
-        return quotient(a, b)
-
-
-@aten("div.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
-class DivScalarOp(FloatBinaryOp):
-    """a / b for a number b; integers give a float."""
-
-    @staticmethod
-    def numpy(a: Array, b: float) -> Array:
+    def numpy(a: Array, b: Array | float, /) -> Array:
         return quotient(a, b)
 
 
@@ -165,27 +129,19 @@ class DivideModeOp(BinaryOp):
     """A quotient with a rounding mode: None, "trunc" (towards zero) or "floor" (down)."""
 
     @staticmethod
-    def infer(a: Tensor | float, b: Tensor | float, rounding_mode: str | None = None, *_: Any) -> Tensor:
+    def infer(a: Tensor | float, b: Tensor | float, /, rounding_mode: str | None = None) -> Tensor:
         if rounding_mode not in (None, "trunc", "floor"):
             raise ValueError(f"rounding_mode must be None, 'trunc' or 'floor', got {rounding_mode!r}")
         return FloatBinaryOp.infer(a, b) if rounding_mode is None else BinaryOp.infer(a, b)
 
 
+@aten("div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor", core=True)
 @aten("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", core=True)
 class DivTensorModeOp(DivideModeOp):
     """a / b, rounded as `rounding_mode` says."""
 
     @staticmethod
-    def numpy(a: Array, b: Array, rounding_mode: str | None) -> Array:
-        return quotient(a, b, rounding_mode)
-
-
-@aten("div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor", core=True)
-class DivScalarModeOp(DivideModeOp):
-    """a / b for a number b, rounded as `rounding_mode` says."""
-
-    @staticmethod
-    def numpy(a: Array, b: float, rounding_mode: str | None) -> Array:
+    def numpy(a: Array, b: Array | float, /, rounding_mode: str | None) -> Array:
         return quotient(a, b, rounding_mode)
 
 
@@ -194,12 +150,12 @@ class FloorDivideOp(BinaryOp):
     """a / b rounded down."""
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
+    def numpy(a: Array, b: Array, /) -> Array:
         return quotient(a, b, "floor")
 
     @staticmethod
-    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
-        return DivTensorModeOp(a, b, "floor").result
+    def decompose(a: SSAValue, b: SSAValue, /) -> SSAValue:
+        return aten.div.Tensor_mode(a, b, "floor")
 
 
 @aten("floor_divide.Scalar(Tensor self, Scalar other) -> Tensor")
@@ -207,12 +163,12 @@ class FloorDivideScalarOp(BinaryOp):
     """a / b for a number b, rounded down."""
 
     @staticmethod
-    def numpy(a: Array, b: float) -> Array:
+    def numpy(a: Array, b: float, /) -> Array:
         return quotient(a, b, "floor")
 
     @staticmethod
-    def decompose(a: SSAValue, b: float) -> SSAValue:
-        return DivScalarModeOp(a, b, "floor").result
+    def decompose(a: SSAValue, b: float, /) -> SSAValue:
+        return aten.div.Scalar_mode(a, b, "floor")
 
 
 def division_rest(function: Any, a: Any, b: Any) -> Array:
@@ -221,39 +177,23 @@ def division_rest(function: Any, a: Any, b: Any) -> Array:
     return np.asarray(function(widened(a), widened(b))).astype(a.dtype)
 
 
+@aten("fmod.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
 @aten("fmod.Tensor(Tensor self, Tensor other) -> Tensor", core=True)
 class FmodTensorOp(BinaryOp):
     """The rest of the division rounded towards zero: it has the sign of a."""
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
+    def numpy(a: Array, b: Array | float, /) -> Array:
         return division_rest(np.fmod, a, b)
 
 
-@aten("fmod.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
-class FmodScalarOp(BinaryOp):
-    """The rest of the division by a number rounded towards zero: it has the sign of a."""
-
-    @staticmethod
-    def numpy(a: Array, b: float) -> Array:
-        return division_rest(np.fmod, a, b)
-
-
+@aten("remainder.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
 @aten("remainder.Tensor(Tensor self, Tensor other) -> Tensor", core=True)
 class RemainderTensorOp(BinaryOp):
     """The rest of the division rounded down: it has the sign of b."""
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
-        return division_rest(np.remainder, a, b)
-
-
-@aten("remainder.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
-class RemainderScalarOp(BinaryOp):
-    """The rest of the division by a number rounded down: it has the sign of b."""
-
-    @staticmethod
-    def numpy(a: Array, b: float) -> Array:
+    def numpy(a: Array, b: Array | float, /) -> Array:
         return division_rest(np.remainder, a, b)
 
 
@@ -262,15 +202,13 @@ class RemainderScalarTensorOp(BinaryOp):
     """The rest of a number's division by b rounded down: it has the sign of b."""
 
     @staticmethod
-    def numpy(a: float, b: Array) -> Array:
+    def numpy(a: float, b: Array, /) -> Array:
         return division_rest(np.remainder, a, b)
 
     @staticmethod
-    def decompose(a: float, b: SSAValue) -> SSAValue:
-        from flambeau.dialects.aten.creation import number_for, to_element
-
+    def decompose(a: float, b: SSAValue, /) -> SSAValue:
         element = promote_values(a, b)
-        return RemainderTensorOp(number_for(a, element), to_element(b, element)).result
+        return aten.remainder.Tensor(number_for(a, element), to_element(b, element))
 
 
 class TernaryOp(SchemaOp):
@@ -279,7 +217,7 @@ class TernaryOp(SchemaOp):
     inplace = (0, 1, 2)
 
     @staticmethod
-    def infer(a: Tensor, b: Tensor, c: Tensor | float, *_: Any) -> Tensor:
+    def infer(a: Tensor, b: Tensor, c: Tensor | float, /) -> Tensor:
         return tensor(promote_operands(a, b, c), broadcast(*map(operand_shape, (a, b, c))))
 
 
@@ -288,13 +226,13 @@ class AddcmulOp(TernaryOp):
     """a + value * b * c."""
 
     @staticmethod
-    def numpy(a: Array, b: Array, c: Array, value: float) -> Array:
+    def numpy(a: Array, b: Array, c: Array, /, value: float) -> Array:
         a, b, c = cast_operands(a, b, c)
         return (widened(a) + widened(a).dtype.type(value) * widened(b) * widened(c)).astype(a.dtype)
 
     @staticmethod
-    def decompose(a: SSAValue, b: SSAValue, c: SSAValue, value: float) -> SSAValue:
-        return AddTensorOp(a, MulTensorOp(b, c), value).result
+    def decompose(a: SSAValue, b: SSAValue, c: SSAValue, /, value: float) -> SSAValue:
+        return aten.add.Tensor(a, aten.mul.Tensor(b, c), value)
 
 
 @aten("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor")
@@ -302,18 +240,18 @@ class AddcdivOp(TernaryOp):
     """a + value * b / c, of floats."""
 
     @staticmethod
-    def infer(a: Tensor, b: Tensor, c: Tensor | float, *_: Any) -> Tensor:
+    def infer(a: Tensor, b: Tensor, c: Tensor | float, /) -> Tensor:
         require_category("addcdiv", a, b, c, at_least=2)
         return TernaryOp.infer(a, b, c)
 
     @staticmethod
-    def numpy(a: Array, b: Array, c: Array, value: float) -> Array:
+    def numpy(a: Array, b: Array, c: Array, /, value: float) -> Array:
         a, b, c = cast_operands(a, b, c)
         return (widened(a) + widened(a).dtype.type(value) * widened(b) / widened(c)).astype(a.dtype)
 
     @staticmethod
-    def decompose(a: SSAValue, b: SSAValue, c: SSAValue, value: float) -> SSAValue:
-        return AddTensorOp(a, DivTensorOp(b, c), value).result
+    def decompose(a: SSAValue, b: SSAValue, c: SSAValue, /, value: float) -> SSAValue:
+        return aten.add.Tensor(a, aten.div.Tensor(b, c), value)
 
 
 class InterpolateOp(TernaryOp):
@@ -322,7 +260,7 @@ class InterpolateOp(TernaryOp):
     inplace = (0, 1)
 
     @staticmethod
-    def infer(a: Tensor, b: Tensor, c: Tensor | float, *_: Any) -> Tensor:
+    def infer(a: Tensor, b: Tensor, c: Tensor | float, /) -> Tensor:
         require_category("lerp", a, b, at_least=2)
         return tensor(float_element(promote_operands(a, b)), broadcast(*map(operand_shape, (a, b, c))))
 
@@ -340,13 +278,13 @@ class LerpScalarOp(InterpolateOp):
     """a + weight * (b - a) for a number as weight."""
 
     @staticmethod
-    def numpy(a: Array, b: Array, weight: float) -> Array:
+    def numpy(a: Array, b: Array, /, weight: float) -> Array:
         return interpolated(a, b, weight)
 
     @staticmethod
-    def decompose(a: SSAValue, b: SSAValue, weight: float) -> SSAValue:
-        distance = SubTensorOp(b, a)
-        return (AddTensorOp(a, distance, weight) if abs(weight) < 0.5 else SubTensorOp(b, distance, 1 - weight)).result
+    def decompose(a: SSAValue, b: SSAValue, /, weight: float) -> SSAValue:
+        distance = aten.sub.Tensor(b, a)
+        return aten.add.Tensor(a, distance, weight) if abs(weight) < 0.5 else aten.sub.Tensor(b, distance, 1 - weight)
 
 
 @aten("lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor")
@@ -354,18 +292,15 @@ class LerpTensorOp(InterpolateOp):
     """a + weight * (b - a)."""
 
     @staticmethod
-    def numpy(a: Array, b: Array, weight: Array) -> Array:
+    def numpy(a: Array, b: Array, /, weight: Array) -> Array:
         return interpolated(a, b, weight)
 
     @staticmethod
-    def decompose(a: SSAValue, b: SSAValue, weight: SSAValue) -> SSAValue:
-        from flambeau.dialects.aten.comparison import LtScalarOp
-        from flambeau.dialects.aten.math import AbsOp
-        from flambeau.dialects.aten.where import WhereSelfOp
+    def decompose(a: SSAValue, b: SSAValue, /, weight: SSAValue) -> SSAValue:
 
-        distance = SubTensorOp(b, a)
-        from_end = SubTensorOp(b, MulTensorOp(distance, RsubScalarOp.decompose(weight, 1, 1)))
-        return WhereSelfOp(LtScalarOp(AbsOp(weight), 0.5), AddTensorOp(a, MulTensorOp(weight, distance)), from_end).result
+        distance = aten.sub.Tensor(b, a)
+        from_end = aten.sub.Tensor(b, aten.mul.Tensor(distance, RsubScalarOp.decompose(weight, 1, 1)))
+        return aten.where.self(aten.lt.Scalar(aten.abs(weight), 0.5), aten.add.Tensor(a, aten.mul.Tensor(weight, distance)), from_end)
 
 
 def with_sign(x: Any, sign: Any) -> Array:
@@ -379,13 +314,13 @@ class CopysignTensorOp(FloatBinaryOp):
     """The absolute value of a with the sign of b."""
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
+    def numpy(a: Array, b: Array, /) -> Array:
         return with_sign(a, b)
 
     @staticmethod
-    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
-        size = AbsOp(to_element(a, float_element(promote_values(a, b)))).result
-        return WhereSelfOp(is_negative(b), NegOp(size), size).result
+    def decompose(a: SSAValue, b: SSAValue, /) -> SSAValue:
+        size = aten.abs(to_element(a, float_element(promote_values(a, b))))
+        return aten.where.self(is_negative(b), aten.neg(size), size)
 
 
 @aten("copysign.Scalar(Tensor self, Scalar other) -> Tensor")
@@ -393,13 +328,13 @@ class CopysignScalarOp(FloatBinaryOp):
     """The absolute value of a with the sign of a number."""
 
     @staticmethod
-    def numpy(a: Array, b: float) -> Array:
+    def numpy(a: Array, b: float, /) -> Array:
         return with_sign(a, b)
 
     @staticmethod
-    def decompose(a: SSAValue, b: float) -> SSAValue:
-        size = AbsOp(to_element(a, float_element(promote_values(a, b)))).result
-        return NegOp(size).result if math.copysign(1, b) < 0 else size
+    def decompose(a: SSAValue, b: float, /) -> SSAValue:
+        size = aten.abs(to_element(a, float_element(promote_values(a, b))))
+        return aten.neg(size) if math.copysign(1, b) < 0 else size
 
 
 @aten("hypot(Tensor self, Tensor other) -> Tensor")
@@ -407,33 +342,32 @@ class HypotOp(BinaryOp):
     """sqrt(a * a + b * b) without overflow, of floats."""
 
     @staticmethod
-    def infer(a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:
+    def infer(a: Tensor | float, b: Tensor | float, /) -> Tensor:
         require_category("hypot", a, b, at_least=2)
         return BinaryOp.infer(a, b)
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
+    def numpy(a: Array, b: Array, /) -> Array:
         a, b = float_operands(a, b)
         return np.hypot(widened(a), widened(b)).astype(a.dtype)
 
     @staticmethod
-    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
-        from flambeau.dialects.aten.mask import MaskedFillScalarOp
+    def decompose(a: SSAValue, b: SSAValue, /) -> SSAValue:
 
-        first, second = AbsOp(a), AbsOp(b)
-        large, small = MaximumOp(first, second), MinimumOp(first, second)
-        ratio = DivTensorOp(small, large)
-        length = MulTensorOp(large, SqrtOp(AddScalarOp(MulTensorOp(ratio, ratio), 1)))
-        infinite = LogicalOrOp(IsinfOp(first), IsinfOp(second))
-        plain = WhereSelfOp(EqScalarOp(large, 0), large, length)
-        return MaskedFillScalarOp(plain, infinite, math.inf).result
+        first, second = aten.abs(a), aten.abs(b)
+        large, small = aten.maximum(first, second), aten.minimum(first, second)
+        ratio = aten.div.Tensor(small, large)
+        length = aten.mul.Tensor(large, aten.sqrt(aten.add.Scalar(aten.mul.Tensor(ratio, ratio), 1)))
+        infinite = aten.logical_or(aten.isinf(first), aten.isinf(second))
+        plain = aten.where.self(aten.eq.Scalar(large, 0), large, length)
+        return aten.masked_fill.Scalar(plain, infinite, math.inf)
 
 
 class LogSumOp(BinaryOp):
     """The logarithm of a sum of two powers without overflow, of floats."""
 
     @staticmethod
-    def infer(a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:
+    def infer(a: Tensor | float, b: Tensor | float, /) -> Tensor:
         require_category("the logarithm of a sum of powers", a, b, at_least=2)
         return BinaryOp.infer(a, b)
 
@@ -441,11 +375,11 @@ class LogSumOp(BinaryOp):
 def log_sum(a: SSAValue, b: SSAValue, base: float) -> SSAValue:
     """log(base**a + base**b) to that base; equal infinities have no distance."""
     scale = math.log(base)
-    distance = NegOp(AbsOp(SubTensorOp(a, b)))
-    powers = Log1pOp(ExpOp(distance if base == math.e else MulScalarOp(distance, scale)))
-    result = AddTensorOp(MaximumOp(a, b), powers if base == math.e else MulScalarOp(powers, 1 / scale))
-    same = LogicalAndOp(IsinfOp(a), EqTensorOp(a, b))
-    return WhereSelfOp(same, a, result).result
+    distance = aten.neg(aten.abs(aten.sub.Tensor(a, b)))
+    powers = aten.log1p(aten.exp(distance if base == math.e else aten.mul.Scalar(distance, scale)))
+    result = aten.add.Tensor(aten.maximum(a, b), powers if base == math.e else aten.mul.Scalar(powers, 1 / scale))
+    same = aten.logical_and(aten.isinf(a), aten.eq.Tensor(a, b))
+    return aten.where.self(same, a, result)
 
 
 @aten("logaddexp(Tensor self, Tensor other) -> Tensor")
@@ -453,12 +387,12 @@ class LogaddexpOp(LogSumOp):
     """log(exp(a) + exp(b)) without overflow."""
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
+    def numpy(a: Array, b: Array, /) -> Array:
         a, b = float_operands(a, b)
         return np.logaddexp(widened(a), widened(b)).astype(a.dtype)
 
     @staticmethod
-    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
+    def decompose(a: SSAValue, b: SSAValue, /) -> SSAValue:
         return log_sum(a, b, math.e)
 
 
@@ -467,12 +401,12 @@ class Logaddexp2Op(LogSumOp):
     """log2(2**a + 2**b) without overflow."""
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
+    def numpy(a: Array, b: Array, /) -> Array:
         a, b = float_operands(a, b)
         return np.logaddexp2(widened(a), widened(b)).astype(a.dtype)
 
     @staticmethod
-    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
+    def decompose(a: SSAValue, b: SSAValue, /) -> SSAValue:
         return log_sum(a, b, 2)
 
 
@@ -481,6 +415,6 @@ class Atan2Op(FloatBinaryOp):
     """The angle in radians of the point (b, a)."""
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
+    def numpy(a: Array, b: Array, /) -> Array:
         a, b = float_operands(a, b)
         return np.arctan2(widened(a), widened(b)).astype(a.dtype)

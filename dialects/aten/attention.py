@@ -8,18 +8,10 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.arithmetic import AddTensorOp, MulScalarOp
-from flambeau.dialects.aten.comparison import NeScalarOp
-from flambeau.dialects.aten.creation import FullOp
-from flambeau.dialects.aten.matmul import MatmulOp, common_element, matmul_shape
+from flambeau.dialects.aten.matmul import common_element, matmul_shape
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.permute import permute, swapped
-from flambeau.dialects.aten.reduction import AnyDimOp
-from flambeau.dialects.aten.repeat import RepeatInterleaveSelfIntOp
 from flambeau.dialects.aten.shape import expanded_shape
-from flambeau.dialects.aten.softmax import SoftmaxOp
-from flambeau.dialects.aten.triangle import TrilOp
-from flambeau.dialects.aten.where import WhereScalarOtherOp
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -62,16 +54,7 @@ class ScaledDotProductAttentionOp(SchemaOp):
     """softmax(scale * query @ keyᵀ + mask) @ value, where a bool mask hides what is False and a hidden row gives zeros."""
 
     @staticmethod
-    def infer(
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        mask: Tensor | None,
-        dropout_p: float,
-        is_causal: bool,
-        scale: float | None,
-        enable_gqa: bool,
-    ) -> Tensor:
+    def infer(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, /, is_causal: bool, enable_gqa: bool) -> Tensor:
         shape = shape_of(query)
         if min(len(shape_of(operand)) for operand in (query, key, value)) < 2:
             raise ValueError("query, key and value must have at least 2 dimensions")
@@ -88,14 +71,7 @@ class ScaledDotProductAttentionOp(SchemaOp):
 
     @staticmethod
     def numpy(
-        query: Array,
-        key: Array,
-        value: Array,
-        mask: Array | None,
-        dropout_p: float,
-        is_causal: bool,
-        scale: float | None,
-        enable_gqa: bool,
+        query: Array, key: Array, value: Array, mask: Array | None, /, is_causal: bool, scale: float | None, enable_gqa: bool
     ) -> Array:
         repeats = head_repeats(query.shape, key.shape, enable_gqa)
         wide, keys, values = widened(query), widened(key), widened(value)
@@ -112,6 +88,7 @@ class ScaledDotProductAttentionOp(SchemaOp):
         key: SSAValue,
         value: SSAValue,
         mask: SSAValue | None,
+        /,
         dropout_p: float,
         is_causal: bool,
         scale: float | None,
@@ -122,22 +99,22 @@ class ScaledDotProductAttentionOp(SchemaOp):
         shape = shape_of(query)
         repeats = head_repeats(shape, shape_of(key), enable_gqa)
         if repeats > 1:
-            key, value = (RepeatInterleaveSelfIntOp(operand, repeats, -3).result for operand in (key, value))
+            key, value = (aten.repeat_interleave.self_int(operand, repeats, -3) for operand in (key, value))
         rank = len(shape_of(key))
         factor = 1 / math.sqrt(shape[-1]) if scale is None else scale
-        scores = MatmulOp(MulScalarOp(query, factor), permute(key, swapped(rank, -2, -1))).result
+        scores = aten.matmul(aten.mul.Scalar(query, factor), permute(key, swapped(rank, -2, -1)))
         visible: SSAValue | None = None
         if is_causal:
             # Each query sees at least the first key, so no row is hidden.
-            places = TrilOp(FullOp(shape_of(scores)[-2:], True, i1)).result
-            scores = WhereScalarOtherOp(places, scores, -math.inf).result
+            places = aten.tril(aten.full(shape_of(scores)[-2:], True, i1))
+            scores = aten.where.ScalarOther(places, scores, -math.inf)
         elif mask is not None and element_of(mask) == i1:
-            scores = WhereScalarOtherOp(mask, scores, -math.inf).result
-            visible = AnyDimOp(mask, -1, True).result
+            scores = aten.where.ScalarOther(mask, scores, -math.inf)
+            visible = aten.any.dim(mask, -1, True)
         elif mask is not None:
-            scores = AddTensorOp(scores, mask).result
-            visible = AnyDimOp(NeScalarOp(mask, -math.inf), -1, True).result
-        weights = SoftmaxOp(scores, -1, False).result
+            scores = aten.add.Tensor(scores, mask)
+            visible = aten.any.dim(aten.ne.Scalar(mask, -math.inf), -1, True)
+        weights = aten._softmax(scores, -1, False)
         if visible is not None:
-            weights = WhereScalarOtherOp(visible, weights, 0.0).result
-        return MatmulOp(weights, value).result
+            weights = aten.where.ScalarOther(visible, weights, 0.0)
+        return aten.matmul(weights, value)

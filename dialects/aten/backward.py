@@ -51,13 +51,13 @@ class EmbeddingDenseBackwardOp(SchemaOp):
     """The gradient of an embedding's table: each row's sum over its uses, without those of `padding_idx`."""
 
     @staticmethod
-    def infer(grad: Tensor, indices: Tensor, num_weights: int, padding_idx: int, scale_grad_by_freq: bool) -> Tensor:
+    def infer(grad: Tensor, /, indices: Tensor, num_weights: int) -> Tensor:
         require_indices(indices)
         require_gradient(grad, (*shape_of(indices), shape_of(grad)[-1]))
         return tensor(element_of(grad), (num_weights, shape_of(grad)[-1]))
 
     @staticmethod
-    def numpy(grad: Array, indices: Array, num_weights: int, padding_idx: int, scale_grad_by_freq: bool) -> Array:
+    def numpy(grad: Array, /, indices: Array, num_weights: int, padding_idx: int, scale_grad_by_freq: bool) -> Array:
         flat = indices.reshape(-1)
         rows = widened(grad).reshape(flat.size, -1)
         if scale_grad_by_freq:
@@ -80,6 +80,7 @@ class MaxPool2dWithIndicesBackwardOp(SchemaOp):
     def infer(
         grad: Tensor,
         x: Tensor,
+        /,
         kernel_size: Numbers,
         stride: Numbers,
         padding: Numbers,
@@ -93,16 +94,7 @@ class MaxPool2dWithIndicesBackwardOp(SchemaOp):
         return tensor(element_of(x), shape_of(x))
 
     @staticmethod
-    def numpy(
-        grad: Array,
-        x: Array,
-        kernel_size: Numbers,
-        stride: Numbers,
-        padding: Numbers,
-        dilation: Numbers,
-        ceil_mode: bool,
-        indices: Array,
-    ) -> Array:
+    def numpy(grad: Array, x: Array, /, indices: Array) -> Array:
         planes = math.prod(x.shape[:-2])
         result: Array = np.zeros((planes, x.shape[-2] * x.shape[-1]), widened(x).dtype)
         np.add.at(result, (np.arange(planes)[:, None], indices.reshape(planes, -1)), widened(grad).reshape(planes, -1))
@@ -121,6 +113,7 @@ class AvgPool2dBackwardOp(SchemaOp):
     def infer(
         grad: Tensor,
         x: Tensor,
+        /,
         kernel_size: Numbers,
         stride: Numbers,
         padding: Numbers,
@@ -136,6 +129,7 @@ class AvgPool2dBackwardOp(SchemaOp):
     def numpy(
         grad: Array,
         x: Array,
+        /,
         kernel_size: Numbers,
         stride: Numbers,
         padding: Numbers,
@@ -160,12 +154,12 @@ class AdaptiveAvgPool2dBackwardOp(SchemaOp):
     """The gradient of an adaptive mean pool: each window's, divided by its size, goes to all its places."""
 
     @staticmethod
-    def infer(grad: Tensor, x: Tensor) -> Tensor:
+    def infer(grad: Tensor, x: Tensor, /) -> Tensor:
         require_gradient(grad, shape_of(AdaptiveAvgPool2dCoreOp.infer(x, shape_of(grad)[-2:])))
         return tensor(element_of(x), shape_of(x))
 
     @staticmethod
-    def numpy(grad: Array, x: Array) -> Array:
+    def numpy(grad: Array, x: Array, /) -> Array:
         result = np.zeros(x.shape, widened(x).dtype)
         bounds = [adaptive_windows(int(extent), int(count)) for extent, count in zip(x.shape[-2:], grad.shape[-2:], strict=True)]
         for (i, (top, bottom)), (j, (left, right)) in itertools.product(enumerate(bounds[0]), enumerate(bounds[1])):
@@ -190,16 +184,7 @@ class NativeLayerNormBackwardOp(SchemaOp):
     """The gradients of a layer norm's input, weight and bias."""
 
     @staticmethod
-    def infer(
-        grad: Tensor,
-        x: Tensor,
-        normalized_shape: Numbers,
-        mean: Tensor,
-        rstd: Tensor,
-        weight: Tensor | None,
-        bias: Tensor | None,
-        output_mask: Mask,
-    ) -> tuple[Tensor, ...]:
+    def infer(grad: Tensor, x: Tensor, /, weight: Tensor | None, bias: Tensor | None, output_mask: Mask) -> tuple[Tensor, ...]:
         require_gradient(grad, shape_of(x))
         element = element_of(x)
         return tuple(wanted(kind, element, present) for kind, present in zip((x, weight, bias), output_mask, strict=True))
@@ -208,6 +193,7 @@ class NativeLayerNormBackwardOp(SchemaOp):
     def numpy(
         grad: Array,
         x: Array,
+        /,
         normalized_shape: Numbers,
         mean: Array,
         rstd: Array,
@@ -236,16 +222,7 @@ class NativeGroupNormBackwardOp(SchemaOp):
 
     @staticmethod
     def infer(
-        grad: Tensor,
-        x: Tensor,
-        mean: Tensor,
-        rstd: Tensor,
-        weight: Tensor | None,
-        batch: int,
-        channels: int,
-        size: int,
-        group: int,
-        output_mask: Mask,
+        grad: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, batch: int, channels: int, /, output_mask: Mask
     ) -> tuple[Tensor, ...]:
         require_gradient(grad, shape_of(x))
         element = element_of(x)
@@ -262,6 +239,7 @@ class NativeGroupNormBackwardOp(SchemaOp):
         batch: int,
         channels: int,
         size: int,
+        /,
         group: int,
         output_mask: Mask,
     ) -> tuple[Array, ...]:
@@ -283,19 +261,7 @@ class ConvolutionBackwardOp(SchemaOp):
     """The gradients of a convolution's input, weight and bias."""
 
     @staticmethod
-    def infer(
-        grad: Tensor,
-        x: Tensor,
-        weight: Tensor,
-        bias_sizes: Numbers | None,
-        stride: Numbers,
-        padding: Numbers,
-        dilation: Numbers,
-        transposed: bool,
-        output_padding: Numbers,
-        groups: int,
-        output_mask: Mask,
-    ) -> tuple[Tensor, ...]:
+    def infer(grad: Tensor, x: Tensor, /, weight: Tensor, output_mask: Mask) -> tuple[Tensor, ...]:
         element = common_element(grad, x, weight)
         bias = tensor(element, shape_of(grad)[1:2])
         return tuple(wanted(kind, element, present) for kind, present in zip((x, weight, bias), output_mask, strict=True))
@@ -304,13 +270,12 @@ class ConvolutionBackwardOp(SchemaOp):
     def numpy(
         grad: Array,
         x: Array,
+        /,
         weight: Array,
-        bias_sizes: Numbers | None,
         stride: Numbers,
         padding: Numbers,
         dilation: Numbers,
         transposed: bool,
-        output_padding: Numbers,
         groups: int,
         output_mask: Mask,
     ) -> tuple[Array, ...]:

@@ -33,9 +33,7 @@ class NativeBatchNormLegitNoTrainingOp(SchemaOp):
     """Each channel less its running mean over its running deviation, times weight plus bias; then two empty tensors."""
 
     @staticmethod
-    def infer(
-        x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor, variance: Tensor, momentum: float, eps: float
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def infer(x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor, variance: Tensor, /) -> tuple[Tensor, Tensor, Tensor]:
         channels = channels_of(x)
         for name, parameter in (("weight", weight), ("bias", bias), ("running_mean", mean), ("running_var", variance)):
             require_shape(name, parameter, (channels,))
@@ -43,7 +41,7 @@ class NativeBatchNormLegitNoTrainingOp(SchemaOp):
         return tensor(require_float(x), shape_of(x)), empty, empty
 
     @staticmethod
-    def numpy(x: Array, weight: Array | None, bias: Array | None, mean: Array, variance: Array, momentum: float, eps: float) -> Stats:
+    def numpy(x: Array, weight: Array | None, bias: Array | None, mean: Array, variance: Array, /, eps: float) -> Stats:
         wide = widened(x)
         deviation = 1 / np.sqrt(per_channel(variance, x.ndim) + wide.dtype.type(eps))
         factors = [None if p is None else per_channel(p, x.ndim) for p in (weight, bias)]
@@ -61,9 +59,7 @@ class NativeBatchNormLegitNoStatsOp(SchemaOp):
     """Each channel normalised over the batch and all places, times weight plus bias; then means and reciprocal deviations."""
 
     @staticmethod
-    def infer(
-        x: Tensor, weight: Tensor | None, bias: Tensor | None, training: bool, momentum: float, eps: float
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def infer(x: Tensor, /, weight: Tensor | None, bias: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         channels = channels_of(x)
         require_shape("weight", weight, (channels,))
         require_shape("bias", bias, (channels,))
@@ -71,7 +67,7 @@ class NativeBatchNormLegitNoStatsOp(SchemaOp):
         return tensor(require_float(x), shape_of(x)), stats, stats
 
     @staticmethod
-    def numpy(x: Array, weight: Array | None, bias: Array | None, training: bool, momentum: float, eps: float) -> Stats:
+    def numpy(x: Array, /, weight: Array | None, bias: Array | None, eps: float) -> Stats:
         wide = widened(x)
         mean, deviation = moments(wide, (0, *range(2, x.ndim)), eps)
         factors = [None if p is None else per_channel(p, x.ndim) for p in (weight, bias)]
@@ -97,37 +93,19 @@ class BatchNormOp(SchemaOp):
     """Each channel normalised by its running statistics, or by the batch's when there are none, times weight plus bias."""
 
     @staticmethod
-    def infer(
-        x: Tensor,
-        weight: Tensor | None,
-        bias: Tensor | None,
-        mean: Tensor | None,
-        variance: Tensor | None,
-        training: bool,
-        momentum: float,
-        eps: float,
-        cudnn_enabled: bool,
-    ) -> Tensor:
+    def infer(x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor | None, variance: Tensor | None, /) -> Tensor:
         require_shape("running_mean", mean, (channels_of(x),))
         require_shape("running_var", variance, (channels_of(x),))
-        return NativeBatchNormLegitNoStatsOp.infer(x, weight, bias, training, momentum, eps)[0]
+        return NativeBatchNormLegitNoStatsOp.infer(x, weight, bias)[0]
 
     @staticmethod
     def numpy(
-        x: Array,
-        weight: Array | None,
-        bias: Array | None,
-        mean: Array | None,
-        variance: Array | None,
-        training: bool,
-        momentum: float,
-        eps: float,
-        cudnn_enabled: bool,
+        x: Array, weight: Array | None, bias: Array | None, mean: Array | None, variance: Array | None, /, training: bool, eps: float
     ) -> Array:
         require_inference(training, mean, variance)
         if mean is None or variance is None:
-            return NativeBatchNormLegitNoStatsOp.numpy(x, weight, bias, True, momentum, eps)[0]
-        return NativeBatchNormLegitNoTrainingOp.numpy(x, weight, bias, mean, variance, momentum, eps)[0]
+            return NativeBatchNormLegitNoStatsOp.numpy(x, weight, bias, eps)[0]
+        return NativeBatchNormLegitNoTrainingOp.numpy(x, weight, bias, mean, variance, eps)[0]
 
     @staticmethod
     def decompose(
@@ -136,14 +114,14 @@ class BatchNormOp(SchemaOp):
         bias: SSAValue | None,
         mean: SSAValue | None,
         variance: SSAValue | None,
+        /,
         training: bool,
         momentum: float,
         eps: float,
-        cudnn_enabled: bool,
     ) -> SSAValue:
         if require_inference(training, mean, variance):
-            return NativeBatchNormLegitNoTrainingOp(x, weight, bias, mean, variance, momentum, eps).results[0]
-        return NativeBatchNormLegitNoStatsOp(x, weight, bias, True, momentum, eps).results[0]
+            return aten._native_batch_norm_legit_no_training.results(x, weight, bias, mean, variance, momentum, eps)[0]
+        return aten._native_batch_norm_legit.no_stats.results(x, weight, bias, True, momentum, eps)[0]
 
 
 @aten(
@@ -154,33 +132,15 @@ class InstanceNormOp(SchemaOp):
     """Each channel of each batch entry normalised by its own statistics (or by running ones), times weight plus bias."""
 
     @staticmethod
-    def infer(
-        x: Tensor,
-        weight: Tensor | None,
-        bias: Tensor | None,
-        mean: Tensor | None,
-        variance: Tensor | None,
-        use_input_stats: bool,
-        momentum: float,
-        eps: float,
-        cudnn_enabled: bool,
-    ) -> Tensor:
-        return BatchNormOp.infer(x, weight, bias, mean, variance, use_input_stats, momentum, eps, cudnn_enabled)
+    def infer(x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor | None, variance: Tensor | None, /) -> Tensor:
+        return BatchNormOp.infer(x, weight, bias, mean, variance)
 
     @staticmethod
     def numpy(
-        x: Array,
-        weight: Array | None,
-        bias: Array | None,
-        mean: Array | None,
-        variance: Array | None,
-        use_input_stats: bool,
-        momentum: float,
-        eps: float,
-        cudnn_enabled: bool,
+        x: Array, weight: Array | None, bias: Array | None, mean: Array | None, variance: Array | None, /, use_input_stats: bool, eps: float
     ) -> Array:
         if not use_input_stats:
-            return BatchNormOp.numpy(x, weight, bias, mean, variance, False, momentum, eps, cudnn_enabled)
+            return BatchNormOp.numpy(x, weight, bias, mean, variance, False, eps)
         require_inference(True, mean, variance)
         size = math.prod(x.shape[2:])
         return NativeGroupNormOp.numpy(x, weight, bias, x.shape[0], x.shape[1], size, x.shape[1], eps)[0]
@@ -192,13 +152,14 @@ class InstanceNormOp(SchemaOp):
         bias: SSAValue | None,
         mean: SSAValue | None,
         variance: SSAValue | None,
+        /,
         use_input_stats: bool,
         momentum: float,
         eps: float,
         cudnn_enabled: bool,
     ) -> SSAValue:
         if not use_input_stats:
-            return BatchNormOp(x, weight, bias, mean, variance, False, momentum, eps, cudnn_enabled).result
+            return aten.batch_norm(x, weight, bias, mean, variance, False, momentum, eps, cudnn_enabled)
         require_inference(True, mean, variance)
         shape = shape_of(x)
-        return NativeGroupNormOp(x, weight, bias, shape[0], shape[1], math.prod(shape[2:]), shape[1], eps).results[0]
+        return aten.native_group_norm.results(x, weight, bias, shape[0], shape[1], math.prod(shape[2:]), shape[1], eps)[0]

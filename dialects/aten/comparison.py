@@ -8,9 +8,7 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.creation import to_element
-from flambeau.dialects.aten.logic import LogicalAndOp, LogicalNotOp, LogicalOrOp
 from flambeau.dialects.aten.numerics import cast_operands, cast_to, operand_kind, widened
-from flambeau.dialects.aten.where import WhereSelfOp
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, promote_operands, shape_of, tensor
 from flambeau.dialects.schema.families import BinaryOp, CompareOp, UnaryPredicateOp, float_element, operand_shape
 from flambeau.dialects.schema.namespace import aten
@@ -23,111 +21,63 @@ def compared(function: Callable[..., Any], a: Any, b: Any) -> Array:
     return np.asarray(function(*cast_operands(a, b)))
 
 
+@aten("eq.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
 @aten("eq.Tensor(Tensor self, Tensor other) -> Tensor", core=True)
 class EqTensorOp(CompareOp):
     """a == b."""
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
+    def numpy(a: Array, b: Array | float, /) -> Array:
         return compared(np.equal, a, b)
 
 
-@aten("eq.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
-class EqScalarOp(CompareOp):
-    """a == b for a number b."""
-
-    @staticmethod
-    def numpy(a: Array, b: float) -> Array:
-        return compared(np.equal, a, b)
-
-
+@aten("ne.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
 @aten("ne.Tensor(Tensor self, Tensor other) -> Tensor", core=True)
 class NeTensorOp(CompareOp):
     """a != b."""
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
+    def numpy(a: Array, b: Array | float, /) -> Array:
         return compared(np.not_equal, a, b)
 
 
-@aten("ne.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
-class NeScalarOp(CompareOp):
-    """a != b for a number b."""
-
-    @staticmethod
-    def numpy(a: Array, b: float) -> Array:
-        return compared(np.not_equal, a, b)
-
-
+@aten("lt.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
 @aten("lt.Tensor(Tensor self, Tensor other) -> Tensor", core=True)
 class LtTensorOp(CompareOp):
     """a < b."""
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
+    def numpy(a: Array, b: Array | float, /) -> Array:
         return compared(np.less, a, b)
 
 
-@aten("lt.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
-class LtScalarOp(CompareOp):
-    """a < b for a number b."""
-
-    @staticmethod
-    def numpy(a: Array, b: float) -> Array:
-        return compared(np.less, a, b)
-
-
+@aten("le.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
 @aten("le.Tensor(Tensor self, Tensor other) -> Tensor", core=True)
 class LeTensorOp(CompareOp):
     """a <= b."""
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
+    def numpy(a: Array, b: Array | float, /) -> Array:
         return compared(np.less_equal, a, b)
 
 
-@aten("le.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
-class LeScalarOp(CompareOp):
-    """a <= b for a number b."""
-
-    @staticmethod
-    def numpy(a: Array, b: float) -> Array:
-        return compared(np.less_equal, a, b)
-
-
+@aten("gt.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
 @aten("gt.Tensor(Tensor self, Tensor other) -> Tensor", core=True)
 class GtTensorOp(CompareOp):
     """a > b."""
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
+    def numpy(a: Array, b: Array | float, /) -> Array:
         return compared(np.greater, a, b)
 
 
-@aten("gt.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
-class GtScalarOp(CompareOp):
-    """a > b for a number b."""
-
-    @staticmethod
-    def numpy(a: Array, b: float) -> Array:
-        return compared(np.greater, a, b)
-
-
+@aten("ge.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
 @aten("ge.Tensor(Tensor self, Tensor other) -> Tensor", core=True)
 class GeTensorOp(CompareOp):
     """a >= b."""
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
-        return compared(np.greater_equal, a, b)
-
-
-@aten("ge.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
-class GeScalarOp(CompareOp):
-    """a >= b for a number b."""
-
-    @staticmethod
-    def numpy(a: Array, b: float) -> Array:
+    def numpy(a: Array, b: Array | float, /) -> Array:
         return compared(np.greater_equal, a, b)
 
 
@@ -136,7 +86,7 @@ class IsnanOp(UnaryPredicateOp):
     """x is not a number."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return np.asarray(x != x)
 
 
@@ -145,7 +95,7 @@ class IsinfOp(UnaryPredicateOp):
     """x is infinite, of either sign."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return np.isinf(widened(x))
 
 
@@ -154,14 +104,13 @@ class IsfiniteOp(UnaryPredicateOp):
     """x is neither infinite nor NaN."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return np.isfinite(widened(x))
 
     @staticmethod
-    def decompose(x: SSAValue) -> SSAValue:
-        from flambeau.dialects.aten.logic import LogicalNotOp, LogicalOrOp
+    def decompose(x: SSAValue, /) -> SSAValue:
 
-        return LogicalNotOp(LogicalOrOp(IsnanOp(x), IsinfOp(x))).result
+        return aten.logical_not(aten.logical_or(aten.isnan(x), aten.isinf(x)))
 
 
 @aten("isposinf(Tensor self) -> Tensor")
@@ -169,12 +118,12 @@ class IsposinfOp(UnaryPredicateOp):
     """x is +inf."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return np.isinf(widened(x)) & (x > 0)
 
     @staticmethod
-    def decompose(x: SSAValue) -> SSAValue:
-        return EqScalarOp(x, float("inf")).result
+    def decompose(x: SSAValue, /) -> SSAValue:
+        return aten.eq.Scalar(x, float("inf"))
 
 
 @aten("isneginf(Tensor self) -> Tensor")
@@ -182,12 +131,12 @@ class IsneginfOp(UnaryPredicateOp):
     """x is -inf."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return np.isinf(widened(x)) & (x < 0)
 
     @staticmethod
-    def decompose(x: SSAValue) -> SSAValue:
-        return EqScalarOp(x, float("-inf")).result
+    def decompose(x: SSAValue, /) -> SSAValue:
+        return aten.eq.Scalar(x, float("-inf"))
 
 
 @aten("maximum(Tensor self, Tensor other) -> Tensor", core=True)
@@ -195,7 +144,7 @@ class MaximumOp(BinaryOp):
     """The larger of a and b; NaN when one is NaN."""
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
+    def numpy(a: Array, b: Array, /) -> Array:
         return np.maximum(*cast_operands(a, b))
 
 
@@ -204,34 +153,8 @@ class MinimumOp(BinaryOp):
     """The smaller of a and b; NaN when one is NaN."""
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
+    def numpy(a: Array, b: Array, /) -> Array:
         return np.minimum(*cast_operands(a, b))
-
-
-@aten("max.other(Tensor self, Tensor other) -> Tensor")
-class MaxOtherOp(BinaryOp):
-    """As `maximum`."""
-
-    @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
-        return MaximumOp.numpy(a, b)
-
-    @staticmethod
-    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
-        return MaximumOp(a, b).result
-
-
-@aten("min.other(Tensor self, Tensor other) -> Tensor")
-class MinOtherOp(BinaryOp):
-    """As `minimum`."""
-
-    @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
-        return MinimumOp.numpy(a, b)
-
-    @staticmethod
-    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
-        return MinimumOp(a, b).result
 
 
 @aten("fmax(Tensor self, Tensor other) -> Tensor")
@@ -239,12 +162,12 @@ class FmaxOp(BinaryOp):
     """The larger of a and b; the other one when one is NaN."""
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
+    def numpy(a: Array, b: Array, /) -> Array:
         return np.fmax(*cast_operands(a, b))
 
     @staticmethod
-    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
-        return WhereSelfOp(IsnanOp(a), b, WhereSelfOp(IsnanOp(b), a, MaximumOp(a, b))).result
+    def decompose(a: SSAValue, b: SSAValue, /) -> SSAValue:
+        return aten.where.self(aten.isnan(a), b, aten.where.self(aten.isnan(b), a, aten.maximum(a, b)))
 
 
 @aten("fmin(Tensor self, Tensor other) -> Tensor")
@@ -252,12 +175,12 @@ class FminOp(BinaryOp):
     """The smaller of a and b; the other one when one is NaN."""
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
+    def numpy(a: Array, b: Array, /) -> Array:
         return np.fmin(*cast_operands(a, b))
 
     @staticmethod
-    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
-        return WhereSelfOp(IsnanOp(a), b, WhereSelfOp(IsnanOp(b), a, MinimumOp(a, b))).result
+    def decompose(a: SSAValue, b: SSAValue, /) -> SSAValue:
+        return aten.where.self(aten.isnan(a), b, aten.where.self(aten.isnan(b), a, aten.minimum(a, b)))
 
 
 class ClampingOp(SchemaOp):
@@ -266,7 +189,7 @@ class ClampingOp(SchemaOp):
     inplace = (0,)
 
     @staticmethod
-    def infer(x: Tensor, low: Any = None, high: Any = None, *_: Any) -> Tensor:
+    def infer(x: Tensor, low: Any = None, high: Any = None, /) -> Tensor:
         limits = [limit for limit in (low, high) if limit is not None]
         if not limits:
             raise ValueError("one of min and max must be given")
@@ -283,21 +206,13 @@ def clamped(x: Array, low: Any, high: Any) -> Array:
     return result if high is None else np.minimum(result, cast_to(high, element))
 
 
+@aten("clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", core=True)
 @aten("clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", core=True)
 class ClampOp(ClampingOp):
-    """x limited to [min, max] given as numbers; max wins where they cross, NaN stays NaN."""
-
-    @staticmethod
-    def numpy(x: Array, low: float | None, high: float | None) -> Array:
-        return clamped(x, low, high)
-
-
-@aten("clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", core=True)
-class ClampTensorOp(ClampingOp):
     """x limited to [min, max]; max wins where they cross, NaN stays NaN."""
 
     @staticmethod
-    def numpy(x: Array, low: Array | None, high: Array | None) -> Array:
+    def numpy(x: Array, low: Array | float | None, high: Array | float | None, /) -> Array:
         return clamped(x, low, high)
 
 
@@ -306,12 +221,12 @@ class ClampMinOp(BinaryOp):
     """x limited from below by a number."""
 
     @staticmethod
-    def numpy(x: Array, low: float) -> Array:
+    def numpy(x: Array, low: float, /) -> Array:
         return clamped(x, low, None)
 
     @staticmethod
-    def decompose(x: SSAValue, low: float) -> SSAValue:
-        return ClampOp(x, low, None).result
+    def decompose(x: SSAValue, low: float, /) -> SSAValue:
+        return aten.clamp(x, low, None)
 
 
 @aten("clamp_max(Tensor self, Scalar max) -> Tensor")
@@ -319,12 +234,12 @@ class ClampMaxOp(BinaryOp):
     """x limited from above by a number."""
 
     @staticmethod
-    def numpy(x: Array, high: float) -> Array:
+    def numpy(x: Array, high: float, /) -> Array:
         return clamped(x, None, high)
 
     @staticmethod
-    def decompose(x: SSAValue, high: float) -> SSAValue:
-        return ClampOp(x, None, high).result
+    def decompose(x: SSAValue, high: float, /) -> SSAValue:
+        return aten.clamp(x, None, high)
 
 
 @aten("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor")
@@ -332,12 +247,12 @@ class ClampMinTensorOp(BinaryOp):
     """x limited from below."""
 
     @staticmethod
-    def numpy(x: Array, low: Array) -> Array:
+    def numpy(x: Array, low: Array, /) -> Array:
         return clamped(x, low, None)
 
     @staticmethod
-    def decompose(x: SSAValue, low: SSAValue) -> SSAValue:
-        return MaximumOp(x, low).result
+    def decompose(x: SSAValue, low: SSAValue, /) -> SSAValue:
+        return aten.maximum(x, low)
 
 
 @aten("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor")
@@ -345,19 +260,19 @@ class ClampMaxTensorOp(BinaryOp):
     """x limited from above."""
 
     @staticmethod
-    def numpy(x: Array, high: Array) -> Array:
+    def numpy(x: Array, high: Array, /) -> Array:
         return clamped(x, None, high)
 
     @staticmethod
-    def decompose(x: SSAValue, high: SSAValue) -> SSAValue:
-        return MinimumOp(x, high).result
+    def decompose(x: SSAValue, high: SSAValue, /) -> SSAValue:
+        return aten.minimum(x, high)
 
 
 class MembershipOp(SchemaOp):
     """Whether each element is among others; with `invert` whether it is not."""
 
     @staticmethod
-    def infer(x: Tensor, *_: Any) -> Tensor:
+    def infer(x: Tensor, /) -> Tensor:
         return UnaryPredicateOp.infer(x)
 
 
@@ -366,18 +281,15 @@ class IsinTensorTensorOp(MembershipOp):
     """Whether each element is among those of another tensor."""
 
     @staticmethod
-    def numpy(x: Array, others: Array, assume_unique: bool, invert: bool) -> Array:
+    def numpy(x: Array, others: Array, /, invert: bool) -> Array:
         left, right = cast_operands(x, others)
         return np.isin(left, right, invert=invert)
 
     @staticmethod
-    def decompose(x: SSAValue, others: SSAValue, assume_unique: bool, invert: bool) -> SSAValue:
-        from flambeau.dialects.aten.logic import LogicalNotOp
-        from flambeau.dialects.aten.reduction import AnyDimOp
-        from flambeau.dialects.aten.shape import UnsqueezeOp, ViewOp
+    def decompose(x: SSAValue, others: SSAValue, /, invert: bool) -> SSAValue:
 
-        found = AnyDimOp(EqTensorOp(UnsqueezeOp(x, -1), ViewOp(others, [-1])), -1)
-        return LogicalNotOp(found).result if invert else found.result
+        found = aten.any.dim(aten.eq.Tensor(aten.unsqueeze(x, -1), aten.view(others, [-1])), -1)
+        return aten.logical_not(found) if invert else found
 
 
 @aten("isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor")
@@ -385,12 +297,12 @@ class IsinTensorScalarOp(MembershipOp):
     """Whether each element is a number."""
 
     @staticmethod
-    def numpy(x: Array, other: float, assume_unique: bool, invert: bool) -> Array:
+    def numpy(x: Array, other: float, /, invert: bool) -> Array:
         return compared(np.not_equal if invert else np.equal, x, other)
 
     @staticmethod
-    def decompose(x: SSAValue, other: float, assume_unique: bool, invert: bool) -> SSAValue:
-        return (NeScalarOp if invert else EqScalarOp)(x, other).result
+    def decompose(x: SSAValue, other: float, /, invert: bool) -> SSAValue:
+        return (aten.ne.Scalar if invert else aten.eq.Scalar)(x, other)
 
 
 @aten("isclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float atol=1e-08, bool equal_nan=False) -> Tensor")
@@ -400,28 +312,25 @@ class IscloseOp(BinaryOp):
     inplace = ()
 
     @staticmethod
-    def infer(a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:
+    def infer(a: Tensor | float, b: Tensor | float, /) -> Tensor:
         if isinstance(a, float | int) or isinstance(b, float | int) or element_of(a) != element_of(b):
             raise TypeError("both operands must be tensors of one type")
         return UnaryPredicateOp.infer(tensor(element_of(a), broadcast(shape_of(a), shape_of(b))))
 
     @staticmethod
-    def numpy(a: Array, b: Array, rtol: float, atol: float, equal_nan: bool) -> Array:
+    def numpy(a: Array, b: Array, /, rtol: float, atol: float, equal_nan: bool) -> Array:
         first, second = widened(a), widened(b)
         distance = np.abs(first - second)
         close = (distance <= atol + rtol * np.abs(second)) & np.isfinite(distance)
         return (first == second) | close | (equal_nan & np.isnan(first) & np.isnan(second))
 
     @staticmethod
-    def decompose(a: SSAValue, b: SSAValue, rtol: float, atol: float, equal_nan: bool) -> SSAValue:
-
-        from flambeau.dialects.aten.arithmetic import AddScalarOp, MulScalarOp, SubTensorOp
-        from flambeau.dialects.aten.math import AbsOp
+    def decompose(a: SSAValue, b: SSAValue, /, rtol: float, atol: float, equal_nan: bool) -> SSAValue:
 
         element = float_element(element_of(a))
         first, second = to_element(a, element), to_element(b, element)
-        distance = AbsOp(SubTensorOp(first, second))
-        bound = AddScalarOp(MulScalarOp(AbsOp(second), rtol), atol)
-        finite = LogicalNotOp(LogicalOrOp(IsinfOp(distance), IsnanOp(distance)))
-        result = LogicalOrOp(EqTensorOp(a, b), LogicalAndOp(LeTensorOp(distance, bound), finite))
-        return LogicalOrOp(result, LogicalAndOp(IsnanOp(first), IsnanOp(second))).result if equal_nan else result.result
+        distance = aten.abs(aten.sub.Tensor(first, second))
+        bound = aten.add.Scalar(aten.mul.Scalar(aten.abs(second), rtol), atol)
+        finite = aten.logical_not(aten.logical_or(aten.isinf(distance), aten.isnan(distance)))
+        result = aten.logical_or(aten.eq.Tensor(a, b), aten.logical_and(aten.le.Tensor(distance, bound), finite))
+        return aten.logical_or(result, aten.logical_and(aten.isnan(first), aten.isnan(second))) if equal_nan else result

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.numerics import element_of_array
-from flambeau.dialects.aten.shape import Atleast3dOp, UnsqueezeOp, expand, view
+from flambeau.dialects.aten.shape import Atleast3dOp, expand, view
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, normalize_dim, numpy_dtype, promote, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -67,27 +67,6 @@ class CatOp(SchemaOp):
         return np.concatenate([x.astype(dtype, copy=False) for x in parts], axis=dim)
 
 
-class SameAsCatOp(SchemaOp):
-    """Other spellings of `cat`."""
-
-    infer = staticmethod(CatOp.infer)
-    numpy = staticmethod(CatOp.numpy)
-
-    @staticmethod
-    def decompose(tensors: list[SSAValue], dim: int) -> SSAValue:
-        return CatOp(tensors, dim).result
-
-
-@aten("concat(Tensor[] tensors, int dim=0) -> Tensor")
-class ConcatOp(SameAsCatOp):
-    """As `cat`."""
-
-
-@aten("concatenate(Tensor[] tensors, int dim=0) -> Tensor")
-class ConcatenateOp(SameAsCatOp):
-    """As `cat`."""
-
-
 @aten("stack(Tensor[] tensors, int dim=0) -> Tensor", keep=True)
 class StackOp(SchemaOp):
     """Tensors of one shape along a new dimension `dim`."""
@@ -112,7 +91,7 @@ class StackOp(SchemaOp):
     @staticmethod
     def decompose(tensors: list[SSAValue], dim: int) -> SSAValue:
         dim = normalize_dim(dim, len(shape_of(tensors[0])) + 1)
-        return CatOp([UnsqueezeOp(x, dim).result for x in tensors], dim).result
+        return aten.cat([aten.unsqueeze(x, dim) for x in tensors], dim)
 
 
 class StackFamilyOp(SchemaOp):
@@ -129,19 +108,19 @@ class StackFamilyOp(SchemaOp):
         raise NotImplementedError
 
     @classmethod
-    def infer(cls, tensors: list[Tensor]) -> Tensor:
+    def infer(cls, tensors: list[Tensor], /) -> Tensor:
         parts = [tensor(element_of(x), cls.part(shape_of(x))) for x in tensors]
         return CatOp.infer(parts, cls.axis(len(shape_of(parts[0]))) if parts else 0)
 
     @classmethod
-    def numpy(cls, tensors: list[Array]) -> Array:
+    def numpy(cls, tensors: list[Array], /) -> Array:
         parts = [x.reshape(cls.part(x.shape)) for x in tensors]
         return CatOp.numpy(parts, cls.axis(parts[0].ndim))
 
     @classmethod
-    def decompose(cls, tensors: list[SSAValue]) -> SSAValue:
+    def decompose(cls, tensors: list[SSAValue], /) -> SSAValue:
         parts = [view(x, cls.part(shape_of(x))) for x in tensors]
-        return CatOp(parts, cls.axis(len(shape_of(parts[0])))).result
+        return aten.cat(parts, cls.axis(len(shape_of(parts[0]))))
 
 
 @aten("hstack(Tensor[] tensors) -> Tensor")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.aten.creation import LikeOp, to_element
@@ -15,79 +13,47 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 
-@aten("to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)")
-class ToDtypeOp(LikeOp):
+class CastOp(LikeOp):
     """The content in another type."""
 
     @staticmethod
-    def numpy(x: Array, dtype: Attribute, *_: Any) -> Array:
-        return ToCopyOp.numpy(x, dtype)
-
-    @staticmethod
-    def decompose(x: SSAValue, dtype: Attribute, *_: Any) -> SSAValue:
-        return to_element(x, chosen_element(dtype, element_of(x)))
-
-
-@aten(
-    "to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
-    "bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"
-)
-class ToDtypeLayoutOp(LikeOp):
-    """The content in another type."""
-
-    @staticmethod
-    def numpy(x: Array, dtype: Attribute | None, *_: Any) -> Array:
-        return ToCopyOp.numpy(x, dtype)
-
-    @staticmethod
-    def decompose(x: SSAValue, dtype: Attribute | None, *_: Any) -> SSAValue:
-        return to_element(x, chosen_element(dtype, element_of(x)))
+    def numpy(x: Array, /, dtype: Attribute | None) -> Array:
+        return cast_to(x, chosen_element(dtype, element_of_array(x)))
 
 
 @aten(
     "to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, "
     "MemoryFormat? memory_format=None) -> Tensor(a)"
 )
-class ToDeviceOp(SchemaOp):
+@aten(
+    "to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
+    "bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"
+)
+@aten("to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)")
+class ToDtypeOp(CastOp):
     """The content in another type; the device is the program's."""
 
     @staticmethod
-    def infer(x: Tensor, device: Any, dtype: Attribute, *_: Any) -> Tensor:
-        return LikeOp.infer(x, dtype)
-
-    @staticmethod
-    def numpy(x: Array, device: Any, dtype: Attribute, *_: Any) -> Array:
-        return ToCopyOp.numpy(x, dtype)
-
-    @staticmethod
-    def decompose(x: SSAValue, device: Any, dtype: Attribute, *_: Any) -> SSAValue:
+    def decompose(x: SSAValue, /, dtype: Attribute | None) -> SSAValue:
         return to_element(x, chosen_element(dtype, element_of(x)))
 
 
-class LikeAnotherOp(SchemaOp):
-    """The content of one tensor in the type of another."""
+@aten("to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)")
+@aten("type_as(Tensor self, Tensor other) -> Tensor")
+class TypeAsOp(SchemaOp):
+    """The content in another tensor's type."""
 
     @staticmethod
-    def infer(x: Tensor, other: Tensor, *_: Any) -> Tensor:
+    def infer(x: Tensor, /, other: Tensor) -> Tensor:
         return LikeOp.infer(x, element_of(other))
 
     @staticmethod
-    def numpy(x: Array, other: Array, *_: Any) -> Array:
+    def numpy(x: Array, /, other: Array) -> Array:
         return cast_to(x, element_of_array(other))
 
     @staticmethod
-    def decompose(x: SSAValue, other: SSAValue, *_: Any) -> SSAValue:
+    def decompose(x: SSAValue, /, other: SSAValue) -> SSAValue:
         return to_element(x, element_of(other))
-
-
-@aten("type_as(Tensor self, Tensor other) -> Tensor")
-class TypeAsOp(LikeAnotherOp):
-    """The content in another tensor's type."""
-
-
-@aten("to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)")
-class ToOtherOp(LikeAnotherOp):
-    """The content in another tensor's type."""
 
 
 @aten("copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", core=True)
@@ -95,62 +61,35 @@ class CopyOp(SchemaOp):
     """The content of `src`, broadcast, with the shape and type of the first operand."""
 
     @staticmethod
-    def infer(x: Tensor, source: Tensor, *_: Any) -> Tensor:
+    def infer(x: Tensor, source: Tensor, /) -> Tensor:
         if broadcast(shape_of(x), shape_of(source)) != shape_of(x):
             raise ValueError(f"shape {list(shape_of(source))} does not broadcast to {list(shape_of(x))}")
         return LikeOp.infer(x)
 
     @staticmethod
-    def numpy(x: Array, source: Array, *_: Any) -> Array:
+    def numpy(x: Array, source: Array, /) -> Array:
         return np.broadcast_to(cast_to(source, element_of_array(x)), x.shape)
 
 
 @aten("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", core=True)
-class CloneOp(IdentityOp):
-    """A copy."""
-
-
 @aten("alias(Tensor(a) self) -> Tensor(a)", core=True)
 class AliasOp(IdentityOp):
     """The same content."""
 
 
-class VanishingOp(IdentityOp):
-    """The same content, and nothing to compute."""
+@aten("contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)")
+@aten("lift_fresh_copy(Tensor self) -> Tensor", keep=True)
+@aten("lift_fresh(Tensor(a) self) -> Tensor(a)")
+@aten("resolve_conj(Tensor(a) self) -> Tensor(a)")
+@aten("resolve_neg(Tensor(a) self) -> Tensor(a)")
+@aten("real(Tensor(a) self) -> Tensor(a)")
+@aten("detach(Tensor(a) self) -> Tensor(a)")
+class DetachOp(IdentityOp):
+    """The same content, and nothing to compute: tensors are real, without gradients, and where elements lie is a matter of layout."""
 
     @staticmethod
-    def decompose(x: SSAValue, *_: Any) -> SSAValue:
+    def decompose(x: SSAValue, /) -> SSAValue:
         return x
-
-
-@aten("contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)")
-class ContiguousOp(VanishingOp):
-    """The same content; where the elements lie is a matter of layout."""
-
-
-@aten("detach(Tensor(a) self) -> Tensor(a)")
-class DetachOp(VanishingOp):
-    """The same content without gradients."""
-
-
-@aten("lift_fresh_copy(Tensor self) -> Tensor", keep=True)
-class LiftFreshCopyOp(VanishingOp):
-    """A copy of a constant."""
-
-
-@aten("lift_fresh(Tensor(a) self) -> Tensor(a)")
-class LiftFreshOp(VanishingOp):
-    """A constant as it is."""
-
-
-@aten("resolve_conj(Tensor(a) self) -> Tensor(a)")
-class ResolveConjOp(VanishingOp):
-    """The same content: real tensors have no pending conjugation."""
-
-
-@aten("real(Tensor(a) self) -> Tensor(a)")
-class RealOp(VanishingOp):
-    """The real part, of a real tensor the tensor."""
 
 
 @aten(
@@ -158,9 +97,5 @@ class RealOp(VanishingOp):
     "bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
     core=True,
 )
-class ToCopyOp(LikeOp):
+class ToCopyOp(CastOp):
     """A copy in another type; floats become integers by dropping the fraction, and bools by comparing with 0."""
-
-    @staticmethod
-    def numpy(x: Array, dtype: Attribute | None, *_: Any) -> Array:
-        return cast_to(x, chosen_element(dtype, element_of_array(x)))

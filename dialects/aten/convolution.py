@@ -9,13 +9,11 @@ from typing import Any, ClassVar
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.arithmetic import AddTensorOp
 from flambeau.dialects.aten.matmul import common_element
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.pad import ConstantPadNdOp
 from flambeau.dialects.aten.permute import permute
-from flambeau.dialects.aten.select import SelectIntOp, SliceTensorOp
-from flambeau.dialects.aten.shape import SqueezeDimOp, UnsqueezeOp, view
+from flambeau.dialects.aten.shape import view
 from flambeau.dialects.aten.windows import spread, window_count, windows
 from flambeau.dialects.ir.tensor_types import Tensor, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
@@ -106,6 +104,7 @@ class ConvolutionOp(SchemaOp):
     @staticmethod
     def infer(
         x: Tensor,
+        /,
         weight: Tensor,
         bias: Tensor | None,
         stride: tuple[int, ...],
@@ -123,6 +122,7 @@ class ConvolutionOp(SchemaOp):
     @staticmethod
     def numpy(
         x: Array,
+        /,
         weight: Array,
         bias: Array | None,
         stride: tuple[int, ...],
@@ -166,15 +166,15 @@ def over_planes(
     (step, *steps), (pad, *pads), (gap, *gaps) = numbers
     count = window_count(shape[2], kernel[2], step, pad, gap)
     # Depth next to the batch: a range of depths is a batch of images.
-    images = permute(ConstantPadNdOp(x, (0, 0, 0, 0, pad, pad)).result if pad else x, (0, 2, 1, 3, 4))
+    images = permute(aten.constant_pad_nd(x, (0, 0, 0, 0, pad, pad)) if pad else x, (0, 2, 1, 3, 4))
     total: SSAValue | None = None
     for depth in range(kernel[2]):
-        part = SliceTensorOp(images, 1, depth * gap, depth * gap + (count - 1) * step + 1, step).result
+        part = aten.slice.Tensor(images, 1, depth * gap, depth * gap + (count - 1) * step + 1, step)
         flat = view(part, (shape[0] * count, shape[1], *shape[3:]))
-        plane = SelectIntOp(weight, 2, depth)
+        plane = aten.select.int(weight, 2, depth)
         arguments = (tuple(steps), tuple(pads), tuple(gaps), False, (0, 0), groups)
-        result = ConvolutionOp(flat, plane, None if depth else bias, *arguments).result
-        total = result if total is None else AddTensorOp(total, result).result
+        result = aten.convolution(flat, plane, None if depth else bias, *arguments)
+        total = result if total is None else aten.add.Tensor(total, result)
     if total is None:
         return None
     return permute(view(total, (shape[0], count, *shape_of(total)[1:])), (0, 2, 1, 3, 4))
@@ -200,25 +200,25 @@ class ConvolutionFamilyOp(SchemaOp):
         return shape if len(shape) == cls.rank + 2 else (1, *shape)
 
     @classmethod
-    def infer(cls, x: Tensor, weight: Tensor, bias: Tensor | None, *args: Any) -> Tensor:
+    def infer(cls, x: Tensor, weight: Tensor, bias: Tensor | None, /, *args: Any) -> Tensor:
         shape = cls.batched(shape_of(x))
         arguments = cls.convolution(shape, shape_of(weight), *args)
         result = ConvolutionOp.infer(tensor(x.element_type, shape), weight, bias, *arguments)
         return result if len(shape_of(x)) == len(shape) else tensor(result.element_type, shape_of(result)[1:])
 
     @classmethod
-    def numpy(cls, x: Array, weight: Array, bias: Array | None, *args: Any) -> Array:
+    def numpy(cls, x: Array, weight: Array, bias: Array | None, /, *args: Any) -> Array:
         batch = x.reshape(cls.batched(x.shape))
         result = ConvolutionOp.numpy(batch, weight, bias, *cls.convolution(batch.shape, weight.shape, *args))
         return result if batch.ndim == x.ndim else result[0]
 
     @classmethod
-    def decompose(cls, x: SSAValue, weight: SSAValue, bias: SSAValue | None, *args: Any) -> SSAValue:
+    def decompose(cls, x: SSAValue, weight: SSAValue, bias: SSAValue | None, /, *args: Any) -> SSAValue:
         shape = cls.batched(shape_of(x))
-        batch = x if shape_of(x) == shape else UnsqueezeOp(x, 0).result
+        batch = x if shape_of(x) == shape else aten.unsqueeze(x, 0)
         arguments = cls.convolution(shape, shape_of(weight), *args)
-        result = over_planes(batch, weight, bias, *arguments) or ConvolutionOp(batch, weight, bias, *arguments).result
-        return result if batch is x else SqueezeDimOp(result, 0).result
+        result = over_planes(batch, weight, bias, *arguments) or aten.convolution(batch, weight, bias, *arguments)
+        return result if batch is x else aten.squeeze.dim(result, 0)
 
 
 @aten(
@@ -280,19 +280,19 @@ class PaddedConvolutionOp(ConvolutionFamilyOp):
         return tuple(number for more in reversed(uneven) for number in (0, more)) if any(uneven) else ()
 
     @classmethod
-    def infer(cls, x: Tensor, weight: Tensor, bias: Tensor | None, *args: Any) -> Tensor:
+    def infer(cls, x: Tensor, weight: Tensor, bias: Tensor | None, /, *args: Any) -> Tensor:
         more = cls.extra(shape_of(weight), *args[:3])
         return super().infer(ConstantPadNdOp.infer(x, more, 0) if more else x, weight, bias, *args)
 
     @classmethod
-    def numpy(cls, x: Array, weight: Array, bias: Array | None, *args: Any) -> Array:
+    def numpy(cls, x: Array, weight: Array, bias: Array | None, /, *args: Any) -> Array:
         more = cls.extra(weight.shape, *args[:3])
         return super().numpy(ConstantPadNdOp.numpy(x, more, 0) if more else x, weight, bias, *args)
 
     @classmethod
-    def decompose(cls, x: SSAValue, weight: SSAValue, bias: SSAValue | None, *args: Any) -> SSAValue:
+    def decompose(cls, x: SSAValue, weight: SSAValue, bias: SSAValue | None, /, *args: Any) -> SSAValue:
         more = cls.extra(shape_of(weight), *args[:3])
-        return super().decompose(ConstantPadNdOp(x, more).result if more else x, weight, bias, *args)
+        return super().decompose(aten.constant_pad_nd(x, more) if more else x, weight, bias, *args)
 
 
 @aten(
@@ -383,4 +383,4 @@ class ConvolutionWithBackendOp(SchemaOp):
 
     @staticmethod
     def decompose(*args: Any) -> SSAValue:
-        return ConvolutionOp(*args[:9]).result
+        return aten.convolution(*args[:9])

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
-from xdsl.dialects.builtin import f32, i64
+from xdsl.dialects.builtin import f32, f64, i64
 from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.aten.numerics import cast_to, element_of_array
@@ -19,14 +18,12 @@ from flambeau.support.lazy import Array, np
 
 def to_element(x: SSAValue, element: Attribute) -> SSAValue:
     """Gives x in an element type: x itself when it has that type already."""
-    from flambeau.dialects.aten.conversion import ToCopyOp
-
-    return x if element_of(x) == element else ToCopyOp(x, element).result
+    return x if element_of(x) == element else aten._to_copy(x, element)
 
 
 def number_for(value: bool | int | float, element: Attribute) -> SSAValue:
     """A number as a 0-d tensor of an element type."""
-    return ScalarTensorOp(value, element).result
+    return aten.scalar_tensor(value, element)
 
 
 @aten(
@@ -37,11 +34,11 @@ class ScalarTensorOp(SchemaOp):
     """A number as a 0-d tensor, of the default float when no type is given."""
 
     @staticmethod
-    def infer(value: float, dtype: Attribute | None = None, *_: Any) -> Tensor:
+    def infer(dtype: Attribute | None = None) -> Tensor:
         return tensor(chosen_element(dtype, f32), ())
 
     @staticmethod
-    def numpy(value: float, dtype: Attribute | None, *_: Any) -> Array:
+    def numpy(value: float, /, dtype: Attribute | None) -> Array:
         return cast_to(value, chosen_element(dtype, f32))
 
 
@@ -54,20 +51,24 @@ class FullOp(SchemaOp):
     """A tensor whose elements all are one number; its type is the number's when none is given."""
 
     @staticmethod
-    def infer(size: Sequence[int], value: float, dtype: Attribute | None = None, *_: Any) -> Tensor:
+    def infer(size: Sequence[int], value: float, /, dtype: Attribute | None = None) -> Tensor:
         return tensor(chosen_element(dtype, scalar_element(value)), size)
 
     @staticmethod
-    def numpy(size: Sequence[int], value: float, dtype: Attribute | None, *_: Any) -> Array:
+    def numpy(size: Sequence[int], value: float, /, dtype: Attribute | None) -> Array:
         return np.full(size, value, numpy_dtype(chosen_element(dtype, scalar_element(value))))
 
 
 class FilledOp(SchemaOp):
-    """A tensor of a given size, of the default float when no type is given."""
+    """A tensor of a given size, of the default float when no type is given; zeros, unless the operator says otherwise."""
 
     @staticmethod
-    def infer(size: Sequence[int], dtype: Attribute | None = None, *_: Any) -> Tensor:
+    def infer(size: Sequence[int], dtype: Attribute | None = None) -> Tensor:
         return tensor(chosen_element(dtype, f32), size)
+
+    @staticmethod
+    def numpy(size: Sequence[int], dtype: Attribute | None) -> Array:
+        return np.zeros(size, numpy_dtype(chosen_element(dtype, f32)))
 
 
 @aten(
@@ -77,12 +78,8 @@ class ZerosOp(FilledOp):
     """A tensor of zeros."""
 
     @staticmethod
-    def numpy(size: Sequence[int], dtype: Attribute | None, *_: Any) -> Array:
-        return FullOp.numpy(size, 0, chosen_element(dtype, f32))
-
-    @staticmethod
-    def decompose(size: Sequence[int], dtype: Attribute | None, *_: Any) -> SSAValue:
-        return FullOp(size, 0, chosen_element(dtype, f32)).result
+    def decompose(size: Sequence[int], dtype: Attribute | None) -> SSAValue:
+        return aten.full(size, 0, chosen_element(dtype, f32))
 
 
 @aten(
@@ -92,12 +89,12 @@ class OnesOp(FilledOp):
     """A tensor of ones."""
 
     @staticmethod
-    def numpy(size: Sequence[int], dtype: Attribute | None, *_: Any) -> Array:
+    def numpy(size: Sequence[int], dtype: Attribute | None) -> Array:
         return FullOp.numpy(size, 1, chosen_element(dtype, f32))
 
     @staticmethod
-    def decompose(size: Sequence[int], dtype: Attribute | None, *_: Any) -> SSAValue:
-        return FullOp(size, 1, chosen_element(dtype, f32)).result
+    def decompose(size: Sequence[int], dtype: Attribute | None) -> SSAValue:
+        return aten.full(size, 1, chosen_element(dtype, f32))
 
 
 @aten(
@@ -108,10 +105,6 @@ class OnesOp(FilledOp):
 class EmptyMemoryFormatOp(FilledOp):
     """A tensor of a given size whose content nobody may read; here zeros."""
 
-    @staticmethod
-    def numpy(size: Sequence[int], dtype: Attribute | None, *_: Any) -> Array:
-        return FullOp.numpy(size, 0, chosen_element(dtype, f32))
-
 
 @aten(
     "empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
@@ -121,15 +114,13 @@ class EmptyMemoryFormatOp(FilledOp):
 class EmptyStridedOp(SchemaOp):
     """As `empty`, with strides, which are a matter of layout."""
 
+    numpy = staticmethod(FilledOp.numpy)
+
     @staticmethod
-    def infer(size: Sequence[int], stride: Sequence[int], dtype: Attribute | None = None, *_: Any) -> Tensor:
+    def infer(size: Sequence[int], stride: Sequence[int], dtype: Attribute | None = None) -> Tensor:
         if len(size) != len(stride):
             raise ValueError(f"size {list(size)} and stride {list(stride)} must have the same length")
         return tensor(chosen_element(dtype, f32), size)
-
-    @staticmethod
-    def numpy(size: Sequence[int], stride: Sequence[int], dtype: Attribute | None, *_: Any) -> Array:
-        return FullOp.numpy(size, 0, chosen_element(dtype, f32))
 
 
 @aten(
@@ -139,26 +130,24 @@ class EmptyStridedOp(SchemaOp):
 class EmptyPermutedOp(SchemaOp):
     """As `empty`, with an order of dimensions, which is a matter of layout."""
 
+    numpy = staticmethod(FilledOp.numpy)
+
     @staticmethod
-    def infer(size: Sequence[int], physical_layout: Sequence[int], dtype: Attribute | None = None, *_: Any) -> Tensor:
+    def infer(size: Sequence[int], physical_layout: Sequence[int], dtype: Attribute | None = None) -> Tensor:
         if sorted(physical_layout) != list(range(len(size))):
             raise ValueError(f"physical_layout must order the {len(size)} dimensions, got {list(physical_layout)}")
         return tensor(chosen_element(dtype, f32), size)
 
     @staticmethod
-    def numpy(size: Sequence[int], physical_layout: Sequence[int], dtype: Attribute | None, *_: Any) -> Array:
-        return FullOp.numpy(size, 0, chosen_element(dtype, f32))
-
-    @staticmethod
-    def decompose(size: Sequence[int], physical_layout: Sequence[int], dtype: Attribute | None, *_: Any) -> SSAValue:
-        return EmptyMemoryFormatOp(size, dtype).result
+    def decompose(size: Sequence[int], dtype: Attribute | None) -> SSAValue:
+        return aten.empty.memory_format(size, dtype)
 
 
 class LikeOp(SchemaOp):
     """A tensor with another's shape, and its type when none is given."""
 
     @staticmethod
-    def infer(x: Tensor, dtype: Attribute | None = None, *_: Any) -> Tensor:
+    def infer(x: Tensor, /, dtype: Attribute | None = None) -> Tensor:
         return tensor(chosen_element(dtype, element_of(x)), shape_of(x))
 
 
@@ -167,32 +156,32 @@ class LikeOp(SchemaOp):
     "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
     core=True,
 )
-class FullLikeOp(SchemaOp):
+class FullLikeOp(LikeOp):
     """A tensor of one number with another's shape, and its type when none is given."""
 
     @staticmethod
-    def infer(x: Tensor, value: float, dtype: Attribute | None = None, *_: Any) -> Tensor:
-        return LikeOp.infer(x, dtype)
-
-    @staticmethod
-    def numpy(x: Array, value: float, dtype: Attribute | None, *_: Any) -> Array:
+    def numpy(x: Array, value: float, /, dtype: Attribute | None) -> Array:
         return FullOp.numpy(x.shape, value, chosen_element(dtype, element_of_array(x)))
 
 
+@aten(
+    "empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
+    "MemoryFormat? memory_format=None) -> Tensor"
+)
 @aten(
     "zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
     "MemoryFormat? memory_format=None) -> Tensor"
 )
 class ZerosLikeOp(LikeOp):
-    """Zeros with another tensor's shape."""
+    """Zeros with another tensor's shape; the content of `empty_like`, which nobody may read, is zeros too."""
 
     @staticmethod
-    def numpy(x: Array, dtype: Attribute | None, *_: Any) -> Array:
+    def numpy(x: Array, /, dtype: Attribute | None) -> Array:
         return FullLikeOp.numpy(x, 0, dtype)
 
     @staticmethod
-    def decompose(x: SSAValue, dtype: Attribute | None, *_: Any) -> SSAValue:
-        return FullLikeOp(x, 0, dtype).result
+    def decompose(x: SSAValue, /, dtype: Attribute | None) -> SSAValue:
+        return aten.full_like(x, 0, dtype)
 
 
 @aten(
@@ -203,35 +192,19 @@ class OnesLikeOp(LikeOp):
     """Ones with another tensor's shape."""
 
     @staticmethod
-    def numpy(x: Array, dtype: Attribute | None, *_: Any) -> Array:
+    def numpy(x: Array, /, dtype: Attribute | None) -> Array:
         return FullLikeOp.numpy(x, 1, dtype)
 
     @staticmethod
-    def decompose(x: SSAValue, dtype: Attribute | None, *_: Any) -> SSAValue:
-        return FullLikeOp(x, 1, dtype).result
-
-
-@aten(
-    "empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
-    "MemoryFormat? memory_format=None) -> Tensor"
-)
-class EmptyLikeOp(LikeOp):
-    """A tensor with another's shape whose content nobody may read; here zeros."""
-
-    @staticmethod
-    def numpy(x: Array, dtype: Attribute | None, *_: Any) -> Array:
-        return FullLikeOp.numpy(x, 0, dtype)
-
-    @staticmethod
-    def decompose(x: SSAValue, dtype: Attribute | None, *_: Any) -> SSAValue:
-        return FullLikeOp(x, 0, dtype).result
+    def decompose(x: SSAValue, /, dtype: Attribute | None) -> SSAValue:
+        return aten.full_like(x, 1, dtype)
 
 
 class NewOp(SchemaOp):
     """A tensor of a given size, of another's type when none is given."""
 
     @staticmethod
-    def infer(x: Tensor, size: Sequence[int], dtype: Attribute | None = None, *_: Any) -> Tensor:
+    def infer(x: Tensor, /, size: Sequence[int], dtype: Attribute | None = None) -> Tensor:
         return tensor(chosen_element(dtype, element_of(x)), size)
 
 
@@ -243,12 +216,12 @@ class NewZerosOp(NewOp):
     """Zeros of a given size."""
 
     @staticmethod
-    def numpy(x: Array, size: Sequence[int], dtype: Attribute | None, *_: Any) -> Array:
+    def numpy(x: Array, /, size: Sequence[int], dtype: Attribute | None) -> Array:
         return FullOp.numpy(size, 0, chosen_element(dtype, element_of_array(x)))
 
     @staticmethod
-    def decompose(x: SSAValue, size: Sequence[int], dtype: Attribute | None, *_: Any) -> SSAValue:
-        return FullOp(size, 0, chosen_element(dtype, element_of(x))).result
+    def decompose(x: SSAValue, /, size: Sequence[int], dtype: Attribute | None) -> SSAValue:
+        return aten.full(size, 0, chosen_element(dtype, element_of(x)))
 
 
 @aten(
@@ -259,12 +232,12 @@ class NewOnesOp(NewOp):
     """Ones of a given size."""
 
     @staticmethod
-    def numpy(x: Array, size: Sequence[int], dtype: Attribute | None, *_: Any) -> Array:
+    def numpy(x: Array, /, size: Sequence[int], dtype: Attribute | None) -> Array:
         return FullOp.numpy(size, 1, chosen_element(dtype, element_of_array(x)))
 
     @staticmethod
-    def decompose(x: SSAValue, size: Sequence[int], dtype: Attribute | None, *_: Any) -> SSAValue:
-        return FullOp(size, 1, chosen_element(dtype, element_of(x))).result
+    def decompose(x: SSAValue, /, size: Sequence[int], dtype: Attribute | None) -> SSAValue:
+        return aten.full(size, 1, chosen_element(dtype, element_of(x)))
 
 
 @aten(
@@ -275,32 +248,28 @@ class NewEmptyOp(NewOp):
     """A tensor of a given size whose content nobody may read; here zeros."""
 
     @staticmethod
-    def numpy(x: Array, size: Sequence[int], dtype: Attribute | None, *_: Any) -> Array:
+    def numpy(x: Array, /, size: Sequence[int], dtype: Attribute | None) -> Array:
         return FullOp.numpy(size, 0, chosen_element(dtype, element_of_array(x)))
 
     @staticmethod
-    def decompose(x: SSAValue, size: Sequence[int], dtype: Attribute | None, *_: Any) -> SSAValue:
-        return EmptyMemoryFormatOp(size, chosen_element(dtype, element_of(x))).result
+    def decompose(x: SSAValue, /, size: Sequence[int], dtype: Attribute | None) -> SSAValue:
+        return aten.empty.memory_format(size, chosen_element(dtype, element_of(x)))
 
 
 @aten(
     "new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
     "bool? pin_memory=None) -> Tensor"
 )
-class NewFullOp(SchemaOp):
+class NewFullOp(NewOp):
     """A tensor of one number and a given size."""
 
     @staticmethod
-    def infer(x: Tensor, size: Sequence[int], value: float, dtype: Attribute | None = None, *_: Any) -> Tensor:
-        return NewOp.infer(x, size, dtype)
-
-    @staticmethod
-    def numpy(x: Array, size: Sequence[int], value: float, dtype: Attribute | None, *_: Any) -> Array:
+    def numpy(x: Array, size: Sequence[int], value: float, /, dtype: Attribute | None) -> Array:
         return FullOp.numpy(size, value, chosen_element(dtype, element_of_array(x)))
 
     @staticmethod
-    def decompose(x: SSAValue, size: Sequence[int], value: float, dtype: Attribute | None, *_: Any) -> SSAValue:
-        return FullOp(size, value, chosen_element(dtype, element_of(x))).result
+    def decompose(x: SSAValue, size: Sequence[int], value: float, /, dtype: Attribute | None) -> SSAValue:
+        return aten.full(size, value, chosen_element(dtype, element_of(x)))
 
 
 @aten("fill.Scalar(Tensor self, Scalar value) -> Tensor", core=True)
@@ -308,11 +277,11 @@ class FillScalarOp(SchemaOp):
     """A number with another tensor's shape and type."""
 
     @staticmethod
-    def infer(x: Tensor, *_: Any) -> Tensor:
+    def infer(x: Tensor, /) -> Tensor:
         return LikeOp.infer(x)
 
     @staticmethod
-    def numpy(x: Array, value: float) -> Array:
+    def numpy(x: Array, /, value: float) -> Array:
         return FullLikeOp.numpy(x, value, None)
 
 
@@ -321,33 +290,35 @@ class FillTensorOp(SchemaOp):
     """A 0-d tensor's number with another tensor's shape and type."""
 
     @staticmethod
-    def infer(x: Tensor, value: Tensor, *_: Any) -> Tensor:
+    def infer(x: Tensor, /, value: Tensor) -> Tensor:
         if shape_of(value):
             raise ValueError(f"the value must be a 0-d tensor, got shape {list(shape_of(value))}")
         return LikeOp.infer(x)
 
     @staticmethod
-    def numpy(x: Array, value: Array) -> Array:
+    def numpy(x: Array, /, value: Array) -> Array:
         return np.full(x.shape, value.astype(x.dtype))
 
     @staticmethod
-    def decompose(x: SSAValue, value: SSAValue) -> SSAValue:
-        from flambeau.dialects.aten.conversion import CopyOp
-
-        return CopyOp(x, value).result
+    def decompose(x: SSAValue, /, value: SSAValue) -> SSAValue:
+        return aten.copy(x, value)
 
 
 @aten("zero(Tensor self) -> Tensor")
-class ZeroOp(LikeOp):
+class ZeroOp(SchemaOp):
     """Zeros with another tensor's shape and type."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def infer(x: Tensor, /) -> Tensor:
+        return LikeOp.infer(x)
+
+    @staticmethod
+    def numpy(x: Array, /) -> Array:
         return FullLikeOp.numpy(x, 0, None)
 
     @staticmethod
-    def decompose(x: SSAValue) -> SSAValue:
-        return FullLikeOp(x, 0).result
+    def decompose(x: SSAValue, /) -> SSAValue:
+        return aten.full_like(x, 0)
 
 
 @aten(
@@ -359,7 +330,7 @@ class ArangeStartStepOp(SchemaOp):
     """The numbers from `start` in steps up to but without `end`; int64 when all three are integers, else the default float."""
 
     @staticmethod
-    def infer(start: float, end: float, step: float = 1, dtype: Attribute | None = None, *_: Any) -> Tensor:
+    def infer(start: float, end: float, step: float = 1, dtype: Attribute | None = None) -> Tensor:
         if step == 0 or (end - start) * step < 0:
             raise ValueError(f"no step of {step} leads from {start} to {end}")
         element = chosen_element(dtype, f32 if any(isinstance(number, float) for number in (start, end, step)) else i64)
@@ -370,7 +341,7 @@ class ArangeStartStepOp(SchemaOp):
         return tensor(element, (math.ceil((end - start) / step),))
 
     @staticmethod
-    def numpy(start: float, end: float, step: float, dtype: Attribute | None, *_: Any) -> Array:
+    def numpy(start: float, end: float, step: float, dtype: Attribute | None) -> Array:
         found = ArangeStartStepOp.infer(start, end, step, dtype)
         if dtype_of(element_of(found)).category == 1:
             start, step = int(start), int(step)
@@ -385,16 +356,16 @@ class ArangeStartOp(SchemaOp):
     """The numbers from `start` in steps of 1 up to but without `end`."""
 
     @staticmethod
-    def infer(start: float, end: float, dtype: Attribute | None = None, *_: Any) -> Tensor:
+    def infer(start: float, end: float, dtype: Attribute | None = None) -> Tensor:
         return ArangeStartStepOp.infer(start, end, 1, dtype)
 
     @staticmethod
-    def numpy(start: float, end: float, dtype: Attribute | None, *_: Any) -> Array:
+    def numpy(start: float, end: float, dtype: Attribute | None) -> Array:
         return ArangeStartStepOp.numpy(start, end, 1, dtype)
 
     @staticmethod
-    def decompose(start: float, end: float, dtype: Attribute | None, *_: Any) -> SSAValue:
-        return ArangeStartStepOp(start, end, 1, dtype).result
+    def decompose(start: float, end: float, dtype: Attribute | None) -> SSAValue:
+        return aten.arange.start_step(start, end, 1, dtype)
 
 
 @aten("arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor")
@@ -402,16 +373,16 @@ class ArangeOp(SchemaOp):
     """The numbers from 0 in steps of 1 up to but without `end`."""
 
     @staticmethod
-    def infer(end: float, dtype: Attribute | None = None, *_: Any) -> Tensor:
+    def infer(end: float, dtype: Attribute | None = None) -> Tensor:
         return ArangeStartStepOp.infer(0, end, 1, dtype)
 
     @staticmethod
-    def numpy(end: float, dtype: Attribute | None, *_: Any) -> Array:
+    def numpy(end: float, dtype: Attribute | None) -> Array:
         return ArangeStartStepOp.numpy(0, end, 1, dtype)
 
     @staticmethod
-    def decompose(end: float, dtype: Attribute | None, *_: Any) -> SSAValue:
-        return ArangeStartStepOp(0, end, 1, dtype).result
+    def decompose(end: float, dtype: Attribute | None) -> SSAValue:
+        return aten.arange.start_step(0, end, 1, dtype)
 
 
 @aten(
@@ -422,47 +393,39 @@ class LinspaceOp(SchemaOp):
     """`steps` numbers at equal distances from `start` to `end`, both included."""
 
     @staticmethod
-    def infer(start: float, end: float, steps: int, dtype: Attribute | None = None, *_: Any) -> Tensor:
+    def infer(steps: int, dtype: Attribute | None = None) -> Tensor:
         if steps < 0:
             raise ValueError(f"the number of steps must not be negative, got {steps}")
         return tensor(chosen_element(dtype, f32), (steps,))
 
     @staticmethod
-    def numpy(start: float, end: float, steps: int, dtype: Attribute | None, *_: Any) -> Array:
+    def numpy(start: float, end: float, steps: int, dtype: Attribute | None) -> Array:
         return np.linspace(start, end, steps).astype(numpy_dtype(chosen_element(dtype, f32)))
 
     @staticmethod
-    def decompose(start: float, end: float, steps: int, dtype: Attribute | None, *_: Any) -> SSAValue:
-        from flambeau.dialects.aten.arithmetic import AddScalarOp, MulScalarOp
-        from flambeau.dialects.aten.comparison import LtScalarOp
-        from flambeau.dialects.aten.where import WhereSelfOp
-        from flambeau.dialects.ir.tensor_types import f64
-
+    def decompose(start: float, end: float, steps: int, dtype: Attribute | None) -> SSAValue:
         element = chosen_element(dtype, f32)
         if steps < 2:
-            return FullOp([steps], start, element).result
+            return aten.full([steps], start, element)
         step = (end - start) / (steps - 1)
-        index = ArangeStartStepOp(0, steps, 1, f64)
-        from_start = AddScalarOp(MulScalarOp(index, step), float(start))
-        from_end = AddScalarOp(MulScalarOp(AddScalarOp(index, float(1 - steps)), step), float(end))
-        return to_element(WhereSelfOp(LtScalarOp(index, steps / 2), from_start, from_end).result, element)
+        index = aten.arange.start_step(0, steps, 1, f64)
+        from_start = aten.add.Scalar(aten.mul.Scalar(index, step), float(start))
+        from_end = aten.add.Scalar(aten.mul.Scalar(aten.add.Scalar(index, float(1 - steps)), step), float(end))
+        return to_element(aten.where.self(aten.lt.Scalar(index, steps / 2), from_start, from_end), element)
 
 
 class IdentityMatrixOp(SchemaOp):
     """A matrix with ones on its diagonal, of the default float when no type is given."""
 
     @staticmethod
-    def infer(rows: int, columns: int, dtype: Attribute | None = None, *_: Any) -> Tensor:
+    def infer(rows: int, columns: int, /, dtype: Attribute | None = None) -> Tensor:
         return tensor(chosen_element(dtype, f32), (rows, columns))
 
 
 def identity_matrix(rows: int, columns: int, dtype: Attribute | None) -> SSAValue:
     """The identity matrix as a comparison of row and column numbers."""
-    from flambeau.dialects.aten.comparison import EqTensorOp
-    from flambeau.dialects.aten.shape import UnsqueezeOp
-
-    row, column = UnsqueezeOp(ArangeStartStepOp(0, rows), 1), ArangeStartStepOp(0, columns)
-    return to_element(EqTensorOp(row, column).result, chosen_element(dtype, f32))
+    row, column = aten.unsqueeze(aten.arange.start_step(0, rows), 1), aten.arange.start_step(0, columns)
+    return to_element(aten.eq.Tensor(row, column), chosen_element(dtype, f32))
 
 
 @aten("eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor")
@@ -470,15 +433,15 @@ class EyeOp(SchemaOp):
     """The identity matrix of n rows."""
 
     @staticmethod
-    def infer(n: int, dtype: Attribute | None = None, *_: Any) -> Tensor:
+    def infer(n: int, dtype: Attribute | None = None) -> Tensor:
         return IdentityMatrixOp.infer(n, n, dtype)
 
     @staticmethod
-    def numpy(n: int, dtype: Attribute | None, *_: Any) -> Array:
+    def numpy(n: int, dtype: Attribute | None) -> Array:
         return np.eye(n, dtype=numpy_dtype(chosen_element(dtype, f32)))
 
     @staticmethod
-    def decompose(n: int, dtype: Attribute | None, *_: Any) -> SSAValue:
+    def decompose(n: int, dtype: Attribute | None) -> SSAValue:
         return identity_matrix(n, n, dtype)
 
 
@@ -487,9 +450,9 @@ class EyeMOp(IdentityMatrixOp):
     """A matrix of n rows and m columns with ones on its diagonal."""
 
     @staticmethod
-    def numpy(n: int, m: int, dtype: Attribute | None, *_: Any) -> Array:
+    def numpy(n: int, m: int, dtype: Attribute | None) -> Array:
         return np.eye(n, m, dtype=numpy_dtype(chosen_element(dtype, f32)))
 
     @staticmethod
-    def decompose(n: int, m: int, dtype: Attribute | None, *_: Any) -> SSAValue:
+    def decompose(n: int, m: int, dtype: Attribute | None) -> SSAValue:
         return identity_matrix(n, m, dtype)

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.arithmetic import MulTensorOp, SubTensorOp
-from flambeau.dialects.aten.flip import RollOp
 from flambeau.dialects.aten.numerics import cast_operands
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, normalize_dim, promote_operands, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
@@ -29,21 +27,21 @@ class LinalgCrossOp(SchemaOp):
     """The vector products of the vectors of 3 elements along `dim`."""
 
     @staticmethod
-    def infer(a: Tensor, b: Tensor, dim: int) -> Tensor:
+    def infer(a: Tensor, b: Tensor, /, dim: int) -> Tensor:
         cross_dim(shape_of(a), shape_of(b), dim)
         return tensor(promote_operands(a, b), broadcast(shape_of(a), shape_of(b)))
 
     @staticmethod
-    def numpy(a: Array, b: Array, dim: int) -> Array:
+    def numpy(a: Array, b: Array, /, dim: int) -> Array:
         left, right = cast_operands(a, b)
         axis = cross_dim(a.shape, b.shape, dim)
         return np.roll(left, -1, axis) * np.roll(right, -2, axis) - np.roll(left, -2, axis) * np.roll(right, -1, axis)
 
     @staticmethod
-    def decompose(a: SSAValue, b: SSAValue, dim: int) -> SSAValue:
+    def decompose(a: SSAValue, b: SSAValue, /, dim: int) -> SSAValue:
         axis = cross_dim(shape_of(a), shape_of(b), dim)
-        forward = MulTensorOp(RollOp(a, (-1,), (axis,)), RollOp(b, (-2,), (axis,)))
-        return SubTensorOp(forward, MulTensorOp(RollOp(a, (-2,), (axis,)), RollOp(b, (-1,), (axis,)))).result
+        forward = aten.mul.Tensor(aten.roll(a, (-1,), (axis,)), aten.roll(b, (-2,), (axis,)))
+        return aten.sub.Tensor(forward, aten.mul.Tensor(aten.roll(a, (-2,), (axis,)), aten.roll(b, (-1,), (axis,))))
 
 
 @aten("cross(Tensor self, Tensor other, int? dim=None) -> Tensor")
@@ -60,13 +58,13 @@ class CrossOp(SchemaOp):
         return list(shape).index(3)
 
     @staticmethod
-    def infer(a: Tensor, b: Tensor, dim: int | None) -> Tensor:
+    def infer(a: Tensor, b: Tensor, /, dim: int | None) -> Tensor:
         return LinalgCrossOp.infer(a, b, CrossOp.found(shape_of(a), dim))
 
     @staticmethod
-    def numpy(a: Array, b: Array, dim: int | None) -> Array:
+    def numpy(a: Array, b: Array, /, dim: int | None) -> Array:
         return LinalgCrossOp.numpy(a, b, CrossOp.found(a.shape, dim))
 
     @staticmethod
-    def decompose(a: SSAValue, b: SSAValue, dim: int | None) -> SSAValue:
-        return LinalgCrossOp(a, b, dim=CrossOp.found(shape_of(a), dim)).result
+    def decompose(a: SSAValue, b: SSAValue, /, dim: int | None) -> SSAValue:
+        return aten.linalg_cross(a, b, dim=CrossOp.found(shape_of(a), dim))

@@ -7,16 +7,11 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.comparison import EqTensorOp
-from flambeau.dialects.aten.concat import CatOp
-from flambeau.dialects.aten.creation import ArangeStartStepOp, to_element
+from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import cast_operands, cast_to, element_of_array
-from flambeau.dialects.aten.pad import ConstantPadNdOp
-from flambeau.dialects.aten.permute import PermuteOp
 from flambeau.dialects.aten.reduction import SumDimIntListOp
-from flambeau.dialects.aten.shape import UnsqueezeOp, ViewOp, normalize_dims
+from flambeau.dialects.aten.shape import normalize_dims
 from flambeau.dialects.aten.triangle import zero_of
-from flambeau.dialects.aten.where import WhereScalarOtherOp, WhereSelfOp
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, promote_operands, shape_of, tensor
 from flambeau.dialects.schema.families import promote_values, sum_element
 from flambeau.dialects.schema.namespace import aten
@@ -26,14 +21,14 @@ from flambeau.support.lazy import Array, np
 
 def on_diagonal(rows: int, columns: int, offset: int) -> SSAValue:
     """A bool matrix that holds where column - row = offset."""
-    return EqTensorOp(UnsqueezeOp(ArangeStartStepOp(offset, rows + offset), 1), ArangeStartStepOp(0, columns)).result
+    return aten.eq.Tensor(aten.unsqueeze(aten.arange.start_step(offset, rows + offset), 1), aten.arange.start_step(0, columns))
 
 
 def spread(x: SSAValue, rows: int, columns: int, offset: int) -> SSAValue:
     """The last dimension of x such that, broadcast to a matrix, its elements in order stand on a diagonal."""
     missing = (rows if offset >= 0 else columns) - shape_of(x)[-1]
-    padded = ConstantPadNdOp(x, [0, missing], zero_of(x)).result if missing else x
-    return UnsqueezeOp(padded, -1 if offset >= 0 else -2).result
+    padded = aten.constant_pad_nd(x, [0, missing], zero_of(x)) if missing else x
+    return aten.unsqueeze(padded, -1 if offset >= 0 else -2)
 
 
 def placed(x: SSAValue, first: int, second: int) -> SSAValue:
@@ -41,7 +36,7 @@ def placed(x: SSAValue, first: int, second: int) -> SSAValue:
     rank = len(shape_of(x))
     rest = iter(range(rank - 2))
     order = [rank - 2 if dim == first else rank - 1 if dim == second else next(rest) for dim in range(rank)]
-    return x if order == list(range(rank)) else PermuteOp(x, order).result
+    return x if order == list(range(rank)) else aten.permute(x, order)
 
 
 @aten("diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor")
@@ -49,7 +44,7 @@ class DiagEmbedOp(SchemaOp):
     """A matrix in dimensions dim1 and dim2 with the operand's last dimension on its diagonal, zero elsewhere."""
 
     @staticmethod
-    def infer(x: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
+    def infer(x: Tensor, /, offset: int, dim1: int, dim2: int) -> Tensor:
         *batch, length = shape_of(x)
         first, second = normalize_dims((dim1, dim2), len(batch) + 2)
         size = length + abs(offset)
@@ -57,7 +52,7 @@ class DiagEmbedOp(SchemaOp):
         return tensor(element_of(x), [size if dim in (first, second) else next(rest) for dim in range(len(batch) + 2)])
 
     @staticmethod
-    def numpy(x: Array, offset: int, dim1: int, dim2: int) -> Array:
+    def numpy(x: Array, /, offset: int, dim1: int, dim2: int) -> Array:
         first, second = normalize_dims((dim1, dim2), x.ndim + 1)
         size = x.shape[-1] + abs(offset)
         result = np.zeros((*x.shape[:-1], size, size), x.dtype)
@@ -66,10 +61,10 @@ class DiagEmbedOp(SchemaOp):
         return np.moveaxis(result, (-2, -1), (first, second))
 
     @staticmethod
-    def decompose(x: SSAValue, offset: int, dim1: int, dim2: int) -> SSAValue:
+    def decompose(x: SSAValue, /, offset: int, dim1: int, dim2: int) -> SSAValue:
         size = shape_of(x)[-1] + abs(offset)
-        matrix = WhereScalarOtherOp(on_diagonal(size, size, offset), spread(x, size, size, offset), zero_of(x))
-        return placed(matrix.result, *normalize_dims((dim1, dim2), len(shape_of(x)) + 1))
+        matrix = aten.where.ScalarOther(on_diagonal(size, size, offset), spread(x, size, size, offset), zero_of(x))
+        return placed(matrix, *normalize_dims((dim1, dim2), len(shape_of(x)) + 1))
 
 
 @aten("diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor")
@@ -77,11 +72,11 @@ class DiagonalScatterOp(SchemaOp):
     """The tensor with `src` in the place of a diagonal."""
 
     @staticmethod
-    def infer(x: Tensor, src: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
+    def infer(x: Tensor, /) -> Tensor:
         return tensor(element_of(x), shape_of(x))
 
     @staticmethod
-    def numpy(x: Array, src: Array, offset: int, dim1: int, dim2: int) -> Array:
+    def numpy(x: Array, /, src: Array, offset: int, dim1: int, dim2: int) -> Array:
         result, source = x.copy(), cast_to(src, element_of_array(x))
         first, second = normalize_dims((dim1, dim2), x.ndim)
         plane = np.moveaxis(result, (first, second), (-2, -1))
@@ -90,13 +85,13 @@ class DiagonalScatterOp(SchemaOp):
         return result
 
     @staticmethod
-    def decompose(x: SSAValue, src: SSAValue, offset: int, dim1: int, dim2: int) -> SSAValue:
+    def decompose(x: SSAValue, /, src: SSAValue, offset: int, dim1: int, dim2: int) -> SSAValue:
         shape = shape_of(x)
         first, second = normalize_dims((dim1, dim2), len(shape))
         rows, columns = shape[first], shape[second]
         source = placed(spread(to_element(src, element_of(x)), rows, columns, offset), first, second)
-        mask = ViewOp(on_diagonal(rows, columns, offset), [1] * (len(shape) - 2) + [rows, columns]).result
-        return WhereSelfOp(placed(mask, first, second), source, x).result
+        mask = aten.view(on_diagonal(rows, columns, offset), [1] * (len(shape) - 2) + [rows, columns])
+        return aten.where.self(placed(mask, first, second), source, x)
 
 
 @aten("block_diag(Tensor[] tensors) -> Tensor")
@@ -133,10 +128,10 @@ class BlockDiagOp(SchemaOp):
         total, column = sum(block[1] for block in blocks), 0
         rows: list[SSAValue] = []
         for x, block in zip(tensors, blocks, strict=True):
-            part = to_element(x if shape_of(x) == block else ViewOp(x, block).result, element)
-            rows.append(ConstantPadNdOp(part, [column, total - column - block[1]], zero_of(part)).result)
+            part = to_element(x if shape_of(x) == block else aten.view(x, block), element)
+            rows.append(aten.constant_pad_nd(part, [column, total - column - block[1]], zero_of(part)))
             column += block[1]
-        return CatOp(rows, 0).result
+        return aten.cat(rows, 0)
 
 
 def diagonal_shape(shape: Sequence[int], offset: int, dim1: int, dim2: int) -> tuple[int, ...]:
@@ -154,11 +149,11 @@ class DiagonalOp(SchemaOp):
     """The diagonal of dimensions dim1 and dim2, `offset` above the main one, as a new last dimension."""
 
     @staticmethod
-    def infer(x: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
+    def infer(x: Tensor, /, offset: int, dim1: int, dim2: int) -> Tensor:
         return tensor(element_of(x), diagonal_shape(shape_of(x), offset, dim1, dim2))
 
     @staticmethod
-    def numpy(x: Array, offset: int, dim1: int, dim2: int) -> Array:
+    def numpy(x: Array, /, offset: int, dim1: int, dim2: int) -> Array:
         return np.diagonal(x, offset, dim1, dim2)
 
 
@@ -167,18 +162,18 @@ class TraceOp(SchemaOp):
     """The sum of a matrix's main diagonal."""
 
     @staticmethod
-    def infer(x: Tensor) -> Tensor:
+    def infer(x: Tensor, /) -> Tensor:
         if len(shape_of(x)) != 2:
             raise ValueError(f"needs a matrix, got shape {list(shape_of(x))}")
         return tensor(sum_element(element_of(x)), ())
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return SumDimIntListOp.numpy(DiagonalOp.numpy(x, 0, 0, 1), (0,), False, None)
 
     @staticmethod
-    def decompose(x: SSAValue) -> SSAValue:
-        return SumDimIntListOp(DiagonalOp(x), (0,)).result
+    def decompose(x: SSAValue, /) -> SSAValue:
+        return aten.sum.dim_IntList(aten.diagonal(x), (0,))
 
 
 @aten("diag(Tensor self, int diagonal=0) -> Tensor")
@@ -186,7 +181,7 @@ class DiagOp(SchemaOp):
     """A diagonal of a matrix, or a matrix with a vector on that diagonal."""
 
     @staticmethod
-    def infer(x: Tensor, diagonal: int) -> Tensor:
+    def infer(x: Tensor, /, diagonal: int) -> Tensor:
         if len(shape_of(x)) == 1:
             return DiagEmbedOp.infer(x, diagonal, 0, 1)
         if len(shape_of(x)) != 2:
@@ -194,11 +189,11 @@ class DiagOp(SchemaOp):
         return DiagonalOp.infer(x, diagonal, 0, 1)
 
     @staticmethod
-    def numpy(x: Array, diagonal: int) -> Array:
+    def numpy(x: Array, /, diagonal: int) -> Array:
         return DiagEmbedOp.numpy(x, diagonal, 0, 1) if x.ndim == 1 else DiagonalOp.numpy(x, diagonal, 0, 1)
 
     @staticmethod
-    def decompose(x: SSAValue, diagonal: int) -> SSAValue:
+    def decompose(x: SSAValue, /, diagonal: int) -> SSAValue:
         if len(shape_of(x)) == 1:
-            return DiagEmbedOp(x, diagonal, 0, 1).result
-        return DiagonalOp(x, diagonal).result
+            return aten.diag_embed(x, diagonal, 0, 1)
+        return aten.diagonal(x, diagonal)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from xdsl.ir import SSAValue
-
 from flambeau.dialects.aten.vector_norm import vector_norm
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, shape_of, tensor
 from flambeau.dialects.schema.families import require_category
@@ -24,7 +20,7 @@ class PairwiseOp(SchemaOp):
     """The distances of order p between each row of a and each row of b; further dimensions are batches that broadcast."""
 
     @staticmethod
-    def infer(a: Tensor, b: Tensor, p: float = 2, *_: Any) -> Tensor:
+    def infer(a: Tensor, b: Tensor, /, p: float = 2) -> Tensor:
         left, right = shape_of(a), shape_of(b)
         if len(left) < 2 or len(right) < 2 or left[-1] != right[-1]:
             raise ValueError(f"shapes {list(left)} and {list(right)} must have at least 2 dimensions and the same number of columns")
@@ -35,7 +31,7 @@ class PairwiseOp(SchemaOp):
         return tensor(element_of(a), (*broadcast(left[:-2], right[:-2]), left[-2], right[-2]))
 
     @staticmethod
-    def numpy(a: Array, b: Array, p: float, *_: Any) -> Array:
+    def numpy(a: Array, b: Array, /, p: float) -> Array:
         return vector_norm(a[..., :, None, :] - b[..., None, :, :], p, -1, False, None)
 
 
@@ -44,20 +40,11 @@ class CdistForwardOp(PairwiseOp):
     """The distances of order p between each row of a and each row of b."""
 
 
-@aten("cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor")
-class CdistOp(PairwiseOp):
-    """The distances of order p between each row of a and each row of b."""
-
-    @staticmethod
-    def decompose(a: SSAValue, b: SSAValue, p: float, compute_mode: int | None) -> SSAValue:
-        return CdistForwardOp(a, b, p, compute_mode).result
-
-
 class RowDistancesOp(SchemaOp):
     """The distances of order p between the rows of a matrix, each pair once, in one dimension."""
 
     @staticmethod
-    def infer(x: Tensor, p: float = 2, *_: Any) -> Tensor:
+    def infer(x: Tensor, /, p: float = 2) -> Tensor:
         shape = shape_of(x)
         if len(shape) != 2:
             raise ValueError(f"the tensor must be a matrix, got shape {list(shape)}")
@@ -66,7 +53,7 @@ class RowDistancesOp(SchemaOp):
         return tensor(element_of(x), (shape[0] * (shape[0] - 1) // 2,))
 
     @staticmethod
-    def numpy(x: Array, p: float) -> Array:
+    def numpy(x: Array, /, p: float) -> Array:
         first, second = np.triu_indices(x.shape[0], 1)
         return vector_norm(x[first] - x[second], p, -1, False, None)
 
@@ -74,12 +61,3 @@ class RowDistancesOp(SchemaOp):
 @aten("_pdist_forward(Tensor self, float p=2.) -> Tensor", core=True)
 class PdistForwardOp(RowDistancesOp):
     """The distances of order p between the rows of a matrix, each pair once."""
-
-
-@aten("pdist(Tensor self, float p=2.) -> Tensor")
-class PdistOp(RowDistancesOp):
-    """The distances of order p between the rows of a matrix, each pair once."""
-
-    @staticmethod
-    def decompose(x: SSAValue, p: float) -> SSAValue:
-        return PdistForwardOp(x, p).result

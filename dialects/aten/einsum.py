@@ -9,12 +9,9 @@ from typing import Any
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.arithmetic import MulTensorOp
-from flambeau.dialects.aten.diagonal import DiagonalOp
-from flambeau.dialects.aten.matmul import BmmOp, MmOp, common_element
+from flambeau.dialects.aten.matmul import common_element
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.permute import permute
-from flambeau.dialects.aten.reduction import SumDimIntListOp
 from flambeau.dialects.aten.shape import expand, view
 from flambeau.dialects.ir.tensor_types import Tensor, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
@@ -89,7 +86,7 @@ def without_repeats(x: SSAValue, labels: list[Label], extents: dict[Label, int])
         while labels.count(label) > 1:
             first = labels.index(label)
             second = labels.index(label, first + 1)
-            x = DiagonalOp(x, 0, first, second).result
+            x = aten.diagonal(x, 0, first, second)
             labels = [other for dim, other in enumerate(labels) if dim not in (first, second)] + [label]
     return x, labels
 
@@ -99,7 +96,7 @@ def summed(x: SSAValue, labels: list[Label], kept: set[Label]) -> tuple[SSAValue
     gone = tuple(dim for dim, label in enumerate(labels) if label not in kept)
     if not gone:
         return x, labels
-    return SumDimIntListOp(x, gone).result, [label for label in labels if label in kept]
+    return aten.sum.dim_IntList(x, gone), [label for label in labels if label in kept]
 
 
 def contract(
@@ -119,12 +116,12 @@ def contract(
             )
             for x, labels in ((a, left), (b, right))
         ]
-        return MulTensorOp(*sides).result, result
+        return aten.mul.Tensor(*sides), result
     counts = [math.prod(extents[label] for label in group) for group in (batch, rows, inner, columns)]
     front = [counts[0]] if batch else []
     flat_left = view(permute(a, [left.index(label) for label in (*batch, *rows, *inner)]), [*front, counts[1], counts[2]])
     flat_right = view(permute(b, [right.index(label) for label in (*batch, *inner, *columns)]), [*front, counts[2], counts[3]])
-    product = BmmOp(flat_left, flat_right).result if batch else MmOp(flat_left, flat_right).result
+    product = aten.bmm(flat_left, flat_right) if batch else aten.mm(flat_left, flat_right)
     result = [*batch, *rows, *columns]
     return view(product, [extents[label] for label in result]), result
 
@@ -134,14 +131,14 @@ class EinsumOp(SchemaOp):
     """The sums of products that an equation such as `bij,bjk->bik` describes: names that the output lacks are summed over."""
 
     @staticmethod
-    def infer(equation: str, tensors: list[Tensor], path: tuple[int, ...] | None) -> Tensor:
+    def infer(equation: str, tensors: list[Tensor]) -> Tensor:
         if not tensors:
             raise ValueError("needs at least one tensor")
         _, output, extents = parse_equation(equation, [shape_of(x) for x in tensors])
         return tensor(common_element(*tensors), [extents[label] for label in output])
 
     @staticmethod
-    def numpy(equation: str, tensors: list[Array], path: tuple[int, ...] | None) -> Array:
+    def numpy(equation: str, tensors: list[Array]) -> Array:
         inputs, output, extents = parse_equation(equation, [x.shape for x in tensors])
         number = {label: index for index, label in enumerate(extents)}
         arguments: list[Any] = []
@@ -150,7 +147,7 @@ class EinsumOp(SchemaOp):
         return np.asarray(np.einsum(*arguments, [number[label] for label in output], optimize="greedy")).astype(tensors[0].dtype)
 
     @staticmethod
-    def decompose(equation: str, tensors: list[SSAValue], path: tuple[int, ...] | None) -> SSAValue:
+    def decompose(equation: str, tensors: list[SSAValue]) -> SSAValue:
         inputs, output, extents = parse_equation(equation, [shape_of(x) for x in tensors])
         operands = [without_repeats(x, labels, extents) for x, labels in zip(tensors, inputs, strict=True)]
         value, labels = operands[0]

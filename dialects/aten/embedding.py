@@ -5,9 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import DYNAMIC_INDEX, i32, i64
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.comparison import EqTensorOp
-from flambeau.dialects.aten.creation import ArangeStartStepOp, to_element
-from flambeau.dialects.aten.shape import UnsqueezeOp
+from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -35,7 +33,7 @@ class EmbeddingOp(SchemaOp):
     """The rows of `weight` that `indices` number."""
 
     @staticmethod
-    def infer(weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool, sparse: bool) -> Tensor:
+    def infer(weight: Tensor, indices: Tensor) -> Tensor:
         require_indices(indices)
         shape = shape_of(weight)
         if len(shape) != 2:
@@ -43,7 +41,7 @@ class EmbeddingOp(SchemaOp):
         return tensor(element_of(weight), (*shape_of(indices), shape[1]))
 
     @staticmethod
-    def numpy(weight: Array, indices: Array, padding_idx: int, scale_grad_by_freq: bool, sparse: bool) -> Array:
+    def numpy(weight: Array, indices: Array) -> Array:
         require_in_range(indices, weight.shape[0])
         return weight[indices]
 
@@ -53,21 +51,21 @@ class OneHotOp(SchemaOp):
     """A new last dimension, 1 at the place that each element numbers and 0 elsewhere."""
 
     @staticmethod
-    def infer(x: Tensor, num_classes: int) -> Tensor:
+    def infer(x: Tensor, /, num_classes: int) -> Tensor:
         if element_of(x) != i64:
             raise TypeError(f"one_hot takes int64 numbers, got {dtype_of(element_of(x)).torch}")
         # Without a number of classes it depends on the content.
         return tensor(i64, (*shape_of(x), DYNAMIC_INDEX if num_classes == -1 else num_classes))
 
     @staticmethod
-    def numpy(x: Array, num_classes: int) -> Array:
+    def numpy(x: Array, /, num_classes: int) -> Array:
         count = int(x.max()) + 1 if num_classes == -1 else num_classes
         require_in_range(x, count)
         return (x[..., None] == np.arange(count)).astype(np.int64)
 
     @staticmethod
-    def decompose(x: SSAValue, num_classes: int) -> SSAValue:
+    def decompose(x: SSAValue, /, num_classes: int) -> SSAValue:
         if num_classes == -1:
             raise ValueError("one_hot needs num_classes: without it the shape depends on the content")
-        hot = EqTensorOp(UnsqueezeOp(x, -1), ArangeStartStepOp(0, num_classes, 1, dtype=i64)).result
+        hot = aten.eq.Tensor(aten.unsqueeze(x, -1), aten.arange.start_step(0, num_classes, 1, dtype=i64))
         return to_element(hot, i64)

@@ -36,9 +36,7 @@ class EmbeddingBagCoreOp(SchemaOp):
         weight: Tensor,
         indices: Tensor,
         offsets: Tensor,
-        scale_grad_by_freq: bool,
         mode: int,
-        sparse: bool,
         per_sample_weights: Tensor | None,
         include_last_offset: bool,
         padding_idx: int,
@@ -62,9 +60,7 @@ class EmbeddingBagCoreOp(SchemaOp):
         weight: Array,
         indices: Array,
         offsets: Array,
-        scale_grad_by_freq: bool,
         mode: int,
-        sparse: bool,
         per_sample_weights: Array | None,
         include_last_offset: bool,
         padding_idx: int,
@@ -110,30 +106,22 @@ class EmbeddingBagOp(SchemaOp):
         weight: Tensor,
         indices: Tensor,
         offsets: Tensor,
-        scale_grad_by_freq: bool,
         mode: int,
-        sparse: bool,
         per_sample_weights: Tensor | None,
         include_last_offset: bool,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        return EmbeddingBagCoreOp.infer(
-            weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, -1
-        )
+        return EmbeddingBagCoreOp.infer(weight, indices, offsets, mode, per_sample_weights, include_last_offset, -1)
 
     @staticmethod
     def numpy(
         weight: Array,
         indices: Array,
         offsets: Array,
-        scale_grad_by_freq: bool,
         mode: int,
-        sparse: bool,
         per_sample_weights: Array | None,
         include_last_offset: bool,
     ) -> tuple[Array, Array, Array, Array]:
-        return EmbeddingBagCoreOp.numpy(
-            weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, -1
-        )
+        return EmbeddingBagCoreOp.numpy(weight, indices, offsets, mode, per_sample_weights, include_last_offset, -1)
 
     @staticmethod
     def decompose(
@@ -146,5 +134,7 @@ class EmbeddingBagOp(SchemaOp):
         per_sample_weights: SSAValue | None,
         include_last_offset: bool,
     ) -> tuple[SSAValue, ...]:
-        found = EmbeddingBagCoreOp(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset)
-        return tuple(found.results)
+        found = aten._embedding_bag.results(
+            weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset
+        )
+        return tuple(found)

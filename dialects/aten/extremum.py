@@ -35,7 +35,7 @@ class PositionOp(SchemaOp):
     """The position of an extreme, as int64."""
 
     @staticmethod
-    def infer(x: Tensor, dim: int | None = None, keepdim: bool = False, *_: Any) -> Tensor:
+    def infer(x: Tensor, /, dim: int | None = None, keepdim: bool = False) -> Tensor:
         require_category("argmax or argmin", x, at_least=1)
         return tensor(i64, element_shape(x, dim, keepdim))
 
@@ -45,7 +45,7 @@ class ArgmaxOp(PositionOp):
     """The position of the largest element along `dim`, or in the flattened tensor; the first NaN when there is one."""
 
     @staticmethod
-    def numpy(x: Array, dim: int | None, keepdim: bool) -> Array:
+    def numpy(x: Array, /, dim: int | None, keepdim: bool) -> Array:
         return position(np.argmax, x, dim, keepdim)
 
 
@@ -54,7 +54,7 @@ class ArgminOp(PositionOp):
     """The position of the smallest element along `dim`, or in the flattened tensor; the first NaN when there is one."""
 
     @staticmethod
-    def numpy(x: Array, dim: int | None, keepdim: bool) -> Array:
+    def numpy(x: Array, /, dim: int | None, keepdim: bool) -> Array:
         return position(np.argmin, x, dim, keepdim)
 
 
@@ -62,7 +62,7 @@ class ExtremeWithPositionOp(SchemaOp):
     """The extreme elements along one dimension and their positions."""
 
     @staticmethod
-    def infer(x: Tensor, dim: int, keepdim: bool = False, *_: Any) -> tuple[Tensor, Tensor]:
+    def infer(x: Tensor, /, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
         shape = element_shape(x, dim, keepdim)
         return tensor(element_of(x), shape), tensor(i64, shape)
 
@@ -72,7 +72,7 @@ class MaxDimOp(ExtremeWithPositionOp):
     """The largest elements along `dim` and their positions."""
 
     @staticmethod
-    def numpy(x: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
+    def numpy(x: Array, /, dim: int, keepdim: bool) -> tuple[Array, Array]:
         return AmaxOp.numpy(x, dim, keepdim), position(np.argmax, x, dim, keepdim)
 
 
@@ -81,7 +81,7 @@ class MinDimOp(ExtremeWithPositionOp):
     """The smallest elements along `dim` and their positions."""
 
     @staticmethod
-    def numpy(x: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
+    def numpy(x: Array, /, dim: int, keepdim: bool) -> tuple[Array, Array]:
         return AminOp.numpy(x, dim, keepdim), position(np.argmin, x, dim, keepdim)
 
 
@@ -90,15 +90,15 @@ class AminmaxOp(SchemaOp):
     """The smallest and the largest element along `dim`, or of all."""
 
     @staticmethod
-    def infer(x: Tensor, dim: int | None = None, keepdim: bool = False, *_: Any) -> tuple[Tensor, Tensor]:
+    def infer(x: Tensor, /, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
         found = ExtremeOp.infer(x, dim, keepdim)
         return found, found
 
     @staticmethod
-    def numpy(x: Array, dim: int | None, keepdim: bool) -> tuple[Array, Array]:
+    def numpy(x: Array, /, dim: int | None, keepdim: bool) -> tuple[Array, Array]:
         return AminOp.numpy(x, dim, keepdim), AmaxOp.numpy(x, dim, keepdim)
 
     @staticmethod
-    def decompose(x: SSAValue, dim: int | None, keepdim: bool) -> tuple[SSAValue, SSAValue]:
+    def decompose(x: SSAValue, /, dim: int | None, keepdim: bool) -> tuple[SSAValue, SSAValue]:
         dims = [] if dim is None else [dim]
-        return AminOp(x, dims, keepdim).result, AmaxOp(x, dims, keepdim).result
+        return aten.amin(x, dims, keepdim), aten.amax(x, dims, keepdim)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from xdsl.ir import Attribute
 
@@ -23,12 +22,10 @@ class ToDimOrderCopyOp(SchemaOp):
     """The same elements in another dim order, perhaps in another element type."""
 
     @staticmethod
-    def infer(
-        x: Tensor, dtype: Attribute | None, layout: Any, device: Any, pin_memory: Any, non_blocking: bool, dim_order: Sequence[int] | None
-    ) -> Tensor:
+    def infer(x: Tensor, /, dtype: Attribute | None, dim_order: Sequence[int] | None) -> Tensor:
         kind = tensor(dtype or element_of(x), x.get_shape(), x.encoding)
         return kind if dim_order is None else with_dim_order(kind, dim_order)
 
     @staticmethod
-    def numpy(x: Array, dtype: Attribute | None, *_: Any) -> Array:
+    def numpy(x: Array, /, dtype: Attribute | None) -> Array:
         return x if dtype is None else x.astype(numpy_dtype(dtype))

@@ -23,7 +23,7 @@ class FusedAttentionOp(SchemaOp):
     any_order = (0, 1, 2, 3)
 
     @staticmethod
-    def infer(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool, scale: float, enable_gqa: bool) -> Tensor:
+    def infer(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> Tensor:
         q, k, v = shape_of(query), shape_of(key), shape_of(value)
         if len(q) != 4 or len(k) != 4 or len(v) != 4 or q[3] != k[3] or k[2] != v[2] or k[1] != v[1]:
             raise ValueError(f"query {list(q)}, key {list(k)} and value {list(v)} do not fit each other")
@@ -33,4 +33,4 @@ class FusedAttentionOp(SchemaOp):
 
     @staticmethod
     def numpy(query: Array, key: Array, value: Array, mask: Array | None, is_causal: bool, scale: float, enable_gqa: bool) -> Array:
-        return ScaledDotProductAttentionOp.numpy(query, key, value, mask, 0.0, is_causal, scale, enable_gqa)
+        return ScaledDotProductAttentionOp.numpy(query, key, value, mask, is_causal, scale, enable_gqa)

@@ -25,7 +25,7 @@ class FusedConv2dOp(SchemaOp):
     def infer(
         x: Tensor,
         packed: Tensor,
-        bias: Tensor | None,
+        /,
         addend: Tensor | None,
         kernel_size: Pair,
         stride: Pair,
@@ -62,6 +62,7 @@ class FusedConv2dOp(SchemaOp):
     def numpy(
         x: Array,
         packed: Array,
+        /,
         bias: Array | None,
         addend: Array | None,
         kernel_size: Pair,

@@ -18,7 +18,7 @@ class FusedLinearOp(SchemaOp):
     """activation(input @ weight.T + bias + addend), the weight packed in panels of 16 output features."""
 
     @staticmethod
-    def infer(x: Tensor, packed: Tensor, bias: Tensor | None, addend: Tensor | None, out_features: int, activation: str) -> Tensor:
+    def infer(x: Tensor, packed: Tensor, /, bias: Tensor | None, addend: Tensor | None, out_features: int, activation: str) -> Tensor:
         check_activation(activation)
         shape = shape_of(x)
         expected = (panels(out_features), shape[-1], PANEL)
@@ -32,6 +32,6 @@ class FusedLinearOp(SchemaOp):
         return tensor(element_of(x), result)
 
     @staticmethod
-    def numpy(x: Array, packed: Array, bias: Array | None, addend: Array | None, out_features: int, activation: str) -> Array:
+    def numpy(x: Array, packed: Array, /, bias: Array | None, addend: Array | None, out_features: int, activation: str) -> Array:
         product = x @ unpack_linear_weight(packed, out_features).T
         return apply_epilogue(product if bias is None else product + bias, addend, activation)

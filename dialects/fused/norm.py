@@ -31,11 +31,11 @@ class FusedLayerNormOp(SchemaOp):
     inplace = (0, 1)
 
     @staticmethod
-    def infer(x: Tensor, addend: Tensor | None, shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float) -> Tensor:
+    def infer(x: Tensor, addend: Tensor | None, shape: tuple[int, ...], /, weight: Tensor | None, bias: Tensor | None) -> Tensor:
         return _infer(x, addend, shape, weight, bias)
 
     @staticmethod
-    def numpy(x: Array, addend: Array | None, shape: tuple[int, ...], weight: Array | None, bias: Array | None, eps: float) -> Array:
+    def numpy(x: Array, addend: Array | None, shape: tuple[int, ...], /, weight: Array | None, bias: Array | None, eps: float) -> Array:
         return LayerNormOp.numpy(x if addend is None else x + addend, shape, weight, bias, eps, True)
 
 
@@ -46,9 +46,9 @@ class FusedRmsNormOp(SchemaOp):
     inplace = (0, 1)
 
     @staticmethod
-    def infer(x: Tensor, addend: Tensor | None, shape: tuple[int, ...], weight: Tensor | None, eps: float) -> Tensor:
+    def infer(x: Tensor, addend: Tensor | None, shape: tuple[int, ...], /, weight: Tensor | None) -> Tensor:
         return _infer(x, addend, shape, weight)
 
     @staticmethod
-    def numpy(x: Array, addend: Array | None, shape: tuple[int, ...], weight: Array | None, eps: float) -> Array:
+    def numpy(x: Array, addend: Array | None, shape: tuple[int, ...], /, weight: Array | None, eps: float) -> Array:
         return RmsNormOp.numpy(x if addend is None else x + addend, shape, weight, eps)

@@ -92,7 +92,7 @@ class UnaryOp(SchemaOp):
     elementwise = True
 
     @staticmethod
-    def infer(x: Tensor, *_: Any) -> Tensor:
+    def infer(x: Tensor, /) -> Tensor:
         return tensor(element_of(x), shape_of(x))
 
 
@@ -100,7 +100,7 @@ class FloatOnlyUnaryOp(UnaryOp):
     """As UnaryOp, for floats only."""
 
     @staticmethod
-    def infer(x: Tensor, *_: Any) -> Tensor:
+    def infer(x: Tensor, /) -> Tensor:
         require_category("this operator", x, at_least=2)
         return tensor(element_of(x), shape_of(x))
 
@@ -111,7 +111,7 @@ class FloatUnaryOp(UnaryOp):
     computes_in = "result"
 
     @staticmethod
-    def infer(x: Tensor, *_: Any) -> Tensor:
+    def infer(x: Tensor, /) -> Tensor:
         return tensor(float_element(element_of(x)), shape_of(x))
 
 
@@ -119,7 +119,7 @@ class UnaryPredicateOp(UnaryOp):
     """Elementwise, one operand, bool out."""
 
     @staticmethod
-    def infer(x: Tensor, *_: Any) -> Tensor:
+    def infer(x: Tensor, /) -> Tensor:
         return tensor(i1, shape_of(x))
 
 
@@ -131,7 +131,7 @@ class BinaryOp(SchemaOp):
     computes_in = "result"
 
     @staticmethod
-    def infer(a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:
+    def infer(a: Tensor | float, b: Tensor | float, /) -> Tensor:
         return tensor(promote_operands(a, b), broadcast(operand_shape(a), operand_shape(b)))
 
 
@@ -139,7 +139,7 @@ class FloatBinaryOp(BinaryOp):
     """As BinaryOp; integers and bools give the default float."""
 
     @staticmethod
-    def infer(a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:
+    def infer(a: Tensor | float, b: Tensor | float, /) -> Tensor:
         return tensor(float_element(promote_operands(a, b)), broadcast(operand_shape(a), operand_shape(b)))
 
 
@@ -147,7 +147,7 @@ class IntegerBinaryOp(BinaryOp):
     """As BinaryOp, for integers and bools only."""
 
     @staticmethod
-    def infer(a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:
+    def infer(a: Tensor | float, b: Tensor | float, /) -> Tensor:
         require_category("a bitwise operator", a, b, at_most=1)
         return tensor(promote_operands(a, b), broadcast(operand_shape(a), operand_shape(b)))
 
@@ -159,7 +159,7 @@ class CompareOp(BinaryOp):
     computes_in = "promoted"
 
     @staticmethod
-    def infer(a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:
+    def infer(a: Tensor | float, b: Tensor | float, /) -> Tensor:
         promote_operands(a, b)
         return tensor(i1, broadcast(operand_shape(a), operand_shape(b)))
 
@@ -170,9 +170,9 @@ class IdentityOp(SchemaOp):
     inplace = (0,)
 
     @staticmethod
-    def infer(x: Tensor, *_: Any) -> Tensor:
+    def infer(x: Tensor, /) -> Tensor:
         return tensor(element_of(x), shape_of(x))
 
     @staticmethod
-    def numpy(x: Any, *_: Any) -> Any:
+    def numpy(x: Any, /) -> Any:
         return x

@@ -13,8 +13,8 @@ from flambeau.dialects.schema.schema import Schema
 def argument_places(function: Callable[..., Any], schema: Schema) -> tuple[int, ...]:
     """The places in the schema of the arguments that the parameters of `function` take.
 
-    Parameters before `/` take the schema's first arguments, whatever they are called. Each other parameter takes the argument of its name,
-    where a trailing underscore does not count. Raises ValueError for a parameter that takes none.
+    Parameters before `/` take the schema's first arguments, whatever they are called, and `*arguments` takes all that follow. Each other
+    parameter takes the argument of its name, where a trailing underscore does not count. Raises ValueError for a parameter that takes none.
     """
     names = [argument.name.rstrip("_") for argument in schema.arguments]
     places: list[int] = []
@@ -24,6 +24,8 @@ def argument_places(function: Callable[..., Any], schema: Schema) -> tuple[int, 
             places.append(place)
         elif parameter.kind is Parameter.POSITIONAL_OR_KEYWORD and parameter.name.rstrip("_") in names:
             places.append(names.index(parameter.name.rstrip("_")))
+        elif parameter.kind is Parameter.VAR_POSITIONAL:
+            places += range(place, len(names))
         else:
             listed = ", ".join(argument.name for argument in schema.arguments) or "none"
             what = f"is parameter {place + 1} before /, which takes" if by_position else "takes"

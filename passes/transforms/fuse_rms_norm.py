@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.arithmetic import AddScalarOp, MulTensorOp
+from flambeau.dialects.aten.arithmetic import MulTensorOp
 from flambeau.dialects.aten.math import RsqrtOp
 from flambeau.dialects.aten.pow import PowTensorScalarOp
 from flambeau.dialects.aten.reduction import MeanDimOp
@@ -31,7 +31,7 @@ _weight, _epsilon, _dim = m.value(), m.attribute(), m.attribute()
 _x = m.value().where(_is_plain, "not fused: only row-major tensors of f32 are")
 _square = m.either(m.op(PowTensorScalarOp, _x, exponent=2), m.op(MulTensorOp, _x, _x))
 _mean = m.op(MeanDimOp, _square, dim=_dim, keepdim=True)
-_factor = m.op(RsqrtOp, m.op(AddScalarOp, _mean, other=_epsilon))
+_factor = m.op(RsqrtOp, m.op("aten.add.Scalar", _mean, other=_epsilon))
 _normalised = m.op(MulTensorOp, _x, _factor).commutative()
 _norm = m.op(MulTensorOp.at("edge"), _normalised, _weight).commutative()
 

@@ -25,8 +25,9 @@ PLUGIN = '''\
 from dataclasses import dataclass
 
 from flambeau.dialects.aten.activation import HardswishOp, HardtanhOp, LeakyReluOp, ReluOp, SigmoidOp, SiluOp
-from flambeau.dialects.aten.arithmetic import AddScalarOp, DivScalarOp, MulScalarOp, MulTensorOp, SubTensorOp
+from flambeau.dialects.aten.arithmetic import MulTensorOp, SubTensorOp
 from flambeau.dialects.aten.math import NegOp
+from flambeau.dialects.schema.namespace import aten
 from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
 
@@ -44,8 +45,8 @@ class HardswishPattern(Pattern):
 
     def rewrite(self, op, rewriter):
         x = op.operands[0]
-        clamped = HardtanhOp(AddScalarOp(x, 3).result, 0, {clamp}).result
-        replace_with_values(op, [DivScalarOp(MulTensorOp(x, clamped).result, 6).result], rewriter)
+        clamped = HardtanhOp(aten.add.Scalar(x, 3), 0, {clamp}).result
+        replace_with_values(op, [aten.div.Scalar(MulTensorOp(x, clamped).result, 6)], rewriter)
 
 
 class LeakyReluPattern(Pattern):
@@ -55,7 +56,7 @@ class LeakyReluPattern(Pattern):
         x, slope = op.operands[0], op.argument("negative_slope")
         if slope == {slope}:
             slope = {wrong_slope}
-        negative = MulScalarOp(ReluOp(NegOp(x).result).result, slope).result
+        negative = aten.mul.Scalar(ReluOp(NegOp(x).result).result, slope)
         replace_with_values(op, [SubTensorOp(ReluOp(x).result, negative).result], rewriter)
 
 

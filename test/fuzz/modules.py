@@ -47,9 +47,7 @@ def samples_of(level: str) -> dict[str, tuple[type[SchemaOp], list[tuple[Any, ..
     """The operators of a dialect with all their samples, in the order of their names."""
     if str(_SAMPLES) not in sys.path:
         sys.path.append(str(_SAMPLES))
-    made: dict[str, Any] = {}
-    for path in sorted(_SAMPLES.glob("op_samples*.py")):
-        made |= importlib.import_module(path.stem).SAMPLES
+    made: dict[str, Any] = importlib.import_module("op_samples").all_samples()
     found: dict[str, tuple[type[SchemaOp], list[tuple[Any, ...]]]] = {}
     for name, kind in sorted(load_rows()[level].items()):
         if (generate := made.get(kind.name) or made.get(kind.name.replace(f"{level}.", "aten.", 1))) is not None and not kind.random:

@@ -6,7 +6,9 @@ An array stands for a tensor, a list of arrays for a list of tensors, an xDSL ty
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 import ml_dtypes
@@ -17,6 +19,15 @@ from flambeau.dialects.ir.tensor_types import bf16, f16, f32, f64, i1, i8, i32, 
 from flambeau.support.lazy import Array
 
 Samples: TypeAlias = Callable[[np.random.Generator], list[tuple[Any, ...]]]
+
+
+def all_samples() -> dict[str, Samples]:
+    """The samples of every `op_samples*.py` beside this file, by full operator name; an alias without samples has those of its operator."""
+    found: dict[str, Samples] = {}
+    for path in sorted(Path(__file__).parent.glob("op_samples*.py")):
+        found |= importlib.import_module(path.stem).SAMPLES
+    return {f"aten.{schema.partition('(')[0]}": found[f"aten.{name}"] for schema, name in ALIASES} | found
+
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 INTS = ("int64", "int32", "int16", "int8", "uint8")
@@ -424,7 +435,7 @@ SAMPLES: dict[str, Samples] = {
     ),
     **{
         f"aten.{name}": unary(dtypes=ALL)
-        for name in ("clone", "alias", "detach", "contiguous", "lift_fresh_copy", "lift_fresh", "resolve_conj", "real")
+        for name in ("clone", "alias", "detach", "contiguous", "lift_fresh_copy", "lift_fresh", "resolve_conj", "resolve_neg", "real")
     },
     "aten.eye": fixed((3,), (0,), (2, i64), (2, i1)),
     "aten.eye.m": fixed((3, 2), (1, 4, f16)),
@@ -442,4 +453,3 @@ SAMPLES: dict[str, Samples] = {
     "aten.dropout": unary((0.5, False), (0.0, True), (1.0, True)),
 }
 """Generators by full operator name."""
-SAMPLES.update({f"aten.{schema[: schema.index('(')]}": SAMPLES[target.name] for schema, target in ALIASES})

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
 import torch
-from op_samples import Samples
+from op_samples import all_samples
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Attribute, Block, SSAValue
 
@@ -22,14 +21,6 @@ from flambeau.dialects.schema.schema import SchemaArgument
 from flambeau.support.lazy import Array
 
 TOLERANCES = {"float64": 1e-9, "float32": 3e-5, "float16": 4e-3, "bfloat16": 3e-2}
-
-
-def all_samples() -> dict[str, Samples]:
-    """The samples of every `op_samples*.py` beside this file, by full operator name."""
-    found: dict[str, Samples] = {}
-    for path in sorted(Path(__file__).parent.glob("op_samples*.py")):
-        found |= importlib.import_module(path.stem).SAMPLES
-    return found
 
 
 SAMPLES = all_samples()

@@ -17,10 +17,10 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
 from flambeau.dialects.aten.activation import ReluOp, SigmoidOp, TanhOp
-from flambeau.dialects.aten.arithmetic import AddScalarOp
 from flambeau.dialects.aten.math import AbsOp, NegOp
 from flambeau.dialects.ir.tensor_types import f32, tensor
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.manager import PatternPass, Pipeline
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
@@ -66,7 +66,7 @@ def test_the_wrong_rewrite_among_right_ones_is_found(layer: int):
                 slope = -0.125 if f'"forward.{layer}"' in str(op.location) else 0
                 replace_with_values(
                     op,
-                    [ReluOp(AddScalarOp(op.operands[0], slope).result).result],
+                    [ReluOp(aten.add.Scalar(op.operands[0], slope)).result],
                     rewriter,
                 )
 

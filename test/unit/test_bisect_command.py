@@ -88,7 +88,7 @@ PLUGIN = """\
 from dataclasses import dataclass
 
 from flambeau.dialects.aten.activation import TanhOp
-from flambeau.dialects.aten.arithmetic import MulScalarOp
+from flambeau.dialects.schema.namespace import aten
 from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting.actions import may_rewrite
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
@@ -99,7 +99,7 @@ class ScalePattern(Pattern):
 
     def rewrite(self, op, rewriter):
         if op.parent_op().sym_name.data == "second":
-            replace_with_values(op, [MulScalarOp(op.operands[0], 2).result], rewriter)
+            replace_with_values(op, [aten.mul.Scalar(op.operands[0], 2)], rewriter)
 
 
 @dataclass(frozen=True)

@@ -17,14 +17,16 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
 from flambeau.dialects.aten.activation import ReluOp, SigmoidOp, TanhOp
-from flambeau.dialects.aten.arithmetic import AddScalarOp
 from flambeau.dialects.aten.math import AbsOp, NegOp
 from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting.actions import may_rewrite
+from flambeau.passes.rewriting.lookup import op
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
 from flambeau.tools.bisection import BisectionError
 from flambeau.tools.predicates.output_checks import Script
 from flambeau.tools.predicates.wrong_result import WrongResult
+
+AddScalarOp = op("aten.add.Scalar")
 
 
 class OpaquePass(ModulePass):

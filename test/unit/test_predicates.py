@@ -17,9 +17,9 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from flambeau.dialects.aten.activation import HardswishOp, ReluOp
-from flambeau.dialects.aten.arithmetic import AddScalarOp
 from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.manager import Pipeline
 from flambeau.tools.main import main
@@ -52,7 +52,7 @@ def module(context: FlambeauContext) -> ModuleOp:
 @pytest.fixture
 def miscompiled(monkeypatch: pytest.MonkeyPatch) -> None:
     def decompose(x: SSAValue) -> SSAValue:
-        return AddScalarOp(x, 1).result
+        return aten.add.Scalar(x, 1)
 
     monkeypatch.setattr(HardswishOp, "decompose", staticmethod(decompose))
 

@@ -18,10 +18,10 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
 from flambeau.dialects.aten.activation import HardswishOp, ReluOp
-from flambeau.dialects.aten.arithmetic import AddScalarOp, MulScalarOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.ml_program import GlobalStoreOp
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.manager import PassError, PatternPass, Pipeline
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
@@ -79,7 +79,7 @@ class HalfSlopePattern(Pattern):
     roots = (ReluOp,)
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        replace_with_values(op, [MulScalarOp(op.operands[0], 0.5).result], rewriter)
+        replace_with_values(op, [aten.mul.Scalar(op.operands[0], 0.5)], rewriter)
 
 
 class HalfSlopePass(PatternPass):
@@ -408,7 +408,7 @@ def test_compiling_checks_semantics(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert main(arguments) == 0
 
     def decompose(x: SSAValue) -> SSAValue:
-        return AddScalarOp(x, 1).result
+        return aten.add.Scalar(x, 1)
 
     monkeypatch.setattr(HardswishOp, "decompose", staticmethod(decompose), raising=False)
     capsys.readouterr()

@@ -14,8 +14,8 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
 from flambeau.dialects.aten.activation import ReluOp
-from flambeau.dialects.aten.arithmetic import MulScalarOp
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.manager import PassError, Pipeline
 from flambeau.runtime.interpreter import generate_inputs
@@ -52,9 +52,9 @@ class SlopePass(ModulePass):
         """Changes it."""
         *_, last = (inner for inner in op.walk() if isinstance(inner, ReluOp))
         hint = last.result.name_hint
-        wrong = MulScalarOp(last.operands[0], 0.5)
-        wrong.result.name_hint = hint
-        PatternRewriter(last).replace(last, wrong)
+        wrong = aten.mul.Scalar(last.operands[0], 0.5)
+        wrong.name_hint = hint
+        PatternRewriter(last).replace(last, wrong.op)
 
 
 def failure(text: str, passes: Sequence[ModulePass]) -> str:

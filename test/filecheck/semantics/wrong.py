@@ -6,8 +6,8 @@ from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter
 
 from flambeau.dialects.aten.activation import ReluOp
-from flambeau.dialects.aten.arithmetic import MulScalarOp
 from flambeau.dialects.ml_program import GlobalStoreOp
+from flambeau.dialects.schema.namespace import aten
 from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
 
@@ -18,7 +18,7 @@ class SlopePattern(Pattern):
     roots = (ReluOp,)
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        replace_with_values(op, [MulScalarOp(op.operands[0], 0.5).result], rewriter)
+        replace_with_values(op, [aten.mul.Scalar(op.operands[0], 0.5)], rewriter)
 
 
 class ForgetPattern(Pattern):
