@@ -1,4 +1,4 @@
-"""Ours beside stock ExecuTorch, portable and with XNNPACK: latency, compile time, size, memory; one run, interleaved, as ratios.
+"""Compares Flambeau with stock ExecuTorch, portable and with XNNPACK: latency, compile time, size and memory, interleaved in one run.
 
     python benchmarks/compare.py mobilenet_v2 minilm
     python benchmarks/compare.py --json > comparison.json
@@ -23,11 +23,11 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNTIMES = ("flambeau", "flambeau_executorch", "portable", "xnnpack")
-"""Ours for its own target, ours for the target `executorch`, and ExecuTorch without and with its delegate."""
+"""Flambeau for the targets `flambeau` and `executorch`, and ExecuTorch without and with its delegate."""
 
 
 def build(name: str, folder: Path) -> dict[str, Any]:
-    """Exports a model once, compiles it every way, and writes the programs and inputs to `folder`. Returns seconds and sizes."""
+    """Exports a model once, compiles it for each runtime, and writes the programs and inputs to `folder`. Returns seconds and sizes."""
     sys.path.insert(0, str(ROOT / "test"))
     import numpy as np
     import torch
@@ -65,7 +65,7 @@ def build(name: str, folder: Path) -> dict[str, Any]:
     }
     seconds: dict[str, list[float]] = {runtime: [] for runtime in RUNTIMES}
     sizes: dict[str, int] = {}
-    # The first round also pays for imports that happen on first use; the least of the rounds is reported.
+    # The first round includes imports on first use, so the minimum over the rounds counts.
     for _ in range(2):
         for runtime in RUNTIMES:
             program = export()
@@ -78,7 +78,7 @@ def build(name: str, folder: Path) -> dict[str, Any]:
 
 
 def load(runtime: str, folder: Path) -> Callable[[], Any]:
-    """A call of the program on the stored inputs."""
+    """A function that runs the program on the stored inputs."""
     import numpy as np
 
     stored = np.load(folder / "inputs.npz")
@@ -99,7 +99,7 @@ def load(runtime: str, folder: Path) -> Callable[[], Any]:
 
 
 def measure_latency(folder: Path, rounds: int) -> dict[str, Any]:
-    """Milliseconds of each runtime, rounds interleaved, and the distance of its output from PyTorch's."""
+    """Milliseconds of each runtime, in interleaved rounds, and the distance of its output from PyTorch's."""
     import numpy as np
 
     expected = np.load(folder / "expected.npy")
@@ -125,8 +125,8 @@ def measure_latency(folder: Path, rounds: int) -> dict[str, Any]:
 
 
 def measure_memory(runtime: str, folder: Path) -> dict[str, Any]:
-    """Peak resident kilobytes of this process: before the program is loaded and after it ran."""
-    # The runtime itself belongs to what was there before, and so does numpy, which torch brings along and ours loads at its first use.
+    """Peak resident kilobytes of this process before it loads the program and after it ran the program."""
+    # The first figure includes the runtime and numpy, which torch imports and Flambeau loads at its first use.
     for library in ("numpy", "flambeau.runtime.binding") if runtime.startswith("flambeau") else ("numpy", "torch", "executorch.runtime"):
         importlib.import_module(library)
     before = peak_resident()
@@ -138,7 +138,7 @@ def measure_memory(runtime: str, folder: Path) -> dict[str, Any]:
 
 
 def peak_resident() -> int:
-    """Peak resident kilobytes of this process. Not `ru_maxrss`, which a process inherits from the one that started it."""
+    """Peak resident kilobytes of this process. A process inherits `ru_maxrss` from its parent, so that does not help."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1])
@@ -154,7 +154,7 @@ def arenas(folder: Path) -> dict[str, int]:
 
 
 def child(*arguments: str) -> dict[str, Any]:
-    """The JSON that this script prints in a process of its own."""
+    """Runs one step of this script in a new process and reads its JSON."""
     environment = os.environ | {"OMP_NUM_THREADS": "1", "TRANSFORMERS_VERBOSITY": "error"}
     run = subprocess.run([sys.executable, __file__, "--child", *arguments], capture_output=True, text=True, env=environment, check=False)
     if run.returncode != 0:
@@ -163,7 +163,7 @@ def child(*arguments: str) -> dict[str, Any]:
 
 
 def run_child(arguments: Sequence[str]) -> None:
-    """One step, pinned to one core."""
+    """Runs one step on one core."""
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     step, name, folder = arguments[0], arguments[1], Path(arguments[2])
     match step:
@@ -194,7 +194,7 @@ def compare(name: str, rounds: int, say: Callable[[str], None]) -> dict[str, Any
 
 def main() -> int:
     """Runs the comparison; returns the exit status."""
-    parser = argparse.ArgumentParser(description="Compares ours with stock ExecuTorch.")
+    parser = argparse.ArgumentParser(description="Compares Flambeau with stock ExecuTorch.")
     parser.add_argument("models", nargs="*", default=["mobilenet_v2", "minilm"])
     parser.add_argument("--rounds", type=int, default=4, help="rounds of half a second for each runtime")
     parser.add_argument("--json", action="store_true", help="print all figures as JSON on stdout")

@@ -1,5 +1,5 @@
-/* How close the heavy kernels come to this machine's limit: floating-point operations per second as a share of what a loop of independent
- * FMAs reaches in the same process, and bytes per second where memory is the limit. One thread; the best of many runs.
+/* Measures how close the expensive kernels come to the peak of this machine: floating-point operations per second, relative to a loop of
+ * independent FMAs in the same process, and bytes per second for kernels that memory limits. One thread; the best of many runs.
  *
  *   cmake -S runtime/c -B build/c && cmake --build build/c
  *   cc -O3 -march=native -Iruntime/c -Iruntime/c/include benchmarks/kernels.c build/c/libflambeau.a -lm -o build/kernels && build/kernels
@@ -16,11 +16,11 @@ static double peak;
 
 static double now(void) {
   struct timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); /* other programs take turns, but do not count */
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); /* does not count the time of other programs */
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Twelve chains of FMAs, which hide the latency on every machine of two pipes and up to six cycles. */
+/* Twelve chains of FMAs hide the latency of machines with two pipes and up to six cycles. */
 static double measure_peak(void) {
   double best = 0;
   for (int run = 0; run < 20; ++run) {
@@ -29,7 +29,7 @@ static double measure_peak(void) {
     for (int i = 0; i < 12; ++i) {
       a[i] = fl_set((float)i);
     }
-    volatile float one = 1.0f, little = 1e-9f; /* not for the compiler to simplify */
+    volatile float one = 1.0f, little = 1e-9f; /* keeps the compiler from simplifying */
     fl_vec x = fl_set(one), y = fl_set(little);
     const int steps = 200000;
     const double start = now();
@@ -40,7 +40,7 @@ static double measure_peak(void) {
         FL_HOLD(a[i]);
       }
     }
-    volatile float sink = 0; /* the results must matter */
+    volatile float sink = 0; /* keeps the results alive */
     FL_UNROLL
     for (int i = 0; i < 12; ++i) {
       sink = sink + a[i][0];

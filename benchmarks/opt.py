@@ -1,4 +1,4 @@
-"""How fast `flambeau-opt` starts, reads, verifies and prints, in turns with stock `xdsl-opt`.
+"""Measures how fast `flambeau-opt` starts, parses, verifies and prints, in turns with stock `xdsl-opt`.
 
     python benchmarks/opt.py
 
@@ -30,7 +30,7 @@ def arith_module(count: int) -> str:
 
 
 def tensor_module(count: int, level: str) -> str:
-    """Our operators on images, one reading the other; most lines are like earlier ones, as in models that repeat their layers."""
+    """A chain of operators on images. Most lines are similar to earlier ones, as in models that repeat their layers."""
     chosen = random.Random(0)
     names = ["%x"]
     lines: list[str] = []
@@ -49,7 +49,7 @@ def tensor_module(count: int, level: str) -> str:
 
 
 def varied_module(count: int, level: str) -> str:
-    """No two lines alike: another shape in each."""
+    """Operators of different shapes, so that no two lines are similar."""
     lines: list[str] = []
     kinds = [f"tensor<{1 + index % 89}x{2 + index // 89}xf32>" for index in range(count)]
     for index, kind in enumerate(kinds):
@@ -61,18 +61,18 @@ def varied_module(count: int, level: str) -> str:
 
 @dataclass(frozen=True)
 class Task:
-    """What a process does; `peer` is the same with xdsl-opt, where that can."""
+    """The arguments of a process; `peer` has those of xdsl-opt for the same task, or None."""
 
     name: str
     arguments: tuple[str, ...]
     peer: tuple[str, ...] | None
     limit: float | None = None
-    """Seconds that the project promises."""
+    """The limit in seconds that the project promises."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """The least times of a task over all rounds, in seconds."""
+    """The minimum times of a task over all rounds, in seconds."""
 
     name: str
     wall: float
@@ -83,7 +83,7 @@ class Figure:
 
 
 def run(tool: str, arguments: Sequence[str], times: tuple[float, float]) -> tuple[float, float]:
-    """Runs a tool; gives the lesser of `times` and its wall and processor time. Raises RuntimeError when it fails."""
+    """Runs a tool and returns the minimum of `times` and its wall and processor time. Raises RuntimeError if it fails."""
     program = str(Path(sysconfig.get_path("scripts")) / tool)
     null = os.open(os.devnull, os.O_WRONLY)
     start = time.perf_counter()
@@ -97,7 +97,7 @@ def run(tool: str, arguments: Sequence[str], times: tuple[float, float]) -> tupl
 
 
 def measure_processes(folder: Path, rounds: int) -> list[Figure]:
-    """Every task, in rounds that go through all of them, so that both tools see the same machine."""
+    """Measures every task once per round, so that both tools run under the same load."""
 
     def file(name: str, text: str) -> str:
         path = folder / f"{name}.mlir"
@@ -128,9 +128,9 @@ def measure_processes(folder: Path, rounds: int) -> list[Figure]:
 
 
 def main() -> int:
-    """Measures and prints."""
+    """Measures and prints the times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=5, help="how often to run each process; the least time counts")
+    parser.add_argument("--rounds", type=int, default=5, help="how often to run each process; the minimum counts")
     parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -139,7 +139,7 @@ def main() -> int:
         print(json.dumps([asdict(figure) for figure in figures], indent=2))
         return 0
     heads = ("wall", "cpu", "xdsl-opt", "cpu", "ratio", "promise")
-    print(f"{f'seconds, the least of {arguments.rounds}':34}", *(f"{head:>8}" for head in heads))
+    print(f"{f'seconds, minimum of {arguments.rounds}':34}", *(f"{head:>8}" for head in heads))
     for figure in figures:
         ratio = figure.wall / figure.peer_wall if figure.peer_wall else None
         columns = (figure.wall, figure.cpu, figure.peer_wall, figure.peer_cpu, ratio, figure.limit)

@@ -1,7 +1,7 @@
-"""Modules of a given size for each pass of ours, on which it has work to do.
+"""Builds modules of a given size on which each pass of Flambeau has work to do.
 
-A pass sees several graphs: a chain, a value that everything reads, many results, many weights, one weight that everything reads. What is
-linear in one may not be in another.
+A pass runs on several graphs: a chain, a value that all operations read, many results, many weights, one weight that all operations read.
+A pass may be linear on one graph and not on another.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ pdl.pattern @double : benefit(1) {
 
 @dataclass
 class Function:
-    """A function that is being written, and the weights that it loads."""
+    """Builds the text of a function and of the weights that it loads."""
 
     context: FlambeauContext
     level: str
     kind: str
-    """The type of the argument, and of what the steps hand on."""
+    """The type of the argument, and of the values that steps return."""
     prelude: str = ""
-    """What stands before it in the module."""
+    """The text before the function in the module."""
     lines: list[str] = field(default_factory=list[str])
     globals: list[str] = field(default_factory=list[str])
     values: int = 0
 
     def op(self, name: str, operands: Sequence[Value | list[Value] | None], *results: str, **attributes: str) -> Value:
-        """Adds an operation, of the function's level unless its name says another; gives its first result."""
+        """Adds an operation, of the function's level unless its name has a dialect, and returns its first result."""
         names: list[str] = []
         kinds: list[str] = []
         for operand in operands:
@@ -73,7 +73,7 @@ class Function:
         return made[0], results[0]
 
     def weight(self, kind: str, elements: int) -> Value:
-        """Adds a global whose contents no other has."""
+        """Adds a global with unique contents."""
         number = len(self.globals)
         blob = self.context.blobs.add(f"w{number}", struct.pack(f"<{elements}f", *(number + index / 4 for index in range(elements))))
         self.globals.append(f"ml_program.global private @w{number}({blob}) : {kind}")
@@ -94,11 +94,11 @@ class Function:
 
 
 Step = Callable[[Function, Value], Value]
-"""Adds a few operations that read a value; gives a result of theirs of the same type."""
+"""Adds a few operations that read a value, and returns a result of the same type."""
 
 
 def chain(function: Function, step: Step, size: int) -> list[Value]:
-    """Each step reads the one before."""
+    """Each step reads the result of the previous one."""
     value = ("%x", function.kind)
     while len(function.lines) < size:
         value = step(function, value)
@@ -106,7 +106,7 @@ def chain(function: Function, step: Step, size: int) -> list[Value]:
 
 
 def fan_out(function: Function, step: Step, size: int) -> list[Value]:
-    """Each step reads the same value; a sum reads them all."""
+    """Each step reads the same value; a sum reads all results."""
     total = start = function.op("sigmoid", [("%x", function.kind)], function.kind)
     while len(function.lines) < size:
         total = function.op("add.Tensor", [total, step(function, start)], function.kind)
@@ -114,7 +114,7 @@ def fan_out(function: Function, step: Step, size: int) -> list[Value]:
 
 
 def many_results(function: Function, step: Step, size: int) -> list[Value]:
-    """Each step reads one long before, and is a result: nearly everything lives to the end, where one operation reads it all."""
+    """Each step reads a much earlier result. The last operation reads all results, so nearly all values live to the end."""
     values = [("%x", function.kind)]
     while len(function.lines) < size:
         values.append(step(function, values[len(values) // 2]))
@@ -125,7 +125,7 @@ SHAPES = {"chain": chain, "fan-out": fan_out, "results": many_results}
 
 
 def plain(f: Function, x: Value) -> Value:
-    """Operators of all sorts."""
+    """Operators of many kinds."""
     a = f.op("relu", [x], T)
     b = f.op("add.Tensor", [a, x], T)
     c = f.op("max.dim", [b], "tensor<2xf32>", "tensor<2xi64>", dim="1")
@@ -133,7 +133,7 @@ def plain(f: Function, x: Value) -> Value:
 
 
 def plain_edge(f: Function, x: Value) -> Value:
-    """Operators of all sorts, views and a concatenation."""
+    """Operators of many kinds, views and a concatenation."""
     a = f.op("relu", [x], T)
     b = f.op("view_copy", [a], "tensor<8xf32>", size="[8]")
     c = f.op("neg", [b], "tensor<8xf32>")
@@ -144,17 +144,17 @@ def plain_edge(f: Function, x: Value) -> Value:
 
 
 def weighted(f: Function, x: Value) -> Value:
-    """A weight of its own."""
+    """Reads a new weight."""
     return f.op("mul.Tensor", [x, f.load(f.weight(T, 8))], T)
 
 
 def shared(f: Function, x: Value) -> Value:
-    """The weight that all others read."""
+    """Reads the weight that all steps share."""
     return f.op("mul.Tensor", [x, f.load(("@w0", T) if f.globals else f.weight(T, 8))], T)
 
 
 def identities(f: Function, x: Value) -> Value:
-    """What gives back its operand, or undoes what is before."""
+    """Operations that return their operand, or undo the previous one."""
     a = f.op("permute", [x], "tensor<4x2xf32>", dims="[1, 0]")
     b = f.op("permute", [a], T, dims="[1, 0]")
     c = f.op("unsqueeze", [b], "tensor<1x2x4xf32>", dim="0")
@@ -164,13 +164,13 @@ def identities(f: Function, x: Value) -> Value:
 
 
 def repeated(f: Function, x: Value) -> Value:
-    """What is there twice."""
+    """Equal operations."""
     a, b = f.op("relu", [x], T), f.op("relu", [x], T)
     return f.op("sub.Tensor", [a, f.op("neg", [b], T)], T)
 
 
 def doubled(f: Function, x: Value) -> Value:
-    """Additions of a value to itself, and others."""
+    """Additions of a value to itself, and other additions."""
     return f.op("relu", [f.op("add.Tensor", [f.op("add.Tensor", [x, x], T), x], T)], T)
 
 
@@ -180,7 +180,7 @@ def composite(f: Function, x: Value) -> Value:
 
 
 def promoting(f: Function, x: Value) -> Value:
-    """Operands of two types, numbers, views."""
+    """Operands of two types, scalars, views."""
     a = f.op("_to_copy", [x], "tensor<2x4xi64>", dtype="i64")
     b = f.op("add.Tensor", [x, a], T)
     c = f.op("mul.Scalar", [b], T, other="2")
@@ -188,19 +188,19 @@ def promoting(f: Function, x: Value) -> Value:
 
 
 def constant(f: Function, x: Value) -> Value:
-    """A weight, changed."""
+    """A transformed weight."""
     a = f.op("permute", [f.load(f.weight("tensor<4x2xf32>", 8))], T, dims="[1, 0]")
     return f.op("add.Tensor", [x, f.op("add.Scalar", [a], T, other="1.0")], T)
 
 
 def constant_of_one(f: Function, x: Value) -> Value:
-    """The weight that all others read, changed in another way each time."""
+    """The weight that all steps share, transformed in a different way in each."""
     weight = f.load(("@w0", T) if f.globals else f.weight(T, 8))
     return f.op("add.Tensor", [x, f.op("add.Scalar", [weight], T, other=f"{len(f.lines)}.0")], T)
 
 
 def filled(f: Function, x: Value) -> Value:
-    """A constant that comes from no weight."""
+    """A constant that does not come from a weight."""
     return f.op("add.Tensor", [x, f.op("full", [], T, size="[2, 4]", fill_value=f"{len(f.lines)}.0", dtype="f32")], T)
 
 
@@ -234,7 +234,7 @@ def convolutions(f: Function, x: Value) -> Value:
 
 
 def epilogues(f: Function, x: Value) -> Value:
-    """A fused layer with an addition and an activation behind it, a norm with an addition before it."""
+    """A fused layer followed by an addition and an activation, and a norm after an addition."""
     weight = f.load(("@w0", "tensor<1x4x16xf32>") if f.globals else f.weight("tensor<1x4x16xf32>", 64))
     a = f.op("fused.linear", [x, weight, None, None], T, out_features="4")
     b = f.op("relu", [f.op("add.Tensor", [a, x], T)], T)
@@ -242,7 +242,7 @@ def epilogues(f: Function, x: Value) -> Value:
 
 
 def rms_norms(f: Function, x: Value) -> Value:
-    """A norm, operator by operator."""
+    """A norm, written as elementary operators."""
     column = "tensor<2x1xf32>"
     a = f.op("mean.dim", [f.op("pow.Tensor_Scalar", [x], T, exponent="2.0")], column, dim="[-1]", keepdim="true")
     b = f.op("rsqrt", [f.op("add.Scalar", [a], column, other="1.0e-06")], column)
@@ -251,27 +251,27 @@ def rms_norms(f: Function, x: Value) -> Value:
 
 
 def layouts(f: Function, x: Value) -> Value:
-    """Copies to the other layout and back, with elementwise operators between them."""
+    """Copies to the other layout and back, with elementwise operators between the copies."""
     a = f.op("_to_dim_order_copy", [x], IMAGE, dim_order="[0, 1, 2, 3]")
     b = f.op("add.Tensor", [f.op("relu", [a], IMAGE), a], IMAGE)
     return f.op("_to_dim_order_copy", [b], LAST, dim_order="[0, 2, 3, 1]")
 
 
 def handed_over(f: Function, x: Value) -> Value:
-    """Groups for a backend, with what it refuses between them."""
+    """Operators that a backend takes, between operators that it refuses."""
     a = f.op("relu", [f.op("add.Tensor", [x, x], T)], T)
     b = f.op("permute_copy", [f.op("permute_copy", [a], "tensor<4x2xf32>", dims="[1, 0]")], T, dims="[1, 0]")
     return f.op("mul.Tensor", [f.op("sigmoid", [a], T), b], T)
 
 
 def clamped(f: Function, x: Value) -> Value:
-    """Clamps of what lies between the bounds, and of what does not."""
+    """Clamps of values inside and outside of the bounds."""
     a = f.op("hardtanh", [f.op("sigmoid", [x], T)], T, min_val="0.0", max_val="6.0")
     return f.op("relu", [f.op("sub.Tensor", [f.op("relu", [a], T), x], T)], T)
 
 
 def dead(f: Function, x: Value) -> Value:
-    """Chains that nothing reads."""
+    """Chains without uses."""
     a = f.op("neg", [f.op("mul.Tensor", [x, f.load(f.weight(T, 8))], T)], T)
     f.op("sigmoid", [a], T)
     return f.op("relu", [x], T)
@@ -279,13 +279,13 @@ def dead(f: Function, x: Value) -> Value:
 
 @dataclass(frozen=True)
 class Case:
-    """How to make modules for a pass."""
+    """A recipe for the modules of a pass."""
 
     level: str
     steps: tuple[Step, ...]
     kind: str = T
     before: str = ""
-    """The passes that bring the module to where the pass works."""
+    """The passes that run on the module before this pass."""
     options: str = ""
     prelude: str = ""
 
@@ -316,7 +316,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "reuse-storage": (Case("edge", _EXEC, before="convert-edge-to-exec,elide-views,place-concat"),),
     "verify-plan": (Case("edge", _EXEC, before="convert-edge-to-exec,elide-views,place-concat,reuse-storage,plan-memory"),),
 }
-"""The modules for each pass of ours."""
+"""The modules of each pass."""
 
 
 @dataclass(frozen=True)
@@ -349,19 +349,19 @@ class Problem:
 
     @property
     def source(self) -> Source:
-        """Where its modules come from."""
+        """The family that it measures."""
         return Source(self.case.level, self.case.kind, self.case.prelude, self.step, self.shape)
 
     def pipeline(self) -> Pipeline:
-        """The pass alone."""
+        """The pipeline with this pass only."""
         return Pipeline.parse(self.name + self.case.options)
 
     def before(self) -> tuple[str, ...]:
-        """The passes before it."""
+        """The passes that run before it."""
         return tuple(pass_text(step) for step in Pipeline.parse(self.case.before).passes()) if self.case.before else ()
 
     def module(self, size: int) -> tuple[ModuleOp, FlambeauContext]:
-        """A valid module of about `size` operations before whatever goes before the pass."""
+        """A module for the pass; it had about `size` operations before the passes in `before` ran."""
         module, context = self.source.module(size)
         if self.case.before:
             Pipeline.parse(self.case.before).run(module, context, verify_each=False)
@@ -369,5 +369,5 @@ class Problem:
 
 
 def problems(name: str) -> list[Problem]:
-    """Every family of modules for a pass. Raises KeyError for a pass that has none."""
+    """All families of modules for a pass. Raises KeyError for a pass without families."""
     return [Problem(name, case, step, shape) for case in CASES[name] for step in case.steps for shape in SHAPES]

@@ -1,12 +1,12 @@
-"""Whether every pass is linear: its time on modules of two sizes.
+"""Checks that every pass is linear: measures its time on modules of two sizes.
 
     python benchmarks/pass_scaling.py [PASS…]
 
-The exit status is 1 if a pass takes more than its share of the larger. Each pass runs on several families of modules
-(opt_modules.py). `--json` prints the figures as JSON; how far the measurement is goes to stderr.
+The exit status is 1 if the ratio of a pass is above the limit. Each pass runs on several families of modules (opt_modules.py).
+`--json` prints the figures as JSON; progress goes to stderr.
 
-The time at the smaller size is the mean over as many modules as have together the size of the larger: both then touch the
-same amount of memory, and what differs is whether the operations stand in one module.
+The time at the smaller size is the mean over several modules, which together have the size of the larger. So both touch the
+same amount of memory, and only the size of a module differs.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from flambeau.passes.manager.registry import own_pass_names
 
 SIZES = (2_000, 16_000)
 LIMIT = 10.0
-"""The most that the larger size may take of the time of the smaller, which is eight times smaller."""
+"""The maximum ratio of the times; the ratio of the sizes is 8."""
 ROUNDS = 4
-"""How often at most a family is measured; the least times count."""
+"""The maximum number of measurements of a family; the minimum times count."""
 
 Module = tuple[ModuleOp, FlambeauContext]
 
@@ -45,13 +45,13 @@ class Growth:
 
     @property
     def ratio(self) -> float:
-        """How many times as long the larger takes."""
+        """The time of the larger size over that of the smaller."""
         return self.large / self.small
 
 
 @dataclass
 class Family:
-    """Modules of two sizes from one source, and the passes that they went through."""
+    """Modules of two sizes from one source, and the passes that already ran on them."""
 
     source: Source
     sizes: tuple[int, int]
@@ -60,7 +60,7 @@ class Family:
     large: tuple[Module, ...] = ()
 
     def bring_to(self, passes: tuple[str, ...]) -> None:
-        """Runs the passes that are missing, on new modules where others have run."""
+        """Runs the missing passes; builds new modules if other passes ran."""
         if self.passes is None or passes[: len(self.passes)] != self.passes:
             small, large = self.sizes
             self.small = tuple(self.source.module(small) for _ in range(large // small))
@@ -73,7 +73,7 @@ class Family:
 
 
 def time_of(pipeline: Pipeline, modules: Sequence[Module]) -> float:
-    """The processor time of a pass over modules, which it changes, on average."""
+    """The mean processor time of a pass on these modules, which it changes."""
     start = time.process_time()
     for module, context in modules:
         pipeline.run(module, context, verify_each=False)
@@ -81,7 +81,7 @@ def time_of(pipeline: Pipeline, modules: Sequence[Module]) -> float:
 
 
 def growth_of(problem: Problem, family: Family, limit: float) -> Growth:
-    """Measures a pass on copies of a family, again as long as it looks like more than `limit`."""
+    """Measures a pass on copies of a family, up to ROUNDS times while the ratio is above `limit`."""
     small = large = float("inf")
     for _ in range(ROUNDS):
         copies = [[(module.clone(), context) for module, context in modules] for modules in (family.small, family.large)]
@@ -93,7 +93,7 @@ def growth_of(problem: Problem, family: Family, limit: float) -> Growth:
 
 
 def measure(names: Sequence[str], sizes: tuple[int, int], limit: float, report: Callable[[Growth], None]) -> list[Growth]:
-    """Every family of every pass. Raises KeyError for a pass without families."""
+    """Measures every family of these passes. Raises KeyError for a pass without families."""
     by_source: dict[Source, list[Problem]] = {}
     for name in names:
         for problem in problems(name):
@@ -109,7 +109,7 @@ def measure(names: Sequence[str], sizes: tuple[int, int], limit: float, report: 
 
 
 def all_names() -> tuple[str, ...]:
-    """Every pass of ours. Raises KeyError for one without modules."""
+    """All passes of Flambeau. Raises KeyError for a pass without modules."""
     names = own_pass_names()
     missing = [name for name in names if name not in CASES]
     if missing:
@@ -118,7 +118,7 @@ def all_names() -> tuple[str, ...]:
 
 
 def warm_up(names: Sequence[str]) -> None:
-    """Runs every pass once, so that none is timed with what it imports."""
+    """Runs every pass once, so that no measurement includes imports."""
     for name in names:
         for problem in problems(name):
             module, context = problem.module(10)
@@ -126,10 +126,10 @@ def warm_up(names: Sequence[str]) -> None:
 
 
 def main() -> int:
-    """Measures and prints, worst first; 1 when a pass grows faster than its input by more than measurement explains."""
+    """Measures and prints, worst first; returns 1 if the ratio of a pass is above the limit."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("passes", nargs="*", metavar="PASS", help="the passes to measure; without any, all")
-    parser.add_argument("--sizes", nargs=2, type=int, default=SIZES, help="the sizes of the modules, the larger a multiple of the smaller")
+    parser.add_argument("passes", nargs="*", metavar="PASS", help="the passes to measure; default: all")
+    parser.add_argument("--sizes", nargs=2, type=int, default=SIZES, help="two sizes; the second is a multiple of the first")
     parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args()
     small, large = arguments.sizes

@@ -1,9 +1,9 @@
-"""Memory planners side by side: bytes of the arena over the most bytes that are live at once.
+"""Compares memory planners: bytes of the arena over the maximum of live bytes.
 
     python benchmarks/planning.py DIRECTORY_OR_FILE …
 
-A `.csv` holds buffers in MiniMalloc's format (id, lower, upper, size; a lifetime is the half-open span [lower, upper)). A `.mlir` holds
-`exec` methods, whose lifetimes are taken as they stand: before and after the passes that share storage, for example.
+A `.csv` file holds buffers in MiniMalloc's format (id, lower, upper, size; the lifetime is the half-open range [lower, upper)). A `.mlir`
+file holds `exec` methods; the script runs no passes on them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def read_methods(path: Path) -> Iterator[tuple[str, list[Buffer]]]:
 
 
 def problems(paths: Sequence[Path]) -> Iterator[tuple[str, list[Buffer], int]]:
-    """Name, buffers and alignment of everything that the paths hold."""
+    """Name, buffers and alignment of each problem in the paths."""
     for path in paths:
         inside = sorted(path.glob("*.csv")) + sorted(path.glob("*.mlir")) if path.is_dir() else [path]
         for file in inside:

@@ -1,4 +1,4 @@
-"""The code in these documents is tested: `pytest docs`."""
+"""Tests the code in these pages: `pytest docs`."""
 
 from pathlib import Path
 

@@ -1,12 +1,12 @@
-"""Runs the code in documents: every fenced block of docs/ does what its language and title say.
+"""Tests the code in the pages of docs/: the language and the title of a fenced block say how it is tested.
 
-* a block with `title="file"` is written to that file, in the document's own temporary folder;
-* `python`: executed; the blocks of a document share their names;
-* `mlir`: parsed, verified and, printed again, equal;
-* `console`: each `$ command` runs in bash, in that folder; what it prints, stdout and stderr together, is what stands below it, where `...`
-  stands for anything. A command that is to fail ends in `# fails`;
-  A block that uses a tool of MLIR (`mlir-opt-19`) is left out where it is not installed;
-* `text`, `json`, `toml` and the like without a title: to be read only.
+* A block with `title="file"` is written to that file, in a temporary folder of the page.
+* `python` is executed; the blocks of a page share their names.
+* `mlir` is parsed, verified and printed; the printed text must parse back to the same IR.
+* `console`: each `$ command` runs in bash, in that folder. Its stdout and stderr together must equal the text below it, in which `...`
+  matches any text. A command that must fail ends with `# fails`.
+  A block that uses a tool of MLIR (`mlir-opt-19`) is skipped if this tool is not installed.
+* `text`, `json`, `toml` and others without a title are not tested.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _run_python = PythonEvaluator()
 
 
 class BlockParser:
-    """The fenced blocks of a document that the tests do something with."""
+    """Finds the fenced blocks of a page that are tested."""
 
     def __init__(self) -> None:
         self._lexer = RawFencedCodeBlockLexer(_INFO)
 
     def __call__(self, document: Document) -> list[Region]:
-        """The regions, each with its evaluator."""
+        """Returns the blocks, each with its evaluator."""
         found: list[Region] = []
         for region in self._lexer(document):
             title = _TITLE.search(region.lexemes["attributes"] or "")
@@ -90,7 +90,7 @@ def commands_of(text: str) -> list[tuple[str, str]]:
 
 
 def matches(expected: str, actual: str) -> bool:
-    """Whether the output is what the document says; spaces at the ends of lines do not count."""
+    """Whether the output matches the page, except for spaces at the ends of lines."""
     pattern = ".*?".join(re.escape(part) for part in _without_trailing_space(expected).split("..."))
     return re.fullmatch(pattern, _without_trailing_space(actual), re.DOTALL) is not None
 
@@ -106,7 +106,7 @@ def _run_console(example: Example) -> None:
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
         "NO_COLOR": "1",
         "COLUMNS": "120",
-        "TMPDIR": os.getcwd(),  # what tools leave behind goes with the folder of the document
+        "TMPDIR": os.getcwd(),  # files that tools leave behind are deleted with the folder of the page
     }
     for command, expected in commands_of(example.parsed):
         done = subprocess.run(
@@ -120,7 +120,7 @@ def _run_console(example: Example) -> None:
         )
         fails = re.search(r"#\s*fails\s*$", command) is not None
         assert (done.returncode != 0) == fails, f"$ {command}\nreturned {done.returncode}:\n{done.stdout}"
-        assert matches(expected, done.stdout), f"$ {command}\nprinted:\n{done.stdout}\nthe document says:\n{expected}"
+        assert matches(expected, done.stdout), f"$ {command}\nprinted:\n{done.stdout}\nthe page expects:\n{expected}"
 
 
 def _enter(namespace: dict[str, Any]) -> None:
@@ -146,6 +146,6 @@ def _leave(namespace: dict[str, Any]) -> None:
 
 
 def documents_in(folder: Path) -> Callable[..., Any]:
-    """What a conftest.py in `folder` assigns to `pytest_collect_file`."""
-    excludes = ["reference/passes.md"]  # its examples are tested where they stand, in the folders of the passes
+    """The value of `pytest_collect_file` in a conftest.py that tests the pages in `folder`."""
+    excludes = ["reference/passes.md"]  # the examples are tested in the folders of the passes
     return Sybil(parsers=[BlockParser()], path=str(folder), patterns=["*.md"], excludes=excludes, setup=_enter, teardown=_leave).pytest()

