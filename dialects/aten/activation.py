@@ -103,7 +103,6 @@ class SiluOp(FloatOnlyUnaryOp):
 
     @staticmethod
     def decompose(x: SSAValue, /) -> SSAValue:
-
         return aten.mul.Tensor(x, aten.sigmoid(x))
 
 
@@ -130,7 +129,6 @@ class HardsigmoidOp(FloatOnlyUnaryOp):
 
     @staticmethod
     def decompose(x: SSAValue, /) -> SSAValue:
-
         return aten.div.Scalar(aten.hardtanh(aten.add.Scalar(x, 3), 0, 6), 6)
 
 
@@ -144,7 +142,6 @@ class HardswishOp(FloatOnlyUnaryOp):
 
     @staticmethod
     def decompose(x: SSAValue, /) -> SSAValue:
-
         return aten.div.Scalar(aten.mul.Tensor(x, aten.hardtanh(aten.add.Scalar(x, 3), 0, 6)), 6)
 
 
@@ -159,7 +156,6 @@ class SoftplusOp(FloatOnlyUnaryOp):
 
     @staticmethod
     def decompose(x: SSAValue, /, beta: float, threshold: float) -> SSAValue:
-
         scaled = x if beta == 1 else aten.mul.Scalar(x, beta)
         smooth = aten.log1p(aten.exp(scaled))
         return aten.where.self(aten.gt.Scalar(scaled, threshold), x, smooth if beta == 1 else aten.div.Scalar(smooth, beta))
@@ -175,7 +171,6 @@ class MishOp(FloatOnlyUnaryOp):
 
     @staticmethod
     def decompose(x: SSAValue, /) -> SSAValue:
-
         return aten.mul.Tensor(x, aten.tanh(aten.softplus(x)))
 
 
@@ -219,7 +214,6 @@ class LogSigmoidOp(FloatOnlyUnaryOp):
 
     @staticmethod
     def decompose(x: SSAValue, /) -> SSAValue:
-
         return aten.sub.Tensor(aten.clamp(x, None, 0), aten.log1p(aten.exp(aten.neg(aten.abs(x)))))
 
 
@@ -234,7 +228,6 @@ class HardshrinkOp(FloatOnlyUnaryOp):
 
     @staticmethod
     def decompose(x: SSAValue, /, lambd: float) -> SSAValue:
-
         return aten.where.ScalarSelf(aten.le.Scalar(aten.abs(x), lambd), 0, x)
 
 
@@ -249,7 +242,6 @@ class SoftshrinkOp(FloatOnlyUnaryOp):
 
     @staticmethod
     def decompose(x: SSAValue, /, lambd: float) -> SSAValue:
-
         inner = aten.where.self(aten.lt.Scalar(x, -lambd), aten.add.Scalar(x, lambd), aten.mul.Scalar(x, 0))
         return aten.where.self(aten.gt.Scalar(x, lambd), aten.sub.Scalar(x, lambd), inner)
 
@@ -265,7 +257,6 @@ class ThresholdOp(UnaryOp):
 
     @staticmethod
     def decompose(x: SSAValue, /, threshold: float, value: float) -> SSAValue:
-
         return aten.masked_fill.Scalar(x, aten.le.Scalar(x, threshold), value)
 
 
@@ -290,7 +281,6 @@ class PreluOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue, /, weight: SSAValue) -> SSAValue:
-
         shape = prelu_weight_shape(shape_of(x), shape_of(weight))
         spread = weight if shape == shape_of(weight) else aten.view(weight, shape)
         return aten.where.self(aten.gt.Scalar(x, 0), x, aten.mul.Tensor(x, spread))
@@ -325,7 +315,6 @@ class GluOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue, /, dim: int) -> SSAValue:
-
         half = GluOp.infer(tensor_type(x), dim).get_shape()[dim]
         return aten.mul.Tensor(aten.slice.Tensor(x, dim, 0, half), aten.sigmoid(aten.slice.Tensor(x, dim, half, 2 * half)))
 

@@ -63,12 +63,10 @@ class RsubScalarOp(SubtractOp):
 
     @staticmethod
     def numpy(a: Array, b: float, /, alpha: float) -> Array:
-        a, b_cast = cast_operands(a, b)
-        return scaled_sum(b_cast, a, alpha, -1)
+        return scaled_sum(b, a, alpha, -1)
 
     @staticmethod
     def decompose(a: SSAValue, b: float, /, alpha: float) -> SSAValue:
-
         return aten.add.Scalar(aten.neg(a if alpha == 1 else aten.mul.Scalar(a, alpha)), b)
 
 
@@ -297,7 +295,6 @@ class LerpTensorOp(InterpolateOp):
 
     @staticmethod
     def decompose(a: SSAValue, b: SSAValue, /, weight: SSAValue) -> SSAValue:
-
         distance = aten.sub.Tensor(b, a)
         from_end = aten.sub.Tensor(b, aten.mul.Tensor(distance, RsubScalarOp.decompose(weight, 1, 1)))
         return aten.where.self(aten.lt.Scalar(aten.abs(weight), 0.5), aten.add.Tensor(a, aten.mul.Tensor(weight, distance)), from_end)
@@ -353,7 +350,6 @@ class HypotOp(BinaryOp):
 
     @staticmethod
     def decompose(a: SSAValue, b: SSAValue, /) -> SSAValue:
-
         first, second = aten.abs(a), aten.abs(b)
         large, small = aten.maximum(first, second), aten.minimum(first, second)
         ratio = aten.div.Tensor(small, large)

@@ -109,7 +109,6 @@ class IsfiniteOp(UnaryPredicateOp):
 
     @staticmethod
     def decompose(x: SSAValue, /) -> SSAValue:
-
         return aten.logical_not(aten.logical_or(aten.isnan(x), aten.isinf(x)))
 
 
@@ -183,8 +182,10 @@ class FminOp(BinaryOp):
         return aten.where.self(aten.isnan(a), b, aten.where.self(aten.isnan(b), a, aten.minimum(a, b)))
 
 
-class ClampingOp(SchemaOp):
-    """Elementwise, one tensor and a lower and an upper limit of which one may be absent."""
+@aten("clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", core=True)
+@aten("clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", core=True)
+class ClampOp(SchemaOp):
+    """x limited to [min, max], of which one may be absent; max wins where they cross, NaN stays NaN."""
 
     inplace = (0,)
 
@@ -195,25 +196,14 @@ class ClampingOp(SchemaOp):
             raise ValueError("one of min and max must be given")
         return tensor(promote_operands(x, *limits), broadcast(*map(operand_shape, (x, *limits))))
 
-
-def clamped(x: Array, low: Any, high: Any) -> Array:
-    """Gives x limited from below, then from above, in the common type."""
-    limits = [limit for limit in (low, high) if limit is not None]
-    element = promote_operands(*map(operand_kind, (x, *limits)))
-    result = cast_to(x, element)
-    if low is not None:
-        result = np.maximum(result, cast_to(low, element))
-    return result if high is None else np.minimum(result, cast_to(high, element))
-
-
-@aten("clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", core=True)
-@aten("clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", core=True)
-class ClampOp(ClampingOp):
-    """x limited to [min, max]; max wins where they cross, NaN stays NaN."""
-
     @staticmethod
-    def numpy(x: Array, low: Array | float | None, high: Array | float | None, /) -> Array:
-        return clamped(x, low, high)
+    def numpy(x: Array, low: Any, high: Any, /) -> Array:
+        limits = [limit for limit in (low, high) if limit is not None]
+        element = promote_operands(*map(operand_kind, (x, *limits)))
+        result = cast_to(x, element)
+        if low is not None:
+            result = np.maximum(result, cast_to(low, element))
+        return result if high is None else np.minimum(result, cast_to(high, element))
 
 
 @aten("clamp_min(Tensor self, Scalar min) -> Tensor")
@@ -222,7 +212,7 @@ class ClampMinOp(BinaryOp):
 
     @staticmethod
     def numpy(x: Array, low: float, /) -> Array:
-        return clamped(x, low, None)
+        return ClampOp.numpy(x, low, None)
 
     @staticmethod
     def decompose(x: SSAValue, low: float, /) -> SSAValue:
@@ -235,7 +225,7 @@ class ClampMaxOp(BinaryOp):
 
     @staticmethod
     def numpy(x: Array, high: float, /) -> Array:
-        return clamped(x, None, high)
+        return ClampOp.numpy(x, None, high)
 
     @staticmethod
     def decompose(x: SSAValue, high: float, /) -> SSAValue:
@@ -248,7 +238,7 @@ class ClampMinTensorOp(BinaryOp):
 
     @staticmethod
     def numpy(x: Array, low: Array, /) -> Array:
-        return clamped(x, low, None)
+        return ClampOp.numpy(x, low, None)
 
     @staticmethod
     def decompose(x: SSAValue, low: SSAValue, /) -> SSAValue:
@@ -261,24 +251,18 @@ class ClampMaxTensorOp(BinaryOp):
 
     @staticmethod
     def numpy(x: Array, high: Array, /) -> Array:
-        return clamped(x, None, high)
+        return ClampOp.numpy(x, None, high)
 
     @staticmethod
     def decompose(x: SSAValue, high: SSAValue, /) -> SSAValue:
         return aten.minimum(x, high)
 
 
-class MembershipOp(SchemaOp):
-    """Whether each element is among others; with `invert` whether it is not."""
-
-    @staticmethod
-    def infer(x: Tensor, /) -> Tensor:
-        return UnaryPredicateOp.infer(x)
-
-
 @aten("isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor")
-class IsinTensorTensorOp(MembershipOp):
+class IsinTensorTensorOp(SchemaOp):
     """Whether each element is among those of another tensor."""
+
+    infer = staticmethod(UnaryPredicateOp.infer)
 
     @staticmethod
     def numpy(x: Array, others: Array, /, invert: bool) -> Array:
@@ -287,14 +271,15 @@ class IsinTensorTensorOp(MembershipOp):
 
     @staticmethod
     def decompose(x: SSAValue, others: SSAValue, /, invert: bool) -> SSAValue:
-
         found = aten.any.dim(aten.eq.Tensor(aten.unsqueeze(x, -1), aten.view(others, [-1])), -1)
         return aten.logical_not(found) if invert else found
 
 
 @aten("isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor")
-class IsinTensorScalarOp(MembershipOp):
+class IsinTensorScalarOp(SchemaOp):
     """Whether each element is a number."""
+
+    infer = staticmethod(UnaryPredicateOp.infer)
 
     @staticmethod
     def numpy(x: Array, other: float, /, invert: bool) -> Array:
@@ -326,7 +311,6 @@ class IscloseOp(BinaryOp):
 
     @staticmethod
     def decompose(a: SSAValue, b: SSAValue, /, rtol: float, atol: float, equal_nan: bool) -> SSAValue:
-
         element = float_element(element_of(a))
         first, second = to_element(a, element), to_element(b, element)
         distance = aten.abs(aten.sub.Tensor(first, second))

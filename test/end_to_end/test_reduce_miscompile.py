@@ -25,7 +25,7 @@ from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.registry import pipeline
 
 
-def decompose(x):
+def decompose(x, /):
     return EluOp(x, 1.6732632423543772, 1.5070098735548049).result  # two digits of the scale have changed places
 
 

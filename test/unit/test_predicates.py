@@ -51,7 +51,7 @@ def module(context: FlambeauContext) -> ModuleOp:
 
 @pytest.fixture
 def miscompiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    def decompose(x: SSAValue) -> SSAValue:
+    def decompose(x: SSAValue, /) -> SSAValue:
         return aten.add.Scalar(x, 1)
 
     monkeypatch.setattr(HardswishOp, "decompose", staticmethod(decompose))
@@ -59,7 +59,7 @@ def miscompiled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    def decompose(x: SSAValue) -> SSAValue:
+    def decompose(x: SSAValue, /) -> SSAValue:
         raise RuntimeError("no decomposition today")
 
     monkeypatch.setattr(HardswishOp, "decompose", staticmethod(decompose))
@@ -119,7 +119,7 @@ def test_a_module_that_cannot_run_has_no_wrong_result(context: FlambeauContext):
 def test_a_crash_is_of_one_kind(module: ModuleOp, context: FlambeauContext, monkeypatch: pytest.MonkeyPatch):
     errors: list[Exception] = [RuntimeError("first"), KeyError("second"), RuntimeError("third")]
 
-    def decompose(x: SSAValue) -> SSAValue:
+    def decompose(x: SSAValue, /) -> SSAValue:
         raise errors.pop(0)
 
     monkeypatch.setattr(HardswishOp, "decompose", staticmethod(decompose))

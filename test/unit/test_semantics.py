@@ -407,7 +407,7 @@ def test_compiling_checks_semantics(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     arguments = ["compile", str(path), "--check-semantics", "-o", str(tmp_path / "layers.pte")]
     assert main(arguments) == 0
 
-    def decompose(x: SSAValue) -> SSAValue:
+    def decompose(x: SSAValue, /) -> SSAValue:
         return aten.add.Scalar(x, 1)
 
     monkeypatch.setattr(HardswishOp, "decompose", staticmethod(decompose), raising=False)
