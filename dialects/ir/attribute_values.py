@@ -1,4 +1,4 @@
-"""Attributes as the Python values that they stand for."""
+"""Conversion of attributes to Python values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Value: TypeAlias = "bool | int | float | str | tuple[Value, ...] | None"
 
 
 def to_value(attribute: Attribute) -> Value | Attribute:
-    """The Python value of an attribute; types stay types."""
+    """The Python value of an attribute; any other attribute, such as a type, unchanged."""
     if isinstance(attribute, IntegerAttr):
         attribute = cast("IntegerAttr[Any]", attribute)
         return bool(attribute.value.data) if attribute.type == i1 else attribute.value.data

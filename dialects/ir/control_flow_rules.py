@@ -1,4 +1,4 @@
-"""What MLIR demands of branches and of the regions of `scf`, and xDSL's verifiers of these operations do not look at."""
+"""MLIR's type checks of branch operands and of the regions of `scf`, which xDSL's verifiers leave out."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from flambeau.dialects.ir.diagnostics import OperationError
 
 
 def check_control_flow(op: Operation) -> None:
-    """Checks what an operation hands to blocks, and what its regions hand back.
+    """Checks the values that an operation passes to block arguments, and those that its regions yield.
 
     Raises:
-        VerifyException: what is handed has another type or number than what takes it.
+        VerifyException: their types or their number differ from what the block or the operation expects.
     """
     rule = _RULES.get(op.name)
     if rule is not None:
@@ -28,7 +28,7 @@ def _branch(op: Operation) -> None:
 
 
 def _edges(op: Operation) -> Iterator[tuple[Block, Sequence[SSAValue]]]:
-    """The blocks that an operation branches to, and what it hands to each."""
+    """The blocks that an operation branches to, each with the operands passed to it."""
     from xdsl.dialects import cf
 
     if isinstance(op, cf.BranchOp):
@@ -37,7 +37,7 @@ def _edges(op: Operation) -> Iterator[tuple[Block, Sequence[SSAValue]]]:
         yield op.then_block, op.then_arguments
         yield op.else_block, op.else_arguments
     elif isinstance(op, cf.SwitchOp):
-        op.verify_()  # the numbers that split its operands
+        op.verify_()  # checks the segment sizes, which the properties below rely on
         yield op.default_block, op.default_operands
         yield from zip(op.case_blocks, op.case_operand, strict=True)
 
@@ -45,7 +45,9 @@ def _edges(op: Operation) -> Iterator[tuple[Block, Sequence[SSAValue]]]:
 def _if(op: Operation) -> None:
     types = op.result_types
     if types and not op.regions[1].blocks:
-        raise VerifyException(f"{op.name} has results, so it needs an else with values for them")
+        raise VerifyException(
+            f"{op.name} has {len(types)} result{'s' if len(types) > 1 else ''}, so it needs an else region that yields values for them"
+        )
     _results_of_yields(op)
 
 
@@ -60,7 +62,7 @@ def _results_of_yields(op: Operation) -> None:
 def _while(op: Operation) -> None:
     before, after = (region.blocks[0] if region.blocks else None for region in op.regions)
     if before is None or after is None:
-        raise VerifyException(f"{op.name} needs a block in each of its regions")
+        raise VerifyException(f"{op.name} needs a block in each of its two regions")
     _check(op.operands, [argument.type for argument in before.args], f"{op.name}: its first region takes")
     condition, last = before.last_op, after.last_op
     if condition is None or condition.name != "scf.condition":

@@ -1,4 +1,4 @@
-"""Operations that stand in no block yet, as patterns and decompositions build them."""
+"""Detached operations: those that patterns and decompositions build and no block contains yet."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 
 def detached_ops(values: Iterable[SSAValue]) -> Iterator[Operation]:
-    """The operations behind `values` that stand in no block yet, each after those it uses."""
+    """The detached operations that compute `values`, each after the operations that it uses."""
     seen: set[Operation] = set()
     stack: list[tuple[Operation, bool]] = [(v.op, False) for v in reversed(list(values)) if isinstance(v, OpResult)]
     while stack:

@@ -1,7 +1,7 @@
-"""Diagnostics: what is wrong or noteworthy, where in the text, and where in the user's model.
+"""Diagnostics: errors, warnings, remarks and notes, each with its position in the text and its location in the user's model.
 
-Errors are raised, as exceptions that carry their `Diagnostic`. Warnings and remarks do not end anything: `warn` and `remark` hand them to
-whoever listens, as `flambeau-opt` does; with no listener they are dropped.
+Errors are exceptions that carry a `Diagnostic`. Warnings and remarks do not stop the work: `warn` and `remark` pass them to the current
+listener, such as `flambeau-opt`; without a listener they are dropped.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "remark", "note")
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One thing to tell a person."""
+    """One message for the user."""
 
     severity: Severity
     message: str
-    """One line: what, why, and what would help. Without position and severity."""
+    """One line: what is wrong, why, and what to do. Without position and severity."""
     position: Position | None = None
-    """The place in the text that was read, where it is known."""
+    """The position in the text that was read, if known."""
     op: Operation | None = None
-    """The operation that it is about; its location says where in the user's model."""
+    """The operation that the message is about; its location names the line of the user's model."""
     notes: tuple[Diagnostic, ...] = ()
     location: Attribute | None = None
-    """Where in the user's model, for what is about no operation: a line that cannot be read."""
+    """The location in the user's model when there is no operation, as for a line that does not parse."""
 
     @property
     def model_location(self) -> Attribute | None:
-        """Where in the user's model, if that is known."""
+        """The location in the user's model, if known."""
         return self.location if self.op is None else self.op.location
 
     def __str__(self) -> str:
@@ -46,14 +46,14 @@ class Diagnostic:
 
 
 _DYNAMIC = str(DYNAMIC_INDEX)
-"""What a dynamic dimension is in lists of numbers; people know it as `?`."""
+"""A dynamic dimension in lists of numbers; messages show it as `?`."""
 
 
 class OperationError(ValueError):
-    """What is wrong with an operation: raised where only the operation is known, placed in the text by whoever read it.
+    """An error about an operation. The tool that parsed the text adds the position.
 
-    Passes and patterns raise it. The message is one line that begins with a small letter: what, why, and what would help; the pass manager
-    adds the name of the pass, and tools the place.
+    Passes and patterns raise it. The message is one line that begins with a small letter: what is wrong, why, and what to do. The pass
+    manager adds the name of the pass.
 
     Example:
         error = OperationError(product, "the device multiplies tensors only; use aten.mul.Tensor")
@@ -78,7 +78,7 @@ _LISTENER: ContextVar[tuple[Listener, frozenset[Severity]] | None] = ContextVar(
 
 @contextmanager
 def listening(listener: Listener, severities: Iterable[Severity] = SEVERITIES) -> Generator[None, None, None]:
-    """Hands every warning and remark within the block to `listener`, or only those of some severities."""
+    """Passes every diagnostic that is emitted within the block to `listener`, or only those of the given severities."""
     token = _LISTENER.set((listener, frozenset(severities)))
     try:
         yield
@@ -87,23 +87,23 @@ def listening(listener: Listener, severities: Iterable[Severity] = SEVERITIES) -
 
 
 def emit(diagnostic: Diagnostic) -> None:
-    """Hands a diagnostic to the listener, if there is one for its severity."""
+    """Passes a diagnostic to the listener, if there is one for its severity."""
     found = _LISTENER.get()
     if found is not None and diagnostic.severity in found[1]:
         found[0](diagnostic)
 
 
 def is_listening(severity: Severity = "remark") -> bool:
-    """Whether anybody gets what is emitted: worth asking before work that only a diagnostic needs."""
+    """Whether there is a listener for diagnostics of this severity. Ask before work that only a diagnostic needs."""
     found = _LISTENER.get()
     return found is not None and severity in found[1]
 
 
 def warn(op: Operation, message: str) -> None:
-    """Something that is probably not what the user wants, and does not stop the work: shown always."""
+    """Emits a warning: probably not what the user wants, but the work goes on. Tools always show it."""
     emit(Diagnostic("warning", message, op=op))
 
 
 def remark(op: Operation, message: str) -> None:
-    """What a pass did or declined to do with an operation, and why: shown with `--remarks`."""
+    """Emits a remark: what a pass did with an operation, or why it did nothing. Tools show it with `--remarks`."""
     emit(Diagnostic("remark", message, op=op))

@@ -1,6 +1,6 @@
-"""Definitions come before uses: what xDSL's verifier does not look at.
+"""The dominance check: each operand is defined before it is used. xDSL's verifier leaves it out.
 
-As in MLIR, there is no order in a graph region, and whatever stands in a block that control never reaches may use any value of its region.
+As in MLIR, operations of a graph region have no order, and an operation in an unreachable block may use any value of its region.
 """
 
 from __future__ import annotations
@@ -10,19 +10,20 @@ from collections.abc import Iterator
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
-_GRAPHS = (ModuleOp, UnregisteredOp)
-_GRAPH_NAMES = ("equivalence.graph", "hw.module")
-"""Operations of xDSL, beside these classes, whose regions are graphs."""
+_GRAPH_OPS = (ModuleOp, UnregisteredOp)
+"""Operations with graph regions; an unregistered operation may have one."""
+_GRAPH_OP_NAMES = ("equivalence.graph", "hw.module")
+"""The other operations of xDSL with graph regions."""
 
 
-def has_order(region: Region) -> bool:
-    """Whether the operations of a region run one after the other; in a graph region they do not. Unknown operations may have such."""
+def has_ssa_dominance(region: Region) -> bool:
+    """Whether definitions must dominate their uses in a region: not in a graph region."""
     parent = region.parent
-    return not isinstance(parent, _GRAPHS) and (parent is None or parent.name not in _GRAPH_NAMES)
+    return not isinstance(parent, _GRAPH_OPS) and (parent is None or parent.name not in _GRAPH_OP_NAMES)
 
 
 def dominator_tree(region: Region) -> dict[Block, Block | None]:
-    """The immediate dominator of every block that control can reach, None for the entry, in an order that has dominators first."""
+    """The immediate dominator of each reachable block (None for the entry block); dominators come first."""
     entry = region.first_block
     if entry is None:
         return {}
@@ -33,27 +34,27 @@ def dominator_tree(region: Region) -> dict[Block, Block | None]:
         for successor in _successors(block):
             predecessors[numbers[successor]].append(number)
     # Cooper, Harvey and Kennedy: A Simple, Fast Dominance Algorithm.
-    above = [0] + [-1] * (len(order) - 1)
+    idom = [0] + [-1] * (len(order) - 1)
     changed = True
     while changed:
         changed = False
         for number in range(1, len(order)):
             found = -1
             for other in predecessors[number]:
-                if above[other] >= 0:
-                    found = other if found < 0 else _common(above, found, other)
-            if above[number] != found:
-                above[number] = found
+                if idom[other] >= 0:
+                    found = other if found < 0 else _common_dominator(idom, found, other)
+            if idom[number] != found:
+                idom[number] = found
                 changed = True
-    return {block: order[above[number]] if number else None for number, block in enumerate(order)}
+    return {block: order[idom[number]] if number else None for number, block in enumerate(order)}
 
 
-def _common(above: list[int], first: int, second: int) -> int:
+def _common_dominator(idom: list[int], first: int, second: int) -> int:
     while first != second:
         if first > second:
-            first = above[first]
+            first = idom[first]
         else:
-            second = above[second]
+            second = idom[second]
     return first
 
 
@@ -79,8 +80,8 @@ def _reverse_postorder(entry: Block) -> list[Block]:
     return postorder[::-1]
 
 
-def misused_operands(root: Operation) -> list[tuple[Operation, int, str]]:
-    """The operands in `root` that are not defined where they are used: the user, the operand's number, and what is wrong."""
+def dominance_errors(root: Operation) -> list[tuple[Operation, int, str]]:
+    """The operands in `root` whose definition does not dominate the use: the user, the operand's index, and the reason."""
     checker = _Checker(root)
     for region in root.regions:
         checker.region(region)
@@ -88,16 +89,16 @@ def misused_operands(root: Operation) -> list[tuple[Operation, int, str]]:
 
 
 class _Checker:
-    """Walks the operations in the order of dominance, with the values that may be used at each point."""
+    """Visits the operations in dominance order and tracks the values that each may use."""
 
     def __init__(self, root: Operation):
         self.found: list[tuple[Operation, int, str]] = []
         self._root = root
-        # By identity: that is what equality of values is, and numbers are quicker.
+        # Values compare by identity, and sets of ids are faster.
         self._usable = {id(value) for value in root.results}
 
     def region(self, region: Region) -> None:
-        if not has_order(region):
+        if not has_ssa_dominance(region):
             self._unordered(region, list(region.blocks))
         elif region.first_block is region.last_block:
             if (block := region.first_block) is not None:
@@ -107,10 +108,10 @@ class _Checker:
 
     def _blocks(self, region: Region) -> None:
         tree = dominator_tree(region)
-        inside: dict[Block, list[Block]] = {block: [] for block in tree}
+        dominated: dict[Block, list[Block]] = {block: [] for block in tree}
         for block, dominator in tree.items():
             if dominator is not None:
-                inside[dominator].append(block)
+                dominated[dominator].append(block)
         pending: list[Block | list[int]] = [next(iter(tree))]
         while pending:
             item = pending.pop()
@@ -118,13 +119,13 @@ class _Checker:
                 self._forget(item)
                 continue
             pending.append(self._block(item))
-            pending.extend(reversed(inside[item]))
+            pending.extend(reversed(dominated[item]))
         unreachable = [block for block in region.blocks if block not in tree]
         if unreachable:
             self._unordered(region, unreachable)
 
     def _unordered(self, region: Region, blocks: list[Block]) -> None:
-        """Blocks in which every value of the region may be used."""
+        """Checks blocks in which every value of the region may be used."""
         defined = [id(value) for block in region.blocks for value in _values(block)]
         self._usable.update(defined)
         for block in blocks:
@@ -133,7 +134,7 @@ class _Checker:
         self._forget(defined)
 
     def _block(self, block: Block) -> list[int]:
-        """Checks a block and leaves its values usable; returns them."""
+        """Checks a block; returns its values, which stay usable until they are passed to `_forget`."""
         defined = [id(argument) for argument in block.args]
         usable = self._usable
         usable.update(defined)
@@ -163,7 +164,7 @@ def _values(block: Block) -> Iterator[SSAValue]:
 
 
 def _reason(root: Operation, user: Operation, value: SSAValue) -> str:
-    """Why a value may not be used by `user`."""
+    """Why `user` may not use a value."""
     owner = value.owner if isinstance(value, OpResult | BlockArgument) else None
     block = owner.parent if isinstance(owner, Operation) else owner
     if owner is None or block is None or not root.is_ancestor(block):

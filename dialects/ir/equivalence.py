@@ -1,4 +1,4 @@
-"""Whether two operations are the same with all that is in them, but for the names of values; and where they begin to differ."""
+"""Structural comparison of two operations and their regions, which ignores the names of values: the first difference."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, SSAValue
 from xdsl.printer import Printer
 
 _WIDTH = 60
-"""Longer texts are cut in messages."""
+"""The length in characters from which a text is cut in messages."""
 
 
 def first_difference(before: Operation, after: Operation, *, locations: bool = False) -> tuple[Operation, str] | None:
-    """The first operation of `before` that is another in `after`, and how; None when there is none.
+    """The first operation of `before` that differs in `after`, and the difference; None when there is none.
 
-    Names of values do not count, nor, unless asked for, locations. Unlike for `Operation.is_structurally_equivalent`, types of results
-    count, and values may be used in blocks that come before their definition.
+    Names of values are ignored, and so are locations unless `locations` is true. Unlike `Operation.is_structurally_equivalent`, it compares
+    result types, and accepts uses in blocks that come before the definition.
     """
     images: dict[SSAValue | Block, SSAValue | Block] = {}
     pairs: list[tuple[Operation, Operation]] = []
     for op, image in zip_longest(before.walk(), after.walk()):
         if op is None or image is None:
-            return (before, f"{image.name} is there in addition") if image is not None else (op or before, "it is lost")
+            return (before, f"{image.name} is added") if image is not None else (op or before, "it is missing")
         if op.name != image.name:
-            return op, f"in its place is {image.name}"
+            return op, f"{image.name} is in its place"
         if _shape(op) != _shape(image):
-            return op, f"{op.name} has other results, regions, blocks or block arguments"
+            return op, f"{op.name} has another number of results, regions, blocks or block arguments"
         images.update(zip(_defined(op), _defined(image), strict=True))
         pairs.append((op, image))
     for op, image in pairs:
         if op is not before and images.get(cast(Block, op.parent)) is not image.parent:
-            return op, f"{op.name} stands in another block"
+            return op, f"{op.name} is in another block"
         if (difference := _difference(op, image, images)) is not None:
             return op, f"{op.name} has {difference}"
         if locations and not _equal(op.location, image.location):
@@ -78,7 +78,7 @@ def _difference(op: Operation, image: Operation, images: Mapping[SSAValue | Bloc
 
 
 def _equal(attribute: Attribute, other: Attribute) -> bool:
-    """Whether two attributes say the same: NaN is NaN, and resources are what they hold, for their names are new in each text."""
+    """Whether two attributes are equal, where NaN equals NaN, and resources compare by content: each text gives them new names."""
     if attribute == other:
         return True
     match attribute, other:
@@ -112,5 +112,5 @@ def _text(attribute: Attribute | None) -> str:
 
 
 def shortened(text: str) -> str:
-    """A text for a message, cut if it is long."""
+    """A text for a message, cut if it is longer than 60 characters."""
     return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"

@@ -1,4 +1,4 @@
-"""The names that operations define in the symbol table around them, and those that they refer to."""
+"""Symbols: the names that operations define in a symbol table, and the names that attributes refer to."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from xdsl.ir import Attribute, Operation, ParametrizedAttribute
 
 
 class SymbolUserOp(Operation, ABC):
-    """An operation that names symbols of its module, which the verifier of the module lets it look at."""
+    """An operation that refers to symbols of its module; the module verifier calls its `verify_symbol_uses`."""
 
     @abstractmethod
     def verify_symbol_uses(self, symbols: Mapping[str, Operation]) -> None:
-        """Checks what the names stand for. Raises VerifyException."""
+        """Checks the operations that the symbols refer to. Raises VerifyException."""
 
 
 def symbol_name(op: Operation) -> str | None:
-    """The name that an operation defines: that of a function, a method, a global; None when it defines none."""
+    """The symbol that an operation such as a function, a method or a global defines; None when it defines none."""
     name = op.properties.get("sym_name") or op.attributes.get("sym_name")
     return name.data if isinstance(name, StringAttr) else None
 
 
 def symbols_of(module: ModuleOp) -> dict[str, Operation]:
-    """What a module defines, by name."""
+    """The operations of a module that define a symbol, by name."""
     return {name: op for op in module.body.block.ops if (name := symbol_name(op)) is not None}
 
 
 def symbols_in(attribute: Attribute) -> Iterator[str]:
-    """The names that an attribute refers to, however deep; of a path through several tables, the first."""
+    """The symbols that an attribute refers to, at any depth; the root of a nested reference."""
     if isinstance(attribute, SymbolRefAttr):
         yield attribute.root_reference.data
     elif isinstance(attribute, ArrayAttr):

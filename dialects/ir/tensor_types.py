@@ -1,4 +1,4 @@
-"""Element types and tensor types: one table for IR, numpy, the .pte format and PyTorch's names."""
+"""Element types and tensor types: one table of their names in IR, PyTorch, numpy, safetensors and the .pte format; type promotion."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ _BY_SCALAR_TYPE = {row.scalar_type: row for row in DTYPES}
 
 
 def dtype_of(element: Attribute) -> DType:
-    """The row of an element type. Raises TypeError for a type that no tensor of a program may have."""
+    """The row of an element type. Raises TypeError for a type that a program's tensors cannot have."""
     row = _BY_ELEMENT.get(element)
     if row is None:
         raise TypeError(f"{element} is not an element type of a program's tensors")
@@ -90,17 +90,17 @@ def dtype_of(element: Attribute) -> DType:
 
 
 def from_torch_name(name: str) -> DType | None:
-    """The row of `torch.<name>`, if programs may use it."""
+    """The row of `torch.<name>`; None for a type that programs cannot use."""
     return _BY_TORCH.get(name.removeprefix("torch."))
 
 
 def from_numpy_name(name: str) -> DType | None:
-    """The row of a numpy dtype's name, if programs may use it."""
+    """The row of a numpy dtype's name; None for a type that programs cannot use."""
     return _BY_NUMPY.get(name)
 
 
 def from_scalar_type(number: int) -> DType | None:
-    """The row of a ScalarType number, if programs may use it."""
+    """The row of a ScalarType number; None for a type that programs cannot use."""
     return _BY_SCALAR_TYPE.get(number)
 
 
@@ -115,7 +115,7 @@ def numpy_dtype(element: Attribute) -> np.dtype[np.generic]:
 
 
 def is_float(element: Attribute) -> bool:
-    """Floating point."""
+    """Whether an element type is floating point."""
     return dtype_of(element).category == 2
 
 
@@ -157,7 +157,7 @@ def numel(value: SSAValue | Attribute) -> int:
     """The number of elements of a static shape."""
     shape = shape_of(value)
     if DYNAMIC_INDEX in shape:
-        raise TypeError(f"{tensor_type(value)} has no fixed number of elements")
+        raise TypeError(f"{tensor_type(value)} has a dynamic dimension, so its number of elements is not known")
     return math.prod(shape)
 
 
@@ -166,14 +166,14 @@ def nbytes(value: SSAValue | Attribute) -> int:
     return numel(value) * dtype_of(element_of(value)).size
 
 
-# PyTorch's lattice within one category (c10/core/ScalarType.cpp, promoteTypes): ui8 with a signed type gives the next signed one;
-# the two half types meet in f32.
+# PyTorch's lattice within one category (c10/core/ScalarType.cpp, promoteTypes): ui8 with a signed type gives that type, but i16 with i8;
+# f16 with bf16 gives f32.
 _INTEGER_RANK: dict[Attribute, int] = {i8: 1, i16: 2, i32: 3, i64: 4}
 _FLOAT_RANK: dict[Attribute, int] = {f16: 1, bf16: 1, f32: 2, f64: 3}
 
 
 def promote(a: Attribute, b: Attribute) -> ElementType:
-    """The type that both promote to, as `torch.promote_types`. Raises TypeError where PyTorch defines none."""
+    """The type that both promote to, as in `torch.promote_types`. Raises TypeError where PyTorch defines none."""
     left, right = dtype_of(a), dtype_of(b)
     if a == b:
         return left.element
@@ -195,14 +195,14 @@ def promote(a: Attribute, b: Attribute) -> ElementType:
 
 
 def scalar_element(scalar: bool | int | float) -> ElementType:
-    """The type a Python number brings to promotion: bool, int64 or the default float32."""
+    """The element type of a Python number in promotion: bool, int64 or the default float32."""
     return i1 if isinstance(scalar, bool) else i64 if isinstance(scalar, int) else f32
 
 
 def promote_operands(*operands: Tensor | bool | int | float) -> ElementType:
-    """The result type of an operator over tensors and numbers, as `torch.result_type`.
+    """The result type of an operator over tensors and numbers, as in `torch.result_type`.
 
-    Tensors with dimensions decide before 0-d tensors, and these before numbers; a later kind matters only when its category is higher.
+    Tensors with dimensions take priority over 0-d tensors, and these over numbers; a lower priority counts only if its category is higher.
     """
     levels: list[ElementType | None] = [None, None, None]
     for operand in operands:
@@ -226,7 +226,7 @@ def promote_operands(*operands: Tensor | bool | int | float) -> ElementType:
 
 
 def broadcast(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The common shape, as numpy and PyTorch broadcast. Raises ValueError that names the shapes."""
+    """The shape to which numpy and PyTorch broadcast these shapes. Raises ValueError that names them."""
     rank = max((len(shape) for shape in shapes), default=0)
     result: list[int] = []
     for axis in range(-rank, 0):

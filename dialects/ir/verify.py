@@ -1,4 +1,4 @@
-"""The verifier of a whole module: each operation by its own rules, and dominance, which xDSL's verifier does not look at."""
+"""The module verifier: each operation's own rules, control flow, symbols and dominance, with every error reported."""
 
 from __future__ import annotations
 
@@ -12,53 +12,53 @@ from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.ir.control_flow_rules import check_control_flow
 from flambeau.dialects.ir.diagnostics import Diagnostic, OperationError
-from flambeau.dialects.ir.dominance import misused_operands
+from flambeau.dialects.ir.dominance import dominance_errors
 from flambeau.dialects.ir.symbols import SymbolUserOp, symbol_name, symbols_of
 from flambeau.dialects.ir.verifier_messages import verify_message
 
 T = TypeVar("T")
 
-_OF_TYPES_ALONE: set[object] = set()
+_TYPES_ONLY: set[object] = set()
 
 
-def looks_at_types_alone(verify: T) -> T:
-    """Declares that a `verify_` looks at nothing but types and attributes, so that of equal operations one answer holds for all."""
-    _OF_TYPES_ALONE.add(verify)
+def verifies_types_only(verify: T) -> T:
+    """Declares that a `verify_` reads only types and attributes, so the verifier runs it once for operations that have the same."""
+    _TYPES_ONLY.add(verify)
     return verify
 
 
 class VerificationError(OperationError, VerifyException):
-    """An operation that breaks its rules, and what they are; raised by the rules of an operation to blame one inside of it."""
+    """An error about an operation that is not valid. A `verify_` may raise it about an operation in its regions."""
 
     others: tuple[VerificationError, ...] = ()
-    """What else is wrong with the module, in the order of the operations."""
+    """The other errors of the module, in the order of the operations."""
 
 
 def verify_module(module: ModuleOp) -> None:
-    """Checks every operation by its own rules, symbols, and, when these hold, dominance.
+    """Checks each operation's own rules and symbols, and then, if there were no errors, dominance.
 
     Raises:
-        VerificationError: the first failure, which lists the others.
+        VerificationError: the first error; its `others` are the rest.
     """
     ModuleVerifier().verify(module)
 
 
 class ModuleVerifier:
-    """The verifier of one module that is checked again and again, as after each pass.
+    """A verifier for a module that is checked repeatedly, such as after each pass.
 
-    An operation's own rules look at nothing but itself, its operands' types and where it stands, so one that has not changed in these
-    since it passed is not asked again. Of equal operations whose rules look at types and attributes alone, the first answers for all.
+    An operation's own rules read only the operation, its operands' types and its parent block. So an operation whose state has not changed
+    since it passed is skipped. Rules that are marked `verifies_types_only` run once for all operations of the same types and attributes.
     Symbols and dominance are checked every time.
     """
 
     def __init__(self) -> None:
         self._passed: dict[Operation, tuple[object, ...]] = {}
         self._operators: dict[tuple[object, ...], tuple[Attribute, ...]] = {}
-        """The operators that passed. Types are compared as objects, which is quicker than their text; the values keep them alive."""
+        """The operators that passed. The key holds the ids of types, which are fast to compare; the value keeps these types alive."""
         self._symbols: dict[str, Operation] | None = None
 
     def verify(self, module: ModuleOp, changed: Operation | None = None) -> None:
-        """As `verify_module`; with `changed`, looks only at that operation, for nothing else has changed since the last time."""
+        """As `verify_module`; `changed`, if given, is the only operation that has changed since the last call, and is checked alone."""
         root: Operation = module if changed is None or not changed.has_trait(IsolatedFromAbove) else changed
         if root is module or self._symbols is None:
             self._symbols = symbols_of(module)
@@ -68,12 +68,12 @@ class ModuleVerifier:
         invalid: set[Operation] = set()
         for op in root.walk():
             if faults and op.parent_op() in invalid:
-                # Its surroundings are not what its rules may expect.
+                # Its rules may rely on the parent operation, which is not valid.
                 invalid.add(op)
                 continue
             state = None
             try:
-                if op.next_op is not None and type(op).verify_ in _OF_TYPES_ALONE:
+                if op.next_op is not None and type(op).verify_ in _TYPES_ONLY:
                     self._verify_by_types(op)
                 elif (state := _state(op)) is None or self._passed.get(op) != state:
                     _verify_operation(op)
@@ -87,14 +87,14 @@ class ModuleVerifier:
                 continue
             if state is not None:
                 passed[op] = state
-        # After a look at the whole, only operations that are still there are kept.
+        # A check of the whole module forgets operations that are gone.
         if root is module:
             self._passed = passed
         else:
             self._passed.update(passed)
         _raise_all(faults)
-        misused = misused_operands(root)
-        _raise_all([VerificationError(op, f"{op.name}: operand {index} {reason}") for op, index, reason in misused])
+        found = dominance_errors(root)
+        _raise_all([VerificationError(op, f"{op.name}: operand {index} {reason}") for op, index, reason in found])
 
     def _verify_by_types(self, op: Operation) -> None:
         types = (*op.operand_types, *op.result_types)
@@ -107,7 +107,7 @@ class ModuleVerifier:
 
 
 def _verify_operation(op: Operation) -> None:
-    """As `op.verify`, which prints the whole module into the error of each operation: its place first, then its own rules."""
+    """As `op.verify`, whose errors contain the whole printed module: checks the place of the operation, then its own rules."""
     block = op.parent
     region = None if block is None else block.parent
     if op.successors:
@@ -132,39 +132,39 @@ def _verify_operation(op: Operation) -> None:
 
 
 def _check_parts(op: Operation) -> None:
-    """That Python values do not stand where attributes and types must, and symbols where a table holds them."""
+    """Checks that attributes and types are attributes and types, not other Python values, and that a symbol is in a symbol table."""
     for kind, attributes in (("attribute", op.attributes), ("property", op.properties)):
         for name, value in attributes.items():
             if not isinstance(value, Attribute):  # pyright: ignore[reportUnnecessaryIsInstance]  passes need not be type-checked
-                raise VerifyException(f"{op.name}: the {kind} {name!r} is {value!r}, a {type(value).__name__} of Python and no attribute")
+                raise VerifyException(f"{op.name}: the {kind} {name!r} is {value!r}, a Python {type(value).__name__}, not an attribute")
     for value in (*op.results, *(argument for region in op.regions for block in region.blocks for argument in block.args)):
         if not isinstance(value.type, TypeAttribute):
-            raise VerifyException(f"{op.name}: {value.type} is no type for a value")
+            raise VerifyException(f"{op.name}: {value.type} is an attribute, not a type: a value needs a type")
     around = op.parent_op()
     defines = symbol_name(op) is not None and op.has_trait(SymbolOpInterface, value_if_unregistered=False)
     if not defines or around is None or isinstance(around, UnregisteredOp) or around.has_trait(SymbolTable):
         return
-    raise VerifyException(f"{op.name} defines a symbol, so it must stand in a table of symbols as builtin.module is, not in {around.name}")
+    raise VerifyException(f"{op.name} defines a symbol, so it must be in a symbol table such as builtin.module, not in {around.name}")
 
 
 def _check_blocks(op: Operation) -> None:
-    """A block must end with a terminator, so it cannot be empty; xDSL looks at the last operation only if there is one."""
+    """Checks that no block is empty, which xDSL's verifier accepts, and that nothing branches to an entry block."""
     if isinstance(op, FuncOp) and not op.body.blocks and op.sym_visibility != StringAttr("private"):
-        # xDSL also reads `func.func @f() {}` as a declaration.
-        raise VerifyException(f"function @{op.sym_name.data} has no body: one that is only declared is private")
+        # xDSL parses `func.func @f() {}` as a declaration too.
+        raise VerifyException(f"function @{op.sym_name.data} has no body: give it one, or make the declaration private")
     for region in op.regions:
         entry = region.first_block
         for block in region.blocks:
             if entry is not None and (last := block.last_op) is not None and entry in last.successors:
-                raise OperationError(last, f"{last.name}: nothing may branch to the first block of a region")
+                raise OperationError(last, f"{last.name} branches to the first block of a region, which must not have predecessors")
     if not isinstance(op, UnregisteredOp) and not op.has_trait(NoTerminator):
         for region in op.regions:
             if any(block.first_op is None for block in region.blocks):
-                raise VerifyException(f"{op.name} holds a block without operations: it must end with a terminator such as func.return")
+                raise VerifyException(f"{op.name} has an empty block: a block must end with a terminator such as func.return")
 
 
 def _faults(op: Operation, error: Exception) -> list[VerificationError]:
-    """What is wrong, and with which operation: one may blame those inside of it."""
+    """The errors for an exception that the rules of `op` raised; each may be about an operation in its regions."""
     if isinstance(error, OperationError):
         faults = [VerificationError(error.op, str(error), error.notes)]
     else:
@@ -188,21 +188,21 @@ def _repeated_symbols(table: Operation) -> list[VerificationError]:
 
 
 def _uses_from_outside(op: Operation) -> list[VerificationError]:
-    """The operands inside of an isolated operation that are defined elsewhere, each with its user."""
+    """An error for each operand in an isolated operation that is defined outside of it."""
     if not op.has_trait(IsolatedFromAbove):
         return []
     faults: list[VerificationError] = []
     for user in op.walk():
         for index, operand in enumerate(user.operands):
             if not isinstance(operand, OpResult | BlockArgument | ErasedSSAValue):
-                continue  # of a text that is still being read
+                continue  # a forward reference, while the parser is running
             owner = operand.owner
             if user is op or (owner is not op and op.is_ancestor(owner)):
                 continue
             if isinstance(owner, Operation) and owner.parent is None:
-                reason = f"is the result of {owner.name}, which was erased or stands nowhere"
+                reason = f"is the result of {owner.name}, which was erased or is not in a block"
             else:
-                reason = f"is defined outside of {op.name}, which may use only what is defined inside"
+                reason = f"is defined outside {op.name}, which may only use values that are defined inside it"
             faults.append(VerificationError(user, f"{user.name}: operand {index} {reason}"))
     return faults
 
@@ -214,7 +214,7 @@ def _raise_all(faults: list[VerificationError]) -> None:
 
 
 def _state(op: Operation) -> tuple[object, ...] | None:
-    """All that an operation's own rules look at; None for one with regions or at the end of its block, which look further."""
+    """All that an operation's own rules read; None for an operation with regions or at the end of its block, whose rules read more."""
     if op.regions or op.next_op is None:
         return None
     operands = op.operands

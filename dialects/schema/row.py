@@ -58,7 +58,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.ir.attribute_values import to_value
 from flambeau.dialects.ir.tensor_types import Tensor, tensor
-from flambeau.dialects.ir.verify import looks_at_types_alone
+from flambeau.dialects.ir.verify import verifies_types_only
 from flambeau.dialects.schema.operation_syntax import (
     ABSENT,
     SEGMENTS,
@@ -316,7 +316,7 @@ class SchemaOp(IRDLOperation):
 
     # Verification and syntax
 
-    @looks_at_types_alone
+    @verifies_types_only
     def verify_(self) -> None:
         """Checks operands, attributes and inferred result types."""
         schema = self.schema

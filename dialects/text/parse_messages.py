@@ -11,14 +11,14 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
-from flambeau.dialects.ir.verifier_messages import begun, verify_message
+from flambeau.dialects.ir.verifier_messages import lower_first, verify_message
 from flambeau.dialects.schema.operators import LEVELS, level_ops, schema_table
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.text.lexer import SPACE, Lexer
 from flambeau.dialects.text.parser import ModuleParser
 from flambeau.dialects.text.source_text import Source
 from flambeau.support.suggestions import did_you_mean
-from flambeau.support.tables import trouble
+from flambeau.support.tables import discovery_failures
 
 Place: TypeAlias = tuple[int, int]
 """Where something begins and ends in a text."""
@@ -37,7 +37,7 @@ def parse_message(error: Exception, source: Source, context: Context, parser: Mo
         parser: where it stopped; None when the first token was wrong.
     """
     if not isinstance(error, ParseError):
-        # The check of something that was just read: it ends where the next token has not begun.
+        # The check of something that was just read: it ends where the next token has not lower_first.
         stop = len(source.text[: parser.pos].rstrip()) if parser is not None else 0
         text = verify_message(str(error))
         place = _meant(text, source.text, stop)
@@ -122,7 +122,7 @@ def _found(place: Place, text: str) -> str:
 
 
 def _with_found(words: str, place: Place, text: str) -> str:
-    words = begun(words).rstrip(".!")
+    words = lower_first(words).rstrip(".!")
     expects = words.startswith("expected") or words.endswith("expected")
     return f"{words}, got {_found(place, text)}" if expects and " got " not in words and " but " not in words else words
 
@@ -140,14 +140,14 @@ def unknown_operation(name: str, context: Context) -> str:
         return f"there is no operation '{name}': an operation's name begins with that of its dialect"
     if dialect not in context.registered_dialect_names:
         near = did_you_mean(dialect, context.registered_dialect_names, _LIKE)
-        return f"there is no dialect '{dialect}', which operation {name} would belong to{near}{trouble()}"
+        return f"there is no dialect '{dialect}', which operation {name} would belong to{near}{discovery_failures()}"
     known = _operations_of(dialect, context)
     overloads = sorted(other for other in known if other.startswith(f"{name}."))
     if overloads:
         return f"there is no operation {name}, only its overloads {_listed(overloads)}"
     if dialect in ("core", "edge") and short in {other.partition(".")[2] for other in _operations_of("aten", context)}:
         return f"there is no operation {name}: {_why_not_at(dialect, short, known)}"
-    return f"there is no operation {name}{did_you_mean(name, known, _LIKE)}{trouble()}"
+    return f"there is no operation {name}{did_you_mean(name, known, _LIKE)}{discovery_failures()}"
 
 
 def _why_not_at(dialect: str, short: str, known: set[str]) -> str:
@@ -265,7 +265,7 @@ def _before(words: str) -> _Explain:
 
 def _repeated_key(match: re.Match[str], place: Place, text: str, context: Context, parser: ModuleParser | None) -> _Explained:
     places = [other for other in _tokens(text, 0, place[0]) if text[slice(*other)].strip('"') == match["name"]]
-    return begun(match[0]), places[-1] if places else place
+    return lower_first(match[0]), places[-1] if places else place
 
 
 _PARSE: tuple[tuple[re.Pattern[str], _Explain], ...] = tuple(

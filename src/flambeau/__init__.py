@@ -6,7 +6,7 @@ The names are ExecuTorch's where it has them; each is imported when it is first 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from flambeau.support.tables import when_unknown
+from flambeau.support.tables import set_discovery
 
 if TYPE_CHECKING:
     from flambeau.compiler.edge_program import EdgeCompileConfig, EdgeProgramManager, ExecutorchProgramManager, to_edge
@@ -66,7 +66,7 @@ def _load_installed_plugins() -> str:
     return import_module("flambeau.plugins.loader").load_installed()
 
 
-when_unknown(_load_installed_plugins)
+set_discovery(_load_installed_plugins)
 
 
 def __getattr__(name: str) -> object:

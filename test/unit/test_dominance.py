@@ -11,7 +11,7 @@ from xdsl.dialects.test import TestOp as AnOp
 from xdsl.dialects.test import TestTermOp as ATerminator
 from xdsl.ir import Block, Region
 
-from flambeau.dialects.ir.dominance import dominator_tree, misused_operands
+from flambeau.dialects.ir.dominance import dominance_errors, dominator_tree
 from flambeau.dialects.ir.verify import VerificationError, verify_module
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module
@@ -76,7 +76,7 @@ def test_random_regions_agree_with_the_definition(seed: int) -> None:
                 if misused:
                     expected.add((op, index))
     holder = ModuleOp([FuncOp("f", ((), ()), region)])
-    assert {(op, index) for op, index, _ in misused_operands(holder)} == expected
+    assert {(op, index) for op, index, _ in dominance_errors(holder)} == expected
 
 
 TEXT = """
@@ -115,10 +115,10 @@ def test_a_value_of_a_region_that_does_not_enclose_the_use() -> None:
     outer = AnOp(regions=[Region(Block([inner, ATerminator()]))])
     user = AnOp([inner.results[0]])
     module = ModuleOp([FuncOp("f", ((), ()), Region(Block([outer, user, ATerminator()])))])
-    assert misused_operands(module) == [(user, 0, "is defined in a region that does not enclose the use")]
+    assert dominance_errors(module) == [(user, 0, "is defined in a region that does not enclose the use")]
     stranger = AnOp(result_types=[i32])
     user.operands = [stranger.results[0]]
-    assert misused_operands(module) == [(user, 0, "is not defined within the module")]
+    assert dominance_errors(module) == [(user, 0, "is not defined within the module")]
 
 
 GRAPHS = """

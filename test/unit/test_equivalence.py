@@ -51,17 +51,17 @@ BASE = """
         ("(%0)", "(%1)", "test.op has other operands"),
         ("[^bb1]", "[^bb2]", "test.op has other successors"),
         ("(i32, i32)", "(i32, i64)", "test.op has a value of type i64, not i32"),
-        ("^bb2:", "^bb2(%2: i32):", "test.op has other results, regions, blocks or block arguments"),
+        ("^bb2:", "^bb2(%2: i32):", "test.op has another number of results, regions, blocks or block arguments"),
         (
             '%0, %1 = "test.op"() : () -> (i32, i32)',
             '%0, %1, %2 = "test.op"() : () -> (i32, i32, i32)',
-            "test.op has other results, regions, blocks or block arguments",
+            "test.op has another number of results, regions, blocks or block arguments",
         ),
         (":1:2", ":1:3", 'test.op has the location loc("a.py":1:3), not loc("a.py":1:2)'),
-        ('"test.termop"', '"test.op"', "in its place is test.op"),
-        ('  "test.termop"() : () -> ()\n', "", "it is lost"),
-        ('  "test.termop"() : () -> ()\n', '  "test.op"() : () -> ()\n  "test.termop"() : () -> ()\n', "in its place is test.op"),
-        ("}) : () -> ()", '}) : () -> ()\n"test.op"() : () -> ()', "test.op is there in addition"),
+        ('"test.termop"', '"test.op"', "test.op is in its place"),
+        ('  "test.termop"() : () -> ()\n', "", "it is missing"),
+        ('  "test.termop"() : () -> ()\n', '  "test.op"() : () -> ()\n  "test.termop"() : () -> ()\n', "test.op is in its place"),
+        ("}) : () -> ()", '}) : () -> ()\n"test.op"() : () -> ()', "test.op is added"),
     ],
 )
 def test_differences_are_found(old: str, new: str, message: str):
@@ -85,7 +85,7 @@ def test_an_operation_in_another_block_is_a_difference() -> None:
     lines = text.splitlines(keepends=True)
     lines[3], lines[4] = lines[4], lines[3]
     found = first_difference(module(text), module("".join(lines)))
-    assert found is not None and found[1] == "test.op stands in another block"
+    assert found is not None and found[1] == "test.op is in another block"
 
 
 def test_locations_count_only_when_asked_for() -> None:

@@ -196,7 +196,7 @@ BAD = {
     ),
     "decorator without a name": (
         "from flambeau import pipeline\n@pipeline\ndef mine(options): return []\n",
-        '2:2: error: @pipeline is given a name: write @pipeline("my-pipeline")',
+        '2:2: error: @pipeline needs a name: write @pipeline("my-pipeline")',
     ),
     "meaning of no operation": (
         "from flambeau import interprets\n@interprets\ndef mine(op, values): return values\n",
@@ -223,7 +223,7 @@ BAD = {
         "3:2: error: infer of MyOp: the parameter y is parameter 3 before /, which takes no argument of the schema (x, a)",
     ),
     "pass without name": (PASS.format("x = 1"), '2:7: error: MyPass has no name: write `name = "my-pass"` in it'),
-    "odd name": (PASS.format("name = 'my pass'"), "2:7: error: 'my pass' cannot be the name of a pass: write letters, digits and - or _"),
+    "odd name": (PASS.format("name = 'my pass'"), "2:7: error: 'my pass' cannot be the name of a pass: use letters, digits, - and _"),
     "options": (
         PASS.format("name = 'mine'; size: int = 3"),
         "2:7: error: MyPass has options (size) and is not a dataclass: write @dataclass(frozen=True)",

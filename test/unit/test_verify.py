@@ -79,10 +79,10 @@ def test_a_terminator_that_no_longer_fits_its_function_is_seen() -> None:
 def test_a_number_of_python_is_no_attribute() -> None:
     verifier, module, relu, total = operations()
     relu.attributes["x.y"] = 3  # pyright: ignore[reportArgumentType]  the mistake of a pass
-    check(verifier, module, "core.relu: the attribute 'x.y' is 3, a int of Python")
+    check(verifier, module, "core.relu: the attribute 'x.y' is 3, a Python int")
     del relu.attributes["x.y"]
     total.properties["keepdim"] = True  # pyright: ignore[reportArgumentType]  the mistake of a pass
-    check(verifier, module, "the property 'keepdim' is True, a bool of Python")
+    check(verifier, module, "the property 'keepdim' is True, a Python bool")
 
 
 def test_the_user_of_an_erased_operation_is_named() -> None:
@@ -114,7 +114,7 @@ def test_operations_that_nobody_knows_stand_anywhere() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("func.func @f() {\n^a:\n  cf.br ^a\n}", "cf.br: nothing may branch to the first block of a region"),
+        ("func.func @f() {\n^a:\n  cf.br ^a\n}", "cf.br branches to the first block of a region, which must not have predecessors"),
         ("func.func @f() {\n  builtin.module {\n  }\n  func.return\n}", ""),
         ("func.func @f() {\n  builtin.module @m {\n  }\n  func.return\n}", "builtin.module defines a symbol"),
     ],

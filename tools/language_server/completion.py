@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.traits import IsolatedFromAbove
 
-from flambeau.dialects.ir.dominance import dominator_tree, has_order
+from flambeau.dialects.ir.dominance import dominator_tree, has_ssa_dominance
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.tools.language_server import describe
@@ -94,7 +94,7 @@ def _around(chunk: Chunk, place: int) -> Iterator[Block]:
 def _dominators(block: Block) -> Iterator[Block]:
     """The other blocks of its region that control has passed where it reaches a block, the last one first."""
     region = block.parent
-    if region is None or region.first_block is block or not has_order(region):
+    if region is None or region.first_block is block or not has_ssa_dominance(region):
         return
     tree = dominator_tree(region)
     above = tree.get(block)

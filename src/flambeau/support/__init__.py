@@ -1,1 +1,1 @@
-"""Services of every layer that know nothing of compilers: files, terminals, tracebacks, tables of names, numpy on first use."""
+"""Helpers for every layer that know nothing about compilers: files, terminals, tracebacks, tables of names, numpy on first use."""

@@ -1,4 +1,4 @@
-"""Writing files so that nothing is lost: what was there stays until all of what replaces it is written."""
+"""Writes files atomically: the old file stays until the new one is complete."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Generator[BinaryIO, None, None]:
-    """A file to write, which takes the place of `path` at once when the block ends; if the block fails, nothing happened.
+    """Opens a file that replaces `path` atomically when the block ends; if the block raises, `path` is unchanged.
 
-    A link stays a link to what is replaced, permissions stay as they are, and what is not a file, such as a pipe, is written as it comes.
+    A link stays a link: its target is replaced. Permissions stay. A path that is not a regular file, such as a pipe, is written directly.
 
     Raises:
         OSError: the file cannot be written; names `path`.
@@ -28,7 +28,7 @@ def replacing(path: str | os.PathLike[str]) -> Generator[BinaryIO, None, None]:
             yield file
         return
     target = Path(os.path.realpath(path))
-    # Its own name may be as long as names can be.
+    # The name of the target may already have the maximum length.
     temporary = target.with_name(f".{target.name[:100]}-{os.urandom(8).hex()}")
     try:
         if target.exists() and not os.access(target, os.W_OK):
@@ -47,7 +47,7 @@ def replacing(path: str | os.PathLike[str]) -> Generator[BinaryIO, None, None]:
 
 @contextmanager
 def naming(path: str | os.PathLike[str]) -> Generator[None, None, None]:
-    """Within the block, an OSError that names no file, as of a full disk, names `path`."""
+    """Makes an OSError within the block that names no file, such as that of a full disk, name `path`."""
     try:
         yield
     except OSError as error:
@@ -57,12 +57,12 @@ def naming(path: str | os.PathLike[str]) -> Generator[None, None, None]:
 
 
 def same_file(path: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
-    """Whether there is one file under both names."""
+    """Whether both paths exist and name the same file."""
     return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)
 
 
 class _NamedFile(FileIO):
-    """Bytes that go to a file, or raise an OSError that names it."""
+    """A file whose `write` raises OSErrors that name it."""
 
     def write(self, data: Buffer, /) -> int:
         with naming(os.fspath(str(self.name))):
@@ -70,11 +70,11 @@ class _NamedFile(FileIO):
 
 
 def open_text(path: str | os.PathLike[str]) -> TextIO:
-    """A file to write text to as it comes. Whatever it raises then and later names `path`. Raises OSError."""
+    """Opens a text file for direct writing. Raises OSError, now and in later writes, that names `path`."""
     return TextIOWrapper(BufferedWriter(_NamedFile(os.fspath(path), "w")), encoding="utf-8")
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Writes a file of text, whole or not at all. Raises OSError."""
+    """Writes a text file atomically. Raises OSError."""
     with replacing(path) as file:
         file.write(text.encode())

@@ -1,4 +1,4 @@
-"""numpy, imported on first use: tools that only read IR start without it."""
+"""numpy as `np`, imported on first use, so that tools that only read IR start without it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 else:
 
     class _Numpy:
-        """Stands for the module, but not in `sys.modules`: extensions in C import parts of numpy past a stand-in there."""
+        """A stand-in for the module. It is not in `sys.modules`, because C extensions import parts of numpy from there."""
 
         def __getattr__(self, name: str) -> object:
             import numpy

@@ -1,4 +1,4 @@
-"""A place in a text, for messages."""
+"""A position in a text: file, line and column, for messages."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Position:
-    """A place in a source text, counted from 1."""
+    """A position in a source text; line and column count from 1."""
 
     file: str
     line: int
     column: int
     length: int = field(default=1, compare=False)
-    """How many characters of the line it covers."""
+    """The number of characters that it covers on its line."""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"

@@ -1,7 +1,7 @@
-"""The safetensors file format: reading by mapping a file into memory, and writing.
+"""Reads (by memory mapping) and writes safetensors files.
 
-The `safetensors` package is not used: its reader copies the bytes or makes arrays of numpy, without which we start; its writer
-does not align the data as ours does, and does not replace a file at once. The tests compare ours with it.
+The `safetensors` package is not used: its reader copies the bytes or needs numpy, and its writer neither aligns the data nor replaces a
+file atomically. The tests compare this module with it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import cast
 from flambeau.support.files import replacing
 
 DATA_ALIGNMENT = 64
-"""The bytes of a file that we write begin at a multiple of this; each entry then begins at a multiple of its element size."""
+"""The data of a file that Flambeau writes begins at a multiple of this many bytes, and each entry at a multiple of its element size."""
 
 ELEMENT_SIZES = {
     "BOOL": 1, "U8": 1, "I8": 1,
@@ -22,21 +22,21 @@ ELEMENT_SIZES = {
     "U32": 4, "I32": 4, "F32": 4,
     "U64": 8, "I64": 8, "F64": 8,
 }  # fmt: skip
-"""The dtype names of the safetensors format that we write, with bytes per element."""
+"""The dtype names of the safetensors format that Flambeau writes, with bytes per element."""
 
 MAXIMUM_HEADER = 100_000_000
-"""The limit that the safetensors format puts on its header, in bytes."""
+"""The largest header that the safetensors format allows, in bytes."""
 
 _METADATA, _OURS = "__metadata__", {"producer": "flambeau"}
-"""How a file says that it was written here."""
+"""The header entry that marks a file as written by Flambeau."""
 
 
 class SafetensorsError(ValueError):
-    """A file that cannot be read or written, or is not well formed. One line, for people."""
+    """A file that cannot be read or written, or is not well formed. The message is one line for users."""
 
 
 def read_safetensors(path: str | os.PathLike[str]) -> dict[str, memoryview]:
-    """The entries of a safetensors file as views of its mapping.
+    """The entries of a safetensors file, as views of the mapped file.
 
     Raises:
         SafetensorsError: the file cannot be read or is not well formed.
@@ -52,7 +52,9 @@ def read_safetensors(path: str | os.PathLike[str]) -> dict[str, memoryview]:
             case [int(start), int(end)] if 0 <= start <= end <= len(data):
                 views[key] = data[start:end]
             case _:
-                raise SafetensorsError(f"{path} is damaged: entry {key!r} has no bytes within the file")
+                raise SafetensorsError(
+                    f"{path} is damaged: the data_offsets of entry {key!r} must be within {len(data)} bytes, got {offsets!s:.40}"
+                )
     return views
 
 
@@ -65,7 +67,7 @@ def is_ours(path: str | os.PathLike[str]) -> bool:
 
 
 def _map(path: str | os.PathLike[str]) -> tuple[memoryview, int, dict[str, object]]:
-    """The bytes of a safetensors file, and its header: its length and what it says. Raises SafetensorsError."""
+    """The bytes of a safetensors file, the length of its header, and the header. Raises SafetensorsError."""
     try:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -74,7 +76,9 @@ def _map(path: str | os.PathLike[str]) -> tuple[memoryview, int, dict[str, objec
         raise SafetensorsError(f"cannot open weights {path}: {error.strerror}") from None
     length = int.from_bytes(mapped[:8], "little")
     if size < 8 or length > min(size - 8, MAXIMUM_HEADER):
-        raise SafetensorsError(f"{path} is not a safetensors file: its header is cut off")
+        raise SafetensorsError(
+            f"{path} is not a safetensors file: its header is cut off or too long: it takes {8 + length} of {size} bytes"
+        )
     import json
 
     try:
@@ -87,14 +91,14 @@ def _map(path: str | os.PathLike[str]) -> tuple[memoryview, int, dict[str, objec
 
 
 def write_safetensors(path: str | os.PathLike[str], entries: Sequence[tuple[str, str, Sequence[int], memoryview]]) -> None:
-    """Writes (key, dtype name, shape, bytes) entries, back to back as the format demands, with the first at a multiple of `DATA_ALIGNMENT`.
+    """Writes (key, dtype name, shape, bytes) entries without gaps, as the format demands; the first is aligned to `DATA_ALIGNMENT`.
 
     Raises:
         SafetensorsError: the bytes do not fill the shape, or the file cannot be written.
     """
     header: dict[str, object] = {_METADATA: _OURS}
     offset = 0
-    # Entries of wider elements first: each then starts at a multiple of its element size without gaps, which the format does not admit.
+    # Entries with wider elements come first, so that each is aligned to its element size without gaps.
     ordered = sorted(entries, key=lambda entry: -ELEMENT_SIZES[entry[1]])
     for key, dtype, shape, data in ordered:
         expected = ELEMENT_SIZES[dtype]

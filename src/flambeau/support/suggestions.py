@@ -1,4 +1,4 @@
-"""The name that was probably meant, for messages about names that nothing has."""
+"""Suggests the most similar known name, for messages about unknown names."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The known name that is most like `name`; None when none is by `cutoff`, a number from 0 (anything) to 1 (the same)."""
+    """The known name most similar to `name`; None when no similarity reaches `cutoff`, from 0 (anything) to 1 (equal)."""
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(name, known, n=1, cutoff=cutoff)), None)
 
 
 def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """`; did you mean 'relu'?`, or nothing."""
+    """`; did you mean 'relu'?`, or an empty text."""
     near = nearest(name, known, cutoff)
     return "" if near is None else f"; did you mean {near!r}?"

@@ -1,7 +1,8 @@
-"""Tables of what has a name and may come from outside: dialects, passes, targets, planners and so on.
+"""Tables of named things that plug-ins can extend: dialects, passes, targets, planners and so on.
 
-Each layer adds its built-in names by listing a folder or a file; a `Table` holds the rest, knows who declared what, refuses names that
-are taken, and can take back what a plug-in declared. When a name is in no table, the plug-ins of installed packages are loaded, once.
+Each layer finds its built-in names by listing a folder or a file. A `Table` holds the names that were added to these. It knows which
+plug-in declared a name, refuses a name that is taken, and removes the names of a plug-in that is unloaded. The first lookup of an unknown
+name loads the plug-ins of installed packages.
 """
 
 from __future__ import annotations
@@ -19,16 +20,17 @@ T = TypeVar("T")
 Undo = Callable[[], None]
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-"""What names of passes, pipelines, planners, targets and backends look like: they stand in pipelines and on command lines."""
+"""The form of the names of passes, pipelines, planners, targets and backends, which pipelines and command lines contain."""
 
 
 @dataclass(frozen=True)
 class Registration:
-    """One thing that was registered."""
+    """The record of one registration."""
 
     what: str
-    """`pass 'fuse-mul-add'`."""
+    """Kind and name, such as `pass 'fuse-mul-add'`."""
     undo: Undo
+    """Removes it again."""
 
 
 _ORIGIN: ContextVar[str] = ContextVar("flambeau_origin", default="this program")
@@ -36,12 +38,12 @@ _REGISTERED: ContextVar[list[Registration] | None] = ContextVar("flambeau_regist
 
 
 class RegistrationError(ValueError):
-    """Something that cannot be registered: its name is taken, or cannot be a name. One line, for people."""
+    """Something that cannot be registered, for example because its name is taken or not valid. The message is one line for users."""
 
 
 @contextmanager
 def declared_by(origin: str) -> Generator[list[Registration], None, None]:
-    """What is registered within the block belongs to `origin`; gives the list of it, in the order of declaration."""
+    """Registrations within the block belong to `origin`; yields the list of them, in order."""
     registered: list[Registration] = []
     tokens = _ORIGIN.set(origin), _REGISTERED.set(registered)
     try:
@@ -52,64 +54,64 @@ def declared_by(origin: str) -> Generator[list[Registration], None, None]:
 
 
 def origin() -> str:
-    """Who declares what is registered now."""
+    """The plug-in or program to which registrations belong now."""
     return _ORIGIN.get()
 
 
 def note_registration(what: str, undo: Undo) -> None:
-    """Says what has just been registered and how to take it back, for when the plug-in that is being loaded goes."""
+    """Records a registration and how to undo it when the plug-in that is being loaded is unloaded."""
     registered = _REGISTERED.get()
     if registered is not None:
         registered.append(Registration(what, undo))
 
 
 _discover: Callable[[], str] | None = None
-_trouble = ""
+_failures = ""
 
 
-def when_unknown(discover: Callable[[], str]) -> None:
-    """Sets what is called, once, when a name is unknown: it may register more, and gives a note on what it could not load, or ''."""
+def set_discovery(discover: Callable[[], str]) -> None:
+    """Sets the function that the first lookup of an unknown name calls. It registers more names, and returns a note on failures, or ''."""
     global _discover
     _discover = discover
 
 
 def discover() -> bool:
-    """Loads the plug-ins of installed packages; returns whether that happened now."""
-    global _discover, _trouble
+    """Loads the plug-ins of installed packages unless they are loaded; returns whether it loaded them now."""
+    global _discover, _failures
     if _discover is None:
         return False
     found, _discover = _discover, None
-    _trouble = found()
+    _failures = found()
     return True
 
 
 def hint(name: str, known: list[str], *, listing: bool = False) -> str:
-    """What a message about an unknown name ends with: those that exist, the one that was meant, and plug-ins that did not load."""
+    """The end of a message about an unknown name: the known names if `listing`, the most similar one, and plug-ins that failed to load."""
     text = (f"; there are {', '.join(known) or 'none'}" if listing else "") + did_you_mean(name, known)
-    return f"{text}{trouble()}"
+    return f"{text}{discovery_failures()}"
 
 
-def trouble() -> str:
-    """What is to be said of installed plug-ins that did not load, where a name is unknown; empty when there are none."""
-    return f"; {_trouble}" if _trouble else ""
+def discovery_failures() -> str:
+    """The end of a message about an unknown name that lists installed plug-ins that failed to load; empty when there are none."""
+    return f"; {_failures}" if _failures else ""
 
 
 def check_called(decorator: str, given: object, example: str) -> None:
-    """Raises RegistrationError when a decorator that is given a name is used without one. Plug-ins need not be type-checked."""
+    """Raises RegistrationError when a decorator that takes a name is used without one: plug-ins may not be type-checked."""
     if not isinstance(given, str):
-        raise RegistrationError(f'@{decorator} is given a name: write @{decorator}("{example}")')
+        raise RegistrationError(f'@{decorator} needs a name: write @{decorator}("{example}")')
 
 
 class Table(Generic[T]):
-    """Named things of one kind that were added to the built-in ones."""
+    """The named things of one kind that were added to the built-in ones."""
 
     def __init__(self, kind: str, builtin: Callable[[str], tuple[str, T] | None], pattern: re.Pattern[str] = NAME):
         """A table.
 
         Args:
-            kind: what it holds, for messages: "pass".
-            builtin: who brings the built-in thing of a name ("Flambeau"), and that thing; None for other names.
-            pattern: what names look like.
+            kind: the kind for messages, such as "pass".
+            builtin: finds the owner ("Flambeau") and the built-in thing of a name; returns None for other names.
+            pattern: the form of a name.
         """
         self._kind = kind
         self._builtin = builtin
@@ -117,9 +119,9 @@ class Table(Generic[T]):
         self._items: dict[str, tuple[str, T]] = {}
 
     def add(self, name: str, item: T) -> None:
-        """Adds something. The same thing again is harmless. Raises RegistrationError for another thing of that name."""
+        """Adds a thing; adding it again does nothing. Raises RegistrationError when another thing has that name."""
         if not self._pattern.fullmatch(name):
-            raise RegistrationError(f"{name!r} cannot be the name of a {self._kind}: write letters, digits and - or _")
+            raise RegistrationError(f"{name!r} cannot be the name of a {self._kind}: use letters, digits, - and _")
         known = self._items.get(name) or self._builtin(name)
         if known is not None:
             if known[1] is not item:
@@ -130,17 +132,17 @@ class Table(Generic[T]):
         note_registration(f"{self._kind} {name!r}", lambda: self._items.pop(name, None) and None)
 
     def find(self, name: str) -> T | None:
-        """What was added under a name, if need be by a plug-in that is installed; None when nothing was."""
+        """The thing that was added under a name, after loading installed plug-ins if needed; None when there is none."""
         if name not in self._items and not discover():
             return None
         found = self._items.get(name)
         return None if found is None else found[1]
 
     def items(self) -> dict[str, T]:
-        """What has been added so far, by name."""
+        """The things added so far, by name."""
         return {name: item for name, (_, item) in self._items.items()}
 
     def origin(self, name: str) -> str | None:
-        """Who added the thing of a name; None when nobody did."""
+        """The plug-in or program that added the thing of a name; None when there is none."""
         found = self._items.get(name)
         return None if found is None else found[0]

@@ -1,4 +1,4 @@
-"""Text on a terminal."""
+"""Decides whether to write colours to a stream."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import IO
 
 
 def wants_colour(stream: IO[str], *, always: bool = False) -> bool:
-    """Whether to colour what goes to `stream`: on a terminal that can, or `always`, or if FORCE_COLOR or CLICOLOR_FORCE says so.
+    """Whether to colour text on `stream`: on a terminal with colours, if `always`, or if FORCE_COLOR or CLICOLOR_FORCE is set.
 
-    NO_COLOR says otherwise to all of them.
+    NO_COLOR takes priority over all of them.
     """
     if os.environ.get("NO_COLOR"):
         return False

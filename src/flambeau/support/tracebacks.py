@@ -1,4 +1,4 @@
-"""Exceptions of Python code as diagnostics show them: what was raised, and where."""
+"""Text and position of Python exceptions, for diagnostics."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from flambeau.support.position import Position
 
 def in_one_line(error: BaseException) -> str:
     """An exception with its class: `NameError: name 'x' is not defined`."""
-    what = " ".join(str(error).split())
-    return f"{type(error).__name__}: {what}" if what else type(error).__name__
+    message = " ".join(str(error).split())
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
-def raised_at(error: BaseException, concerned: Callable[[Path], bool]) -> Position | None:
-    """The innermost place in a file that is `concerned`; None when the exception came through no such file."""
+def raised_at(error: BaseException, accepts: Callable[[Path], bool]) -> Position | None:
+    """The innermost line of the traceback in a file that `accepts` accepts; None when there is none."""
     import traceback
 
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if concerned(Path(frame.filename))]
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if accepts(Path(frame.filename))]
     if not frames:
         return None
     last = frames[-1]
@@ -31,10 +31,10 @@ def raised_at(error: BaseException, concerned: Callable[[Path], bool]) -> Positi
 
 
 def raised_outside(error: BaseException) -> Position | None:
-    """The innermost place in a file that is neither ours nor xDSL's nor Python's: in a plug-in, or in the user's model.
+    """The innermost line of the traceback outside Flambeau, xDSL and Python: in a plug-in, or in the user's model. None when there is none.
 
-    What an exception was raised from is looked at first: it came from deeper. A plug-in may be installed among other libraries, whose files
-    count only when there are no others. None when the exception came through no such file.
+    The causes of the exception are searched first, because they come from deeper calls. Installed files count only if there are no others:
+    a plug-in may be installed beside other libraries.
     """
     chain = [error]
     while (cause := chain[-1].__cause__) is not None and cause not in chain:
@@ -42,30 +42,30 @@ def raised_outside(error: BaseException) -> Position | None:
     ours = (Path(__file__).parents[1], Path(xdsl.__file__).parent)
     python, installed = Path(sysconfig.get_path("stdlib")), {Path(sysconfig.get_path(key)) for key in ("purelib", "platlib")}
 
-    def is_theirs(file: Path) -> bool:
-        # Libraries are installed inside of Python's own folder.
+    def is_foreign(file: Path) -> bool:
+        # The folder of installed libraries is inside Python's own folder.
         of_python = python in file.parents and installed.isdisjoint(file.parents)
         return file.is_file() and not of_python and not any(folder in file.parents for folder in ours)
 
-    def is_at_home(file: Path) -> bool:
-        return is_theirs(file) and installed.isdisjoint(file.parents)
+    def is_not_installed(file: Path) -> bool:
+        return is_foreign(file) and installed.isdisjoint(file.parents)
 
-    for concerned in (is_at_home, is_theirs):
+    for accepts in (is_not_installed, is_foreign):
         for item in reversed(chain):
-            if (place := raised_at(item, concerned)) is not None:
+            if (place := raised_at(item, accepts)) is not None:
                 return place
     return None
 
 
-def locals_where_raised(error: BaseException, concerned: Callable[[Path], bool]) -> Mapping[str, object]:
-    """The local variables at the innermost place in a file that is `concerned`."""
+def locals_where_raised(error: BaseException, accepts: Callable[[Path], bool]) -> Mapping[str, object]:
+    """The local variables of the innermost frame in a file that `accepts` accepts."""
     import traceback
 
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__) if concerned(Path(frame.f_code.co_filename))]
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__) if accepts(Path(frame.f_code.co_filename))]
     return frames[-1].f_locals if frames else {}
 
 
 def shown_path(file: Path) -> str:
-    """A path as people read it: relative where the file lies below the current folder."""
+    """A path for messages: relative if the file is below the current folder."""
     here = Path.cwd()
     return str(file.relative_to(here)) if here in file.parents else str(file)

@@ -34,7 +34,7 @@ func.func @switch(%flag: i32, %a: i32) {
 // -----
 
 func.func @if_without_else(%a: i32, %c: i1) -> i32 {
-  // expected-error @below {{scf.if has results, so it needs an else with values for them}}
+  // expected-error @below {{scf.if has 1 result, so it needs an else region that yields values for them}}
   %r = scf.if %c -> (i32) {
     scf.yield %a : i32
   }
@@ -81,7 +81,7 @@ func.func @while_takes_back_another_type(%a: i32, %b: i64) -> i32 {
 // -----
 
 func.func @around() {
-  // expected-error @below {{func.func defines a symbol, so it must stand in a table of symbols as builtin.module is, not in func.func}}
+  // expected-error @below {{func.func defines a symbol, so it must be in a symbol table such as builtin.module, not in func.func}}
   func.func @inside() {
     func.return
   }

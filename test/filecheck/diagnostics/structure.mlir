@@ -2,46 +2,46 @@
 
 // Functions, blocks and values that do not fit together.
 func.func @too_much(%x: tensor<2xf32>) {
-  // expected-error @+1 {{returns (tensor<2xf32>), but the function is declared to return ()}}
+  // expected-error @+1 {{returns (tensor<2xf32>), but the function's type says ()}}
   func.return %x : tensor<2xf32>
 }
 
 // -----
 
 func.func @too_little() -> tensor<2xf32> {
-  // expected-error @+1 {{returns (), but the function is declared to return (tensor<2xf32>)}}
+  // expected-error @+1 {{returns (), but the function's type says (tensor<2xf32>)}}
   func.return
 }
 
 // -----
 
 func.func @other(%x: tensor<2xf32>) -> tensor<3xf32> {
-  // expected-error @+1 {{returns (tensor<2xf32>), but the function is declared to return (tensor<3xf32>)}}
+  // expected-error @+1 {{returns (tensor<2xf32>), but the function's type says (tensor<3xf32>)}}
   func.return %x : tensor<2xf32>
 }
 
 // -----
 
 func.func @no_terminator(%x: tensor<2xf32>) {
-  // expected-error @+1 {{the block ends with aten.relu, which is no terminator such as func.return}}
+  // expected-error @+1 {{the block ends with aten.relu, which is not a terminator such as func.return}}
   %0 = aten.relu(%x) : (tensor<2xf32>) -> tensor<2xf32>
 }
 
 // -----
 
-// expected-error @+1 {{func.func holds a block without operations: it must end with a terminator such as func.return}}
+// expected-error @+1 {{func.func has an empty block: a block must end with a terminator such as func.return}}
 func.func @empty(%x: tensor<2xf32>) {
 }
 
 // -----
 
-// expected-error @+1 {{function @braces has no body: one that is only declared is private}}
+// expected-error @+1 {{function @braces has no body: give it one, or make the declaration private}}
 func.func @braces() {
 }
 
 // -----
 
-// expected-error @+1 {{function @declared has no body: one that is only declared is private}}
+// expected-error @+1 {{function @declared has no body: give it one, or make the declaration private}}
 func.func @declared(tensor<2xf32>) -> ()
 
 // -----
@@ -54,7 +54,7 @@ func.func @after() {
 
 // -----
 
-// expected-error @+1 {{func.return may stand directly inside of func.func only}}
+// expected-error @+1 {{func.return must be directly inside func.func}}
 func.return
 
 // -----
@@ -134,7 +134,7 @@ func.func @several(%x: tensor<2x3xf32>) {
   func.return
 }
 func.func @another(%x: tensor<2xf32>) -> tensor<2xf32> {
-  // expected-error @+1 {{returns (), but the function is declared to return (tensor<2xf32>)}}
+  // expected-error @+1 {{returns (), but the function's type says (tensor<2xf32>)}}
   func.return
 }
 
@@ -153,7 +153,7 @@ exec.method @m {} {
 
 // What xDSL's definitions of operations refuse.
 func.func @kind(%x: i32) {
-  // expected-error @+1 {{operand lhs: i32 does not fit}}
+  // expected-error @+1 {{operand lhs: i32 is not allowed here}}
   %0 = "arith.addf"(%x, %x) : (i32, i32) -> i32
   func.return
 }
@@ -161,7 +161,7 @@ func.func @kind(%x: i32) {
 // -----
 
 func.func @equal(%x: i32, %y: f32) {
-  // expected-error @+1 {{operand rhs: it must be i32 as elsewhere in the operation, got f32}}
+  // expected-error @+1 {{operand rhs: must be i32 as elsewhere in the operation, got f32}}
   %0 = "arith.addi"(%x, %y) : (i32, f32) -> i32
   func.return
 }
@@ -184,14 +184,14 @@ func.func @property(%x: i32) {
 
 // -----
 
-// expected-error @+1 {{3 : i64 must be of the kind array}}
+// expected-error @+1 {{expected array, got 3 : i64}}
 "exec.method"() <{sym_name = "m", arenas = 3 : i64}> ({
   exec.return
 }) : () -> ()
 
 // -----
 
-// expected-error @+1 {{the arguments of the first block are not of the types that the function declares}}
+// expected-error @+1 {{the types of the first block's arguments differ from those in the function's type}}
 "func.func"() <{sym_name = "f", function_type = (i32) -> ()}> ({
 ^bb0(%x: f32):
   func.return

@@ -5,7 +5,7 @@ irdl.dialect @"a b"
 
 // -----
 
-// expected-error @+1 {{irdl.type may stand directly inside of irdl.dialect only}}
+// expected-error @+1 {{irdl.type must be directly inside irdl.dialect}}
 irdl.type @t
 
 // -----

@@ -32,14 +32,14 @@ class _ListPlugins(argparse.Action):
         option_string: str | None = None,
     ) -> None:
         from flambeau.plugins.loader import loaded_plugins
-        from flambeau.support.tables import discover, trouble
+        from flambeau.support.tables import discover, discovery_failures
 
         discover()
         for plugin in loaded_plugins():
             print(f"{plugin.name}:")
             for what in plugin.declares:
                 print(f"  {what}")
-        if failed := trouble().removeprefix("; "):
+        if failed := discovery_failures().removeprefix("; "):
             parser.exit(1, f"error: {failed}\n")
         parser.exit()
 
