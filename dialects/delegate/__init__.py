@@ -1,4 +1,4 @@
-"""Partitions of a method that backends take, and what the backends made of them."""
+"""The `delegate` dialect: the partitions of a method that backends compile, their payloads, and calls of both."""
 
 from xdsl.ir import Dialect
 

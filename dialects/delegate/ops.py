@@ -1,4 +1,4 @@
-"""A part of a method that a backend takes: as a function while it is IR, as bytes once the backend has compiled it."""
+"""The operations: a partition, which is a function for a backend to compile; a payload, the compiled bytes; a call of either."""
 
 from collections.abc import Sequence
 from typing import Self
@@ -25,7 +25,7 @@ from flambeau.dialects.flambeau.blobs import BlobAttr
 
 
 def compile_specs(specs: dict[str, str | BlobAttr]) -> DictionaryAttr:
-    """Options of a backend: texts, or bytes as blobs."""
+    """The options of a backend, strings or blobs, as an attribute."""
     return DictionaryAttr({key: StringAttr(value) if isinstance(value, str) else value for key, value in specs.items()})
 
 
@@ -41,7 +41,7 @@ def _verify_backend(backend: StringAttr, specs: DictionaryAttr | None) -> None:
 class PartitionOp(IRDLOperation):
     """`delegate.partition @p0 backend "Xnnpack" (%a: tensor<…>) -> tensor<…> { … delegate.return %r : … }`.
 
-    A function that reads nothing but its arguments and constant globals, and that one backend will compile.
+    A function that one backend compiles. It reads only its arguments and constant globals.
     """
 
     name = "delegate.partition"
@@ -73,16 +73,18 @@ class PartitionOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        """Arguments and results are those of the type."""
+        """Checks the backend's name and options, and that arguments and results have the types of the function type."""
         _verify_backend(self.backend, self.specs)
         block = self.body.block
         if tuple(block.arg_types) != self.function_type.inputs.data:
-            raise VerifyException(f"partition @{self.sym_name.data} has other arguments than its type {self.function_type} says")
+            types = ", ".join(map(str, block.arg_types))
+            raise VerifyException(f"partition @{self.sym_name.data} takes ({types}), but its type is {self.function_type}")
         terminator = block.last_op
         if not isinstance(terminator, ReturnOp):
-            raise VerifyException(f"partition @{self.sym_name.data} does not end with delegate.return")
+            raise VerifyException(f"partition @{self.sym_name.data} must end with delegate.return")
         if tuple(terminator.operand_types) != self.function_type.outputs.data:
-            raise VerifyException(f"partition @{self.sym_name.data} returns other values than its type {self.function_type} says")
+            types = ", ".join(map(str, terminator.operand_types))
+            raise VerifyException(f"partition @{self.sym_name.data} returns ({types}), but its type is {self.function_type}")
 
     def print(self, printer: Printer) -> None:
         """Prints `@name backend "id" {specs} (%a: type) -> (types) attributes {…} { … }`."""
@@ -134,7 +136,7 @@ def _argument(parser: Parser) -> Parser.Argument:
 
 @irdl_op_definition
 class ReturnOp(IRDLOperation):
-    """`delegate.return %r : tensor<…>`: what a partition gives back."""
+    """`delegate.return %r : tensor<…>`: returns the results of a partition."""
 
     name = "delegate.return"
 
@@ -152,8 +154,8 @@ class ReturnOp(IRDLOperation):
 class PayloadOp(IRDLOperation):
     """`delegate.payload @p0 backend "Xnnpack" {specs} (#flambeau.blob<…>) : (tensor<…>) -> tensor<…>`.
 
-    What a backend made of a partition: bytes that its part of the runtime understands. The type is absent if it is not known, as in a
-    program that was read from a file.
+    The bytes that a backend compiled from a partition, for the backend's runtime. The type is absent if it is not known, as in a program
+    that was read from a `.pte` file.
     """
 
     name = "delegate.payload"
@@ -185,7 +187,7 @@ class PayloadOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        """The backend has a name, its options are texts or bytes."""
+        """Checks that the backend has a name and that its options are strings or blobs."""
         _verify_backend(self.backend, self.specs)
 
     def print(self, printer: Printer) -> None:
@@ -226,7 +228,7 @@ class PayloadOp(IRDLOperation):
 
 @irdl_op_definition
 class CallOp(IRDLOperation):
-    """`%r = delegate.call @p0(%a) : (tensor<…>) -> tensor<…>`: what the partition or payload computes."""
+    """`%r = delegate.call @p0(%a) : (tensor<…>) -> tensor<…>`: runs a partition or a payload."""
 
     name = "delegate.call"
 
@@ -244,7 +246,7 @@ class CallOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        """The callee is a partition or payload with this type."""
+        """Checks that the callee is a partition or payload of this type."""
         parent = self.parent_op()
         while parent is not None and not parent.has_trait(SymbolTable):
             parent = parent.parent_op()
@@ -253,11 +255,11 @@ class CallOp(IRDLOperation):
         name = self.callee.string_value()
         found = SymbolTable.lookup_symbol(self, self.callee)
         if not isinstance(found, PartitionOp | PayloadOp):
-            raise VerifyException(f"@{name} names no delegate.partition or delegate.payload of the module")
+            raise VerifyException(f"the module has no delegate.partition or delegate.payload @{name}")
         declared = found.function_type
         used = FunctionType.from_lists(list(self.operand_types), list(self.result_types))
         if declared is not None and declared != used:
-            raise VerifyException(f"calls @{name} as {used}, but it is {declared}")
+            raise VerifyException(f"calls @{name} with type {used}, but its type is {declared}")
 
     def print(self, printer: Printer) -> None:
         """Prints `@name(%a) {attributes} : type`."""

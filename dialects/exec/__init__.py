@@ -1,4 +1,4 @@
-"""What the runtime does, instruction by instruction: a `.pte` program as IR. `runtime/pte/FORMAT.md` describes the other spelling."""
+"""The `exec` dialect: a `.pte` program as IR, an operation for each slot and instruction. `runtime/pte/FORMAT.md` describes the file."""
 
 from xdsl.ir import Dialect
 

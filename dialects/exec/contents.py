@@ -1,8 +1,8 @@
-"""Which slots hold what they should, at each instruction of a method, whatever path led there.
+"""Data-flow analysis of the contents of slots: checks that each read, on every path, sees the bytes that were last written for it.
 
-A slot is *whole* when every one of its bytes was last written through itself or through a view of the same content, and *broken* where
-another content was written since. The analysis follows writes through arenas, moves of storage, and jumps, to a fixpoint; it knows nothing
-of how memory was planned.
+Views of one slot have the same *content*. A slot is *whole* when all of its bytes were last written as its content, and *broken* when
+another content has overwritten some of them. The analysis follows writes to arenas, moves of storage, and jumps, to a fixpoint. It does not
+depend on how memory was planned.
 """
 
 from bisect import bisect_left, bisect_right
@@ -22,36 +22,36 @@ from flambeau.dialects.exec.slots import ConstantOp, ReuseOp, Roots, StateOp, Te
 
 Span: TypeAlias = tuple[int, int]
 Place: TypeAlias = tuple[int, int]
-"""Arena and byte offset. Arenas below 1 are not real: each stands for the memory of one constant or of one slot without a place."""
+"""Arena and byte offset. An arena below 1 stands for the memory of one constant, or of one slot without a place."""
 
 Role: TypeAlias = tuple[Place, int]
-"""Where a slot lies, and the number of the content that it is."""
+"""The place of a slot, and the number of its content."""
 
 ALIASING = "executorch_prim::et_view.default"
-"""The kernel whose result has the storage of its first argument."""
+"""The kernel whose result takes the storage of its first argument."""
 
 
 class Fault(Enum):
-    """What is wrong where a method touches a slot."""
+    """The kind of a conflict; "it" is the instruction."""
 
     BROKEN = "it reads a slot that another content has overwritten, or that nothing has written"
     LOST = "the method ends, and an output or a state is broken"
     CONSTANT = "it writes the bytes of a constant"
     NOWHERE = "it writes a slot that has no memory"
-    OVERLAP = "it writes over bytes that it reads, through a slot that does not reuse them"
-    UNSAFE = "it writes over an argument as a reuse of it, which its kernel does not allow"
+    OVERLAP = "it writes bytes that it reads through a slot that the written slot does not reuse"
+    UNSAFE = "it reuses the storage of an argument, which its kernel does not allow"
 
 
 @dataclass(frozen=True)
 class Conflict:
-    """A place where a method goes wrong.
+    """An instruction that reads or writes a slot wrongly.
 
     Attributes:
         instruction: the index of the instruction, labels not counted; the number of instructions for the end of the method.
         op: the instruction; None for the end of the method.
         slot: the slot that is read or written.
         other: the slot through which its bytes were overwritten, or that it overlaps with.
-        writer: the index of the instruction that did so; -1 for the caller, which sets inputs before the first.
+        writer: the index of the instruction that overwrote them; -1 for the caller, which sets inputs before the first instruction.
         owners: the slots through which the bytes of `slot` were last written.
     """
 
@@ -66,19 +66,19 @@ class Conflict:
 
 @dataclass
 class _Owners:
-    """Who wrote the bytes of one arena: disjoint spans in order, each with the contents that may have been written there last."""
+    """The writers of the bytes of one arena: disjoint spans in order, each with the contents that may have been written there last."""
 
     starts: list[int] = field(default_factory=list[int])
     ends: list[int] = field(default_factory=list[int])
     sets: list[frozenset[int]] = field(default_factory=list[frozenset[int]])
 
     def overlapping(self, low: int, high: int) -> Iterator[tuple[int, int, frozenset[int]]]:
-        """The spans that share bytes with [low, high), cut to it."""
+        """The intersections of the spans with [low, high)."""
         for index in range(bisect_right(self.ends, low), bisect_left(self.starts, high)):
             yield max(self.starts[index], low), min(self.ends[index], high), self.sets[index]
 
     def assign(self, low: int, high: int, owners: frozenset[int]) -> None:
-        """Gives [low, high) to `owners`."""
+        """Sets the owners of [low, high)."""
         first, last = bisect_right(self.ends, low), bisect_left(self.starts, high)
         pieces: list[tuple[int, int, frozenset[int]]] = []
         if first < last and self.starts[first] < low:
@@ -91,11 +91,11 @@ class _Owners:
         self.sets[first:last] = [piece[2] for piece in pieces]
 
     def copy(self) -> "_Owners":
-        """A copy that changes on its own."""
+        """An independent copy."""
         return _Owners(self.starts[:], self.ends[:], self.sets[:])
 
     def joined(self, other: "_Owners") -> "_Owners":
-        """Who may have written each byte, when either may hold."""
+        """The union: the owners of each byte on either of two paths."""
         edges = sorted({*self.starts, *self.ends, *other.starts, *other.ends})
         result = _Owners()
         for low, high in pairwise(edges):
@@ -138,12 +138,12 @@ def _common(left: tuple[Span, ...], right: tuple[Span, ...]) -> tuple[Span, ...]
 
 @dataclass
 class _State:
-    """What is known before an instruction.
+    """The state of the analysis before an instruction.
 
     Attributes:
-        owners: by arena.
+        owners: the writers of each arena.
         whole: the spans of each slot that hold its content, counted from its start; absent for none.
-        moved: the places that a slot may have, and the content it then is, where they are not those it was declared with.
+        moved: the places and contents that a slot may have, if they may differ from those that it was declared with.
     """
 
     owners: dict[int, _Owners] = field(default_factory=dict[int, _Owners])
@@ -157,11 +157,11 @@ class _State:
 class ContentAnalysis:
     """The analysis of one method.
 
-    Linear in the instructions but for two things: the spans of an arena are kept in a sorted list, and paths that meet are compared.
+    Its time is linear in the instructions, apart from the sorted list of an arena's spans and the comparison of states where paths meet.
 
     Args:
         method: the method.
-        may_overwrite: whether a kernel, by its name, may write over the argument at a position as it reads it; by default all may.
+        may_overwrite: whether the kernel of a name may overwrite the argument at a position while it reads it; by default each may.
     """
 
     def __init__(self, method: MethodOp, may_overwrite: Callable[[str, int], bool] = lambda kernel, position: True):
@@ -178,7 +178,7 @@ class ContentAnalysis:
             self.members.setdefault(content, []).append(index)
         self.instructions: list[InstructionOp] = []
         self._targets: dict[str, int] = {}
-        """Where each label stands."""
+        """The index of the instruction after each label."""
         for op in method.instructions:
             if isinstance(op, LabelOp):
                 self._targets[op.label.data] = len(self.instructions)
@@ -192,7 +192,7 @@ class ContentAnalysis:
     def run(self) -> list[Conflict]:
         """Every conflict, in the order of the instructions."""
         if not self._leaders:
-            # Without jumps, one look at each instruction is enough.
+            # Without jumps, one visit of each instruction is enough.
             self.reporting = True
             self._run_block(0, self._entry())
             return self.conflicts
@@ -202,7 +202,7 @@ class ContentAnalysis:
             self._run_block(start, state.copy())
         return self.conflicts
 
-    # What the declarations say
+    # Declarations
 
     def _place(self, slot: SSAValue) -> Place:
         root, offset = root_of(slot, self.roots)
@@ -210,7 +210,7 @@ class ContentAnalysis:
         return (-self.index[root], offset) if place is None else (place[0], place[1] + offset)
 
     def _contents(self) -> list[int]:
-        """A number for each content: slots joined by views have one."""
+        """The number of each slot's content, which a view shares with its source."""
         contents: list[int] = []
         for index, slot in enumerate(self.slots):
             contents.append(contents[self.index[slot.owner.source]] if isinstance(slot.owner, ViewOp) else index)
@@ -221,7 +221,7 @@ class ContentAnalysis:
 
     @cached_property
     def _has_memory(self) -> set[int]:
-        """Slots whose memory the plan, the program or the caller provides."""
+        """The slots whose memory the plan, the program or the caller provides."""
         given = {*self.method.terminator.inputs, *self.method.terminator.outputs}
         return {
             index
@@ -236,7 +236,7 @@ class ContentAnalysis:
     # Paths
 
     def _fixpoint(self) -> dict[int, _State]:
-        """The state before each basic block that can be reached."""
+        """The state before each reachable basic block."""
         before = {0: self._entry()}
         pending = [0]
         while pending:
@@ -260,12 +260,12 @@ class ContentAnalysis:
 
     @cached_property
     def _written_literals(self) -> set[SSAValue]:
-        """Slots that hold no tensor and that instructions write, so that their declared value may not be theirs."""
+        """The slots other than tensors that instructions write, so that their value may differ from the declared one."""
         calls = {slot for op in self.instructions if isinstance(op, CallOp) for slot in (*op.outs, *op.returns)}
         return calls | {op.target for op in self.instructions if isinstance(op, MoveOp)}
 
     def _run_block(self, start: int, state: _State) -> list[tuple[int, _State]]:
-        """Runs one basic block; gives the blocks that may follow, with the state before each."""
+        """Analyses one basic block; returns its successors, with the state before each."""
         position = start
         while position < len(self.instructions):
             op = self.instructions[position]
@@ -296,7 +296,7 @@ class ContentAnalysis:
     # Steps
 
     def _entry(self) -> _State:
-        """Constants and states hold their bytes, and the caller has set the inputs."""
+        """The state at the start: constants and states hold their bytes, and the caller has set the inputs."""
         state = _State()
         for kind in (ConstantOp, StateOp):
             for index, slot in enumerate(self.slots):
@@ -383,7 +383,7 @@ class ContentAnalysis:
             found = self._where(other, state)
             if not self._overlap(places, self.sizes[slot], found, self.sizes[other]):
                 continue
-            # As elements are written in order, only an argument that is the very same bytes has been read by then.
+            # Kernels read and write elements in order, so only an argument at exactly the same bytes is read before it is overwritten.
             if not self._reuses(slot, other) or found != places or self.sizes[other] != self.sizes[slot]:
                 report(Fault.OVERLAP, other)
             elif not self._allows(self.instructions[position], other):
@@ -400,7 +400,7 @@ class ContentAnalysis:
         return any(a == b and x < y + right_size and y < x + left_size for a, x in left for b, y in right)
 
     def _reuses(self, slot: int, other: int) -> bool:
-        """Whether `slot` was declared to take the storage of the content of `other`."""
+        """Whether `slot` is declared to reuse the storage of the content of `other`."""
         found = self.slots[slot]
         while isinstance(owner := found.owner, ViewOp | ReuseOp):
             if isinstance(owner, ReuseOp) and self.contents[self.index[owner.source]] == self.contents[other]:
@@ -428,7 +428,7 @@ class ContentAnalysis:
                     if holder != slot and other != content:
                         self._break(holder, place, arena, offset, end, position, slot, state)
             if len(roles) > 1:
-                # Perhaps it is not here that it writes.
+                # The write may go to another of these places.
                 owners.assign(offset, end, frozenset(before | {content}))
                 continue
             owners.assign(offset, end, frozenset((content,)))
@@ -441,7 +441,7 @@ class ContentAnalysis:
         state.whole[slot] = ((0, size),)
 
     def _break(self, slot: int, place: Place, arena: int, low: int, high: int, position: int, through: int, state: _State) -> None:
-        """Bytes [low, high) of an arena are no longer those of `slot`, which lies at `place`."""
+        """Marks bytes [low, high) of an arena as no longer those of `slot`, which is at `place`."""
         spans = state.whole.get(slot)
         if spans is None or place[0] != arena:
             return
@@ -451,7 +451,7 @@ class ContentAnalysis:
             self.overwritten[slot] = (position, through)
 
     def _alias(self, source: int, target: int, state: _State) -> None:
-        """`target` takes the storage of `source`, and with it what that holds."""
+        """`target` takes the storage of `source`, and with it the content."""
         state.moved[target] = self._roles(source, state)
         if self._is_whole(source, state):
             state.whole[target] = ((0, self.sizes[target]),)

@@ -1,4 +1,4 @@
-"""Instructions: what a method does, one after the other, on the slots declared above them."""
+"""The instructions of a method, which run in order on its slots, and the slots that each reads and writes."""
 
 from abc import ABC
 from collections.abc import Sequence
@@ -28,15 +28,15 @@ from flambeau.dialects.exec.types import BoolType
 
 
 class InstructionOp(IRDLOperation, ABC):
-    """One step of a method. Labels are not steps of their own: they name the step that follows."""
+    """An instruction of a method, or a label."""
 
 
 @irdl_op_definition
 class CallOp(InstructionOp):
     """`exec.call "aten::add.out"(%x, %y, %one) outs(%r)`: runs a kernel.
 
-    Its arguments are those of the operator's out-variant in order, the outs last. A kernel also receives what it returns: `returns`,
-    which is left out when it is the one out again; several outs are returned as a tensor list; an in-place operator returns its self.
+    Its arguments are those of the operator's out-variant in order, the outs last. A kernel also receives the slots that it returns:
+    `returns`, which is left out if it is the only out. Several outs are returned as a tensor list; an in-place operator returns its self.
     """
 
     name = "exec.call"
@@ -67,18 +67,18 @@ class CallOp(InstructionOp):
         return (*self.ins, *outs, *(outs if len(outs) == 1 and not returns else returns))
 
     def verify_(self) -> None:
-        """There is one way to say each call, and several outs come back as a list of them."""
+        """Checks the operator's name, that a single out is not repeated in `returns`, and that several outs are returned as a list."""
         outs, returns = tuple(self.outs), tuple(self.returns)
         operator = self.operator.data
         namespace, separator, name = operator.partition("::")
         if not (namespace and separator and name):
             raise VerifyException(f'"{operator}" is not an operator name: expected "namespace::name.overload"')
         if len(outs) == 1 and returns == outs:
-            raise VerifyException(f"{operator} returns its only out {syntax.describe(outs[0])}, which goes without saying: leave it out")
+            raise VerifyException(f"{operator} always returns its only out {syntax.describe(outs[0])}: leave out `returns`")
         if len(outs) > 1:
             listed = returns[0].owner if len(returns) == 1 else None
             if not isinstance(listed, TensorListOp) or tuple(listed.items) != outs:
-                raise VerifyException(f"{operator} has {len(outs)} outs: it must return one tensor_list of just these")
+                raise VerifyException(f"{operator} has {len(outs)} outs: it must return one exec.tensor_list of exactly these")
 
     def print(self, printer: Printer) -> None:
         """Prints `"operator"(%ins) outs(%outs) returns(%returns) {attributes}`."""
@@ -104,7 +104,7 @@ class CallOp(InstructionOp):
 
 @irdl_op_definition
 class DelegateCallOp(InstructionOp):
-    """`exec.delegate_call @delegate0(%a) outs(%b)`: runs what a backend compiled, a `delegate.payload` of the module."""
+    """`exec.delegate_call @delegate0(%a) outs(%b)`: runs a `delegate.payload` of the module, which a backend compiled."""
 
     name = "exec.delegate_call"
 
@@ -139,7 +139,7 @@ class DelegateCallOp(InstructionOp):
 
 @irdl_op_definition
 class MoveOp(InstructionOp):
-    """`exec.move %a, %b`: `%b` becomes what `%a` is; of a tensor, its storage, not a copy of its bytes."""
+    """`exec.move %a, %b`: `%b` takes the value of `%a`; a tensor takes the storage, without a copy."""
 
     name = "exec.move"
 
@@ -150,10 +150,10 @@ class MoveOp(InstructionOp):
         super().__init__(operands=[source, target])
 
     def verify_(self) -> None:
-        """Both slots are of one kind."""
+        """Checks that both slots are of one kind."""
         source, target = self.source.type, self.target.type
         if type(source) is not type(target):
-            raise VerifyException(f"moves {source} to {target}: both slots must be of one kind")
+            raise VerifyException(f"moves {source} to {target}: both slots must be of the same kind")
 
     def print(self, printer: Printer) -> None:
         """Prints `%source, %target {attributes}`."""
@@ -173,7 +173,7 @@ class MoveOp(InstructionOp):
 
 @irdl_op_definition
 class LabelOp(InstructionOp):
-    """`exec.label @end`: a name for the instruction that follows."""
+    """`exec.label @end`: names the next instruction."""
 
     name = "exec.label"
 
@@ -198,7 +198,7 @@ class LabelOp(InstructionOp):
 
 @irdl_op_definition
 class JumpFalseOp(InstructionOp):
-    """`exec.jump_false %c, @end`: goes on at the label if `%c`, or any element of it, is false."""
+    """`exec.jump_false %c, @end`: jumps to the label if `%c`, or any element of it, is false."""
 
     name = "exec.jump_false"
 
@@ -209,13 +209,13 @@ class JumpFalseOp(InstructionOp):
         super().__init__(operands=[condition], properties={"label": StringAttr(label)})
 
     def verify_(self) -> None:
-        """The condition is a bool or a tensor of bools."""
+        """Checks that the condition is a bool or a tensor of i1."""
         type = self.condition.type
         if isinstance(type, BoolType):
             return
         if isinstance(type, TensorType) and cast("TensorType[Attribute]", type).element_type == IntegerType(1):
             return
-        raise VerifyException(f"jumps on {syntax.describe(self.condition)} of type {type}: a condition is a bool or a tensor of i1")
+        raise VerifyException(f"the condition {syntax.describe(self.condition)} must be exec.bool or a tensor of i1, got {type}")
 
     def print(self, printer: Printer) -> None:
         """Prints `%condition, @label {attributes}`."""
@@ -237,7 +237,7 @@ class JumpFalseOp(InstructionOp):
 
 @irdl_op_definition
 class FreeOp(InstructionOp):
-    """`exec.free %a`: drops the memory of a tensor that has no place in an arena."""
+    """`exec.free %a`: frees the memory of a tensor without a place in an arena."""
 
     name = "exec.free"
 
@@ -262,7 +262,7 @@ class FreeOp(InstructionOp):
 
 @irdl_op_definition
 class ReturnOp(IRDLOperation):
-    """`exec.return inputs(%x) outputs(%y)`: which slots the caller sets before the first instruction, and reads after the last."""
+    """`exec.return inputs(%x) outputs(%y)`: lists the slots that the caller sets before the method, and reads after it."""
 
     name = "exec.return"
 
@@ -291,16 +291,16 @@ class ReturnOp(IRDLOperation):
 
 
 OVERWRITE = "aten::copy_"
-"""The in-place kernel that reads nothing of what it writes."""
+"""The in-place kernel that does not read the tensor that it writes."""
 
 COPY_INDEX = "executorch_prim::et_copy_index.tensor"
 """The kernel that writes one entry of its first argument and returns nothing."""
 
 
 def reads_and_writes(op: Operation) -> tuple[tuple[SSAValue, ...], tuple[SSAValue, ...]]:
-    """The tensor slots whose bytes an instruction reads, and those that it writes, lists taken apart.
+    """The tensor slots that an instruction reads, and those that it writes, with the items of lists in place of the lists.
 
-    An argument that is returned is written; unless it is an out, it is read too.
+    A returned argument is written, and, unless it is an out, also read.
     """
     match op:
         case CallOp() if op.operator.data == COPY_INDEX:

@@ -1,4 +1,4 @@
-"""Slots that hold no tensor: numbers, truth values, texts, lists."""
+"""Slots other than tensors: numbers, booleans, strings, lists, none."""
 
 import math
 from abc import ABC
@@ -29,7 +29,7 @@ from flambeau.dialects.exec.types import (
 
 
 class LiteralOp(SlotOp, ABC):
-    """A slot that is not a tensor: the operation says all there is to say, and the type follows."""
+    """A slot that is not a tensor. The operation determines its type."""
 
     TYPE: ClassVar[Attribute]
 
@@ -122,7 +122,7 @@ class DoubleOp(LiteralOp):
 
 @irdl_op_definition
 class BoolOp(LiteralOp):
-    """`%no = exec.bool false`: a truth value."""
+    """`%no = exec.bool false`: a boolean."""
 
     name = "exec.bool"
     TYPE: ClassVar[Attribute] = BoolType()
@@ -148,7 +148,7 @@ class BoolOp(LiteralOp):
 
 @irdl_op_definition
 class StringOp(LiteralOp):
-    """`%mode = exec.string "none"`: a text."""
+    """`%mode = exec.string "none"`: a string."""
 
     name = "exec.string"
     TYPE: ClassVar[Attribute] = StringType()
@@ -165,7 +165,7 @@ class StringOp(LiteralOp):
 
     @classmethod
     def _parse_value(cls, parser: Parser) -> tuple[Sequence[SSAValue], dict[str, Attribute]]:
-        return (), {"value": syntax.parse_text(parser)}
+        return (), {"value": syntax.parse_string(parser)}
 
 
 @irdl_op_definition
@@ -182,7 +182,7 @@ class NoneOp(LiteralOp):
 
 
 class SlotListOp(LiteralOp, ABC):
-    """A list of what other slots hold."""
+    """A list of the values of other slots."""
 
     def __init__(self, items: Sequence[SSAValue]):
         super().__init__(operands=[items], result_types=[self.TYPE])
@@ -199,7 +199,7 @@ class SlotListOp(LiteralOp, ABC):
 
 @irdl_op_definition
 class IntListOp(SlotListOp):
-    """`%l = exec.int_list [%one, %two]`: the numbers in int slots, read when the list is."""
+    """`%l = exec.int_list [%one, %two]`: the integers of int slots, which are read when the list is read."""
 
     name = "exec.int_list"
     TYPE: ClassVar[Attribute] = IntListType()
@@ -214,7 +214,7 @@ def _doubles(values: Sequence[float]) -> ArrayAttr[FloatAttr]:
 
 @irdl_op_definition
 class DoubleListOp(LiteralOp):
-    """`%l = exec.double_list [1.0, 0.5]`: numbers."""
+    """`%l = exec.double_list [1.0, 0.5]`: floating-point numbers."""
 
     name = "exec.double_list"
     TYPE: ClassVar[Attribute] = DoubleListType()
@@ -241,7 +241,7 @@ class DoubleListOp(LiteralOp):
 
 @irdl_op_definition
 class BoolListOp(LiteralOp):
-    """`%l = exec.bool_list [true, false]`: truth values."""
+    """`%l = exec.bool_list [true, false]`: booleans."""
 
     name = "exec.bool_list"
     TYPE: ClassVar[Attribute] = BoolListType()
@@ -255,7 +255,7 @@ class BoolListOp(LiteralOp):
     @property
     def truths(self) -> tuple[bool, ...]:
         """The values."""
-        return syntax.truths(self.values)
+        return syntax.bools(self.values)
 
     def _print_value(self, printer: Printer) -> None:
         printer.print_string(f" [{', '.join('true' if value else 'false' for value in self.truths)}]")
@@ -279,7 +279,7 @@ class TensorListOp(SlotListOp):
 
 @irdl_op_definition
 class OptionalTensorListOp(LiteralOp):
-    """`%l = exec.optional_tensor_list [%a, none]`: tensors, some of them absent. `present` says which: one truth per entry."""
+    """`%l = exec.optional_tensor_list [%a, none]`: tensors, some of them absent: `present` has one boolean per entry."""
 
     name = "exec.optional_tensor_list"
     TYPE: ClassVar[Attribute] = OptionalTensorListType()
@@ -294,13 +294,13 @@ class OptionalTensorListOp(LiteralOp):
 
     @property
     def entries(self) -> tuple[SSAValue | None, ...]:
-        """The tensors in order, None where there is none."""
+        """The tensors in order, with None for absent entries."""
         rest = iter(self.items)
-        return tuple(next(rest) if present else None for present in syntax.truths(self.present))
+        return tuple(next(rest) if present else None for present in syntax.bools(self.present))
 
     def verify_(self) -> None:
-        """As many entries are present as there are tensors."""
-        present = sum(syntax.truths(self.present))
+        """Checks that `present` marks as many entries as there are tensors."""
+        present = sum(syntax.bools(self.present))
         if present != len(self.items):
             raise VerifyException(f"{syntax.describe(self.slot)} has {len(self.items)} tensors, but {present} entries are marked present")
 

@@ -1,4 +1,4 @@
-"""A method: slots, then instructions."""
+"""`exec.method`, which holds slots and then instructions, and `exec.named_data`."""
 
 from collections.abc import Sequence
 from typing import Self, cast
@@ -22,22 +22,22 @@ from flambeau.dialects.ml_program.ops import GlobalOp
 BRACES: dict[str, syntax.Kind] = {
     "arenas": syntax.parse_integers,
     "scratch": syntax.parse_integer,
-    "input_names": syntax.parse_texts,
-    "output_names": syntax.parse_texts,
-    "input_spec": syntax.parse_text,
-    "output_spec": syntax.parse_text,
+    "input_names": syntax.parse_strings,
+    "output_names": syntax.parse_strings,
+    "input_spec": syntax.parse_string,
+    "output_spec": syntax.parse_string,
 }
 
 
 @irdl_op_definition
 class MethodOp(IRDLOperation):
-    """`exec.method @forward {arenas = [4096]} { … }`: what one execution plan of a `.pte` says.
+    """`exec.method @forward {arenas = [4096]} { … }`: one execution plan of a `.pte`.
 
     Attributes:
         arenas: bytes of each arena, arena 1 first; absent while memory is not planned.
-        scratch: bytes that the kernels of our runtime need for themselves, if that was measured.
-        input_names, output_names: one for each input and output.
-        input_spec, output_spec: the pytrees of the inputs and outputs, as PyTorch's JSON.
+        scratch: bytes of scratch memory that the kernels of Flambeau's runtime need; absent unless measured.
+        input_names, output_names: one name for each input and output.
+        input_spec, output_spec: the pytrees of the inputs and outputs, in PyTorch's JSON.
     """
 
     name = "exec.method"
@@ -70,8 +70,8 @@ class MethodOp(IRDLOperation):
                 "sym_name": StringAttr(sym_name),
                 "arenas": None if arenas is None else syntax.integers(arenas),
                 "scratch": None if scratch is None else syntax.integer(scratch),
-                "input_names": None if input_names is None else syntax.texts(input_names),
-                "output_names": None if output_names is None else syntax.texts(output_names),
+                "input_names": None if input_names is None else syntax.strings(input_names),
+                "output_names": None if output_names is None else syntax.strings(output_names),
                 "input_spec": None if input_spec is None else StringAttr(input_spec),
                 "output_spec": None if output_spec is None else StringAttr(output_spec),
             },
@@ -99,7 +99,7 @@ class MethodOp(IRDLOperation):
 
     @property
     def terminator(self) -> ReturnOp:
-        """The list of inputs and outputs."""
+        """The `exec.return` that lists inputs and outputs."""
         return cast(ReturnOp, self.body.block.last_op)
 
     def print(self, printer: Printer) -> None:
@@ -108,7 +108,7 @@ class MethodOp(IRDLOperation):
         printer.print_symbol_name(self.sym_name.data)
         syntax.print_braces(printer, {name: self.properties.get(name) for name in BRACES}, self.attributes)
         if not self.attributes and all(self.properties.get(name) is None for name in BRACES):
-            # An empty pair keeps the braces of the region apart from these.
+            # Without `{}` the parser would read the region as attributes.
             printer.print_string(" {}")
         printer.print_string(" ")
         printer.print_region(self.body, print_entry_block_args=False)
@@ -122,7 +122,7 @@ class MethodOp(IRDLOperation):
         return cls.create(properties={"sym_name": sym_name, **properties}, attributes=attributes, regions=[body])
 
     def verify_(self) -> None:
-        """Slots come first, labels fit, and symbols name what they should."""
+        """Checks that slots come first, that labels are defined once, and that symbols name globals and payloads."""
         operations = list(self.body.block.ops)
         if not operations or not isinstance(operations[-1], ReturnOp):
             raise VerifyException(f"method @{self.sym_name.data} does not end with exec.return")
@@ -140,11 +140,11 @@ class MethodOp(IRDLOperation):
                 instruction = op
             elif not isinstance(op, SlotOp):
                 raise VerificationError(
-                    op, f"{op.name} does not belong in method @{self.sym_name.data}: it holds slots and instructions only"
+                    op, f"method @{self.sym_name.data} may not contain {op.name}: only slots and instructions are allowed"
                 )
             elif instruction is not None:
                 raise VerificationError(
-                    op, f"{syntax.describe(op.results[0])} is declared after an {instruction.name}: all slots come first"
+                    op, f"{syntax.describe(op.results[0])} is declared after {instruction.name}: declare all slots before the instructions"
                 )
 
     def _verify_labels(self) -> None:
@@ -153,7 +153,7 @@ class MethodOp(IRDLOperation):
         for op in instructions:
             if isinstance(op, LabelOp):
                 if op.label.data in labels:
-                    raise VerificationError(op, f"label @{op.label.data} is in method @{self.sym_name.data} twice")
+                    raise VerificationError(op, f"method @{self.sym_name.data} defines label @{op.label.data} twice")
                 labels.add(op.label.data)
         for op in instructions:
             if isinstance(op, JumpFalseOp) and op.label.data not in labels:
@@ -181,20 +181,20 @@ class MethodOp(IRDLOperation):
                     self._verify_global(op, symbols.get(op.global_name.string_value()))
                 case DelegateCallOp():
                     if not isinstance(symbols.get(op.delegate.string_value()), PayloadOp):
-                        raise VerificationError(op, f"@{op.delegate.string_value()} names no delegate.payload of the module")
+                        raise VerificationError(op, f"the module has no delegate.payload @{op.delegate.string_value()}")
                 case _:
                     pass
 
     def _verify_global(self, op: ConstantOp | StateOp, found: Operation | None) -> None:
         what, name = syntax.describe(op.slot), op.global_name.string_value()
         if not isinstance(found, GlobalOp):
-            raise VerificationError(op, f"{what} is @{name}, which names no ml_program.global of the module")
+            raise VerificationError(op, f"{what} refers to @{name}, but the module has no ml_program.global @{name}")
         if found.type != op.slot.type:
             raise VerificationError(op, f"{what} is {op.slot.type}, but global @{name} is {found.type}")
         if isinstance(op, ConstantOp) and found.is_mutable is not None:
-            raise VerificationError(op, f"{what} is a constant, but global @{name} is mutable: declare an exec.state")
+            raise VerificationError(op, f"{what} is a constant, but global @{name} is mutable: use exec.state")
         if isinstance(op, StateOp) and found.is_mutable is None:
-            raise VerificationError(op, f"{what} is state, but global @{name} is a constant: declare an exec.constant")
+            raise VerificationError(op, f"{what} is a state, but global @{name} is a constant: use exec.constant")
 
 
 @irdl_op_definition

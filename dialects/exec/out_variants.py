@@ -1,4 +1,4 @@
-"""Out-variants: the destination-passing form of an operator, whose name and arguments a runtime's kernel has."""
+"""Finds the out-variant of an operator: the overload that writes to arguments, whose name and arguments the runtime's kernel has."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from flambeau.dialects.schema.operators import schema_table
 from flambeau.dialects.schema.schema import Schema, SchemaArgument, parse_schema
 
 TENSOR_OPTIONS = frozenset({"dtype", "layout", "device", "pin_memory"})
-"""Arguments of factories that an out-variant leaves out: the out tensor has them."""
+"""Arguments of factories that out-variants do not have, because the out tensor gives them."""
 
 
 def _signature(schema: Schema) -> list[tuple[str, str, bool]]:
@@ -20,7 +20,7 @@ def _signature(schema: Schema) -> list[tuple[str, str, bool]]:
 def out_variant(schema: Schema) -> Schema | None:
     """The out-variant of a functional schema; None when PyTorch declares none.
 
-    ATen's are looked up in the schema table by their signature. Other namespaces follow ATen's naming: `linear` -> `linear.out`,
+    In ATen's schema table it is found by its signature. In other namespaces its name follows ATen's rule: `linear` -> `linear.out`,
     `x.y` -> `x.y_out`.
     """
     if schema.namespace != "aten":

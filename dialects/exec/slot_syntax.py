@@ -1,4 +1,4 @@
-"""The braces of exec operations: plain numbers, texts and lists for what the dialect knows, ordinary attributes for the rest."""
+"""The syntax that `exec` operations share: slots, and `{name = value}` with plain numbers, strings and lists as values of properties."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, cast
@@ -12,59 +12,59 @@ Kind: TypeAlias = Callable[[Parser], Attribute]
 
 
 def integer(value: int) -> IntegerAttr[IntegerType]:
-    """A plain number of a property."""
+    """The property value of a number."""
     return IntegerAttr(value, i64)
 
 
 def integers(values: Sequence[int]) -> "DenseArrayBase[IntegerType]":
-    """A list of plain numbers of a property."""
+    """The property value of a list of numbers."""
     return DenseArrayBase.from_list(i64, values)
 
 
 def numbers(attribute: Attribute) -> tuple[int, ...]:
-    """The plain numbers of a list."""
+    """The numbers of a list property."""
     return tuple(cast("DenseArrayBase[IntegerType]", attribute).get_values())
 
 
-def truths(attribute: Attribute) -> tuple[bool, ...]:
-    """The truth values of a list."""
+def bools(attribute: Attribute) -> tuple[bool, ...]:
+    """The booleans of a list property."""
     return tuple(map(bool, numbers(attribute)))
 
 
-def texts(values: Sequence[str]) -> "ArrayAttr[StringAttr]":
-    """A list of texts of a property."""
+def strings(values: Sequence[str]) -> "ArrayAttr[StringAttr]":
+    """The property value of a list of strings."""
     return ArrayAttr([StringAttr(value) for value in values])
 
 
 def parse_integer(parser: Parser) -> Attribute:
-    """A plain number."""
+    """Parses a number."""
     return integer(parser.parse_integer())
 
 
 def parse_integers(parser: Parser) -> Attribute:
-    """A list of plain numbers."""
+    """Parses a list of numbers."""
     return integers(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer))
 
 
-def parse_text(parser: Parser) -> Attribute:
-    """A text."""
+def parse_string(parser: Parser) -> Attribute:
+    """Parses a string."""
     return StringAttr(parser.parse_str_literal())
 
 
-def parse_texts(parser: Parser) -> Attribute:
-    """A list of texts."""
-    return texts(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_str_literal))
+def parse_strings(parser: Parser) -> Attribute:
+    """Parses a list of strings."""
+    return strings(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_str_literal))
 
 
 def parse_braces(parser: Parser, kinds: Mapping[str, Kind]) -> tuple[dict[str, Attribute], dict[str, Attribute]]:
-    """Parses an optional `{name = value, …}`; returns the properties that `kinds` names, and the other attributes."""
+    """Parses an optional `{name = value, …}`; returns the properties listed in `kinds`, and the other attributes."""
     properties: dict[str, Attribute] = {}
     attributes: dict[str, Attribute] = {}
 
     def parse_entry() -> None:
         name = parser.parse_optional_str_literal() or parser.parse_identifier()
         if name in properties or name in attributes:
-            parser.raise_error(f"{name} is given twice")
+            parser.raise_error(f"the attribute {name} is given twice")
         if (kind := kinds.get(name)) is not None:
             parser.parse_punctuation("=")
             properties[name] = kind(parser)
@@ -76,7 +76,7 @@ def parse_braces(parser: Parser, kinds: Mapping[str, Kind]) -> tuple[dict[str, A
 
 
 def print_braces(printer: Printer, properties: Mapping[str, Attribute | None], attributes: Mapping[str, Attribute]) -> None:
-    """Prints what `parse_braces` parses; properties that are None are left out."""
+    """Prints what `parse_braces` parses, without properties that are None."""
     entries = [(name, value, True) for name, value in properties.items() if value is not None]
     entries += [(name, value, False) for name, value in attributes.items()]
     if not entries:
@@ -100,7 +100,7 @@ def _print_value(printer: Printer, value: Attribute, plain: bool) -> None:
 
 
 def parse_slot(parser: Parser) -> SSAValue:
-    """A slot, which must be declared above: its type follows from that."""
+    """Parses a slot that is declared above; the declaration gives the type."""
     operand = parser.parse_unresolved_operand()
     values = parser.ssa_values.get(operand.operand_name)
     if values is None or operand.index >= len(values):
@@ -109,17 +109,17 @@ def parse_slot(parser: Parser) -> SSAValue:
 
 
 def parse_slots(parser: Parser, delimiter: Parser.Delimiter = Parser.Delimiter.PAREN) -> list[SSAValue]:
-    """A list of slots, in parentheses by default."""
+    """Parses a list of slots, in parentheses by default."""
     return parser.parse_comma_separated_list(delimiter, lambda: parse_slot(parser))
 
 
 def parse_optional_slots(parser: Parser, keyword: str) -> list[SSAValue]:
-    """`keyword(%a, %b)`, or nothing."""
+    """Parses `keyword(%a, %b)`, or nothing."""
     return parse_slots(parser) if parser.parse_optional_keyword(keyword) is not None else []
 
 
 def print_slots(printer: Printer, slots: Sequence[SSAValue], keyword: str = "") -> None:
-    """Prints `keyword(%a, %b)`; with a keyword, nothing for no slots."""
+    """Prints `keyword(%a, %b)`; with a keyword but without slots, prints nothing."""
     if keyword and not slots:
         return
     printer.print_string(f" {keyword}(" if keyword else "(")
@@ -128,7 +128,7 @@ def print_slots(printer: Printer, slots: Sequence[SSAValue], keyword: str = "") 
 
 
 def describe(slot: SSAValue) -> str:
-    """How messages call a slot: by the name it has in the text, if it has one."""
+    """The name of a slot for messages: its name in the text, or else its index."""
     if slot.name_hint:
         return f"%{slot.name_hint}"
     owner = slot.owner

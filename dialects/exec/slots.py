@@ -1,4 +1,4 @@
-"""Slots that hold tensors. A slot is a value of the method, declared once, before the instructions; its position is its index."""
+"""Tensor slots: constants, states, views and planned buffers. All slots of a method are declared before its instructions."""
 
 from abc import ABC, abstractmethod
 from typing import Self, TypeAlias, cast
@@ -19,7 +19,7 @@ INTEGER = BaseAttr(IntegerAttr)
 
 
 def element_size(type: Attribute) -> int:
-    """Bytes of one element. Raises TypeError for types that no tensor of a program may have."""
+    """Bytes of one element. Raises TypeError for a type that a program's tensors cannot have."""
     return dtype_of(cast("TensorType[Attribute]", type).element_type).size
 
 
@@ -32,7 +32,7 @@ def nbytes(type: Attribute) -> int:
 
 
 class SlotOp(IRDLOperation, ABC):
-    """A declaration. Its only result, `slot`, stands for one value of the method."""
+    """The declaration of one value of a method, its only result `slot`. The order of the declarations gives the index of each."""
 
 
 class TensorSlotOp(SlotOp, ABC):
@@ -41,7 +41,7 @@ class TensorSlotOp(SlotOp, ABC):
     slot = result_def(TENSOR)
 
     def verify_(self) -> None:
-        """The size is known, and the place within its bounds."""
+        """Checks that the size is known, and that the place is within its arena or source."""
         try:
             fault = self._fault(nbytes(self.slot.type), element_size(self.slot.type))
         except TypeError as error:
@@ -50,14 +50,14 @@ class TensorSlotOp(SlotOp, ABC):
             raise VerifyException(f"{syntax.describe(self.slot)} {fault}")
 
     def _fault(self, size: int, element: int) -> str | None:
-        """What is wrong with the place of so many bytes, to follow the slot's name; names are found only then, since that takes time."""
+        """The error, if any, in the place of a slot of `size` bytes: the end of a message that begins with the slot's name."""
         return None
 
 
 class PlacedOp(TensorSlotOp, ABC):
-    """A tensor that may have a place of its own in an arena, in bytes.
+    """A tensor slot that may have its own place in an arena.
 
-    Without one it is not planned yet, or its memory is given at run time.
+    Without a place it is not planned yet, or the caller provides its memory at run time.
     """
 
     arena = opt_prop_def(INTEGER)
@@ -65,7 +65,7 @@ class PlacedOp(TensorSlotOp, ABC):
 
     @property
     def place(self) -> tuple[int, int] | None:
-        """Arena (from 1) and offset in bytes, if the slot has them."""
+        """Arena (from 1) and offset in bytes; None without a place."""
         if self.arena is None or self.offset is None:
             return None
         return _number(self.arena), _number(self.offset)
@@ -84,14 +84,14 @@ class PlacedOp(TensorSlotOp, ABC):
         arena, offset = self.place
         declared = method.properties.get("arenas")
         if declared is None:
-            return f"is in arena {arena}, but its method has no `arenas`"
+            return f"is in arena {arena}, but its method has no `arenas`: declare them"
         arenas = syntax.numbers(declared)
         if not 1 <= arena <= len(arenas):
-            return f"is in arena {arena}, but its method has {len(arenas)}"
+            return f"is in arena {arena}, but its method has {len(arenas)} arena{'s' if len(arenas) != 1 else ''}, counted from 1"
         if offset < 0 or offset + size > arenas[arena - 1]:
             return f"takes bytes {offset} to {offset + size} of arena {arena}, which has {arenas[arena - 1]}"
         if offset % element:
-            return f"starts at byte {offset} of arena {arena}, which is no multiple of its element size {element}"
+            return f"starts at byte {offset} of arena {arena}, which is not a multiple of its element size {element}"
         return None
 
 
@@ -147,7 +147,7 @@ def symbol(name: str | SymbolRefAttr) -> SymbolRefAttr:
 
 @irdl_op_definition
 class ConstantOp(TensorSlotOp):
-    """`%w = exec.constant @w : tensor<3xf32>`: the bytes of a constant `ml_program.global`, in place."""
+    """`%w = exec.constant @w : tensor<3xf32>`: the bytes of a constant `ml_program.global`, without a copy."""
 
     name = "exec.constant"
 
@@ -177,10 +177,10 @@ def _parse_symbol(parser: Parser) -> SymbolRefAttr:
 
 @irdl_op_definition
 class StateOp(PlacedOp):
-    """`%s = exec.state @counter {arena = 1, offset = 64} : tensor<1xi64>`: a tensor that keeps its bytes from call to call.
+    """`%s = exec.state @counter {arena = 1, offset = 64} : tensor<1xi64>`: a tensor that keeps its bytes between calls.
 
-    It starts as the value of a mutable `ml_program.global`, or with no particular bytes if that has none. `qualified_name` is the
-    name under which applications find it in the runtime.
+    Its first value is that of a mutable `ml_program.global`, and unspecified if the global has none. Applications find the state in the
+    runtime by its `qualified_name`.
     """
 
     name = "exec.state"
@@ -212,43 +212,43 @@ class StateOp(PlacedOp):
     def parse(cls, parser: Parser) -> Self:
         """Parses what `print` prints."""
         name = _parse_symbol(parser)
-        properties, attributes = syntax.parse_braces(parser, PLACE | {"qualified_name": syntax.parse_text})
+        properties, attributes = syntax.parse_braces(parser, PLACE | {"qualified_name": syntax.parse_string})
         properties["global_name"] = name
         return cls.create(result_types=[_parse_type(parser)], properties=properties, attributes=attributes)
 
 
 class AliasOp(TensorSlotOp, ABC):
-    """A slot whose storage is another's."""
+    """A slot that uses the storage of another slot."""
 
     source = operand_def(TENSOR)
 
     @property
     @abstractmethod
     def byte_offset(self) -> int:
-        """How far into the source it starts, in bytes."""
+        """Its offset from the start of the source, in bytes."""
 
     def _fault(self, size: int, element: int) -> str | None:
         offset, room = self.byte_offset, nbytes(self.source.type)
         if offset < 0 or offset + size > room:
             return f"takes bytes {offset} to {offset + size} of {syntax.describe(self.source)}, which has {room}"
         if offset % element:
-            return f"starts at byte {offset} of {syntax.describe(self.source)}, which is no multiple of its element size {element}"
-        # A reuse below is looked at itself: of long chains, each operation looks at its own step.
+            return f"starts at byte {offset} of {syntax.describe(self.source)}, which is not a multiple of its element size {element}"
+        # Each operation of a chain of reuses checks its own step only.
         root, total = _viewed(self.source)
         total += offset
         if isinstance(root.owner, ConstantOp):
             if isinstance(self, ReuseOp):
                 return f"reuses the storage of constant {syntax.describe(root)}, which must not be written"
             if total:
-                return f"starts at byte {total} of constant {syntax.describe(root)}: the format has no such views"
+                return f"starts at byte {total} of constant {syntax.describe(root)}, but .pte allows views of constants at byte 0 only"
         return None
 
 
 @irdl_op_definition
 class ViewOp(AliasOp):
-    """`%v = exec.view %x {offset = 16} : tensor<3xf32>`: bytes of `%x`, from `offset` on, as another tensor; the same content.
+    """`%v = exec.view %x {offset = 16} : tensor<3xf32>`: the bytes of `%x` from `offset` on as another tensor, with the same content.
 
-    What is written through either is read through the other.
+    Each reads what was written through the other.
     """
 
     name = "exec.view"
@@ -260,7 +260,7 @@ class ViewOp(AliasOp):
 
     @property
     def byte_offset(self) -> int:
-        """How far into the source it starts, in bytes."""
+        """Its offset from the start of the source, in bytes."""
         return _number(self.offset)
 
     def print(self, printer: Printer) -> None:
@@ -283,7 +283,7 @@ class ViewOp(AliasOp):
 class ReuseOp(AliasOp):
     """`%r = exec.reuse %x : tensor<1x3xf32>`: the storage of `%x` for a new content.
 
-    `%x` is dead from the instruction that writes `%r`, which may read it still.
+    `%x` is dead after the instruction that writes `%r`; that instruction may still read it.
     """
 
     name = "exec.reuse"
@@ -293,7 +293,7 @@ class ReuseOp(AliasOp):
 
     @property
     def byte_offset(self) -> int:
-        """It starts where the source starts."""
+        """Always 0."""
         return 0
 
     def print(self, printer: Printer) -> None:
@@ -312,7 +312,7 @@ class ReuseOp(AliasOp):
 
 
 def _viewed(slot: SSAValue) -> tuple[SSAValue, int]:
-    """The slot that `slot` is a part of, through views alone, and how many bytes into it `slot` starts."""
+    """The slot at the root of a chain of views, and the byte offset of `slot` in it."""
     offset = 0
     while isinstance(slot.owner, ViewOp):
         offset += slot.owner.byte_offset
@@ -324,9 +324,9 @@ Roots: TypeAlias = dict[SSAValue, tuple[SSAValue, int]]
 
 
 def root_of(slot: SSAValue, known: Roots | None = None) -> tuple[SSAValue, int]:
-    """The slot whose storage `slot` has, through all views and reuses, and how many bytes into it `slot` starts.
+    """The slot at the root of a chain of views and reuses, and the byte offset of `slot` in its storage.
 
-    Chains of reuses are as long as methods. Whoever asks for many slots, in the order of their declaration, keeps the answers in `known`.
+    `known` caches the results: pass one dictionary when you ask for many slots in the order of their declaration, since chains can be long.
     """
     root, offset = slot, 0
     while isinstance(root.owner, AliasOp):

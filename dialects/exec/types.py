@@ -1,4 +1,4 @@
-"""The types of slots that hold no tensor. A tensor slot has the tensor's type."""
+"""The types of slots other than tensors. A tensor slot has the tensor's type."""
 
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
@@ -20,14 +20,14 @@ class DoubleType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_attr_definition
 class BoolType(ParametrizedAttribute, TypeAttribute):
-    """A truth value."""
+    """A boolean."""
 
     name = "exec.bool"
 
 
 @irdl_attr_definition
 class StringType(ParametrizedAttribute, TypeAttribute):
-    """A text."""
+    """A string."""
 
     name = "exec.string"
 
@@ -48,14 +48,14 @@ class IntListType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_attr_definition
 class DoubleListType(ParametrizedAttribute, TypeAttribute):
-    """A list of numbers."""
+    """A list of floating-point numbers."""
 
     name = "exec.double_list"
 
 
 @irdl_attr_definition
 class BoolListType(ParametrizedAttribute, TypeAttribute):
-    """A list of truth values."""
+    """A list of booleans."""
 
     name = "exec.bool_list"
 

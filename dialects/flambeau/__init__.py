@@ -1,4 +1,4 @@
-"""The `flambeau` dialect: attributes of ours on operations that are not. Upstream's dialects know only what upstream declares in them."""
+"""The `flambeau` dialect: attributes of Flambeau for operations of other dialects."""
 
 from xdsl.ir import Dialect
 

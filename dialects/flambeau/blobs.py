@@ -1,9 +1,8 @@
-"""Weights outside the text: a store of named bytes, and the attribute that names one of them.
+"""Weights outside the text: `BlobStore`, which holds bytes by key, and `#flambeau.blob`, the attribute that refers to them.
 
-The text of a module holds `#flambeau.blob<"key", "digest">`; the bytes live in a `BlobStore` that belongs to the context and are saved
-beside `model.mlir` as `model.safetensors` (`weights_beside`). A file is memory-mapped and its bytes are compared with the digest when they
-are first used, so opening a module costs nothing that grows with its weights, and weights that do not belong to the text are an error, not
-a wrong answer.
+The text of a module contains `#flambeau.blob<"key", "digest">`. The bytes are in the `BlobStore` of the context, and in
+`model.safetensors` beside `model.mlir` (`weights_beside`). A file is memory-mapped, and its bytes are compared with the digest on first
+use. So the time to open a module does not depend on the size of its weights, and weights that do not belong to the text are an error.
 """
 
 import os
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def digest_of(data: "Buffer") -> str:
-    """The name of some bytes: 64 bits of BLAKE2b as 16 hexadecimal digits."""
+    """The digest of bytes: 64 bits of BLAKE2b as 16 hexadecimal digits."""
     import hashlib
 
     return hashlib.blake2b(data, digest_size=8).hexdigest()
@@ -36,7 +35,7 @@ def digest_of(data: "Buffer") -> str:
 
 @irdl_attr_definition
 class BlobAttr(ParametrizedAttribute):
-    """`#flambeau.blob<"key", "digest">`: bytes that the context's `BlobStore` holds under `key` and whose `digest_of` is `digest`."""
+    """`#flambeau.blob<"key", "digest">`: the bytes under `key` in the context's `BlobStore` whose `digest_of` is `digest`."""
 
     name = "flambeau.blob"
     key: StringAttr
@@ -44,11 +43,11 @@ class BlobAttr(ParametrizedAttribute):
 
     @classmethod
     def get(cls, key: str, digest: str) -> Self:
-        """The attribute for a key and a digest."""
+        """The attribute for a key and a digest, as Python strings."""
         return cls(StringAttr(key), StringAttr(digest))
 
     def verify(self) -> None:
-        """A key is not empty; a digest is 16 lower-case hexadecimal digits."""
+        """Checks that the key is not empty and that the digest is 16 lower-case hexadecimal digits."""
         if not self.key.data:
             raise VerifyException("the key of a blob must not be empty")
         if len(self.digest.data) != 16 or not set(self.digest.data) <= set("0123456789abcdef"):
@@ -75,7 +74,7 @@ class BlobAttr(ParametrizedAttribute):
 
 @dataclass
 class _Entry:
-    """Bytes under a key. The digest of a mapped file's bytes is computed when first asked for."""
+    """Bytes under a key. Their digest is computed on first use, unless known."""
 
     data: memoryview
     origin: str
@@ -89,17 +88,17 @@ class _Entry:
 
 @dataclass
 class BlobStore:
-    """The bytes that the `BlobAttr`s of a context's modules name: views, which whoever added them leaves unchanged from then on."""
+    """The bytes that the `BlobAttr`s of a context's modules refer to. They are views: do not change the bytes after you have added them."""
 
     _entries: dict[str, list[_Entry]] = field(default_factory=dict[str, list[_Entry]])
     _missing: list[Path] = field(default_factory=list[Path])
     _files: list[Path] = field(default_factory=list[Path])
-    """Those that are open."""
+    """The open files."""
 
     def add(self, key: str, data: "Buffer", digest: str | None = None) -> BlobAttr:
-        """Keeps a view of `data` (any C-contiguous buffer), whose `digest_of` may be known, under `key`.
+        """Adds a view of `data`, any C-contiguous buffer, under `key`. Give its `digest_of` if you know it.
 
-        The same key may hold several contents, as when two models meet in one context; adding the same content again changes nothing.
+        One key may hold several contents, as when two models share a context; adding the same content again changes nothing.
         """
         view = _flat(data)
         if digest is None:
@@ -110,11 +109,11 @@ class BlobStore:
         return BlobAttr.get(key, digest)
 
     def copy(self) -> "BlobStore":
-        """A store of the same bytes, to which may be added without a change to this one."""
+        """An independent store of the same bytes."""
         return BlobStore({key: list(entries) for key, entries in self._entries.items()}, list(self._missing), list(self._files))
 
     def take(self, other: "BlobStore", blobs: Iterable[BlobAttr]) -> None:
-        """Adds some of the bytes of another store. Raises BlobError when it does not hold them."""
+        """Adds the bytes of `blobs` from another store. Raises BlobError when it does not hold them."""
         for blob in blobs:
             if not self.holds(blob):
                 self._entries.setdefault(blob.key.data, []).append(other._entry(blob))
@@ -124,7 +123,7 @@ class BlobStore:
         """The bytes of `blob`: a flat read-only view of unsigned bytes.
 
         Raises:
-            BlobError: nothing, or something else, is stored under the key.
+            BlobError: the key is not in the store, or its bytes have another digest.
         """
         return self._entry(blob).data
 
@@ -136,23 +135,21 @@ class BlobStore:
                 return entry
         if not entries:
             beside = "".join(f"; {path} does not exist" for path in self._missing)
-            raise BlobError(
-                f"no weights are stored under {key!r}: the .safetensors file that belongs to this module was not opened{beside}"
-            )
+            raise BlobError(f"there are no weights under {key!r}: the .safetensors file that belongs to this module was not opened{beside}")
         origin, other = entries[-1].origin, entries[-1].digest()
         raise BlobError(
             f"the weights under {key!r} in {origin} have digest {other}, but the module needs {digest}: use the file that was saved with it"
         )
 
     def origin(self, blob: BlobAttr) -> Path | None:
-        """The file that holds the bytes of `blob`; None when they are in memory only, or absent."""
+        """The file that contains the bytes of `blob`; None when they are only in memory, or absent."""
         for entry in self._entries.get(blob.key.data, []):
             if entry.digest() == blob.digest.data and entry.origin != "memory":
                 return Path(entry.origin)
         return None
 
     def open(self, path: str | os.PathLike[str]) -> None:
-        """Maps a safetensors file and adds all of its entries without reading their bytes.
+        """Maps a safetensors file and adds its entries without reading their bytes.
 
         Raises:
             BlobError: the file cannot be read or is not a well-formed safetensors file.
@@ -166,7 +163,7 @@ class BlobStore:
         self._files.append(Path(path))
 
     def open_beside(self, module_path: str | os.PathLike[str]) -> None:
-        """Opens the weights of a module: its `files_beside`. Their absence is an error only once a weight is asked for."""
+        """Opens the weights of a module: its `files_beside`. If there are none, `get` will raise an error."""
         files = files_beside(module_path)
         for file in files:
             self.open(file)
@@ -174,31 +171,30 @@ class BlobStore:
             self._missing.append(weights_beside(module_path))
 
     def holds(self, blob: BlobAttr) -> bool:
-        """Whether the bytes of `blob` are here."""
+        """Whether the store has the bytes of `blob`."""
         return any(entry.digest() == blob.digest.data for entry in self._entries.get(blob.key.data, []))
 
     def save(
         self, path: str | os.PathLike[str], entries: Iterable[tuple[BlobAttr, str, Sequence[int]]], *, over_opened: bool = False
     ) -> None:
-        """Writes the named blobs as one safetensors file, in order of their keys.
+        """Writes blobs as one safetensors file, in order of their keys.
 
         Args:
-            path: replaced atomically, if Flambeau wrote it.
+            path: the file; an existing one is replaced atomically if Flambeau wrote it.
             entries: blob, safetensors dtype name (a key of `safetensors.ELEMENT_SIZES`), shape.
-            over_opened: replace even a file that the bytes are mapped from, as the module that it belongs to is replaced too.
+            over_opened: allow replacing a file that this store has open, because the module that it belongs to is replaced too.
 
         Raises:
-            BlobError: a blob is absent, or one key stands for two contents, or the file cannot be written, or is someone else's, or is
-                open.
+            BlobError: a blob is absent, one key has two contents, or the file cannot be written, was not written by Flambeau, or is open.
         """
         check_replaceable(path)
         if not over_opened and any(same_file(path, file) for file in self._files):
-            raise BlobError(f"{path} holds the weights of what was read: give what is to be written another name")
+            raise BlobError(f"{path} holds the weights of a module that was read: write to a file of another name")
         chosen: dict[str, tuple[BlobAttr, str, Sequence[int]]] = {}
         for blob, dtype, shape in entries:
             known = chosen.setdefault(blob.key.data, (blob, dtype, shape))
             if known[0] != blob:
-                raise BlobError(f"two different weights are both called {blob.key.data!r}: one file cannot hold both; give one another key")
+                raise BlobError(f"two different weights have the key {blob.key.data!r}, which one file cannot hold: give one another key")
         written = [(key, dtype, shape, self.get(blob)) for key, (blob, dtype, shape) in sorted(chosen.items())]
         try:
             write_safetensors(path, written)
@@ -209,6 +205,8 @@ class BlobStore:
 def _flat(data: "Buffer") -> memoryview:
     view = memoryview(data)
     if not view.c_contiguous:
-        raise BlobError("bytes to be stored must be contiguous")
-    # An empty view of more than one dimension cannot be cast.
+        raise BlobError(
+            f"the bytes of a blob must be C-contiguous, got shape {list(view.shape or ())} with strides {list(view.strides or ())}"
+        )
+    # Python cannot cast an empty view of more than one dimension.
     return (view.cast("B") if view.nbytes else memoryview(b"")).toreadonly()

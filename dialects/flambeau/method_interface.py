@@ -1,14 +1,14 @@
-"""What a method takes and gives, in the words of the model: the leaves of its inputs and outputs, in order, with their names.
+"""The interface of a method as the PyTorch model has it: the leaves of its inputs and outputs, in order, with their names.
 
-A leaf is a tensor, which is the next argument or result of the `func.func`, or a constant that the program was specialised to (a number, a
-string, None), which has no argument or result of its own:
+A leaf is either a tensor, which is the next argument or result of the `func.func`, or a constant that the program was specialised to (a
+number, a string, None), which is not an argument or result:
 
     func.func @forward(%x : tensor<2xf32>) -> tensor<2xf32> attributes {
       flambeau.inputs = [{name = "x"}, {name = "scale", value = 3 : i64}],
       flambeau.outputs = [{name = "y"}, {name = "output_1", value = none}],
       flambeau.in_spec = "…", flambeau.out_spec = "…"}
 
-The specs are PyTorch's serialised tree specs: how the leaves nest.
+The specs are PyTorch's serialised tree specs, which say how the leaves are nested.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class Leaf:
     name: str
     is_tensor: bool = True
     value: Constant = None
-    """The constant, where the leaf is not a tensor."""
+    """The constant, if the leaf is not a tensor."""
 
     def attribute(self) -> DictionaryAttr:
-        """The leaf as it stands in the text."""
+        """The leaf as an attribute."""
         entries: dict[str, Attribute] = {"name": StringAttr(self.name)}
         if not self.is_tensor:
             entries["value"] = _constant_attribute(self.value)
@@ -82,10 +82,10 @@ def _leaves(method: FuncOp, key: str, count: int, stem: str) -> tuple[Leaf, ...]
 
 
 def inputs_of(method: FuncOp) -> tuple[Leaf, ...]:
-    """The leaves of a method's inputs; its arguments under made-up names where none are listed. Raises ValueError on a malformed list."""
+    """The leaves of a method's inputs; without a list, its arguments as `input_0`, …. Raises ValueError for a malformed list."""
     return _leaves(method, INPUTS, len(method.function_type.inputs), "input")
 
 
 def outputs_of(method: FuncOp) -> tuple[Leaf, ...]:
-    """The leaves of a method's outputs; its results under made-up names where none are listed. Raises ValueError on a malformed list."""
+    """The leaves of a method's outputs; without a list, its results as `output_0`, …. Raises ValueError for a malformed list."""
     return _leaves(method, OUTPUTS, len(method.function_type.outputs), "output")

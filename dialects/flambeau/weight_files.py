@@ -1,4 +1,4 @@
-"""Which file holds the weights of a module: `model.safetensors` beside `model.mlir`. No other weights are lost when it is written."""
+"""Finds the weights file of a module (`model.safetensors` beside `model.mlir`), and checks that writing it loses no other weights."""
 
 from __future__ import annotations
 
@@ -9,43 +9,44 @@ from flambeau.support.files import same_file
 from flambeau.support.safetensors import is_ours
 
 WEIGHTS = "weights"
-"""The folder beside modules that holds the weights that they share."""
+"""The folder beside modules with the weights that they share."""
 
 _SUFFIX = ".safetensors"
 
 
 class BlobError(ValueError):
-    """Bytes that are missing, different from what the text says, or stored in a damaged file. One line, for people."""
+    """Bytes that are missing, that do not match the text, or that are in a damaged file. The message is one line for users."""
 
 
 def weights_beside(module_path: str | os.PathLike[str]) -> Path:
-    """Where the weights of a module are: `model.safetensors` for `model.mlir`; for another name that name with `.safetensors` after it."""
+    """The weights file of a module: `model.safetensors` for `model.mlir`; for other names, the name with `.safetensors` appended."""
     path = Path(module_path)
     return path.with_suffix(_SUFFIX) if path.suffix == ".mlir" else path.with_name(f"{path.name}{_SUFFIX}")
 
 
 def takes_weights(module_path: str | os.PathLike[str]) -> bool:
-    """Whether weights can be saved beside a module: not beside a device or a pipe."""
+    """Whether weights can be saved beside a module: beside a file, but not beside a device or a pipe."""
     path = Path(module_path)
     return path.is_file() or not path.exists()
 
 
 def check_text_name(name: str | os.PathLike[str]) -> None:
-    """Raises BlobError when a text is to have the name of a file of weights."""
+    """Raises BlobError when the name for a text ends with `.safetensors`."""
     path = Path(name)
     if path.suffix == _SUFFIX:
-        raise BlobError(f"{path} is where the weights go: name the IR {path.with_suffix('.mlir')}")
+        raise BlobError(f"{path} is a name for weights: write the IR to {path.with_suffix('.mlir')}")
 
 
 def check_beside(module_path: str | os.PathLike[str], source: str | os.PathLike[str] | None = None) -> None:
-    """Sees whether a module may be written with its weights beside it, so that no other weights are lost.
+    """Checks that writing a module with its weights beside it loses no other weights.
 
     Args:
-        module_path: the file of the text.
-        source: what is read, whose weights are to stay unless it is `module_path` itself.
+        module_path: the file for the text.
+        source: the file that was read, whose weights must stay unless it is `module_path` itself.
 
     Raises:
-        BlobError: `module_path` is the name of a file of weights, or the weights would replace those of another module, or of others.
+        BlobError: `module_path` ends with `.safetensors`, or the weights would replace those of another module or a file that Flambeau
+            did not write.
     """
     check_text_name(module_path)
     path = Path(module_path)
@@ -59,14 +60,13 @@ def check_beside(module_path: str | os.PathLike[str], source: str | os.PathLike[
         others.insert(0, Path(source))
     for other in others:
         if other.exists():
-            raise BlobError(f"{weights} holds the weights of {other}: give what is to be written another name than {path}")
+            raise BlobError(f"{weights} holds the weights of {other}: write to a file of another name than {path}")
 
 
 def files_beside(module_path: str | os.PathLike[str]) -> list[Path]:
-    """The files in which the weights of a module are looked for, as far as they exist.
+    """The existing files with the weights of a module.
 
-    They are the file beside it, or one that belongs to its name with `.mlir` in place of another suffix, or else all that is in the folder
-    `weights`.
+    They are the file beside it, or the file for its name with the suffix replaced, or else all files of the folder `weights`.
     """
     path = Path(module_path)
     for file in (weights_beside(path), path.with_suffix(_SUFFIX)):
@@ -76,7 +76,7 @@ def files_beside(module_path: str | os.PathLike[str]) -> list[Path]:
 
 
 def check_replaceable(path: str | os.PathLike[str]) -> None:
-    """Raises BlobError when there is a file of weights that others wrote, such as a checkpoint: it is not to be lost."""
+    """Raises BlobError when `path` is a file of weights that Flambeau did not write, such as a checkpoint."""
     file = Path(path)
     if file.is_file() and file.stat().st_size and not is_ours(file):
-        raise BlobError(f"{path} exists and was not written by Flambeau: move it away, or give what is to be written another name")
+        raise BlobError(f"{path} exists and was not written by Flambeau: move it, or write to a file of another name")

@@ -1,4 +1,4 @@
-"""Weights and state: xDSL's `ml_program` globals, completed, with values that live outside the text."""
+"""The `ml_program` dialect: weights and states as globals. Completes xDSL's dialect, with values that are stored outside the text."""
 
 from xdsl.ir import Dialect
 

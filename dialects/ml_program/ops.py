@@ -1,4 +1,4 @@
-"""The operations: a global, and loading and storing its value."""
+"""The operations: a global, loads of its value, and a store to it."""
 
 from abc import ABC
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from flambeau.dialects.ir.symbols import SymbolUserOp
 class GlobalOp(upstream.GlobalOp):
     """`ml_program.global private @w(#flambeau.blob<"w", "…">) : tensor<4xf32>`: a named value of the module.
 
-    Without `mutable` it is a constant. With it, it is state that lasts from call to call and starts as the given value.
+    Without `mutable` it is a constant. With `mutable` it is a state: it starts with the given value and keeps its value between calls.
     """
 
     name = "ml_program.global"
@@ -56,15 +56,15 @@ class GlobalOp(upstream.GlobalOp):
 
     @property
     def blob(self) -> BlobAttr:
-        """The value, where it is a blob. Raises TypeError otherwise."""
+        """The value, a blob. Raises TypeError for another value."""
         if not isinstance(self.value, BlobAttr):
             raise TypeError(f"the value of global @{self.sym_name.data} is not a blob")
         return self.value
 
     def verify_(self) -> None:
-        """A constant has a value."""
+        """Checks that a constant has a value."""
         if self.is_mutable is None and self.value is None:
-            raise VerifyException(f"global @{self.sym_name.data} is neither mutable nor has a value: a constant needs one")
+            raise VerifyException(f"constant global @{self.sym_name.data} needs a value: give it one, or make it mutable")
 
     def print(self, printer: Printer) -> None:
         """Prints `private mutable @name(value) : type {attributes}`."""
@@ -98,17 +98,13 @@ class GlobalOp(upstream.GlobalOp):
 
 
 def check_type(found: GlobalOp, type: Attribute, what: str) -> None:
-    """The type of an access must be the type of its global.
-
-    Raises:
-        VerifyException: it is not.
-    """
+    """Checks that the type of an access (`what`: "loads" or "stores") is the type of its global. Raises VerifyException."""
     if found.type != type:
         raise VerifyException(f"{what} {type}, but global @{found.sym_name.data} is {found.type}")
 
 
 class ReferenceOp(IRDLOperation, SymbolUserOp, ABC):
-    """An operation that names a global."""
+    """An operation that refers to a global."""
 
     global_attr = prop_def(SymbolRefAttr, prop_name="global")
 
@@ -116,7 +112,7 @@ class ReferenceOp(IRDLOperation, SymbolUserOp, ABC):
         name = self.global_attr.string_value()
         found = symbols.get(name)
         if not isinstance(found, GlobalOp):
-            raise VerifyException(f"@{name} names no ml_program.global of the module")
+            raise VerifyException(f"the module has no ml_program.global @{name}")
         return found
 
 
@@ -158,7 +154,7 @@ class GlobalLoadConstantOp(_LoadOp):
     traits = traits_def(Pure(), ConstantLike())
 
     def verify_symbol_uses(self, symbols: Mapping[str, Operation]) -> None:
-        """The global exists, is a constant and has the type that is loaded."""
+        """Checks that the global exists, is a constant and has the loaded type."""
         found = self._lookup(symbols)
         check_type(found, self.result.type, "loads")
         if found.is_mutable is not None:
@@ -167,20 +163,20 @@ class GlobalLoadConstantOp(_LoadOp):
 
 @irdl_op_definition
 class GlobalLoadOp(_LoadOp):
-    """`%c = ml_program.global_load @cache : tensor<4xf32>`: the present value of a global."""
+    """`%c = ml_program.global_load @cache : tensor<4xf32>`: the current value of a global."""
 
     name = "ml_program.global_load"
 
     traits = traits_def(MemoryReadEffect())
 
     def verify_symbol_uses(self, symbols: Mapping[str, Operation]) -> None:
-        """The global exists and has the type that is loaded."""
+        """Checks that the global exists and has the loaded type."""
         check_type(self._lookup(symbols), self.result.type, "loads")
 
 
 @irdl_op_definition
 class GlobalStoreOp(ReferenceOp):
-    """`ml_program.global_store @cache = %v : tensor<4xf32>`: gives a mutable global a new value, which the next call finds."""
+    """`ml_program.global_store @cache = %v : tensor<4xf32>`: gives a mutable global a new value, which the next call reads."""
 
     name = "ml_program.global_store"
 
@@ -195,11 +191,11 @@ class GlobalStoreOp(ReferenceOp):
         )
 
     def verify_symbol_uses(self, symbols: Mapping[str, Operation]) -> None:
-        """The global exists, is mutable and has the type that is stored."""
+        """Checks that the global exists, is mutable and has the stored type."""
         found = self._lookup(symbols)
         check_type(found, self.value.type, "stores")
         if found.is_mutable is None:
-            raise VerifyException(f"global @{found.sym_name.data} is a constant: only a mutable global can be stored to")
+            raise VerifyException(f"global @{found.sym_name.data} is a constant: ml_program.global_store needs a mutable global")
 
     def print(self, printer: Printer) -> None:
         """Prints `@name = %value {attributes} : type`."""

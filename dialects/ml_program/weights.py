@@ -1,4 +1,4 @@
-"""The weights that a module names: listing them, and saving them beside its text."""
+"""Lists the weights that a module refers to, and saves them as a safetensors file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from flambeau.dialects.ml_program.ops import GlobalOp
 
 
 def blobs_in(op: Operation) -> list[BlobAttr]:
-    """The blobs that an operation's properties name, those inside of dictionaries among them."""
+    """The blobs in the properties of an operation and in dictionaries among them."""
     found: list[BlobAttr] = []
     for value in op.properties.values():
         items = value.data.values() if isinstance(value, DictionaryAttr) else (value,)
@@ -22,12 +22,12 @@ def blobs_in(op: Operation) -> list[BlobAttr]:
 
 
 def weights_in(module: ModuleOp, blobs: BlobStore, *, held_only: bool = False) -> list[tuple[BlobAttr, str, tuple[int, ...]]]:
-    """The weights that `module` names, each with its safetensors dtype and shape.
+    """The weights that `module` refers to, each with its safetensors dtype and shape.
 
     Args:
         module: the module.
         blobs: the store of its weights.
-        held_only: leave out what is not in the store.
+        held_only: leave out operations whose blobs are not in the store.
 
     Raises:
         BlobError: a payload is not in the store.
@@ -45,7 +45,7 @@ def weights_in(module: ModuleOp, blobs: BlobStore, *, held_only: bool = False) -
 
 
 def save_weights(module: ModuleOp, blobs: BlobStore, path: str | PathLike[str]) -> bool:
-    """Saves the weights that `module` names as a safetensors file; returns whether there were any. Raises BlobError."""
+    """Saves the weights that `module` refers to as a safetensors file; returns whether there are any. Raises BlobError."""
     entries = weights_in(module, blobs)
     if entries:
         blobs.save(path, entries)

@@ -33,14 +33,14 @@ def test_arrays_are_kept_as_views() -> None:
 
 
 def test_strided_arrays_are_refused() -> None:
-    with pytest.raises(BlobError, match="must be contiguous"):
+    with pytest.raises(BlobError, match="must be C-contiguous"):
         BlobStore().add("a", np.zeros((4, 4))[:, :2].data)
 
 
 def test_missing_bytes_are_an_error_that_names_the_file(tmp_path: Path) -> None:
     store = BlobStore()
     store.open_beside(tmp_path / "model.mlir")
-    with pytest.raises(BlobError, match=r"no weights are stored under 'w'.*model\.safetensors does not exist"):
+    with pytest.raises(BlobError, match=r"there are no weights under 'w'.*model\.safetensors does not exist"):
         store.get(BlobAttr.get("w", "0123456789abcdef"))
 
 
@@ -95,7 +95,7 @@ def test_a_file_can_be_saved_over_itself(tmp_path: Path) -> None:
     store.save(path, [(blob, "U8", (100,))])
     mapped = BlobStore()
     mapped.open(path)
-    with pytest.raises(BlobError, match="holds the weights of what was read"):
+    with pytest.raises(BlobError, match="holds the weights of a module that was read"):
         mapped.save(path, [(blob, "U8", (100,))])
     mapped.save(path, [(blob, "U8", (100,))], over_opened=True)
     assert read_safetensors(path)["w"] == bytes_of(100)
@@ -119,7 +119,7 @@ def test_weights_that_others_wrote_are_not_replaced(tmp_path: Path) -> None:
 def test_two_contents_under_one_key_do_not_fit_in_a_file(tmp_path: Path) -> None:
     store = BlobStore()
     entries = [(store.add("w", bytes_of(4, start)), "U8", (4,)) for start in (0, 1)]
-    with pytest.raises(BlobError, match="two different weights are both called 'w'"):
+    with pytest.raises(BlobError, match="two different weights have the key 'w'"):
         store.save(tmp_path / "w.safetensors", entries)
 
 

@@ -87,7 +87,7 @@ def test_the_form_follows_the_stage_or_the_name(arguments: list[str], written: s
         (["--to", "attic"], "there is no stage 'attic'; there are aten, core, edge, exec, planned"),
         (["-o", "there/x.pte"], "there/x.pte cannot be written: there is no folder there"),
         (["-o", "."], ". is a folder, not a file to write"),
-        (["-o", "x.safetensors", "--to", "core"], "x.safetensors is where the weights go: name the IR x.mlir"),
+        (["-o", "x.safetensors", "--to", "core"], "x.safetensors is a name for weights: write the IR to x.mlir"),
         (["-o", "program.mlir"], "program.mlir is what is read, and is not written over: name another file with -o"),
         (["--emit", "mlir"], "program.mlir is what is read, and is not written over: name another file with -o"),
         (["-o", "notes.txt"], "notes.txt exists and is no .pte file: name another file with -o"),

@@ -276,7 +276,7 @@ def test_missing_weights_are_an_error() -> None:
         'ml_program.global private @w(#flambeau.blob<"w", "0123456789abcdef">) : tensor<2xf32> '
         "exec.method @m {arenas = []} { %w = exec.constant @w : tensor<2xf32> exec.return }"
     )
-    with pytest.raises(BlobError, match="no weights are stored under 'w'"):
+    with pytest.raises(BlobError, match="there are no weights under 'w'"):
         emit_pte(parse(text, context), context)
 
 

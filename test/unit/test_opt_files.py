@@ -116,7 +116,7 @@ def test_a_text_is_not_called_as_weights_are(run: Run, option: str) -> None:
     before = files()
     status, _, err = run("net.mlir", option, "y.safetensors")
     assert (status, files()) == (2, before)
-    assert "y.safetensors is where the weights go: name the IR y.mlir" in err
+    assert "y.safetensors is a name for weights: write the IR to y.mlir" in err
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_different_weights_of_one_name_cannot_be_saved(run: Run) -> None:
     Path("both.mlir").write_text(f"{Path('weights/weights.mlir').read_text()}// -----\n{Path('other/other.mlir').read_text()}")
     before = files()
     status, _, err = run("both.mlir", "--split-input-file", "-o", "out.mlir")
-    assert status == 1 and "two different weights are both called 'w'" in err
+    assert status == 1 and "two different weights have the key 'w'" in err
     assert files() == before
 
 
@@ -176,7 +176,7 @@ def test_what_was_compiled_can_be_compiled_again(run: Run) -> None:
     Path("net.txt").write_bytes(Path("net.mlir").read_bytes())
     before = files()
     status, _, err = run("net.txt", "-p", "fold-constants", "-o", "net.mlir")
-    assert status == 1 and "net.safetensors holds the weights of what was read" in err
+    assert status == 1 and "net.safetensors holds the weights of a module that was read" in err
     assert files() == before
 
 

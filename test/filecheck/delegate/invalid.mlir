@@ -1,20 +1,20 @@
 // RUN: flambeau-opt %s --split-input-file --verify-diagnostics
 
-// expected-error @+1 {{partition @p does not end with delegate.return}}
+// expected-error @+1 {{partition @p must end with delegate.return}}
 delegate.partition @p backend "B" () -> () {
   %0 = arith.constant 1 : i64
 }
 
 // -----
 
-// expected-error @+1 {{partition @p returns other values than its type (tensor<2xf32>) -> () says}}
+// expected-error @+1 {{partition @p returns (tensor<2xf32>), but its type is (tensor<2xf32>) -> ()}}
 delegate.partition @p backend "B" (%a: tensor<2xf32>) -> () {
   delegate.return %a : tensor<2xf32>
 }
 
 // -----
 
-// expected-error @+1 {{partition @p has other arguments than its type () -> () says}}
+// expected-error @+1 {{partition @p takes (tensor<2xf32>), but its type is () -> ()}}
 "delegate.partition"() <{sym_name = "p", backend = "B", function_type = () -> ()}> ({
 ^bb0(%a: tensor<2xf32>):
   delegate.return
@@ -33,7 +33,7 @@ delegate.payload @p backend "B" {level = 3} (#flambeau.blob<"p", "0123456789abcd
 // -----
 
 func.func @f() {
-  // expected-error @+1 {{@p names no delegate.partition or delegate.payload of the module}}
+  // expected-error @+1 {{the module has no delegate.partition or delegate.payload @p}}
   delegate.call @p() : () -> ()
   func.return
 }
@@ -42,7 +42,7 @@ func.func @f() {
 
 delegate.payload @p backend "B" (#flambeau.blob<"p", "0123456789abcdef">) : () -> tensor<2xf32>
 func.func @f() {
-  // expected-error @+1 {{calls @p as () -> (), but it is () -> tensor<2xf32>}}
+  // expected-error @+1 {{calls @p with type () -> (), but its type is () -> tensor<2xf32>}}
   delegate.call @p() : () -> ()
   func.return
 }

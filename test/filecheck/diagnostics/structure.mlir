@@ -144,7 +144,7 @@ func.func @another(%x: tensor<2xf32>) -> tensor<2xf32> {
 exec.method @m {} {
   %x = exec.tensor {arena = 1} : tensor<2xf32>
   exec.label @l
-  // expected-error @+1 {{label @l is in method @m twice}}
+  // expected-error @+1 {{method @m defines label @l twice}}
   exec.label @l
   exec.return
 }

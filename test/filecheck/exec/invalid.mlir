@@ -10,7 +10,7 @@ exec.method @m {} {
 exec.method @m {} {
   %x = exec.tensor : tensor<2xf32>
   exec.call "aten::relu.out"(%x) outs(%x)
-  // expected-error @+1 {{%y is declared after an exec.call: all slots come first}}
+  // expected-error @+1 {{%y is declared after exec.call: declare all slots before the instructions}}
   %y = exec.tensor : tensor<2xf32>
   exec.return
 }
@@ -18,7 +18,7 @@ exec.method @m {} {
 // -----
 
 exec.method @m {} {
-  // expected-error @+1 {{arith.constant does not belong in method @m: it holds slots and instructions only}}
+  // expected-error @+1 {{method @m may not contain arith.constant: only slots and instructions are allowed}}
   %c = arith.constant 1 : i64
   exec.return
 }
@@ -36,7 +36,7 @@ exec.method @m {} {
 
 exec.method @m {} {
   exec.label @l
-  // expected-error @+1 {{label @l is in method @m twice}}
+  // expected-error @+1 {{method @m defines label @l twice}}
   exec.label @l
   exec.return
 }
@@ -55,7 +55,7 @@ exec.method @m {} {
 exec.method @m {} {
   %c = exec.tensor : tensor<f32>
   exec.label @end
-  // expected-error @+1 {{jumps on %c of type tensor<f32>: a condition is a bool or a tensor of i1}}
+  // expected-error @+1 {{the condition %c must be exec.bool or a tensor of i1, got tensor<f32>}}
   exec.jump_false %c, @end
   exec.return
 }
@@ -63,7 +63,7 @@ exec.method @m {} {
 // -----
 
 exec.method @m {} {
-  // expected-error @+1 {{%x is in arena 1, but its method has no `arenas`}}
+  // expected-error @+1 {{%x is in arena 1, but its method has no `arenas`: declare them}}
   %x = exec.tensor {arena = 1, offset = 0} : tensor<2xf32>
   exec.return
 }
@@ -71,7 +71,7 @@ exec.method @m {} {
 // -----
 
 exec.method @m {arenas = [64]} {
-  // expected-error @+1 {{%x is in arena 2, but its method has 1}}
+  // expected-error @+1 {{%x is in arena 2, but its method has 1 arena, counted from 1}}
   %x = exec.tensor {arena = 2, offset = 0} : tensor<2xf32>
   exec.return
 }
@@ -87,7 +87,7 @@ exec.method @m {arenas = [64]} {
 // -----
 
 exec.method @m {arenas = [64]} {
-  // expected-error @+1 {{%x starts at byte 2 of arena 1, which is no multiple of its element size 4}}
+  // expected-error @+1 {{%x starts at byte 2 of arena 1, which is not a multiple of its element size 4}}
   %x = exec.tensor {arena = 1, offset = 2} : tensor<2xf32>
   exec.return
 }
@@ -138,7 +138,7 @@ exec.method @m {} {
 
 exec.method @m {} {
   %x = exec.tensor : tensor<2xf32>
-  // expected-error @+1 {{%v starts at byte 2 of %x, which is no multiple of its element size 4}}
+  // expected-error @+1 {{%v starts at byte 2 of %x, which is not a multiple of its element size 4}}
   %v = exec.view %x {offset = 2} : tensor<1xf32>
   exec.return
 }
@@ -167,7 +167,7 @@ exec.method @m {} {
 ml_program.global private @w(#flambeau.blob<"w", "0123456789abcdef">) : tensor<2xf32>
 exec.method @m {} {
   %w = exec.constant @w : tensor<2xf32>
-  // expected-error @+1 {{%v starts at byte 4 of constant %w: the format has no such views}}
+  // expected-error @+1 {{%v starts at byte 4 of constant %w, but .pte allows views of constants at byte 0 only}}
   %v = exec.view %w {offset = 4} : tensor<1xf32>
   exec.return
 }
@@ -175,7 +175,7 @@ exec.method @m {} {
 // -----
 
 exec.method @m {} {
-  // expected-error @+1 {{%w is @w, which names no ml_program.global of the module}}
+  // expected-error @+1 {{%w refers to @w, but the module has no ml_program.global @w}}
   %w = exec.constant @w : tensor<2xf32>
   exec.return
 }
@@ -193,7 +193,7 @@ exec.method @m {} {
 
 ml_program.global private mutable @w : tensor<2xf32>
 exec.method @m {} {
-  // expected-error @+1 {{%w is a constant, but global @w is mutable: declare an exec.state}}
+  // expected-error @+1 {{%w is a constant, but global @w is mutable: use exec.state}}
   %w = exec.constant @w : tensor<2xf32>
   exec.return
 }
@@ -202,7 +202,7 @@ exec.method @m {} {
 
 ml_program.global private @w(#flambeau.blob<"w", "0123456789abcdef">) : tensor<2xf32>
 exec.method @m {} {
-  // expected-error @+1 {{%w is state, but global @w is a constant: declare an exec.constant}}
+  // expected-error @+1 {{%w is a state, but global @w is a constant: use exec.constant}}
   %w = exec.state @w : tensor<2xf32>
   exec.return
 }
@@ -210,7 +210,7 @@ exec.method @m {} {
 // -----
 
 exec.method @m {} {
-  // expected-error @+1 {{@d names no delegate.payload of the module}}
+  // expected-error @+1 {{the module has no delegate.payload @d}}
   exec.delegate_call @d()
   exec.return
 }
@@ -229,7 +229,7 @@ exec.method @m {} {
   %x = exec.tensor : tensor<2xf32>
   %i = exec.tensor : tensor<2xi64>
   %l = exec.tensor_list [%i, %x]
-  // expected-error @+1 {{aten::max.dim_max has 2 outs: it must return one tensor_list of just these}}
+  // expected-error @+1 {{aten::max.dim_max has 2 outs: it must return one exec.tensor_list of exactly these}}
   exec.call "aten::max.dim_max"(%x) outs(%x, %i) returns(%l)
   exec.return
 }
@@ -239,7 +239,7 @@ exec.method @m {} {
 "exec.method"() <{sym_name = "m"}> ({
   %x = exec.tensor : tensor<2xf32>
   %y = exec.tensor : tensor<2xf32>
-  // expected-error @+1 {{aten::relu.out returns its only out %y, which goes without saying: leave it out}}
+  // expected-error @+1 {{aten::relu.out always returns its only out %y: leave out `returns`}}
   "exec.call"(%x, %y, %y) <{operator = "aten::relu.out", operandSegmentSizes = array<i32: 1, 1, 1>}> : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> ()
   exec.return
 }) : () -> ()
@@ -249,7 +249,7 @@ exec.method @m {} {
 exec.method @m {} {
   %x = exec.tensor : tensor<2xf32>
   %b = exec.bool true
-  // expected-error @+1 {{moves tensor<2xf32> to !exec.bool: both slots must be of one kind}}
+  // expected-error @+1 {{moves tensor<2xf32> to !exec.bool: both slots must be of the same kind}}
   exec.move %x, %b
   exec.return
 }

@@ -1,12 +1,12 @@
 // RUN: flambeau-opt %s --split-input-file --verify-diagnostics
 
-// expected-error @+1 {{global @w is neither mutable nor has a value: a constant needs one}}
+// expected-error @+1 {{constant global @w needs a value: give it one, or make it mutable}}
 ml_program.global private @w : tensor<4xf32>
 
 // -----
 
 func.func @f() {
-  // expected-error @+1 {{@w names no ml_program.global of the module}}
+  // expected-error @+1 {{the module has no ml_program.global @w}}
   %0 = ml_program.global_load_const @w : tensor<4xf32>
   func.return
 }
@@ -33,7 +33,7 @@ func.func @f() {
 
 ml_program.global private @w(#flambeau.blob<"w", "0123456789abcdef">) : tensor<4xf32>
 func.func @f(%a: tensor<4xf32>) {
-  // expected-error @+1 {{global @w is a constant: only a mutable global can be stored to}}
+  // expected-error @+1 {{global @w is a constant: ml_program.global_store needs a mutable global}}
   ml_program.global_store @w = %a : tensor<4xf32>
   func.return
 }
