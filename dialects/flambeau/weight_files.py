@@ -79,4 +79,4 @@ def check_replaceable(path: str | os.PathLike[str]) -> None:
     """Raises BlobError when `path` is a file of weights that Flambeau did not write, such as a checkpoint."""
     file = Path(path)
     if file.is_file() and file.stat().st_size and not is_ours(file):
-        raise BlobError(f"{path} exists and was not written by Flambeau: move it, or write to a file of another name")
+        raise BlobError(f"{path} exists and was not written by Flambeau: move it away, or write to a file of another name")
