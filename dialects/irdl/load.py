@@ -219,7 +219,7 @@ class _Reader:
         return list(first.values())
 
     def _fault(self, op: Operation, message: str, *notes: Diagnostic) -> IRError:
-        return IRError.of([self._parsed.placed(Diagnostic("error", message, op=op, notes=notes))], self._parsed.file)
+        return IRError.of([self._parsed.with_positions(Diagnostic("error", message, op=op, notes=notes))], self._parsed.file)
 
     # Types and attributes
 

@@ -1,4 +1,4 @@
-"""The lexer of modules: xDSL's tokens, found by one regular expression."""
+"""The lexer: xDSL's tokens, matched by one regular expression."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SUFFIX = r"(?:[0-9]++|[a-zA-Z$._-][a-zA-Z0-9$._-]*+)"
 _BARE = r"[a-zA-Z_][a-zA-Z0-9_$.]*+"
 _STRING = r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"'
 VALUE_USE = re.compile(rf"(%{SUFFIX}(?:#[0-9]++)?)")
-"""A use of a value, with its index in a tuple of results."""
+"""A use of a value, with its result index if it has one."""
 
 _TOKEN = re.compile(
     SPACE.pattern
@@ -30,7 +30,7 @@ _KINDS = {name: kind for name, kind in MLIRTokenKind.__members__.items() if name
 
 
 class LexedToken(Token[MLIRTokenKind, str]):
-    """A token that makes its span only when it is asked for it."""
+    """A token that makes its span on demand."""
 
     __slots__ = ("_input", "_text", "end", "kind", "start")
 
@@ -43,7 +43,7 @@ class LexedToken(Token[MLIRTokenKind, str]):
 
     @property
     def span(self) -> Span[str]:  # pyright: ignore[reportIncompatibleVariableOverride]  a field of xDSL's token
-        """Where the token stands in the input."""
+        """The range of the token in the input."""
         kind = self.kind
         if kind is MLIRTokenKind.STRING_LIT or kind is MLIRTokenKind.BYTES_LIT:
             return StringLiteral(self.start, self.end, self._input)
@@ -56,7 +56,7 @@ class LexedToken(Token[MLIRTokenKind, str]):
 
 
 class Lexer(MLIRLexer):
-    """xDSL's lexer for what is rare or wrong, one regular expression for the rest."""
+    """A lexer that matches most tokens with one regular expression, and leaves rare tokens and errors to xDSL's lexer."""
 
     # xDSL's expression takes exponential time when the closing quote is missing.
     _unescaped_characters_regex = re.compile(_STRING)
@@ -71,7 +71,7 @@ class Lexer(MLIRLexer):
         end = match.end()
         start = end - len(text)
         if not text:
-            # xDSL's lexer steps over the end.
+            # At the end of the input, xDSL's lexer also advances by one.
             end += 1
         self.pos = end
         kind = KIND_BY_PUNCTUATION_SPELLING[text] if group == "PUNCTUATION" else _KINDS[group]

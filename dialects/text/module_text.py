@@ -1,4 +1,4 @@
-"""Modules as text: parsing with source positions, printing, and files with the weights beside them."""
+"""Parses, prints, reads and writes modules: text with source positions, and files with their weights beside them."""
 
 from __future__ import annotations
 
@@ -28,39 +28,39 @@ if TYPE_CHECKING:
     from flambeau.dialects.text.source_map import SourceMap
 
 
-_STUMBLES = (
+_PARSER_ERRORS = (
     *(ParseError, VerifyException, ValueError, TypeError, LookupError, AttributeError, ArithmeticError),
     *(AssertionError, NotImplementedError),
 )
-"""What the parsers of xDSL and of plug-ins raise over texts that are not as they should be."""
+"""The exceptions that the parsers of xDSL and of plug-ins raise for text that is not valid."""
 
 
 class IRError(ValueError):
-    """Text that is not a valid module. One line: file, position, what is wrong."""
+    """Text that is not a valid module. The message is one line: file, position, error."""
 
     def __init__(self, message: str, position: Position | None = None, op: Operation | None = None, others: tuple[Diagnostic, ...] = ()):
         self.diagnostic = Diagnostic("error", message, position, op)
         self.diagnostics = (self.diagnostic, *others)
-        """Everything that is wrong, the first included."""
+        """All errors, the first included."""
         self.before: ParsedModule | None = None
-        """What stands before an error of the parser, in no module, if places were to be recorded."""
+        """The operations before a parse error, detached, if `parse_module` was to record symbols."""
         super().__init__(str(self.diagnostic))
 
     def locate(self, location: Attribute | None) -> None:
-        """Says where in the user's model it is."""
-        self._say(replace(self.diagnostic, location=location))
+        """Sets the location in the user's model."""
+        self._replace(replace(self.diagnostic, location=location))
 
     def explain(self, note: Diagnostic) -> None:
         """Adds a note."""
-        self._say(replace(self.diagnostic, notes=(*self.diagnostic.notes, note)))
+        self._replace(replace(self.diagnostic, notes=(*self.diagnostic.notes, note)))
 
-    def _say(self, diagnostic: Diagnostic) -> None:
+    def _replace(self, diagnostic: Diagnostic) -> None:
         self.diagnostic = diagnostic
         self.diagnostics = (diagnostic, *self.diagnostics[1:])
 
     @staticmethod
     def of(diagnostics: Sequence[Diagnostic], file: str) -> IRError:
-        """Several errors of one file, whose text is that of the first."""
+        """One exception for several errors of a file; its message is that of the first."""
         first = diagnostics[0]
         error = IRError(first.message if first.position else f"{file}: {first.message}", first.position, first.op, tuple(diagnostics[1:]))
         error.diagnostic = replace(error.diagnostic, notes=first.notes)
@@ -75,9 +75,9 @@ class ParsedModule:
     module: ModuleOp
     source: Source
     offsets: dict[Operation, int]
-    """Where each operation begins; those made since are not in it, nor is the module around operations that stand alone."""
+    """The offset at which each parsed operation begins. An implicit module around the operations has none."""
     map: SourceMap | None = None
-    """Where everything stands in the text, if it was asked for."""
+    """The ranges of operations and names in the text, if `parse_module` was to record symbols."""
 
     @property
     def text(self) -> str:
@@ -86,20 +86,20 @@ class ParsedModule:
 
     @property
     def file(self) -> str:
-        """The name of the file, for people."""
+        """The name of the file, for messages."""
         return self.source.file
 
     def position(self, op: Operation) -> Position | None:
-        """Where `op` begins in the text; None for operations made since."""
+        """The position at which `op` begins in the text; None for an operation that was created after parsing."""
         offset = self.offsets.get(op)
         return None if offset is None else self.source.position(offset)
 
-    def placed(self, diagnostic: Diagnostic) -> Diagnostic:
-        """A diagnostic and its notes with the positions of their operations, where they have none."""
+    def with_positions(self, diagnostic: Diagnostic) -> Diagnostic:
+        """The diagnostic, in which it and its notes have the positions of their operations, unless they have positions."""
         position = diagnostic.position
         if position is None and diagnostic.op is not None:
             position = self.position(diagnostic.op)
-        return replace(diagnostic, position=position, notes=tuple(map(self.placed, diagnostic.notes)))
+        return replace(diagnostic, position=position, notes=tuple(map(self.with_positions, diagnostic.notes)))
 
 
 def parse_module(
@@ -109,11 +109,11 @@ def parse_module(
 
     Args:
         text: the module.
-        context: knows the dialects, and receives the weights that the text names.
-        file: what to call the text in errors and locations.
-        line_offset: how many lines of the file stand before the text.
-        locate: give each operation without a `loc(…)` of its own the place where it begins in the text as its location.
-        record_symbols: note where operations end, and where the names of values, blocks and symbols stand: `ParsedModule.map`.
+        context: the context with the dialects.
+        file: the name of the text in errors and locations.
+        line_offset: the number of lines of the file before the text.
+        locate: give each operation without `loc(…)` its position in the text as its location.
+        record_symbols: record the ranges of operations and of the names of values, blocks and symbols in `ParsedModule.map`.
 
     Raises:
         IRError: names the position.
@@ -132,8 +132,8 @@ def parse_module(
         place = None if parser is None else source.position(parser.pos)
         raise IRError("the text is nested too deeply" if place else f"{file}: the text is nested too deeply", place) from None
     except MemoryError:
-        raise IRError(f"{file}: the text holds a constant that is too large for the memory") from None
-    except _STUMBLES as error:
+        raise IRError(f"{file}: the text contains a constant that does not fit in memory") from None
+    except _PARSER_ERRORS as error:
         from flambeau.dialects.text.parse_messages import defined_before, parse_message
 
         message, (start, end) = parse_message(error, source, context, parser)
@@ -151,25 +151,25 @@ def parse_module(
 def _location_on_line(parser: ModuleParser, offset: int) -> Attribute | None:
     try:
         return parser.location_on_line(offset)
-    except _STUMBLES:
-        return None  # the line is one that cannot be read
+    except _PARSER_ERRORS:
+        return None
 
 
 def read_text(path: str | PathLike[str]) -> str:
-    """The text of a file. Raises IRError when it is no text, OSError."""
+    """Reads a text file. Raises IRError when it is not UTF-8, and OSError."""
     return decode(Path(path).read_bytes(), str(path))
 
 
 def decode(data: bytes, file: str) -> str:
-    """The text of a file's bytes: UTF-8, with or without a byte order mark. Raises IRError that names the position of what is none."""
+    """Decodes the bytes of a file: UTF-8, with or without a byte order mark. Raises IRError that names the position of other bytes."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         if b"\0" in data:
-            raise IRError(f"{file}: this is not text: a module is a .mlir file") from None
+            raise IRError(f"{file}: the file is not text: give a module as a .mlir file") from None
         before = _with_newlines(error.object[: error.start].decode())
         place = Position(file, before.count("\n") + 1, len(before) - before.rfind("\n"))
-        raise IRError(f"the byte 0x{error.object[error.start]:02x} is no text: a module is UTF-8", place) from None
+        raise IRError(f"the byte 0x{error.object[error.start]:02x} is not UTF-8 text", place) from None
     return _with_newlines(text)
 
 
@@ -178,10 +178,10 @@ def _with_newlines(text: str) -> str:
 
 
 def read_module(path: str | PathLike[str], context: FlambeauContext, *, locate: bool = False) -> ParsedModule:
-    """Reads and verifies `model.mlir`, with the weights beside it as `model.safetensors`; `locate` as in `parse_module`.
+    """Reads and verifies `model.mlir`, and opens the weights in `model.safetensors` beside it; `locate` as in `parse_module`.
 
     Raises:
-        IRError, OSError: the text is not a valid module, or cannot be read.
+        IRError, OSError: the file is not a valid module, or cannot be read.
     """
     text = read_text(path)
     context.blobs.open_beside(path)
@@ -191,7 +191,7 @@ def read_module(path: str | PathLike[str], context: FlambeauContext, *, locate: 
 
 
 def write_module(module: ModuleOp, context: FlambeauContext, path: Path) -> None:
-    """Writes `path`, with locations, and, unless it is a device, the weights beside it. Raises OSError, BlobError."""
+    """Writes a module with locations to `path` and, unless `path` is a device, its weights beside it. Raises OSError, BlobError."""
     text = print_module(module, locations=True)
     check_beside(path)
     if takes_weights(path):
@@ -204,7 +204,7 @@ def verify_parsed(parsed: ParsedModule) -> None:
     try:
         verify_module(parsed.module)
     except VerificationError as error:
-        raise IRError.of([parsed.placed(fault.diagnostic) for fault in (error, *error.others)], parsed.file) from error
+        raise IRError.of([parsed.with_positions(fault.diagnostic) for fault in (error, *error.others)], parsed.file) from error
 
 
 def print_module(module: ModuleOp, *, generic: bool = False, locations: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""The errors of xDSL's parser in words for people who do not know it, at the place that is meant."""
+"""Rewords the errors of xDSL's parser for users who do not know xDSL, and finds the range in the text that each is about."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ from flambeau.support.suggestions import did_you_mean
 from flambeau.support.tables import discovery_failures
 
 Place: TypeAlias = tuple[int, int]
-"""Where something begins and ends in a text."""
+"""A range of a text: start and end."""
 
-_LIKE = 0.75
-"""How alike a name must be to be suggested: operations have long names, of which many are somewhat alike."""
+_CUTOFF = 0.75
+"""The similarity from which a name is suggested: names of operations are long, and many are somewhat similar."""
 
 
 def parse_message(error: Exception, source: Source, context: Context, parser: ModuleParser | None) -> tuple[str, Place]:
-    """What is wrong with a text that does not parse, in one line, and where.
+    """The message for a text that does not parse, in one line, and the range that it is about.
 
     Args:
-        error: what the parser raised.
+        error: the exception of the parser.
         source: the text.
-        context: knows the dialects.
-        parser: where it stopped; None when the first token was wrong.
+        context: the context with the dialects.
+        parser: the parser where it stopped; None when the first token was not valid.
     """
     if not isinstance(error, ParseError):
-        # The check of something that was just read: it ends where the next token has not lower_first.
+        # A check of the construct that was just parsed failed; that construct ends before the next token.
         stop = len(source.text[: parser.pos].rstrip()) if parser is not None else 0
         text = verify_message(str(error))
-        place = _meant(text, source.text, stop)
+        place = _named_token(text, source.text, stop)
         if isinstance(error, ArithmeticError):
             return f"a number is too large here ({text})", place
-        meant = isinstance(error, ValueError | TypeError | VerifyException)
-        return text if meant else f"the parser cannot make sense of this ({type(error).__name__}: {text})", place
+        is_message = isinstance(error, ValueError | TypeError | VerifyException)
+        return text if is_message else f"the parser failed here ({type(error).__name__}: {text})", place
     text, place = " ".join(error.msg.split()), (error.span.start, error.span.end)
     if _is_at_end(place, source.text):
-        place = _behind_last_token(source.text)
+        place = _after_last_token(source.text)
     for pattern, explain in _PARSE:
         if (match := pattern.fullmatch(text)) is not None:
             return explain(match, place, source.text, context, parser)
@@ -59,7 +59,7 @@ _VALUE = re.compile(r"%(?P<name>[\w$.-]+)(?:#(?P<number>\d+))?")
 
 
 def defined_before(error: Exception, source: Source, context: Context) -> tuple[str, Place] | None:
-    """Where the value was defined that an error of the parser is about, and in which words to say so."""
+    """A note for an error about a value that is already defined: its text, and the range of the definition."""
     if not isinstance(error, ParseError) or _ABOUT_VALUE.fullmatch(error.msg) is None:
         return None
     from flambeau.dialects.text.source_map import MapParser
@@ -67,7 +67,7 @@ def defined_before(error: Exception, source: Source, context: Context) -> tuple[
     use = _VALUE.match(source.text, error.span.start)
     if use is None:
         return None
-    # Where names stand is noted only by this parser, which takes longer.
+    # Only this slower parser records the ranges of names.
     again = MapParser(context, source)
     try:
         again.parse_module()
@@ -76,7 +76,7 @@ def defined_before(error: Exception, source: Source, context: Context) -> tuple[
         if values and (mention := again.source_map().definition_of(values[0])) is not None:
             return f"{use[0]} is defined here as {values[0].type}", (mention.start, mention.end)
     except (ValueError, RecursionError):
-        pass  # a note is not worth another error
+        pass  # without a note
     return None
 
 
@@ -84,8 +84,8 @@ _Explained: TypeAlias = tuple[str, Place]
 _Explain: TypeAlias = Callable[[re.Match[str], Place, str, Context, ModuleParser | None], _Explained]
 
 
-def _meant(message: str, text: str, stop: int) -> Place:
-    """The token before `stop`, on its line, that a message speaks of, or else the last."""
+def _named_token(message: str, text: str, stop: int) -> Place:
+    """The token before `stop`, on its line, that a message names, or else the last token."""
     tokens = list(_tokens(text, text.rfind("\n", 0, stop) + 1, stop))
     words = {word: index for index, word in reversed(list(enumerate(re.findall(r"[\w.]+", message))))}
     named = [(words[word], place) for place in tokens if (word := text[slice(*place)].strip('"')) in words]
@@ -97,14 +97,14 @@ def _is_at_end(place: Place, text: str) -> bool:
     return space is not None and space.end() >= len(text)
 
 
-def _behind_last_token(text: str) -> Place:
-    """Where a text ends, white space and comments left out."""
+def _after_last_token(text: str) -> Place:
+    """The end of a text without trailing white space and comments."""
     end = max((end for _, end in _tokens(text, 0, len(text))), default=0)
     return end, end
 
 
 def _tokens(text: str, start: int, stop: int) -> Iterator[Place]:
-    """The places of the tokens between two places, as far as they can be read."""
+    """The ranges of the tokens between two offsets, up to the first that is not valid."""
     lexer = Lexer(Input(text[:stop], ""))
     lexer.pos = start
     try:
@@ -134,12 +134,12 @@ def _unknown_operation(match: re.Match[str], place: Place, text: str, context: C
 
 
 def unknown_operation(name: str, context: Context) -> str:
-    """Why there is no operation of a name, and which might be meant."""
+    """The message for the name of an unknown operation, with the most similar name."""
     dialect, dot, short = name.partition(".")
     if not dot:
-        return f"there is no operation '{name}': an operation's name begins with that of its dialect"
+        return f"there is no operation '{name}': the name of an operation begins with its dialect, as in func.return"
     if dialect not in context.registered_dialect_names:
-        near = did_you_mean(dialect, context.registered_dialect_names, _LIKE)
+        near = did_you_mean(dialect, context.registered_dialect_names, _CUTOFF)
         return f"there is no dialect '{dialect}', which operation {name} would belong to{near}{discovery_failures()}"
     known = _operations_of(dialect, context)
     overloads = sorted(other for other in known if other.startswith(f"{name}."))
@@ -147,15 +147,15 @@ def unknown_operation(name: str, context: Context) -> str:
         return f"there is no operation {name}, only its overloads {_listed(overloads)}"
     if dialect in ("core", "edge") and short in {other.partition(".")[2] for other in _operations_of("aten", context)}:
         return f"there is no operation {name}: {_why_not_at(dialect, short, known)}"
-    return f"there is no operation {name}{did_you_mean(name, known, _LIKE)}{discovery_failures()}"
+    return f"there is no operation {name}{did_you_mean(name, known, _CUTOFF)}{discovery_failures()}"
 
 
 def _why_not_at(dialect: str, short: str, known: set[str]) -> str:
     base, dot, overload = short.partition(".")
     copy = f"{dialect}.{base}_copy{dot}{overload}"
     if copy in known:
-        return f"views are copies at this level, {copy}"
-    return f"aten.{short} is not among the operators of this level"
+        return f"at this level a view is a copy; use {copy}"
+    return f"aten.{short} is not an operator of this level"
 
 
 def _operations_of(dialect: str, context: Context) -> set[str]:
@@ -172,11 +172,11 @@ def _unknown_attribute(match: re.Match[str], place: Place, text: str, context: C
     what = "type" if text[start] == "!" else "attribute"
     dialect = name.partition(".")[0]
     if dialect not in context.registered_dialect_names:
-        reason = f"there is no dialect '{dialect}'{did_you_mean(dialect, context.registered_dialect_names, _LIKE)}"
+        reason = f"there is no dialect '{dialect}'{did_you_mean(dialect, context.registered_dialect_names, _CUTOFF)}"
     else:
         found = context.get_optional_dialect(dialect)
-        near = did_you_mean(name, [kind.name for kind in found.attributes] if found else (), _LIKE)
-        reason = f"the dialect {dialect} has none of that name{near}"
+        near = did_you_mean(name, [kind.name for kind in found.attributes] if found else (), _CUTOFF)
+        reason = f"the dialect {dialect} does not define it{near}"
     return f"there is no {what} {text[start]}{name}: {reason}", (start, start + len(name) + 1)
 
 
@@ -184,7 +184,7 @@ def _undefined_values(match: re.Match[str], place: Place, text: str, context: Co
     name = match["name"]
     uses = [use.start() for use in re.finditer(rf"%{re.escape(name)}(?![\w$.-])", text)]
     if parser is not None:
-        # A name may stand for something else in another function: the operation that waits for this one tells them apart.
+        # Another function may use the same name. So only uses from the first operation on that has this forward reference count.
         waiting = [value for values in (parser.forward_ssa_references.get(name, {}),) for value in values.values()]
         begins = [parser.offsets[use.operation] for value in waiting for use in value.uses if use.operation in parser.offsets]
         uses = [use for use in uses if not begins or use >= min(begins)]
@@ -203,7 +203,7 @@ def _missing_blocks(match: re.Match[str], place: Place, text: str, context: Cont
 def _unclosed_block(match: re.Match[str], place: Place, text: str, context: Context, parser: ModuleParser | None) -> _Explained:
     if text[place[0] :].strip():
         return f"expected an operation, a block or '}}', got {_found(place, text)}", place
-    return "the text ends inside of a region: a '}' is missing", (len(text.rstrip()) - 1, len(text.rstrip()))
+    return "the text ends inside a region: a '}' is missing", (len(text.rstrip()) - 1, len(text.rstrip()))
 
 
 def _unknown_alias(match: re.Match[str], place: Place, text: str, context: Context, parser: ModuleParser | None) -> _Explained:
@@ -221,7 +221,7 @@ def _no_tensors(match: re.Match[str], place: Place, text: str, context: Context,
 
 
 def _meant_overload(overloads: list[str], start: int, text: str, context: Context) -> str:
-    """The overload that takes as many tensors as stand behind `start`, as a suggestion."""
+    """A suggestion: the overload that takes as many tensors as there are after `start`."""
     count = depth = 0
     for begin, end in _tokens(text, start, len(text)):
         word = text[begin:end]
@@ -254,7 +254,7 @@ def _plain(words: str) -> _Explain:
 
 
 def _before(words: str) -> _Explain:
-    """For what xDSL notices one token too late."""
+    """For errors that xDSL reports one token too late."""
 
     def explain(match: re.Match[str], place: Place, text: str, context: Context, parser: ModuleParser | None) -> _Explained:
         stop = len(text[: place[0]].rstrip())
@@ -286,17 +286,17 @@ _PARSE: tuple[tuple[re.Pattern[str], _Explain], ...] = tuple(
             r"operand is used with type (.*), but has been previously used or defined with type (.*)",
             _plain(r"this value is of type \2, but is used here as \1"),
         ),
-        (r"Operation has (\d+) results, but was given (\d+) to bind\.", _plain(r"the number of results is \1, but \2 are named")),
-        (r"expected (\d+) operand types but had (\d+)", _plain(r"the number of operands is \2, but that of their types is \1")),
+        (r"Operation has (\d+) results, but was given (\d+) to bind\.", _plain(r"the operation has \1 result(s), but \2 name(s) for them")),
+        (r"expected (\d+) operand types but had (\d+)", _plain(r"the operation has \2 operand(s), but \1 operand type(s)")),
         (
             r"SSA value tuple index out of bounds\. Tuple is of size (\d+) but tried to access element (\d+)\.",
-            _plain(r"the name stands for \1 value(s), of which #\2 is none"),
+            _plain(r"the name has \1 value(s), counted from #0, so #\2 does not exist"),
         ),
         (r"Duplicate key '(?P<name>.*)' in .*", _repeated_key),
         (r"Expected '(.)' after builtin parameter list", _say(r"expected '\1'")),
         (
             r"Shape mismatch in dense literal\. Expected (.*) shape from the type, but got (.*) shape\.",
-            _before(r"the literal has the shape \2, but its type the shape \1"),
+            _before(r"the literal has shape \2, but its type has shape \1"),
         ),
         (r"(?i:expected suffix identifier after \{first_char\})", _plain("expected a name right after the sign")),
         (r"Expected shape type\.", _say("expected a dimension such as 4x or ?x, or an element type such as f32")),
@@ -306,6 +306,6 @@ _PARSE: tuple[tuple[re.Pattern[str], _Explain], ...] = tuple(
         (r"(?i:expected three consecutive '\.' for an ellipsis)", _plain("the character '.' has no meaning here")),
         (r"(?i:expect symbol name)", _say("expected the name of a symbol, such as @f")),
         (r"Unexpected character: (.*)", _plain(r"the character '\1' has no meaning here")),
-        (r"Floating point value is not valid for integer type\.", _before("a number with a fraction cannot be of an integer type")),
+        (r"Floating point value is not valid for integer type\.", _before("a number with a fraction does not fit an integer type")),
     )
 )

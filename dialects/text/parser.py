@@ -1,4 +1,4 @@
-"""The parser of modules: xDSL's, noting where each operation begins, and reading from memory what it has read before."""
+"""xDSL's parser, which records where each operation begins, and caches lines that differ only in the names of values."""
 
 from __future__ import annotations
 
@@ -33,44 +33,44 @@ _LOCATION_FOLLOWS = (MLIRTokenKind.BARE_IDENT, "loc")
 
 
 @dataclass(slots=True)
-class _Sentence:
-    """A line that may be one operation."""
+class _Line:
+    """A line that may be one operation, split into its text and the names of values."""
 
     results: list[tuple[str, int]]
-    """The names of the results, and how many each stands for."""
-    words: str
-    """The operation's text, with a newline, which cannot occur in it, for each value."""
+    """The names of the results, and the number of results for each."""
+    text: str
+    """The operation's text, with a line break, which it cannot contain, in place of each value."""
     values: list[str]
-    """The values, in the order of the text."""
+    """The names of the values, in the order of the text."""
     end: int
-    """Where the text ends in the source: at the end of the line, or before the location."""
+    """The offset in the source at which the text ends: at the end of the line, or before the location."""
     located: bool
     """Whether a location seems to follow."""
 
 
 @dataclass(slots=True)
-class _Memory:
-    """How a line was read: an operation as a function of the values in the text."""
+class _CachedLine:
+    """The operation of a line, as a function of the values in its text."""
 
     kind: type[Operation]
     places: list[int]
-    """For each operand, its place among the values."""
+    """The index of each operand among the values of the line."""
     operand_types: list[Attribute]
     result_types: tuple[Attribute, ...]
     properties: dict[str, Attribute]
     attributes: dict[str, Attribute]
     followers: set[tuple[MLIRTokenKind, str]] = field(default_factory=set[tuple[MLIRTokenKind, str]])
-    """The tokens at whose sight the parser found that the operation had ended."""
+    """The tokens after which the parser has seen that the operation had ended."""
 
 
 class ModuleParser(TokenParser):
-    """xDSL's parser, with the same results and the same errors, for long texts.
+    """xDSL's parser, with the same results and the same errors, made faster for long texts.
 
-    How an operation without regions is read depends on its words, on the types of its operands, and on the token behind it. So where a
-    line differs from an earlier one only in the names of values, the operation is made as the earlier one was. Whatever does not fit,
-    errors above all, is left to xDSL. Locations are remembered by their text.
+    The parse of an operation without regions depends on its text, on the types of its operands, and on the token after it. So if a line
+    differs from an earlier line only in the names of values, its operation is created from the cache. All other lines, and all errors, are
+    left to xDSL. Locations are cached by their text.
 
-    With `locate`, an operation without a location of its own gets its place in the text as its location, which rewrites hand on.
+    With `locate`, an operation without a location gets its position in the text as its location.
     """
 
     def __init__(self, context: Context, source: Source, *, locate: bool = False):
@@ -78,18 +78,19 @@ class ModuleParser(TokenParser):
         self.source = source
         self.offsets: dict[Operation, int] = {}
         self._locate = locate
-        self._memories: dict[tuple[str, ...], dict[str, _Memory]] = {}
+        self._lines: dict[tuple[str, ...], dict[str, _CachedLine]] = {}
+        """The cached lines, by the stack of default dialects and by text."""
         self._locations: dict[str, LocationAttr] = {}
         self._resources: dict[tuple[str, str], str] = {}
         self._last_location = -1
-        """Where the location that was read last begins."""
+        """The offset of the location that was parsed last."""
         self._last_location_read: LocationAttr | None = None
         """That location."""
         self._early_aliases: set[str] = set()
-        """The aliases of locations that were read where they are used, before their definition was reached."""
+        """The aliases of locations that were parsed at a use before their definition."""
 
     def _parse_dialect_resource_handle(self, dialect_name: str, interface: OpAsmDialectInterface) -> str:
-        # Names of resources are unique in the process; what this text calls one stands for the same one throughout.
+        # Names of resources are unique in the process; within this text, one name always means the same resource.
         key = self.parse_identifier(" for resource handle")
         if (dialect_name, key) not in self._resources:
             self._resources[dialect_name, key] = interface.declare_resource(key)
@@ -99,35 +100,35 @@ class ModuleParser(TokenParser):
         self.raise_error("external resources are not supported, only dialect_resources")
 
     def source_map(self) -> SourceMap | None:
-        """The places of everything that was read, where the parser notes them."""
+        """The ranges in the text, if the parser records them."""
         return None
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
-        """Parses the whole text. One that holds nothing, or nothing but comments, is an empty module."""
+        """Parses the whole text. A text of white space and comments is an empty module."""
         return ModuleOp([]) if self._token.kind is MLIRTokenKind.EOF else super().parse_module(allow_implicit_module)
 
     # Operations
 
     def parse_operation(self) -> Operation:
-        """Parses one operation and notes its position."""
+        """Parses one operation and records its offset."""
         start = self._token.start
-        sentence = self._sentence(start)
-        op = None if sentence is None else self._recall(sentence)
+        line = self._line(start)
+        op = None if line is None else self._from_cache(line)
         if op is None:
             known = len(self.ssa_values)
             op = super().parse_operation()
-            if sentence is not None and not op.regions and not op.successors and len(self.ssa_values) == known + len(sentence.results):
-                self._remember(sentence, start, op)
+            if line is not None and not op.regions and not op.successors and len(self.ssa_values) == known + len(line.results):
+                self._add_to_cache(line, start, op)
         if isinstance(op, FuncOp) and not op.body.blocks and op.arg_attrs is None:
             op.arg_attrs = self._attributes_of_types(start)
         self.offsets[op] = start
-        # What is written as loc(unknown) is another object.
+        # An explicit loc(unknown) is another object.
         if self._locate and op.location is UNKNOWN_LOC:
             op.location = self.source.location(start)
         return op
 
     def _attributes_of_types(self, start: int) -> ArrayAttr[DictionaryAttr] | None:
-        """The attributes of the arguments of a function that is only declared, which xDSL reads and drops."""
+        """The argument attributes of a function declaration, which xDSL parses and drops."""
         if "{" not in self._text[start : self._token.start]:
             return None
         other = self._at(start)
@@ -146,14 +147,14 @@ class ModuleParser(TokenParser):
         return ArrayAttr(found) if any(item.data for item in found) else None
 
     def _at(self, offset: int) -> ModuleParser:
-        """A parser that reads the same text from another place, with the same aliases."""
+        """A parser of the same text at another offset, with the same aliases."""
         other = ModuleParser(self.ctx, self.source)
         other.attribute_aliases = self.attribute_aliases
         other._resume_from(offset)
         return other
 
     def location_on_line(self, offset: int) -> LocationAttr | None:
-        """The location with which the line around a place ends. Raises what parsers do over one that is wrong."""
+        """The location at the end of the line that contains `offset`. Raises the errors of the parser for one that is not valid."""
         end = self._text.find("\n", offset)
         start = self._text.rfind(_LOCATION, self._text.rfind("\n", 0, offset) + 1, end if end >= 0 else None)
         if start < 0:
@@ -172,26 +173,26 @@ class ModuleParser(TokenParser):
         self._resume_from(name.start)
         return super()._parse_op_result_list()
 
-    def _sentence(self, start: int) -> _Sentence | None:
+    def _line(self, start: int) -> _Line | None:
         end = self._text.find("\n", start)
-        line = self._text[start : end if end >= 0 else None]
+        text = self._text[start : end if end >= 0 else None]
         results: list[tuple[str, int]] = []
         begin = 0
-        if line.startswith("%"):
-            header = _RESULTS.match(line)
+        if text.startswith("%"):
+            header = _RESULTS.match(text)
             if header is None:
                 return None
             begin = header.end()
             results.append((header[1], int(header[2] or 1)))
             if header["more"]:
                 results += [(name, int(size or 1)) for name, size in _EACH_RESULT.findall(header["more"])]
-        location = line.rfind(_LOCATION)
-        end = location if location >= 0 else len(line)
-        pieces = VALUE_USE.split(line[begin:end])
-        return _Sentence(results, "\n".join(pieces[::2]), pieces[1::2], start + end, location >= 0)
+        location = text.rfind(_LOCATION)
+        end = location if location >= 0 else len(text)
+        pieces = VALUE_USE.split(text[begin:end])
+        return _Line(results, "\n".join(pieces[::2]), pieces[1::2], start + end, location >= 0)
 
     def _values(self, names: list[str]) -> list[SSAValue] | None:
-        """The values of these names; None when one of them is not defined yet."""
+        """The values of these names; None when one is not defined yet."""
         values: list[SSAValue] = []
         for name in names:
             known = self.ssa_values.get(name[1:])
@@ -205,26 +206,26 @@ class ModuleParser(TokenParser):
             values.append(known[index])
         return values
 
-    def _recall(self, sentence: _Sentence) -> Operation | None:
-        """The operation of a line that was read before; None when it has to be read."""
-        memory = self._memories.get(tuple(self._parser_state.dialect_stack), {}).get(sentence.words)
-        if memory is None or (values := self._values(sentence.values)) is None:
+    def _from_cache(self, line: _Line) -> Operation | None:
+        """The operation of a line from the cache; None when the line must be parsed."""
+        cached = self._lines.get(tuple(self._parser_state.dialect_stack), {}).get(line.text)
+        if cached is None or (values := self._values(line.values)) is None:
             return None
-        results = sentence.results
+        results = line.results
         if results and (
-            sum(size for _, size in results) != len(memory.result_types) or any(name in self.ssa_values for name, _ in results)
+            sum(size for _, size in results) != len(cached.result_types) or any(name in self.ssa_values for name, _ in results)
         ):
             return None
-        operands = [values[place] for place in memory.places]
-        for operand, kind in zip(operands, memory.operand_types, strict=True):
+        operands = [values[place] for place in cached.places]
+        for operand, kind in zip(operands, cached.operand_types, strict=True):
             if operand.type is not kind and operand.type != kind:
                 return None
-        if not self._skip_to(sentence.end, memory.followers):
+        if not self._skip_to(line.end, cached.followers):
             return None
-        op = memory.kind.create(
-            operands=operands, result_types=memory.result_types, properties=memory.properties, attributes=memory.attributes
+        op = cached.kind.create(
+            operands=operands, result_types=cached.result_types, properties=cached.properties, attributes=cached.attributes
         )
-        if sentence.located and (location := self.parse_optional_location()) is not None:
+        if line.located and (location := self.parse_optional_location()) is not None:
             op.location = location
         first = 0
         for name, size in results:
@@ -233,7 +234,7 @@ class ModuleParser(TokenParser):
         return op
 
     def _skip_to(self, position: int, followers: set[tuple[MLIRTokenKind, str]]) -> bool:
-        """Goes on behind `position` if one of these tokens is there."""
+        """Continues at `position` if the next token there is one of `followers`; returns whether it does."""
         lexer = self.lexer
         before = lexer.pos
         lexer.pos = position
@@ -257,30 +258,30 @@ class ModuleParser(TokenParser):
             for value in values:
                 value.name_hint = name
 
-    def _remember(self, sentence: _Sentence, start: int, op: Operation) -> None:
-        """Keeps how a line was read, if all of it was this operation and its operands are the values in it."""
-        if sentence.located:
-            # What looks like the operation's location may be an attribute of its.
-            if self._last_location != sentence.end + 1 or op.location is not self._last_location_read:
+    def _add_to_cache(self, line: _Line, start: int, op: Operation) -> None:
+        """Caches a line if all of it was this operation, and the operands are exactly the values in it."""
+        if line.located:
+            # The text that looks like the operation's location may be one of its attributes.
+            if self._last_location != line.end + 1 or op.location is not self._last_location_read:
                 return
             follower = _LOCATION_FOLLOWS
         else:
-            if self._last_location >= start or not self._at_space_after(sentence.end):
+            if self._last_location >= start or not self._at_space_after(line.end):
                 return
             follower = _follower(self._token)
-        values = self._values(sentence.values)
+        values = self._values(line.values)
         operands = list(op.operands)
-        # With a value that occurs twice there is no telling which place is which.
+        # If a value occurs twice, it is not known which occurrence is which operand.
         if values is None or len(values) != len(operands) or len(set(values)) != len(values) or set(values) != set(operands):
             return
-        memories = self._memories.setdefault(tuple(self._parser_state.dialect_stack), {})
-        memory = memories.get(sentence.words)
+        lines = self._lines.setdefault(tuple(self._parser_state.dialect_stack), {})
+        cached = lines.get(line.text)
         types = [operand.type for operand in operands]
-        if memory is None or memory.operand_types != types:
+        if cached is None or cached.operand_types != types:
             places = [values.index(operand) for operand in operands]
-            memory = _Memory(type(op), places, types, tuple(op.result_types), dict(op.properties), dict(op.attributes))
-            memories[sentence.words] = memory
-        memory.followers.add(follower)
+            cached = _CachedLine(type(op), places, types, tuple(op.result_types), dict(op.properties), dict(op.attributes))
+            lines[line.text] = cached
+        cached.followers.add(follower)
 
     # Blocks
 
@@ -288,14 +289,14 @@ class ModuleParser(TokenParser):
         token = self._token
         name = token.text[1:]
         if token.kind is MLIRTokenKind.CARET_IDENT and name in self.blocks and name not in self.forward_block_references:
-            # xDSL notices it only where nothing branched to the block before.
+            # xDSL reports this only if no earlier operation branches to the block.
             self.raise_error(f"re-declaration of block '{name}'", token.span)
         return super()._parse_block()
 
-    # What stands in many operations
+    # Locations
 
     def parse_optional_location(self) -> LocationAttr | None:
-        """As xDSL's; where it ends the line, by its text."""
+        """As xDSL's; a location at the end of a line is cached by its text."""
         if self._token.text != "loc":
             return None
         start = self._token.start
@@ -328,12 +329,12 @@ class ModuleParser(TokenParser):
 
     @cached_property
     def _location_aliases(self) -> dict[str, int]:
-        """Where the definitions of aliases of locations begin, which mlir-opt prints at the end of a text."""
+        """The offsets of the definitions of location aliases, which mlir-opt prints at the end of a text."""
         return {match[1]: match.end() for match in _LOCATION_ALIAS.finditer(self._text)}
 
     def _find_location_alias(self, name: str) -> None:
-        """Reads the definition of an alias that comes later, if there is one."""
-        start = self._location_aliases.pop(name, None)  # taken out: one that is defined by itself is not found again
+        """Parses the definition of an alias ahead of its place in the text, if there is one."""
+        start = self._location_aliases.pop(name, None)  # removed, so that an alias that refers to itself ends the search
         if start is None:
             return
         here = self._token.start
@@ -352,6 +353,6 @@ class ModuleParser(TokenParser):
 
 
 def _follower(token: Any) -> tuple[MLIRTokenKind, str]:
-    """A token as the parser sees it that finds it behind an operation: names of values are all alike."""
+    """Kind and text of a token after an operation; names of values have no text, since the parser treats them alike."""
     kind = token.kind
     return kind, "" if kind is MLIRTokenKind.PERCENT_IDENT else token.text

@@ -1,4 +1,4 @@
-"""The printer of modules: xDSL's, for long texts."""
+"""xDSL's printer, made faster for large modules, and without loss of attributes."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from xdsl.traits import IsolatedFromAbove, SingleBlockImplicitTerminator
 
 @dataclass(eq=False, repr=False)
 class ModulePrinter(Printer):
-    """xDSL's printer, with the same text: types are remembered, and most strings go straight to the stream."""
+    """xDSL's printer, with the same text. It caches the texts of types, and writes most strings directly to the stream."""
 
     _types: dict[int, tuple[Attribute, str]] = field(default_factory=dict[int, tuple[Attribute, str]], init=False)
-    """Texts of types, by identity; the types are held, so that no other takes their place."""
+    """The texts of types, by identity. The values keep the types alive, so that no other type gets the same identity."""
     _plain: dict[type[Operation], bool] = field(default_factory=dict[type[Operation], bool], init=False)
-    """Whether the operations of a class are printed by their own syntax, without a scope of names around them."""
+    """Whether the operations of a class are printed in their own syntax, without a new scope of names."""
 
     def print_string(self, text: str, *, indent: int | None = None) -> None:
-        """Prints a text; new lines in it are indented."""
+        """Prints a text and indents its new lines."""
         if "\n" in text:
             super().print_string(text, indent=indent)
             return
@@ -41,7 +41,7 @@ class ModulePrinter(Printer):
         self._current_column = spaces
 
     def print_ssa_value(self, value: SSAValue) -> str:
-        """Prints the name of a value, and gives it one if it has none; returns the name."""
+        """Prints and returns the name of a value, which gets one if it has none."""
         name = self._ssa_values.get(value)
         if name is None:
             return super().print_ssa_value(value)
@@ -75,7 +75,7 @@ class ModulePrinter(Printer):
             super().print_attribute(attribute)
 
     def print_function_type(self, input_types: Iterable[Attribute], output_types: Iterable[Attribute]) -> None:
-        """Prints a function type, the parentheses around a single result left out."""
+        """Prints a function type, without parentheses around a single result."""
         inputs, outputs = list(input_types), list(output_types)
         if not all(isinstance(item, TypeAttribute) for item in (*inputs, *outputs)):
             super().print_function_type(inputs, outputs)
@@ -118,17 +118,17 @@ class ModulePrinter(Printer):
 
 _PROBE = "flambeau.printer.probe"
 _OMITTING: dict[type[Operation], bool] = {ModuleOp: False, FuncOp: False}
-"""Whether the own syntax of a class has no room for attributes that anybody may attach."""
+"""Whether the custom syntax of a class omits attributes that it does not know."""
 
 
 def _omits_attributes(op: Operation) -> bool:
-    """Whether an operation's own syntax would lose attributes of it: that of some operations of xDSL does."""
+    """Whether an operation's custom syntax would omit some of its attributes, as that of some xDSL operations does."""
     if type(op).print is Operation.print:
         return False
     if isinstance(op, FuncOp) and not op.body.blocks:
         return op.arg_attrs is not None or op.res_attrs is not None
     if op.name == "scf.execute_region" and not op.results:
-        return True  # its last operation would be left out, and not read back
+        return True  # xDSL omits the terminator, and its parser does not add it again
     if op.regions and op.has_trait(SingleBlockImplicitTerminator, value_if_unregistered=False):
         lasts = [block.last_op for region in op.regions for block in region.blocks]
         if any(last is not None and last.attributes for last in lasts):
@@ -137,12 +137,12 @@ def _omits_attributes(op: Operation) -> bool:
         return False
     omitting = _OMITTING.get(type(op))
     if omitting is None:
-        omitting = _OMITTING[type(op)] = _has_no_room(op)
+        omitting = _OMITTING[type(op)] = _omits_probe(op)
     return omitting
 
 
-def _has_no_room(op: Operation) -> bool:
-    """Whether an attribute that no operation has is not printed."""
+def _omits_probe(op: Operation) -> bool:
+    """Whether the printed text omits an unknown attribute."""
     op.attributes[_PROBE] = UnitAttr()
     try:
         stream = StringIO()

@@ -1,4 +1,4 @@
-"""Operations as text for people: what `flambeau-opt` prints on request, between passes and in its result."""
+"""Prints operations with options: generic form, locations, elided constants, unique names, users of values."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ class PrintingOptions:
     locations: bool = False
     """Locations of operations and block arguments."""
     elide_above: int | None = None
-    """Constants of more elements are printed as `dense_resource<__elided__>`, a stand-in of the same type; None prints all."""
+    """A constant with more elements is printed as `dense_resource<__elided__>` of the same type; None prints all."""
     elide_resources_above: int | None = None
-    """Resources whose text is longer are not printed after the module; None prints all."""
+    """A resource with a longer text is not printed after the module; None prints all."""
     unique_names: bool = False
-    """No two values of the module have one name, not even in different functions."""
+    """Values of different functions have different names too."""
     users: bool = False
-    """Comments say which operations use each value; names are unique then too."""
+    """Comments list the operations that use each value; names are unique then too."""
     irdl: Callable[[Operation], Operation] | None = None
-    """Gives what is printed in the place of an operation (`for_irdl`), in the generic form that MLIR reads with dialects
-    from IRDL: properties among the attributes, parameters as a plain list."""
+    """Converts an operation before printing (`for_irdl`) to the generic form that MLIR parses with dialects from IRDL: properties among the
+    attributes, parameters as a plain list."""
 
 
 class OptionsPrinter(ModulePrinter):
-    """Prints as its options say. A constant that repeats a single element is short and stays."""
+    """A printer with `PrintingOptions`. It never elides a constant that repeats one element, which is short."""
 
     options: PrintingOptions = PrintingOptions()
 
@@ -55,17 +55,17 @@ class OptionsPrinter(ModulePrinter):
         return printer
 
     def enter_scope(self) -> None:
-        """Begins an operation whose names are its own."""
+        """Begins an operation with its own scope of names."""
         if not self.options.unique_names:
             super().enter_scope()
 
     def exit_scope(self) -> None:
-        """Ends such an operation."""
+        """Ends an operation with its own scope of names."""
         if not self.options.unique_names:
             super().exit_scope()
 
     def print_all(self, op: Operation) -> None:
-        """Prints an operation, the resources that it mentions, and a line break."""
+        """Prints an operation, the resources that it refers to, and a line break."""
         self.print_op(op)
         if (limit := self.options.elide_resources_above) is not None:
             resources = Builtin.get_interface(OpAsmDialectInterface)
@@ -87,7 +87,7 @@ class OptionsPrinter(ModulePrinter):
         super().print_attribute(kind)
 
     def _elided(self, attribute: Attribute) -> Attribute | None:
-        """The type of an attribute that is too large to print."""
+        """The type of a constant to elide; None for other attributes."""
         if self.options.elide_above is None or not isinstance(attribute, DenseIntOrFPElementsAttr):
             return None
         dense = cast("DenseIntOrFPElementsAttr[Any]", attribute)
@@ -95,9 +95,9 @@ class OptionsPrinter(ModulePrinter):
 
 
 def operation_text(op: Operation, options: PrintingOptions | None = None) -> str:
-    """The text of an operation and what is inside it, with a line break at the end.
+    """The text of an operation and its regions, with a line break at the end.
 
-    An operation that is not valid may be in a state that its own syntax cannot say; it is then printed in the generic form.
+    If its custom syntax cannot print an operation that is not valid, the text is in the generic form.
     """
     options = options or PrintingOptions()
     try:
@@ -109,7 +109,7 @@ def operation_text(op: Operation, options: PrintingOptions | None = None) -> str
 
 
 def strict_text(op: Operation, options: PrintingOptions) -> str:
-    """As `operation_text`; whatever the syntax of an operation raises is an error."""
+    """As `operation_text`, but exceptions from the custom syntax of an operation are raised."""
     if options.irdl is not None:
         op = options.irdl(op)
     stream = StringIO()
@@ -123,7 +123,7 @@ def strict_text(op: Operation, options: PrintingOptions) -> str:
 
 
 class TextWithNames:
-    """The text of an operation in which each value that an earlier text showed keeps its name from there."""
+    """The text of an operation in which each value keeps the name that it had in an earlier text."""
 
     def __init__(self, op: Operation, options: PrintingOptions, earlier: TextWithNames | None = None):
         stream = StringIO()
@@ -142,7 +142,7 @@ class _NamingPrinter(OptionsPrinter):
         return self._ssa_values
 
     def name_all(self, op: Operation, names: Mapping[SSAValue, str]) -> None:
-        """Gives every value inside `op` its name from `names`, or one that is not among them."""
+        """Gives every value inside `op` its name from `names`, or a new name."""
         used = set(names.values())
         number = 1 + max((int(name) for name in used if name.isdecimal()), default=-1)
         for value in _values(op):
@@ -157,7 +157,7 @@ class _NamingPrinter(OptionsPrinter):
 
 
 class _UsersPrinter(_NamingPrinter):
-    """Says in comments who uses what; every value has its name already."""
+    """Prints comments with the users of each value; `name_all` must be called before."""
 
     def name_all(self, op: Operation, names: Mapping[SSAValue, str]) -> None:
         super().name_all(op, names)
@@ -177,8 +177,8 @@ class _UsersPrinter(_NamingPrinter):
             self.print_string(f" // {'; '.join(shown)}")
 
     def _users_of(self, value: SSAValue) -> str:
-        """The operations that use a value, by their first result, or by name when they have none."""
-        # Between passes, an operation that stands nowhere any more may still be a user.
+        """The users of a value: their first results, or the names of operations without results."""
+        # Between passes, a detached operation may still be a user.
         users = sorted({use.operation for use in value.uses}, key=lambda op: self._order.get(op, len(self._order)))
         names = [f"%{self._ssa_values[op.results[0]]}" if op.results and op in self._order else op.name for op in users]
         return f"users: {', '.join(names)}" if names else "unused"

@@ -1,4 +1,4 @@
-"""What stands where in the text of a module: its operations, and the names of values, blocks and symbols. For editors."""
+"""The ranges of operations and of the names of values, blocks and symbols in the text of a module, for editors."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from flambeau.dialects.text.parser import ModuleParser
 from flambeau.dialects.text.source_text import Source
 
 Named = SSAValue | Block | str
-"""What a name stands for: a value, a block, or the symbol of this name."""
+"""The thing that a name refers to: a value, a block, or the symbol of this name."""
 
 
 @dataclass(frozen=True, eq=False)
 class Mention:
-    """A name in the text, with its `%`, `^` or `@`."""
+    """An occurrence of a name in the text, with its `%`, `^` or `@`."""
 
     start: int
     end: int
     named: tuple[Named, ...]
-    """More than one for a name that stands for several results, where it is defined."""
+    """Several values for the definition of a name of several results."""
     defines: bool
     """Whether this is where the value, block or symbol gets the name."""
 
 
 @dataclass(eq=False)
 class SourceMap:
-    """The places of everything in a text, as offsets; ends are exclusive."""
+    """The ranges of operations and names in a text, as offsets; ends are exclusive."""
 
     ranges: dict[Operation, tuple[int, int]] = field(default_factory=dict[Operation, tuple[int, int]])
-    """Of each operation, from its results to the end of its location or of its last region."""
+    """Each operation's range, from its results to the end of its location or of its last region."""
     symbols: dict[str, Operation] = field(default_factory=dict[str, Operation])
-    """The operations that define symbols; of those of one name, the first."""
+    """The operations that define symbols; the first of those of one name."""
     mentions: list[Mention] = field(default_factory=list[Mention])
-    """Every name, in the order of the text."""
+    """All occurrences of names, in the order of the text."""
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -59,27 +59,27 @@ class SourceMap:
 
     @cached_property
     def _operations(self) -> tuple[list[int], list[Operation]]:
-        # Outer operations before those inside of them, which never begin earlier.
+        # An operation comes before those in its regions, which never begin earlier.
         in_order = sorted(self.ranges, key=lambda op: (self.ranges[op][0], -self.ranges[op][1]))
         return [self.ranges[op][0] for op in in_order], in_order
 
     def mention_at(self, offset: int) -> Mention | None:
-        """The name that `offset` is in, or right behind."""
+        """The occurrence of a name that contains or ends at `offset`."""
         index = bisect_right(self._starts, offset) - 1
         if index < 0 or offset > self.mentions[index].end:
             return None
         return self.mentions[index]
 
     def mentions_of(self, named: Named) -> list[Mention]:
-        """Every place where the name of a value, a block or a symbol stands."""
+        """All occurrences of the name of a value, a block or a symbol."""
         return list(self._by_named.get(named, ()))
 
     def definition_of(self, named: Named) -> Mention | None:
-        """Where a value, a block or a symbol gets its name; None where the text does not say, as for a block without a label."""
+        """The occurrence that defines a value, a block or a symbol; None when the text has none, as for a block without a label."""
         return next((mention for mention in self._by_named.get(named, ()) if mention.defines), None)
 
     def operation_at(self, offset: int) -> Operation | None:
-        """The innermost operation whose text includes `offset`."""
+        """The innermost operation whose range contains `offset`."""
         starts, operations = self._operations
         index = bisect_right(starts, offset) - 1
         if index < 0:
@@ -90,21 +90,21 @@ class SourceMap:
         return found
 
 
-class _BehindLexer(Lexer):
-    """Remembers where the token before the next one ends."""
+class _EndLexer(Lexer):
+    """A lexer that keeps the end of the token before the current one."""
 
-    behind = 0
+    previous_end = 0
 
     def lex(self) -> LexedToken:
         """The next token. Raises ParseError."""
-        self.behind = self.pos
+        self.previous_end = self.pos
         return super().lex()
 
 
 class MapParser(ModuleParser):
-    """Notes where every name stands. Reads each operation anew, so it takes several times as long as its base."""
+    """A parser that records all ranges. It does not use the cache of lines, so it takes several times as long as its base."""
 
-    lexer_type = _BehindLexer
+    lexer_type = _EndLexer
 
     def __init__(self, context: Context, source: Source, *, locate: bool = False):
         super().__init__(context, source, locate=locate)
@@ -113,24 +113,24 @@ class MapParser(ModuleParser):
         self._placeholders: dict[SSAValue, SSAValue] = {}
 
     def source_map(self) -> SourceMap:
-        """The places of everything that was read: call it after the module was."""
+        """The ranges in the text. Call it after the module is parsed."""
         found = self._map
-        found.mentions = sorted((self._settled(mention) for mention in self._seen), key=lambda mention: mention.start)
+        found.mentions = sorted((self._resolved(mention) for mention in self._seen), key=lambda mention: mention.start)
         for op, (start, end) in found.ranges.items():
             if (name := symbol_name(op)) is not None:
                 found.symbols.setdefault(name, op)
                 self._mark_definition(op, name, start, end)
         return found
 
-    def _settled(self, mention: Mention) -> Mention:
-        """The mention with defined values in place of those that were used first."""
+    def _resolved(self, mention: Mention) -> Mention:
+        """The mention with the defined values in place of forward references."""
         if not any(named in self._placeholders for named in mention.named if isinstance(named, SSAValue)):
             return mention
         named = tuple(self._placeholders.get(item, item) if isinstance(item, SSAValue) else item for item in mention.named)
         return Mention(mention.start, mention.end, named, mention.defines)
 
     def _mark_definition(self, op: Operation, name: str, start: int, end: int) -> None:
-        """An operation writes the name of its symbol before what is inside of it."""
+        """Marks the first occurrence of a symbol's name before the regions of the operation that defines it."""
         inner = (self.offsets[inner] for region in op.regions for block in region.blocks for inner in block.ops)
         header_end = min(inner, default=end)
         mentions = self._map.mentions
@@ -146,20 +146,20 @@ class MapParser(ModuleParser):
     def _note(self, span: Span | LexedToken, named: Sequence[Named], *, defines: bool = False) -> None:
         self._seen.append(Mention(span.start, span.end, tuple(named), defines))
 
-    def _sentence(self, start: int) -> None:
-        """Nothing is read from memory: names are what matters here."""
+    def _line(self, start: int) -> None:
+        """Disables the cache of lines, which would skip the names in a line."""
 
     def parse_operation(self) -> Operation:
-        """Parses one operation and notes its range."""
+        """Parses one operation and records its range."""
         op = super().parse_operation()
         lexer = self.lexer
-        end = lexer.behind if isinstance(lexer, _BehindLexer) else self.pos
+        end = lexer.previous_end if isinstance(lexer, _EndLexer) else self.pos
         start = self.offsets[op]
         self._map.ranges[op] = start, start + len(self.source.text[start:end].rstrip())
         return op
 
     def resolve_operand(self, operand: UnresolvedOperand, type: AttributeInvT) -> SSAValue[AttributeInvT]:
-        """As xDSL's; notes the use."""
+        """As xDSL's; records the use."""
         value = super().resolve_operand(operand, type)
         self._note(operand.span, (value,))
         return value
@@ -184,7 +184,7 @@ class MapParser(ModuleParser):
         return block
 
     def parse_optional_successor(self) -> Block | None:
-        """As xDSL's; notes the use."""
+        """As xDSL's; records the use."""
         token = self._token
         block = super().parse_optional_successor()
         if block is not None:
@@ -197,7 +197,7 @@ class MapParser(ModuleParser):
         return block
 
     def parse_optional_symbol_name(self) -> StringAttr | None:
-        """As xDSL's; notes the mention."""
+        """As xDSL's; records the occurrence."""
         token = self._token
         name = super().parse_optional_symbol_name()
         if name is not None:

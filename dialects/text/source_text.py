@@ -1,4 +1,4 @@
-"""A text that is read, and the places in it."""
+"""A source text, with conversion of offsets to lines, columns, positions and locations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SPACE = re.compile(r"\s*")
 
 @dataclass(frozen=True)
 class Source:
-    """A text, its file's name for people, and the number of lines of the file that stand before it."""
+    """A text, the name of its file for messages, and the number of lines of the file before it."""
 
     text: str
     file: str = "<string>"
@@ -32,15 +32,15 @@ class Source:
         return StringAttr(self.file)
 
     def line_and_column(self, offset: int) -> tuple[int, int]:
-        """Line in the file and column of the character at `offset`, both from 1."""
+        """Line in the file and column of the character at `offset`; both count from 1."""
         starts = self._line_starts
         line = bisect_right(starts, offset)
         return line + self.line_offset, offset - starts[line - 1] + 1
 
     def position(self, offset: int, end: int = 0) -> Position:
-        """The place of the first character at or after `offset` that is not white space, and of what follows up to `end` on its line.
+        """The position of the text from the first character at or after `offset` that is not white space up to `end`, on one line.
 
-        With both the same, the place itself.
+        If `offset` equals `end`, the position of that character, white space or not.
         """
         match = None if end == offset else _SPACE.match(self.text, offset)
         start = match.end() if match else offset
@@ -48,7 +48,7 @@ class Source:
         return Position(self.file, *self.line_and_column(start), length=max(1, (end if newline < 0 else newline) - start))
 
     def line(self, number: int) -> str | None:
-        """The text of a line of the file, without its end; None when the line is not in this text."""
+        """A line of the file, without the line break; None when the line is not in this text."""
         index = number - self.line_offset - 1
         if not 0 <= index < len(starts := self._line_starts):
             return None
@@ -56,9 +56,9 @@ class Source:
         return self.text[starts[index] : end]
 
     def location(self, offset: int) -> FileLineColLoc:
-        """The place of the character at `offset` as a location."""
+        """The location of the character at `offset`."""
         line, column = self.line_and_column(offset)
-        # One per operation: filled in directly, because xDSL's constructor spends its time on checking what is known here.
+        # Each operation has one, so the fields are set directly: xDSL's constructor spends its time on checks that are not needed here.
         found = object.__new__(FileLineColLoc)
         object.__setattr__(found, "filename", self._file_attribute)
         object.__setattr__(found, "line", _number(line))

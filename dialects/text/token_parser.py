@@ -1,4 +1,4 @@
-"""xDSL's parser with quick tokens and types: what everything that is parsed consists of."""
+"""xDSL's parser with faster tokens, types and dense constants."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ from flambeau.dialects.text.source_text import Source
 _TYPE = re.compile(r'(?:tensor|memref|vector)<(?:[^<>"\n]|<[^<>"\n]*+>)*+>')
 _PLAIN_TENSOR = re.compile(r"tensor<((?:(?:[0-9]+|\?)x)*+)([a-z][a-zA-Z0-9]*)>")
 _SHORT = 18
-"""The digits of an integer that needs no second look."""
+"""An integer with fewer digits fits in 64 bits."""
 _INTEGERS = re.compile(r"\[((?:-?[0-9]{1,18}(?: *, *-?[0-9]{1,18})*)?)\]")
 _DELIMITERS: dict[Parser.Delimiter, tuple[str, str] | None] = {delimiter: delimiter.value for delimiter in Parser.Delimiter}
 
 _NUMBERS = re.compile(r"<(\[[-+0-9.eE,\s\[\]]*\])>\s*:")
 _NO_FLOAT = re.compile(r"(?<![0-9.])[0-9]+[eE]")
-"""What is a number to JSON, and none to MLIR: it has no point."""
+"""A number with an exponent but without a point, which is valid in JSON but not in MLIR."""
 _UNSIGNED = (ui8, ui16, ui32, ui64)
 _LONG = 400
-"""The characters from which on a list of numbers is worth reading at once."""
+"""The length in characters from which parsing a list of numbers as JSON is faster."""
 
 ItemT = TypeVar("ItemT")
 
 
 class TokenParser(Parser):
-    """xDSL's parser, with the same results and errors. Types are remembered by their text."""
+    """xDSL's parser, with the same results and errors. It caches types by their text."""
 
     lexer_type: ClassVar[type[Lexer]] = Lexer
 
@@ -56,7 +56,7 @@ class TokenParser(Parser):
         self._text = source.text
         self._types: dict[str, TypeAttribute] = {}
         self._elements: dict[str, Attribute] = {}
-        """Element types of tensors, by their names."""
+        """The element types of tensors parsed so far, by name."""
 
     # Tokens
 
@@ -66,11 +66,11 @@ class TokenParser(Parser):
 
     @property
     def pos(self) -> int:
-        """Where the next token begins."""
+        """The offset of the next token."""
         return self._token.start
 
     def _at_space_after(self, end: int) -> bool:
-        """Whether there is nothing but white space and comments between `end` and the next token."""
+        """Whether only white space and comments are between `end` and the next token."""
         space = SPACE.match(self._text, end)
         return space is not None and space.end() == self._token.start
 
@@ -99,7 +99,7 @@ class TokenParser(Parser):
         return text
 
     def parse_optional_punctuation(self, punctuation: PunctuationSpelling) -> PunctuationSpelling | None:
-        """As xDSL's: no other token is spelt as a punctuation is."""
+        """As xDSL's; compares texts, since the text of a punctuation belongs to no other token."""
         state = self._parser_state
         if state.current_token.text != punctuation:
             return None
@@ -115,7 +115,7 @@ class TokenParser(Parser):
     def parse_list(
         self, delimiter: Parser.Delimiter, parse: Callable[[], ItemT], separator: str = ",", context_msg: str = ""
     ) -> list[ItemT]:
-        """As xDSL's. Behind an arrow, a single type may stand without parentheses, as it may in MLIR everywhere."""
+        """As xDSL's. After an arrow, a single type may be without parentheses, as MLIR allows it everywhere."""
         around = _DELIMITERS[delimiter]
         if parse == self.parse_type and delimiter is Parser.Delimiter.PAREN and self._token.text != "(" and self._is_behind_arrow():
             return [parse()]
@@ -168,7 +168,7 @@ class TokenParser(Parser):
         return super().parse_number(allow_boolean, context_msg)
 
     def parse_optional_integers(self) -> tuple[int, ...] | None:
-        """A list of integers in brackets, if that is what follows, and nothing in it is unusual; nothing is read otherwise."""
+        """Parses a list of plain decimal integers in brackets; returns None, and consumes nothing, if something else follows."""
         match = _INTEGERS.match(self._text, self._token.start)
         if match is None:
             return None
@@ -206,7 +206,7 @@ class TokenParser(Parser):
         return cast("TypeAttribute | None", found)
 
     def _plain_tensor(self, text: str) -> TypeAttribute | None:
-        """A tensor without layout, of an element type that was seen before."""
+        """The type of a tensor without encoding whose element type was parsed before."""
         match = _PLAIN_TENSOR.fullmatch(text)
         if match is None or (element := self._elements.get(match[2])) is None:
             return None
@@ -216,7 +216,7 @@ class TokenParser(Parser):
     # Constants
 
     def parse_dense_int_or_fp_elements_attr(self, type: RankedStructure[AnyDenseElement] | None) -> DenseIntOrFPElementsAttr:
-        """As xDSL's; a long list of plain numbers is read at once."""
+        """As xDSL's; a long list of plain numbers is parsed as JSON."""
         start = self._token.start
         match = _NUMBERS.match(self._text, start) if type is None else None
         if match is not None and match.end() - start > _LONG and (read := _flat(match[1])) is not None:
@@ -233,7 +233,7 @@ class TokenParser(Parser):
 
 
 def _flat(text: str) -> tuple[list[int | float], tuple[int, ...]] | None:
-    """The numbers of nested lists, and the shape of these; None where they have none."""
+    """The numbers of nested lists, and the shape of the lists; None when the lists are ragged or not valid."""
     if _NO_FLOAT.search(text) is not None:
         return None
     try:

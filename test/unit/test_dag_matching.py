@@ -214,7 +214,7 @@ def test_graphs_that_can_never_match_are_errors():
     [
         ("aten.ad.Tensor", r"there is no operation aten\.ad\.Tensor; did you mean 'aten\.add\.Tensor'"),
         ("core.armin", r"there is no operation core\.armin; did you mean 'core\."),
-        ("edge.view", r"views are copies at this level, edge\.view_copy"),
+        ("edge.view", r"at this level a view is a copy; use edge\.view_copy"),
         ("exec.call", r"exec\.call is not an operator with a schema: import its class"),
     ],
 )

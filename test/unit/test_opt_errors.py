@@ -118,7 +118,7 @@ def test_a_folder(run: Run) -> None:
 
 def test_a_file_that_is_not_text(run: Run) -> None:
     Path("model.pte").write_bytes(b"\x18\x00\x00\x00ET12\xff\xfe\x00")
-    assert run(None, "model.pte") == (1, "", "error: model.pte: this is not text: a module is a .mlir file\n")
+    assert run(None, "model.pte") == (1, "", "error: model.pte: the file is not text: give a module as a .mlir file\n")
 
 
 @pytest.mark.parametrize("text", ["", " \n\n", "// only a comment\n"])

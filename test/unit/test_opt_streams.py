@@ -115,9 +115,9 @@ def test_a_full_disk_behind_stdout_is_named(run: Run) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"// caf\xe9\n", "a.mlir:1:7: error: the byte 0xe9 is no text: a module is UTF-8"),
-        (b"\xef\xbb\xbf// \r\n// \xc3\xa9 \xff", "a.mlir:2:6: error: the byte 0xff is no text: a module is UTF-8"),
-        (b"\x00\xff", "error: a.mlir: this is not text: a module is a .mlir file"),
+        (b"// caf\xe9\n", "a.mlir:1:7: error: the byte 0xe9 is not UTF-8 text"),
+        (b"\xef\xbb\xbf// \r\n// \xc3\xa9 \xff", "a.mlir:2:6: error: the byte 0xff is not UTF-8 text"),
+        (b"\x00\xff", "error: a.mlir: the file is not text: give a module as a .mlir file"),
     ],
 )
 def test_bytes_that_are_no_text_have_a_place(run: Run, data: bytes, message: str) -> None:
@@ -206,4 +206,4 @@ def test_an_interrupt_is_one_word() -> None:
 def test_standard_input_that_is_not_text() -> None:
     process = tool()
     out, err = process.communicate(b"\xff\xfe\x00")
-    assert (out, err, process.returncode) == (b"", b"error: <stdin>: this is not text: a module is a .mlir file\n", 1)
+    assert (out, err, process.returncode) == (b"", b"error: <stdin>: the file is not text: give a module as a .mlir file\n", 1)

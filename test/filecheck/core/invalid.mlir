@@ -2,7 +2,7 @@
 
 // The set of core operators is closed: composite operators and those without a row do not exist here.
 func.func @composite(%x: tensor<2xf32>) -> tensor<2xf32> {
-  // expected-error @+1 {{there is no operation core.square: aten.square is not among the operators of this level}}
+  // expected-error @+1 {{there is no operation core.square: aten.square is not an operator of this level}}
   %0 = core.square(%x) : (tensor<2xf32>) -> tensor<2xf32>
   func.return %0 : tensor<2xf32>
 }
@@ -10,7 +10,7 @@ func.func @composite(%x: tensor<2xf32>) -> tensor<2xf32> {
 // -----
 
 func.func @no_row(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
-  // expected-error @+1 {{there is no operation core.cholesky: aten.cholesky is not among the operators of this level}}
+  // expected-error @+1 {{there is no operation core.cholesky: aten.cholesky is not an operator of this level}}
   %0 = core.cholesky(%x) : (tensor<2x2xf32>) -> tensor<2x2xf32>
   func.return %0 : tensor<2x2xf32>
 }

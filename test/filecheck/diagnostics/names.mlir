@@ -26,20 +26,20 @@ func.func @generic(%x: tensor<2xf32>) {
 // -----
 
 func.func @bare() {
-  // expected-error @+1 {{there is no operation 'frobnicate': an operation's name begins with that of its dialect}}
+  // expected-error @+1 {{there is no operation 'frobnicate': the name of an operation begins with its dialect, as in func.return}}
   frobnicate
 }
 
 // -----
 
-// expected-error @+1 {{there is no type !quantized_decomposed.unknown: the dialect quantized_decomposed has none of that name}}
+// expected-error @+1 {{there is no type !quantized_decomposed.unknown: the dialect quantized_decomposed does not define it}}
 func.func @type(%x: !quantized_decomposed.unknown) {
   func.return
 }
 
 // -----
 
-// expected-error @+1 {{there is no attribute #edge.layut: the dialect edge has none of that name; did you mean 'edge.layout'?}}
+// expected-error @+1 {{there is no attribute #edge.layut: the dialect edge does not define it; did you mean 'edge.layout'?}}
 func.func @attribute(%x: tensor<2xf32, #edge.layut<[0]>>) {
   func.return
 }
@@ -136,7 +136,7 @@ func.func @symbol_twice() {
 // -----
 
 func.func @results(%x: tensor<2xf32>) {
-  // expected-error @+1 {{the number of results is 1, but 2 are named}}
+  // expected-error @+1 {{the operation has 1 result(s), but 2 name(s) for them}}
   %0, %1 = aten.relu(%x) : (tensor<2xf32>) -> tensor<2xf32>
   func.return
 }
@@ -144,7 +144,7 @@ func.func @results(%x: tensor<2xf32>) {
 // -----
 
 func.func @result_index(%x: tensor<2xf32>) {
-  // expected-error @+1 {{the name stands for 1 value(s), of which #1 is none}}
+  // expected-error @+1 {{the name has 1 value(s), counted from #0, so #1 does not exist}}
   %0 = aten.relu(%x#1) : (tensor<2xf32>) -> tensor<2xf32>
   func.return
 }

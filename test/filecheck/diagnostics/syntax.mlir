@@ -57,7 +57,7 @@ $
 // -----
 
 func.func @brace() {
-  // expected-error @+1 {{the text ends inside of a region: a '}' is missing}}
+  // expected-error @+1 {{the text ends inside a region: a '}' is missing}}
   func.return
 // -----
 
@@ -74,7 +74,7 @@ func.func @location() {
 // -----
 
 func.func @number() {
-  // expected-error @+1 {{a number with a fraction cannot be of an integer type}}
+  // expected-error @+1 {{a number with a fraction does not fit an integer type}}
   %0 = arith.constant 1.5 : i8
   func.return
 }
@@ -90,7 +90,7 @@ func.func @range() {
 // -----
 
 func.func @operands(%x: tensor<2xf32>) {
-  // expected-error @+1 {{the number of operands is 1, but that of their types is 2}}
+  // expected-error @+1 {{the operation has 1 operand(s), but 2 operand type(s)}}
   %0 = aten.relu(%x) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
   func.return
 }
@@ -132,7 +132,7 @@ func.func @dictionary() attributes {a = 1, a = 2} {
 // -----
 
 func.func @elements() {
-  // expected-error @+1 {{the literal has the shape [3], but its type the shape [2]}}
+  // expected-error @+1 {{the literal has shape [3], but its type has shape [2]}}
   %0 = arith.constant dense<[1, 2, 3]> : tensor<2xi64>
   func.return
 }

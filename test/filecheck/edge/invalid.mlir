@@ -1,7 +1,7 @@
 // RUN: flambeau-opt %s --split-input-file --verify-diagnostics
 
 func.func @view(%x: tensor<2x3xf32>) -> tensor<6xf32> {
-  // expected-error @+1 {{there is no operation edge.view: views are copies at this level, edge.view_copy}}
+  // expected-error @+1 {{there is no operation edge.view: at this level a view is a copy; use edge.view_copy}}
   %0 = edge.view(%x) {size = [6]} : (tensor<2x3xf32>) -> tensor<6xf32>
   func.return %0 : tensor<6xf32>
 }

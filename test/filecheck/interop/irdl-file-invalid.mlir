@@ -71,7 +71,7 @@ func.func private @type(!tiny.vec<3 : i64>)
 
 // -----
 
-// expected-error @+1 {{there is no type !tiny.vac: the dialect tiny has none of that name; did you mean 'tiny.vec'?}}
+// expected-error @+1 {{there is no type !tiny.vac: the dialect tiny does not define it; did you mean 'tiny.vec'?}}
 func.func private @type(!tiny.vac<3 : i64>)
 
 // -----
