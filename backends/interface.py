@@ -1,4 +1,4 @@
-"""What a backend is to the rest of the compiler, and which ones there are."""
+"""The interface of backends, and the backends that exist."""
 
 from __future__ import annotations
 
@@ -115,5 +115,5 @@ def run_payload(identifier: str, data: memoryview, inputs: Sequence[Array]) -> S
 
 
 def unknown_identifier(identifier: str) -> str:
-    """What to say of a program whose backend is not here."""
+    """The message for a program whose backend is absent."""
     return f"no backend here is called {identifier!r} by programs ({', '.join(backend_names())}); load its plug-in with --load-plugin"

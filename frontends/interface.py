@@ -93,7 +93,7 @@ def find_frontend(source: str) -> Frontend | None:
         found = _FRONTENDS.find(scheme[0])
         return None if found is None else _checked(found)
     found = _by_suffix(source)
-    # What stands before a colon is a module, not a file.
+    # The text before a colon is a module, not a file.
     if found is None and Path(source).suffix and ":" not in source and discover():
         found = _by_suffix(source)
     if found is not None and not Path(source).is_file():
@@ -124,5 +124,5 @@ def _by_suffix(source: str) -> Frontend | None:
 
 
 def readable() -> str:
-    """What `load_source` reads, for messages."""
+    """The sources that `load_source` reads, for messages."""
     return f"a {', '.join(_OWN | _FRONTENDS.items())} file or package.module:factory"

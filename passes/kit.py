@@ -1,4 +1,4 @@
-"""What one needs to write a pass, in one place; docs/reference/kit.md describes each name.
+"""Everything that a pass in one's own file imports; docs/reference/kit.md describes each name.
 
     from flambeau.passes.kit import PatternPass, m, rewrites
 

@@ -32,7 +32,7 @@ def aten_to_core(options: PipelineOptions) -> Sequence[ModulePass]:
 
 
 def optimize_core(options: PipelineOptions) -> Sequence[ModulePass]:
-    """What needs neither layout nor storage: one form, no repetition, weights folded."""
+    """Optimizations that need neither layout nor storage: canonical form, CSE, folding of weights."""
     return [
         _pass("canonicalize"),
         # Batch norms disappear before constants are folded: their statistics are then dead.
@@ -89,7 +89,7 @@ def edge_to_exec(options: PipelineOptions) -> Sequence[ModulePass]:
     """From values to storage: kernel calls that write into slots."""
     return [
         _pass("convert-edge-to-exec", target=options.target),
-        # What only renames bytes costs nothing from here on.
+        # Operators that only rename bytes become views, which cost nothing.
         _pass("elide-views", target=options.target),
         # Parts are written where the whole lies; fewer of them are views of something else now.
         _pass("place-concat", target=options.target),

@@ -1,4 +1,4 @@
-"""Where programs run, and what they are stored as; README.md in this folder says more.
+"""The runtimes and the file format of programs; README.md in this folder says more.
 
 The names of the Python binding (`Runtime`, `Program`, `Method`, …) are found here and loaded at their first use.
 """

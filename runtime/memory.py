@@ -23,7 +23,7 @@ PointerSize = Literal[4, 8]
 
 @dataclass(frozen=True, slots=True)
 class MethodCounts:
-    """What a method consists of.
+    """The counts from which the memory of a method is computed.
 
     Attributes:
         ports: inputs and outputs.

@@ -18,7 +18,7 @@ INTERRUPTED, BROKEN_PIPE = 130, 141
 
 
 _FRAMES = 8000
-"""How deep calls may nest. Python's own limit ends the parser at 120 regions within each other, which generated loops reach; this is enough
+"""The recursion limit. Python's own limit ends the parser at 120 regions within each other, which generated loops reach; this is enough
 for 700, and the stack of the machine holds far more."""
 
 

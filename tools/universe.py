@@ -22,7 +22,7 @@ from flambeau.dialects.schema.rows import dialect_names
 from flambeau.passes.manager.registry import own_pass, own_pass_names
 
 PREFIX = "flambeau-"
-"""What stands before the name of a pass whose name xDSL has as well."""
+"""The prefix of a pass whose name xDSL uses as well."""
 
 
 @dataclass

@@ -104,7 +104,7 @@ OPERATIONS: dict[str, Computation] = {
     "rsqrt": Computation(17, 1, _rsqrt),
     "reciprocal": Computation(18, 1, _reciprocal),
 }
-"""What a payload can compute, by the operator's name without its overload."""
+"""The operations of a payload, by the operator's name without its overload."""
 
 _BY_CODE = {computation.code: computation for computation in OPERATIONS.values()}
 

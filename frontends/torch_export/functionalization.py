@@ -20,7 +20,7 @@ from flambeau.frontends.torch_export.exported_graph import FlatProgram, Overload
 
 
 class Variable:
-    """What a Python variable of the model holds: in-place operators give it a new value. Compared by identity."""
+    """A Python variable of the model, to which in-place operators give new values. Compared by identity."""
 
     __slots__ = ("value",)
 
@@ -179,7 +179,7 @@ def _is_composite(overload: Overload) -> bool:
 
 
 def _kind(value: Any) -> Any:
-    """What an argument is, without extents: equal for the layers of one kind."""
+    """A description of an argument without its extents: equal for the layers of one kind."""
     if isinstance(value, fx.Node):
         value = value.meta.get("val")
     if isinstance(value, torch.Tensor):
@@ -203,7 +203,7 @@ def _memory(value: torch.Tensor) -> int:
 
 @dataclass(frozen=True)
 class Writes:
-    """What in-place operators make of a program."""
+    """The effect of a program's in-place operators."""
 
     variables: dict[fx.Node, Variable]
     """The variable behind each node."""

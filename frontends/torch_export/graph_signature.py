@@ -79,7 +79,7 @@ def _paths(spec: pytree.TreeSpec, path: tuple[str | int, ...]) -> Sequence[tuple
 
 @dataclass(frozen=True)
 class TreeSpecs:
-    """How inputs and outputs nest."""
+    """The nesting of inputs and outputs."""
 
     inputs: pytree.TreeSpec | None
     outputs: pytree.TreeSpec | None

@@ -1,4 +1,4 @@
-"""Where a node comes from in the user's model: module path, file and line."""
+"""The place of a node in the user's model: module path, file and line."""
 
 from __future__ import annotations
 

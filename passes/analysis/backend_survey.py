@@ -1,4 +1,4 @@
-"""What a backend takes of a module, in which groups, and why not the rest."""
+"""A survey of what a backend takes of a module, in which groups, and why it refuses the rest."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def why_refused(op: Operation, backend: Backend) -> str | None:
 
 @dataclass(frozen=True)
 class Survey:
-    """What a backend would take of a module, and why not the rest."""
+    """The operators that a backend would take of a module, and the reasons for the others."""
 
     backend: str
     taken: int
     partitions: int
     refused: dict[tuple[str, str], int]
-    """How many operations of a name were refused for a reason."""
+    """The number of operations of a name that were refused for a reason."""
 
     def __str__(self) -> str:
         total = self.taken + sum(self.refused.values())

@@ -34,7 +34,7 @@ PATIENCE = 16
 
 
 class _Analysis(ABC, Generic[FactT]):
-    """What both directions have in common."""
+    """The part that both directions share."""
 
     @abstractmethod
     def bottom(self) -> FactT:
@@ -54,7 +54,7 @@ class _Analysis(ABC, Generic[FactT]):
 
 
 class Facts(Generic[FactT]):
-    """What an analysis found, by value."""
+    """The facts that an analysis found, by value."""
 
     def __init__(self, found: Mapping[SSAValue, FactT], bottom: FactT):
         self._found = found
@@ -120,11 +120,11 @@ class ForwardAnalysis(_Analysis[FactT]):
 
     @abstractmethod
     def entry(self, value: SSAValue) -> FactT:
-        """What holds of a value that comes from outside: an argument of a function or of a block of an unknown operation."""
+        """The fact about a value from outside: an argument of a function, or of a block of an unknown operation."""
 
     @abstractmethod
     def transfer(self, op: Operation, operands: Sequence[FactT]) -> Sequence[FactT]:
-        """What holds of the results of `op`, one fact for each. Greater operands must not give smaller results."""
+        """The facts about the results of `op`, one for each. Greater operands must not give smaller results."""
 
     def _solve(self, root: Operation) -> Facts[FactT]:
         flow = ValueFlow(root)
@@ -155,11 +155,11 @@ class BackwardAnalysis(_Analysis[FactT]):
 
     @abstractmethod
     def exit(self, op: Operation) -> Sequence[FactT]:
-        """What holds of the operands of `op` whatever happens to its results: of what a function returns or an effect reads."""
+        """The facts about the operands of `op` whatever happens to its results: those of a return or of an effect."""
 
     @abstractmethod
     def transfer(self, op: Operation, results: Sequence[FactT]) -> Sequence[FactT]:
-        """What holds of the operands of `op`, one fact for each, given what holds of its results."""
+        """The facts about the operands of `op`, one for each, given those about its results."""
 
     def _solve(self, root: Operation) -> Facts[FactT]:
         flow = ValueFlow(root)

@@ -1,4 +1,4 @@
-"""Where values go unchanged: through branches, loops, conditionals and calls."""
+"""The flow of unchanged values through branches, loops, conditionals and calls."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from xdsl.traits import is_side_effect_free
 
 
 def dependencies(block: Block) -> dict[Operation, list[Operation]]:
-    """What each operation but the terminator has to follow: its operands' operations, and whoever touched state before it."""
+    """The operations that each operation but the terminator must follow: those of its operands, and earlier accesses to state."""
     found: dict[Operation, list[Operation]] = {}
     last: Operation | None = None
     for op in block.ops:

@@ -49,7 +49,7 @@ Rule: TypeAlias = Callable[[SchemaOp, Sequence[Range]], Range]
 
 
 def range_of_type(kind: Any) -> Range:
-    """What the elements of a type can be at all."""
+    """The range of all elements that a type can hold."""
     element = element_of(cast(Attribute, kind)) if isinstance(kind, TensorType) else kind
     if not isinstance(element, IntegerType):
         return EVERYTHING

@@ -160,7 +160,7 @@ class _Method:
         return self.values[result]
 
     def copy(self, op: GlobalLoadOp, state: SSAValue) -> SSAValue:
-        """What the state holds now, in a slot of its own."""
+        """The present value of the state, in a slot of its own."""
         slot = self.slot(TensorOp(op.result.type))
         copy = CallOp("aten::clone.out", [state, self.constant(None, "")], [slot])
         copy.location = op.location
@@ -175,7 +175,7 @@ class _Method:
 
 
 class _Stores:
-    """Where a function stores its states."""
+    """The stores of a function to its states."""
 
     def __init__(self, block: Block):
         self._position = {op: index for index, op in enumerate(block.ops)}
@@ -256,7 +256,7 @@ def convert_function(function: FuncOp, target: str) -> tuple[MethodOp, list[Ille
                     outputs.append(method.values[next(tensors)] if leaf.is_tensor else _leaf_slot(method, leaf.value))
             case _:
                 method.illegal.append(IllegalOperation(op, "it has no form as a kernel call"))
-                # What reads them is converted all the same, to find everything that is illegal.
+                # Their readers are converted all the same, to find everything that is illegal.
                 method.values |= {result: method.slot(NoneOp()) for result in op.results}
     in_spec, out_spec = function.attributes.get(IN_SPEC), function.attributes.get(OUT_SPEC)
     result = MethodOp(

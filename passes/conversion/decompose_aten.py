@@ -55,9 +55,9 @@ class DecomposePattern(Pattern):
 
 _UNKNOWN_EXTENT = "how depends on the extent of a dimension that only the run knows"
 _UNREADABLE = re.compile(r"\d{18}|math domain error")
-"""What Python says of numbers that were computed from the one that stands for a dynamic extent."""
+"""The messages of Python about numbers that were computed from the sentinel of a dynamic extent."""
 _HUGE = 1 << 61
-"""What is as large was computed from the number that stands for a dynamic extent, if it is not the end of a slice without one."""
+"""A number as large was computed from the sentinel of a dynamic extent, unless it is the open end of a slice."""
 
 
 def _check_numbers(op: SchemaOp, values: Sequence[SSAValue]) -> None:

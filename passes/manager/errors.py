@@ -1,4 +1,4 @@
-"""What ends a pipeline: a pass that refuses, that crashes, or that is interrupted, in one line for people."""
+"""Errors that end a pipeline: a pass refuses, crashes or is interrupted; each error is one line for people."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class PassCrash(PassError):
         """The crash that an exception is, with what was being looked at: the pattern and the operation, as far as that can be known."""
         source = getattr(sys.modules.get(type(step.pass_).__module__), "__file__", None)
         folder = None if source is None else Path(source).parent
-        # What a plug-in gave to one of our passes is more likely at fault than the pass.
+        # A plug-in's function that one of our passes called is more likely at fault than the pass.
         notes = _raised_here(raised_outside(error) or raised_at(error, lambda file: file.parent == folder))
         if (action := action_of(error)) is not None:
             return PassCrash(step, f"internal error in {action.name} on {action.op.name}: {in_one_line(error)}", op=action.op, notes=notes)

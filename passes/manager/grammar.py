@@ -157,6 +157,6 @@ class _Parser:
 
 
 def _mlir_opt(pipeline: str, offset: int) -> Option:
-    """What xDSL's `mlir-opt[cse,canonicalize]` stands for."""
+    """The arguments of xDSL's `mlir-opt[cse,canonicalize]`."""
     arguments = ("--mlir-print-op-generic", "--allow-unregistered-dialect", "-p", f"{MODULE}({pipeline})")
     return Option("arguments", tuple(Value(argument, offset, quoted=True) for argument in arguments), offset)

@@ -22,19 +22,19 @@ class PassStep:
     """One run of a pass on one operation."""
 
     index: int
-    """How many runs of passes came before it, in the whole pipeline."""
+    """The number of runs of passes before it, in the whole pipeline."""
     pass_: ModulePass
     op: Operation
-    """What the pass runs on: the module, or the function of a nested pipeline."""
+    """The operation that the pass runs on: the module, or the function of a nested pipeline."""
     module: ModuleOp
     """The module around `op`."""
     context: Context
     path: tuple[str, ...]
     """The anchors of the pipelines around the pass: `("builtin.module", "func.func")`."""
     counters: Counter[str] = field(default_factory=Counter[str])
-    """What the pass counted, once it ran."""
+    """The counters of the pass, once it ran."""
     position: tuple[int, ...] = ()
-    """Where the pass stands in the pipeline: its index among the elements, at each level of nesting."""
+    """The position of the pass in the pipeline: its index among the elements, at each level of nesting."""
 
     @property
     def name(self) -> str:

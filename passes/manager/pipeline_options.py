@@ -31,7 +31,7 @@ def _known_backend(name: str) -> None:
 
 @dataclass(frozen=True)
 class PipelineOptions(ArgSpecConvertible):
-    """What may stand in braces after a pipeline's name: `compile{target=flambeau}`."""
+    """The options in braces after a pipeline's name: `compile{target=flambeau}`."""
 
     name: ClassVar[str] = "pipeline"
     target: Annotated[str, _known_target] = "executorch"
@@ -41,4 +41,4 @@ class PipelineOptions(ArgSpecConvertible):
     backends: tuple[Annotated[str, _known_backend], ...] = ()
     """Backends to hand parts of the program to, the first choice first."""
     planner: str = "best"
-    """What finds a place for each tensor, in braces with other options of `plan-memory`: `greedy`, `best{alignment=64}`."""
+    """The algorithm of `plan-memory`, with its other options in braces: `greedy`, `best{alignment=64}`."""

@@ -26,7 +26,7 @@ _ROOMS = ("conversion", "memory", "transforms")
 
 
 PIPELINE_FILE = "<pipeline>"
-"""What messages call the text of a pipeline."""
+"""The name of a pipeline's text in messages."""
 
 
 class PipelineError(ValueError):
@@ -36,7 +36,7 @@ class PipelineError(ValueError):
         super().__init__(message)
         self.message = message
         self.offset = offset
-        """Where in the text of the pipeline."""
+        """The place in the text of the pipeline."""
         self.text = text
         """The text, once it is known."""
 

@@ -18,7 +18,7 @@ class Buffer(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """Where each buffer lies in one arena."""
+    """The offset of each buffer in one arena."""
 
     offsets: tuple[int, ...]
     """Byte offset of each buffer, in the order in which they were given."""

@@ -11,7 +11,7 @@ from flambeau.support.lazy import np
 def place_dense(buffers: Sequence[Buffer], order: Sequence[int], *, tightest: bool = False) -> list[int]:
     """First fit (or best fit) in `order`, as `fit.place`; O(n) array work for each buffer."""
     count = len(buffers)
-    # What is placed so far, sorted by offset: starts, ends, low and high addresses.
+    # The placed buffers, sorted by offset: starts, ends, low and high addresses.
     placed = np.empty((4, count), dtype=np.int64)
     offsets = [0] * count
     for many, index in enumerate(order):
@@ -36,7 +36,7 @@ def greedy_dense(buffers: Sequence[Buffer]) -> list[int]:
     """ExecuTorch's greedy planner, as `greedy.greedy`; O(n) array work for each buffer."""
     count = len(buffers)
     order = sorted(range(count), key=lambda index: (-buffers[index].size, -index))
-    # What is placed so far: starts, ends, home object, end within the object.
+    # The placed buffers: starts, ends, home object, end within the object.
     placed = np.empty((4, count), dtype=np.int64)
     objects = np.zeros(count, dtype=np.int64)
     created = 0

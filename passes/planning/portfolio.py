@@ -16,7 +16,7 @@ from flambeau.passes.planning.sweep import place_in_time
 from flambeau.support.tables import Table, check_called, hint
 
 ALGORITHMS = ("best", "first-fit", "best-fit", "greedy", "naive")
-"""What `plan_buffers` brings: the smallest of all; one alone; ExecuTorch's; or no sharing at all."""
+"""The algorithms of `plan_buffers`: the smallest plan of all; a single one; ExecuTorch's; or no sharing at all."""
 
 Planner = Callable[[Sequence[Buffer]], Sequence[int]]
 """From buffers, whose sizes are multiples of the alignment and not 0, to the offset of each."""
@@ -63,7 +63,7 @@ CROWDED = 32
 """When a buffer conflicts with more others than this on average, a plan that looks at no pairs is tried before those that do."""
 
 EFFORT = 4_000_000
-"""How many looks at a neighbour the search may spend when it stays above the bound: a few seconds at most."""
+"""The number of neighbours that the search may look at while it stays above the bound: a few seconds at most."""
 
 
 class _Problem:
@@ -138,7 +138,7 @@ def plan_buffers(buffers: Sequence[Buffer], *, alignment: int = 1, algorithm: st
 
 
 def _offsets(given: Sequence[int], count: int, algorithm: str) -> list[int]:
-    """What a registered planner gave, if it is as many numbers as there are buffers."""
+    """The offsets of a registered planner, if there is one for each buffer."""
     try:
         offsets = [operator.index(item) for item in given]
     except TypeError as error:

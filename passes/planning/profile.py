@@ -1,4 +1,4 @@
-"""How many bytes are live at each moment, kept up to date while lifetimes change."""
+"""The number of live bytes at each moment, kept up to date while lifetimes change."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class _Arena:
         del self._by_size[bisect_left(self._by_size, (high - low, low))], self._end_of[low], self._start_of[high]
 
     def take(self, size: int) -> int:
-        """Where `size` bytes lie in the range that they fill best, the lowest of equal ones; at the top when they fit in none."""
+        """The offset of `size` bytes: in the free range that they fill best, the lowest of equal ones; at the top when they fit in none."""
         place = bisect_left(self._by_size, (size, 0))
         if place == len(self._by_size):
             low = self.top

@@ -33,12 +33,12 @@ def note_action(error: BaseException, action: Action) -> None:
 
 
 def action_of(error: BaseException) -> Action | None:
-    """What raised an exception, if it was an attempt to rewrite."""
+    """The attempt to rewrite that raised an exception, if there was one."""
     return vars(error).get("flambeau_action")
 
 
 class ActionListener(Protocol):
-    """Who watches actions. Whether an attempt happens must depend on earlier attempts only, so that runs can be repeated."""
+    """A watcher of actions. Its answer for an attempt must depend on earlier attempts only, so that runs can be repeated."""
 
     def before_action(self, action: Action) -> bool:
         """Whether the attempt may happen."""
@@ -69,7 +69,7 @@ _WATCH: ContextVar[_Watch | None] = ContextVar("flambeau_actions", default=None)
 
 
 def action_listener() -> ActionListener | None:
-    """Who watches now."""
+    """The present watchers."""
     return _WATCH.get()
 
 

@@ -1,4 +1,4 @@
-"""What a conversion could not make legal: as data, and as an error with one line per kind of operation."""
+"""The report of operations that a conversion could not make legal: as data, and as an error with one line per kind of operation."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class LegalizationRow:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of such operations."""
         return len(self.ops)
 
     def places(self, without: str | None = None) -> tuple[str, ...]:
-        """Where they stand in the user's model but for the file `without`, each place once, in the order of the program."""
+        """Their places in the user's model but for the file `without`, each once, in the order of the program."""
         return tuple(dict.fromkeys(place for op in self.ops if (place := describe_location(op.location, without))))
 
     def explanation(self, without: str | None = None) -> list[str]:
@@ -90,7 +90,7 @@ class LegalizationReport:
 
     @property
     def count(self) -> int:
-        """How many operations stayed illegal."""
+        """The number of operations that stayed illegal."""
         return sum(row.count for row in self.rows)
 
     @property

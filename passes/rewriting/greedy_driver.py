@@ -23,7 +23,7 @@ ERASE_DEAD = "erase-dead-operation"
 """The action that erases an operation without uses or effects."""
 
 _REMEMBERED = 32
-"""How many of the last applications are looked at when rewriting does not come to an end."""
+"""The number of the last applications to look at when rewriting does not come to an end."""
 
 
 class RewriteLimitError(OperationError):
@@ -64,7 +64,7 @@ class PatternDriver:
         self._patterns = sorted(patterns, key=lambda item: -item.benefit)
         self._found: dict[type[Operation], tuple[Pattern, ...]] = {}
         self.applied: Counter[str] = Counter()
-        """How often each pattern rewrote something, by class name."""
+        """The number of rewrites of each pattern, by class name."""
         self.declined: dict[Operation, dict[str, str]] = {}
         """Why patterns, by class name, did not apply to operations that are still there."""
 
@@ -124,7 +124,7 @@ class _Run:
         return around is not None
 
     def _inserted(self, op: Operation) -> None:
-        # What it brings with it was built without telling anyone, or moved here.
+        # Operations inside of it were built without an event, or moved here.
         for item in reversed(list(op.walk())) if op.regions else (op,):
             if item is not op and item in self.known:
                 continue

@@ -1,4 +1,4 @@
-"""What a conversion is to reach: which operations are legal afterwards, and why the others are not."""
+"""The goal of a conversion: the operations that are legal afterwards, and the reasons why the others are not."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ConversionTarget:
 
     def __init__(self, name: str):
         self.name = name
-        """What messages call the goal."""
+        """The name of the goal in messages."""
         self._by_class: list[tuple[type[Operation], _Rule]] = []
         self._by_name: dict[str, _Rule] = {}
         self._closed: tuple[type[Operation], ...] = ()

@@ -24,13 +24,13 @@ from flambeau.support.lazy import Array
 T = TypeVar("T")
 OpT = TypeVar("OpT", bound=Operation)
 Found: TypeAlias = "dict[Part[Any], Any]"
-"""What parts have matched so far."""
+"""The operations and values that the parts have matched so far."""
 Argument: TypeAlias = "Part[Any] | Sequence[Part[Any]] | None"
-"""What one operand must be: a part, several for an operand that is a list, or absent."""
+"""The requirement on one operand: a part, several parts for a list of tensors, or absence."""
 
 
 class Match:
-    """What each part of a graph matched: `found[part]`.
+    """The match of each part of a graph: `found[part]`.
 
     A value gives an `SSAValue`, an operation the `Operation`, an attribute of an ATen operator a Python value, a constant its array.
     """
@@ -41,7 +41,7 @@ class Match:
         self._found = found
 
     def __getitem__(self, part: Part[T]) -> T:
-        """What `part` matched.
+        """The operation or value that `part` matched.
 
         Raises:
             KeyError: it belongs to an alternative that was not taken, or to no part of the graph.
@@ -68,7 +68,7 @@ class Part(ABC, Generic[T]):
     def __init__(self) -> None:
         self._conditions: list[Callable[[T], bool]] = []
         self.requirements: list[tuple[Callable[[T], bool], str]] = []
-        """What is asked once everything else fits, each with the reason to give when it does not hold."""
+        """The conditions to check once everything else fits, each with the reason to give when it does not hold."""
 
     def where(self, condition: Callable[[T], bool], otherwise: str | None = None) -> Self:
         """Requires more of what is matched, and gives the part itself.
@@ -166,7 +166,7 @@ class Op(Part[OpT]):
         return _Result(self, index)
 
     def match(self, op: Operation) -> Match | None:
-        """What each part matches when the graph ends in `op`; None when it does not. `@rewrites(graph)` does this for patterns."""
+        """The match of the graph that ends in `op`; None when there is none. `@rewrites(graph)` does this for patterns."""
         missing = None
         for found in self.at(op, {}):
             missing = next((why for part, item in found.items() for holds, why in part.requirements if not holds(item)), None)
@@ -378,7 +378,7 @@ def constant(constants: ModuleConstants) -> Constant:
 
 
 def either(*parts: Part[Any]) -> Part[Any]:
-    """What one of several parts matches, the first that leads to a match of the whole.
+    """One of several parts: the first that leads to a match of the whole.
 
     Example:
         negated = m.op("aten.neg", y)
@@ -389,7 +389,7 @@ def either(*parts: Part[Any]) -> Part[Any]:
 
 
 def all_of(*parts: Part[Any]) -> Part[Any]:
-    """What every one of several parts matches, each in its own way.
+    """All of several parts at once, each matched in its own way.
 
     Example:
         result = m.value()  # both the value and the operation that makes it are wanted

@@ -32,7 +32,7 @@ class Pattern(ABC):
     benefit: ClassVar[int] = 1
     """Of the patterns that fit an operation, those of greater benefit are tried first; equal ones in the order in which they are given."""
     counter: ClassVar[str] = ""
-    """What one application adds to the statistics of its pass, such as `kernels fused`; nothing when empty."""
+    """The counter that one application adds to in the statistics of its pass, such as `kernels fused`; none when empty."""
 
     @abstractmethod
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:

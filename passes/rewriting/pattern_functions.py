@@ -14,7 +14,7 @@ from flambeau.passes.rewriting.pattern import Pattern, at_level_of, make_pattern
 
 OpT = TypeVar("OpT", bound=Operation)
 Replacement: TypeAlias = "Operation | SSAValue | Sequence[Operation | SSAValue] | None"
-"""What takes the place of an operation: an operation with as many results, values for its results, or the operation itself, when it was
+"""The replacement of an operation: an operation with as many results, values for its results, or the operation itself, when it was
 changed in place; None leaves it as it is."""
 
 

@@ -48,7 +48,7 @@ class TypeConverter:
         return self
 
     def convert(self, kind: Attribute) -> Attribute:
-        """What a type becomes; a legal one is itself."""
+        """The type that a type is converted to; a legal type is itself."""
         if kind not in self._found:
             converted = (rule(kind) for known, rule in reversed(self._rules) if isinstance(kind, known))
             self._found[kind] = next((item for item in converted if item is not None), kind)
@@ -97,7 +97,7 @@ class ConversionPattern(Pattern):
 
     @abstractmethod
     def convert(self, op: Operation, operands: Sequence[SSAValue], rewriter: PatternRewriter) -> Operation | Sequence[SSAValue] | None:
-        """What replaces `op`: an operation, made detached, or values for its results, of the types that they become.
+        """The replacement of `op`: a detached operation, or values for its results, of the converted types.
 
         `op` itself stands for a change in place, and None for no change; `decline` says why.
         """
@@ -108,7 +108,7 @@ class ConversionPattern(Pattern):
         new = self.convert(op, operands, rewriter)
         casts = list(detached_ops(operands))
         for made in reversed(casts):
-            # What nobody reads must not read either.
+            # A dead operation must not keep its operands alive.
             if all(result.first_use is None for result in made.results):
                 made.erase()
                 casts.remove(made)

@@ -1,1 +1,1 @@
-"""What the passes over storage share: which slots share memory, when it is used, and which operators only reinterpret bytes."""
+"""A library for passes over storage: slots that share memory, their lifetimes, and operators that only reinterpret bytes."""

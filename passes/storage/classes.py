@@ -139,7 +139,7 @@ class MethodStorage:
         self._account(item, -1)
         item.writes.remove(time)
         if item.first == time:
-            # What reads a slot comes after what writes it, so the next use is not earlier than the next instruction.
+            # A read of a slot comes after its write, so the next use is not earlier than the next instruction.
             item.first = min(time + 1, item.last) if item.last > time else None
         self._account(item, 1)
 

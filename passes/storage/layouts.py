@@ -43,7 +43,7 @@ def _takes_any_order(slot: SSAValue, permute: CallOp) -> bool:
 
 
 def relaid(op: CallOp, target: Target) -> Relaid | None:
-    """How a permutation can become a view, with another dim order of its result or of its operand; None when it cannot."""
+    """The dim orders with which a permutation becomes a view; None when it cannot."""
     if not target.dim_orders or not op.ins or len(op.outs) != 1:
         return None
     try:

@@ -43,7 +43,7 @@ def is_static(*types: Attribute | SSAValue) -> bool:
 
 
 def memory_ranks(type: Attribute | SSAValue) -> tuple[int, ...]:
-    """How the dimensions that are not 1 follow each other in memory, each by its position among them in the shape."""
+    """The order in memory of the dimensions that are not 1, each by its position among them in the shape."""
     shape = shape_of(type)
     rank = {dim: index for index, dim in enumerate(dim for dim, extent in enumerate(shape) if extent != 1)}
     return tuple(rank[dim] for dim in dim_order(type) if dim in rank)
@@ -67,7 +67,7 @@ def permuted(source: Attribute | SSAValue, result: Attribute | SSAValue, dims: S
 
 
 def cut_offset(whole: Attribute | SSAValue, part: Attribute | SSAValue, cut: Cut) -> int | None:
-    """Where in `whole` the bytes of `part` begin; None when they do not lie together, or in another order."""
+    """The offset in `whole` of the bytes of `part`; None when they do not lie together, or lie in another order."""
     shape = shape_of(whole)
     order = dim_order(whole)
     outer = order[: order.index(cut.dim)]

@@ -182,7 +182,7 @@ class CanonicalizePass(PatternPass):
     name = "canonicalize"
 
     def patterns(self) -> Sequence[Pattern]:
-        """What makes up the form, where nothing is written in place."""
+        """The patterns of the canonical form, for code that writes nothing in place."""
         return (IdentityPattern(), *_OTHERS)
 
     def apply_to(self, ctx: Context, op: Operation) -> None:

@@ -22,7 +22,7 @@ from flambeau.passes.rewriting.greedy_driver import apply_patterns
 from flambeau.passes.rewriting.pattern import Pattern
 from flambeau.support.lazy import Array, np
 
-_NOT_CONSTANT = "not folded: a weight or a statistic is no constant of a floating-point type"
+_NOT_CONSTANT = "not folded: a weight or a statistic is not a floating-point constant"
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ _OTHER_LAYOUTS = "stays row-major: its operands come in different layouts"
 
 
 def _moved(value: SSAValue) -> SSAValue | None:
-    """What `value` is a row-major copy of, where only the layout changed."""
+    """The value that `value` is a row-major copy of, where only the layout changed."""
     owner = value.owner
     if not isinstance(owner, ToDimOrderCopyOp) or layout_of(value) is not None or element_of(owner.operands[0]) != element_of(value):
         return None
@@ -223,7 +223,7 @@ class PropagateLayoutsPass(PatternPass):
     """Whose kernels take the layouts."""
 
     def patterns(self) -> Sequence[Pattern]:
-        """What moves copies, and what makes them unnecessary."""
+        """The patterns that move copies, and those that make them unnecessary."""
         target = find_target(self.target)
         return [
             CancelPattern(),

@@ -27,7 +27,7 @@ def builtin_backends() -> list[ctypes.c_void_p]:
 
 
 def registry() -> CRegistry | None:
-    """Where programs find their kernels and backends; None stands for what the C library was built with.
+    """The registry in which programs find kernels and backends; None stands for the one that the C library was built with.
 
     Raises:
         FlambeauError: a backend that was added cannot be loaded.

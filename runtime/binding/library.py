@@ -41,7 +41,7 @@ class Status(IntEnum):
 
 
 class FlambeauError(RuntimeError):
-    """What the runtime refused and why, in one line.
+    """A refusal of the runtime with its reason, in one line.
 
     Attributes:
         status: the kind of error.

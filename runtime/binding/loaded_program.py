@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Verification(Enum):
-    """How much of a program is checked. ExecuTorch has the choice; here everything always is."""
+    """The level of verification, in ExecuTorch's terms. This runtime always checks everything."""
 
     Minimal = 0
     InternalConsistency = 1
@@ -65,7 +65,7 @@ class Program:
         return Method(self, self._index(name), instruction_limit)
 
     def metadata(self, name: str = "forward") -> MethodMeta:
-        """What a method takes, gives and needs.
+        """The inputs, outputs and memory of a method.
 
         Raises:
             FlambeauError: there is no such method.

@@ -1,4 +1,4 @@
-"""What a method takes, gives and needs."""
+"""The inputs, outputs and memory of a method."""
 
 import ctypes
 from dataclasses import dataclass
@@ -141,7 +141,7 @@ def read_slot(info: CSlotInfo) -> Slot:
 
 
 class MethodMeta:
-    """What is known of a method before it is loaded."""
+    """The facts about a method before it is loaded."""
 
     def __init__(self, program: "Program", index: int):
         self._program = program
@@ -166,11 +166,11 @@ class MethodMeta:
         return self._info.name.decode(errors="replace")
 
     def num_inputs(self) -> int:
-        """How many values `execute` takes."""
+        """The number of values that `execute` takes."""
         return len(self.inputs)
 
     def num_outputs(self) -> int:
-        """How many values `execute` gives."""
+        """The number of values that `execute` returns."""
         return len(self.outputs)
 
     def input_tag(self, index: int) -> ValueTag:
@@ -182,7 +182,7 @@ class MethodMeta:
         return self.outputs[index].tag
 
     def input_tensor_meta(self, index: int) -> TensorInfo:
-        """What a tensor input must be.
+        """The requirements on a tensor input.
 
         Raises:
             TypeError: the input is not a tensor.
@@ -190,7 +190,7 @@ class MethodMeta:
         return self._tensor(self.inputs, "input", index)
 
     def output_tensor_meta(self, index: int) -> TensorInfo:
-        """What a tensor output is.
+        """The description of a tensor output.
 
         Raises:
             TypeError: the output is not a tensor.
@@ -208,7 +208,7 @@ class MethodMeta:
         return self._info.instructions
 
     def num_memory_planned_buffers(self) -> int:
-        """How many arenas the method has."""
+        """The number of arenas of the method."""
         return self._info.arenas
 
     def memory_planned_buffer_size(self, index: int) -> int:
@@ -217,7 +217,7 @@ class MethodMeta:
 
     @property
     def encodings(self) -> tuple[str, str]:
-        """How inputs and outputs were nested, as the exporter wrote it; empty strings if it did not."""
+        """The nesting of inputs and outputs as the exporter wrote it; empty strings if it did not."""
         return self._info.input_encoding.decode(errors="replace"), self._info.output_encoding.decode(errors="replace")
 
     @property

@@ -13,7 +13,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class MethodMetadata:
-    """What the named data tells of one method.
+    """The entry of one method in the named data.
 
     Attributes:
         inputs, outputs: names, in the order of the plan; None if they are not known.
@@ -36,7 +36,7 @@ def encode(methods: Mapping[str, MethodMetadata]) -> bytes:
 
 
 def decode(data: memoryview) -> dict[str, MethodMetadata]:
-    """What the named data says.
+    """The content of the named data.
 
     Raises:
         PteError: it is damaged.

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 PRIMITIVES = ("executorch_prim::", "aten::sym_size", "aten::sym_numel", "aten::_local_scalar_dense")
-"""How the names of kernels begin that write a value, which is not a tensor, into their last argument."""
+"""The prefixes of kernels that write a value other than a tensor into their last argument."""
 
 
 def read_pte(data: "Buffer", context: FlambeauContext) -> ModuleOp:
@@ -71,7 +71,7 @@ def from_program(program: pte.Program, context: FlambeauContext) -> ModuleOp:
 
 @dataclass
 class _Symbols:
-    """What the methods of a program share: globals and payloads."""
+    """The globals and payloads that the methods of a program share."""
 
     program: pte.Program
     blobs: BlobStore
@@ -274,7 +274,7 @@ class _Method:
                 return FreeOp(self.slots[value])
 
     def _inputs_of_delegate(self, args: Sequence[int], defined: set[int]) -> int:
-        """How many arguments are inputs: up to the last that has a value before the call."""
+        """The number of arguments that are inputs: up to the last one with a value before the call."""
         for count in range(len(args), 0, -1):
             value = self.plan.values[args[count - 1]]
             if args[count - 1] in defined or not isinstance(value, pte.Tensor) or value.data_buffer_idx:

@@ -107,7 +107,7 @@ class _Data:
         return self.indices[key]
 
     def delegate(self, name: SymbolRefAttr) -> pte.BackendDelegate:
-        """What a payload says."""
+        """The record of a payload."""
         found = self.symbols.get(name.string_value())
         if not isinstance(found, PayloadOp):
             raise EmitError(f"@{name.string_value()} is not a delegate.payload of the module")

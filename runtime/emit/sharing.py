@@ -12,7 +12,7 @@ from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import AliasOp, ReuseOp, StateOp, TensorOp, ViewOp, nbytes, place_of
 
 ROUNDS = 8
-"""How often what was inferred may lead to more. Views of views take two; a program that needs more keeps its conflicts for the verifier."""
+"""The number of rounds of inference. Views of views take two; a program that needs more keeps its conflicts for the verifier."""
 
 
 def lasting_slots(method: MethodOp) -> list[SSAValue]:

@@ -21,7 +21,7 @@ OPERATION_LIMIT = 10_000_000
 """Operations that one run may execute, as many as ExecuTorch allows instructions: a loop that never ends is an error, not a hang."""
 
 DEPTH_LIMIT = 100
-"""How deep calls and regions may nest in one run: a recursion that never ends is an error, too."""
+"""The limit on nested calls and regions in one run, so that an endless recursion is an error."""
 
 Observer = Callable[[Operation, Sequence[Array]], Sequence[Array] | None]
 """Called after each operation with its results; may give others, of the same types, to go on with."""

@@ -1,4 +1,4 @@
-"""What an interpreter function takes, gives and raises."""
+"""The interface of interpreter functions: arguments, results, errors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class UnsupportedError(InterpreterError):
 
 
 class Jump(NamedTuple):
-    """What a branch gives: the block to go on with, and what its arguments become."""
+    """The outcome of a branch: the next block, and the values of its arguments."""
 
     block: Block
     arguments: Sequence[Array]

@@ -38,10 +38,10 @@ _COPIES = ("clone", "_to_copy", "contiguous", "detach", "alias")
 
 
 WIDE = 8
-"""How far wide inputs reach beyond others: past the bends of the usual activations."""
+"""The factor of wide inputs over usual ones: they pass the bends of the usual activations."""
 
 EXTREMES = (1e4, -100.0, 100.0, -1e4, 0.0, -0.0)
-"""What every other element of extreme inputs is, as far as the dtype can hold its square: exponentials overflow, thresholds are passed."""
+"""The magnitude of every other element of extreme inputs, as far as the dtype holds its square: exponentials overflow."""
 
 InputKind = Literal["usual", "wide", "extreme"]
 

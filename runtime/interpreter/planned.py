@@ -29,7 +29,7 @@ from flambeau.runtime.interpreter.kernels import PRIMITIVES, TENSOR_PRIMITIVES, 
 from flambeau.support.lazy import Array, np
 
 _POISON = 0xAB
-"""What memory holds before a program writes it."""
+"""The byte that fills memory before a program writes it."""
 
 
 @dataclass

@@ -53,7 +53,7 @@ def _splat(op: tensor.SplatOp, values: Sequence[Array]) -> Sequence[Array]:
 
 def _empty(op: tensor.EmptyOp, values: Sequence[Array]) -> Sequence[Array]:
     dtype = array_kind(op.tensor.type)[1]
-    # What it holds is open: something that shows when it gets into a result, and the same each time.
+    # Its content is undefined: a value that shows in a result, and the same each time.
     held = True if dtype.kind == "b" else np.iinfo(cast(Any, dtype)).max - 84 if dtype.kind in "iu" else np.nan
     return [np.full(_sizes(op, shape_of(op.tensor), values), held, dtype)]
 
@@ -162,7 +162,7 @@ def _pad(op: tensor.PadOp, values: Sequence[Array], run: RunRegion) -> Sequence[
 
 
 FUNCTIONS: dict[type[Operation], InterpreterFunction] = {
-    # Where the arrays of the two types are not the same, the check of the results says so.
+    # The check of the results finds types whose arrays differ.
     builtin.UnrealizedConversionCastOp: _same,
     tensor.CastOp: _same,
     tensor.CollapseShapeOp: _collapse_shape,

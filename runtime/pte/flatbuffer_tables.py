@@ -77,7 +77,7 @@ class Union:
 
 @dataclass(frozen=True, slots=True)
 class DelegateReference:
-    """Where a delegate's bytes are: `location` 0, `Program.backend_delegate_data[index]`; 1, segment `index`."""
+    """The place of a delegate's bytes: `location` 0, `Program.backend_delegate_data[index]`; 1, segment `index`."""
 
     location: int = 0
     index: int = 0
@@ -125,7 +125,7 @@ class DataSegment:
 
 @dataclass(frozen=True, slots=True)
 class SubsegmentOffsets:
-    """Where the entries of a segment start."""
+    """The offsets of the entries of a segment."""
 
     segment_index: int = 0
     offsets: tuple[int, ...] = ()

@@ -147,7 +147,7 @@ class _Decoder:
         return self._table(self._follow(member_at, union.name), union.members[number - 1])
 
     def _places(self, position: int, name: str, count: int) -> list[int]:
-        """Where the fields of a table are; 0: absent."""
+        """The offsets of the fields of a table; 0 for an absent one."""
         vtable = position - self._unpack("i", position, name)
         if vtable < 0:
             raise PteError(f"the program is damaged: {name} at byte {position} has no field table")
@@ -286,7 +286,7 @@ def _segments(table: tuple[schema.DataSegment, ...], file: memoryview, header: E
 
 
 def _uses(plans: list[ExecutionPlan], mutable: bool) -> dict[int, int]:
-    """How many bytes of each entry the tensors use: the file gives only where entries start."""
+    """The number of bytes of each entry that the tensors use: the file gives only the starts of entries."""
     uses: dict[int, int] = {}
     for plan in plans:
         for value in plan.values:

@@ -1,4 +1,4 @@
-"""What a `.pte` file says, as immutable records: the tables of ExecuTorch's `schema/program.fbs` with its names, data resolved to views.
+"""The content of a `.pte` file as immutable records: the tables of ExecuTorch's `schema/program.fbs`, data resolved to views.
 
 Four things of the file do not appear, because they only say where bytes lie: the segment table, the sub-segment offsets, the references
 from delegates and names to segments, and the deprecated inline constant buffers. Their bytes stand where they belong instead.
@@ -66,14 +66,14 @@ class TensorShapeDynamism(IntEnum):
 
 
 class TensorDataLocation(IntEnum):
-    """Where initial bytes come from: the file itself, or data given beside it under the tensor's name."""
+    """The source of initial bytes: the file itself, or data given beside it under the tensor's name."""
 
     SEGMENT = 0
     EXTERNAL = 1
 
 
 class DeviceType(IntEnum):
-    """Where memory lies."""
+    """The kind of a device's memory."""
 
     CPU = 0
     CUDA = 1
@@ -108,7 +108,7 @@ class AllocationDetails:
 
 @dataclass(frozen=True, slots=True)
 class ExtraTensorInfo:
-    """What few tensors have: a name, data outside of the file, another device."""
+    """Rare properties of a tensor: a name, data outside of the file, another device."""
 
     mutable_data_segments_idx: int = 0
     fully_qualified_name: str | None = None
@@ -216,7 +216,7 @@ class OptionalTensorList:
 
 
 Value: TypeAlias = Null | Int | Bool | Double | Tensor | String | IntList | DoubleList | BoolList | TensorList | OptionalTensorList
-"""What an `EValue` holds."""
+"""The kinds of values that an `EValue` holds."""
 
 
 @dataclass(frozen=True, slots=True)

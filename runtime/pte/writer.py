@@ -16,7 +16,7 @@ from flambeau.runtime.pte.records import ExecutionPlan, Program, PteError
 
 HEADER_LENGTH = 32
 SEGMENT_ALIGNMENT = 128
-"""Where each segment starts, in bytes: a multiple of this, as ExecuTorch has it."""
+"""The alignment of segments in bytes, which is ExecuTorch's."""
 
 
 def write_program(program: Program, *, constant_alignment: int = 16) -> list[bytes | memoryview]:
@@ -135,7 +135,7 @@ def _to_plan(plan: ExecutionPlan, segments: _Segments) -> schema.PlanRecord:
 
 
 class _Builder(Protocol):
-    """What we use of `flatbuffers.Builder`, which comes without types."""
+    """The interface of `flatbuffers.Builder`, which has no types."""
 
     Bytes: bytearray
     head: int

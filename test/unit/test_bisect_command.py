@@ -181,7 +181,7 @@ def test_the_replay_shows_it_and_one_rewrite_less_does_not(files: tuple[Path, Pa
         ),
         (["-p", "cse", "--crash", "--script", "true"], "give one predicate only"),
         (["-p", "cse", "--not"], "--not is for --filecheck and --script"),
-        (["-p", "cse", "--error", "("], "--error '(' is no regular expression"),
+        (["-p", "cse", "--error", "("], "--error '(' is not a regular expression"),
         (["-p", "nothing"], "there is no pass or pipeline 'nothing'"),
         ([], "give a pipeline (-p)"),
         (["--script", "true"], "the pipeline has no passes to choose from"),

@@ -90,8 +90,8 @@ def test_the_form_follows_the_stage_or_the_name(arguments: list[str], written: s
         (["-o", "x.safetensors", "--to", "core"], "x.safetensors is a name for weights: write the IR to x.mlir"),
         (["-o", "program.mlir"], "program.mlir is what is read, and is not written over: name another file with -o"),
         (["--emit", "mlir"], "program.mlir is what is read, and is not written over: name another file with -o"),
-        (["-o", "notes.txt"], "notes.txt exists and is no .pte file: name another file with -o"),
-        (["-o", "notes.txt", "--to", "core"], "notes.txt exists and is no .mlir file: name another file with -o"),
+        (["-o", "notes.txt"], "notes.txt exists and is not a .pte file: name another file with -o"),
+        (["-o", "notes.txt", "--to", "core"], "notes.txt exists and is not a .mlir file: name another file with -o"),
         (["-o", "theirs.mlir"], "theirs.safetensors exists and was not written by Flambeau: move it away"),
         (["--planner", "greedz"], "--planner greedz: there is no planning algorithm 'greedz'; there are best,"),
         (["--planner", "best{size=3}"], "--planner best{size=3}: pass 'plan-memory' has no option 'size'"),
@@ -121,7 +121,7 @@ def test_a_name_of_our_choosing_replaces_programs_only(folder: Path, capsys: pyt
     (folder / "other.mlir").write_text(TEXT)
     capsys.readouterr()
     assert compiled("program.mlir") == 1
-    assert capsys.readouterr().err == "error: program.pte exists and is no .pte file: name another file with -o\n"
+    assert capsys.readouterr().err == "error: program.pte exists and is not a .pte file: name another file with -o\n"
     assert compiled("other:make", "--to", "aten") == 1
     assert capsys.readouterr().err == "error: other.mlir exists: name the file to write with -o, which may be this one\n"
     assert compiled("other:make", "--to", "aten", "-o", "other.mlir") == 0

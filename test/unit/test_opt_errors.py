@@ -407,7 +407,7 @@ def test_what_the_own_syntax_cannot_say_is_printed_in_the_generic_form(run: Run,
 def test_remarks_by_no_regular_expression(run: Run, expression: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         run(VALID, f"--remarks={expression}")
-    assert "is no regular expression" in capsys.readouterr().err
+    assert "is not a regular expression" in capsys.readouterr().err
 
 
 def test_a_plugin_that_is_interrupted_and_output_without_room(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

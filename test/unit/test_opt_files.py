@@ -126,7 +126,7 @@ def test_a_report_whose_name_was_forgotten_is_not_written_over_the_module(run: R
     before = files()
     status, _, err = run(option, "net.mlir")
     assert (status, files()) == (2, before)
-    assert f"{option}: net.mlir is no name for a report" in err
+    assert f"{option}: net.mlir is the name of a module, which a report must not overwrite" in err
 
 
 @pytest.mark.parametrize("option", ["-o", "--generate-reproducer"])
@@ -332,7 +332,7 @@ def test_expected_diagnostics_do_not_hinder_a_reproducer_that_is_asked_for(run: 
 
 
 @pytest.mark.parametrize(
-    ("text", "what"), [("$\n", "what was read is no valid module"), ("$\n// -----\n$\n", "2 of the modules are not valid")]
+    ("text", "what"), [("$\n", "the module that was read is not valid"), ("$\n// -----\n$\n", "2 of the modules are not valid")]
 )
 def test_it_is_said_that_there_is_no_reproducer_of_what_is_no_module(run: Run, text: str, what: str) -> None:
     Path("a.mlir").write_text(text)
@@ -346,7 +346,7 @@ def test_it_is_said_that_there_is_no_reproducer_of_what_is_no_module(run: Run, t
     [
         (("--crash-reproducer=net.mlir",), "net.mlir is what is read"),
         (("--generate-reproducer=net.mlir",), "net.mlir is what is read"),
-        (("--generate-reproducer=notes.txt",), "notes.txt exists and is no reproducer"),
+        (("--generate-reproducer=notes.txt",), "notes.txt exists and is not a reproducer"),
         (("--generate-reproducer=-",), "needs the name of a file"),
         (("--generate-reproducer=r.mlir", "-o", "./r.mlir"), "name the same file"),
         (("--generate-reproducer=r.mlir", "--crash-reproducer=./r.mlir"), "name the same file"),

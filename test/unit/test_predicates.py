@@ -276,7 +276,7 @@ def test_weights_that_a_trial_makes_do_not_stay(context: FlambeauContext):
         ({"crash": True, "script": "true"}, "give one predicate only"),
         ({"tolerance": 1.0, "crash": True}, "give one predicate only"),
         ({"negated": True}, "--not is for --filecheck and --script"),
-        ({"error": "("}, "is no regular expression"),
+        ({"error": "("}, "is not a regular expression"),
         ({"tolerance": -1.0}, "the tolerance must be a number of 0 or more, got -1.0"),
         ({"tolerance": float("nan")}, "the tolerance must be a number of 0 or more, got nan"),
         ({"seed": -1}, "the seed must not be negative"),

@@ -31,7 +31,7 @@ class BisectionError(ValueError):
 
 @dataclass(frozen=True)
 class Replay:
-    """How to see it again: a pipeline on the module before the pass, and the attempts to rewrite that may happen."""
+    """The reproduction: a pipeline on the module before the pass, and the attempts to rewrite that may happen."""
 
     pipeline: Pipeline
     skip: int = 0
@@ -47,7 +47,7 @@ class Replay:
 
 @dataclass(frozen=True)
 class BisectionResult:
-    """What is to blame."""
+    """The culprit."""
 
     step: PassStep
     """The run of the pass."""
@@ -56,9 +56,9 @@ class BisectionResult:
     first_number: int
     """As `number`; of the first pass that it may be too, where the forms between cannot be told."""
     total: int
-    """How many passes the pipeline has."""
+    """The number of passes in the pipeline."""
     detail: str
-    """What the predicate saw."""
+    """The observation of the predicate."""
     before: ModuleOp
     """The module before the pass."""
     context: FlambeauContext
@@ -97,10 +97,10 @@ class _Setting:
     stop_after: int | None
     """The step after which nothing runs; None to run to the end."""
     earlier: int = 0
-    """How many passes of the whole pipeline come before those that run."""
+    """The number of passes of the whole pipeline before those that run."""
     notes: tuple[str, ...] = ()
     blamed: int = 1
-    """How many passes it may be: the last of those that run before `stop_after`."""
+    """The number of candidate passes: the last ones that run before `stop_after`."""
 
 
 @dataclass
@@ -121,9 +121,9 @@ class Bisection:
     parsed: ParsedModule | None = None
     on_progress: Callable[[str], None] = field(default=lambda _: None)
     runs: int = 0
-    """How often a pipeline, or a part of one, ran."""
+    """The number of runs of the pipeline, or of a part of it."""
     judged: int = 0
-    """How often the predicate was asked."""
+    """The number of times that the predicate was asked."""
 
     def run(self) -> BisectionResult:
         """Finds the pass, and the rewrite if the pass announces its rewrites.

@@ -16,7 +16,7 @@ from flambeau.dialects.text.printing import PrintingOptions, TextWithNames, oper
 from flambeau.support.position import Position
 
 CONTEXT_LINES = 2
-"""How many unchanged lines stand around a change."""
+"""The number of unchanged lines around a change."""
 
 _OPTIONS = PrintingOptions(elide_above=16, elide_resources_above=0)
 
@@ -30,15 +30,15 @@ class Rewrite:
     ordinal: int
     """Its number among those that changed something, from 1."""
     total: int
-    """How many of these there are."""
+    """The number of such lines."""
     pattern: str
     """The class of the pattern, or what the pass calls its rewrite."""
     op: str
     """The operation before, in one line."""
     place: str
-    """Where in the user's model; may be empty."""
+    """The place in the user's model; may be empty."""
     position: Position | None
-    """Where in the file that was read stands what the operation stems from, if that is known."""
+    """The place, in the file that was read, of the text that the operation comes from, if it is known."""
     diff: tuple[str, ...]
     """The lines of the module that changed, with some around them; empty when the rewrite raised."""
     before: ModuleOp
@@ -85,7 +85,7 @@ def _values(op: Operation) -> list[SSAValue]:
 
 
 def positions_of(parsed: ParsedModule) -> dict[Attribute, Position]:
-    """Where in the text the only operation with each location stands."""
+    """The place in the text of each location that only one operation has."""
     found: dict[Attribute, Position | None] = {}
     for op in parsed.module.walk():
         found[op.location] = None if op.location in found else parsed.position(op)

@@ -12,7 +12,7 @@ from flambeau.passes.rewriting.actions import Action
 
 
 class Stopped(Exception):
-    """The run came to where it was to stop: it is no failure."""
+    """The run reached its stop. This is not a failure."""
 
 
 class StopAt(Instrumentation):
@@ -132,7 +132,7 @@ class RefuseAll(Instrumentation):
     def __init__(self) -> None:
         self.refused = 0
         self.before: dict[int, int] = {}
-        """How many there were before each step, by the place of the step's operation in a walk of the module."""
+        """The number of attempts before each step, by the place of the step's operation in a walk of the module."""
 
     def before_pass(self, step: PassStep) -> None:
         """Notes the step."""

@@ -1,1 +1,1 @@
-"""What each command of `flambeau` does."""
+"""The commands of `flambeau`."""

@@ -25,9 +25,9 @@ from flambeau.tools.predicates.wrong_result import WrongResult
 from flambeau.tools.rendering.diagnostics_rendering import LINE_WIDTH
 
 MOST_LINES = 60
-"""How many lines of a rewrite's diff are printed."""
+"""The number of lines of a rewrite's diff that are printed."""
 _FORMS = ("before pass", "before rewrite", "after rewrite")
-"""What is written of the IR around the culprit."""
+"""The files with the IR around the culprit."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _write(result: BisectionResult, folder: Path) -> dict[str, Path]:
     for name, module in zip(_FORMS, modules, strict=True):
         path = _path_of(folder, name)
         if module is None:
-            # What an earlier bisection left is not of this one.
+            # Files of an earlier bisection do not belong to this one.
             path.unlink(missing_ok=True)
             continue
         write_module(module, result.context if rewrite is None or module is result.before else rewrite.context, path)
@@ -119,7 +119,7 @@ def _write(result: BisectionResult, folder: Path) -> dict[str, Path]:
 
 @dataclass(frozen=True)
 class _Ended:
-    """How a new process ended."""
+    """The outcome of a new process."""
 
     fails: bool
     """As is looked for: the pass is at fault."""
@@ -128,7 +128,7 @@ class _Ended:
 
 
 def _in_new_process(result: BisectionResult, run: Callable[[BisectionResult], _Ended]) -> BisectionResult:
-    """What is left of a result where nothing has run before: passes may keep something from one run to the next.
+    """Confirms a result in a new process: passes may keep state from one run to the next.
 
     Raises BisectionError when not even the pass is to blame there.
     """

@@ -38,7 +38,7 @@ from flambeau.tools.semantics.stored_inputs import load_inputs
 
 @dataclass(frozen=True)
 class CompileOptions:
-    """What `flambeau compile` was asked for; each field is the option of that name."""
+    """The options of `flambeau compile`; each field is the option of that name."""
 
     output: Path | None = None
     target: str = PipelineOptions.target
@@ -159,7 +159,7 @@ def _watchers(options: CompileOptions) -> list[Instrumentation]:
 
 
 def extra_passes(options: Sequence[str]) -> dict[str, Pipeline]:
-    """What `--passes STAGE:PIPELINE` says, by stage; several for one stage follow each other. Raises StageError, PipelineError."""
+    """The pipelines of `--passes STAGE:PIPELINE` by stage; several for one stage follow each other. Raises StageError, PipelineError."""
     found: dict[str, Pipeline] = {}
     for option in options:
         stage, colon, text = option.partition(":")

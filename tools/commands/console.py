@@ -1,4 +1,4 @@
-"""What several commands of `flambeau` print: reports for programs, and how far they are."""
+"""The output that several commands of `flambeau` share: JSON on stdout, progress on stderr."""
 
 from __future__ import annotations
 

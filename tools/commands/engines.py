@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
 ENGINES = ("c", "numpy", "torch")
-"""What runs a program: the C runtime, the numpy interpreter, or torch itself (for the aten and core levels)."""
+"""The engines that run a program: the C runtime, the numpy interpreter, or torch (for the aten and core levels)."""
 
 Runner = Callable[[Sequence[Any]], list[Any]]
 
@@ -90,7 +90,7 @@ def _beyond_torch(module: ModuleOp) -> str | None:
 
 
 def about_backends(module: ModuleOp, message: str) -> str:
-    """What to do about a backend that the C runtime lacks, or whose part there refuses the program, if that is what its message says."""
+    """Advice for a failure of the C runtime that says that a backend is absent or refuses the program."""
     from flambeau.backends.interface import find_identifier
 
     for op in module.body.block.ops:

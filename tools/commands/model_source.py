@@ -34,7 +34,7 @@ def load_source(source: str, context: FlambeauContext) -> ModuleOp:
         SourceError: there is no such file, module or factory, or the factory gives something else.
         IRError, UnsupportedProgramError: the program is not valid, or uses what cannot be imported.
     """
-    with redirect_stdout(sys.stderr):  # what models print is no part of what a command does
+    with redirect_stdout(sys.stderr):  # what models print does not belong to the command's output
         found = find_frontend(source)
         if found is not None:
             return found(source, context)
@@ -98,7 +98,7 @@ def _find_factory(source: str) -> Callable[[], Any]:
 
 
 def _at(error: Exception) -> str:
-    """Where the user's code below the current folder raised an exception."""
+    """The place of an exception in the user's code below the current folder."""
     here = Path.cwd()
     position = raised_at(error, lambda file: here in file.parents)
     return f" (at {position.file}:{position.line})" if position is not None else ""
@@ -106,7 +106,7 @@ def _at(error: Exception) -> str:
 
 @contextmanager
 def _quiet() -> Generator[None, None, None]:
-    """What PyTorch logs about a failure is no help beside the error itself, and fills the screen."""
+    """Silences PyTorch's log of a failure, which fills the screen and says no more than the error."""
     before = logging.root.manager.disable
     if not os.environ.get("FLAMBEAU_DEBUG"):
         logging.disable(logging.ERROR)

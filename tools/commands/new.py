@@ -19,7 +19,7 @@ from flambeau.passes.manager.registry import all_passes, pipelines, registered_p
 from flambeau.support.tables import discover
 
 KINDS = ("pass", "dialect", "backend")
-"""What there are skeletons of, each a folder in `tools/skeletons`."""
+"""The kinds of skeletons, each a folder in `tools/skeletons`."""
 
 _SHARED = "lit.cfg.py"
 """The file that several skeletons in one folder have in common."""

@@ -9,7 +9,7 @@ from flambeau.dialects.flambeau.weight_files import check_beside
 from flambeau.runtime.pte.reader import IDENTIFIER
 
 FORMS = ("pte", "mlir")
-"""What a program is written as: bytes for a runtime, or IR."""
+"""The forms of a program: bytes for a runtime, or IR."""
 
 
 class OutputError(ValueError):
@@ -17,7 +17,7 @@ class OutputError(ValueError):
 
 
 def form_of(output: Path | None, emit: str | None, to: str | None) -> str:
-    """What to write, one of FORMS: what `--emit` says; IR for who asks for a stage; or what the name of the output says.
+    """The form to write, one of FORMS: that of `--emit`; IR if a stage is asked for; or that of the output's name.
 
     Raises OutputError when they contradict each other.
     """
@@ -62,7 +62,7 @@ def check_output(path: Path, form: str, source: str | Path, *, named: bool = Tru
     if form == "mlir" and not named:
         raise OutputError(f"{path} exists: name the file to write with -o, which may be this one")
     if path.stat().st_size and not (path.suffix == ".mlir" if form == "mlir" else _is_pte(path)):
-        raise OutputError(f"{path} exists and is no .{form} file: name another file with -o")
+        raise OutputError(f"{path} exists and is not a .{form} file: name another file with -o")
 
 
 def _is_pte(path: Path) -> bool:

@@ -11,7 +11,7 @@ from typer.core import TyperCommand
 _OF_FLAMBEAU_OPT = re.compile(
     r"remarks|timing|pass-statistics|print-ir|print-changed|verify-each|debug-counter|profile-actions|log-actions-to"
 )
-"""How the options of `flambeau-opt` begin that watch passes."""
+"""The prefixes of options of `flambeau-opt` that watch passes."""
 
 
 class _Command(TyperCommand):
@@ -31,7 +31,7 @@ class _Command(TyperCommand):
 
     @abstractmethod
     def hint(self, option: str) -> str:
-        """What to add to the error about an option, which is given as it was written."""
+        """A hint for the error about an unknown option, as the user wrote it."""
 
 
 class CompileCommand(_Command):
@@ -48,12 +48,12 @@ class PredicateCommand(_Command):
     """`flambeau bisect` and `flambeau reduce`, where a pipeline is the value of an option."""
 
     def hint(self, option: str) -> str:
-        """Passes are no options here."""
+        """This command has no options for passes."""
         name = option.lstrip("-")
         return f"; a pass is named by -p {name}" if re.fullmatch(r"[a-z]\w*(-\w+)*", name) and len(name) > 1 else ""
 
 
 def _as_written(option: str, given: list[str]) -> str:
-    """What was written, without a value: of `-cse`, click names the first letter only."""
+    """The option as written, without a value: of `-cse`, click names the first letter only."""
     found = (item for item in given if item.startswith(option))
     return option if option.startswith("--") else next(found, option).partition("=")[0]

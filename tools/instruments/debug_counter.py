@@ -56,9 +56,9 @@ class DebugCounter(Instrumentation):
     def __init__(self, ranges: Mapping[str, CounterRange] | None = None):
         self.ranges = dict(ranges or {})
         self.seen: Counter[str] = Counter()
-        """How many attempts there were, by pattern, by pass, and in all (`*`)."""
+        """The number of attempts by pattern, by pass, and in all (`*`)."""
         self.allowed: Counter[str] = Counter()
-        """How many of them were let through."""
+        """The number of attempts that were allowed."""
         self._pass = ""
 
     def before_pass(self, step: PassStep) -> None:

@@ -28,7 +28,7 @@ _CLASSES = {"+": "add", "-": "del", "@": "hunk"}
 
 @dataclass(frozen=True)
 class StepView:
-    """What the page says about one step."""
+    """The row of one step on the page."""
 
     title: str
     operations: int

@@ -24,14 +24,14 @@ Selection: TypeAlias = frozenset[str] | Literal["all"]
 """Names of passes."""
 
 ChangeMode: TypeAlias = Literal["full", "quiet", "diff"]
-"""What is printed of a change: the IR that was left; the same and nothing about passes that changed nothing; or a diff."""
+"""The modes of printing changes: all IR; only the IR after passes that changed something; or a diff."""
 
 CHANGE_MODES = ("full", "quiet", "diff", "cdiff")
-"""What users say for a mode; `cdiff` is a diff that is always in colour."""
+"""The names of the modes for users; `cdiff` is a diff that is always in colour."""
 
 
 def print_changes(stream: IO[str], mode: str, **others: Any) -> ChangePrinting:
-    """What prints changes as users ask for it: diffs are coloured on a terminal."""
+    """The instrumentation that prints changes in a mode; diffs are coloured on a terminal."""
     colour = wants_colour(stream, always=mode == "cdiff")
     shown: dict[str, ChangeMode] = {"full": "full", "quiet": "quiet"}
     return ChangePrinting(stream, shown.get(mode, "diff"), colour, **others)

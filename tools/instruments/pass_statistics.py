@@ -1,4 +1,4 @@
-"""What passes did: their counters, the rewrites they applied, and how the operations changed in number."""
+"""Statistics of passes: their counters, their rewrites, and the change in the number of operations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JSON_VERSION = 1
 
 @dataclass(eq=False)
 class PassRecord:
-    """What one pass of a pipeline did, over all operations that it ran on."""
+    """The statistics of one pass of a pipeline, over all operations that it ran on."""
 
     pass_: ModulePass
     path: tuple[str, ...]
@@ -28,15 +28,15 @@ class PassRecord:
     failures: int = 0
     counters: Counter[str] = field(default_factory=Counter[str])
     attempts: Counter[str] = field(default_factory=Counter[str])
-    """How often each pattern was tried, by name."""
+    """The number of attempts of each pattern, by name."""
     applied: Counter[str] = field(default_factory=Counter[str])
-    """How often each pattern rewrote something; and the rewrites of the pass's own sweep, under its name."""
+    """The number of rewrites of each pattern; the rewrites outside of patterns stand under the name of the pass."""
     before: Counter[str] = field(default_factory=Counter[str])
     """The operations inside of what it ran on, by name."""
     after: Counter[str] = field(default_factory=Counter[str])
 
     def changes(self) -> dict[str, int]:
-        """How many more (or fewer) operations of each name there are, largest change first."""
+        """The change in the number of operations of each name, largest first."""
         differences = {name: self.after[name] - self.before[name] for name in self.before | self.after}
         return {name: n for name, n in sorted(differences.items(), key=lambda item: (-abs(item[1]), item[0])) if n}
 
@@ -51,7 +51,7 @@ class PassStatistics(Instrumentation):
 
     @property
     def records(self) -> tuple[PassRecord, ...]:
-        """What each pass did."""
+        """The statistics of each pass."""
         return tuple(self._records.values())
 
     def before_pass(self, step: PassStep) -> None:

@@ -1,4 +1,4 @@
-"""What happens in a run as spans of time, one inside the other: phases of a tool, pipelines, passes, verification, analyses, rewrites."""
+"""Nested spans of time in a run: phases of a tool, pipelines, passes, verification, analyses, rewrites."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SpanKind: TypeAlias = Literal["phase", "pipeline", "pass", "verification", "analysis", "pattern"]
 Outcome: TypeAlias = Literal["done", "matched", "unmatched", "skipped", "failed"]
-"""How a span ended. `skipped`: what it announced did not happen, for it was forbidden or there was nothing to do."""
+"""The end of a span. `skipped`: the announced action did not happen, because it was forbidden or there was nothing to do."""
 
 
 @dataclass(eq=False, slots=True)
@@ -30,11 +30,11 @@ class Span:
     kind: SpanKind
     name: str
     op: Operation | None
-    """What it is about; None for the phases of a tool."""
+    """The operation that it is about; None for the phases of a tool."""
     start: int
     """In nanoseconds, on the clock of `perf_counter_ns`."""
     place: object = None
-    """What tells a pass or a nested pipeline from others of its name: where it stands in the pipeline."""
+    """The position in the pipeline, which tells a pass or a nested pipeline from others of its name."""
 
 
 class SpanInstrumentation(Instrumentation):

@@ -36,7 +36,7 @@ _CHUNK = re.compile(r"chunk_\d\d+")
 
 
 def chunk_folder(folder: Path, number: int) -> Path:
-    """Where the stages of one part of a split input are."""
+    """The folder for the stages of one part of a split input."""
     return folder / f"chunk_{number:02d}"
 
 
@@ -68,7 +68,7 @@ def remove_stages(folder: Path) -> None:
 
 
 def _listed(folder: Path) -> list[str]:
-    """The stages that the index of a folder lists, which may be cut off; none if there is no index of ours."""
+    """The stages that the index of a folder lists, which may be cut off; empty for a folder without an index of ours."""
     try:
         first, *lines = (folder / INDEX).read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):
@@ -114,7 +114,7 @@ class StageDump(Instrumentation):
     _shown: TextWithNames | None = None
     _module: ModuleOp | None = None
     _last: Snapshot | None = None
-    """What the next pass runs on, as far as that is known: the module."""
+    """The file that the next pass starts from: the whole module."""
     _around: int = -1
     """The operations of the module outside of what the pass runs on; the module itself does not count."""
     _size: int = 0
@@ -193,7 +193,7 @@ class StageDump(Instrumentation):
         return diff_lines(before.text, self._shown.text) if before else []
 
     def _rest(self, run: int, position: tuple[int, ...]) -> str | None:
-        """What follows a place, in its own run and in those after it; None inside of a nested pipeline."""
+        """The passes after a place, in its own run and in later runs; None inside a nested pipeline."""
         if len(position) != 1:
             return None
         own, *others = self._runs[run:]
@@ -203,7 +203,7 @@ class StageDump(Instrumentation):
     def _write(self, stem: str, module: ModuleOp, context: Context) -> str:
         (self.folder / f"{stem}.mlir").write_text(operation_text(module, PrintingOptions(locations=True)), encoding="utf-8")
         if isinstance(context, FlambeauContext):
-            # What the input did not bring is not there for the stages either.
+            # Weights that the input did not bring are absent for the stages too.
             held = weights_in(module, context.blobs, held_only=True)
             new = [entry for entry in held if entry[0] not in self._written]
             if new:

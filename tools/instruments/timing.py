@@ -1,4 +1,4 @@
-"""Where the time of a run goes: a tree of phases, pipelines, passes, verification, analyses and patterns."""
+"""The time of a run, as a tree of phases, pipelines, passes, verification, analyses and patterns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TimingNode:
     name: str
     calls: int = 0
     matched: int = 0
-    """How many attempts of a pattern rewrote something."""
+    """The number of attempts of a pattern that rewrote something."""
     wall: int = 0
     """Nanoseconds."""
     cpu: int = 0
@@ -145,7 +145,7 @@ class Timer(SpanInstrumentation):
 
 
 def cost_of_an_attempt(repetitions: int = 1000) -> int:
-    """How many nanoseconds it takes now to announce one attempt to a timer, with nothing to time."""
+    """The overhead in nanoseconds of announcing one attempt to a timer."""
     timer = Timer()
     watchers = Instrumentations((timer,))
     op = ModuleOp([])

@@ -40,7 +40,7 @@ class TraceWriter(SpanInstrumentation):
     """
 
     def __init__(self, file: str | os.PathLike[str] | TextIO):
-        """What to write to: a file that is made, or one that stays open. Raises OSError."""
+        """The stream to write to: a new file, or one that stays open. Raises OSError."""
         super().__init__()
         self._file = open_text(file) if isinstance(file, str | os.PathLike) else file
         self._closes = self._file is not file

@@ -1,4 +1,4 @@
-"""What is known about an open file: its modules, each with what is wrong with it, and with the last form of it that could be read."""
+"""The analysis of an open file: its modules, each with its diagnostics and the last form that could be read."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _PASSES = re.compile(r"(?:^|\s)(?:-p|--passes|--pass-pipeline|--[\w-]*check[\w-]
 
 @dataclass(frozen=True)
 class Settings:
-    """How to read files, from the command line or the editor."""
+    """The settings for reading files, from the command line or the editor."""
 
     allow_unregistered: bool = False
     encoding: str = "utf-16"
-    """How the editor counts characters."""
+    """The unit in which the editor counts characters."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What the RUN lines of a test say about how it is read."""
+    """The settings that the RUN lines of a test ask for."""
 
     allow_unregistered: bool = False
     verifies_diagnostics: bool = False
@@ -73,7 +73,7 @@ class Chunk:
 
     source: Source
     start: int
-    """Where it begins in the file."""
+    """The offset of its begin in the file."""
     faults: tuple[Fault, ...] = ()
     parsed: ParsedModule | None = None
     """The module, if this very text can be read."""
@@ -124,7 +124,7 @@ class Chunk:
         return mention if mention is not None and self.span(mention.start, mention.end) is not None else None
 
     def spans_of(self, named: Named, *, definitions: bool = True) -> Iterator[tuple[int, int]]:
-        """Where a value, block or symbol is named, as offsets of the file."""
+        """The mentions of a value, block or symbol, as offsets of the file."""
         for mention in self.map.mentions_of(named):
             if (definitions or not mention.defines) and (span := self.span(mention.start, mention.end)) is not None:
                 yield span
@@ -185,7 +185,7 @@ def _divided(text: str, file: str, settings: Settings, previous: Analysis | None
 
 
 def _start_of(text: str, before: Chunk, source: Source) -> int:
-    """Where the text after a marker line begins."""
+    """The offset of the text after a marker line."""
     end = text.find("\n", before.start + len(before.source.text))
     return len(text) if end < 0 else end + 1
 
@@ -234,7 +234,7 @@ def _with_names(chunk: Chunk, analysis: Analysis, is_wanted: Callable[[], bool])
 
 
 class _Unwanted(Exception):
-    """What is being read is of no use any more."""
+    """The text has changed while it was read: the result is not needed any more."""
 
 
 class _GivingUp(FlambeauContext):
@@ -289,7 +289,7 @@ def _after(error: IRError, chunk: Chunk) -> Chunk:
 
 
 def _judged(source: Source, found: tuple[Diagnostic, ...], run: Run) -> tuple[Fault, ...]:
-    """What is wrong, in the light of what a test expects."""
+    """The diagnostics, compared with those that a test expects."""
     if not run.verifies_diagnostics:
         return tuple(map(Fault, found))
     expectations = Expectations(source, only_expected=run.only_expected)

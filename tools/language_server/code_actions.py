@@ -31,7 +31,7 @@ _OUTER = re.compile(r"(?<=\n)(?=[^\s}^])")
 def code_actions(
     analysis: Analysis, uri: str, named: Sequence[types.Diagnostic], place: types.Range | None = None
 ) -> list[types.CodeAction]:
-    """What can be done about diagnostics: take what was probably meant, or expect them, as a test does.
+    """Code actions for diagnostics: replace a name by the one that was probably meant, or expect the diagnostic, as a test does.
 
     Args:
         analysis: the file.

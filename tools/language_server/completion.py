@@ -24,14 +24,14 @@ MOST = 500
 """So many proposals are enough to choose from: typing on narrows them down."""
 
 _BEGUN = re.compile(r'\s*(?:%[^=]*=\s*)?"?')
-"""What may stand before the name of an operation on its line."""
+"""The text that may precede the name of an operation on its line."""
 _BEFORE = re.compile(r"[%@^]?[\w$.\-#]*\Z")
 _HIDDEN = ("operandSegmentSizes", "resultSegmentSizes", "absentElements")
 _BOOLEANS = ("true", "false")
 
 
 def complete(analysis: Analysis, position: types.Position) -> list[types.CompletionItem]:
-    """What may stand at a position, given what stands before it."""
+    """The proposals for a position, given the text before it."""
     offset = analysis.lines.offset(position)
     if in_comment(analysis.text, offset):
         return []

@@ -71,7 +71,7 @@ def operations_of(dialect: str, context: FlambeauContext) -> tuple[type[Operatio
 
 
 def operator(kind: type[Operation]) -> str:
-    """What a class of operations is: its name, what its docstring says, its signature."""
+    """A description of a class of operations: its name, its docstring, its signature."""
     lines = [f"**{kind.name}**"]
     if issubclass(kind, SchemaOp):
         lines += ["", "```", schema_text(kind.schema), "```"]

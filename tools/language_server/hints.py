@@ -25,7 +25,7 @@ def inlay_hints(analysis: Analysis, wanted: types.Range) -> list[types.InlayHint
 
 
 def _arguments(chunk: Chunk, first: int, last: int) -> Iterator[tuple[int, str]]:
-    """Where arguments begin in the file, with their names; of the operations that begin on the lines of a stretch."""
+    """The offsets and names of arguments, for the operations that begin in a range of lines."""
     for op, (start, end) in chunk.map.ranges.items():
         span = chunk.span(start, end)
         if span is None or span[0] > last or span[1] < first or not isinstance(op, SchemaOp) or chunk.good is None:
@@ -39,7 +39,7 @@ def _arguments(chunk: Chunk, first: int, last: int) -> Iterator[tuple[int, str]]
 
 
 def _written(text: str, start: int, end: int, name: str) -> list[int]:
-    """Where each argument begins in an operator's own syntax; nothing where it stands in another."""
+    """The offset of each argument in an operator's own syntax; empty for the generic form."""
     opening = text.find(f"{name}(", start, end)
     if opening < 0:
         return []

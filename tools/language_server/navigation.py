@@ -26,7 +26,7 @@ _NEW_NAME = re.compile(r"[%@^]?([A-Za-z_$][\w$.\-]*|\d+)")
 
 
 def definition(analysis: Analysis, position: types.Position) -> list[types.Range]:
-    """Where the name at a position is defined."""
+    """The definition of the name at a position."""
     offset = analysis.lines.offset(position)
     chunk = analysis.chunk_at(offset)
     mention = chunk.mention_at(offset)
@@ -108,7 +108,7 @@ def rename(analysis: Analysis, position: types.Position, name: str) -> list[type
         return None
     match = _NEW_NAME.fullmatch(name)
     if match is None:
-        raise ValueError(f"{name!r} is no name: it begins with a letter, or is a number")
+        raise ValueError(f"{name!r} is not a name: write a letter and then letters, digits and _, or a number")
     text = chunk.good.text
     sigil, old = text[mention.start], _stem(text, mention)
     if sigil == "@" and mention.named[0] not in chunk.map.symbols:
@@ -163,7 +163,7 @@ def _symbols(analysis: Analysis, chunk: Chunk, around: Operation) -> list[types.
     for region in around.regions:
         for block in region.blocks:
             for op in block.ops:
-                # What is not isolated or a symbol holds code.
+                # An operation that is neither isolated nor a symbol holds code.
                 inner = _symbols(analysis, chunk, op) if isinstance(op, ModuleOp) else []
                 symbol = _symbol(analysis, chunk, op, names.get(op), inner)
                 found += inner if symbol is None else [symbol]

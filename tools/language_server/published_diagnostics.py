@@ -13,7 +13,7 @@ from flambeau.tools.language_server.analysis import Analysis, Fault
 from flambeau.tools.language_server.text_positions import Lines
 
 SOURCE = "flambeau"
-"""What editors show as the origin of a diagnostic."""
+"""The origin of a diagnostic, as editors show it."""
 
 MOST = 200
 """Of very many, the first are shown."""

@@ -49,7 +49,7 @@ class FlambeauLanguageServer(LanguageServer):
     def __init__(self, settings: Settings | None = None, plugins: Sequence[Path] = ()):
         super().__init__("flambeau", VERSION)  # pyright: ignore[reportUnknownMemberType]  pygls leaves its other arguments untyped
         self.options: object = None
-        """What the editor gave when it started the server."""
+        """The settings that the editor gave when it started the server."""
         self._settings = settings or Settings()
         self._plugins = list(plugins)
         self._stamp: dict[Path, tuple[int, int] | None] = {}
@@ -135,7 +135,7 @@ class FlambeauLanguageServer(LanguageServer):
     # Settings
 
     async def configure(self, options: object) -> None:
-        """Takes settings: `plugins`, paths relative to the workspace, and `allowUnregisteredDialect`. What is malformed is reported."""
+        """Takes settings: `plugins`, paths relative to the workspace, and `allowUnregisteredDialect`. Malformed settings are reported."""
         given = cast("dict[str, Any]", options) if isinstance(options, dict) else {}
         given = cast("dict[str, Any]", given.get("flambeau", given))
         allow = given.get("allowUnregisteredDialect")
@@ -189,7 +189,7 @@ class FlambeauLanguageServer(LanguageServer):
         for uri, file in list(self._files.items()):
             file.is_read = False
             settings = Settings(self._settings.allow_unregistered, file.analysis.settings.encoding)
-            # Nothing of what was read stays, but names, which requests may need until it is read again.
+            # Only names stay of what was read: requests may need them until the text is read again.
             file.analysis = replace(moved(self._text(uri), file.analysis), settings=settings)
             await self.changed(uri, 0)
 

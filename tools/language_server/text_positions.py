@@ -33,7 +33,7 @@ class Lines:
         return starts
 
     def start(self, line: int) -> int:
-        """Where a line begins, counted from 0; the end of the text for one that is not there."""
+        """The offset of a line, counted from 0; the end of the text for a line past the last."""
         return self._starts[line] if 0 <= line < len(self._starts) else len(self.text)
 
     def line_at(self, offset: int) -> int:
@@ -69,7 +69,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Edit:
-    """What makes one text another: the stretch from `start` to `old_end` became the one from `start` to `new_end`."""
+    """An edit of a text: the stretch from `start` to `old_end` became the one from `start` to `new_end`."""
 
     start: int
     old_end: int
@@ -86,13 +86,13 @@ class Edit:
         return _at_line(Edit(start, len(old) - tail, len(new) - tail), old, new)
 
     def to_old(self, offset: int) -> int | None:
-        """Where a place of the new text was; None for what was not there."""
+        """The place in the old text of a place in the new one; None for an inserted place."""
         if offset <= self.start:
             return offset
         return None if offset < self.new_end else offset - self.new_end + self.old_end
 
     def to_new(self, offset: int) -> int | None:
-        """Where a place of the old text is; None for what is gone."""
+        """The place in the new text of a place in the old one; None for a deleted place."""
         if offset <= self.start:
             return offset
         return None if offset < self.old_end else offset - self.old_end + self.new_end

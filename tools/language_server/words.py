@@ -1,4 +1,4 @@
-"""What the characters around a place in the text say, whether or not the text around them can be read."""
+"""The words around a place in the text, from its characters alone: the text need not parse."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _WORD = re.compile(rf'[%@^#]?(?:"[^"\n]*"|{_SUFFIX}+)|[%@^]')
 _OPERATION = re.compile(r'[ \t]*(?:(?:%[\w$.\-]+(?::\d+)?\s*,?\s*)+=\s*)?"?(?P<name>[A-Za-z_]\w*(?:\.[\w.$]+)+)"?')
 _ATTRIBUTES = re.compile(r"attributes\s*\{[^{}]*\}\Z")
 MOST_LINES = 20
-"""How far above an operation may begin."""
+"""The number of lines above within which an operation may begin."""
 _DEFINITION = re.compile(r"(%[\w$.\-]+)(?::\d+)?(?=\s*(?:=|,[^=()\n{}]*=))|(?<=[(,])\s*(%[\w$.\-]+)\s*(?=:)")
 
 
@@ -23,7 +23,7 @@ class Word:
 
     @property
     def end(self) -> int:
-        """Where it ends."""
+        """The offset of its end."""
         return self.start + len(self.text)
 
 
@@ -56,7 +56,7 @@ def statement_before(text: str, offset: int) -> tuple[str | None, str]:
 
 
 def open_brace(text: str) -> int | None:
-    """Where the innermost bracket that is still open stands, if it is a brace."""
+    """The offset of the innermost open bracket, if it is a brace."""
     place = _open_bracket(text)
     return place if place is not None and text[place] == "{" else None
 
@@ -70,7 +70,7 @@ def opens_region(text: str, brace: int) -> bool:
 
 
 def _open_bracket(text: str) -> int | None:
-    """Where the innermost bracket that is still open stands; quoted text aside."""
+    """The offset of the innermost open bracket outside of quoted text."""
     stack: list[int] = []
     quoted = False
     for index, character in enumerate(text):

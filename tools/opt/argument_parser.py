@@ -20,7 +20,7 @@ SPLIT_MARKER = "// -----"
 
 
 def help_width() -> int:
-    """How wide help is printed."""
+    """The width of help, in columns."""
     return max(60, min(140, shutil.get_terminal_size((120, 24)).columns)) - 2
 
 
@@ -55,7 +55,7 @@ class _Parser(argparse.ArgumentParser):
         options.update({f"{dashes}{name}": action for name, action in names.items() for dashes in ("-", "--")})
 
     def error(self, message: str) -> NoReturn:
-        """Ends the tool. What begins with the letter of an option without a value may be a pass of a plug-in that is not loaded yet."""
+        """Ends the tool. An argument that begins with the letter of a flag may be a pass of a plug-in that is not loaded yet."""
         joined = re.fullmatch(r"argument -(\w)/\S+: ignored explicit argument '(.+)'", message)
         if joined is not None:
             name = joined[1] + joined[2]
@@ -63,7 +63,7 @@ class _Parser(argparse.ArgumentParser):
         super().error(message)
 
     def _get_option_tuples(self, option_string: str) -> list[tuple[Any, ...]]:
-        """What argparse makes of an argument that is not an option: `-pcse` is `-p cse` unless it is a name, perhaps misspelt."""
+        """The option that an argument stands for: `-pcse` is `-p cse`, unless it is a name, perhaps misspelt."""
         found = [item for item in super()._get_option_tuples(option_string) if len(item[1]) == 2]
         if found and self._is_name(_name_of(option_string)):
             return []

@@ -115,7 +115,7 @@ class _Tool:
             self._print(*near_markers(whole, marker))
         outputs: list[str] = []
         try:
-            with redirect_stdout(sys.stderr):  # what passes print is no IR
+            with redirect_stdout(sys.stderr):  # what passes print is not IR
                 for number, source in enumerate(sources):
                     outputs.append(self._chunk(source, pipeline, number))
         finally:
@@ -218,7 +218,7 @@ class _Tool:
 
 
 class _Report:
-    """Where the diagnostics of one chunk go: to the user, or to the comments that expect them."""
+    """The receiver of the diagnostics of one chunk: the user, or the comments that expect them."""
 
     def __init__(self, output: Callable[..., None], source: Source, arguments: argparse.Namespace):
         self.parsed: ParsedModule | None = None

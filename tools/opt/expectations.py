@@ -35,11 +35,11 @@ class _Expectation:
 
 
 class Expectations:
-    """What the comments of one text expect, and what came instead."""
+    """The diagnostics that the comments of one text expect, and those that came."""
 
     def __init__(self, source: Source, *, only_expected: bool = False):
         self.problems: list[Diagnostic] = []
-        """What was wrong so far: comments that are malformed, diagnostics that nothing expects."""
+        """The faults so far: malformed comments, and diagnostics that no comment expects."""
         self._file = source.file
         self._only_expected = only_expected
         self._expectations: list[_Expectation] = []

@@ -1,4 +1,4 @@
-"""What `--help` and its kin print, from the registry. Listing imports no pass: the first line of its file says what it does."""
+"""The texts of `--help`, `--help-pass` and the lists, from the registry. Listing imports no pass: it reads the first line of each file."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _PIPELINE = re.compile(r"// flambeau-opt -p '?([^']*)'?")
 
 @dataclass(frozen=True)
 class Example:
-    """What a pass makes of a small module."""
+    """An example of a pass: a small module, and the result."""
 
     pipeline: str
     before: str
@@ -115,7 +115,7 @@ def page(name: str) -> str:
 
 
 def scope_of(kind: type[ModulePass]) -> str:
-    """What a pass may run on: where it may stand in a pipeline."""
+    """The operations that a pass may run on: its place in a pipeline."""
     from flambeau.passes.manager import OperationPass
 
     if not issubclass(kind, OperationPass):
@@ -160,7 +160,7 @@ def field_descriptions(kind: type[Any]) -> dict[str, str]:
 
 
 def statistics_of(kind: type[ModulePass]) -> list[str]:
-    """What a pass counts, as far as its own file says so by name."""
+    """The counters of a pass, as far as its own file names them."""
     try:
         tree = ast.parse(inspect.getsource(inspect.getmodule(kind) or kind))
     except (OSError, TypeError, SyntaxError):

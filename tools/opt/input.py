@@ -1,4 +1,4 @@
-"""What the tool reads: a file or stdin, as one text or as several between marker lines."""
+"""The input of the tool: a file or stdin, as one text or as several between marker lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from flambeau.dialects.text.source_text import Source
 
 
 def read_input(path: str) -> Source:
-    """The text of a file; `-` is stdin. Raises IRError when it is no text, OSError."""
+    """The text of a file; `-` is stdin. Raises IRError when it is not text, OSError."""
     if path != "-":
         return Source(read_text(path), path)
     # Whatever the locale says: the text of a module is UTF-8.

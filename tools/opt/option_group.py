@@ -36,7 +36,7 @@ class OptionGroup:
         """Refuses combinations that make no sense, by `parser.error`. A ValueError or OSError is shown, and ends the tool too."""
 
     def instrumentations(self, chunk: Chunk) -> Sequence[Instrumentation]:
-        """What watches the pipeline over one chunk. Modules that only some options need are imported here."""
+        """The instrumentations for the pipeline over one chunk. Modules that only some options need are imported here."""
         return ()
 
     def phase(self, name: str, arguments: argparse.Namespace) -> AbstractContextManager[None]:

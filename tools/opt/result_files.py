@@ -1,4 +1,4 @@
-"""What the tool writes into files: the result with its weights, and reports that options ask for."""
+"""The files that the tool writes: the result with its weights, and the reports that options ask for."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def text_file(name: str) -> str:
 def report_file(name: str) -> str:
     """The name of a file for a report, as an option takes it. Raises ArgumentTypeError for that of a module, which may be the input."""
     if Path(name).suffix in (".mlir", ".safetensors", ".pte"):
-        raise ArgumentTypeError(f"{name} is no name for a report, which would be written over a module")
+        raise ArgumentTypeError(f"{name} is the name of a module, which a report must not overwrite: name another file")
     return name
 
 

@@ -27,7 +27,7 @@ class Crash(Question):
 
     @property
     def description(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]  made of the pattern
-        """What holds."""
+        """The property in words."""
         return "the pipeline fails" + (f" with /{self.pattern}/" if self.pattern else "")
 
     def about(self, module: ModuleOp, context: FlambeauContext) -> Judge:
@@ -52,11 +52,11 @@ class Crash(Question):
 
 
 _VARYING = re.compile(r"""[-+]?\d[\w.+-]*|(?:tensor|vector|memref)<[^>]*>+|'[^']*'|"[^"]*"|%[\w$.-]+|\([^()]*\)""")
-"""What another module has instead in the same message: numbers, types, names, places."""
+"""The parts of a message that differ between modules: numbers, types, names, places."""
 
 
 def kind_of(error: Exception) -> tuple[str, ...]:
-    """What tells an error from others, whatever the module: the pass, the class of what went wrong, and where it is from or what it says.
+    """The identity of an error, independent of the module: the pass, the class of the exception, and its origin or its words.
 
     An error about an operation is told by its words and the name of the operation; another by the innermost line outside of Flambeau and
     xDSL that it came through, or within them where there is none.
@@ -72,6 +72,6 @@ def kind_of(error: Exception) -> tuple[str, ...]:
         return name, type(inner).__name__, about.op.name, _VARYING.sub("_", str(about))
     frames = [(frame.f_globals.get("__name__", ""), str(line)) for frame, line in traceback.walk_tb(root.__traceback__)]
     others = [frame for frame in frames if frame[0].partition(".")[0] not in ("flambeau", "xdsl")]
-    # How deep a recursion goes differs.
+    # The depth of a recursion differs.
     place = (others or frames)[:1] if isinstance(root, RecursionError) else (others or frames)[-1:]
     return (name, type(root).__name__, *(part for frame in place for part in frame))

@@ -44,14 +44,14 @@ class _TextQuestion(Question):
 
 @dataclass(frozen=True)
 class FileCheck(_TextQuestion):
-    """What the pipeline makes passes the checks of a file; or fails them, if negated."""
+    """The pipeline's output passes the checks of a file; or fails them, if negated."""
 
     file: Path
     negated: bool = False
 
     @property
     def description(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]  made of the file's name
-        """What holds."""
+        """The property in words."""
         return f"the output {'fails' if self.negated else 'passes'} the checks of {self.file}"
 
     def accepts(self, outcome: Outcome) -> Verdict:
@@ -83,7 +83,7 @@ def _filecheck_in_process(file: Path, text: str) -> Verdict:
 
 
 def _checked(file: Path, status: int, said: str) -> Verdict:
-    """What the status of FileCheck means: 1 is a check that fails, anything greater that there was nothing to check."""
+    """The meaning of FileCheck's exit status: 1 is a failed check; a greater status says that there was nothing to check."""
     line = next(iter(said.strip().splitlines()), "a check fails")
     if status not in (0, 1):
         raise PredicateError(f"{file}: these checks cannot be run: {line}")
@@ -108,7 +108,7 @@ class Script(_TextQuestion):
 
     @property
     def description(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]  made of the command
-        """What holds."""
+        """The property in words."""
         return f"`{self.command}` ends with {'another status than ' if self.negated else 'status '}0"
 
     def accepts(self, outcome: Outcome) -> Verdict:
@@ -146,7 +146,7 @@ class Script(_TextQuestion):
 
 
 def _advice(command: str) -> str:
-    """What would help where a script cannot be run."""
+    """Advice for a script that cannot be run."""
     path = Path(command)
     if not path.is_file():
         return ""

@@ -27,14 +27,14 @@ class PredicateError(ValueError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a pipeline made of a module."""
+    """The outcome of a pipeline on a module."""
 
     module: ModuleOp
     """The module as the pipeline left it: in the middle of its work if that failed."""
     context: FlambeauContext
     """Owns the module's weights."""
     error: Exception | None = None
-    """What the pipeline raised."""
+    """The exception of the pipeline."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Verdict:
     can_tell: bool = True
     """False where nothing can be said of this form of a module, which then does not hold."""
     kind: str = ""
-    """What sort of thing was seen, where there are several."""
+    """The kind of observation, where there are several."""
 
     def __bool__(self) -> bool:
         return self.holds
@@ -60,7 +60,7 @@ class Question(ABC):
     """A kind of predicate."""
 
     description: str
-    """What holds, to follow "the predicate": `the pipeline changes the result`."""
+    """The property in words: `the pipeline changes the result`."""
     wants_final: bool = False
     """Whether it is about what the whole pipeline makes of a module; otherwise about any intermediate form, even after half a pass."""
     is_about_errors: bool = False
@@ -69,7 +69,7 @@ class Question(ABC):
     """Whether a pipeline that makes something of which nothing can be said is to blame for that."""
 
     confirmations: int = 1
-    """How often an answer that decides is asked for once more."""
+    """The number of times that a decisive question is asked again."""
 
     @abstractmethod
     def about(self, module: ModuleOp, context: FlambeauContext) -> Judge:
@@ -100,7 +100,7 @@ class Predicate:
 
     @property
     def description(self) -> str:
-        """What holds."""
+        """The property in words."""
         return self.question.description
 
     def ask(self, module: ModuleOp, context: FlambeauContext) -> Verdict:

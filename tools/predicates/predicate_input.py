@@ -1,4 +1,4 @@
-"""What `flambeau bisect` and `flambeau reduce` read: a module of a file or of stdin, or a reproducer with its pipeline and plug-ins."""
+"""The input of `flambeau bisect` and `flambeau reduce`: a module from a file or stdin, or a reproducer with its pipeline and plug-ins."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from flambeau.tools.semantics.stored_inputs import load_inputs
 
 @dataclass(frozen=True)
 class PredicateOptions:
-    """A predicate as said on a command line. Where it does not say which: a crash if the pipeline fails, else a wrong result."""
+    """The predicate of a command line. Without options, it is a crash if the pipeline fails, else a wrong result."""
 
     pipeline: str = ""
     wrong_result: bool = False
@@ -65,7 +65,7 @@ def _question(options: PredicateOptions, pipeline: Pipeline, module: ModuleOp, c
         try:
             re.compile(options.error)
         except (re.error, OverflowError, RecursionError) as error:
-            raise PredicateError(f"--error {options.error!r} is no regular expression: {error}") from error
+            raise PredicateError(f"--error {options.error!r} is not a regular expression: {error}") from error
     if not is_crash and not is_wrong and not pipeline.elements:
         raise PredicateError("give a pipeline (-p), or a predicate that needs none: --script or --filecheck")
     if not is_wrong and (is_crash or run_pipeline(pipeline, module, context).error is not None):

@@ -18,7 +18,7 @@ class WrongResult(Question):
     """The results of the module are others after the pipeline: by the interpreter, on stored or made-up inputs."""
 
     options: SemanticsOptions = field(default_factory=SemanticsOptions)
-    """How results are compared."""
+    """The settings for comparing results."""
     description = "the pipeline changes the result"
     wants_tellable = True
 

@@ -30,7 +30,7 @@ class ReductionError(ValueError):
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a reduction has come."""
+    """The progress of a reduction."""
 
     reducer: str
     operations: int
@@ -51,16 +51,16 @@ class ReductionResult:
     operations_before: int
     operations: int
     tests: int = 0
-    """How often the predicate was asked."""
+    """The number of times that the predicate was asked."""
     invalid: int = 0
     """Candidates that did not verify."""
     repeated: int = 0
     """Candidates that had been tested before."""
     seconds: float = 0.0
     stopped: Stop | None = None
-    """What ended the search before it was through; the predicate holds for the result all the same."""
+    """The reason why the search ended early; the predicate holds for the result all the same."""
     accepted: Counter[str] = field(default_factory=Counter[str])
-    """How many steps of each reducer led here."""
+    """The number of steps of each reducer."""
 
 
 class _Stopped(Exception):

@@ -40,7 +40,7 @@ def free_functions(module: ModuleOp) -> list[FuncOp]:
 
 
 def returns_of(function: FuncOp) -> list[ReturnOp]:
-    """What ends the function."""
+    """The terminator of the function."""
     return [block.last_op for block in function.body.blocks if isinstance(block.last_op, ReturnOp)]
 
 

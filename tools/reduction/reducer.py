@@ -1,4 +1,4 @@
-"""What a reducer is: a way to make a module smaller, as a list of places where that can be tried."""
+"""The interface of reducers: a reducer makes a module smaller, at one of a list of places."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Reducer(ABC, Generic[TargetT]):
     """One way to make a module smaller.
 
     `targets` lists the places where it can be tried, and `apply` changes some of them at once. Equal modules have equal lists, so that a
-    place is known by its position in a clone too. What `apply` leaves need not verify: the search discards what does not.
+    place is known by its position in a clone too. The result of `apply` need not verify: the search discards a module that does not.
     Every change makes something smaller, so that a reduction comes to an end.
     """
 

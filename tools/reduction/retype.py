@@ -84,7 +84,7 @@ class Retyping:
     module: ModuleOp
     blobs: BlobStore
     sizes: Sizes = field(default_factory=dict[int, int])
-    """What becomes of extents, wherever they stand."""
+    """The new extent for each old one, everywhere in the module."""
     values: Mapping[SSAValue, Attribute] = field(default_factory=dict[SSAValue, Attribute])
     """The new types of some block arguments."""
     globals: Mapping[GlobalOp, Tensor] = field(default_factory=dict[GlobalOp, Tensor])
@@ -113,7 +113,7 @@ class Retyping:
     def _other(self, op: Operation, kinds: Mapping[str, Attribute]) -> None:
         named = [kinds[name] for name in map(_symbol, op.properties.values()) if name is not None and name in kinds]
         for result in op.results:
-            # What loads a global has its type.
+            # A load has the type of its global.
             _set_type(result, named[0] if len(named) == len(op.results) == 1 else resized(result.type, self.sizes))
         kind = op.properties.get("function_type")
         if kind is not None and self.sizes:

@@ -16,7 +16,7 @@ _ABSENT = "absentElements"
 
 
 def _sizes_of(op: Operation) -> str:
-    """What the attribute with the sizes of groups is called; operations from IRDL have another name for it than others."""
+    """The name of the attribute with the sizes of groups; operations from IRDL use another name."""
     options = type(op).get_irdl_definition().options if isinstance(op, IRDLOperation) else ()
     return next((option.attribute_name for option in options if isinstance(option, AttrSizedOperandSegments)), _SIZES)
 

@@ -43,7 +43,7 @@ _NOUNS = {
     "tensor": "a tensor",
     "unit": "nothing: there or not",
 }
-"""What attributes and types of upstream's are, by their name."""
+"""Descriptions of xDSL's attributes and types, by their name."""
 
 
 def dialect_page(name: str) -> str:
@@ -179,7 +179,7 @@ def _arity(item: object) -> str:
 
 
 def _words(constraint: object) -> str:
-    """What a constraint lets through, in words."""
+    """A description of what a constraint accepts."""
     match constraint:
         case RangeLengthConstraint(constraint=inner) | RangeOf(constr=inner):
             return _words(inner)

@@ -1,4 +1,4 @@
-"""What stands above the operations on the pages of dialects, beside the docstring of the dialect."""
+"""The introductions of the pages of dialects, below the docstring of the dialect."""
 
 INTRODUCTIONS = {
     "aten": """
@@ -22,12 +22,12 @@ The other overloads of ATen, {others} of them, parse, print and verify by their 
 """,
     "core": """
 The operators stand under the names that they have in [`aten`](aten.md); in italics, those that are not Core ATen and kept whole for a
-target. Nothing else exists here, so a pass over `core` knows what it may meet. Declared result types are the inferred ones.
+target. A pass over `core` meets only these operators. Declared result types are the inferred ones.
 """,
     "edge": """
-The operators are those of [`core`](core.md), except that a view is a copy: `view` is `view_copy`. What is implicit in PyTorch is said here:
-operands have the type that an operator computes in, numbers are tensors where kernels want tensors, and a layout other than the usual one
-is in the type:
+The operators are those of [`core`](core.md), except that a view is a copy: `view` is `view_copy`. Facts that are implicit in
+PyTorch are explicit here: operands have the type that an operator computes in, numbers are tensors where kernels want tensors, and the
+type has any layout that is not row-major:
 
 ```mlir
 func.func @f(%x: tensor<1x3x8x8xf32, #edge.layout<[0, 2, 3, 1]>>) -> tensor<1x3x8x8xf32, #edge.layout<[0, 2, 3, 1]>> {

@@ -54,7 +54,7 @@ _ANCHORS = {
     "Data flow": "data-flow-analysis",
     "Watching": "from-python",
 }
-"""Where the guide shows what a section is for."""
+"""The part of the guide that shows a section at work."""
 
 
 def kit_page() -> str:
@@ -88,7 +88,7 @@ def _sections() -> list[tuple[str, str, list[str]]]:
 
 
 def _homes() -> dict[str, str]:
-    """Where each name is imported from."""
+    """The module that each name is imported from."""
     imports = (node for node in ast.parse(inspect.getsource(kit)).body if isinstance(node, ast.ImportFrom))
     return {alias.asname or alias.name: node.module or "" for node in imports for alias in node.names}
 
@@ -152,7 +152,7 @@ def _member(name: str, member: Any) -> Iterator[list[str]]:
 
 def _item(code: str, text: str, *, to_write: bool = False) -> list[str]:
     first, *rest = "\n".join(docstring(text)).rstrip("\n").split("\n")
-    # What stands below an item ends with an empty line: without it, the next item would be taken for a part of it.
+    # A nested list ends with an empty line; without it, Markdown takes the next item for a part of it.
     below = [*(f"    {line}".rstrip() for line in rest), ""] if rest else []
     return [f"* `{code}`: {'*Abstract.* ' if to_write else ''}{first}", *below]
 
@@ -184,7 +184,7 @@ def _signatures(name: str, function: Any) -> str:
 
 
 def _signature(name: str, function: Any, *, skip_first: bool = False, widest: int | None = _WIDEST) -> str:
-    """How a function is called, as its source says."""
+    """The signature of a function, as its source writes it."""
     signature = inspect.signature(inspect.unwrap(function))
     parameters = list(signature.parameters.values())[skip_first:]
     words: list[str] = []

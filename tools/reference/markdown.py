@@ -1,4 +1,4 @@
-"""What the pages are made of: docstrings as Markdown, tables."""
+"""Markdown from docstrings and tables."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def sections_of(text: str) -> tuple[str, dict[str, str]]:
 
 
 def entries_of(section: str) -> dict[str, str]:
-    """What a section says of each name, on one line; `a, b: text` is about both."""
+    """The entries of a docstring's section by name, each on one line; `a, b: text` describes both."""
     found: dict[str, str] = {}
     places = [*_ENTRY.finditer(section)]
     ends = [*(match.start() for match in places[1:]), len(section)]

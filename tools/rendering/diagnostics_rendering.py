@@ -41,7 +41,7 @@ def placed(diagnostic: Diagnostic, parsed: ParsedModule) -> Diagnostic:
 
 
 def position_of(op: Operation, parsed: ParsedModule) -> Position | None:
-    """Where an operation, or the one that it was made from, stands in the text."""
+    """The place in the text of an operation, or of the operation that it was made from."""
     position = parsed.position(op)
     if position is None:
         # One that a pass made: rewrites hand the location on.
@@ -51,7 +51,7 @@ def position_of(op: Operation, parsed: ParsedModule) -> Position | None:
 
 
 def diagnostics_of(error: Exception) -> tuple[Diagnostic, ...] | None:
-    """What an exception tells the user; None for a bug, whose message is not for users."""
+    """The message of an exception for the user; None for a bug, whose message is not for users."""
     if isinstance(found := getattr(error, "diagnostics", None), tuple):
         return cast("tuple[Diagnostic, ...]", found)
     if isinstance(found := getattr(error, "diagnostic", None), Diagnostic):
@@ -71,7 +71,7 @@ def internal_error(error: Exception) -> Diagnostic:
 
 
 def files_of(error: Exception) -> tuple[Diagnostic, ...]:
-    """Where to find more about a failure: its reproducer, or for a bug without one a new file with the traceback."""
+    """The file with more about a failure: its reproducer, or, for a bug without one, a new file with the traceback."""
     import traceback
 
     from flambeau.tools.reproducers.crash_reproducer import reproducer_of
@@ -229,7 +229,7 @@ def _same(source: str, printed: str) -> bool:
 
 
 def _width(character: str) -> int:
-    """How many columns a character takes; an accent of its own stands on the character before it."""
+    """The number of columns of a character. A combining accent takes none."""
     if unicodedata.category(character) in ("Mn", "Me"):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1

@@ -16,7 +16,7 @@ from flambeau.tools.rendering.diagnostics_rendering import position_of, printabl
 
 
 def report_of(error: BaseException) -> LegalizationReport | None:
-    """What kept a conversion from its target, if it was a conversion that failed."""
+    """The report of illegal operations, if the failure is that of a conversion."""
     cause = error.__cause__ if error.__cause__ is not None else error
     return cause.report if isinstance(cause, ConversionError) else None
 

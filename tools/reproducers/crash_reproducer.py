@@ -44,7 +44,7 @@ class CrashReproducer(Instrumentation):
         settings: Reproducer | None = None,
         checks: Callable[[], Sequence[Instrumentation]] = tuple,
     ):
-        """What to write, and where.
+        """A writer of reproducers.
 
         Args:
             path: the file; by default a new one among `failure_files`.
@@ -160,7 +160,7 @@ class _LastAction(Instrumentation):
 
 
 def _message(error: Exception) -> str:
-    """What an error says, without what differs from run to run."""
+    """The message of an error, without the parts that differ from run to run."""
     diagnostic = getattr(error, "diagnostic", None)
     return without_addresses(diagnostic.message if isinstance(diagnostic, Diagnostic) else str(error))
 

@@ -12,7 +12,7 @@ KEPT = 20
 
 
 def new_failure_file(stem: str, suffix: str) -> Path:
-    """A new, empty file, whose name begins with `stem`. What belongs to it may stand beside it under its name with another suffix.
+    """A new, empty file, whose name begins with `stem`. Files that belong to it have its name with another suffix.
 
     Raises OSError.
     """
@@ -25,12 +25,12 @@ def new_failure_file(stem: str, suffix: str) -> Path:
 
 
 def failure_folder() -> Path:
-    """Where the files are, within the folder for temporary files. Raises OSError."""
+    """The folder of the files, inside the folder for temporary files. Raises OSError."""
     user = f"-{os.getuid()}" if hasattr(os, "getuid") else ""
     folder = Path(tempfile.gettempdir()) / f"flambeau-failures{user}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.is_symlink() or (user and folder.stat().st_uid != os.getuid()):
-        # Who may write for everyone may have made it, to see or to choose what is written.
+        # Another user may have made this folder, to read or to replace what is written.
         return Path(tempfile.mkdtemp(prefix="flambeau-failures-"))
     return folder
 

@@ -64,20 +64,20 @@ def versions() -> dict[str, str]:
 
 
 def seeds() -> dict[str, str]:
-    """What decides chance here: the seed of the hashes of strings, on which the order of sets depends."""
+    """The seed of Python's string hashes, on which the order of sets depends."""
     return {"PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "random")}
 
 
 @dataclass(frozen=True)
 class Reproducer:
-    """What stands in the header. The settings of a run are one without a pipeline."""
+    """The content of the header. The settings of a run are a header without a pipeline."""
 
     pipeline: str = ""
     """Canonical, from the failing pass on."""
     error: str = ""
-    """What is to be seen again; empty in a reproducer that was asked for without a failure."""
+    """The failure to reproduce; empty in a reproducer that was asked for without a failure."""
     note: str = ""
-    """What whoever runs this should know."""
+    """Notes for the person who runs it."""
     verify_each: bool = True
     allow_unregistered: bool = False
     debug_counters: str = ""
@@ -87,7 +87,7 @@ class Reproducer:
     inputs: str = ""
     """The file with the inputs that these are the results for."""
     seed: int = 0
-    """What makes up inputs."""
+    """The seed of made-up inputs."""
     plugins: Mapping[str, str] = field(default_factory=dict[str, str])
     """The plug-ins to load first: path -> digest of what they were."""
     weights: tuple[str, ...] = ()
@@ -113,7 +113,7 @@ class Reproducer:
         return "\n".join([*lines, _LAST, ""])
 
     def find(self, name: str, folder: Path) -> Path:
-        """Where a file is that the header of a reproducer in `folder` names: where it was, or else where it is as seen from there."""
+        """The path of a file that the header of a reproducer in `folder` names: the absolute path, else the one relative to it."""
         path, moved = folder / name, folder / self.relative.get(name, name)
         return moved if moved.exists() and not path.exists() else path
 
@@ -158,7 +158,7 @@ def without_addresses(message: str) -> str:
 
 
 def relative_names(names: Iterable[str], folder: Path) -> dict[str, str]:
-    """How the files of absolute names are reached from a folder, where they have more in common with it than the root."""
+    """The paths of absolute names relative to a folder, where they share more with it than the root."""
     start = os.path.abspath(folder)
     found: dict[str, str] = {}
     for name in filter(os.path.isabs, names):

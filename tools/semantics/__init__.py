@@ -1,1 +1,1 @@
-"""What a module computes, compared with what later forms of it compute."""
+"""The results of a module, compared with the results of its later forms."""

@@ -1,6 +1,6 @@
-"""Where two forms of a module part: the first value that both compute, and that they disagree about.
+"""The divergence of two forms of a module: the first value that both compute with different results.
 
-A value within a loop is computed many times. What it is the n-th time is compared with what it was the n-th time.
+A loop computes a value many times; its n-th result is compared with the n-th result of the other form.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from flambeau.tools.semantics.reference_results import NOISY_RUNS, Difference, R
 from flambeau.tools.semantics.result_comparison import Rounding, difference_of, noise_of
 
 RECORDED, RECORDED_BYTES = 100_000, 2**30
-"""How many values of a run are looked at, and their bytes: the first ones, for those of long loops would fill the memory."""
+"""The number of values of a run that are compared, and their bytes. The limit keeps the values of a long loop from filling the memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +37,10 @@ class Computed:
 
     value: SSAValue
     op: Operation
-    """What computed it."""
+    """The operation that computed it."""
     array: Array
     time: int
-    """How often it had been computed before, in a loop."""
+    """The number of times that a loop computed it before."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Divergence:
     before: Computed
     after: Computed
     detail: str
-    """How they differ."""
+    """The difference, in words."""
 
     def __str__(self) -> str:
         earlier, now = operator_name(self.before.op), operator_name(self.after.op)
@@ -101,7 +101,7 @@ def first_divergence(
 
 
 def _noise(item: Computed, values: Sequence[Computed], noisy: Sequence[Sequence[Computed]]) -> Array | None:
-    """How far rounding moves a value, by the runs that took the same way."""
+    """The distance by which rounding moves a value, over the runs that took the same path."""
     index = values.index(item)
     same = [run[index].array for run in noisy if index < len(run) and run[index].value is item.value and run[index].time == item.time]
     return noise_of(item.array, same)
@@ -209,13 +209,13 @@ def _leading_to(difference: Difference, module: ModuleOp) -> set[Operation] | No
         position = sum(leaf.is_tensor for leaf in outputs_of(function)[: difference.output])
         work += [end.operands[position] for end in ends if isinstance(end, ReturnOp)]
     work += [operand for end in ends if end is not None and end.successors for operand in end.operands]
-    # What is stored to state comes back in a later call.
+    # A later call reads what is stored to state.
     work += [op.value for op in module.walk() if isinstance(op, GlobalStoreOp)] if difference.call or difference.state else []
     found: set[Operation] = set()
     while work:
         value = work.pop()
         op = value.op if isinstance(value, OpResult) else cast(Block, value.owner).parent_op()
-        # What is computed within a loop depends on the loop.
+        # A value inside a loop depends on the loop.
         while op is not None and op not in found and not isinstance(op, FuncOp | PartitionOp | ModuleOp):
             found.add(op)
             work += op.operands

@@ -1,4 +1,4 @@
-"""What a module computes, as a reference that later forms of it are compared with: by the interpreter, on given or made-up inputs.
+"""The reference results of a module: the interpreter computes them on given or made-up inputs, and later forms are compared with them.
 
 `CheckSemantics` compares after each pass of a pipeline and stops at the first that changes a result.
 """
@@ -58,9 +58,9 @@ class Difference:
     output: int | None
     """Which of the method's outputs; None where it is none of them."""
     detail: str
-    """How they differ: `max |Δ| 3.1e-02 of the scale 4.2, tolerance 1e-04`; or how it fails."""
+    """The difference, `max |Δ| 3.1e-02 of the scale 4.2, tolerance 1e-04`; or the failure."""
     op: Operation | None = None
-    """What fails."""
+    """The operation that fails."""
     state: str | None = None
     """The mutable global that differs after the call, where the outputs do not."""
     session: str = ""
@@ -73,7 +73,7 @@ class Difference:
 
     @property
     def kind(self) -> str:
-        """What sort of difference it is: no results, results that are not finite, or other results."""
+        """The kind of difference: no results, results that are not finite, or other results."""
         return "failure" if self.is_failure else "not finite" if self.detail.endswith(NOT_FINITE) else "results"
 
     def __str__(self) -> str:
@@ -106,11 +106,11 @@ OPERATION_LIMIT = 1_000_000
 """Operations that one run of a method may execute: a module is run often, and a loop that a pass made endless shall show soon."""
 _KINDS: tuple[InputKind, ...] = ("usual", "wide", "extreme")
 NOISY_RUNS = 4
-"""How often rounding is tried out: each element should be moved nearly as far as it can be at least once."""
+"""The number of runs with perturbed inputs. In at least one of them, each element should move nearly as far as rounding can move it."""
 
 
 class Reference:
-    """What a module computes on some inputs.
+    """The results of a module on some inputs.
 
     Each method that is not private is called once or, with made-up inputs, three times: with usual, wide and extreme inputs, where it can
     run on them. State starts afresh for each method, and what it is after a call is a result like others; where there are several methods
@@ -121,7 +121,7 @@ class Reference:
         """Runs the module. Raises SemanticsError when the interpreter cannot, or its results are random."""
         self.options = options or SemanticsOptions()
         self.runs = 0
-        """How often the interpreter ran a form of the module."""
+        """The number of times that the interpreter ran a form of the module."""
         self._context = context
         self._module = module.clone()
         self._noise: dict[str, list[Outputs]] = {}
@@ -258,7 +258,7 @@ class Reference:
         return session != IN_SEQUENCE and self._kinds[call] == "extreme"
 
     def _detail(self, session: str, call: int, index: int, found: Leaf) -> str | None:
-        """How an output of a call differs."""
+        """The difference of one output of a call."""
         expected, finite_only = self.outputs[session][call][index], self.is_extreme(session, call)
         detail = difference_of(expected, found, self.options, finite_only=finite_only)
         if detail is None:
@@ -286,7 +286,7 @@ class Reference:
 
 
 def operator_name(op: Operation) -> str:
-    """What an operation computes: for an instruction, its kernel."""
+    """The name of the computation: an instruction's kernel, else the operation's name."""
     return op.operator.data if isinstance(op, CallOp) else op.name
 
 
@@ -306,7 +306,7 @@ def _is_called(method: FuncOp | MethodOp) -> bool:
 
 
 def _input_names(method: FuncOp | MethodOp) -> list[list[str]]:
-    """What each input is called: in the model, and in the text."""
+    """The names of each input: in the model, and in the text."""
     if isinstance(method, FuncOp):
         arguments = iter(method.body.blocks[0].args)
         return [[leaf.name, *(_hint(next(arguments)) if leaf.is_tensor else ())] for leaf in inputs_of(method)]

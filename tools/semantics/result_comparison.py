@@ -13,18 +13,18 @@ from flambeau.runtime.interpreter import Leaf
 from flambeau.support.lazy import Array, np
 
 TOLERANCES = {"float64": 1e-8, "float32": 1e-4, "float16": 1e-2, "bfloat16": 8e-2}
-"""How far results may lie apart, relative to the largest number of the result, by dtype. Integers and bools must be equal."""
+"""The tolerance by dtype, relative to the largest number of the result. Integers and bools must be equal."""
 
 NOT_FINITE = "elements are infinite or not numbers on one side only"
-"""What is said of results that cannot be compared as numbers."""
+"""The message for results that cannot be compared as numbers."""
 
 _NOISE_FACTOR = 2
-"""How much more than the noise of the reference rounding may do to another form, which computes in other steps."""
+"""The factor by which another form, which computes in other steps, may differ more than the reference's own rounding noise."""
 
 
 @dataclass(frozen=True)
 class SemanticsOptions:
-    """How to run a module and compare its results."""
+    """The way to run a module and to compare its results."""
 
     tolerance: float | None = None
     """For float32, relative to the largest number of a result; other dtypes are scaled alike. None: TOLERANCES."""
@@ -40,7 +40,7 @@ class SemanticsOptions:
             raise ValueError(f"the seed must not be negative, got {self.seed}")
 
     def tolerance_for(self, dtype: np.dtype[Any]) -> float:
-        """What a dtype is compared with."""
+        """The tolerance for a dtype."""
         default = TOLERANCES.get(dtype.name, 0.0)
         return default if self.tolerance is None else default / TOLERANCES["float32"] * self.tolerance
 
@@ -48,13 +48,13 @@ class SemanticsOptions:
 def difference_of(
     expected: Leaf, found: Leaf, options: SemanticsOptions, *, noise: Array | None = None, finite_only: bool = False
 ) -> str | None:
-    """How two results differ; None when they are the same up to the tolerance, with NaN and infinities in the same places.
+    """The difference of two results in words; None when they are equal up to the tolerance, with NaN and infinities in the same places.
 
     Args:
         expected: what the reference says.
         found: what is compared with it.
         options: the tolerance.
-        noise: how far rounding moves each element of what is expected; no more than that is no difference either, unless all must be equal.
+        noise: the distance by which rounding moves each expected element. A smaller difference is accepted, unless all must be equal.
         finite_only: whether there is nothing to compare where what is expected is infinite or no number.
     """
     if isinstance(expected, float) and isinstance(found, float):
@@ -108,7 +108,7 @@ class Rounding:
         self._random = np.random.default_rng(seed)
 
     def moved(self, leaf: Leaf) -> Leaf:
-        """A value, moved; what is no array of floats as it is."""
+        """An array of floats, perturbed; any other value as it is."""
         if not isinstance(leaf, np.ndarray) or leaf.dtype.name not in TOLERANCES:
             return leaf
         shape: tuple[int, ...] = leaf.shape
@@ -121,7 +121,7 @@ class Rounding:
 
 
 def noise_of(expected: Leaf, others: Sequence[Leaf]) -> Array | None:
-    """How far each element of a float result lies from what moved runs gave, at most; None for other results."""
+    """The largest distance of each element of a float result from the results of perturbed runs; None for other results."""
     if not isinstance(expected, np.ndarray) or expected.dtype.name not in TOLERANCES:
         return None
     a = expected.astype(np.float64)
@@ -137,5 +137,5 @@ def noise_of(expected: Leaf, others: Sequence[Leaf]) -> Array | None:
 
 
 def _epsilon(dtype: np.dtype[Any]) -> float:
-    """What the dtype can add to 1 at least."""
+    """The machine epsilon of the dtype."""
     return 2.0 ** -{"float64": 52, "float32": 23, "float16": 10}.get(dtype.name, 7)

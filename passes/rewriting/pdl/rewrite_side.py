@@ -66,7 +66,7 @@ def _result(at: Operation, op: Operation, index: int) -> SSAValue:
 
 
 def _flat(values: Sequence[SSAValue], state: State) -> list[Any]:
-    """What values stand for, ranges as their members."""
+    """The IR that `pdl` values stand for, ranges as their members."""
     found: list[Any] = []
     for value in values:
         item = state[value]

@@ -1,4 +1,4 @@
-"""What a pattern has matched, by the values of its `pdl` operations; and errors of patterns."""
+"""The matches of a pattern by the values of its `pdl` operations; and errors of patterns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flambeau.dialects.text.parse_messages import unknown_operation
 from flambeau.support.suggestions import did_you_mean
 
 Matched: TypeAlias = "Operation | Attribute | SSAValue | tuple[SSAValue, ...] | tuple[Attribute, ...]"
-"""What a value of the `pdl` dialect stands for."""
+"""The operation, value, attribute or type that a value of the `pdl` dialect stands for."""
 State: TypeAlias = "dict[SSAValue, Any]"
 """The same, for each value that has been matched or made."""
 Test: TypeAlias = Callable[[Any, State], bool]

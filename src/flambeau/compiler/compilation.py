@@ -27,7 +27,7 @@ from flambeau.support.files import same_file
 
 @dataclass(frozen=True)
 class StageRecord:
-    """What one stage took and left."""
+    """The time of one stage, and the number of operations after it."""
 
     stage: str
     operations: int

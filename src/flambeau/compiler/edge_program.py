@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EdgeCompileConfig:
-    """How to reach the edge level.
+    """The options for reaching the edge level.
 
     Attributes:
         target: what the program may use. `executorch`, the default, is what stock ExecuTorch runs.

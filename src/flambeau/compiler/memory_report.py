@@ -24,11 +24,11 @@ class MemoryReport:
     arenas: tuple[int, ...]
     lower_bound: int | None
     method: int
-    """What the runtime keeps of the method itself, on a machine with 64-bit pointers."""
+    """The bytes that the runtime keeps for the method itself, with 64-bit pointers."""
     scratch: int | None
-    """What kernels and delegates need while they run; None when it was not measured."""
+    """The scratch bytes of kernels and delegates; None when they were not measured."""
     delegates: int | None = 0
-    """What the backends of delegates keep of them; None when it was not measured."""
+    """The bytes that backends keep for their delegates; None when they were not measured."""
 
     @property
     def total(self) -> int:

@@ -44,7 +44,7 @@ VARIABLE = "FLAMBEAU_PLUGINS"
 """The environment variable with the paths of plug-ins to load, separated as in PATH."""
 
 IRDL = (".mlir", ".irdl")
-"""How the names of files with dialects in IRDL end."""
+"""The suffixes of files with dialects in IRDL."""
 
 _ROOT = "flambeau_plugins"
 """The package in `sys.modules` under which each folder with plug-ins is a package."""
@@ -67,11 +67,11 @@ class Plugin:
     name: str
     """The path as it is shown; of an installed one, `entry point (distribution version)`."""
     path: Path | None
-    """What `--load-plugin` takes: an absolute path. None for an installed one, which needs no option."""
+    """The argument of `--load-plugin`: an absolute path. None for an installed plug-in, which needs no option."""
     digest: str
     """The first 16 hexadecimal digits of the SHA-256 of its source, with that of the files beside it that it imports."""
     declares: tuple[str, ...]
-    """What it added: `pass 'fuse-mul-add'`."""
+    """The things that it added: `pass 'fuse-mul-add'`."""
     undos: tuple[Undo, ...] = field(repr=False)
     modules: tuple[str, ...] = field(repr=False)
     """The names in `sys.modules` that came with it."""
@@ -273,7 +273,7 @@ def _digest(modules: Iterable[str]) -> str:
     return digest.hexdigest()[:16]
 
 
-# What a name in a plug-in stands for
+# Names in a plug-in
 
 
 class _Located(Exception):
@@ -312,7 +312,7 @@ def _registration(item: Any, package: str) -> Callable[[Any], None] | None:
         return _register_pass if name is not None or (_is_of(item, package) and not inspect.isabstract(item)) else None
     if isinstance(item, Dialect):
         return register_dialect
-    # Whoever makes a target or a backend has imported its class.
+    # A plug-in that makes a target or a backend has imported its class.
     targets, backends = sys.modules.get("flambeau.passes.targets.interface"), sys.modules.get("flambeau.backends.interface")
     if targets is not None and isinstance(item, targets.Target):
         return targets.register_target
@@ -332,7 +332,7 @@ def _register_pass(kind: type[ModulePass]) -> None:
     register_pass(kind)
 
 
-# What is wrong with a plug-in, in one line
+# Errors of plug-ins, in one line each
 
 
 def _declares_nothing(shown: Path, file: Path, module: ModuleType, package: str) -> PluginError:
@@ -369,7 +369,7 @@ def _explained(error: BaseException, shown: Path, file: Path, package: str) -> P
 
 
 def _assignment(name: str, file: Path) -> Position:
-    """Where a file gives something a name."""
+    """The place at which a file defines a name."""
     text = file.read_text(encoding="utf-8", errors="replace")
     found = re.search(rf"^(?:class[ \t]+|def[ \t]+)?({re.escape(name)})\b", text, re.MULTILINE)
     if found is None:

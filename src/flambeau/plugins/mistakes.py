@@ -1,4 +1,4 @@
-"""What is wrong with a plug-in, in words for people who write their first one."""
+"""Explanations of mistakes in plug-ins, for people who write their first one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _METHODS: dict[str, tuple[type[ModulePass], str, str]] = {
     "apply_to": (OperationPass, "(self, ctx, op)", "what it does to an operation"),
     "apply": (ModulePass, "(self, ctx, op)", "what it does to a module"),
 }
-"""What says what a pass does: the class that calls it, what it is given, and what it stands for."""
+"""The function that says what a pass does: its class, its arguments, and its purpose."""
 
 
 def check_pass(kind: type[ModulePass]) -> None:

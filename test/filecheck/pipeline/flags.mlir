@@ -26,7 +26,7 @@
 // ANY:      {{^}}builtin.module(cse){{$}}
 // ANY-NOT:  total
 // ALIAS:    error: there is no option or pass 'mlir-print-ir-tre-dir'; did you mean '--mlir-print-ir-tree-dir'?
-// HINT:     error: there is no option 'emit-bytecode'; there is no bytecode; flambeau compile writes programs
+// HINT:     error: there is no option 'emit-bytecode'; flambeau-opt has no bytecode; flambeau compile writes programs
 // NEAR:     error: there is no option or pass 'canonicalise'; did you mean '--canonicalize'?
 // OPTION:   error: there is no option or pass 'print-ir-after-al'; did you mean '--print-ir-after-all'?
 // TWICE:    error: there is one input already: '{{.*}}flags.mlir' is too many

@@ -121,7 +121,7 @@ class ActionsGroup(OptionGroup):
         return self._phase(name)
 
     def instrumentations(self, chunk: Chunk) -> Sequence[Instrumentation]:
-        """Who writes."""
+        """The instrumentation that writes the log."""
         return self._watchers
 
     def finish(self, arguments: argparse.Namespace) -> None:

@@ -53,7 +53,7 @@ class DiagnosticsGroup(OptionGroup):
             try:
                 re.compile(arguments.remarks)
             except (re.error, OverflowError, RecursionError) as error:
-                parser.error(f"argument --remarks: {arguments.remarks!r} is no regular expression: {error}")
+                parser.error(f"argument --remarks: {arguments.remarks!r} is not a regular expression: {error}")
         if arguments.split_input_file == "":
             parser.error("argument --split-input-file: a marker must not be empty")
 

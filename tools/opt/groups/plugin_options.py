@@ -45,7 +45,7 @@ class _ListPlugins(argparse.Action):
 
 
 class PluginsGroup(OptionGroup):
-    """What is loaded before anything is parsed."""
+    """The plug-ins that are loaded before anything is parsed."""
 
     title = "plug-ins"
 

@@ -20,7 +20,7 @@ from flambeau.tools.opt.option_group import Chunk, OptionGroup
 
 
 class PrintingGroup(OptionGroup):
-    """How IR is printed, and when."""
+    """The options for printing IR."""
 
     title = "printing"
 
@@ -83,7 +83,7 @@ class PrintingGroup(OptionGroup):
                 parser.error(f"--dump-dir: {arguments.input} is a stage in this folder, which would be written anew: name another folder")
 
     def instrumentations(self, chunk: Chunk) -> Sequence[Instrumentation]:
-        """What prints and what writes."""
+        """The instrumentations that print or write IR."""
         arguments = chunk.arguments
         items: list[Instrumentation] = []
         if arguments.dump_dir is not None:
@@ -117,7 +117,7 @@ class PrintingGroup(OptionGroup):
 
 
 def printing_options(arguments: argparse.Namespace) -> PrintingOptions:
-    """How the result is printed."""
+    """The settings for printing the result."""
     return PrintingOptions(
         generic=arguments.print_op_generic,
         locations=arguments.print_debuginfo,

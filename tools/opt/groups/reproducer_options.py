@@ -142,12 +142,12 @@ class ReproducerGroup(OptionGroup):
         if self._outcome is not None:
             tell("note", self._outcome.text(arguments.input), arguments.color)
         if self._unread and arguments.generate_reproducer:
-            what = "what was read is no valid module" if self._unread == 1 else f"{self._unread} of the modules are not valid"
+            what = "the module that was read is not valid" if self._unread == 1 else f"{self._unread} of the modules are not valid"
             tell("note", f"{what}, of which --generate-reproducer writes no reproducer", arguments.color)
 
 
 class _Outcome(Instrumentation):
-    """What became of a reproducer that is run."""
+    """The outcome of a reproducer that is run."""
 
     def __init__(self, expected: Reproducer):
         self._expected = expected
@@ -219,7 +219,7 @@ def _place(arguments: argparse.Namespace, name: str, number: int) -> Path:
         from flambeau.tools.reproducers.reproducer_file import is_reproducer
 
         if not is_reproducer(path):
-            raise ValueError(f"{path} exists and is no reproducer: name another file")
+            raise ValueError(f"{path} exists and is not a reproducer: name another file")
     return path
 
 

@@ -16,7 +16,7 @@ from flambeau.tools.reduction.reducer import Reducer
 from flambeau.tools.reduction.retype import infer_again
 
 _STRUCTURE = {"operandSegmentSizes", "resultSegmentSizes", "absentElements", "sym_name", "sym_visibility", "function_type", "op_name__"}
-"""What is not data of its own."""
+"""Attributes that are derived from other parts of the operation."""
 
 _LISTS = {INPUTS, OUTPUTS}
 """Lists that go as a whole, or follow the signature of their function."""

@@ -30,7 +30,7 @@ class CutOperationsReducer(Reducer[Operation]):
     name = "operations"
 
     def targets(self, module: ModuleOp) -> Sequence[Operation]:
-        """What is inside of functions that nothing calls."""
+        """The operations inside of functions that nothing calls."""
         return [op for function in free_functions(module) for op in _body_ops(function)]
 
     def apply(self, module: ModuleOp, targets: Sequence[Operation]) -> None:

@@ -15,7 +15,7 @@ from flambeau.tools.reduction.reducer import Reducer
 
 
 def _references(module: ModuleOp) -> dict[Operation, set[str]]:
-    """What each operation at the top of the module refers to, itself aside."""
+    """The symbols that each operation at the top of the module refers to, itself aside."""
     found: dict[Operation, set[str]] = {}
     for op in module.body.block.ops:
         names = {name for inner in op.walk() for name in references_in(inner)}

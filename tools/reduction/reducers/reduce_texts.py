@@ -1,4 +1,4 @@
-"""What stands in the text and means nothing: locations, names of values."""
+"""Reducers of text without meaning: locations, names of values."""
 
 from __future__ import annotations
 
