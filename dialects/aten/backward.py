@@ -121,7 +121,7 @@ class AvgPool2dBackwardOp(SchemaOp):
         count_include_pad: bool,
         divisor_override: int | None,
     ) -> Tensor:
-        result = AvgPool2dOp.infer(x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        result = AvgPool2dOp.infer(x, kernel_size, stride, padding, ceil_mode, divisor_override)
         require_gradient(grad, shape_of(result))
         return tensor(element_of(x), shape_of(x))
 

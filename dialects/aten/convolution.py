@@ -282,7 +282,7 @@ class PaddedConvolutionOp(ConvolutionFamilyOp):
     @classmethod
     def infer(cls, x: Tensor, weight: Tensor, bias: Tensor | None, /, *args: Any) -> Tensor:
         more = cls.extra(shape_of(weight), *args[:3])
-        return super().infer(ConstantPadNdOp.infer(x, more, 0) if more else x, weight, bias, *args)
+        return super().infer(ConstantPadNdOp.infer(x, more) if more else x, weight, bias, *args)
 
     @classmethod
     def numpy(cls, x: Array, weight: Array, bias: Array | None, /, *args: Any) -> Array:

@@ -20,12 +20,12 @@ class FlipOp(SchemaOp):
     """The entries of each of `dims` in reverse order."""
 
     @staticmethod
-    def infer(x: Tensor, dims: tuple[int, ...]) -> Tensor:
+    def infer(x: Tensor, /, dims: tuple[int, ...]) -> Tensor:
         normalize_dims(dims, len(shape_of(x)))
         return tensor(element_of(x), shape_of(x))
 
     @staticmethod
-    def numpy(x: Array, dims: tuple[int, ...]) -> Array:
+    def numpy(x: Array, /, dims: tuple[int, ...]) -> Array:
         return np.flip(x, dims) if x.ndim else x
 
 
@@ -35,17 +35,17 @@ class FlipFamilyOp(SchemaOp):
     dimension = 0
 
     @classmethod
-    def infer(cls, x: Tensor) -> Tensor:
+    def infer(cls, x: Tensor, /) -> Tensor:
         if len(shape_of(x)) <= cls.dimension:
             raise ValueError(f"needs more than {cls.dimension} dimensions")
         return tensor(element_of(x), shape_of(x))
 
     @classmethod
-    def numpy(cls, x: Array) -> Array:
+    def numpy(cls, x: Array, /) -> Array:
         return np.flip(x, cls.dimension)
 
     @classmethod
-    def decompose(cls, x: SSAValue) -> SSAValue:
+    def decompose(cls, x: SSAValue, /) -> SSAValue:
         return aten.flip(x, (cls.dimension,))
 
 
@@ -76,12 +76,12 @@ class RollOp(SchemaOp):
         return [(dim, shift % shape[dim]) for dim, shift in pairs if shape and shape[dim] > 0]
 
     @staticmethod
-    def infer(x: Tensor, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Tensor:
+    def infer(x: Tensor, /, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Tensor:
         RollOp.checked(shape_of(x), shifts, dims)
         return tensor(element_of(x), shape_of(x))
 
     @staticmethod
-    def numpy(x: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Array:
+    def numpy(x: Array, /, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Array:
         pairs = RollOp.checked(x.shape, shifts, dims)
         if not dims:
             return np.roll(x, shifts[0])
@@ -90,7 +90,7 @@ class RollOp(SchemaOp):
         return x
 
     @staticmethod
-    def decompose(x: SSAValue, shifts: tuple[int, ...], dims: tuple[int, ...]) -> SSAValue:
+    def decompose(x: SSAValue, /, shifts: tuple[int, ...], dims: tuple[int, ...]) -> SSAValue:
         shape = shape_of(x)
         if not dims:
             return view(RollOp.decompose(view(x, (math.prod(shape),)), shifts, (0,)), shape)
@@ -106,7 +106,7 @@ class Rot90Op(SchemaOp):
     """The plane of two dimensions turned by `k` right angles, from the first towards the second."""
 
     @staticmethod
-    def infer(x: Tensor, k: int, dims: tuple[int, ...]) -> Tensor:
+    def infer(x: Tensor, /, k: int, dims: tuple[int, ...]) -> Tensor:
         shape = list(shape_of(x))
         first, second = normalize_dims(dims, len(shape))
         if k % 2:
@@ -114,11 +114,11 @@ class Rot90Op(SchemaOp):
         return tensor(element_of(x), shape)
 
     @staticmethod
-    def numpy(x: Array, k: int, dims: tuple[int, ...]) -> Array:
+    def numpy(x: Array, /, k: int, dims: tuple[int, ...]) -> Array:
         return np.rot90(x, k, cast("tuple[int, int]", dims))
 
     @staticmethod
-    def decompose(x: SSAValue, k: int, dims: tuple[int, ...]) -> SSAValue:
+    def decompose(x: SSAValue, /, k: int, dims: tuple[int, ...]) -> SSAValue:
         first, second = normalize_dims(dims, len(shape_of(x)))
         turns = k % 4
         if turns == 2:

@@ -22,13 +22,13 @@ class IndexSelectOp(SchemaOp):
     """The entries of dimension `dim` that a vector numbers."""
 
     @staticmethod
-    def infer(x: Tensor, dim: int, index: Tensor) -> Tensor:
+    def infer(x: Tensor, /, dim: int, index: Tensor) -> Tensor:
         shape = shape_of(x)
         dim, length = normalize_dim(dim, len(shape)), vector_length(index)
         return tensor(element_of(x), (*shape[:dim], length, *shape[dim + 1 :]) if shape else ())
 
     @staticmethod
-    def numpy(x: Array, dim: int, index: Array) -> Array:
+    def numpy(x: Array, /, dim: int, index: Array) -> Array:
         flat = x.reshape(x.shape or (1,))
         require_in_range(index, flat.shape[dim])
         result = np.take(flat, index.reshape(-1), dim)
@@ -40,16 +40,16 @@ class TakeOp(SchemaOp):
     """The elements with the given numbers in row-major order."""
 
     @staticmethod
-    def infer(x: Tensor, index: Tensor) -> Tensor:
+    def infer(x: Tensor, /, index: Tensor) -> Tensor:
         require_indices(index)
         return tensor(element_of(x), shape_of(index))
 
     @staticmethod
-    def numpy(x: Array, index: Array) -> Array:
+    def numpy(x: Array, /, index: Array) -> Array:
         return np.asarray(x.reshape(-1)[index])
 
     @staticmethod
-    def decompose(x: SSAValue, index: SSAValue) -> SSAValue:
+    def decompose(x: SSAValue, /, index: SSAValue) -> SSAValue:
         return aten.index.Tensor(view(x, (math.prod(shape_of(x)),)), [index])
 
 
@@ -69,12 +69,12 @@ class GatherOp(SchemaOp):
     """Element [i, j, …] is the operand's with the coordinate `dim` replaced by index[i, j, …]."""
 
     @staticmethod
-    def infer(x: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> Tensor:
+    def infer(x: Tensor, /, dim: int, index: Tensor) -> Tensor:
         check_gathered(shape_of(x), dim, index)
         return tensor(element_of(x), shape_of(index))
 
     @staticmethod
-    def numpy(x: Array, dim: int, index: Array, sparse_grad: bool) -> Array:
+    def numpy(x: Array, /, dim: int, index: Array) -> Array:
         own, places = x.reshape(x.shape or (1,)), index.reshape(index.shape or (1,))
         axis = normalize_dim(dim, own.ndim)
         require_in_range(places, own.shape[axis])
@@ -101,21 +101,21 @@ class TakeAlongDimOp(SchemaOp):
         return (*common[:axis], own[axis], *common[axis + 1 :]), (*common[:axis], other[axis], *common[axis + 1 :]), axis
 
     @staticmethod
-    def infer(x: Tensor, indices: Tensor, dim: int | None) -> Tensor:
+    def infer(x: Tensor, /, indices: Tensor, dim: int | None) -> Tensor:
         require_indices(indices)
         if dim is not None and len(shape_of(x)) != len(shape_of(indices)):
             raise ValueError(f"indices {list(shape_of(indices))} must have as many dimensions as the tensor {list(shape_of(x))}")
         return tensor(element_of(x), TakeAlongDimOp.shapes(shape_of(x), shape_of(indices), dim)[1])
 
     @staticmethod
-    def numpy(x: Array, indices: Array, dim: int | None) -> Array:
+    def numpy(x: Array, /, indices: Array, dim: int | None) -> Array:
         own, other, axis = TakeAlongDimOp.shapes(x.shape, indices.shape, dim)
         if dim is None:
             return np.take(x.reshape(-1), indices.reshape(-1))
         return np.take_along_axis(np.broadcast_to(x, own), np.broadcast_to(indices, other), axis)
 
     @staticmethod
-    def decompose(x: SSAValue, indices: SSAValue, dim: int | None) -> SSAValue:
+    def decompose(x: SSAValue, /, indices: SSAValue, dim: int | None) -> SSAValue:
         own, other, axis = TakeAlongDimOp.shapes(shape_of(x), shape_of(indices), dim)
         if dim is None:
             return aten.gather(view(x, own), 0, view(indices, other))

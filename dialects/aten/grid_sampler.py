@@ -20,7 +20,7 @@ class GridSampler2dOp(SchemaOp):
     """
 
     @staticmethod
-    def infer(x: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
+    def infer(x: Tensor, /, grid: Tensor, interpolation_mode: int, padding_mode: int) -> Tensor:
         shape, places = shape_of(x), shape_of(grid)
         placed(shape, 2)
         if len(places) != 4 or places[0] != shape[0] or places[3] != 2:
@@ -32,7 +32,7 @@ class GridSampler2dOp(SchemaOp):
         return tensor(element_of(x), (*shape[:2], *places[1:3]))
 
     @staticmethod
-    def numpy(x: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Array:
+    def numpy(x: Array, /, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Array:
         return grid_sample(widened(x), widened(grid), interpolation_mode, padding_mode, align_corners).astype(x.dtype)
 
 
@@ -44,5 +44,5 @@ class GridSamplerOp(SchemaOp):
     numpy = staticmethod(GridSampler2dOp.numpy)
 
     @staticmethod
-    def decompose(x: SSAValue, grid: SSAValue, interpolation_mode: int, padding_mode: int, align_corners: bool) -> SSAValue:
+    def decompose(x: SSAValue, /, grid: SSAValue, interpolation_mode: int, padding_mode: int, align_corners: bool) -> SSAValue:
         return aten.grid_sampler_2d(x, grid, interpolation_mode, padding_mode, align_corners)

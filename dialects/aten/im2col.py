@@ -41,7 +41,7 @@ class Im2colOp(SchemaOp):
     """The sliding blocks of images [N, C, H, W] as columns [N, C · block size, blocks]; the batch may be missing."""
 
     @staticmethod
-    def infer(x: Tensor, kernel_size: Numbers, dilation: Numbers, padding: Numbers, stride: Numbers) -> Tensor:
+    def infer(x: Tensor, /, kernel_size: Numbers, dilation: Numbers, padding: Numbers, stride: Numbers) -> Tensor:
         shape = shape_of(x)
         if len(shape) not in (3, 4):
             raise ValueError(f"input must have 3 or 4 dimensions, got shape {list(shape)}")
@@ -49,7 +49,7 @@ class Im2colOp(SchemaOp):
         return tensor(element_of(x), (*shape[:-3], shape[-3] * math.prod(spread(kernel_size, 2, "kernel_size")), math.prod(counts)))
 
     @staticmethod
-    def numpy(x: Array, kernel_size: Numbers, dilation: Numbers, padding: Numbers, stride: Numbers) -> Array:
+    def numpy(x: Array, /, kernel_size: Numbers, dilation: Numbers, padding: Numbers, stride: Numbers) -> Array:
         counts = block_counts(x.shape[-2:], kernel_size, dilation, padding, stride)
         kernel, gaps, margins, steps = (spread(numbers, 2, "") for numbers in (kernel_size, dilation, padding, stride))
         blocks = windows(x, kernel, steps, margins, gaps, counts, 0)
@@ -58,7 +58,7 @@ class Im2colOp(SchemaOp):
         return columns.reshape(*x.shape[:-3], -1, math.prod(counts))
 
     @staticmethod
-    def decompose(x: SSAValue, kernel_size: Numbers, dilation: Numbers, padding: Numbers, stride: Numbers) -> SSAValue:
+    def decompose(x: SSAValue, /, kernel_size: Numbers, dilation: Numbers, padding: Numbers, stride: Numbers) -> SSAValue:
         shape = shape_of(x)
         counts = block_counts(shape[-2:], kernel_size, dilation, padding, stride)
         kernel, gaps, margins, steps = (spread(numbers, 2, "") for numbers in (kernel_size, dilation, padding, stride))
@@ -73,7 +73,7 @@ class Col2imOp(SchemaOp):
     """The image [N, C, H, W] whose elements are the sums of those in the blocks [N, C · block size, blocks] that cover them."""
 
     @staticmethod
-    def infer(x: Tensor, output_size: Numbers, kernel_size: Numbers, dilation: Numbers, padding: Numbers, stride: Numbers) -> Tensor:
+    def infer(x: Tensor, /, output_size: Numbers, kernel_size: Numbers, dilation: Numbers, padding: Numbers, stride: Numbers) -> Tensor:
         shape = shape_of(x)
         counts = block_counts(output_size, kernel_size, dilation, padding, stride)
         size = math.prod(spread(kernel_size, 2, "kernel_size"))
@@ -82,7 +82,7 @@ class Col2imOp(SchemaOp):
         return tensor(element_of(x), (*shape[:-2], shape[-2] // size, *output_size))
 
     @staticmethod
-    def numpy(x: Array, output_size: Numbers, kernel_size: Numbers, dilation: Numbers, padding: Numbers, stride: Numbers) -> Array:
+    def numpy(x: Array, /, output_size: Numbers, kernel_size: Numbers, dilation: Numbers, padding: Numbers, stride: Numbers) -> Array:
         counts = block_counts(output_size, kernel_size, dilation, padding, stride)
         kernel, gaps, margins, steps = (spread(numbers, 2, "") for numbers in (kernel_size, dilation, padding, stride))
         batch = x.shape[:-2]
@@ -94,7 +94,7 @@ class Col2imOp(SchemaOp):
 
     @staticmethod
     def decompose(
-        x: SSAValue, output_size: Numbers, kernel_size: Numbers, dilation: Numbers, padding: Numbers, stride: Numbers
+        x: SSAValue, /, output_size: Numbers, kernel_size: Numbers, dilation: Numbers, padding: Numbers, stride: Numbers
     ) -> SSAValue:
         counts = block_counts(output_size, kernel_size, dilation, padding, stride)
         kernel, gaps, margins, steps = (spread(numbers, 2, "") for numbers in (kernel_size, dilation, padding, stride))

@@ -63,11 +63,11 @@ class IndexTensorOp(SchemaOp):
     """The elements that index tensors choose, as in numpy; a dimension without one stays whole."""
 
     @staticmethod
-    def infer(x: Tensor, indices: list[Tensor | None]) -> Tensor:
+    def infer(x: Tensor, /, indices: list[Tensor | None]) -> Tensor:
         return tensor(element_of(x), indexed_shape(shape_of(x), indices))
 
     @staticmethod
-    def numpy(x: Array, indices: list[Array | None]) -> Array:
+    def numpy(x: Array, /, indices: list[Array | None]) -> Array:
         return np.asarray(x[numpy_index(indices)])
 
 
@@ -79,7 +79,7 @@ class UnsafeIndexTensorOp(SchemaOp):
     numpy = staticmethod(IndexTensorOp.numpy)
 
     @staticmethod
-    def decompose(x: SSAValue, indices: list[SSAValue | None]) -> SSAValue:
+    def decompose(x: SSAValue, /, indices: list[SSAValue | None]) -> SSAValue:
         return aten.index.Tensor(x, indices)
 
 
@@ -90,7 +90,7 @@ class IndexPutOp(SchemaOp):
     inplace = (0,)
 
     @staticmethod
-    def infer(x: Tensor, indices: list[Tensor | None], values: Tensor, accumulate: bool) -> Tensor:
+    def infer(x: Tensor, /, indices: list[Tensor | None], values: Tensor) -> Tensor:
         if element_of(x) != element_of(values):
             raise TypeError(f"values must have the element type {dtype_of(element_of(x)).torch} of the tensor")
         places = indexed_shape(shape_of(x), indices)
@@ -100,7 +100,7 @@ class IndexPutOp(SchemaOp):
         return tensor(element_of(x), shape_of(x))
 
     @staticmethod
-    def numpy(x: Array, indices: list[Array | None], values: Array, accumulate: bool) -> Array:
+    def numpy(x: Array, /, indices: list[Array | None], values: Array, accumulate: bool) -> Array:
         if not accumulate:
             result = x.copy()
             result[numpy_index(indices)] = values
@@ -118,7 +118,7 @@ class UnsafeIndexPutOp(SchemaOp):
     numpy = staticmethod(IndexPutOp.numpy)
 
     @staticmethod
-    def decompose(x: SSAValue, indices: list[SSAValue | None], values: SSAValue, accumulate: bool) -> SSAValue:
+    def decompose(x: SSAValue, /, indices: list[SSAValue | None], values: SSAValue, accumulate: bool) -> SSAValue:
         return aten.index_put(x, indices, values, accumulate)
 
 
@@ -151,19 +151,19 @@ class IndexAddOp(SchemaOp):
     """The tensor with alpha times the entries of `source` added to the entries of dimension `dim` that a vector numbers."""
 
     @staticmethod
-    def infer(x: Tensor, dim: int, index: Tensor, source: Tensor, alpha: float) -> Tensor:
+    def infer(x: Tensor, /, dim: int, index: Tensor, source: Tensor) -> Tensor:
         check_source(x, dim, index, source)
         return tensor(element_of(x), shape_of(x))
 
     @staticmethod
-    def numpy(x: Array, dim: int, index: Array, source: Array, alpha: float) -> Array:
+    def numpy(x: Array, /, dim: int, index: Array, source: Array, alpha: float) -> Array:
         require_in_range(index, x.shape[dim])
         wide = widened(x).copy()
         np.add.at(np.moveaxis(wide, dim, 0), index.reshape(-1), np.moveaxis(widened(source), dim, 0) * wide.dtype.type(alpha))
         return wide.astype(x.dtype)
 
     @staticmethod
-    def decompose(x: SSAValue, dim: int, index: SSAValue, source: SSAValue, alpha: float) -> SSAValue:
+    def decompose(x: SSAValue, /, dim: int, index: SSAValue, source: SSAValue, alpha: float) -> SSAValue:
         scaled = source if alpha == 1 else aten.mul.Scalar(source, alpha)
         return aten.index_put(x, vector_indices(x, dim, index), scaled, True)
 
@@ -172,20 +172,17 @@ class IndexAddOp(SchemaOp):
 class IndexCopyOp(SchemaOp):
     """The tensor with the entries of `source` in the places of the entries of dimension `dim` that a vector numbers."""
 
-    @staticmethod
-    def infer(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-        check_source(x, dim, index, source)
-        return tensor(element_of(x), shape_of(x))
+    infer = staticmethod(IndexAddOp.infer)
 
     @staticmethod
-    def numpy(x: Array, dim: int, index: Array, source: Array) -> Array:
+    def numpy(x: Array, /, dim: int, index: Array, source: Array) -> Array:
         require_in_range(index, x.shape[dim])
         result = x.copy()
         np.moveaxis(result, dim, 0)[index.reshape(-1)] = np.moveaxis(source, dim, 0)
         return result
 
     @staticmethod
-    def decompose(x: SSAValue, dim: int, index: SSAValue, source: SSAValue) -> SSAValue:
+    def decompose(x: SSAValue, /, dim: int, index: SSAValue, source: SSAValue) -> SSAValue:
         return aten.index_put(x, vector_indices(x, dim, index), source)
 
 
@@ -194,17 +191,17 @@ class IndexFillIntScalarOp(SchemaOp):
     """The tensor with a number in the entries of dimension `dim` that a vector numbers."""
 
     @staticmethod
-    def infer(x: Tensor, dim: int, index: Tensor, value: float) -> Tensor:
+    def infer(x: Tensor, /, dim: int, index: Tensor) -> Tensor:
         vector_length(index)
         normalize_dim(dim, len(shape_of(x)))
         return tensor(element_of(x), shape_of(x))
 
     @staticmethod
-    def numpy(x: Array, dim: int, index: Array, value: float) -> Array:
+    def numpy(x: Array, /, dim: int, index: Array, value: float) -> Array:
         result = x.copy()
         np.moveaxis(result, dim, 0)[index.reshape(-1)] = value
         return result
 
     @staticmethod
-    def decompose(x: SSAValue, dim: int, index: SSAValue, value: float) -> SSAValue:
+    def decompose(x: SSAValue, /, dim: int, index: SSAValue, value: float) -> SSAValue:
         return aten.index_put(x, vector_indices(x, dim, index), number_for(value, element_of(x)))

@@ -19,7 +19,7 @@ class LinearOp(SchemaOp):
     """input @ weightᵀ + bias; weight is [out_features, in_features]."""
 
     @staticmethod
-    def infer(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    def infer(x: Tensor, /, weight: Tensor, bias: Tensor | None) -> Tensor:
         shape, kernel = shape_of(x), shape_of(weight)
         if not shape or len(kernel) not in (1, 2):
             raise ValueError(f"input {list(shape)} and weight {list(kernel)} are not those of a linear layer")
@@ -30,12 +30,12 @@ class LinearOp(SchemaOp):
         return tensor(common_element(x, weight, *([] if bias is None else [bias])), result)
 
     @staticmethod
-    def numpy(x: Array, weight: Array, bias: Array | None) -> Array:
+    def numpy(x: Array, /, weight: Array, bias: Array | None) -> Array:
         result = np.matmul(widened(x), widened(weight).T)
         return (result if bias is None else result + bias).astype(x.dtype, copy=False)
 
     @staticmethod
-    def decompose(x: SSAValue, weight: SSAValue, bias: SSAValue | None) -> SSAValue:
+    def decompose(x: SSAValue, /, weight: SSAValue, bias: SSAValue | None) -> SSAValue:
         shape, kernel = shape_of(x), shape_of(weight)
         if len(kernel) == 1:
             result = MatmulOp.decompose(x, weight)
@@ -51,7 +51,7 @@ class BilinearOp(SchemaOp):
     """x1 · weight[k] · x2 + bias[k] for each output feature k; weight is [out_features, in1_features, in2_features]."""
 
     @staticmethod
-    def infer(a: Tensor, b: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    def infer(a: Tensor, b: Tensor, /, weight: Tensor, bias: Tensor | None) -> Tensor:
         left, right = shape_of(a), shape_of(b)
         features, rows, columns = require_rank(weight, 3, "weight")
         if left[:-1] != right[:-1] or left[-1:] != (rows,) or right[-1:] != (columns,):
@@ -59,12 +59,12 @@ class BilinearOp(SchemaOp):
         return tensor(common_element(a, b, weight, *([] if bias is None else [bias])), (*left[:-1], features))
 
     @staticmethod
-    def numpy(a: Array, b: Array, weight: Array, bias: Array | None) -> Array:
+    def numpy(a: Array, b: Array, /, weight: Array, bias: Array | None) -> Array:
         result = np.einsum("...i,kij,...j->...k", widened(a), widened(weight), widened(b))
         return (result if bias is None else result + bias).astype(a.dtype)
 
     @staticmethod
-    def decompose(a: SSAValue, b: SSAValue, weight: SSAValue, bias: SSAValue | None) -> SSAValue:
+    def decompose(a: SSAValue, b: SSAValue, /, weight: SSAValue, bias: SSAValue | None) -> SSAValue:
         left, (features, rows, columns) = shape_of(a), shape_of(weight)
         # [batch, in1] @ [in1, features * in2], then each row of `b` against its [features, in2] block.
         first = LinearOp.decompose(a, view(permute(weight, (0, 2, 1)), (features * columns, rows)), None)

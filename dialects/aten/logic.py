@@ -20,7 +20,7 @@ class LogicalNotOp(UnaryPredicateOp):
     """True where x is zero."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return np.asarray(x == 0)
 
 
@@ -29,7 +29,7 @@ class LogicalAndOp(CompareOp):
     """True where neither a nor b is zero."""
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
+    def numpy(a: Array, b: Array, /) -> Array:
         return (a != 0) & (b != 0)
 
 
@@ -38,7 +38,7 @@ class LogicalOrOp(CompareOp):
     """True where a or b is not zero."""
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
+    def numpy(a: Array, b: Array, /) -> Array:
         return (a != 0) | (b != 0)
 
 
@@ -47,7 +47,7 @@ class LogicalXorOp(CompareOp):
     """True where just one of a and b is not zero."""
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
+    def numpy(a: Array, b: Array, /) -> Array:
         return (a != 0) ^ (b != 0)
 
 
@@ -56,12 +56,12 @@ class BitwiseNotOp(UnaryOp):
     """Each bit inverted; of bools the logical negation."""
 
     @staticmethod
-    def infer(x: Tensor, *_: Any) -> Tensor:
+    def infer(x: Tensor, /) -> Tensor:
         require_category("bitwise_not", x, at_most=1)
         return UnaryOp.infer(x)
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return np.invert(x)
 
 
@@ -70,143 +70,41 @@ def bitwise(function: Callable[..., Any], a: Any, b: Any) -> Array:
     return np.asarray(function(*cast_operands(a, b)))
 
 
+@aten("bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
 @aten("bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor", core=True)
 class BitwiseAndTensorOp(IntegerBinaryOp):
     """a & b; of bools the logical conjunction."""
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
+    def numpy(a: Array, b: Array | int, /) -> Array:
         return bitwise(np.bitwise_and, a, b)
 
 
-@aten("bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
-class BitwiseAndScalarOp(IntegerBinaryOp):
-    """a & b for a number b."""
-
-    @staticmethod
-    def numpy(a: Array, b: int) -> Array:
-        return bitwise(np.bitwise_and, a, b)
-
-
+@aten("bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
 @aten("bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor", core=True)
 class BitwiseOrTensorOp(IntegerBinaryOp):
     """a | b; of bools the logical disjunction."""
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
+    def numpy(a: Array, b: Array | int, /) -> Array:
         return bitwise(np.bitwise_or, a, b)
 
 
-@aten("bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
-class BitwiseOrScalarOp(IntegerBinaryOp):
-    """a | b for a number b."""
-
-    @staticmethod
-    def numpy(a: Array, b: int) -> Array:
-        return bitwise(np.bitwise_or, a, b)
-
-
+@aten("bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
 @aten("bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor", core=True)
 class BitwiseXorTensorOp(IntegerBinaryOp):
     """a ^ b; of bools the logical inequality."""
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
+    def numpy(a: Array, b: Array | int, /) -> Array:
         return bitwise(np.bitwise_xor, a, b)
-
-
-@aten("bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
-class BitwiseXorScalarOp(IntegerBinaryOp):
-    """a ^ b for a number b."""
-
-    @staticmethod
-    def numpy(a: Array, b: int) -> Array:
-        return bitwise(np.bitwise_xor, a, b)
-
-
-@aten("__and__.Tensor(Tensor self, Tensor other) -> Tensor")
-class AndTensorOp(IntegerBinaryOp):
-    """Python's a & b."""
-
-    @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
-        return bitwise(np.bitwise_and, a, b)
-
-    @staticmethod
-    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
-        return aten.bitwise_and.Tensor(a, b)
-
-
-@aten("__and__.Scalar(Tensor self, Scalar other) -> Tensor")
-class AndScalarOp(IntegerBinaryOp):
-    """Python's a & b for a number b."""
-
-    @staticmethod
-    def numpy(a: Array, b: int) -> Array:
-        return bitwise(np.bitwise_and, a, b)
-
-    @staticmethod
-    def decompose(a: SSAValue, b: int) -> SSAValue:
-        return aten.bitwise_and.Scalar(a, b)
-
-
-@aten("__or__.Tensor(Tensor self, Tensor other) -> Tensor")
-class OrTensorOp(IntegerBinaryOp):
-    """Python's a | b."""
-
-    @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
-        return bitwise(np.bitwise_or, a, b)
-
-    @staticmethod
-    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
-        return aten.bitwise_or.Tensor(a, b)
-
-
-@aten("__or__.Scalar(Tensor self, Scalar other) -> Tensor")
-class OrScalarOp(IntegerBinaryOp):
-    """Python's a | b for a number b."""
-
-    @staticmethod
-    def numpy(a: Array, b: int) -> Array:
-        return bitwise(np.bitwise_or, a, b)
-
-    @staticmethod
-    def decompose(a: SSAValue, b: int) -> SSAValue:
-        return aten.bitwise_or.Scalar(a, b)
-
-
-@aten("__xor__.Tensor(Tensor self, Tensor other) -> Tensor")
-class XorTensorOp(IntegerBinaryOp):
-    """Python's a ^ b."""
-
-    @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
-        return bitwise(np.bitwise_xor, a, b)
-
-    @staticmethod
-    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
-        return aten.bitwise_xor.Tensor(a, b)
-
-
-@aten("__xor__.Scalar(Tensor self, Scalar other) -> Tensor")
-class XorScalarOp(IntegerBinaryOp):
-    """Python's a ^ b for a number b."""
-
-    @staticmethod
-    def numpy(a: Array, b: int) -> Array:
-        return bitwise(np.bitwise_xor, a, b)
-
-    @staticmethod
-    def decompose(a: SSAValue, b: int) -> SSAValue:
-        return aten.bitwise_xor.Scalar(a, b)
 
 
 class ShiftOp(IntegerBinaryOp):
     """A shift; bools have none."""
 
     @staticmethod
-    def infer(a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:
+    def infer(a: Tensor | float, b: Tensor | float, /) -> Tensor:
         require_category("a shift", a, b, at_least=1, at_most=1)
         return IntegerBinaryOp.infer(a, b)
 
@@ -216,11 +114,11 @@ class BitwiseLeftShiftTensorOp(ShiftOp):
     """a << b."""
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
+    def numpy(a: Array, b: Array | int, /) -> Array:
         return bitwise(np.left_shift, a, b)
 
     @staticmethod
-    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
+    def decompose(a: SSAValue, b: SSAValue, /) -> SSAValue:
         element = promote_values(a, b)
         return aten.mul.Tensor(a, aten.pow.Tensor_Tensor(as_operand(2, element), as_operand(b, element)))
 
@@ -229,12 +127,10 @@ class BitwiseLeftShiftTensorOp(ShiftOp):
 class BitwiseLeftShiftTensorScalarOp(ShiftOp):
     """a << b for a number b."""
 
-    @staticmethod
-    def numpy(a: Array, b: int) -> Array:
-        return bitwise(np.left_shift, a, b)
+    numpy = staticmethod(BitwiseLeftShiftTensorOp.numpy)
 
     @staticmethod
-    def decompose(a: SSAValue, b: int) -> SSAValue:
+    def decompose(a: SSAValue, b: int, /) -> SSAValue:
         return aten.mul.Scalar(a, 1 << b)
 
 
@@ -243,11 +139,11 @@ class BitwiseRightShiftTensorOp(ShiftOp):
     """a >> b: a / 2**b rounded down."""
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
+    def numpy(a: Array, b: Array | int, /) -> Array:
         return bitwise(np.right_shift, a, b)
 
     @staticmethod
-    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
+    def decompose(a: SSAValue, b: SSAValue, /) -> SSAValue:
         element = promote_values(a, b)
         return aten.div.Tensor_mode(a, aten.pow.Tensor_Tensor(as_operand(2, element), as_operand(b, element)), "floor")
 
@@ -256,10 +152,8 @@ class BitwiseRightShiftTensorOp(ShiftOp):
 class BitwiseRightShiftTensorScalarOp(ShiftOp):
     """a >> b for a number b: a / 2**b rounded down."""
 
-    @staticmethod
-    def numpy(a: Array, b: int) -> Array:
-        return bitwise(np.right_shift, a, b)
+    numpy = staticmethod(BitwiseRightShiftTensorOp.numpy)
 
     @staticmethod
-    def decompose(a: SSAValue, b: int) -> SSAValue:
+    def decompose(a: SSAValue, b: int, /) -> SSAValue:
         return aten.div.Scalar_mode(a, 1 << b, "floor")

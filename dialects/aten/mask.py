@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, i1, i64
 from xdsl.ir import SSAValue
@@ -19,43 +18,27 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 
-class MaskingOp(SchemaOp):
-    """Elementwise replacement where a bool mask holds; the type stays that of the tensor."""
+@aten("masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor")
+@aten("masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", keep=True)
+class MaskedFillScalarOp(SchemaOp):
+    """The value, a number or a 0-d tensor, where the mask holds, x elsewhere."""
 
     inplace = (0,)
 
     @staticmethod
-    def infer(x: Tensor, mask: Tensor, value: Tensor | float, *_: Any) -> Tensor:
+    def infer(x: Tensor, /, mask: Tensor, value: Tensor | float) -> Tensor:
         if element_of(mask) != i1:
             raise TypeError(f"the mask must be a bool tensor, got {element_of(mask)}")
         if operand_shape(value):
             raise ValueError(f"the value must be one number, got shape {list(operand_shape(value))}")
         return tensor(element_of(x), broadcast(shape_of(x), shape_of(mask)))
 
-
-@aten("masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", keep=True)
-class MaskedFillScalarOp(MaskingOp):
-    """A number where the mask holds, x elsewhere."""
-
     @staticmethod
-    def numpy(x: Array, mask: Array, value: float) -> Array:
+    def numpy(x: Array, /, mask: Array, value: Array | float) -> Array:
         return np.where(mask, cast_to(value, element_of_array(x)), x)
 
     @staticmethod
-    def decompose(x: SSAValue, mask: SSAValue, value: float) -> SSAValue:
-        return aten.where.self(mask, as_operand(value, element_of(x)), x)
-
-
-@aten("masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor")
-class MaskedFillTensorOp(MaskingOp):
-    """A 0-d tensor's number where the mask holds, x elsewhere."""
-
-    @staticmethod
-    def numpy(x: Array, mask: Array, value: Array) -> Array:
-        return np.where(mask, cast_to(value, element_of_array(x)), x)
-
-    @staticmethod
-    def decompose(x: SSAValue, mask: SSAValue, value: SSAValue) -> SSAValue:
+    def decompose(x: SSAValue, /, mask: SSAValue, value: SSAValue | float) -> SSAValue:
         return aten.where.self(mask, as_operand(value, element_of(x)), x)
 
 
@@ -64,26 +47,14 @@ class NonzeroOp(SchemaOp):
     """The coordinates of the elements that are not zero, one row each; their number depends on the content."""
 
     @staticmethod
-    def infer(x: Tensor) -> Tensor:
+    def infer(x: Tensor, /) -> Tensor:
         return tensor(i64, (DYNAMIC_INDEX, len(shape_of(x))))
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         if not x.ndim:
             return np.zeros((int(x.item() != 0), 0), np.int64)
         return np.argwhere(x)
-
-
-@aten("argwhere(Tensor self) -> Tensor")
-class ArgwhereOp(SchemaOp):
-    """As `nonzero`."""
-
-    infer = staticmethod(NonzeroOp.infer)
-    numpy = staticmethod(NonzeroOp.numpy)
-
-    @staticmethod
-    def decompose(x: SSAValue) -> SSAValue:
-        return aten.nonzero(x)
 
 
 def require_mask(mask: Tensor) -> None:
@@ -97,18 +68,18 @@ class MaskedSelectOp(SchemaOp):
     """The elements that a mask shows, in order; their number depends on the content."""
 
     @staticmethod
-    def infer(x: Tensor, mask: Tensor) -> Tensor:
+    def infer(x: Tensor, /, mask: Tensor) -> Tensor:
         require_mask(mask)
         broadcast(shape_of(x), shape_of(mask))
         return tensor(element_of(x), (DYNAMIC_INDEX,))
 
     @staticmethod
-    def numpy(x: Array, mask: Array) -> Array:
+    def numpy(x: Array, /, mask: Array) -> Array:
         values, shown = np.broadcast_arrays(x, mask.astype(np.bool_))
         return values[shown]
 
     @staticmethod
-    def decompose(x: SSAValue, mask: SSAValue) -> SSAValue:
+    def decompose(x: SSAValue, /, mask: SSAValue) -> SSAValue:
         common = broadcast(shape_of(x), shape_of(mask))
         flat = (math.prod(common),)
         return aten.index.Tensor(view(expand(x, common), flat), [view(expand(mask, common), flat)])
@@ -119,14 +90,14 @@ class MaskedScatterOp(SchemaOp):
     """The tensor with the first elements of `source`, in order, in the places that a mask shows."""
 
     @staticmethod
-    def infer(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    def infer(x: Tensor, /, mask: Tensor, source: Tensor) -> Tensor:
         require_mask(mask)
         if element_of(x) != element_of(source):
             raise TypeError(f"source must have the element type {dtype_of(element_of(x)).torch} of the tensor")
         return tensor(element_of(x), broadcast(shape_of(x), shape_of(mask)))
 
     @staticmethod
-    def numpy(x: Array, mask: Array, source: Array) -> Array:
+    def numpy(x: Array, /, mask: Array, source: Array) -> Array:
         values, shown = np.broadcast_arrays(x, mask.astype(np.bool_))
         result = values.copy()
         count = int(shown.sum())

@@ -22,7 +22,7 @@ class AbsOp(UnaryOp):
     """The absolute value."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return np.abs(x)
 
 
@@ -30,7 +30,7 @@ class NegateOp(UnaryOp):
     """A change of sign; bools have none."""
 
     @staticmethod
-    def infer(x: Tensor, *_: Any) -> Tensor:
+    def infer(x: Tensor, /) -> Tensor:
         require_category("negation", x, at_least=1)
         return UnaryOp.infer(x)
 
@@ -40,7 +40,7 @@ class NegOp(NegateOp):
     """-x."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return np.negative(x)
 
 
@@ -49,7 +49,7 @@ class SignOp(UnaryOp):
     """-1, 0 or 1 with the sign of x; 0 for NaN."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         if x.dtype.kind == "b":
             return x
         return (np.asarray(x > 0).astype(np.int8) - np.asarray(x < 0).astype(np.int8)).astype(x.dtype)
@@ -60,7 +60,7 @@ class ReciprocalOp(FloatUnaryOp):
     """1 / x."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return in_float(lambda wide: 1 / wide, x)
 
 
@@ -69,7 +69,7 @@ class SqrtOp(FloatUnaryOp):
     """The square root; NaN below 0."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return in_float(np.sqrt, x)
 
 
@@ -78,7 +78,7 @@ class RsqrtOp(FloatUnaryOp):
     """1 / sqrt(x)."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return in_float(lambda wide: 1 / np.sqrt(wide), x)
 
 
@@ -87,7 +87,7 @@ class ExpOp(FloatUnaryOp):
     """e to the power of x."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return in_float(np.exp, x)
 
 
@@ -96,7 +96,7 @@ class Expm1Op(FloatUnaryOp):
     """exp(x) - 1, exact near 0."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return in_float(np.expm1, x)
 
 
@@ -105,7 +105,7 @@ class LogOp(FloatUnaryOp):
     """The natural logarithm."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return in_float(np.log, x)
 
 
@@ -114,7 +114,7 @@ class Log2Op(FloatUnaryOp):
     """The logarithm to base 2."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return in_float(np.log2, x)
 
 
@@ -123,7 +123,7 @@ class Log10Op(FloatUnaryOp):
     """The logarithm to base 10."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return in_float(np.log10, x)
 
 
@@ -132,7 +132,7 @@ class Log1pOp(FloatUnaryOp):
     """log(1 + x), exact near 0."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return in_float(np.log1p, x)
 
 
@@ -141,7 +141,7 @@ class ErfOp(FloatUnaryOp):
     """The error function."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return in_float(erf, x)
 
 
@@ -150,7 +150,7 @@ class SinOp(FloatUnaryOp):
     """The sine of x in radians."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return in_float(np.sin, x)
 
 
@@ -159,7 +159,7 @@ class CosOp(FloatUnaryOp):
     """The cosine of x in radians."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return in_float(np.cos, x)
 
 
@@ -168,7 +168,7 @@ class TanOp(FloatUnaryOp):
     """The tangent of x in radians."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return in_float(np.tan, x)
 
 
@@ -177,7 +177,7 @@ class AsinOp(FloatUnaryOp):
     """The angle in radians whose sine is x."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return in_float(np.arcsin, x)
 
 
@@ -186,7 +186,7 @@ class AcosOp(FloatUnaryOp):
     """The angle in radians whose cosine is x."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return in_float(np.arccos, x)
 
 
@@ -195,7 +195,7 @@ class AtanOp(FloatUnaryOp):
     """The angle in radians whose tangent is x."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return in_float(np.arctan, x)
 
 
@@ -204,7 +204,7 @@ class SinhOp(FloatUnaryOp):
     """The hyperbolic sine."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return in_float(np.sinh, x)
 
 
@@ -213,7 +213,7 @@ class CoshOp(FloatUnaryOp):
     """The hyperbolic cosine."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return in_float(np.cosh, x)
 
 
@@ -222,7 +222,7 @@ class AsinhOp(FloatUnaryOp):
     """The inverse of the hyperbolic sine."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return in_float(np.arcsinh, x)
 
 
@@ -231,7 +231,7 @@ class AcoshOp(FloatUnaryOp):
     """The inverse of the hyperbolic cosine."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return in_float(np.arccosh, x)
 
 
@@ -240,7 +240,7 @@ class AtanhOp(FloatUnaryOp):
     """The inverse of the hyperbolic tangent."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return in_float(np.arctanh, x)
 
 
@@ -248,7 +248,7 @@ class RoundingOp(UnaryOp):
     """A rounding to integers of the same type; integers stay as they are."""
 
     @staticmethod
-    def infer(x: Tensor, *_: Any) -> Tensor:
+    def infer(x: Tensor, /) -> Tensor:
         require_category("rounding", x, at_least=1)
         return UnaryOp.infer(x)
 
@@ -258,7 +258,7 @@ class CeilOp(RoundingOp):
     """The next integer up."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return x if x.dtype.kind in "iu" else np.ceil(x)
 
 
@@ -267,7 +267,7 @@ class FloorOp(RoundingOp):
     """The next integer down."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return x if x.dtype.kind in "iu" else np.floor(x)
 
 
@@ -276,7 +276,7 @@ class TruncOp(RoundingOp):
     """The next integer towards 0."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return x if x.dtype.kind in "iu" else np.trunc(x)
 
 
@@ -285,7 +285,7 @@ class RoundOp(RoundingOp):
     """The nearest integer, the even one of two."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return x if x.dtype.kind in "iu" else np.rint(x)
 
 
@@ -294,7 +294,7 @@ class RoundDecimalsOp(RoundingOp):
     """The nearest multiple of 10 to the power of -decimals."""
 
     @staticmethod
-    def numpy(x: Array, decimals: int) -> Array:
+    def numpy(x: Array, /, decimals: int) -> Array:
         if x.dtype.kind in "iu" or decimals == 0:
             return RoundOp.numpy(x)
         scale = 10.0 ** abs(decimals)
@@ -303,7 +303,7 @@ class RoundDecimalsOp(RoundingOp):
         return rounded.astype(x.dtype)
 
     @staticmethod
-    def decompose(x: SSAValue, decimals: int) -> SSAValue:
+    def decompose(x: SSAValue, /, decimals: int) -> SSAValue:
         if dtype_of(element_of(x)).category == 1:
             return x
         if decimals == 0:
@@ -319,11 +319,11 @@ class SquareOp(NegateOp):
     """x * x."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return np.multiply(x, x)
 
     @staticmethod
-    def decompose(x: SSAValue) -> SSAValue:
+    def decompose(x: SSAValue, /) -> SSAValue:
         return aten.mul.Tensor(x, x)
 
 
@@ -332,11 +332,11 @@ class Exp2Op(FloatUnaryOp):
     """2 to the power of x."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return in_float(np.exp2, x)
 
     @staticmethod
-    def decompose(x: SSAValue) -> SSAValue:
+    def decompose(x: SSAValue, /) -> SSAValue:
         return aten.pow.Scalar(2.0, x)
 
 
@@ -345,11 +345,11 @@ class FracOp(FloatOnlyUnaryOp):
     """What truncation drops: x - trunc(x)."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return in_float(lambda wide: wide - np.trunc(wide), x)
 
     @staticmethod
-    def decompose(x: SSAValue) -> SSAValue:
+    def decompose(x: SSAValue, /) -> SSAValue:
         return aten.sub.Tensor(x, aten.trunc(x))
 
 
@@ -358,7 +358,7 @@ class LogitOp(FloatUnaryOp):
     """log(x / (1 - x)), of x limited to [eps, 1 - eps] when eps is given."""
 
     @staticmethod
-    def numpy(x: Array, eps: float | None) -> Array:
+    def numpy(x: Array, /, eps: float | None) -> Array:
         def function(wide: Any) -> Any:
             limited = wide if eps is None else np.minimum(np.maximum(wide, eps), 1 - eps)
             return np.log(limited / (1 - limited))
@@ -366,23 +366,10 @@ class LogitOp(FloatUnaryOp):
         return in_float(function, x)
 
     @staticmethod
-    def decompose(x: SSAValue, eps: float | None) -> SSAValue:
+    def decompose(x: SSAValue, /, eps: float | None) -> SSAValue:
         if eps is not None:
             x = aten.clamp(x, eps, 1 - eps)
         return aten.log(aten.div.Tensor(x, aten.add.Scalar(aten.neg(to_element(x, float_element(element_of(x)))), 1)))
-
-
-@aten("sgn(Tensor self) -> Tensor")
-class SgnOp(UnaryOp):
-    """The sign, of real numbers."""
-
-    @staticmethod
-    def numpy(x: Array) -> Array:
-        return SignOp.numpy(x)
-
-    @staticmethod
-    def decompose(x: SSAValue) -> SSAValue:
-        return aten.sign(x)
 
 
 def is_negative(x: SSAValue) -> SSAValue:
@@ -397,11 +384,11 @@ class SignbitOp(UnaryPredicateOp):
     """Whether the sign is minus, which -0 has too."""
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return np.signbit(widened(x)) if x.dtype.kind not in "iub" else np.less(x, 0)
 
     @staticmethod
-    def decompose(x: SSAValue) -> SSAValue:
+    def decompose(x: SSAValue, /) -> SSAValue:
         return is_negative(x)
 
 
@@ -414,7 +401,7 @@ class NanToNumOp(UnaryOp):
     """Numbers for NaN (0) and the infinities (the largest of the type), or those given."""
 
     @staticmethod
-    def numpy(x: Array, nan: float | None, posinf: float | None, neginf: float | None) -> Array:
+    def numpy(x: Array, /, nan: float | None, posinf: float | None, neginf: float | None) -> Array:
         if x.dtype.kind in "iub":
             return x
         largest = LARGEST[element_of_array(x)]
@@ -425,7 +412,7 @@ class NanToNumOp(UnaryOp):
         return result.astype(x.dtype)
 
     @staticmethod
-    def decompose(x: SSAValue, nan: float | None, posinf: float | None, neginf: float | None) -> SSAValue:
+    def decompose(x: SSAValue, /, nan: float | None, posinf: float | None, neginf: float | None) -> SSAValue:
         element = element_of(x)
         if dtype_of(element).category < 2:
             return x

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
@@ -61,7 +62,7 @@ def scaled(x: SSAValue, factor: float) -> SSAValue:
     return x if factor == 1 else aten.mul.Scalar(x, factor)
 
 
-def multiply(a: Array, b: Array) -> Array:
+def multiply(a: Array, b: Array, /) -> Array:
     """The matrix product in the operands' type; half types accumulate in float32."""
     return np.matmul(widened(a), widened(b)).astype(a.dtype, copy=False)
 
@@ -85,14 +86,12 @@ class MmOp(SchemaOp):
     """The product of two matrices."""
 
     @staticmethod
-    def infer(a: Tensor, b: Tensor) -> Tensor:
+    def infer(a: Tensor, b: Tensor, /) -> Tensor:
         left, right = require_rank(a, 2, "self"), require_rank(b, 2, "mat2")
         require_inner(left, right, left[1], right[0])
         return tensor(common_element(a, b), (left[0], right[1]))
 
-    @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
-        return multiply(a, b)
+    numpy = staticmethod(multiply)
 
 
 @aten("bmm(Tensor self, Tensor mat2) -> Tensor", core=True)
@@ -100,53 +99,52 @@ class BmmOp(SchemaOp):
     """The products of two batches of matrices."""
 
     @staticmethod
-    def infer(a: Tensor, b: Tensor) -> Tensor:
+    def infer(a: Tensor, b: Tensor, /) -> Tensor:
         left, right = require_rank(a, 3, "self"), require_rank(b, 3, "mat2")
         if left[0] != right[0] and DYNAMIC_INDEX not in (left[0], right[0]):
             raise ValueError(f"batches {left[0]} and {right[0]} differ")
         require_inner(left, right, left[2], right[1])
         return tensor(common_element(a, b), (max(left[0], right[0]), left[1], right[2]))
 
-    @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
-        return multiply(a, b)
+    numpy = staticmethod(multiply)
 
 
-@aten("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", core=True)
-class AddmmOp(SchemaOp):
-    """beta * self + alpha * (mat1 @ mat2); self broadcasts."""
+class AddedProductOp(SchemaOp):
+    """beta * self + alpha * a product of the other operands; self broadcasts."""
 
-    @staticmethod
-    def infer(x: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Tensor:
-        shape = shape_of(MmOp.infer(a, b))
+    product: ClassVar[type[SchemaOp]]
+    """The row of the product."""
+
+    @classmethod
+    def infer(cls, x: Tensor, a: Tensor, b: Tensor, /) -> Tensor:
+        shape = shape_of(cls.product.infer(a, b))
         expanded_shape(shape_of(x), shape)
         return tensor(common_element(x, a, b), shape)
 
     @staticmethod
-    def numpy(x: Array, a: Array, b: Array, beta: float, alpha: float) -> Array:
+    def numpy(x: Array, a: Array, b: Array, /, beta: float, alpha: float) -> Array:
         return add_scaled(widened(x), np.matmul(widened(a), widened(b)), beta, alpha, x.dtype)
 
+
+@aten("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", core=True)
+class AddmmOp(AddedProductOp):
+    """beta * self + alpha * (mat1 @ mat2); self broadcasts."""
+
+    product = MmOp
+
     @staticmethod
-    def decompose(x: SSAValue, a: SSAValue, b: SSAValue, beta: float, alpha: float) -> SSAValue:
+    def decompose(x: SSAValue, a: SSAValue, b: SSAValue, /, beta: float, alpha: float) -> SSAValue:
         return add_products(x, aten.mm(a, b), beta, alpha)
 
 
 @aten("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
-class BaddbmmOp(SchemaOp):
+class BaddbmmOp(AddedProductOp):
     """beta * self + alpha * bmm(batch1, batch2); self broadcasts."""
 
-    @staticmethod
-    def infer(x: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Tensor:
-        shape = shape_of(BmmOp.infer(a, b))
-        expanded_shape(shape_of(x), shape)
-        return tensor(common_element(x, a, b), shape)
+    product = BmmOp
 
     @staticmethod
-    def numpy(x: Array, a: Array, b: Array, beta: float, alpha: float) -> Array:
-        return add_scaled(widened(x), np.matmul(widened(a), widened(b)), beta, alpha, x.dtype)
-
-    @staticmethod
-    def decompose(x: SSAValue, a: SSAValue, b: SSAValue, beta: float, alpha: float) -> SSAValue:
+    def decompose(x: SSAValue, a: SSAValue, b: SSAValue, /, beta: float, alpha: float) -> SSAValue:
         return add_products(x, aten.bmm(a, b), beta, alpha)
 
 
@@ -155,17 +153,17 @@ class AddbmmOp(SchemaOp):
     """beta * self + alpha * the sum of bmm(batch1, batch2) over the batch; self broadcasts."""
 
     @staticmethod
-    def infer(x: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Tensor:
+    def infer(x: Tensor, a: Tensor, b: Tensor, /) -> Tensor:
         shape = shape_of(BmmOp.infer(a, b))[1:]
         expanded_shape(shape_of(x), shape)
         return tensor(common_element(x, a, b), shape)
 
     @staticmethod
-    def numpy(x: Array, a: Array, b: Array, beta: float, alpha: float) -> Array:
+    def numpy(x: Array, a: Array, b: Array, /, beta: float, alpha: float) -> Array:
         return add_scaled(widened(x), np.matmul(widened(a), widened(b)).sum(axis=0), beta, alpha, x.dtype)
 
     @staticmethod
-    def decompose(x: SSAValue, a: SSAValue, b: SSAValue, beta: float, alpha: float) -> SSAValue:
+    def decompose(x: SSAValue, a: SSAValue, b: SSAValue, /, beta: float, alpha: float) -> SSAValue:
         # The batch joins the inner dimension: one product adds everything up.
         batch, rows, inner = shape_of(a)
         left = view(permute(a, (1, 0, 2)), (rows, product((batch, inner))))
@@ -205,15 +203,13 @@ class MatmulOp(SchemaOp):
     """The matrix product as in numpy: vectors stand for a row or a column, further dimensions are batches that broadcast."""
 
     @staticmethod
-    def infer(a: Tensor, b: Tensor) -> Tensor:
+    def infer(a: Tensor, b: Tensor, /) -> Tensor:
         return tensor(common_element(a, b), matmul_shape(shape_of(a), shape_of(b)))
 
-    @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
-        return multiply(a, b)
+    numpy = staticmethod(multiply)
 
     @staticmethod
-    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
+    def decompose(a: SSAValue, b: SSAValue, /) -> SSAValue:
         left, right = shape_of(a), shape_of(b)
         if len(left) == 1:
             a = view(a, (1, *left))
@@ -227,100 +223,74 @@ class MvOp(SchemaOp):
     """The product of a matrix and a vector."""
 
     @staticmethod
-    def infer(a: Tensor, b: Tensor) -> Tensor:
+    def infer(a: Tensor, b: Tensor, /) -> Tensor:
         left, right = require_rank(a, 2, "self"), require_rank(b, 1, "vec")
         return tensor(common_element(a, b), matmul_shape(left, right))
 
-    @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
-        return multiply(a, b)
+    numpy = staticmethod(multiply)
 
-    @staticmethod
-    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
-        return MatmulOp.decompose(a, b)
+    decompose = staticmethod(MatmulOp.decompose)
 
 
 @aten("addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
-class AddmvOp(SchemaOp):
+class AddmvOp(AddedProductOp):
     """beta * self + alpha * (mat @ vec); self broadcasts."""
 
-    @staticmethod
-    def infer(x: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Tensor:
-        shape = shape_of(MvOp.infer(a, b))
-        expanded_shape(shape_of(x), shape)
-        return tensor(common_element(x, a, b), shape)
+    product = MvOp
 
     @staticmethod
-    def numpy(x: Array, a: Array, b: Array, beta: float, alpha: float) -> Array:
-        return add_scaled(widened(x), np.matmul(widened(a), widened(b)), beta, alpha, x.dtype)
-
-    @staticmethod
-    def decompose(x: SSAValue, a: SSAValue, b: SSAValue, beta: float, alpha: float) -> SSAValue:
+    def decompose(x: SSAValue, a: SSAValue, b: SSAValue, /, beta: float, alpha: float) -> SSAValue:
         return add_products(x, MatmulOp.decompose(a, b), beta, alpha)
 
 
+@aten("vdot(Tensor self, Tensor other) -> Tensor")
 @aten("dot(Tensor self, Tensor tensor) -> Tensor")
 class DotOp(SchemaOp):
     """The sum of the products of two vectors' elements."""
 
     @staticmethod
-    def infer(a: Tensor, b: Tensor) -> Tensor:
+    def infer(a: Tensor, b: Tensor, /) -> Tensor:
         left, right = require_rank(a, 1, "self"), require_rank(b, 1, "tensor")
         return tensor(common_element(a, b), matmul_shape(left, right))
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
+    def numpy(a: Array, b: Array, /) -> Array:
         return np.asarray(multiply(a, b))
 
-    @staticmethod
-    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
-        return MatmulOp.decompose(a, b)
+    decompose = staticmethod(MatmulOp.decompose)
 
 
-@aten("vdot(Tensor self, Tensor other) -> Tensor")
-class VdotOp(DotOp):
-    """As `dot`: the elements are real."""
-
-
+@aten("ger(Tensor self, Tensor vec2) -> Tensor")
 @aten("outer(Tensor self, Tensor vec2) -> Tensor")
 class OuterOp(SchemaOp):
     """The products of each element of one vector with each of another."""
 
     @staticmethod
-    def infer(a: Tensor, b: Tensor) -> Tensor:
+    def infer(a: Tensor, b: Tensor, /) -> Tensor:
         left, right = require_rank(a, 1, "self"), require_rank(b, 1, "vec2")
         return tensor(promote_operands(a, b), (*left, *right))
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
+    def numpy(a: Array, b: Array, /) -> Array:
         return MulTensorOp.numpy(a[:, None], b)
 
     @staticmethod
-    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
+    def decompose(a: SSAValue, b: SSAValue, /) -> SSAValue:
         return aten.mul.Tensor(aten.unsqueeze(a, 1), b)
 
 
-@aten("ger(Tensor self, Tensor vec2) -> Tensor")
-class GerOp(OuterOp):
-    """As `outer`."""
-
-
 @aten("addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
-class AddrOp(SchemaOp):
+class AddrOp(AddedProductOp):
     """beta * self + alpha * outer(vec1, vec2); self broadcasts."""
 
-    @staticmethod
-    def infer(x: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Tensor:
-        products = OuterOp.infer(a, b)
-        expanded_shape(shape_of(x), shape_of(products))
-        return tensor(common_element(x, a, b), shape_of(products))
+    product = OuterOp
 
     @staticmethod
-    def numpy(x: Array, a: Array, b: Array, beta: float, alpha: float) -> Array:
+    def numpy(x: Array, a: Array, b: Array, /, beta: float, alpha: float) -> Array:
         return add_scaled(widened(x), widened(a)[:, None] * widened(b), beta, alpha, x.dtype)
 
     @staticmethod
-    def decompose(x: SSAValue, a: SSAValue, b: SSAValue, beta: float, alpha: float) -> SSAValue:
+    def decompose(x: SSAValue, a: SSAValue, b: SSAValue, /, beta: float, alpha: float) -> SSAValue:
         return add_products(x, OuterOp.decompose(a, b), beta, alpha)
 
 
@@ -329,7 +299,7 @@ class InnerOp(SchemaOp):
     """The sums of products over the last dimensions; a 0-d operand scales the other."""
 
     @staticmethod
-    def infer(a: Tensor, b: Tensor) -> Tensor:
+    def infer(a: Tensor, b: Tensor, /) -> Tensor:
         left, right = shape_of(a), shape_of(b)
         if not left or not right:
             return MulTensorOp.infer(a, b)
@@ -337,13 +307,13 @@ class InnerOp(SchemaOp):
         return tensor(common_element(a, b), (*left[:-1], *right[:-1]))
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
+    def numpy(a: Array, b: Array, /) -> Array:
         if not a.ndim or not b.ndim:
             return MulTensorOp.numpy(a, b)
         return np.asarray(np.tensordot(widened(a), widened(b), axes=(-1, -1)).astype(a.dtype))
 
     @staticmethod
-    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
+    def decompose(a: SSAValue, b: SSAValue, /) -> SSAValue:
         left, right = shape_of(a), shape_of(b)
         if not left or not right:
             return aten.mul.Tensor(a, b)
@@ -368,18 +338,18 @@ class TensordotOp(SchemaOp):
         return [*kept_left, *left], [*right, *kept_right], len(left)
 
     @staticmethod
-    def infer(a: Tensor, b: Tensor, dims_self: tuple[int, ...], dims_other: tuple[int, ...]) -> Tensor:
+    def infer(a: Tensor, b: Tensor, /, dims_self: tuple[int, ...], dims_other: tuple[int, ...]) -> Tensor:
         left, right = shape_of(a), shape_of(b)
         first, second, count = TensordotOp.orders(left, right, dims_self, dims_other)
         kept = [left[dim] for dim in first[: len(first) - count]] + [right[dim] for dim in second[count:]]
         return tensor(common_element(a, b), kept)
 
     @staticmethod
-    def numpy(a: Array, b: Array, dims_self: tuple[int, ...], dims_other: tuple[int, ...]) -> Array:
+    def numpy(a: Array, b: Array, /, dims_self: tuple[int, ...], dims_other: tuple[int, ...]) -> Array:
         return np.asarray(np.tensordot(widened(a), widened(b), axes=(dims_self, dims_other)).astype(a.dtype))
 
     @staticmethod
-    def decompose(a: SSAValue, b: SSAValue, dims_self: tuple[int, ...], dims_other: tuple[int, ...]) -> SSAValue:
+    def decompose(a: SSAValue, b: SSAValue, /, dims_self: tuple[int, ...], dims_other: tuple[int, ...]) -> SSAValue:
         left, right = shape_of(a), shape_of(b)
         first, second, count = TensordotOp.orders(left, right, dims_self, dims_other)
         rows = [left[dim] for dim in first[: len(first) - count]]
@@ -453,15 +423,15 @@ class KronOp(SchemaOp):
         )
 
     @staticmethod
-    def infer(a: Tensor, b: Tensor) -> Tensor:
+    def infer(a: Tensor, b: Tensor, /) -> Tensor:
         return tensor(promote_operands(a, b), KronOp.places(shape_of(a), shape_of(b))[2])
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
+    def numpy(a: Array, b: Array, /) -> Array:
         left, right, result = KronOp.places(a.shape, b.shape)
         return MulTensorOp.numpy(a.reshape(left), b.reshape(right)).reshape(result)
 
     @staticmethod
-    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
+    def decompose(a: SSAValue, b: SSAValue, /) -> SSAValue:
         left, right, result = KronOp.places(shape_of(a), shape_of(b))
         return view(aten.mul.Tensor(view(a, left), view(b, right)), result)

@@ -67,9 +67,7 @@ class NativeLayerNormOp(SchemaOp):
     """The input normalised over its last dimensions, times weight plus bias; then the means and the reciprocal deviations."""
 
     @staticmethod
-    def infer(
-        x: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def infer(x: Tensor, /, normalized_shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         shape = shape_of(x)
         rank = normalized_rank(shape, normalized_shape)
         require_shape("weight", weight, normalized_shape)
@@ -78,7 +76,7 @@ class NativeLayerNormOp(SchemaOp):
         return tensor(require_float(x), shape), stats, stats
 
     @staticmethod
-    def numpy(x: Array, normalized_shape: tuple[int, ...], weight: Array | None, bias: Array | None, eps: float) -> Stats:
+    def numpy(x: Array, /, normalized_shape: tuple[int, ...], weight: Array | None, bias: Array | None, eps: float) -> Stats:
         wide = widened(x)
         mean, deviation = moments(wide, tuple(range(x.ndim - len(normalized_shape), x.ndim)), eps)
         result = scale_and_shift((wide - mean) * deviation, weight, bias).astype(x.dtype)
@@ -95,20 +93,16 @@ class LayerNormOp(SchemaOp):
     """The input normalised over its last dimensions, times weight plus bias."""
 
     @staticmethod
-    def infer(
-        x: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float, cudnn_enable: bool
-    ) -> Tensor:
-        return NativeLayerNormOp.infer(x, normalized_shape, weight, bias, eps)[0]
+    def infer(x: Tensor, /, normalized_shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None) -> Tensor:
+        return NativeLayerNormOp.infer(x, normalized_shape, weight, bias)[0]
 
     @staticmethod
-    def numpy(
-        x: Array, normalized_shape: tuple[int, ...], weight: Array | None, bias: Array | None, eps: float, cudnn_enable: bool
-    ) -> Array:
+    def numpy(x: Array, /, normalized_shape: tuple[int, ...], weight: Array | None, bias: Array | None, eps: float) -> Array:
         return NativeLayerNormOp.numpy(x, normalized_shape, weight, bias, eps)[0]
 
     @staticmethod
     def decompose(
-        x: SSAValue, normalized_shape: tuple[int, ...], weight: SSAValue | None, bias: SSAValue | None, eps: float, cudnn_enable: bool
+        x: SSAValue, /, normalized_shape: tuple[int, ...], weight: SSAValue | None, bias: SSAValue | None, eps: float
     ) -> SSAValue:
         return aten.native_layer_norm.results(x, normalized_shape, weight, bias, eps)[0]
 
@@ -134,19 +128,19 @@ class RmsNormOp(SchemaOp):
     """The input over the root of its mean square over the last dimensions, times weight."""
 
     @staticmethod
-    def infer(x: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, eps: float | None) -> Tensor:
+    def infer(x: Tensor, /, normalized_shape: tuple[int, ...], weight: Tensor | None) -> Tensor:
         normalized_rank(shape_of(x), normalized_shape)
         require_shape("weight", weight, normalized_shape)
         return tensor(require_float(x), shape_of(x))
 
     @staticmethod
-    def numpy(x: Array, normalized_shape: tuple[int, ...], weight: Array | None, eps: float | None) -> Array:
+    def numpy(x: Array, /, normalized_shape: tuple[int, ...], weight: Array | None, eps: float | None) -> Array:
         wide = widened(x)
         scale = root_mean_square(wide, normalized_shape, rms_eps(element_of_dtype(x), eps))
         return scale_and_shift(wide * scale, weight, None).astype(x.dtype)
 
     @staticmethod
-    def decompose(x: SSAValue, normalized_shape: tuple[int, ...], weight: SSAValue | None, eps: float | None) -> SSAValue:
+    def decompose(x: SSAValue, /, normalized_shape: tuple[int, ...], weight: SSAValue | None, eps: float | None) -> SSAValue:
         element = element_of(x)
         wide = f64 if element == f64 else f32
         value = to_element(x, wide)
@@ -161,19 +155,21 @@ class FusedRmsNormOp(SchemaOp):
     """As `rms_norm`, and the reciprocal roots."""
 
     @staticmethod
-    def infer(x: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, eps: float | None) -> tuple[Tensor, Tensor]:
+    def infer(x: Tensor, /, normalized_shape: tuple[int, ...], weight: Tensor | None) -> tuple[Tensor, Tensor]:
         shape = shape_of(x)
         rank = normalized_rank(shape, normalized_shape)
         stats = tensor(f64 if element_of(x) == f64 else f32, (*shape[:rank], *(1,) * len(normalized_shape)))
-        return RmsNormOp.infer(x, normalized_shape, weight, eps), stats
+        return RmsNormOp.infer(x, normalized_shape, weight), stats
 
     @staticmethod
-    def numpy(x: Array, normalized_shape: tuple[int, ...], weight: Array | None, eps: float | None) -> tuple[Array, Array]:
+    def numpy(x: Array, /, normalized_shape: tuple[int, ...], weight: Array | None, eps: float | None) -> tuple[Array, Array]:
         scale = root_mean_square(widened(x), normalized_shape, rms_eps(element_of_dtype(x), eps))
         return RmsNormOp.numpy(x, normalized_shape, weight, eps), scale
 
     @staticmethod
-    def decompose(x: SSAValue, normalized_shape: tuple[int, ...], weight: SSAValue | None, eps: float | None) -> tuple[SSAValue, SSAValue]:
+    def decompose(
+        x: SSAValue, /, normalized_shape: tuple[int, ...], weight: SSAValue | None, eps: float | None
+    ) -> tuple[SSAValue, SSAValue]:
         wide = to_element(x, f64 if element_of(x) == f64 else f32)
         mean = aten.mean.dim(aten.mul.Tensor(wide, wide), tuple(range(-len(normalized_shape), 0)), True)
         scale = aten.rsqrt(aten.add.Scalar(mean, rms_eps(element_of(x), eps)))
@@ -190,27 +186,27 @@ class NativeGroupNormOp(SchemaOp):
 
     @staticmethod
     def infer(
-        x: Tensor, weight: Tensor | None, bias: Tensor | None, batch: int, channels: int, size: int, group: int, eps: float
+        x: Tensor, /, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int
     ) -> tuple[Tensor, Tensor, Tensor]:
         shape = shape_of(x)
-        if DYNAMIC_INDEX not in shape and math.prod(shape) != batch * channels * size:
-            raise ValueError(f"shape {list(shape)} does not have {batch} x {channels} x {size} elements")
-        if group < 1 or channels % group:
-            raise ValueError(f"{channels} channels do not divide into {group} groups")
-        require_shape("weight", weight, (channels,))
-        require_shape("bias", bias, (channels,))
-        stats = tensor(statistics_element(x, weight, bias), (batch, group))
+        if DYNAMIC_INDEX not in shape and math.prod(shape) != N * C * HxW:
+            raise ValueError(f"shape {list(shape)} does not have {N} x {C} x {HxW} elements")
+        if group < 1 or C % group:
+            raise ValueError(f"{C} channels do not divide into {group} groups")
+        require_shape("weight", weight, (C,))
+        require_shape("bias", bias, (C,))
+        stats = tensor(statistics_element(x, weight, bias), (N, group))
         return tensor(require_float(x), shape), stats, stats
 
     @staticmethod
-    def numpy(x: Array, weight: Array | None, bias: Array | None, batch: int, channels: int, size: int, group: int, eps: float) -> Stats:
-        wide = widened(x).reshape(batch, group, -1)
+    def numpy(x: Array, /, weight: Array | None, bias: Array | None, N: int, C: int, HxW: int, group: int, eps: float) -> Stats:
+        wide = widened(x).reshape(N, group, -1)
         mean, deviation = moments(wide, (2,), eps)
-        normalized = ((wide - mean) * deviation).reshape(batch, channels, size)
-        factors = [None if p is None else widened(p).reshape(channels, 1) for p in (weight, bias)]
+        normalized = ((wide - mean) * deviation).reshape(N, C, HxW)
+        factors = [None if p is None else widened(p).reshape(C, 1) for p in (weight, bias)]
         result = scale_and_shift(normalized, *factors).reshape(x.shape).astype(x.dtype)
         dtype = next((parameter.dtype for parameter in (weight, bias) if parameter is not None), x.dtype)
-        return result, mean.reshape(batch, group).astype(dtype), deviation.reshape(batch, group).astype(dtype)
+        return result, mean.reshape(N, group).astype(dtype), deviation.reshape(N, group).astype(dtype)
 
 
 @aten(
@@ -228,17 +224,15 @@ class GroupNormOp(SchemaOp):
         return shape[0], shape[1], math.prod(shape[2:])
 
     @staticmethod
-    def infer(x: Tensor, num_groups: int, weight: Tensor | None, bias: Tensor | None, eps: float, cudnn_enabled: bool) -> Tensor:
-        return NativeGroupNormOp.infer(x, weight, bias, *GroupNormOp.sizes(shape_of(x)), num_groups, eps)[0]
+    def infer(x: Tensor, /, num_groups: int, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+        return NativeGroupNormOp.infer(x, weight, bias, *GroupNormOp.sizes(shape_of(x)), num_groups)[0]
 
     @staticmethod
-    def numpy(x: Array, num_groups: int, weight: Array | None, bias: Array | None, eps: float, cudnn_enabled: bool) -> Array:
+    def numpy(x: Array, /, num_groups: int, weight: Array | None, bias: Array | None, eps: float) -> Array:
         return NativeGroupNormOp.numpy(x, weight, bias, *GroupNormOp.sizes(x.shape), num_groups, eps)[0]
 
     @staticmethod
-    def decompose(
-        x: SSAValue, num_groups: int, weight: SSAValue | None, bias: SSAValue | None, eps: float, cudnn_enabled: bool
-    ) -> SSAValue:
+    def decompose(x: SSAValue, /, num_groups: int, weight: SSAValue | None, bias: SSAValue | None, eps: float) -> SSAValue:
         return aten.native_group_norm.results(x, weight, bias, *GroupNormOp.sizes(shape_of(x)), num_groups, eps)[0]
 
 
@@ -265,7 +259,7 @@ class WeightNormOp(SchemaOp):
         return tuple(range(rank)) if dim == -1 else tuple(d for d in range(rank) if d != normalize_dim(dim, rank))
 
     @staticmethod
-    def infer(v: Tensor, g: Tensor, dim: int) -> Tensor:
+    def infer(v: Tensor, dim: int) -> Tensor:
         WeightNormOp.others(len(shape_of(v)), dim)
         return tensor(require_float(v), shape_of(v))
 

@@ -41,11 +41,11 @@ class ConstantPadNdOp(SchemaOp):
     """`value` before and after each dimension, last dimension first in `pad`; negative entries take away."""
 
     @staticmethod
-    def infer(x: Tensor, pad: tuple[int, ...], value: float) -> Tensor:
+    def infer(x: Tensor, /, pad: tuple[int, ...]) -> Tensor:
         return tensor(element_of(x), padded_shape(shape_of(x), pad))
 
     @staticmethod
-    def numpy(x: Array, pad: tuple[int, ...], value: float) -> Array:
+    def numpy(x: Array, /, pad: tuple[int, ...], value: float) -> Array:
         pairs = margins(pad, x.ndim)
         kept = x[tuple(slice(max(-low, 0), extent - max(-high, 0)) for extent, (low, high) in zip(x.shape, pairs, strict=True))]
         return np.pad(kept, [(max(low, 0), max(high, 0)) for low, high in pairs], constant_values=np.asarray(value).astype(x.dtype))
@@ -69,12 +69,12 @@ class EdgePadOp(SchemaOp):
                 raise ValueError(f"padding {list(padding)} must be smaller than the dimension of size {extent} that it mirrors")
 
     @classmethod
-    def infer(cls, x: Tensor, padding: tuple[int, ...]) -> Tensor:
+    def infer(cls, x: Tensor, /, padding: tuple[int, ...]) -> Tensor:
         cls.check(shape_of(x), padding)
         return tensor(element_of(x), padded_shape(shape_of(x), padding))
 
     @classmethod
-    def numpy(cls, x: Array, padding: tuple[int, ...]) -> Array:
+    def numpy(cls, x: Array, /, padding: tuple[int, ...]) -> Array:
         for axis, (low, high) in enumerate(margins(padding, x.ndim)):
             places = np.arange(-low, x.shape[axis] + high, dtype=np.int64)
             last = x.shape[axis] - 1
@@ -125,7 +125,7 @@ class ReplicationPad1dOp(EdgePadOp):
     rank = 1
 
     @classmethod
-    def decompose(cls, x: SSAValue, padding: tuple[int, ...]) -> SSAValue:
+    def decompose(cls, x: SSAValue, /, padding: tuple[int, ...]) -> SSAValue:
         (low, high), shape = padding, shape_of(x)
         first = aten.slice.Tensor(x, -1, 0, 1)
         last = aten.slice.Tensor(x, -1, shape[-1] - 1, shape[-1])
@@ -168,7 +168,7 @@ class PadOp(SchemaOp):
         return pairs
 
     @staticmethod
-    def infer(x: Tensor, pad: tuple[int, ...], mode: str, value: float | None) -> Tensor:
+    def infer(x: Tensor, /, pad: tuple[int, ...], mode: str, value: float | None) -> Tensor:
         shape = shape_of(x)
         if mode == "circular":
             PadOp.circular(shape, pad)
@@ -177,7 +177,7 @@ class PadOp(SchemaOp):
         return tensor(element_of(x), padded_shape(shape, pad))
 
     @staticmethod
-    def numpy(x: Array, pad: tuple[int, ...], mode: str, value: float | None) -> Array:
+    def numpy(x: Array, /, pad: tuple[int, ...], mode: str, value: float | None) -> Array:
         if mode == "constant":
             return ConstantPadNdOp.numpy(x, pad, value or 0)
         if mode != "circular":
@@ -187,7 +187,7 @@ class PadOp(SchemaOp):
         return x
 
     @staticmethod
-    def decompose(x: SSAValue, pad: tuple[int, ...], mode: str, value: float | None) -> SSAValue:
+    def decompose(x: SSAValue, /, pad: tuple[int, ...], mode: str, value: float | None) -> SSAValue:
         shape = shape_of(x)
         if mode == "constant":
             return aten.constant_pad_nd(x, pad, value or 0) if any(pad) else x

@@ -26,12 +26,12 @@ class PermuteOp(SchemaOp):
     """Dimension i of the result is dimension dims[i] of the operand."""
 
     @staticmethod
-    def infer(x: Tensor, dims: tuple[int, ...]) -> Tensor:
+    def infer(x: Tensor, /, dims: tuple[int, ...]) -> Tensor:
         shape = shape_of(x)
         return tensor(element_of(x), [shape[dim] for dim in checked_permutation(dims, len(shape))])
 
     @staticmethod
-    def numpy(x: Array, dims: tuple[int, ...]) -> Array:
+    def numpy(x: Array, /, dims: tuple[int, ...]) -> Array:
         return x.transpose(checked_permutation(dims, x.ndim))
 
 
@@ -49,16 +49,16 @@ class PermuteFamilyOp(SchemaOp):
         raise NotImplementedError
 
     @classmethod
-    def infer(cls, x: Tensor, *args: Any) -> Tensor:
+    def infer(cls, x: Tensor, /, *args: Any) -> Tensor:
         shape = shape_of(x)
         return tensor(element_of(x), [shape[dim] for dim in cls.order(len(shape), *args)])
 
     @classmethod
-    def numpy(cls, x: Array, *args: Any) -> Array:
+    def numpy(cls, x: Array, /, *args: Any) -> Array:
         return x.transpose(cls.order(x.ndim, *args))
 
     @classmethod
-    def decompose(cls, x: SSAValue, *args: Any) -> SSAValue:
+    def decompose(cls, x: SSAValue, /, *args: Any) -> SSAValue:
         return permute(x, cls.order(len(shape_of(x)), *args))
 
 
@@ -71,22 +71,10 @@ def swapped(rank: int, dim0: int, dim1: int) -> list[int]:
     return order
 
 
+@aten("swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)")
+@aten("swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)")
 @aten("transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)")
 class TransposeIntOp(PermuteFamilyOp):
-    """Two dimensions exchanged."""
-
-    order = staticmethod(swapped)
-
-
-@aten("swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)")
-class SwapaxesOp(PermuteFamilyOp):
-    """Two dimensions exchanged."""
-
-    order = staticmethod(swapped)
-
-
-@aten("swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)")
-class SwapdimsOp(PermuteFamilyOp):
     """Two dimensions exchanged."""
 
     order = staticmethod(swapped)
@@ -104,9 +92,11 @@ class TOp(PermuteFamilyOp):
         return range(rank)[::-1]
 
 
+@aten("mH(Tensor(a) self) -> Tensor(a)")
+@aten("adjoint(Tensor(a) self) -> Tensor(a)")
 @aten("mT(Tensor(a) self) -> Tensor(a)")
 class MTOp(PermuteFamilyOp):
-    """The last two dimensions exchanged."""
+    """The last two dimensions exchanged; the elements are real, so the adjoint is the same."""
 
     @staticmethod
     def order(rank: int) -> Sequence[int]:
@@ -114,16 +104,6 @@ class MTOp(PermuteFamilyOp):
         if rank < 2:
             raise ValueError(f"mT takes at least 2 dimensions, got {rank}")
         return swapped(rank, -2, -1)
-
-
-@aten("mH(Tensor(a) self) -> Tensor(a)")
-class MHOp(MTOp):
-    """As `mT`: the elements are real."""
-
-
-@aten("adjoint(Tensor(a) self) -> Tensor(a)")
-class AdjointOp(MTOp):
-    """As `mT`: the elements are real."""
 
 
 @aten("numpy_T(Tensor(a) self) -> Tensor(a)")
@@ -145,6 +125,7 @@ def moved(rank: int, source: Sequence[int], destination: Sequence[int]) -> tuple
     return checked_permutation([places[dim] if dim in places else next(rest) for dim in range(rank)], rank)
 
 
+@aten("moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)")
 @aten("movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)")
 class MovedimIntlistOp(PermuteFamilyOp):
     """Dimensions `source` at the places `destination`; the others keep their order."""
@@ -152,13 +133,7 @@ class MovedimIntlistOp(PermuteFamilyOp):
     order = staticmethod(moved)
 
 
-@aten("moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)")
-class MoveaxisIntlistOp(PermuteFamilyOp):
-    """Dimensions `source` at the places `destination`; the others keep their order."""
-
-    order = staticmethod(moved)
-
-
+@aten("moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)")
 @aten("movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)")
 class MovedimIntOp(PermuteFamilyOp):
     """Dimension `source` at the place `destination`; the others keep their order."""
@@ -167,8 +142,3 @@ class MovedimIntOp(PermuteFamilyOp):
     def order(rank: int, source: int, destination: int) -> Sequence[int]:
         """One dimension moved."""
         return moved(rank, (source,), (destination,)) if rank else ()
-
-
-@aten("moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)")
-class MoveaxisIntOp(MovedimIntOp):
-    """Dimension `source` at the place `destination`; the others keep their order."""

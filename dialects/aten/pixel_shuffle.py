@@ -27,16 +27,16 @@ class PixelShuffleOp(SchemaOp):
         return (*batch, channels, factor, factor, height, width), order, (*batch, channels, height * factor, width * factor)
 
     @staticmethod
-    def infer(x: Tensor, upscale_factor: int) -> Tensor:
+    def infer(x: Tensor, /, upscale_factor: int) -> Tensor:
         return tensor(element_of(x), PixelShuffleOp.shapes(shape_of(x), upscale_factor)[2])
 
     @staticmethod
-    def numpy(x: Array, upscale_factor: int) -> Array:
+    def numpy(x: Array, /, upscale_factor: int) -> Array:
         apart, order, result = PixelShuffleOp.shapes(x.shape, upscale_factor)
         return x.reshape(apart).transpose(order).reshape(result)
 
     @staticmethod
-    def decompose(x: SSAValue, upscale_factor: int) -> SSAValue:
+    def decompose(x: SSAValue, /, upscale_factor: int) -> SSAValue:
         apart, order, result = PixelShuffleOp.shapes(shape_of(x), upscale_factor)
         return view(permute(view(x, apart), order), result)
 
@@ -56,16 +56,16 @@ class PixelUnshuffleOp(SchemaOp):
         return (*batch, channels, height, factor, width, factor), order, (*batch, channels * factor**2, height, width)
 
     @staticmethod
-    def infer(x: Tensor, downscale_factor: int) -> Tensor:
+    def infer(x: Tensor, /, downscale_factor: int) -> Tensor:
         return tensor(element_of(x), PixelUnshuffleOp.shapes(shape_of(x), downscale_factor)[2])
 
     @staticmethod
-    def numpy(x: Array, downscale_factor: int) -> Array:
+    def numpy(x: Array, /, downscale_factor: int) -> Array:
         apart, order, result = PixelUnshuffleOp.shapes(x.shape, downscale_factor)
         return x.reshape(apart).transpose(order).reshape(result)
 
     @staticmethod
-    def decompose(x: SSAValue, downscale_factor: int) -> SSAValue:
+    def decompose(x: SSAValue, /, downscale_factor: int) -> SSAValue:
         apart, order, result = PixelUnshuffleOp.shapes(shape_of(x), downscale_factor)
         return view(permute(view(x, apart), order), result)
 
@@ -82,16 +82,16 @@ class ChannelShuffleOp(SchemaOp):
         return (shape[0], groups, shape[1] // groups, *shape[2:])
 
     @staticmethod
-    def infer(x: Tensor, groups: int) -> Tensor:
+    def infer(x: Tensor, /, groups: int) -> Tensor:
         ChannelShuffleOp.apart(shape_of(x), groups)
         return tensor(element_of(x), shape_of(x))
 
     @staticmethod
-    def numpy(x: Array, groups: int) -> Array:
+    def numpy(x: Array, /, groups: int) -> Array:
         return x.reshape(ChannelShuffleOp.apart(x.shape, groups)).swapaxes(1, 2).reshape(x.shape)
 
     @staticmethod
-    def decompose(x: SSAValue, groups: int) -> SSAValue:
+    def decompose(x: SSAValue, /, groups: int) -> SSAValue:
         shape = shape_of(x)
         apart = ChannelShuffleOp.apart(shape, groups)
         return view(permute(view(x, apart), swapped(len(apart), 1, 2)), shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, i64
 from xdsl.ir import SSAValue
@@ -19,6 +19,7 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 Pair = tuple[Array, Array]
+Numbers: TypeAlias = "tuple[int, ...]"
 
 
 class PoolOp(SchemaOp):
@@ -36,7 +37,7 @@ class PoolOp(SchemaOp):
         padding: Sequence[int],
         dilation: Sequence[int],
         ceil_mode: bool,
-    ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    ) -> tuple[Numbers, Numbers, Numbers, Numbers, Numbers]:
         """Kernel, stride, padding and dilation per dimension, and the number of windows. Raises ValueError."""
         if len(shape) not in (cls.rank + 1, cls.rank + 2):
             raise ValueError(f"input must have {cls.rank + 1} or {cls.rank + 2} dimensions, got shape {list(shape)}")
@@ -64,13 +65,7 @@ class MaxPoolOp(PoolOp):
 
     @classmethod
     def infer(
-        cls,
-        x: Tensor,
-        kernel_size: tuple[int, ...],
-        stride: tuple[int, ...],
-        padding: tuple[int, ...],
-        dilation: tuple[int, ...],
-        ceil_mode: bool,
+        cls, x: Tensor, /, kernel_size: Numbers, stride: Numbers, padding: Numbers, dilation: Numbers, ceil_mode: bool
     ) -> tuple[Tensor, Tensor]:
         shape = shape_of(x)
         counts = cls.windows(shape, kernel_size, stride, padding, dilation, ceil_mode)[-1]
@@ -78,15 +73,7 @@ class MaxPoolOp(PoolOp):
         return tensor(element_of(x), result), tensor(i64, result)
 
     @classmethod
-    def numpy(
-        cls,
-        x: Array,
-        kernel_size: tuple[int, ...],
-        stride: tuple[int, ...],
-        padding: tuple[int, ...],
-        dilation: tuple[int, ...],
-        ceil_mode: bool,
-    ) -> Pair:
+    def numpy(cls, x: Array, /, kernel_size: Numbers, stride: Numbers, padding: Numbers, dilation: Numbers, ceil_mode: bool) -> Pair:
         sizes, steps, margins, gaps, counts = cls.windows(x.shape, kernel_size, stride, padding, dilation, ceil_mode)
         wide = widened(x)
         lowest = -np.inf if wide.dtype.kind == "f" else np.iinfo(wide.dtype).min
@@ -137,13 +124,7 @@ class MaxPool1dWithIndicesOp(MaxPoolOp):
 
     @classmethod
     def decompose(
-        cls,
-        x: SSAValue,
-        kernel_size: tuple[int, ...],
-        stride: tuple[int, ...],
-        padding: tuple[int, ...],
-        dilation: tuple[int, ...],
-        ceil_mode: bool,
+        cls, x: SSAValue, /, kernel_size: Numbers, stride: Numbers, padding: Numbers, dilation: Numbers, ceil_mode: bool
     ) -> tuple[SSAValue, SSAValue]:
         sizes, steps, margins, gaps, _ = cls.windows(shape_of(x), kernel_size, stride, padding, dilation, ceil_mode)
         plane = aten.unsqueeze(x, -2)
@@ -159,16 +140,16 @@ class MaxPoolValuesOp(SchemaOp):
     """The operator with the places."""
 
     @classmethod
-    def infer(cls, x: Tensor, *args: Any) -> Tensor:
+    def infer(cls, x: Tensor, /, *args: Any) -> Tensor:
         return cls.pool.infer(x, *args)[0]
 
     @classmethod
-    def numpy(cls, x: Array, *args: Any) -> Array:
+    def numpy(cls, x: Array, /, *args: Any) -> Array:
         return cls.pool.numpy(x, *args)[0]
 
     @classmethod
-    def decompose(cls, *args: Any, **kwargs: Any) -> SSAValue:
-        return cls.pool(*args).results[0]
+    def decompose(cls, x: SSAValue, /, *args: Any) -> SSAValue:
+        return cls.pool(x, *args).results[0]
 
 
 @aten(
@@ -194,25 +175,17 @@ class MaxPool3dOp(MaxPoolValuesOp):
     pool = MaxPool3dWithIndicesOp
 
     @classmethod
-    def decompose(
-        cls,
-        x: SSAValue,
-        kernel_size: tuple[int, ...],
-        stride: tuple[int, ...],
-        padding: tuple[int, ...],
-        dilation: tuple[int, ...],
-        ceil_mode: bool,
-    ) -> SSAValue:
-        sizes, steps, margins, gaps, counts = cls.pool.windows(shape_of(x), kernel_size, stride, padding, dilation, ceil_mode)
+    def decompose(cls, x: SSAValue, /, *args: Any) -> SSAValue:
+        sizes, steps, margins, gaps, counts = cls.pool.windows(shape_of(x), *args)
 
         def pool(image: SSAValue, last: bool) -> SSAValue:
             plane = [plane_of(*extents, last) for extents in ((sizes, 1), (steps, 1), (margins, 0), (gaps, 1))]
-            return aten.max_pool2d_with_indices.results(image, *plane, ceil_mode)[0]
+            return aten.max_pool2d_with_indices.results(image, *plane, args[-1])[0]
 
         return over_planes(x, counts, pool)
 
 
-def plane_of(numbers: Sequence[int], filler: int, last: bool) -> tuple[int, ...]:
+def plane_of(numbers: Sequence[int], filler: int, last: bool) -> Numbers:
     """The last two of three numbers, or the first and a filler."""
     return tuple(numbers[1:]) if last else (numbers[0], filler)
 
@@ -234,14 +207,7 @@ class AvgPoolOp(PoolOp):
 
     @classmethod
     def infer(
-        cls,
-        x: Tensor,
-        kernel_size: tuple[int, ...],
-        stride: tuple[int, ...],
-        padding: tuple[int, ...],
-        ceil_mode: bool,
-        count_include_pad: bool,
-        divisor_override: int | None = None,
+        cls, x: Tensor, /, kernel_size: Numbers, stride: Numbers, padding: Numbers, ceil_mode: bool, divisor_override: int | None = None
     ) -> Tensor:
         shape = shape_of(x)
         counts = cls.windows(shape, kernel_size, stride, padding, (1,), ceil_mode)[-1]
@@ -253,9 +219,10 @@ class AvgPoolOp(PoolOp):
     def numpy(
         cls,
         x: Array,
-        kernel_size: tuple[int, ...],
-        stride: tuple[int, ...],
-        padding: tuple[int, ...],
+        /,
+        kernel_size: Numbers,
+        stride: Numbers,
+        padding: Numbers,
         ceil_mode: bool,
         count_include_pad: bool,
         divisor_override: int | None = None,
@@ -297,9 +264,10 @@ class AvgPool3dOp(AvgPoolOp):
     def decompose(
         cls,
         x: SSAValue,
-        kernel_size: tuple[int, ...],
-        stride: tuple[int, ...],
-        padding: tuple[int, ...],
+        /,
+        kernel_size: Numbers,
+        stride: Numbers,
+        padding: Numbers,
         ceil_mode: bool,
         count_include_pad: bool,
         divisor_override: int | None,
@@ -327,13 +295,7 @@ class AvgPool1dOp(AvgPoolOp):
 
     @classmethod
     def decompose(
-        cls,
-        x: SSAValue,
-        kernel_size: tuple[int, ...],
-        stride: tuple[int, ...],
-        padding: tuple[int, ...],
-        ceil_mode: bool,
-        count_include_pad: bool,
+        cls, x: SSAValue, /, kernel_size: Numbers, stride: Numbers, padding: Numbers, ceil_mode: bool, count_include_pad: bool
     ) -> SSAValue:
         sizes, steps, margins, _, _ = cls.windows(shape_of(x), kernel_size, stride, padding, (1,), ceil_mode)
         plane = aten.unsqueeze(x, -2)
@@ -349,7 +311,7 @@ class AdaptiveAvgPoolOp(SchemaOp):
     """The pool with a fixed window over as many dimensions."""
 
     @classmethod
-    def sizes(cls, shape: Sequence[int], output_size: Sequence[int]) -> tuple[int, ...]:
+    def sizes(cls, shape: Sequence[int], output_size: Sequence[int]) -> Numbers:
         """The output's extents; -1 (PyTorch's None) keeps that of the input. Raises ValueError."""
         if len(shape) not in (cls.rank + 1, cls.rank + 2):
             raise ValueError(f"input must have {cls.rank + 1} or {cls.rank + 2} dimensions, got shape {list(shape)}")
@@ -358,12 +320,12 @@ class AdaptiveAvgPoolOp(SchemaOp):
         return spread(output_size, cls.rank, "output_size")
 
     @classmethod
-    def infer(cls, x: Tensor, output_size: tuple[int, ...]) -> Tensor:
+    def infer(cls, x: Tensor, /, output_size: Numbers) -> Tensor:
         shape = shape_of(x)
         return tensor(element_of(x), (*shape[: len(shape) - cls.rank], *cls.sizes(shape, output_size)))
 
     @classmethod
-    def numpy(cls, x: Array, output_size: tuple[int, ...]) -> Array:
+    def numpy(cls, x: Array, /, output_size: Numbers) -> Array:
         wide = widened(x)
         for axis, count in zip(range(-cls.rank, 0), cls.sizes(x.shape, output_size), strict=True):
             bounds = adaptive_windows(x.shape[axis], count)
@@ -372,7 +334,7 @@ class AdaptiveAvgPoolOp(SchemaOp):
         return wide.astype(x.dtype)
 
     @classmethod
-    def decompose(cls, x: SSAValue, output_size: tuple[int, ...]) -> SSAValue:
+    def decompose(cls, x: SSAValue, /, output_size: Numbers) -> SSAValue:
         shape = shape_of(x)
         sizes = cls.sizes(shape, output_size)
         extents = shape[len(shape) - cls.rank :]
@@ -450,12 +412,12 @@ class AdaptiveMaxPoolOp(SchemaOp):
     """The mean pool with the same rule for shapes."""
 
     @classmethod
-    def infer(cls, x: Tensor, output_size: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+    def infer(cls, x: Tensor, /, output_size: Numbers) -> tuple[Tensor, Tensor]:
         values = cls.means.infer(x, output_size)
         return values, tensor(i64, shape_of(values))
 
     @classmethod
-    def numpy(cls, x: Array, output_size: tuple[int, ...]) -> Pair:
+    def numpy(cls, x: Array, /, output_size: Numbers) -> Pair:
         sizes = cls.means.sizes(x.shape, output_size)
         extents = x.shape[x.ndim - cls.rank :]
         flat = widened(x).reshape(*x.shape[: x.ndim - cls.rank], -1)
@@ -470,7 +432,7 @@ class AdaptiveMaxPoolOp(SchemaOp):
         return values.reshape(indices.shape).astype(x.dtype), indices
 
     @classmethod
-    def decompose(cls, x: SSAValue, output_size: tuple[int, ...]) -> tuple[SSAValue, SSAValue]:
+    def decompose(cls, x: SSAValue, /, output_size: Numbers) -> tuple[SSAValue, SSAValue]:
         shape = shape_of(x)
         sizes = cls.means.sizes(shape, output_size)
         extents = shape[len(shape) - cls.rank :]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xdsl.dialects.builtin import f64
 from xdsl.ir import SSAValue
 
@@ -15,53 +13,33 @@ from flambeau.dialects.schema.namespace import aten
 from flambeau.support.lazy import Array, np
 
 
-def power(a: Any, b: Any) -> Array:
-    """Gives a to the power of b in the common type; an integer's negative power is rounded towards 0."""
-    a, b = cast_operands(a, b)
-    if a.dtype.kind in "iu":
-        positive = np.power(a, np.maximum(b, 0))
-        unit = np.where((a == -1) & (b % 2 == 1), -1, 1)
-        return np.where(b >= 0, positive, np.where(np.abs(a) == 1, unit, 0)).astype(a.dtype)
-    return np.power(widened(a), widened(b)).astype(a.dtype)
-
-
+@aten("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", core=True)
 @aten("pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", core=True)
 class PowTensorTensorOp(BinaryOp):
-    """a to the power of b."""
+    """a to the power of b in their common type; an integer's negative power is rounded towards 0."""
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
-        return power(a, b)
+    def numpy(a: Array | float, b: Array | float, /) -> Array:
+        a, b = cast_operands(a, b)
+        if a.dtype.kind in "iu":
+            positive = np.power(a, np.maximum(b, 0))
+            unit = np.where((a == -1) & (b % 2 == 1), -1, 1)
+            return np.where(b >= 0, positive, np.where(np.abs(a) == 1, unit, 0)).astype(a.dtype)
+        return np.power(widened(a), widened(b)).astype(a.dtype)
 
 
 @aten("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", core=True)
 class PowTensorScalarOp(BinaryOp):
     """a to the power of a number."""
 
+    numpy = staticmethod(PowTensorTensorOp.numpy)
+
     @staticmethod
-    def infer(a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:
+    def infer(a: Tensor | float, b: Tensor | float, /) -> Tensor:
         found = BinaryOp.infer(a, b)
         if dtype_of(element_of(found)).category < 2 and isinstance(b, int) and b < 0:
             raise ValueError(f"integers have no power {b} of their own type")
         return found
-
-    @staticmethod
-    def numpy(a: Array, b: float) -> Array:
-        return power(a, b)
-
-
-@aten("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", core=True)
-class PowScalarOp(BinaryOp):
-    """A number to the power of b."""
-
-    @staticmethod
-    def numpy(a: float, b: Array) -> Array:
-        return power(a, b)
-
-
-def float_power(a: Any, b: Any) -> Array:
-    """A to the power of b in double precision."""
-    return np.power(np.asarray(a).astype(np.float64), np.asarray(b).astype(np.float64))
 
 
 class FloatPowerOp(BinaryOp):
@@ -70,8 +48,12 @@ class FloatPowerOp(BinaryOp):
     inplace = ()
 
     @staticmethod
-    def infer(a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:
+    def infer(a: Tensor | float, b: Tensor | float, /) -> Tensor:
         return tensor(f64, shape_of(BinaryOp.infer(a, b)))
+
+    @staticmethod
+    def numpy(a: Array | float, b: Array | float, /) -> Array:
+        return np.power(np.asarray(a).astype(np.float64), np.asarray(b).astype(np.float64))
 
 
 @aten("float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor")
@@ -79,11 +61,7 @@ class FloatPowerTensorTensorOp(FloatPowerOp):
     """a to the power of b in double precision."""
 
     @staticmethod
-    def numpy(a: Array, b: Array) -> Array:
-        return float_power(a, b)
-
-    @staticmethod
-    def decompose(a: SSAValue, b: SSAValue) -> SSAValue:
+    def decompose(a: SSAValue, b: SSAValue, /) -> SSAValue:
         return aten.pow.Tensor_Tensor(to_element(a, f64), to_element(b, f64))
 
 
@@ -92,11 +70,7 @@ class FloatPowerTensorScalarOp(FloatPowerOp):
     """a to the power of a number in double precision."""
 
     @staticmethod
-    def numpy(a: Array, b: float) -> Array:
-        return float_power(a, b)
-
-    @staticmethod
-    def decompose(a: SSAValue, b: float) -> SSAValue:
+    def decompose(a: SSAValue, b: float, /) -> SSAValue:
         return aten.pow.Tensor_Scalar(to_element(a, f64), float(b))
 
 
@@ -105,9 +79,5 @@ class FloatPowerScalarOp(FloatPowerOp):
     """A number to the power of b in double precision."""
 
     @staticmethod
-    def numpy(a: float, b: Array) -> Array:
-        return float_power(a, b)
-
-    @staticmethod
-    def decompose(a: float, b: SSAValue) -> SSAValue:
+    def decompose(a: float, b: SSAValue, /) -> SSAValue:
         return aten.pow.Scalar(float(a), to_element(b, f64))

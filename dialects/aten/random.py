@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from xdsl.dialects.builtin import i1, i64
 from xdsl.ir import Attribute, SSAValue
@@ -26,7 +25,7 @@ class RandOp(FilledOp):
     random = True
 
     @staticmethod
-    def numpy(size: Sequence[int], dtype: Attribute | None, *_: Any) -> Array:
+    def numpy(size: Sequence[int], dtype: Attribute | None) -> Array:
         return cast_to(np.random.default_rng().random(size), element_of(FilledOp.infer(size, dtype)))
 
 
@@ -39,7 +38,7 @@ class RandnOp(FilledOp):
     random = True
 
     @staticmethod
-    def numpy(size: Sequence[int], dtype: Attribute | None, *_: Any) -> Array:
+    def numpy(size: Sequence[int], dtype: Attribute | None) -> Array:
         return cast_to(np.random.default_rng().standard_normal(size), element_of(FilledOp.infer(size, dtype)))
 
 
@@ -53,11 +52,11 @@ class RandLikeOp(LikeOp):
     random = True
 
     @staticmethod
-    def numpy(x: Array, dtype: Attribute | None, *_: Any) -> Array:
+    def numpy(x: Array, /, dtype: Attribute | None) -> Array:
         return RandOp.numpy(x.shape, chosen_element(dtype, element_of_array(x)))
 
     @staticmethod
-    def decompose(x: SSAValue, dtype: Attribute | None, *_: Any) -> SSAValue:
+    def decompose(x: SSAValue, /, dtype: Attribute | None) -> SSAValue:
         return aten.rand(shape_of(x), chosen_element(dtype, element_of(x)))
 
 
@@ -71,11 +70,11 @@ class RandnLikeOp(LikeOp):
     random = True
 
     @staticmethod
-    def numpy(x: Array, dtype: Attribute | None, *_: Any) -> Array:
+    def numpy(x: Array, /, dtype: Attribute | None) -> Array:
         return RandnOp.numpy(x.shape, chosen_element(dtype, element_of_array(x)))
 
     @staticmethod
-    def decompose(x: SSAValue, dtype: Attribute | None, *_: Any) -> SSAValue:
+    def decompose(x: SSAValue, /, dtype: Attribute | None) -> SSAValue:
         return aten.randn(shape_of(x), chosen_element(dtype, element_of(x)))
 
 
@@ -86,11 +85,11 @@ class RandpermOp(SchemaOp):
     random = True
 
     @staticmethod
-    def infer(n: int, dtype: Attribute | int | None = None, *_: Any) -> Tensor:
+    def infer(n: int, dtype: Attribute | int | None = None) -> Tensor:
         return tensor(chosen_element(dtype, i64), (n,))
 
     @staticmethod
-    def numpy(n: int, dtype: Attribute | int | None, *_: Any) -> Array:
+    def numpy(n: int, dtype: Attribute | int | None) -> Array:
         return cast_to(np.random.default_rng().permutation(n), chosen_element(dtype, i64))
 
 
@@ -101,13 +100,13 @@ class NativeDropoutOp(SchemaOp):
     random = True
 
     @staticmethod
-    def infer(x: Tensor, p: float, *_: Any) -> tuple[Tensor, Tensor]:
+    def infer(x: Tensor, /, p: float) -> tuple[Tensor, Tensor]:
         if not 0 <= p <= 1:
             raise ValueError(f"p must be a probability, got {p}")
         return tensor(element_of(x), shape_of(x)), tensor(i1, shape_of(x))
 
     @staticmethod
-    def numpy(x: Array, p: float, train: bool | None) -> tuple[Array, Array]:
+    def numpy(x: Array, /, p: float, train: bool | None) -> tuple[Array, Array]:
         if train is False or p == 0:
             return x, np.ones(x.shape, bool)
         shape: tuple[int, ...] = x.shape
@@ -120,8 +119,9 @@ class NativeDropoutOp(SchemaOp):
         return self.argument("train") is not False and 0 < self.argument("p") < 1
 
 
-class DropoutFamilyOp(SchemaOp):
-    """A dropout, which does nothing unless it trains."""
+@aten("dropout(Tensor input, float p, bool train) -> Tensor")
+class DropoutOp(SchemaOp):
+    """Each element is dropped with probability p when training; else the tensor itself."""
 
     inplace = (0,)
     random = True
@@ -131,51 +131,38 @@ class DropoutFamilyOp(SchemaOp):
         return bool(self.argument("train")) and 0 < self.argument("p") < 1
 
     @staticmethod
-    def infer(x: Tensor, p: float, *_: Any) -> Tensor:
+    def infer(x: Tensor, /, p: float) -> Tensor:
         return NativeDropoutOp.infer(x, p)[0]
 
     @staticmethod
-    def numpy(x: Array, p: float, train: bool) -> Array:
+    def numpy(x: Array, /, p: float, train: bool) -> Array:
         return NativeDropoutOp.numpy(x, p, train)[0]
 
     @staticmethod
-    def decompose(x: SSAValue, p: float, train: bool) -> SSAValue:
+    def decompose(x: SSAValue, /, p: float, train: bool) -> SSAValue:
         return aten.native_dropout.results(x, p, True)[0] if train and p > 0 else x
 
 
-@aten("dropout(Tensor input, float p, bool train) -> Tensor")
-class DropoutOp(DropoutFamilyOp):
-    """Each element is dropped with probability p when training; else the tensor itself."""
-
-
-class EvaluatedDropoutOp(SchemaOp):
-    """A dropout with its own statistics, which only an evaluated model may hold: there it does nothing."""
+@aten("feature_dropout(Tensor input, float p, bool train) -> Tensor")
+@aten("alpha_dropout(Tensor input, float p, bool train) -> Tensor")
+class AlphaDropoutOp(SchemaOp):
+    """The dropout of self-normalising networks, or of whole channels, evaluated: the tensor itself."""
 
     inplace = (0,)
 
     @staticmethod
-    def infer(x: Tensor, p: float, train: bool) -> Tensor:
+    def infer(x: Tensor, /, p: float, train: bool) -> Tensor:
         if train and p > 0:
             raise ValueError("training drops elements in a way that no operator of a program does; export the model in eval mode")
         return tensor(element_of(x), shape_of(x))
 
     @staticmethod
-    def numpy(x: Array, p: float, train: bool) -> Array:
+    def numpy(x: Array, /) -> Array:
         return x
 
     @staticmethod
-    def decompose(x: SSAValue, p: float, train: bool) -> SSAValue:
+    def decompose(x: SSAValue, /) -> SSAValue:
         return x
-
-
-@aten("alpha_dropout(Tensor input, float p, bool train) -> Tensor")
-class AlphaDropoutOp(EvaluatedDropoutOp):
-    """The dropout of self-normalising networks, evaluated: the tensor itself."""
-
-
-@aten("feature_dropout(Tensor input, float p, bool train) -> Tensor")
-class FeatureDropoutOp(EvaluatedDropoutOp):
-    """The dropout of whole channels, evaluated: the tensor itself."""
 
 
 def drawn_integers(low: int, high: int, size: Sequence[int], element: Attribute) -> SSAValue:
@@ -190,17 +177,17 @@ class IntegersOp(SchemaOp):
     random = True
 
     @staticmethod
-    def infer(low: int, high: int, size: Sequence[int], dtype: Attribute | int | None = None, *_: Any) -> Tensor:
+    def infer(low: int, high: int, size: Sequence[int], dtype: Attribute | int | None = None) -> Tensor:
         if not 0 < high - low <= 1 << 24:
             raise ValueError(f"the range from {low} to {high} must hold 1 to 2**24 integers")
         return tensor(chosen_element(dtype, i64), size)
 
     @staticmethod
-    def numpy(low: int, high: int, size: Sequence[int], dtype: Attribute | int | None, *_: Any) -> Array:
+    def numpy(low: int, high: int, size: Sequence[int], dtype: Attribute | int | None) -> Array:
         return cast_to(np.random.default_rng().integers(low, high, tuple(size)), chosen_element(dtype, i64))
 
     @staticmethod
-    def decompose(low: int, high: int, size: Sequence[int], dtype: Attribute | int | None, *_: Any) -> SSAValue:
+    def decompose(low: int, high: int, size: Sequence[int], dtype: Attribute | int | None) -> SSAValue:
         return drawn_integers(low, high, size, chosen_element(dtype, i64))
 
 
@@ -223,13 +210,13 @@ class RandintOp(SchemaOp):
     random = True
 
     @staticmethod
-    def infer(high: int, size: Sequence[int], dtype: Attribute | int | None = None, *_: Any) -> Tensor:
+    def infer(high: int, size: Sequence[int], dtype: Attribute | int | None = None) -> Tensor:
         return IntegersOp.infer(0, high, size, dtype)
 
     @staticmethod
-    def numpy(high: int, size: Sequence[int], dtype: Attribute | int | None, *_: Any) -> Array:
+    def numpy(high: int, size: Sequence[int], dtype: Attribute | int | None) -> Array:
         return IntegersOp.numpy(0, high, size, dtype)
 
     @staticmethod
-    def decompose(high: int, size: Sequence[int], dtype: Attribute | int | None, *_: Any) -> SSAValue:
+    def decompose(high: int, size: Sequence[int], dtype: Attribute | int | None) -> SSAValue:
         return drawn_integers(0, high, size, chosen_element(dtype, i64))

@@ -13,7 +13,7 @@ from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, shape_of, tensor, ui8
 from flambeau.dialects.schema.families import chosen_element, reduced_dims, reduced_shape, require_category, sum_element
-from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.namespace import OperatorName, aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
@@ -32,11 +32,11 @@ def average(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
 
 
 class AccumulationOp(SchemaOp):
-    """A sum or a product over named dimensions; integers and bools accumulate as int64."""
+    """A sum or a product over named dimensions, or over all when none is named; integers and bools accumulate as int64."""
 
     @staticmethod
-    def infer(x: Tensor, dims: Any = None, keepdim: bool = False, dtype: Attribute | None = None, *_: Any) -> Tensor:
-        return tensor(chosen_element(dtype, sum_element(element_of(x))), reduced_shape(shape_of(x), dims, keepdim))
+    def infer(x: Tensor, /, dim: Dims = None, keepdim: bool = False, dtype: Attribute | None = None) -> Tensor:
+        return tensor(chosen_element(dtype, sum_element(element_of(x))), reduced_shape(shape_of(x), dim, keepdim))
 
 
 @aten("sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", core=True)
@@ -46,46 +46,28 @@ class SumDimIntListOp(AccumulationOp):
     dim_order = "read"
 
     @staticmethod
-    def numpy(x: Array, dims: Dims, keepdim: bool, dtype: Attribute | None) -> Array:
-        return reduced(np.sum, x, dims, keepdim, chosen_element(dtype, sum_element(element_of_array(x))))
-
-
-class TotalOp(SchemaOp):
-    """A sum or a product over all elements; integers and bools accumulate as int64."""
-
-    @staticmethod
-    def infer(x: Tensor, dtype: Attribute | None = None, *_: Any) -> Tensor:
-        return AccumulationOp.infer(x, None, False, dtype)
+    def numpy(x: Array, /, dim: Dims = None, keepdim: bool = False, dtype: Attribute | None = None) -> Array:
+        return reduced(np.sum, x, dim, keepdim, chosen_element(dtype, sum_element(element_of_array(x))))
 
 
 @aten("sum(Tensor self, *, ScalarType? dtype=None) -> Tensor")
-class SumOp(TotalOp):
+class SumOp(AccumulationOp):
     """The sum over all elements."""
 
-    @staticmethod
-    def numpy(x: Array, dtype: Attribute | None) -> Array:
-        return SumDimIntListOp.numpy(x, None, False, dtype)
+    numpy = staticmethod(SumDimIntListOp.numpy)
 
     @staticmethod
-    def decompose(x: SSAValue, dtype: Attribute | None) -> SSAValue:
+    def decompose(x: SSAValue, /, dtype: Attribute | None) -> SSAValue:
         return aten.sum.dim_IntList(x, [], False, dtype)
 
 
 @aten("prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", core=True)
-class ProdOp(TotalOp):
-    """The product over all elements."""
-
-    @staticmethod
-    def numpy(x: Array, dtype: Attribute | None) -> Array:
-        return reduced(np.prod, x, None, False, chosen_element(dtype, sum_element(element_of_array(x))))
-
-
 @aten("prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", core=True)
 class ProdDimIntOp(AccumulationOp):
-    """The product over one dimension."""
+    """The product over one dimension, or over all when none is named."""
 
     @staticmethod
-    def numpy(x: Array, dim: int, keepdim: bool, dtype: Attribute | None) -> Array:
+    def numpy(x: Array, /, dim: Dims = None, keepdim: bool = False, dtype: Attribute | None = None) -> Array:
         return reduced(np.prod, x, dim, keepdim, chosen_element(dtype, sum_element(element_of_array(x))))
 
 
@@ -93,12 +75,13 @@ class FloatReductionOp(SchemaOp):
     """A reduction of floats over named dimensions, or over all when none is named."""
 
     @staticmethod
-    def infer(x: Tensor, dims: Any = None, keepdim: bool = False, dtype: Attribute | None = None, *_: Any) -> Tensor:
-        result = tensor(chosen_element(dtype, element_of(x)), reduced_shape(shape_of(x), dims, keepdim))
+    def infer(x: Tensor, /, dim: Dims = None, keepdim: bool = False, dtype: Attribute | None = None) -> Tensor:
+        result = tensor(chosen_element(dtype, element_of(x)), reduced_shape(shape_of(x), dim, keepdim))
         require_category("this reduction", result, at_least=2)
         return result
 
 
+@aten("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", core=True)
 @aten("mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", core=True)
 class MeanDimOp(FloatReductionOp):
     """The mean over the named dimensions, or over all when none is named."""
@@ -106,29 +89,8 @@ class MeanDimOp(FloatReductionOp):
     dim_order = "read"
 
     @staticmethod
-    def numpy(x: Array, dims: Dims, keepdim: bool, dtype: Attribute | None) -> Array:
-        return reduced(average, x, dims, keepdim, chosen_element(dtype, element_of_array(x)))
-
-
-@aten("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", core=True)
-class MeanOp(SchemaOp):
-    """The mean over all elements."""
-
-    @staticmethod
-    def infer(x: Tensor, dtype: Attribute | None = None, *_: Any) -> Tensor:
-        return FloatReductionOp.infer(x, None, False, dtype)
-
-    @staticmethod
-    def numpy(x: Array, dtype: Attribute | None) -> Array:
-        return MeanDimOp.numpy(x, None, False, dtype)
-
-
-class VarianceOp(SchemaOp):
-    """A measure of spread of floats over named dimensions, or over all when none is named."""
-
-    @staticmethod
-    def infer(x: Tensor, dims: Any = None, correction: Any = None, keepdim: bool = False, *_: Any) -> Tensor:
-        return FloatReductionOp.infer(x, dims, keepdim)
+    def numpy(x: Array, /, dim: Dims = None, keepdim: bool = False, dtype: Attribute | None = None) -> Array:
+        return reduced(average, x, dim, keepdim, chosen_element(dtype, element_of_array(x)))
 
 
 def variance(x: Array, dims: Dims, correction: float, keepdim: bool) -> Array:
@@ -140,93 +102,65 @@ def variance(x: Array, dims: Dims, correction: float, keepdim: bool) -> Array:
     return np.sum(squares, axis=axes, keepdims=keepdim) / np.asarray(max(0, count - correction), wide.dtype)
 
 
-@aten("var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor", core=True)
-class VarCorrectionOp(VarianceOp):
-    """The variance; the divisor is the number of elements less `correction` (1 when absent)."""
+def correction_of(correction: float | None, unbiased: bool | None) -> float | None:
+    """What the divisor of a variance is less than the number of elements; None stands for 1."""
+    return correction if unbiased is None else int(unbiased)
+
+
+class VarianceOp(FloatReductionOp):
+    """The variance over the named dimensions, or over all when none is named.
+
+    The divisor is the number of elements less `correction`, which is 1 when it is absent or the variance `unbiased`.
+    """
 
     @staticmethod
-    def numpy(x: Array, dims: Dims, correction: float | None, keepdim: bool) -> Array:
-        return variance(x, dims, 1 if correction is None else correction, keepdim).astype(x.dtype)
+    def numpy(x: Array, /, dim: Dims = None, correction: float | None = None, unbiased: bool | None = None, keepdim: bool = False) -> Array:
+        less = correction_of(correction, unbiased)
+        return variance(x, dim, 1 if less is None else less, keepdim).astype(x.dtype)
 
 
 @aten("var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor", core=True)
-class VarDimOp(VarianceOp):
-    """The variance; unbiased divides by one less than the number of elements."""
-
-    @staticmethod
-    def numpy(x: Array, dims: Dims, unbiased: bool, keepdim: bool) -> Array:
-        return variance(x, dims, int(unbiased), keepdim).astype(x.dtype)
+@aten("var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor", core=True)
+class VarCorrectionOp(VarianceOp):
+    """The variance; the divisor is the number of elements less `correction` (1 when absent), or less 1 when `unbiased`."""
 
 
 @aten("var(Tensor self, bool unbiased=True) -> Tensor")
-class VarOp(SchemaOp):
+class VarOp(VarianceOp):
     """The variance over all elements."""
 
     @staticmethod
-    def infer(x: Tensor, *_: Any) -> Tensor:
-        return FloatReductionOp.infer(x)
-
-    @staticmethod
-    def numpy(x: Array, unbiased: bool) -> Array:
-        return variance(x, None, int(unbiased), False).astype(x.dtype)
-
-    @staticmethod
-    def decompose(x: SSAValue, unbiased: bool) -> SSAValue:
+    def decompose(x: SSAValue, /, unbiased: bool) -> SSAValue:
         return aten.var.correction(x, [], int(unbiased))
 
 
 @aten("std(Tensor self, bool unbiased=True) -> Tensor")
-class StdOp(SchemaOp):
-    """The square root of the variance over all elements."""
-
-    @staticmethod
-    def infer(x: Tensor, *_: Any) -> Tensor:
-        return FloatReductionOp.infer(x)
-
-    @staticmethod
-    def numpy(x: Array, unbiased: bool) -> Array:
-        return np.sqrt(variance(x, None, int(unbiased), False)).astype(x.dtype)
-
-    @staticmethod
-    def decompose(x: SSAValue, unbiased: bool) -> SSAValue:
-        return StdCorrectionOp.decompose(x, (), int(unbiased), False)
-
-
-@aten("std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor")
-class StdCorrectionOp(VarianceOp):
-    """The square root of the variance with a correction of the divisor."""
-
-    @staticmethod
-    def numpy(x: Array, dims: Dims, correction: float | None, keepdim: bool) -> Array:
-        return np.sqrt(variance(x, dims, 1 if correction is None else correction, keepdim)).astype(x.dtype)
-
-    @staticmethod
-    def decompose(x: SSAValue, dims: Dims, correction: float | None, keepdim: bool) -> SSAValue:
-        return aten.sqrt(aten.var.correction(x, dims, correction, keepdim))
-
-
 @aten("std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor")
-class StdDimOp(VarianceOp):
-    """The square root of the variance over the named dimensions."""
+@aten("std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor")
+class StdCorrectionOp(FloatReductionOp):
+    """The square root of the variance over the named dimensions, or over all when none is named."""
 
     @staticmethod
-    def numpy(x: Array, dims: Dims, unbiased: bool, keepdim: bool) -> Array:
-        return np.sqrt(variance(x, dims, int(unbiased), keepdim)).astype(x.dtype)
+    def numpy(x: Array, /, dim: Dims = None, correction: float | None = None, unbiased: bool | None = None, keepdim: bool = False) -> Array:
+        less = correction_of(correction, unbiased)
+        return np.sqrt(variance(x, dim, 1 if less is None else less, keepdim)).astype(x.dtype)
 
     @staticmethod
-    def decompose(x: SSAValue, dims: Dims, unbiased: bool, keepdim: bool) -> SSAValue:
-        return StdCorrectionOp.decompose(x, dims, int(unbiased), keepdim)
+    def decompose(
+        x: SSAValue, /, dim: Dims = (), correction: float | None = None, unbiased: bool | None = None, keepdim: bool = False
+    ) -> SSAValue:
+        return aten.sqrt(aten.var.correction(x, dim, correction_of(correction, unbiased), keepdim))
 
 
 class ExtremeOp(SchemaOp):
     """The largest or smallest element over named dimensions, or over all when none is named."""
 
     @staticmethod
-    def infer(x: Tensor, dims: Any = (), keepdim: bool = False, *_: Any) -> Tensor:
+    def infer(x: Tensor, /, dim: Dims = (), keepdim: bool = False) -> Tensor:
         shape = shape_of(x)
-        if any(shape[axis] == 0 for axis in reduced_dims(dims, len(shape))):
+        if any(shape[axis] == 0 for axis in reduced_dims(dim, len(shape))):
             raise ValueError(f"no elements to choose from in shape {list(shape)}")
-        return tensor(element_of(x), reduced_shape(shape, dims, keepdim))
+        return tensor(element_of(x), reduced_shape(shape, dim, keepdim))
 
 
 @aten("amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", core=True)
@@ -236,8 +170,8 @@ class AmaxOp(ExtremeOp):
     dim_order = "read"
 
     @staticmethod
-    def numpy(x: Array, dims: Dims, keepdim: bool) -> Array:
-        return reduced(np.max, x, dims, keepdim, element_of_array(x))
+    def numpy(x: Array, /, dim: Dims = None, keepdim: bool = False) -> Array:
+        return reduced(np.max, x, dim, keepdim, element_of_array(x))
 
 
 @aten("amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", core=True)
@@ -247,20 +181,18 @@ class AminOp(ExtremeOp):
     dim_order = "read"
 
     @staticmethod
-    def numpy(x: Array, dims: Dims, keepdim: bool) -> Array:
-        return reduced(np.min, x, dims, keepdim, element_of_array(x))
+    def numpy(x: Array, /, dim: Dims = None, keepdim: bool = False) -> Array:
+        return reduced(np.min, x, dim, keepdim, element_of_array(x))
 
 
 @aten("max(Tensor self) -> Tensor", keep=True)
 class MaxOp(ExtremeOp):
     """The largest of all elements."""
 
-    @staticmethod
-    def numpy(x: Array) -> Array:
-        return AmaxOp.numpy(x, None, False)
+    numpy = staticmethod(AmaxOp.numpy)
 
     @staticmethod
-    def decompose(x: SSAValue) -> SSAValue:
+    def decompose(x: SSAValue, /) -> SSAValue:
         return aten.amax(x)
 
 
@@ -268,12 +200,10 @@ class MaxOp(ExtremeOp):
 class MinOp(ExtremeOp):
     """The smallest of all elements."""
 
-    @staticmethod
-    def numpy(x: Array) -> Array:
-        return AminOp.numpy(x, None, False)
+    numpy = staticmethod(AminOp.numpy)
 
     @staticmethod
-    def decompose(x: SSAValue) -> SSAValue:
+    def decompose(x: SSAValue, /) -> SSAValue:
         return aten.amin(x)
 
 
@@ -286,8 +216,8 @@ class TruthOp(SchemaOp):
     """Whether any or all elements are not zero, over named dimensions or over all when none is named."""
 
     @staticmethod
-    def infer(x: Tensor, dims: Any = None, keepdim: bool = False, *_: Any) -> Tensor:
-        return tensor(truth_element(element_of(x)), reduced_shape(shape_of(x), dims, keepdim))
+    def infer(x: Tensor, /, dim: Dims = None, keepdim: bool = False) -> Tensor:
+        return tensor(truth_element(element_of(x)), reduced_shape(shape_of(x), dim, keepdim))
 
 
 def truth(function: Callable[..., Any], x: Array, dims: Dims, keepdim: bool) -> Array:
@@ -296,178 +226,98 @@ def truth(function: Callable[..., Any], x: Array, dims: Dims, keepdim: bool) -> 
 
 
 @aten("any(Tensor self) -> Tensor", core=True)
-class AnyOp(TruthOp):
-    """Whether an element is not zero."""
-
-    @staticmethod
-    def numpy(x: Array) -> Array:
-        return truth(np.any, x, None, False)
-
-
 @aten("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", core=True)
-class AnyDimOp(TruthOp):
-    """Whether an element along `dim` is not zero."""
+@aten("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", core=True)
+class AnyDimsOp(TruthOp):
+    """Whether an element over the named dimensions, or any at all when none is named, is not zero."""
 
     @staticmethod
-    def numpy(x: Array, dim: int, keepdim: bool) -> Array:
+    def numpy(x: Array, /, dim: Dims = None, keepdim: bool = False) -> Array:
         return truth(np.any, x, dim, keepdim)
 
 
-@aten("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", core=True)
-class AnyDimsOp(TruthOp):
-    """Whether an element over the named dimensions is not zero."""
-
-    @staticmethod
-    def numpy(x: Array, dims: Dims, keepdim: bool) -> Array:
-        return truth(np.any, x, dims, keepdim)
-
-
-def not_any(x: SSAValue, any_op: Callable[[SSAValue], SSAValue]) -> SSAValue:
-    """All, as "not any zero", in the type of a truth value over x."""
-    return to_element(aten.logical_not(any_op(aten.logical_not(x))), truth_element(element_of(x)))
-
-
-@aten("all(Tensor self) -> Tensor")
-class AllOp(TruthOp):
-    """Whether no element is zero."""
-
-    @staticmethod
-    def numpy(x: Array) -> Array:
-        return truth(np.all, x, None, False)
-
-    @staticmethod
-    def decompose(x: SSAValue) -> SSAValue:
-        return not_any(x, lambda zeros: aten.any(zeros))
-
-
-@aten("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor")
-class AllDimOp(TruthOp):
-    """Whether no element along `dim` is zero."""
-
-    @staticmethod
-    def numpy(x: Array, dim: int, keepdim: bool) -> Array:
-        return truth(np.all, x, dim, keepdim)
-
-    @staticmethod
-    def decompose(x: SSAValue, dim: int, keepdim: bool) -> SSAValue:
-        return not_any(x, lambda zeros: aten.any.dim(zeros, dim, keepdim))
-
-
-@aten("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor")
-class AllDimsOp(TruthOp):
+class EveryOp(TruthOp):
     """Whether no element over the named dimensions is zero."""
 
     @staticmethod
-    def numpy(x: Array, dims: Dims, keepdim: bool) -> Array:
-        return truth(np.all, x, dims, keepdim)
+    def numpy(x: Array, /, dim: Dims = None, keepdim: bool = False) -> Array:
+        return truth(np.all, x, dim, keepdim)
+
+
+def not_any(x: SSAValue, any_zero: OperatorName, *args: Any) -> SSAValue:
+    """All, as "not any zero", in the type of a truth value over x."""
+    return to_element(aten.logical_not(any_zero(aten.logical_not(x), *args)), truth_element(element_of(x)))
+
+
+@aten("all(Tensor self) -> Tensor")
+class AllOp(EveryOp):
+    """Whether no element is zero."""
 
     @staticmethod
-    def decompose(x: SSAValue, dims: Dims, keepdim: bool) -> SSAValue:
-        return not_any(x, lambda zeros: aten.any.dims(zeros, dims, keepdim))
+    def decompose(x: SSAValue, /) -> SSAValue:
+        return not_any(x, aten.any)
+
+
+@aten("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor")
+class AllDimOp(EveryOp):
+    """Whether no element along `dim` is zero."""
+
+    @staticmethod
+    def decompose(x: SSAValue, /, dim: int, keepdim: bool) -> SSAValue:
+        return not_any(x, aten.any.dim, dim, keepdim)
+
+
+@aten("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor")
+class AllDimsOp(EveryOp):
+    """Whether no element over the named dimensions is zero."""
+
+    @staticmethod
+    def decompose(x: SSAValue, /, dim: Dims, keepdim: bool) -> SSAValue:
+        return not_any(x, aten.any.dims, dim, keepdim)
 
 
 class SpreadAndMeanOp(SchemaOp):
     """A measure of spread and the mean of floats, over named dimensions or over all when none is named."""
 
     @staticmethod
-    def infer(x: Tensor, dims: Any = None, correction: Any = None, keepdim: bool = False, *_: Any) -> tuple[Tensor, Tensor]:
-        found = FloatReductionOp.infer(x, dims, keepdim)
+    def infer(x: Tensor, /, dim: Dims = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+        found = FloatReductionOp.infer(x, dim, keepdim)
         return found, found
 
 
-def spread_and_mean(x: Array, dims: Dims, correction: float, keepdim: bool, root: bool) -> tuple[Array, Array]:
-    """The variance, or its square root, and the mean."""
-    spread = variance(x, dims, correction, keepdim)
-    return (np.sqrt(spread) if root else spread).astype(x.dtype), MeanDimOp.numpy(x, dims, keepdim, None)
-
-
-def spread_and_mean_of(x: SSAValue, dims: Dims, correction: float | None, keepdim: bool, root: bool) -> tuple[SSAValue, SSAValue]:
-    """As `spread_and_mean`, in terms of core operators."""
-    spread = aten.var.correction(x, dims, correction, keepdim)
-    return aten.sqrt(spread) if root else spread, aten.mean.dim(x, dims, keepdim)
-
-
+@aten("var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)")
+@aten("var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)")
 @aten("var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)", keep=True)
 class VarMeanCorrectionOp(SpreadAndMeanOp):
-    """The variance, whose divisor is the number of elements less `correction` (1 when absent), and the mean."""
+    """The variance and the mean over the named dimensions, or over all when none is named."""
 
     @staticmethod
-    def numpy(x: Array, dims: Dims, correction: float | None, keepdim: bool) -> tuple[Array, Array]:
-        return spread_and_mean(x, dims, 1 if correction is None else correction, keepdim, False)
+    def numpy(
+        x: Array, /, dim: Dims = None, correction: float | None = None, unbiased: bool | None = None, keepdim: bool = False
+    ) -> tuple[Array, Array]:
+        return VarianceOp.numpy(x, dim, correction, unbiased, keepdim), MeanDimOp.numpy(x, dim, keepdim)
 
     @staticmethod
-    def decompose(x: SSAValue, dims: Dims, correction: float | None, keepdim: bool) -> tuple[SSAValue, SSAValue]:
-        return spread_and_mean_of(x, dims, correction, keepdim, False)
-
-
-@aten("var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)")
-class VarMeanDimOp(SpreadAndMeanOp):
-    """The variance and the mean over the named dimensions."""
-
-    @staticmethod
-    def numpy(x: Array, dims: Dims, unbiased: bool, keepdim: bool) -> tuple[Array, Array]:
-        return spread_and_mean(x, dims, int(unbiased), keepdim, False)
-
-    @staticmethod
-    def decompose(x: SSAValue, dims: Dims, unbiased: bool, keepdim: bool) -> tuple[SSAValue, SSAValue]:
-        return spread_and_mean_of(x, dims, int(unbiased), keepdim, False)
-
-
-@aten("std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)")
-class StdMeanCorrectionOp(SpreadAndMeanOp):
-    """The square root of the variance, whose divisor is the number of elements less `correction`, and the mean."""
-
-    @staticmethod
-    def numpy(x: Array, dims: Dims, correction: float | None, keepdim: bool) -> tuple[Array, Array]:
-        return spread_and_mean(x, dims, 1 if correction is None else correction, keepdim, True)
-
-    @staticmethod
-    def decompose(x: SSAValue, dims: Dims, correction: float | None, keepdim: bool) -> tuple[SSAValue, SSAValue]:
-        return spread_and_mean_of(x, dims, correction, keepdim, True)
-
-
-@aten("std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)")
-class StdMeanDimOp(SpreadAndMeanOp):
-    """The square root of the variance and the mean over the named dimensions."""
-
-    @staticmethod
-    def numpy(x: Array, dims: Dims, unbiased: bool, keepdim: bool) -> tuple[Array, Array]:
-        return spread_and_mean(x, dims, int(unbiased), keepdim, True)
-
-    @staticmethod
-    def decompose(x: SSAValue, dims: Dims, unbiased: bool, keepdim: bool) -> tuple[SSAValue, SSAValue]:
-        return spread_and_mean_of(x, dims, int(unbiased), keepdim, True)
-
-
-class WholeSpreadAndMeanOp(SchemaOp):
-    """A measure of spread and the mean over all elements."""
-
-    @staticmethod
-    def infer(x: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
-        return SpreadAndMeanOp.infer(x)
-
-
-@aten("var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)")
-class VarMeanOp(WholeSpreadAndMeanOp):
-    """The variance and the mean over all elements."""
-
-    @staticmethod
-    def numpy(x: Array, unbiased: bool) -> tuple[Array, Array]:
-        return spread_and_mean(x, None, int(unbiased), False, False)
-
-    @staticmethod
-    def decompose(x: SSAValue, unbiased: bool) -> tuple[SSAValue, SSAValue]:
-        return spread_and_mean_of(x, [], int(unbiased), False, False)
+    def decompose(
+        x: SSAValue, /, dim: Dims = (), correction: float | None = None, unbiased: bool | None = None, keepdim: bool = False
+    ) -> tuple[SSAValue, SSAValue]:
+        return aten.var.correction(x, dim, correction_of(correction, unbiased), keepdim), aten.mean.dim(x, dim, keepdim)
 
 
 @aten("std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)")
-class StdMeanOp(WholeSpreadAndMeanOp):
-    """The square root of the variance and the mean over all elements."""
+@aten("std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)")
+@aten("std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)")
+class StdMeanCorrectionOp(SpreadAndMeanOp):
+    """The square root of the variance and the mean over the named dimensions, or over all when none is named."""
 
     @staticmethod
-    def numpy(x: Array, unbiased: bool) -> tuple[Array, Array]:
-        return spread_and_mean(x, None, int(unbiased), False, True)
+    def numpy(
+        x: Array, /, dim: Dims = None, correction: float | None = None, unbiased: bool | None = None, keepdim: bool = False
+    ) -> tuple[Array, Array]:
+        return StdCorrectionOp.numpy(x, dim, correction, unbiased, keepdim), MeanDimOp.numpy(x, dim, keepdim)
 
     @staticmethod
-    def decompose(x: SSAValue, unbiased: bool) -> tuple[SSAValue, SSAValue]:
-        return spread_and_mean_of(x, [], int(unbiased), False, True)
+    def decompose(
+        x: SSAValue, /, dim: Dims = (), correction: float | None = None, unbiased: bool | None = None, keepdim: bool = False
+    ) -> tuple[SSAValue, SSAValue]:
+        return StdCorrectionOp.decompose(x, dim, correction, unbiased, keepdim), aten.mean.dim(x, dim, keepdim)

@@ -31,11 +31,11 @@ class RepeatOp(SchemaOp):
     """Copies of the tensor beside each other, repeats[i] along dimension i; new dimensions come in front."""
 
     @staticmethod
-    def infer(x: Tensor, repeats: tuple[int, ...]) -> Tensor:
+    def infer(x: Tensor, /, repeats: tuple[int, ...]) -> Tensor:
         return tensor(element_of(x), repeated(shape_of(x), repeats))
 
     @staticmethod
-    def numpy(x: Array, repeats: tuple[int, ...]) -> Array:
+    def numpy(x: Array, /, repeats: tuple[int, ...]) -> Array:
         repeated(x.shape, repeats)
         return np.tile(x, repeats)
 
@@ -45,15 +45,15 @@ class TileOp(SchemaOp):
     """As `repeat`; missing counts in front are 1."""
 
     @staticmethod
-    def infer(x: Tensor, dims: tuple[int, ...]) -> Tensor:
+    def infer(x: Tensor, /, dims: tuple[int, ...]) -> Tensor:
         return RepeatOp.infer(x, (1,) * (len(shape_of(x)) - len(dims)) + dims)
 
     @staticmethod
-    def numpy(x: Array, dims: tuple[int, ...]) -> Array:
+    def numpy(x: Array, /, dims: tuple[int, ...]) -> Array:
         return RepeatOp.numpy(x, (1,) * (x.ndim - len(dims)) + dims)
 
     @staticmethod
-    def decompose(x: SSAValue, dims: tuple[int, ...]) -> SSAValue:
+    def decompose(x: SSAValue, /, dims: tuple[int, ...]) -> SSAValue:
         return aten.repeat(x, (1,) * (len(shape_of(x)) - len(dims)) + dims)
 
 
@@ -71,17 +71,17 @@ class RepeatInterleaveSelfIntOp(SchemaOp):
         return shape or (1,), normalize_dim(dim, len(shape))
 
     @staticmethod
-    def infer(x: Tensor, repeats: int, dim: int | None, output_size: int | None) -> Tensor:
+    def infer(x: Tensor, /, repeats: int, dim: int | None) -> Tensor:
         shape, axis = RepeatInterleaveSelfIntOp.plan(shape_of(x), repeats, dim)
         return tensor(element_of(x), (*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :]))
 
     @staticmethod
-    def numpy(x: Array, repeats: int, dim: int | None, output_size: int | None) -> Array:
+    def numpy(x: Array, /, repeats: int, dim: int | None) -> Array:
         shape, axis = RepeatInterleaveSelfIntOp.plan(x.shape, repeats, dim)
         return np.repeat(x.reshape(shape), repeats, axis=axis)
 
     @staticmethod
-    def decompose(x: SSAValue, repeats: int, dim: int | None, output_size: int | None) -> SSAValue:
+    def decompose(x: SSAValue, /, repeats: int, dim: int | None) -> SSAValue:
         shape, axis = RepeatInterleaveSelfIntOp.plan(shape_of(x), repeats, dim)
         apart = aten.unsqueeze(view(x, shape), axis + 1)
         result = (*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :])

@@ -173,12 +173,11 @@ class RecurrentOp(SchemaOp):
     def infer(
         cls,
         x: Tensor,
+        /,
         hx: Tensor | list[Tensor],
         params: list[Tensor],
         has_biases: bool,
         num_layers: int,
-        dropout: float,
-        train: bool,
         bidirectional: bool,
         batch_first: bool,
     ) -> tuple[Tensor, ...]:
@@ -199,12 +198,11 @@ class RecurrentOp(SchemaOp):
     def numpy(
         cls,
         x: Array,
+        /,
         hx: Array | list[Array],
         params: list[Array],
         has_biases: bool,
         num_layers: int,
-        dropout: float,
-        train: bool,
         bidirectional: bool,
         batch_first: bool,
     ) -> tuple[Array, ...]:
@@ -234,6 +232,7 @@ class RecurrentOp(SchemaOp):
     def decompose(
         cls,
         x: SSAValue,
+        /,
         hx: SSAValue | list[SSAValue],
         params: list[SSAValue],
         has_biases: bool,
@@ -317,7 +316,7 @@ class RecurrentCellOp(SchemaOp):
     """What a step does."""
 
     @classmethod
-    def infer(cls, x: Tensor, hx: Tensor | list[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None, b_hh: Tensor | None) -> Any:
+    def infer(cls, x: Tensor, /, hx: Tensor | list[Tensor], w_ih: Tensor, w_hh: Tensor) -> Any:
         states = RecurrentOp.states_of(hx)
         kernel = shape_of(w_ih)
         if len(states) != cls.cell.states or len(kernel) != 2 or kernel[1] != shape_of(x)[-1]:
@@ -327,7 +326,7 @@ class RecurrentCellOp(SchemaOp):
         return tuple(results) if len(results) > 1 else results[0]
 
     @classmethod
-    def numpy(cls, x: Array, hx: Array | list[Array], w_ih: Array, w_hh: Array, b_ih: Array | None, b_hh: Array | None) -> Any:
+    def numpy(cls, x: Array, /, hx: Array | list[Array], w_ih: Array, w_hh: Array, b_ih: Array | None, b_hh: Array | None) -> Any:
         states = [widened(state) for state in RecurrentOp.states_of(hx)]
         results = cls.cell.numpy_step(product_of(widened(x), w_ih, b_ih), states, Cell(w_ih, w_hh, b_ih, b_hh))
         rounded = [result.astype(x.dtype) for result in results]
@@ -335,13 +334,7 @@ class RecurrentCellOp(SchemaOp):
 
     @classmethod
     def decompose(
-        cls,
-        x: SSAValue,
-        hx: SSAValue | list[SSAValue],
-        w_ih: SSAValue,
-        w_hh: SSAValue,
-        b_ih: SSAValue | None,
-        b_hh: SSAValue | None,
+        cls, x: SSAValue, /, hx: SSAValue | list[SSAValue], w_ih: SSAValue, w_hh: SSAValue, b_ih: SSAValue | None, b_hh: SSAValue | None
     ) -> Any:
         results = cls.cell.step(aten.linear(x, w_ih, b_ih), RecurrentOp.states_of(hx), Cell(w_ih, w_hh, b_ih, b_hh))
         return tuple(results) if len(results) > 1 else results[0]

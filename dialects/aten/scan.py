@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xdsl.ir import Attribute
 
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
@@ -19,11 +17,11 @@ class CumsumOp(SchemaOp):
     """The sum of the elements up to each one along `dim`."""
 
     @staticmethod
-    def infer(x: Tensor, dim: int, dtype: Attribute | None = None, *_: Any) -> Tensor:
+    def infer(x: Tensor, /, dim: int, dtype: Attribute | None = None) -> Tensor:
         normalize_dim(dim, len(shape_of(x)))
         return tensor(chosen_element(dtype, sum_element(element_of(x))), shape_of(x))
 
     @staticmethod
-    def numpy(x: Array, dim: int, dtype: Attribute | None) -> Array:
+    def numpy(x: Array, /, dim: int, dtype: Attribute | None) -> Array:
         x = cast_to(x, chosen_element(dtype, sum_element(element_of_array(x))))
         return np.cumsum(widened(x), axis=dim).astype(x.dtype) if x.ndim else x

@@ -46,7 +46,7 @@ class ScatterOp(SchemaOp):
     """Elements of a tensor put in places of another, or combined with what is there."""
 
     @staticmethod
-    def infer(x: Tensor, dim: int, index: Tensor, source: Tensor | float, *_: object) -> Tensor:
+    def infer(x: Tensor, dim: int, index: Tensor, source: Tensor | float, /) -> Tensor:
         check_scattered(x, dim, index, None if isinstance(source, bool | int | float) else source)
         return tensor(element_of(x), shape_of(x))
 
@@ -56,9 +56,9 @@ class ScatterSrcOp(ScatterOp):
     """The tensor with element [i, j, …] of `src` where the coordinate `dim` is replaced by index[i, j, …]."""
 
     @staticmethod
-    def numpy(x: Array, dim: int, index: Array, source: Array) -> Array:
+    def numpy(x: Array, /, dim: int, index: Array, src: Array) -> Array:
         result, places = targets(x, dim, index)
-        result[places] = sources(source, index)
+        result[places] = sources(src, index)
         return result.reshape(x.shape)
 
 
@@ -67,7 +67,7 @@ class ScatterValueOp(ScatterOp):
     """The tensor with a number in the places that the index tensor names along `dim`."""
 
     @staticmethod
-    def numpy(x: Array, dim: int, index: Array, value: float) -> Array:
+    def numpy(x: Array, /, dim: int, index: Array, value: float) -> Array:
         result, places = targets(x, dim, index)
         result[places] = np.asarray(value).astype(x.dtype)
         return result.reshape(x.shape)
@@ -78,8 +78,8 @@ class ScatterAddOp(ScatterOp):
     """The tensor with the elements of `src` added where the index tensor names along `dim`."""
 
     @staticmethod
-    def numpy(x: Array, dim: int, index: Array, source: Array) -> Array:
-        return ScatterReduceTwoOp.numpy(x, dim, index, source, "sum", True)
+    def numpy(x: Array, /, dim: int, index: Array, src: Array) -> Array:
+        return ScatterReduceTwoOp.numpy(x, dim, index, src, "sum", True)
 
 
 @aten("scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor", core=True)
@@ -90,16 +90,16 @@ class ScatterReduceTwoOp(SchemaOp):
     """
 
     @staticmethod
-    def infer(x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool) -> Tensor:
+    def infer(x: Tensor, /, dim: int, index: Tensor, src: Tensor, reduce: str) -> Tensor:
         if reduce not in REDUCTIONS:
             raise ValueError(f'reduce must be one of {", ".join(REDUCTIONS)}, got "{reduce}"')
-        check_scattered(x, dim, index, source)
+        check_scattered(x, dim, index, src)
         return tensor(element_of(x), shape_of(x))
 
     @staticmethod
-    def numpy(x: Array, dim: int, index: Array, source: Array, reduce: str, include_self: bool) -> Array:
+    def numpy(x: Array, /, dim: int, index: Array, src: Array, reduce: str, include_self: bool) -> Array:
         result, places = targets(widened(x), dim, index)
-        values = widened(sources(source, index))
+        values = widened(sources(src, index))
         counts = np.full(result.shape, int(include_self), np.int64)
         np.add.at(counts, places, 1)
         if not include_self:
@@ -132,18 +132,18 @@ class ScatterReduceOp(SchemaOp):
     """The tensor with the elements of `src` added to, or multiplied with, those where the index tensor names along `dim`."""
 
     @staticmethod
-    def infer(x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str) -> Tensor:
-        return ScatterReduceTwoOp.infer(x, dim, index, source, reduction_of(reduce), True)
+    def infer(x: Tensor, /, dim: int, index: Tensor, src: Tensor, reduce: str) -> Tensor:
+        return ScatterReduceTwoOp.infer(x, dim, index, src, reduction_of(reduce))
 
     @staticmethod
-    def numpy(x: Array, dim: int, index: Array, source: Array, reduce: str) -> Array:
-        return ScatterReduceTwoOp.numpy(x, dim, index, source, reduction_of(reduce), True)
+    def numpy(x: Array, /, dim: int, index: Array, src: Array, reduce: str) -> Array:
+        return ScatterReduceTwoOp.numpy(x, dim, index, src, reduction_of(reduce), True)
 
     @staticmethod
-    def decompose(x: SSAValue, dim: int, index: SSAValue, source: SSAValue, reduce: str) -> SSAValue:
+    def decompose(x: SSAValue, /, dim: int, index: SSAValue, src: SSAValue, reduce: str) -> SSAValue:
         if reduction_of(reduce) == "sum":
-            return aten.scatter_add(x, dim, index, source)
-        return aten.scatter_reduce.two(x, dim, index, source, "prod")
+            return aten.scatter_add(x, dim, index, src)
+        return aten.scatter_reduce.two(x, dim, index, src, "prod")
 
 
 @aten("scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor")
@@ -151,14 +151,14 @@ class ScatterValueReduceOp(SchemaOp):
     """The tensor with a number added to, or multiplied with, the elements where the index tensor names along `dim`."""
 
     @staticmethod
-    def infer(x: Tensor, dim: int, index: Tensor, value: float, reduce: str) -> Tensor:
+    def infer(x: Tensor, /, dim: int, index: Tensor, reduce: str) -> Tensor:
         return ScatterReduceOp.infer(x, dim, index, tensor(element_of(x), shape_of(index)), reduce)
 
     @staticmethod
-    def numpy(x: Array, dim: int, index: Array, value: float, reduce: str) -> Array:
+    def numpy(x: Array, /, dim: int, index: Array, value: float, reduce: str) -> Array:
         return ScatterReduceOp.numpy(x, dim, index, np.full(index.shape, value, x.dtype), reduce)
 
     @staticmethod
-    def decompose(x: SSAValue, dim: int, index: SSAValue, value: float, reduce: str) -> SSAValue:
+    def decompose(x: SSAValue, /, dim: int, index: SSAValue, value: float, reduce: str) -> SSAValue:
         source = aten.full(shape_of(index), value, dtype=element_of(x))
         return aten.scatter.reduce(x, dim, index, source, reduce=reduce)

@@ -54,14 +54,14 @@ class SelectIntOp(SchemaOp):
     """The entry `index` of dimension `dim`, which disappears."""
 
     @staticmethod
-    def infer(x: Tensor, dim: int, index: int) -> Tensor:
+    def infer(x: Tensor, /, dim: int, index: int) -> Tensor:
         shape = shape_of(x)
         selected_index(shape, dim, index)
         dim = normalize_dim(dim, len(shape))
         return tensor(element_of(x), (*shape[:dim], *shape[dim + 1 :]))
 
     @staticmethod
-    def numpy(x: Array, dim: int, index: int) -> Array:
+    def numpy(x: Array, /, dim: int, index: int) -> Array:
         return np.moveaxis(x, dim, 0)[selected_index(x.shape, dim, index), ...]
 
 
@@ -70,11 +70,11 @@ class SliceTensorOp(SchemaOp):
     """Entries start, start + step, … before end of dimension `dim`; negative bounds count from the end, and all are clamped."""
 
     @staticmethod
-    def infer(x: Tensor, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
+    def infer(x: Tensor, /, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
         return tensor(element_of(x), sliced_shape(shape_of(x), dim, start, end, step))
 
     @staticmethod
-    def numpy(x: Array, dim: int, start: int | None, end: int | None, step: int) -> Array:
+    def numpy(x: Array, /, dim: int, start: int | None, end: int | None, step: int) -> Array:
         dim = normalize_dim(dim, x.ndim)
         first, last, _ = slice_range(x.shape[dim], start, end, step)
         return x[(slice(None),) * dim + (slice(first, last, step),)]
@@ -96,19 +96,19 @@ class NarrowOp(SchemaOp):
         return first
 
     @staticmethod
-    def infer(x: Tensor, dim: int, start: int, length: int) -> Tensor:
+    def infer(x: Tensor, /, dim: int, start: int, length: int) -> Tensor:
         shape = shape_of(x)
         NarrowOp.checked_start(shape, dim, start, length)
         dim = normalize_dim(dim, len(shape))
         return tensor(element_of(x), (*shape[:dim], length, *shape[dim + 1 :]))
 
     @staticmethod
-    def numpy(x: Array, dim: int, start: int, length: int) -> Array:
+    def numpy(x: Array, /, dim: int, start: int, length: int) -> Array:
         first = NarrowOp.checked_start(x.shape, dim, start, length)
         return SliceTensorOp.numpy(x, dim, first, first + length, 1)
 
     @staticmethod
-    def decompose(x: SSAValue, dim: int, start: int, length: int) -> SSAValue:
+    def decompose(x: SSAValue, /, dim: int, start: int, length: int) -> SSAValue:
         first = NarrowOp.checked_start(shape_of(x), dim, start, length)
         return aten.slice.Tensor(x, dim, first, first + length)
 
@@ -118,7 +118,7 @@ class AsStridedOp(SchemaOp):
     """The elements at storage_offset + sum(index[i] * stride[i]) of the operand in row-major order."""
 
     @staticmethod
-    def infer(x: Tensor, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None) -> Tensor:
+    def infer(x: Tensor, /, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None) -> Tensor:
         if len(size) != len(stride):
             raise ValueError(f"size {list(size)} and stride {list(stride)} must have one entry per dimension")
         if any(number < 0 for number in (*stride, storage_offset or 0)):
@@ -130,7 +130,7 @@ class AsStridedOp(SchemaOp):
         return tensor(element_of(x), size)
 
     @staticmethod
-    def numpy(x: Array, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None) -> Array:
+    def numpy(x: Array, /, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None) -> Array:
         flat = np.ascontiguousarray(x).reshape(-1)[storage_offset or 0 :]
         return np.lib.stride_tricks.as_strided(flat, size, [step * x.itemsize for step in stride])
 
@@ -140,7 +140,7 @@ class UnfoldOp(SchemaOp):
     """Windows of `size` entries every `step` along `dimension`; the place in the window is a new last dimension."""
 
     @staticmethod
-    def infer(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    def infer(x: Tensor, /, dimension: int, size: int, step: int) -> Tensor:
         shape = shape_of(x) or (1,)
         dim = normalize_dim(dimension, len(shape))
         if step < 1 or size < 0 or (shape[dim] != DYNAMIC_INDEX and size > shape[dim]):
@@ -149,7 +149,7 @@ class UnfoldOp(SchemaOp):
         return tensor(element_of(x), (*shape[:dim], windows, *shape[dim + 1 :], size) if shape_of(x) else (size,))
 
     @staticmethod
-    def numpy(x: Array, dimension: int, size: int, step: int) -> Array:
+    def numpy(x: Array, /, dimension: int, size: int, step: int) -> Array:
         if not x.ndim:
             return x.reshape(1)[:size]
         dim = normalize_dim(dimension, x.ndim)
@@ -157,7 +157,7 @@ class UnfoldOp(SchemaOp):
         return windows[(slice(None),) * dim + (slice(None, None, step),)]
 
     @staticmethod
-    def decompose(x: SSAValue, dimension: int, size: int, step: int) -> SSAValue:
+    def decompose(x: SSAValue, /, dimension: int, size: int, step: int) -> SSAValue:
         shape = shape_of(x)
         if not shape:
             return aten.slice.Tensor(aten.view(x, (1,)), 0, 0, size)
@@ -181,14 +181,14 @@ class SliceScatterOp(SchemaOp):
     inplace = (0,)
 
     @staticmethod
-    def infer(x: Tensor, src: Tensor, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
+    def infer(x: Tensor, /, src: Tensor, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
         place = shape_of(SliceTensorOp.infer(x, dim, start, end, step))
         if DYNAMIC_INDEX not in place and shape_of(src) != place:
             raise ValueError(f"src has shape {list(shape_of(src))}, the slice {list(place)}")
         return tensor(element_of(x), shape_of(x))
 
     @staticmethod
-    def numpy(x: Array, src: Array, dim: int, start: int | None, end: int | None, step: int) -> Array:
+    def numpy(x: Array, /, src: Array, dim: int, start: int | None, end: int | None, step: int) -> Array:
         result, source = _inserted(x, src)
         SliceTensorOp.numpy(result, dim, start, end, step)[...] = source
         return result
@@ -201,7 +201,7 @@ class SelectScatterOp(SchemaOp):
     inplace = (0,)
 
     @staticmethod
-    def infer(x: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    def infer(x: Tensor, /, src: Tensor, dim: int, index: int) -> Tensor:
         shape = shape_of(x)
         selected_index(shape, dim, index)
         dim = normalize_dim(dim, len(shape))
@@ -211,7 +211,7 @@ class SelectScatterOp(SchemaOp):
         return tensor(element_of(x), shape)
 
     @staticmethod
-    def numpy(x: Array, src: Array, dim: int, index: int) -> Array:
+    def numpy(x: Array, /, src: Array, dim: int, index: int) -> Array:
         result, source = _inserted(x, src)
         np.moveaxis(result, dim, 0)[index] = source
         return result

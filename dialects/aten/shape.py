@@ -69,11 +69,11 @@ class ViewOp(SchemaOp):
     """The elements, in order, under another shape; one -1 in `size` is inferred."""
 
     @staticmethod
-    def infer(x: Tensor, size: tuple[int, ...]) -> Tensor:
+    def infer(x: Tensor, /, size: tuple[int, ...]) -> Tensor:
         return tensor(element_of(x), resolve_size(shape_of(x), size))
 
     @staticmethod
-    def numpy(x: Array, size: tuple[int, ...]) -> Array:
+    def numpy(x: Array, /, size: tuple[int, ...]) -> Array:
         return x.reshape(resolve_size(x.shape, size))
 
 
@@ -82,11 +82,11 @@ class ExpandOp(SchemaOp):
     """Dimensions of size 1 repeated, and new ones in front; -1 keeps a dimension."""
 
     @staticmethod
-    def infer(x: Tensor, size: tuple[int, ...], implicit: bool) -> Tensor:
+    def infer(x: Tensor, /, size: tuple[int, ...]) -> Tensor:
         return tensor(element_of(x), expanded_shape(shape_of(x), size))
 
     @staticmethod
-    def numpy(x: Array, size: tuple[int, ...], implicit: bool) -> Array:
+    def numpy(x: Array, /, size: tuple[int, ...]) -> Array:
         return np.broadcast_to(x, expanded_shape(x.shape, size))
 
 
@@ -95,11 +95,11 @@ class SqueezeDimOp(SchemaOp):
     """Without dimension `dim` if its size is 1."""
 
     @staticmethod
-    def infer(x: Tensor, dim: int) -> Tensor:
+    def infer(x: Tensor, /, dim: int) -> Tensor:
         return tensor(element_of(x), squeezed_shape(shape_of(x), (dim,)))
 
     @staticmethod
-    def numpy(x: Array, dim: int) -> Array:
+    def numpy(x: Array, /, dim: int) -> Array:
         return x.reshape(squeezed_shape(x.shape, (dim,)))
 
 
@@ -108,11 +108,11 @@ class SqueezeDimsOp(SchemaOp):
     """Without those of the dimensions `dim` whose size is 1."""
 
     @staticmethod
-    def infer(x: Tensor, dim: tuple[int, ...]) -> Tensor:
+    def infer(x: Tensor, /, dim: tuple[int, ...]) -> Tensor:
         return tensor(element_of(x), squeezed_shape(shape_of(x), dim))
 
     @staticmethod
-    def numpy(x: Array, dim: tuple[int, ...]) -> Array:
+    def numpy(x: Array, /, dim: tuple[int, ...]) -> Array:
         return x.reshape(squeezed_shape(x.shape, dim))
 
 
@@ -121,13 +121,13 @@ class UnsqueezeOp(SchemaOp):
     """With a new dimension of size 1 at `dim`."""
 
     @staticmethod
-    def infer(x: Tensor, dim: int) -> Tensor:
+    def infer(x: Tensor, /, dim: int) -> Tensor:
         shape = shape_of(x)
         dim = normalize_dim(dim, len(shape) + 1)
         return tensor(element_of(x), (*shape[:dim], 1, *shape[dim:]))
 
     @staticmethod
-    def numpy(x: Array, dim: int) -> Array:
+    def numpy(x: Array, /, dim: int) -> Array:
         return np.expand_dims(x, normalize_dim(dim, x.ndim + 1))
 
 
@@ -158,28 +158,22 @@ class ViewFamilyOp(SchemaOp):
         raise NotImplementedError
 
     @classmethod
-    def infer(cls, x: Tensor, *args: Any) -> Tensor:
+    def infer(cls, x: Tensor, /, *args: Any) -> Tensor:
         return tensor(element_of(x), cls.target(shape_of(x), *args))
 
     @classmethod
-    def numpy(cls, x: Array, *args: Any) -> Array:
+    def numpy(cls, x: Array, /, *args: Any) -> Array:
         return x.reshape(cls.target(x.shape, *args))
 
     @classmethod
-    def decompose(cls, x: SSAValue, *args: Any) -> SSAValue:
+    def decompose(cls, x: SSAValue, /, *args: Any) -> SSAValue:
         return view(x, cls.target(shape_of(x), *args))
 
 
+@aten("_unsafe_view(Tensor self, SymInt[] size) -> Tensor")
 @aten("reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)")
 class ReshapeOp(ViewFamilyOp):
     """The elements, in order, under another shape; one -1 is inferred."""
-
-    target = staticmethod(resolve_size)
-
-
-@aten("_unsafe_view(Tensor self, SymInt[] size) -> Tensor")
-class UnsafeViewOp(ViewFamilyOp):
-    """As `view`, of a tensor that nobody else uses."""
 
     target = staticmethod(resolve_size)
 
@@ -263,30 +257,22 @@ class Atleast3dOp(ViewFamilyOp):
         return (*Atleast2dOp.target(shape), 1) if len(shape) < 3 else shape
 
 
-class SameShapeAsOp(SchemaOp):
-    """A view of the shape of another tensor."""
+@aten("reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)")
+@aten("view_as(Tensor(a) self, Tensor other) -> Tensor(a)")
+class ViewAsOp(SchemaOp):
+    """The elements, in order, under the shape of `other`."""
 
     @staticmethod
-    def infer(x: Tensor, other: Tensor) -> Tensor:
+    def infer(x: Tensor, other: Tensor, /) -> Tensor:
         return tensor(element_of(x), resolve_size(shape_of(x), shape_of(other)))
 
     @staticmethod
-    def numpy(x: Array, other: Array) -> Array:
+    def numpy(x: Array, other: Array, /) -> Array:
         return x.reshape(other.shape)
 
     @staticmethod
-    def decompose(x: SSAValue, other: SSAValue) -> SSAValue:
+    def decompose(x: SSAValue, other: SSAValue, /) -> SSAValue:
         return view(x, shape_of(other))
-
-
-@aten("view_as(Tensor(a) self, Tensor other) -> Tensor(a)")
-class ViewAsOp(SameShapeAsOp):
-    """The elements, in order, under the shape of `other`."""
-
-
-@aten("reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)")
-class ReshapeAsOp(SameShapeAsOp):
-    """The elements, in order, under the shape of `other`."""
 
 
 @aten("expand_as(Tensor(a) self, Tensor other) -> Tensor(a)")
@@ -294,15 +280,15 @@ class ExpandAsOp(SchemaOp):
     """Expanded to the shape of `other`."""
 
     @staticmethod
-    def infer(x: Tensor, other: Tensor) -> Tensor:
+    def infer(x: Tensor, other: Tensor, /) -> Tensor:
         return tensor(element_of(x), expanded_shape(shape_of(x), shape_of(other)))
 
     @staticmethod
-    def numpy(x: Array, other: Array) -> Array:
+    def numpy(x: Array, other: Array, /) -> Array:
         return np.broadcast_to(x, other.shape)
 
     @staticmethod
-    def decompose(x: SSAValue, other: SSAValue) -> SSAValue:
+    def decompose(x: SSAValue, other: SSAValue, /) -> SSAValue:
         return expand(x, shape_of(other))
 
 
@@ -310,14 +296,9 @@ class ExpandAsOp(SchemaOp):
 class BroadcastToOp(SchemaOp):
     """Dimensions of size 1 repeated, and new ones in front; -1 keeps a dimension."""
 
-    @staticmethod
-    def infer(x: Tensor, size: tuple[int, ...]) -> Tensor:
-        return tensor(element_of(x), expanded_shape(shape_of(x), size))
+    infer = staticmethod(ExpandOp.infer)
+    numpy = staticmethod(ExpandOp.numpy)
 
     @staticmethod
-    def numpy(x: Array, size: tuple[int, ...]) -> Array:
-        return np.broadcast_to(x, expanded_shape(x.shape, size))
-
-    @staticmethod
-    def decompose(x: SSAValue, size: tuple[int, ...]) -> SSAValue:
+    def decompose(x: SSAValue, /, size: tuple[int, ...]) -> SSAValue:
         return expand(x, expanded_shape(shape_of(x), size))

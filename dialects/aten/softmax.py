@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from xdsl.dialects.builtin import f16, f32
 from xdsl.ir import Attribute, SSAValue
@@ -42,7 +41,7 @@ class NormalizingOp(SchemaOp):
     inplace = (0,)  # a line is read as a whole before it is written
 
     @staticmethod
-    def infer(x: Tensor, dim: int, half_to_float: bool = False, *_: Any) -> Tensor:
+    def infer(x: Tensor, /, dim: int, half_to_float: bool = False) -> Tensor:
         require_category("softmax", x, at_least=2)
         normalize_dim(dim, len(shape_of(x)))
         if half_to_float and element_of(x) != f16:
@@ -55,7 +54,7 @@ class SoftmaxOp(NormalizingOp):
     """exp(x) over its sum along `dim`."""
 
     @staticmethod
-    def numpy(x: Array, dim: int, half_to_float: bool) -> Array:
+    def numpy(x: Array, /, dim: int, half_to_float: bool) -> Array:
         return normalized(widened(x) if half_to_float else x, dim)
 
 
@@ -64,7 +63,7 @@ class LogSoftmaxOp(NormalizingOp):
     """The logarithm of the softmax along `dim`."""
 
     @staticmethod
-    def numpy(x: Array, dim: int, half_to_float: bool) -> Array:
+    def numpy(x: Array, /, dim: int, half_to_float: bool) -> Array:
         return log_normalized(widened(x) if half_to_float else x, dim)
 
 
@@ -72,7 +71,7 @@ class CastNormalizingOp(SchemaOp):
     """A normalisation along one dimension, of the operand in a type of choice."""
 
     @staticmethod
-    def infer(x: Tensor, dim: int, dtype: Attribute | None = None, *_: Any) -> Tensor:
+    def infer(x: Tensor, /, dim: int, dtype: Attribute | None) -> Tensor:
         return NormalizingOp.infer(tensor(chosen_element(dtype, element_of(x)), shape_of(x)), dim)
 
 
@@ -81,11 +80,11 @@ class SoftmaxIntOp(CastNormalizingOp):
     """exp(x) over its sum along `dim`, of x in the type `dtype`."""
 
     @staticmethod
-    def numpy(x: Array, dim: int, dtype: Attribute | None) -> Array:
+    def numpy(x: Array, /, dim: int, dtype: Attribute | None) -> Array:
         return normalized(cast_to(x, chosen_element(dtype, element_of_array(x))), dim)
 
     @staticmethod
-    def decompose(x: SSAValue, dim: int, dtype: Attribute | None) -> SSAValue:
+    def decompose(x: SSAValue, /, dim: int, dtype: Attribute | None) -> SSAValue:
         return aten._softmax(to_element(x, chosen_element(dtype, element_of(x))), dim, False)
 
 
@@ -94,11 +93,11 @@ class LogSoftmaxIntOp(CastNormalizingOp):
     """The logarithm of the softmax along `dim`, of x in the type `dtype`."""
 
     @staticmethod
-    def numpy(x: Array, dim: int, dtype: Attribute | None) -> Array:
+    def numpy(x: Array, /, dim: int, dtype: Attribute | None) -> Array:
         return log_normalized(cast_to(x, chosen_element(dtype, element_of_array(x))), dim)
 
     @staticmethod
-    def decompose(x: SSAValue, dim: int, dtype: Attribute | None) -> SSAValue:
+    def decompose(x: SSAValue, /, dim: int, dtype: Attribute | None) -> SSAValue:
         return aten._log_softmax(to_element(x, chosen_element(dtype, element_of(x))), dim, False)
 
 
@@ -107,13 +106,13 @@ class SafeSoftmaxOp(CastNormalizingOp):
     """As softmax, but 0 where all of x along `dim` is -inf."""
 
     @staticmethod
-    def numpy(x: Array, dim: int, dtype: Attribute | None) -> Array:
+    def numpy(x: Array, /, dim: int, dtype: Attribute | None) -> Array:
         x = cast_to(x, chosen_element(dtype, element_of_array(x)))
         masked = np.all(x == -np.inf, axis=dim if x.ndim else None, keepdims=True)
         return np.where(masked, np.zeros((), x.dtype), normalized(x, dim))
 
     @staticmethod
-    def decompose(x: SSAValue, dim: int, dtype: Attribute | None) -> SSAValue:
+    def decompose(x: SSAValue, /, dim: int, dtype: Attribute | None) -> SSAValue:
         x = to_element(x, chosen_element(dtype, element_of(x)))
         open_rows = aten.any.dim(aten.logical_not(aten.eq.Scalar(x, float("-inf"))), dim, True)
         return aten.masked_fill.Scalar(aten._softmax(x, dim, False), aten.logical_not(open_rows), 0)
@@ -124,12 +123,12 @@ class LogsumexpOp(SchemaOp):
     """The logarithm of the sum of exp(x) over the named dimensions, without overflow."""
 
     @staticmethod
-    def infer(x: Tensor, dims: Any, keepdim: bool = False, *_: Any) -> Tensor:
-        return FloatReductionOp.infer(tensor(float_element(element_of(x)), shape_of(x)), dims, keepdim)
+    def infer(x: Tensor, /, dim: Dims, keepdim: bool) -> Tensor:
+        return FloatReductionOp.infer(tensor(float_element(element_of(x)), shape_of(x)), dim, keepdim)
 
     @staticmethod
-    def numpy(x: Array, dims: Dims, keepdim: bool) -> Array:
-        axes = reduced_dims(dims, x.ndim)
+    def numpy(x: Array, /, dim: Dims, keepdim: bool) -> Array:
+        axes = reduced_dims(dim, x.ndim)
         x = cast_to(x, float_element(element_of_array(x)))
         wide = widened(x)
         largest = np.max(wide, axis=axes, keepdims=True)
@@ -138,9 +137,9 @@ class LogsumexpOp(SchemaOp):
         return (total if keepdim else np.squeeze(total, axis=axes)).astype(x.dtype)
 
     @staticmethod
-    def decompose(x: SSAValue, dims: Sequence[int], keepdim: bool) -> SSAValue:
+    def decompose(x: SSAValue, /, dim: Sequence[int], keepdim: bool) -> SSAValue:
         x = to_element(x, float_element(element_of(x)))
-        axes = reduced_dims(dims, len(shape_of(x)))
+        axes = reduced_dims(dim, len(shape_of(x)))
         largest = aten.amax(x, axes, True)
         largest = aten.masked_fill.Scalar(largest, aten.isinf(largest), 0)
         total = aten.add.Tensor(aten.log(aten.sum.dim_IntList(aten.exp(aten.sub.Tensor(x, largest)), axes, True)), largest)

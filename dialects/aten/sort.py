@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects.builtin import DYNAMIC_INDEX, i64
 from xdsl.ir import SSAValue
 
@@ -23,7 +25,7 @@ def order_along(x: Array, dim: int, descending: bool) -> Array:
     return x.shape[dim] - 1 - np.flip(places, dim)
 
 
-def sorted_along(x: Array, dim: int, descending: bool) -> Pair:
+def sorted_along(x: Array, /, dim: int, descending: bool) -> Pair:
     """The elements in order along `dim`, and their places."""
     if not x.ndim:
         return x, np.zeros((), np.int64)
@@ -31,7 +33,7 @@ def sorted_along(x: Array, dim: int, descending: bool) -> Pair:
     return np.take_along_axis(x, places, dim), places
 
 
-def sorted_types(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+def sorted_types(x: Tensor, /, dim: int) -> tuple[Tensor, Tensor]:
     """The types of the elements in order and of their places. Raises IndexError."""
     normalize_dim(dim, len(shape_of(x)))
     return tensor(element_of(x), shape_of(x)), tensor(i64, shape_of(x))
@@ -41,40 +43,28 @@ def sorted_types(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
 class SortOp(SchemaOp):
     """The elements in order along `dim`, and their places."""
 
-    @staticmethod
-    def infer(x: Tensor, dim: int, descending: bool) -> tuple[Tensor, Tensor]:
-        return sorted_types(x, dim)
+    infer = staticmethod(sorted_types)
+    numpy = staticmethod(sorted_along)
 
     @staticmethod
-    def numpy(x: Array, dim: int, descending: bool) -> Pair:
-        return sorted_along(x, dim, descending)
-
-    @staticmethod
-    def decompose(x: SSAValue, dim: int, descending: bool) -> tuple[SSAValue, SSAValue]:
+    def decompose(x: SSAValue, /, dim: int, descending: bool) -> Sequence[SSAValue]:
         shape = shape_of(x)
         count = shape[normalize_dim(dim, len(shape))] if shape else 1
         if count == DYNAMIC_INDEX:
             raise ValueError(f"the number of entries of dimension {dim} must be known")
-        values, indices = aten.topk.results(x, count, dim, descending)
-        return values, indices
+        return aten.topk.results(x, count, dim, descending)
 
 
 @aten("sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)")
 class SortStableOp(SchemaOp):
     """The elements in order along `dim`, equal ones as they were, and their places."""
 
-    @staticmethod
-    def infer(x: Tensor, stable: bool | None, dim: int, descending: bool) -> tuple[Tensor, Tensor]:
-        return sorted_types(x, dim)
+    infer = staticmethod(sorted_types)
+    numpy = staticmethod(sorted_along)
 
     @staticmethod
-    def numpy(x: Array, stable: bool | None, dim: int, descending: bool) -> Pair:
-        return sorted_along(x, dim, descending)
-
-    @staticmethod
-    def decompose(x: SSAValue, stable: bool | None, dim: int, descending: bool) -> tuple[SSAValue, SSAValue]:
-        values, indices = aten.sort.results(x, dim, descending)
-        return values, indices
+    def decompose(x: SSAValue, /, dim: int, descending: bool) -> Sequence[SSAValue]:
+        return aten.sort.results(x, dim, descending)
 
 
 @aten("topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)", core=True)
@@ -82,7 +72,7 @@ class TopkOp(SchemaOp):
     """The k largest or smallest elements along `dim`, in order, and their places."""
 
     @staticmethod
-    def infer(x: Tensor, k: int, dim: int, largest: bool, in_order: bool) -> tuple[Tensor, Tensor]:
+    def infer(x: Tensor, /, k: int, dim: int) -> tuple[Tensor, Tensor]:
         shape = shape_of(x)
         dim = normalize_dim(dim, len(shape))
         extent = shape[dim] if shape else 1
@@ -92,44 +82,28 @@ class TopkOp(SchemaOp):
         return tensor(element_of(x), result), tensor(i64, result)
 
     @staticmethod
-    def numpy(x: Array, k: int, dim: int, largest: bool, in_order: bool) -> Pair:
+    def numpy(x: Array, /, k: int, dim: int, largest: bool) -> Pair:
         values, indices = sorted_along(x, dim, largest)
         if not x.ndim:
             return values, indices
         return np.take(values, range(k), dim), np.take(indices, range(k), dim)
 
 
+@aten("argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor")
 @aten("argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor")
 class ArgsortOp(SchemaOp):
-    """The places of the elements in order along `dim`."""
-
-    @staticmethod
-    def infer(x: Tensor, dim: int, descending: bool) -> Tensor:
-        return sorted_types(x, dim)[1]
-
-    @staticmethod
-    def numpy(x: Array, dim: int, descending: bool) -> Array:
-        return sorted_along(x, dim, descending)[1]
-
-    @staticmethod
-    def decompose(x: SSAValue, dim: int, descending: bool) -> SSAValue:
-        return aten.sort.results(x, dim, descending)[1]
-
-
-@aten("argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor")
-class ArgsortStableOp(SchemaOp):
     """The places of the elements in order along `dim`; equal ones keep theirs."""
 
     @staticmethod
-    def infer(x: Tensor, stable: bool, dim: int, descending: bool) -> Tensor:
+    def infer(x: Tensor, /, dim: int) -> Tensor:
         return sorted_types(x, dim)[1]
 
     @staticmethod
-    def numpy(x: Array, stable: bool, dim: int, descending: bool) -> Array:
+    def numpy(x: Array, /, dim: int, descending: bool) -> Array:
         return sorted_along(x, dim, descending)[1]
 
     @staticmethod
-    def decompose(x: SSAValue, stable: bool, dim: int, descending: bool) -> SSAValue:
+    def decompose(x: SSAValue, /, dim: int, descending: bool) -> SSAValue:
         return aten.sort.results(x, dim, descending)[1]
 
 
@@ -138,15 +112,15 @@ class MsortOp(SchemaOp):
     """The elements in order along dimension 0."""
 
     @staticmethod
-    def infer(x: Tensor) -> Tensor:
+    def infer(x: Tensor, /) -> Tensor:
         return tensor(element_of(x), shape_of(x))
 
     @staticmethod
-    def numpy(x: Array) -> Array:
+    def numpy(x: Array, /) -> Array:
         return sorted_along(x, 0, False)[0]
 
     @staticmethod
-    def decompose(x: SSAValue) -> SSAValue:
+    def decompose(x: SSAValue, /) -> SSAValue:
         return aten.sort.results(x, 0)[0]
 
 
@@ -155,7 +129,7 @@ class KthvalueOp(SchemaOp):
     """The k-th smallest element along `dim`, counted from 1, and its place."""
 
     @staticmethod
-    def infer(x: Tensor, k: int, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
+    def infer(x: Tensor, /, k: int, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
         shape = shape_of(x)
         dim = normalize_dim(dim, len(shape))
         extent = shape[dim] if shape else 1
@@ -165,7 +139,7 @@ class KthvalueOp(SchemaOp):
         return tensor(element_of(x), result), tensor(i64, result)
 
     @staticmethod
-    def numpy(x: Array, k: int, dim: int, keepdim: bool) -> Pair:
+    def numpy(x: Array, /, k: int, dim: int, keepdim: bool) -> Pair:
         values, indices = sorted_along(x, dim, False)
         if not x.ndim:
             return values, indices
@@ -173,7 +147,7 @@ class KthvalueOp(SchemaOp):
         return np.take(values, places, dim), np.take(indices, places, dim)
 
     @staticmethod
-    def decompose(x: SSAValue, k: int, dim: int, keepdim: bool) -> tuple[SSAValue, SSAValue]:
+    def decompose(x: SSAValue, /, k: int, dim: int, keepdim: bool) -> tuple[SSAValue, SSAValue]:
         if not shape_of(x):
             x = aten.unsqueeze(x, 0)
             return KthvalueOp.decompose(x, k, 0, False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from xdsl.ir import SSAValue
 
@@ -38,7 +38,7 @@ class SplitWithSizesOp(SchemaOp):
     """Consecutive parts of the given sizes along `dim`."""
 
     @staticmethod
-    def infer(x: Tensor, split_sizes: tuple[int, ...], dim: int) -> list[Tensor]:
+    def infer(x: Tensor, split_sizes: tuple[int, ...], /, dim: int) -> list[Tensor]:
         shape = shape_of(x)
         dim = split_dim(shape, dim)
         if sum(split_sizes) != shape[dim] or any(size < 0 for size in split_sizes):
@@ -46,7 +46,7 @@ class SplitWithSizesOp(SchemaOp):
         return [tensor(element_of(x), (*shape[:dim], size, *shape[dim + 1 :])) for size in split_sizes]
 
     @staticmethod
-    def numpy(x: Array, split_sizes: tuple[int, ...], dim: int) -> list[Array]:
+    def numpy(x: Array, split_sizes: tuple[int, ...], /, dim: int) -> list[Array]:
         ends = np.cumsum(split_sizes, dtype=np.int64)
         return np.split(x, ends[:-1], axis=dim) if split_sizes else []
 
@@ -60,20 +60,21 @@ class SplitFamilyOp(SchemaOp):
         raise NotImplementedError
 
     @classmethod
-    def infer(cls, x: Tensor, count: int, dim: int) -> list[Tensor]:
+    def infer(cls, x: Tensor, count: int, /, dim: int) -> list[Tensor]:
         shape = shape_of(x)
         return SplitWithSizesOp.infer(x, tuple(cls.sizes(shape[split_dim(shape, dim)], count)), dim)
 
     @classmethod
-    def numpy(cls, x: Array, count: int, dim: int) -> list[Array]:
+    def numpy(cls, x: Array, count: int, /, dim: int) -> list[Array]:
         return SplitWithSizesOp.numpy(x, tuple(cls.sizes(x.shape[dim], count)), dim)
 
     @classmethod
-    def decompose(cls, x: SSAValue, count: int, dim: int) -> list[SSAValue]:
+    def decompose(cls, x: SSAValue, count: int, /, dim: int) -> Sequence[SSAValue]:
         shape = shape_of(x)
-        return list(aten.split_with_sizes.results(x, tuple(cls.sizes(shape[split_dim(shape, dim)], count)), dim))
+        return aten.split_with_sizes.results(x, tuple(cls.sizes(shape[split_dim(shape, dim)], count)), dim)
 
 
+@aten("unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]")
 @aten("split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]")
 class SplitTensorOp(SplitFamilyOp):
     """Parts of `split_size` entries along `dim`; the last may be smaller."""
@@ -84,11 +85,7 @@ class SplitTensorOp(SplitFamilyOp):
         return chunk_sizes(extent, count)
 
 
-@aten("unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]")
-class UnsafeSplitTensorOp(SplitTensorOp):
-    """As `split.Tensor`, not a view."""
-
-
+@aten("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]")
 @aten("chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]")
 class ChunkOp(SplitFamilyOp):
     """At most `chunks` equal parts along `dim`; the last may be smaller."""
@@ -99,11 +96,6 @@ class ChunkOp(SplitFamilyOp):
         if count < 1:
             raise ValueError(f"chunks must be at least 1, got {count}")
         return chunk_sizes(extent, -(-extent // count)) if extent else [0] * count
-
-
-@aten("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]")
-class UnsafeChunkOp(ChunkOp):
-    """As `chunk`, not a view."""
 
 
 @aten("tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]")
@@ -118,25 +110,17 @@ class TensorSplitSectionsOp(SplitFamilyOp):
         return [extent // count + (part < extent % count) for part in range(count)]
 
 
-class SameAsSplitWithSizesOp(SchemaOp):
-    """Other spellings of `split_with_sizes`."""
+@aten("unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]")
+@aten("split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]")
+class SplitSizesOp(SchemaOp):
+    """Consecutive parts of the given sizes along `dim`."""
 
     infer = staticmethod(SplitWithSizesOp.infer)
     numpy = staticmethod(SplitWithSizesOp.numpy)
 
     @staticmethod
-    def decompose(x: SSAValue, split_sizes: tuple[int, ...], dim: int) -> list[SSAValue]:
-        return list(aten.split_with_sizes.results(x, split_sizes, dim))
-
-
-@aten("split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]")
-class SplitSizesOp(SameAsSplitWithSizesOp):
-    """Consecutive parts of the given sizes along `dim`."""
-
-
-@aten("unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]")
-class UnsafeSplitWithSizesOp(SameAsSplitWithSizesOp):
-    """As `split_with_sizes`, not a view."""
+    def decompose(x: SSAValue, sizes: tuple[int, ...], /, dim: int) -> Sequence[SSAValue]:
+        return aten.split_with_sizes.results(x, sizes, dim)
 
 
 @aten("tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]")
@@ -144,16 +128,16 @@ class TensorSplitIndicesOp(SchemaOp):
     """The parts between consecutive `indices` of dimension `dim`."""
 
     @staticmethod
-    def infer(x: Tensor, indices: tuple[int, ...], dim: int) -> list[Tensor]:
+    def infer(x: Tensor, /, indices: tuple[int, ...], dim: int) -> list[Tensor]:
         split_dim(shape_of(x), dim)
         return [SliceTensorOp.infer(x, dim, start, end, 1) for start, end in zip((0, *indices), (*indices, None), strict=True)]
 
     @staticmethod
-    def numpy(x: Array, indices: tuple[int, ...], dim: int) -> list[Array]:
+    def numpy(x: Array, /, indices: tuple[int, ...], dim: int) -> list[Array]:
         return [SliceTensorOp.numpy(x, dim, start, end, 1) for start, end in zip((0, *indices), (*indices, None), strict=True)]
 
     @staticmethod
-    def decompose(x: SSAValue, indices: tuple[int, ...], dim: int) -> list[SSAValue]:
+    def decompose(x: SSAValue, /, indices: tuple[int, ...], dim: int) -> Sequence[SSAValue]:
         return [aten.slice.Tensor(x, dim, start, end) for start, end in zip((0, *indices), (*indices, None), strict=True)]
 
 
@@ -162,17 +146,17 @@ class UnbindIntOp(SchemaOp):
     """The entries of dimension `dim`, which disappears."""
 
     @staticmethod
-    def infer(x: Tensor, dim: int) -> list[Tensor]:
+    def infer(x: Tensor, /, dim: int) -> list[Tensor]:
         shape = shape_of(x)
         dim = split_dim(shape, dim)
         return [tensor(element_of(x), (*shape[:dim], *shape[dim + 1 :]))] * shape[dim]
 
     @staticmethod
-    def numpy(x: Array, dim: int) -> list[Array]:
+    def numpy(x: Array, /, dim: int) -> list[Array]:
         return list(np.moveaxis(x, dim, 0))
 
     @staticmethod
-    def decompose(x: SSAValue, dim: int) -> list[SSAValue]:
+    def decompose(x: SSAValue, /, dim: int) -> Sequence[SSAValue]:
         shape = shape_of(x)
         return [aten.select.int(x, dim, index) for index in range(shape[split_dim(shape, dim)])]
 
@@ -180,10 +164,10 @@ class UnbindIntOp(SchemaOp):
 class AxisSplitOp(SchemaOp):
     """`tensor_split` of one dimension by name: along the width, the height or the depth."""
 
-    @staticmethod
-    def axis(rank: int) -> int:
-        """The dimension to split. Raises ValueError."""
-        raise NotImplementedError
+    dimension: ClassVar[int]
+    """The dimension to split; the last one if there are fewer."""
+    least: ClassVar[int]
+    """The number of dimensions that a tensor must have."""
 
     @classmethod
     def general(cls) -> Any:
@@ -192,83 +176,46 @@ class AxisSplitOp(SchemaOp):
 
     @classmethod
     def checked(cls, shape: Sequence[int], sections: int | tuple[int, ...]) -> int:
-        """The dimension to split. Raises ValueError when the sections cannot be equal."""
-        axis = cls.axis(len(shape))
+        """The dimension to split. Raises ValueError when there is none or the sections cannot be equal."""
+        if len(shape) < cls.least:
+            raise ValueError(f"needs at least {cls.least} dimension{'s' if cls.least > 1 else ''}")
+        axis = min(cls.dimension, len(shape) - 1)
         if isinstance(sections, int) and (sections < 1 or shape[axis] % sections):
             raise ValueError(f"dimension {axis} of size {shape[axis]} does not divide into {sections} sections")
         return axis
 
     @classmethod
-    def infer(cls, x: Tensor, sections: int | tuple[int, ...]) -> list[Tensor]:
+    def infer(cls, x: Tensor, sections: int | tuple[int, ...], /) -> list[Tensor]:
         return cls.general().infer(x, sections, cls.checked(shape_of(x), sections))
 
     @classmethod
-    def numpy(cls, x: Array, sections: int | tuple[int, ...]) -> list[Array]:
+    def numpy(cls, x: Array, sections: int | tuple[int, ...], /) -> list[Array]:
         return cls.general().numpy(x, sections, cls.checked(x.shape, sections))
 
     @classmethod
-    def decompose(cls, x: SSAValue, sections: int | tuple[int, ...]) -> list[SSAValue]:
-        return list(cls.general()(x, sections, cls.checked(shape_of(x), sections)).results)
-
-
-class WidthSplitOp(AxisSplitOp):
-    """Splits along dimension 1, or 0 of a vector."""
-
-    @staticmethod
-    def axis(rank: int) -> int:
-        """The second dimension where there is one."""
-        if rank < 1:
-            raise ValueError("needs at least 1 dimension")
-        return min(rank - 1, 1)
-
-
-class HeightSplitOp(AxisSplitOp):
-    """Splits along dimension 0 of a matrix."""
-
-    @staticmethod
-    def axis(rank: int) -> int:
-        """The first dimension."""
-        if rank < 2:
-            raise ValueError("needs at least 2 dimensions")
-        return 0
-
-
-class DepthSplitOp(AxisSplitOp):
-    """Splits along dimension 2."""
-
-    @staticmethod
-    def axis(rank: int) -> int:
-        """The third dimension."""
-        if rank < 3:
-            raise ValueError("needs at least 3 dimensions")
-        return 2
-
-
-@aten("hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]")
-class HsplitIntOp(WidthSplitOp):
-    """Equal parts along the second dimension (the first of a vector)."""
+    def decompose(cls, x: SSAValue, sections: int | tuple[int, ...], /) -> Sequence[SSAValue]:
+        return cls.general()(x, sections, cls.checked(shape_of(x), sections)).results
 
 
 @aten("hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]")
-class HsplitArrayOp(WidthSplitOp):
-    """The parts between consecutive indices along the second dimension (the first of a vector)."""
+@aten("hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]")
+class HsplitIntOp(AxisSplitOp):
+    """Equal parts, or those between consecutive indices, along the second dimension (the first of a vector)."""
 
-
-@aten("vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]")
-class VsplitIntOp(HeightSplitOp):
-    """Equal parts along the first dimension."""
+    dimension, least = 1, 1
 
 
 @aten("vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]")
-class VsplitArrayOp(HeightSplitOp):
-    """The parts between consecutive indices along the first dimension."""
+@aten("vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]")
+class VsplitIntOp(AxisSplitOp):
+    """Equal parts, or those between consecutive indices, along the first dimension."""
 
-
-@aten("dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]")
-class DsplitIntOp(DepthSplitOp):
-    """Equal parts along the third dimension."""
+    dimension, least = 0, 2
 
 
 @aten("dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]")
-class DsplitArrayOp(DepthSplitOp):
-    """The parts between consecutive indices along the third dimension."""
+@aten("dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]")
+class DsplitIntOp(AxisSplitOp):
+    """Equal parts, or those between consecutive indices, along the third dimension."""
+
+    dimension, least = 2, 3

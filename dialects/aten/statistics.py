@@ -2,63 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.aten.concat import CatOp
 from flambeau.dialects.aten.creation import number_for, to_element
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
-from flambeau.dialects.aten.reduction import Dims, ExtremeOp, FloatReductionOp, SumDimIntListOp
+from flambeau.dialects.aten.reduction import AccumulationOp, Dims, ExtremeOp, FloatReductionOp, SumDimIntListOp
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, normalize_dim, shape_of, tensor
-from flambeau.dialects.schema.families import chosen_element, reduced_dims, reduced_shape, require_category, sum_element
+from flambeau.dialects.schema.families import chosen_element, reduced_dims, reduced_shape, require_category
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 
-class CountOp(SchemaOp):
-    """How many elements are not zero, over named dimensions or over all when none is named."""
-
-    @staticmethod
-    def infer(x: Tensor, dims: Any = None, *_: Any) -> Tensor:
-        return tensor(i64, reduced_shape(shape_of(x), dims, False))
-
-    @staticmethod
-    def numpy(x: Array, dims: Dims) -> Array:
-        return np.asarray(np.sum(x != 0, axis=reduced_dims(dims, x.ndim), dtype=np.int64))
-
-    @staticmethod
-    def decompose(x: SSAValue, dims: Dims) -> SSAValue:
-        return aten.sum.dim_IntList(aten.ne.Scalar(x, 0), reduced_dims(dims, len(shape_of(x))))
-
-
-@aten("count_nonzero(Tensor self, int? dim=None) -> Tensor")
-class CountNonzeroOp(CountOp):
-    """How many elements along `dim`, or of all, are not zero."""
-
-
 @aten("count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor")
-class CountNonzeroDimIntListOp(CountOp):
-    """How many elements over the named dimensions are not zero."""
+@aten("count_nonzero(Tensor self, int? dim=None) -> Tensor")
+class CountNonzeroOp(SchemaOp):
+    """How many elements are not zero, over the named dimensions or over all when none is named."""
+
+    @staticmethod
+    def infer(x: Tensor, /, dim: Dims) -> Tensor:
+        return tensor(i64, reduced_shape(shape_of(x), dim, False))
+
+    @staticmethod
+    def numpy(x: Array, /, dim: Dims) -> Array:
+        return np.asarray(np.sum(x != 0, axis=reduced_dims(dim, x.ndim), dtype=np.int64))
+
+    @staticmethod
+    def decompose(x: SSAValue, /, dim: Dims) -> SSAValue:
+        return aten.sum.dim_IntList(aten.ne.Scalar(x, 0), reduced_dims(dim, len(shape_of(x))))
 
 
 @aten("nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
-class NansumOp(SchemaOp):
+class NansumOp(AccumulationOp):
     """The sum of the elements that are not NaN."""
 
     @staticmethod
-    def infer(x: Tensor, dims: Any = None, keepdim: bool = False, dtype: Attribute | None = None, *_: Any) -> Tensor:
-        return tensor(chosen_element(dtype, sum_element(element_of(x))), reduced_shape(shape_of(x), dims, keepdim))
+    def numpy(x: Array, /, dim: Dims, keepdim: bool, dtype: Attribute | None) -> Array:
+        return SumDimIntListOp.numpy(np.where(x != x, np.zeros((), x.dtype), x), dim, keepdim, dtype)
 
     @staticmethod
-    def numpy(x: Array, dims: Dims, keepdim: bool, dtype: Attribute | None) -> Array:
-        return SumDimIntListOp.numpy(np.where(x != x, np.zeros((), x.dtype), x), dims, keepdim, dtype)
-
-    @staticmethod
-    def decompose(x: SSAValue, dims: Dims, keepdim: bool, dtype: Attribute | None) -> SSAValue:
-        return aten.sum.dim_IntList(without_nan(x), dims, keepdim, dtype)
+    def decompose(x: SSAValue, /, dim: Dims, keepdim: bool, dtype: Attribute | None) -> SSAValue:
+        return aten.sum.dim_IntList(without_nan(x), dim, keepdim, dtype)
 
 
 def without_nan(x: SSAValue) -> SSAValue:
@@ -71,18 +57,18 @@ class NanmeanOp(FloatReductionOp):
     """The mean of the elements that are not NaN."""
 
     @staticmethod
-    def numpy(x: Array, dims: Dims, keepdim: bool, dtype: Attribute | None) -> Array:
+    def numpy(x: Array, /, dim: Dims, keepdim: bool, dtype: Attribute | None) -> Array:
         x = cast_to(x, chosen_element(dtype, element_of_array(x)))
         valid = x == x
-        axes = reduced_dims(dims, x.ndim)
+        axes = reduced_dims(dim, x.ndim)
         total = np.sum(np.where(valid, widened(x), 0), axis=axes, keepdims=keepdim)
         return (total / np.sum(valid, axis=axes, keepdims=keepdim)).astype(x.dtype)
 
     @staticmethod
-    def decompose(x: SSAValue, dims: Dims, keepdim: bool, dtype: Attribute | None) -> SSAValue:
+    def decompose(x: SSAValue, /, dim: Dims, keepdim: bool, dtype: Attribute | None) -> SSAValue:
         x = to_element(x, chosen_element(dtype, element_of(x)))
-        count = aten.sum.dim_IntList(aten.logical_not(aten.isnan(x)), dims, keepdim)
-        return aten.div.Tensor(aten.sum.dim_IntList(without_nan(x), dims, keepdim), to_element(count, element_of(x)))
+        count = aten.sum.dim_IntList(aten.logical_not(aten.isnan(x)), dim, keepdim)
+        return aten.div.Tensor(aten.sum.dim_IntList(without_nan(x), dim, keepdim), to_element(count, element_of(x)))
 
 
 @aten("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor")
@@ -90,7 +76,7 @@ class DiffOp(SchemaOp):
     """The n-th differences of neighbours along `dim`, of the tensor between `prepend` and `append`; of bools whether they differ."""
 
     @staticmethod
-    def infer(x: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
+    def infer(x: Tensor, /, n: int, dim: int, prepend: Tensor | None, append: Tensor | None) -> Tensor:
         if n < 0 or not shape_of(x):
             raise ValueError(f"differences of order {n} of a tensor of shape {list(shape_of(x))} are not defined")
         parts = [part for part in (prepend, x, append) if part is not None]
@@ -101,12 +87,12 @@ class DiffOp(SchemaOp):
         return tensor(element_of(joined), shape)
 
     @staticmethod
-    def numpy(x: Array, n: int, dim: int, prepend: Array | None, append: Array | None) -> Array:
+    def numpy(x: Array, /, n: int, dim: int, prepend: Array | None, append: Array | None) -> Array:
         joined = np.concatenate([part for part in (prepend, x, append) if part is not None], axis=dim)
         return np.diff(joined, min(n, joined.shape[dim]), dim)
 
     @staticmethod
-    def decompose(x: SSAValue, n: int, dim: int, prepend: SSAValue | None, append: SSAValue | None) -> SSAValue:
+    def decompose(x: SSAValue, /, n: int, dim: int, prepend: SSAValue | None, append: SSAValue | None) -> SSAValue:
         parts = [part for part in (prepend, x, append) if part is not None]
         value = aten.cat(parts, dim) if len(parts) > 1 else x
         extent = shape_of(value)[dim]
@@ -121,7 +107,7 @@ class HistcOp(SchemaOp):
     """How many elements fall in each of `bins` equal parts of [min, max], or of the range of the elements when both are equal."""
 
     @staticmethod
-    def infer(x: Tensor, bins: int = 100, low: float = 0, high: float = 0, *_: Any) -> Tensor:
+    def infer(x: Tensor, bins: int, low: float, high: float, /) -> Tensor:
         require_category("a histogram", x, at_least=2)
         if bins < 1 or low > high:
             raise ValueError(f"{bins} bins between {low} and {high} are not defined")
@@ -130,7 +116,7 @@ class HistcOp(SchemaOp):
         return tensor(element_of(x), (bins,))
 
     @staticmethod
-    def numpy(x: Array, bins: int, low: float, high: float) -> Array:
+    def numpy(x: Array, bins: int, low: float, high: float, /) -> Array:
         first, last = (np.asarray(bound, x.dtype) for bound in ((low, high) if low < high else (np.min(x), np.max(x))))
         if first == last:
             first, last = first - 1, last + 1
@@ -139,7 +125,7 @@ class HistcOp(SchemaOp):
         return np.bincount(places, minlength=bins).astype(x.dtype)
 
     @staticmethod
-    def decompose(x: SSAValue, bins: int, low: float, high: float) -> SSAValue:
+    def decompose(x: SSAValue, bins: int, low: float, high: float, /) -> SSAValue:
         element = element_of(x)
         x = aten.view(x, [-1])
         if low < high:

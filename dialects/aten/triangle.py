@@ -15,7 +15,7 @@ class TriangleOp(SchemaOp):
     """One side of a diagonal of the last two dimensions, zero on the other."""
 
     @staticmethod
-    def infer(x: Tensor, diagonal: int) -> Tensor:
+    def infer(x: Tensor, /) -> Tensor:
         if len(shape_of(x)) < 2:
             raise ValueError(f"input must have at least 2 dimensions, got shape {list(shape_of(x))}")
         return tensor(element_of(x), shape_of(x))
@@ -38,11 +38,11 @@ class TrilOp(TriangleOp):
     """The elements on and below a diagonal, zero above."""
 
     @staticmethod
-    def numpy(x: Array, diagonal: int) -> Array:
+    def numpy(x: Array, /, diagonal: int) -> Array:
         return np.tril(x, diagonal)
 
     @staticmethod
-    def decompose(x: SSAValue, diagonal: int) -> SSAValue:
+    def decompose(x: SSAValue, /, diagonal: int) -> SSAValue:
         rows, columns = coordinates(x, diagonal)
         return aten.where.ScalarOther(aten.ge.Tensor(rows, columns), x, zero_of(x))
 
@@ -52,10 +52,10 @@ class TriuOp(TriangleOp):
     """The elements on and above a diagonal, zero below."""
 
     @staticmethod
-    def numpy(x: Array, diagonal: int) -> Array:
+    def numpy(x: Array, /, diagonal: int) -> Array:
         return np.triu(x, diagonal)
 
     @staticmethod
-    def decompose(x: SSAValue, diagonal: int) -> SSAValue:
+    def decompose(x: SSAValue, /, diagonal: int) -> SSAValue:
         rows, columns = coordinates(x, diagonal)
         return aten.where.ScalarOther(aten.le.Tensor(rows, columns), x, zero_of(x))

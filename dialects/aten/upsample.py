@@ -87,12 +87,12 @@ class UpsampleOp(SchemaOp):
         return output_sizes(extents, output_size, None), tuple(rest), align_corners
 
     @classmethod
-    def infer(cls, x: Tensor, *args: Any) -> Tensor:
+    def infer(cls, x: Tensor, /, *args: Any) -> Tensor:
         shape = shape_of(x)
         return tensor(element_of(x), (*shape[:2], *cls.plan(placed(shape, cls.rank), *args)[0]))
 
     @classmethod
-    def numpy(cls, x: Array, *args: Any) -> Array:
+    def numpy(cls, x: Array, /, *args: Any) -> Array:
         sizes, factors, align_corners = cls.plan(placed(x.shape, cls.rank), *args)
         return resample(widened(x), cls.mode, sizes, factors, align_corners).astype(x.dtype)
 
@@ -101,7 +101,7 @@ class DecomposedUpsampleOp(UpsampleOp):
     """Resampling that no core operator does: by index for the nearest neighbour, else by a matrix per dimension."""
 
     @classmethod
-    def decompose(cls, x: SSAValue, *args: Any) -> SSAValue:
+    def decompose(cls, x: SSAValue, /, *args: Any) -> SSAValue:
         extents = placed(shape_of(x), cls.rank)
         sizes, factors, align_corners = cls.plan(extents, *args)
         if DYNAMIC_INDEX in extents:
@@ -126,7 +126,7 @@ class LineUpsampleOp(UpsampleOp):
     """The operator over two dimensions."""
 
     @classmethod
-    def decompose(cls, x: SSAValue, *args: Any) -> SSAValue:
+    def decompose(cls, x: SSAValue, /, *args: Any) -> SSAValue:
         sizes, factors, align_corners = cls.plan(placed(shape_of(x), 1), *args)
         corners = (align_corners,) if cls.mode == "linear" else ()
         size, scale = ((1, *sizes), None) if factors[0] is None else (None, (1.0, *factors))
@@ -141,7 +141,7 @@ class PlainUpsampleOp(UpsampleOp):
     vector = False
 
     @classmethod
-    def decompose(cls, x: SSAValue, *args: Any) -> SSAValue:
+    def decompose(cls, x: SSAValue, /, *args: Any) -> SSAValue:
         extents = placed(shape_of(x), cls.rank)
         sizes, factors, align_corners = cls.plan(extents, *args)
         corners = () if cls.mode in ("nearest", "nearest-exact") else (align_corners,)

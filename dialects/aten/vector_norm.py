@@ -19,7 +19,7 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 
-def norm_type(x: Tensor, dims: Any, keepdim: bool, dtype: Attribute | None) -> Tensor:
+def norm_type(x: Tensor, dims: Dims, keepdim: bool, dtype: Attribute | None) -> Tensor:
     """The type of a norm over `dims`."""
     found = tensor(chosen_element(dtype, element_of(x)), reduced_shape(shape_of(x), dims, keepdim))
     require_category("a norm", found, at_least=2)
@@ -64,21 +64,25 @@ def vector_norm_of(x: SSAValue, order: float, dims: Dims, keepdim: bool, dtype: 
     return to_element(found, element)
 
 
+@aten("norm.Scalar(Tensor self, Scalar p=2) -> Tensor")
+@aten("norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor")
+@aten("norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor")
+@aten("norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor")
 @aten("linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
 class LinalgVectorNormOp(SchemaOp):
-    """The norm of order `ord` over the named dimensions, or over all elements."""
+    """The norm of order `ord` or `p` (2 when absent) over the named dimensions, or over all elements."""
 
     @staticmethod
-    def infer(x: Tensor, order: Any = 2, dims: Any = None, keepdim: bool = False, dtype: Attribute | None = None, *_: Any) -> Tensor:
-        return norm_type(x, dims, keepdim, dtype)
+    def infer(x: Tensor, /, dim: Dims = None, keepdim: bool = False, dtype: Attribute | None = None) -> Tensor:
+        return norm_type(x, dim, keepdim, dtype)
 
     @staticmethod
-    def numpy(x: Array, order: float, dims: Dims, keepdim: bool, dtype: Attribute | None) -> Array:
-        return vector_norm(x, order, dims, keepdim, dtype)
+    def numpy(x: Array, order: float | None, /, dim: Dims = None, keepdim: bool = False, dtype: Attribute | None = None) -> Array:
+        return vector_norm(x, 2 if order is None else order, dim, keepdim, dtype)
 
     @staticmethod
-    def decompose(x: SSAValue, order: float, dims: Dims, keepdim: bool, dtype: Attribute | None) -> SSAValue:
-        return vector_norm_of(x, order, dims, keepdim, dtype)
+    def decompose(x: SSAValue, order: float | None, /, dim: Dims = None, keepdim: bool = False, dtype: Attribute | None = None) -> SSAValue:
+        return vector_norm_of(x, 2 if order is None else order, dim, keepdim, dtype)
 
 
 def matrix_norm_axes(order: Any, dims: Dims, rank: int) -> tuple[int, int] | None:
@@ -101,119 +105,56 @@ def matrix_norm_axes(order: Any, dims: Dims, rank: int) -> tuple[int, int] | Non
         return rows, columns
     if math.isinf(order):
         return columns, rows
-    raise ValueError(f"{order} is no order of a matrix norm")
+    raise ValueError(f"{order} is not an order of a matrix norm")
 
 
-class LinalgNormFamilyOp(SchemaOp):
-    """A norm of vectors or matrices; without an order the square root of the sum of squares."""
+@aten("linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
+@aten("linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
+@aten('linalg_matrix_norm.str_ord(Tensor self, str ord="fro", int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor')
+@aten("linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
+class LinalgNormOp(SchemaOp):
+    """The norm of an order: of vectors over one dimension, of matrices over two; without an order the square root of the sum of squares.
+
+    Of matrices, the orders are "fro" (the square root of the sum of squares), 1, -1, inf and -inf.
+    """
 
     @staticmethod
-    def infer(x: Tensor, order: Any = None, dims: Any = None, keepdim: bool = False, dtype: Attribute | None = None, *_: Any) -> Tensor:
-        matrix_norm_axes(order, dims, len(shape_of(x)))
-        return norm_type(x, dims, keepdim, dtype)
+    def infer(x: Tensor, order: Any, /, dim: Dims, keepdim: bool, dtype: Attribute | None) -> Tensor:
+        matrix_norm_axes(order, dim, len(shape_of(x)))
+        return norm_type(x, dim, keepdim, dtype)
 
     @staticmethod
-    def numpy(x: Array, order: Any, dims: Dims, keepdim: bool, dtype: Attribute | None) -> Array:
-        axes = matrix_norm_axes(order, dims, x.ndim)
+    def numpy(x: Array, order: Any, /, dim: Dims, keepdim: bool, dtype: Attribute | None) -> Array:
+        axes = matrix_norm_axes(order, dim, x.ndim)
         if axes is None:
-            return vector_norm(x, 2 if order in (None, "fro") else order, dims, keepdim, dtype)
+            return vector_norm(x, 2 if order in (None, "fro") else order, dim, keepdim, dtype)
         totals = vector_norm(x, 1, axes[0], True, dtype)
         found = (np.max if order > 0 else np.min)(widened(totals), axis=axes[1], keepdims=True).astype(totals.dtype)
         return found if keepdim else np.squeeze(found, axis=axes)
 
     @staticmethod
-    def decompose(x: SSAValue, order: Any, dims: Dims, keepdim: bool, dtype: Attribute | None) -> SSAValue:
-        axes = matrix_norm_axes(order, dims, len(shape_of(x)))
+    def decompose(x: SSAValue, order: Any, /, dim: Dims, keepdim: bool, dtype: Attribute | None) -> SSAValue:
+        axes = matrix_norm_axes(order, dim, len(shape_of(x)))
         if axes is None:
-            return vector_norm_of(x, 2 if order in (None, "fro") else order, dims, keepdim, dtype)
+            return vector_norm_of(x, 2 if order in (None, "fro") else order, dim, keepdim, dtype)
         totals = vector_norm_of(x, 1, axes[0], True, dtype)
         found = (aten.amax if order > 0 else aten.amin)(totals, [axes[1]], True)
         return found if keepdim else aten.squeeze.dims(found, sorted(axes))
-
-
-@aten("linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
-class LinalgNormOp(LinalgNormFamilyOp):
-    """The norm of order `ord`: of vectors over one dimension, of matrices over two."""
-
-
-@aten("linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
-class LinalgNormOrdStrOp(LinalgNormFamilyOp):
-    """The Frobenius norm of matrices (`ord = "fro"`)."""
-
-
-@aten("linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
-class LinalgMatrixNormOp(LinalgNormFamilyOp):
-    """The norm of order 1, -1, inf or -inf of matrices."""
-
-
-@aten('linalg_matrix_norm.str_ord(Tensor self, str ord="fro", int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor')
-class LinalgMatrixNormStrOrdOp(LinalgNormFamilyOp):
-    """The Frobenius norm of matrices (`ord = "fro"`)."""
-
-
-class NormOp(SchemaOp):
-    """The norm of order p (2 when absent) over the named dimensions, or over all elements."""
-
-    @staticmethod
-    def infer(x: Tensor, p: Any = 2, dims: Any = None, keepdim: bool = False, dtype: Attribute | None = None, *_: Any) -> Tensor:
-        return norm_type(x, dims, keepdim, dtype)
-
-    @staticmethod
-    def numpy(x: Array, p: float | None, dims: Dims = None, keepdim: bool = False, dtype: Attribute | None = None) -> Array:
-        return vector_norm(x, 2 if p is None else p, dims, keepdim, dtype)
-
-    @staticmethod
-    def decompose(x: SSAValue, p: float | None, dims: Dims = None, keepdim: bool = False, dtype: Attribute | None = None) -> SSAValue:
-        return vector_norm_of(x, 2 if p is None else p, dims, keepdim, dtype)
-
-
-@aten("norm.Scalar(Tensor self, Scalar p=2) -> Tensor")
-class NormScalarOp(NormOp):
-    """The norm of order p over all elements."""
-
-
-@aten("norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor")
-class NormScalarOptDimOp(NormOp):
-    """The norm of order p over the named dimensions."""
-
-
-@aten("norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor")
-class NormScalarOptDimDtypeOp(NormOp):
-    """The norm of order p over the named dimensions, of x in another type."""
-
-
-@aten("norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor")
-class NormScalarOptDtypeOp(SchemaOp):
-    """The norm of order p over all elements, of x in another type."""
-
-    @staticmethod
-    def infer(x: Tensor, p: Any, dtype: Attribute, *_: Any) -> Tensor:
-        return norm_type(x, None, False, dtype)
-
-    @staticmethod
-    def numpy(x: Array, p: float | None, dtype: Attribute) -> Array:
-        return NormOp.numpy(x, p, None, False, dtype)
-
-    @staticmethod
-    def decompose(x: SSAValue, p: float | None, dtype: Attribute) -> SSAValue:
-        return NormOp.decompose(x, p, None, False, dtype)
 
 
 @aten("frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor")
 class FrobeniusNormDimOp(SchemaOp):
     """The square root of the sum of squares over the named dimensions."""
 
-    @staticmethod
-    def infer(x: Tensor, dims: Any, keepdim: bool = False, *_: Any) -> Tensor:
-        return norm_type(x, dims, keepdim, None)
+    infer = staticmethod(LinalgVectorNormOp.infer)
 
     @staticmethod
-    def numpy(x: Array, dims: Dims, keepdim: bool) -> Array:
-        return vector_norm(x, 2, dims, keepdim, None)
+    def numpy(x: Array, /, dim: Dims, keepdim: bool) -> Array:
+        return vector_norm(x, 2, dim, keepdim, None)
 
     @staticmethod
-    def decompose(x: SSAValue, dims: Dims, keepdim: bool) -> SSAValue:
-        return vector_norm_of(x, 2, dims, keepdim, None)
+    def decompose(x: SSAValue, /, dim: Dims, keepdim: bool) -> SSAValue:
+        return vector_norm_of(x, 2, dim, keepdim, None)
 
 
 @aten("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor")
@@ -221,12 +162,12 @@ class CosineSimilarityOp(SchemaOp):
     """The cosine of the angle between vectors along `dim`, of floats; a norm below eps counts as eps."""
 
     @staticmethod
-    def infer(a: Tensor, b: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    def infer(a: Tensor, b: Tensor, /, dim: int) -> Tensor:
         require_category("cosine_similarity", a, b, at_least=2)
         return norm_type(tensor(promote_operands(a, b), broadcast(shape_of(a), shape_of(b))), dim, False, None)
 
     @staticmethod
-    def numpy(a: Array, b: Array, dim: int, eps: float) -> Array:
+    def numpy(a: Array, b: Array, /, dim: int, eps: float) -> Array:
         left, right = cast_operands(a, b)
         shape = np.broadcast_shapes(a.shape, b.shape)
         first, second = (np.broadcast_to(widened(x), shape) for x in (left, right))
@@ -234,7 +175,7 @@ class CosineSimilarityOp(SchemaOp):
         return np.sum(first / norms[0] * (second / norms[1]), axis=dim).astype(left.dtype)
 
     @staticmethod
-    def decompose(a: SSAValue, b: SSAValue, dim: int, eps: float) -> SSAValue:
+    def decompose(a: SSAValue, b: SSAValue, /, dim: int, eps: float) -> SSAValue:
         element = promote_values(a, b)
         shape = broadcast(shape_of(a), shape_of(b))
         units: list[SSAValue] = []
@@ -250,15 +191,15 @@ class PairwiseDistanceOp(SchemaOp):
     """The norm of order p of x1 - x2 + eps over the last dimension, of floats."""
 
     @staticmethod
-    def infer(a: Tensor, b: Tensor, p: float = 2, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    def infer(a: Tensor, b: Tensor, /, keepdim: bool) -> Tensor:
         require_category("pairwise_distance", a, b, at_least=2)
         return norm_type(tensor(promote_operands(a, b), broadcast(shape_of(a), shape_of(b))), -1, keepdim, None)
 
     @staticmethod
-    def numpy(a: Array, b: Array, p: float, eps: float, keepdim: bool) -> Array:
+    def numpy(a: Array, b: Array, /, p: float, eps: float, keepdim: bool) -> Array:
         left, right = cast_operands(a, b)
         return vector_norm((left - right + np.asarray(eps, left.dtype)).astype(left.dtype), p, -1, keepdim, None)
 
     @staticmethod
-    def decompose(a: SSAValue, b: SSAValue, p: float, eps: float, keepdim: bool) -> SSAValue:
+    def decompose(a: SSAValue, b: SSAValue, /, p: float, eps: float, keepdim: bool) -> SSAValue:
         return vector_norm_of(aten.add.Scalar(aten.sub.Tensor(a, b), eps), p, -1, keepdim, None)

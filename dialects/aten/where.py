@@ -20,16 +20,15 @@ class SelectingOp(SchemaOp):
     """Elementwise choice between two operands, each a tensor or a number, by a bool (or ui8) tensor; broadcast and promoted."""
 
     @staticmethod
-    def infer(condition: Tensor, a: Tensor | float, b: Tensor | float, *_: Any) -> Tensor:
+    def infer(condition: Tensor, a: Tensor | float, b: Tensor | float, /) -> Tensor:
         if element_of(condition) not in (i1, ui8):
             raise TypeError(f"the condition must be a bool tensor, got {element_of(condition)}")
         return tensor(promote_operands(a, b), broadcast(shape_of(condition), operand_shape(a), operand_shape(b)))
 
-
-def selected(condition: Array, a: Any, b: Any) -> Array:
-    """Gives a where the condition holds, b elsewhere, in their common type."""
-    left, right = cast_operands(a, b)
-    return np.where(condition.astype(bool), left, right)
+    @staticmethod
+    def numpy(condition: Array, a: Array | float, b: Array | float, /) -> Array:
+        left, right = cast_operands(a, b)
+        return np.where(condition.astype(bool), left, right)
 
 
 def as_operand(x: SSAValue | float, element: Any) -> SSAValue:
@@ -45,52 +44,14 @@ class WhereSelfOp(SelectingOp):
     computes_in = "result"
     promotes_from = 1
 
-    @staticmethod
-    def numpy(condition: Array, a: Array, b: Array) -> Array:
-        return selected(condition, a, b)
-
-
-@aten("where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor")
-class WhereScalarOtherOp(SelectingOp):
-    """a where the condition holds, the number b elsewhere."""
-
-    inplace = (1,)
-
-    @staticmethod
-    def numpy(condition: Array, a: Array, b: float) -> Array:
-        return selected(condition, a, b)
-
-    @staticmethod
-    def decompose(condition: SSAValue, a: SSAValue, b: float) -> SSAValue:
-        element = promote_values(a, b)
-        return aten.where.self(condition, as_operand(a, element), as_operand(b, element))
-
-
-@aten("where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor")
-class WhereScalarSelfOp(SelectingOp):
-    """The number a where the condition holds, b elsewhere."""
-
-    inplace = (1,)
-
-    @staticmethod
-    def numpy(condition: Array, a: float, b: Array) -> Array:
-        return selected(condition, a, b)
-
-    @staticmethod
-    def decompose(condition: SSAValue, a: float, b: SSAValue) -> SSAValue:
-        element = promote_values(a, b)
-        return aten.where.self(condition, as_operand(a, element), as_operand(b, element))
-
 
 @aten("where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor")
-class WhereScalarOp(SelectingOp):
-    """The number a where the condition holds, the number b elsewhere."""
+@aten("where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor")
+@aten("where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor")
+class WhereScalarOtherOp(SelectingOp):
+    """a where the condition holds, b elsewhere, one of which is a number, or both."""
 
     @staticmethod
-    def numpy(condition: Array, a: float, b: float) -> Array:
-        return selected(condition, a, b)
-
-    @staticmethod
-    def decompose(condition: SSAValue, a: float, b: float) -> SSAValue:
+    def decompose(condition: SSAValue, a: SSAValue | float, b: SSAValue | float, /) -> SSAValue:
         element = promote_values(a, b)
         return aten.where.self(condition, as_operand(a, element), as_operand(b, element))

@@ -36,7 +36,7 @@ class FusedLayerNormOp(SchemaOp):
 
     @staticmethod
     def numpy(x: Array, addend: Array | None, shape: tuple[int, ...], /, weight: Array | None, bias: Array | None, eps: float) -> Array:
-        return LayerNormOp.numpy(x if addend is None else x + addend, shape, weight, bias, eps, True)
+        return LayerNormOp.numpy(x if addend is None else x + addend, shape, weight, bias, eps)
 
 
 @row("fused", "flambeau", "rms_norm(Tensor input, Tensor? addend, int[] normalized_shape, Tensor? weight, float eps) -> Tensor")

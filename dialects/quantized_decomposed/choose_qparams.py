@@ -8,7 +8,8 @@ from xdsl.ir import Attribute
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.ir.tensor_types import Tensor, bf16, dtype_of, element_of, shape_of, tensor, ui8
 from flambeau.dialects.quantized_decomposed.quantize import quantized_element, require_float
-from flambeau.dialects.schema.row import SchemaOp, row
+from flambeau.dialects.schema.namespace import quantized_decomposed
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 Pair = tuple[Array, Array]
@@ -18,7 +19,7 @@ class ChooseQparamsOp(SchemaOp):
     """One scale (float64) and zero point (int64) for a tensor."""
 
     @staticmethod
-    def infer(x: Tensor, quant_min: int, quant_max: int, eps: float, dtype: Attribute) -> tuple[Tensor, Tensor]:
+    def infer(x: Tensor, /, quant_min: int, quant_max: int, dtype: Attribute) -> tuple[Tensor, Tensor]:
         require_float(x)
         quantized_element(dtype)
         if quant_min >= quant_max:
@@ -26,16 +27,14 @@ class ChooseQparamsOp(SchemaOp):
         return tensor(f64, (1,)), tensor(i64, (1,))
 
 
-@row(
-    "quantized_decomposed",
-    "quantized_decomposed",
+@quantized_decomposed(
     "choose_qparams.tensor(Tensor input, int quant_min, int quant_max, float eps, ScalarType dtype) -> (Tensor, Tensor)",
 )
 class ChooseQparamsTensorOp(ChooseQparamsOp):
     """The scale (float64) and zero point (int64) by which the range of a tensor, widened to hold 0, fills quant_min to quant_max."""
 
     @staticmethod
-    def numpy(x: Array, quant_min: int, quant_max: int, eps: float, dtype: Attribute) -> Pair:
+    def numpy(x: Array, /, quant_min: int, quant_max: int, eps: float) -> Pair:
         wide = widened(x)
         low, high = np.minimum(wide.min(), 0), np.maximum(wide.max(), 0)
         scale = np.maximum((high - low) / np.float32(quant_max - quant_min), np.float32(eps))
@@ -43,28 +42,26 @@ class ChooseQparamsTensorOp(ChooseQparamsOp):
         return np.asarray([scale], np.float64), np.asarray([zero_point]).astype(np.int64)
 
 
-@row(
-    "quantized_decomposed",
-    "quantized_decomposed",
+@quantized_decomposed(
     "choose_qparams_symmetric.tensor(Tensor input, int quant_min, int quant_max, float eps, ScalarType dtype) -> (Tensor, Tensor)",
 )
 class ChooseQparamsSymmetricTensorOp(ChooseQparamsOp):
     """The scale (float64) by which the largest magnitude of a tensor fills half of quant_min to quant_max; the zero point is the middle."""
 
     @staticmethod
-    def numpy(x: Array, quant_min: int, quant_max: int, eps: float, dtype: Attribute) -> Pair:
+    def numpy(x: Array, /, quant_min: int, quant_max: int, eps: float, dtype: Attribute) -> Pair:
         wide = widened(x)
         largest = np.maximum(-np.minimum(wide.min(), 0), np.maximum(wide.max(), 0))
         scale = np.maximum(largest / np.float32((quant_max - quant_min) / 2), np.float32(eps))
         return np.asarray([scale], np.float64), np.asarray([128 if quantized_element(dtype) == ui8 else 0], np.int64)
 
 
-@row("quantized_decomposed", "quantized_decomposed", "choose_qparams_per_token(Tensor input, ScalarType dtype) -> (Tensor, Tensor)")
+@quantized_decomposed("choose_qparams_per_token(Tensor input, ScalarType dtype) -> (Tensor, Tensor)")
 class ChooseQparamsPerTokenOp(SchemaOp):
     """For each vector along the last dimension the scale by which its largest magnitude becomes 127, and the zero point 0."""
 
     @staticmethod
-    def infer(x: Tensor, dtype: Attribute) -> tuple[Tensor, Tensor]:
+    def infer(x: Tensor, /, dtype: Attribute) -> tuple[Tensor, Tensor]:
         require_float(x)
         if quantized_element(dtype) != i8:
             raise TypeError(f"it chooses for int8, not for {dtype_of(quantized_element(dtype)).torch}")
@@ -73,29 +70,27 @@ class ChooseQparamsPerTokenOp(SchemaOp):
         return result, result
 
     @staticmethod
-    def numpy(x: Array, dtype: Attribute) -> Pair:
+    def numpy(x: Array, /) -> Pair:
         wide = x if x.dtype.name != "float16" else x.astype(np.float32)
         largest = np.abs(wide).max(axis=-1, keepdims=True)
         scales = (np.maximum(widened(largest), np.float32(1e-5)) / np.float32(127)).astype(wide.dtype)
         return scales, np.zeros_like(scales)
 
 
-@row(
-    "quantized_decomposed",
-    "quantized_decomposed",
+@quantized_decomposed(
     "choose_qparams_per_token_asymmetric(Tensor input, ScalarType dtype) -> (Tensor, Tensor)",
 )
 class ChooseQparamsPerTokenAsymmetricOp(SchemaOp):
     """For each vector along the last dimension the scale (float64) and zero point (int64) by which its range, with 0, fills int8."""
 
     @staticmethod
-    def infer(x: Tensor, dtype: Attribute) -> tuple[Tensor, Tensor]:
+    def infer(x: Tensor, /) -> tuple[Tensor, Tensor]:
         require_float(x)
         shape = (*shape_of(x)[:-1], 1)
         return tensor(f64, shape), tensor(i64, shape)
 
     @staticmethod
-    def numpy(x: Array, dtype: Attribute) -> Pair:
+    def numpy(x: Array, /) -> Pair:
         wide = widened(x)
         quant_min, quant_max = -128, 127
         low = np.minimum(wide.min(axis=-1, keepdims=True), 0)

@@ -11,7 +11,8 @@ from flambeau.dialects.aten.numerics import element_of_array
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, i8, is_float, shape_of, tensor, ui8
 from flambeau.dialects.quantized_decomposed.quantize import dequantize_groups
 from flambeau.dialects.schema.families import chosen_element
-from flambeau.dialects.schema.row import SchemaOp, row
+from flambeau.dialects.schema.namespace import quantized_decomposed
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 
@@ -35,114 +36,81 @@ class QuantizedEmbeddingOp(SchemaOp):
     def infer(
         cls,
         weight: Tensor,
-        scales: Tensor,
-        zero_points: Tensor | None,
-        quant_min: int,
-        quant_max: int,
+        weight_scales: Tensor,
+        weight_zero_points: Tensor | None,
+        weight_quant_min: int,
+        weight_quant_max: int,
         indices: Tensor,
         dtype: Attribute | None = None,
     ) -> Tensor:
         require_indices(indices)
-        shape, groups = shape_of(weight), shape_of(scales)
+        shape, groups = shape_of(weight), shape_of(weight_scales)
         if len(shape) != 2 or element_of(weight) not in (i8, ui8) or (cls.bits < 8 and element_of(weight) != ui8):
             raise TypeError(f"weight must be a matrix of bytes (uint8 where they are packed), got {weight}")
         columns = shape[1] * 8 // cls.bits
         if len(groups) not in (1, 2) or groups[0] != shape[0] or (len(groups) == 2 and columns % groups[1]):
             raise ValueError(f"scales {list(groups)} do not fit a table of {shape[0]} rows and {columns} columns")
-        if not is_float(element_of(scales)) or (zero_points is not None and element_of(zero_points) != element_of(scales)):
+        if not is_float(element_of(weight_scales)) or (
+            weight_zero_points is not None and element_of(weight_zero_points) != element_of(weight_scales)
+        ):
             raise TypeError("scales and zero points must be floats of one type")
-        if cls.bits < 8 and (quant_min, quant_max) != (-(2 ** (cls.bits - 1)), 2 ** (cls.bits - 1) - 1):
-            raise ValueError(f"the range of {cls.bits} bits is not {quant_min} to {quant_max}")
-        return tensor(chosen_element(dtype, element_of(scales)), (*shape_of(indices), columns))
+        if cls.bits < 8 and (weight_quant_min, weight_quant_max) != (-(2 ** (cls.bits - 1)), 2 ** (cls.bits - 1) - 1):
+            raise ValueError(f"the range of {cls.bits} bits is not {weight_quant_min} to {weight_quant_max}")
+        return tensor(chosen_element(dtype, element_of(weight_scales)), (*shape_of(indices), columns))
 
     @classmethod
     def numpy(
-        cls,
-        weight: Array,
-        scales: Array,
-        zero_points: Array | None,
-        quant_min: int,
-        quant_max: int,
-        indices: Array,
-        dtype: Attribute | None = None,
+        cls, weight: Array, weight_scales: Array, weight_zero_points: Array | None, indices: Array, dtype: Attribute | None = None
     ) -> Array:
         require_in_range(indices, weight.shape[0])
         flat = indices.reshape(-1)
         rows = unpacked(weight[flat], cls.bits)
-        group_size = rows.shape[1] // (scales.shape[1] if scales.ndim == 2 else 1)
+        group_size = rows.shape[1] // (weight_scales.shape[1] if weight_scales.ndim == 2 else 1)
         found = dequantize_groups(
             rows,
-            scales[flat],
-            None if zero_points is None else zero_points[flat],
+            weight_scales[flat],
+            None if weight_zero_points is None else weight_zero_points[flat],
             group_size,
-            chosen_element(dtype, element_of_array(scales)),
+            chosen_element(dtype, element_of_array(weight_scales)),
         )
         return found.reshape(*indices.shape, rows.shape[1])
 
 
-@row(
-    "quantized_decomposed",
-    "quantized_decomposed",
+@quantized_decomposed(
+    "embedding_byte.dtype(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, "
+    "Tensor indices, *, ScalarType? dtype=None) -> Tensor",
+)
+@quantized_decomposed(
     "embedding_byte(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, "
     "Tensor indices) -> Tensor",
 )
 class EmbeddingByteOp(QuantizedEmbeddingOp):
-    """Rows of a table of bytes, in the type of the scales."""
+    """Rows of a table of bytes, in a chosen type or in that of the scales."""
 
 
-@row(
-    "quantized_decomposed",
-    "quantized_decomposed",
-    "embedding_byte.dtype(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, "
+@quantized_decomposed(
+    "embedding_2bit.dtype(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, "
     "Tensor indices, *, ScalarType? dtype=None) -> Tensor",
 )
-class EmbeddingByteDtypeOp(QuantizedEmbeddingOp):
-    """Rows of a table of bytes, in a chosen type."""
-
-
-@row(
-    "quantized_decomposed",
-    "quantized_decomposed",
+@quantized_decomposed(
     "embedding_2bit(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, "
     "Tensor indices) -> Tensor",
 )
 class Embedding2bitOp(QuantizedEmbeddingOp):
-    """Rows of a table of 2-bit numbers, four in a byte, in the type of the scales."""
+    """Rows of a table of 2-bit numbers, four in a byte, in a chosen type or in that of the scales."""
 
     bits = 2
 
 
-@row(
-    "quantized_decomposed",
-    "quantized_decomposed",
-    "embedding_2bit.dtype(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, "
+@quantized_decomposed(
+    "embedding_4bit.dtype(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, "
     "Tensor indices, *, ScalarType? dtype=None) -> Tensor",
 )
-class Embedding2bitDtypeOp(QuantizedEmbeddingOp):
-    """Rows of a table of 2-bit numbers, four in a byte, in a chosen type."""
-
-    bits = 2
-
-
-@row(
-    "quantized_decomposed",
-    "quantized_decomposed",
+@quantized_decomposed(
     "embedding_4bit(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, "
     "Tensor indices) -> Tensor",
 )
 class Embedding4bitOp(QuantizedEmbeddingOp):
-    """Rows of a table of 4-bit numbers, two in a byte, in the type of the scales."""
-
-    bits = 4
-
-
-@row(
-    "quantized_decomposed",
-    "quantized_decomposed",
-    "embedding_4bit.dtype(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, "
-    "Tensor indices, *, ScalarType? dtype=None) -> Tensor",
-)
-class Embedding4bitDtypeOp(QuantizedEmbeddingOp):
-    """Rows of a table of 4-bit numbers, two in a byte, in a chosen type."""
+    """Rows of a table of 4-bit numbers, two in a byte, in a chosen type or in that of the scales."""
 
     bits = 4

@@ -10,13 +10,12 @@ from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, is_float, shape_of, tensor
 from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp, QuantizePerTensorOp, dequantize_groups, quantized_element
 from flambeau.dialects.schema.families import chosen_element
-from flambeau.dialects.schema.row import SchemaOp, row
+from flambeau.dialects.schema.namespace import quantized_decomposed
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 
-@row(
-    "quantized_decomposed",
-    "quantized_decomposed",
+@quantized_decomposed(
     "add(Tensor a, float a_scale, int a_zero_point, int a_quant_min, int a_quant_max, Tensor b, float b_scale, int b_zero_point, "
     "int b_quant_min, int b_quant_max, float out_scale, int out_zero_point, int out_quant_min, int out_quant_max) -> Tensor qc",
 )
@@ -31,12 +30,7 @@ class AddOp(SchemaOp):
         a_quant_min: int,
         a_quant_max: int,
         b: Tensor,
-        b_scale: float,
-        b_zero_point: int,
-        b_quant_min: int,
-        b_quant_max: int,
-        out_scale: float,
-        out_zero_point: int,
+        /,
         out_quant_min: int,
         out_quant_max: int,
     ) -> Tensor:
@@ -52,6 +46,7 @@ class AddOp(SchemaOp):
         a_quant_min: int,
         a_quant_max: int,
         b: Array,
+        /,
         b_scale: float,
         b_zero_point: int,
         b_quant_min: int,
@@ -62,8 +57,8 @@ class AddOp(SchemaOp):
         out_quant_max: int,
     ) -> Array:
         element = element_of_array(a)
-        left = DequantizePerTensorOp.numpy(a, a_scale, a_zero_point, a_quant_min, a_quant_max, element, None)
-        right = DequantizePerTensorOp.numpy(b, b_scale, b_zero_point, b_quant_min, b_quant_max, element, None)
+        left = DequantizePerTensorOp.numpy(a, a_scale, a_zero_point, None)
+        right = DequantizePerTensorOp.numpy(b, b_scale, b_zero_point, None)
         return QuantizePerTensorOp.numpy(left + right, out_scale, out_zero_point, out_quant_min, out_quant_max, element)
 
 
@@ -77,43 +72,39 @@ def require_mixed(x: Tensor, weight: Tensor, scales: Tensor, zero_points: Tensor
         raise ValueError("the weight must be quantised symmetrically: no kernel subtracts zero points")
 
 
-@row(
-    "quantized_decomposed",
-    "quantized_decomposed",
+@quantized_decomposed(
     "mixed_mm(Tensor input, Tensor weight, Tensor weight_scales, Tensor? weight_zero_points) -> Tensor",
 )
 class MixedMmOp(SchemaOp):
     """The product of a float matrix and an int8 matrix with one scale per row."""
 
     @staticmethod
-    def infer(x: Tensor, weight: Tensor, scales: Tensor, zero_points: Tensor | None) -> Tensor:
-        require_mixed(x, weight, scales, zero_points)
+    def infer(x: Tensor, /, weight: Tensor, weight_scales: Tensor, weight_zero_points: Tensor | None) -> Tensor:
+        require_mixed(x, weight, weight_scales, weight_zero_points)
         return MmOp.infer(x, tensor(element_of(x), shape_of(weight)))
 
     @staticmethod
-    def numpy(x: Array, weight: Array, scales: Array, zero_points: Array | None) -> Array:
-        matrix = dequantize_groups(weight, widened(scales), None, weight.shape[1], element_of_array(widened(x)))
+    def numpy(x: Array, /, weight: Array, weight_scales: Array) -> Array:
+        matrix = dequantize_groups(weight, widened(weight_scales), None, weight.shape[1], element_of_array(widened(x)))
         return np.matmul(widened(x), matrix).astype(x.dtype)
 
 
-@row(
-    "quantized_decomposed",
-    "quantized_decomposed",
+@quantized_decomposed(
     "mixed_linear(Tensor input, Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, ScalarType? dtype=None) -> Tensor",
 )
 class MixedLinearOp(SchemaOp):
     """input @ weightᵀ for a float input and an int8 weight with one scale per row, or per group of neighbours in a row."""
 
     @staticmethod
-    def infer(x: Tensor, weight: Tensor, scales: Tensor, zero_points: Tensor | None, dtype: Attribute | None) -> Tensor:
-        require_mixed(x, weight, scales, zero_points)
+    def infer(x: Tensor, /, weight: Tensor, weight_scales: Tensor, weight_zero_points: Tensor | None, dtype: Attribute | None) -> Tensor:
+        require_mixed(x, weight, weight_scales, weight_zero_points)
         rows, columns = shape_of(weight)
-        if shape_of(x)[1] != columns or (len(shape_of(scales)) == 2 and columns % shape_of(scales)[1]):
-            raise ValueError(f"input {list(shape_of(x))} and scales {list(shape_of(scales))} do not fit weight {[rows, columns]}")
+        if shape_of(x)[1] != columns or (len(shape_of(weight_scales)) == 2 and columns % shape_of(weight_scales)[1]):
+            raise ValueError(f"input {list(shape_of(x))} and scales {list(shape_of(weight_scales))} do not fit weight {[rows, columns]}")
         return tensor(chosen_element(dtype, element_of(x)), (shape_of(x)[0], rows))
 
     @staticmethod
-    def numpy(x: Array, weight: Array, scales: Array, zero_points: Array | None, dtype: Attribute | None) -> Array:
-        group_size = weight.shape[1] // (scales.shape[1] if scales.ndim == 2 else 1)
-        matrix = dequantize_groups(weight, widened(scales), None, group_size, element_of_array(widened(x)))
+    def numpy(x: Array, /, weight: Array, weight_scales: Array, dtype: Attribute | None) -> Array:
+        group_size = weight.shape[1] // (weight_scales.shape[1] if weight_scales.ndim == 2 else 1)
+        matrix = dequantize_groups(weight, widened(weight_scales), None, group_size, element_of_array(widened(x)))
         return cast_to(np.matmul(widened(x), matrix.T), chosen_element(dtype, element_of_array(x)))

@@ -11,7 +11,8 @@ from xdsl.ir import Attribute
 from flambeau.dialects.aten.numerics import cast_to
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, is_float, normalize_dim, numel, shape_of, tensor, ui8, ui16
 from flambeau.dialects.schema.families import chosen_element
-from flambeau.dialects.schema.row import SchemaOp, row
+from flambeau.dialects.schema.namespace import quantized_decomposed
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 RANGES: dict[Attribute, tuple[int, int]] = {
@@ -60,47 +61,41 @@ def quantize(x: Array, scale: Any, zero_point: Any, quant_min: int, quant_max: i
     return cast_to(np.clip(np.rint(wide * scale) + zero_point, quant_min, quant_max), chosen_element(dtype, dtype))
 
 
-@row(
-    "quantized_decomposed",
-    "quantized_decomposed",
+@quantized_decomposed(
     "quantize_per_tensor(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype) -> Tensor",
 )
 class QuantizePerTensorOp(SchemaOp):
     """The tensor quantised with one scale and zero point."""
 
     @staticmethod
-    def infer(x: Tensor, scale: float, zero_point: int, quant_min: int, quant_max: int, dtype: Attribute) -> Tensor:
+    def infer(x: Tensor, /, quant_min: int, quant_max: int, dtype: Attribute) -> Tensor:
         require_float(x)
         return tensor(quantized_element(dtype, quant_min, quant_max), shape_of(x))
 
     @staticmethod
-    def numpy(x: Array, scale: float, zero_point: int, quant_min: int, quant_max: int, dtype: Attribute) -> Array:
+    def numpy(x: Array, /, scale: float, zero_point: int, quant_min: int, quant_max: int, dtype: Attribute) -> Array:
         return quantize(x, np.float32(1.0 / scale), np.float32(zero_point), quant_min, quant_max, dtype)
 
 
-@row(
-    "quantized_decomposed",
-    "quantized_decomposed",
+@quantized_decomposed(
     "quantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max, ScalarType dtype) -> Tensor",
 )
 class QuantizePerTensorTensorOp(SchemaOp):
     """The tensor quantised with one scale and zero point, which are tensors."""
 
     @staticmethod
-    def infer(x: Tensor, scale: Tensor, zero_point: Tensor, quant_min: int, quant_max: int, dtype: Attribute) -> Tensor:
+    def infer(x: Tensor, /, scale: Tensor, zero_point: Tensor, quant_min: int, quant_max: int, dtype: Attribute) -> Tensor:
         require_float(x)
         require_scalar("scale", scale)
         require_scalar("zero_point", zero_point)
         return tensor(quantized_element(dtype, quant_min, quant_max), shape_of(x))
 
     @staticmethod
-    def numpy(x: Array, scale: Array, zero_point: Array, quant_min: int, quant_max: int, dtype: Attribute) -> Array:
+    def numpy(x: Array, /, scale: Array, zero_point: Array, quant_min: int, quant_max: int, dtype: Attribute) -> Array:
         return QuantizePerTensorOp.numpy(x, scale.item(), zero_point.item(), quant_min, quant_max, dtype)
 
 
-@row(
-    "quantized_decomposed",
-    "quantized_decomposed",
+@quantized_decomposed(
     "dequantize_per_tensor(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype, *, "
     "ScalarType? out_dtype=None) -> Tensor",
 )
@@ -108,23 +103,17 @@ class DequantizePerTensorOp(SchemaOp):
     """The numbers that a tensor quantised with one scale and zero point stands for."""
 
     @staticmethod
-    def infer(
-        x: Tensor, scale: float, zero_point: int, quant_min: int, quant_max: int, dtype: Attribute, out_dtype: Attribute | None
-    ) -> Tensor:
+    def infer(x: Tensor, /, dtype: Attribute, out_dtype: Attribute | None) -> Tensor:
         require_dtype(x, quantized_element(dtype))
         return tensor(chosen_element(out_dtype, f32), shape_of(x))
 
     @staticmethod
-    def numpy(
-        x: Array, scale: float, zero_point: int, quant_min: int, quant_max: int, dtype: Attribute, out_dtype: Attribute | None
-    ) -> Array:
+    def numpy(x: Array, /, scale: float, zero_point: int, out_dtype: Attribute | None) -> Array:
         wide = cast_to(x, chosen_element(out_dtype, f32))
         return ((wide - wide.dtype.type(zero_point)) * wide.dtype.type(scale)).astype(wide.dtype)
 
 
-@row(
-    "quantized_decomposed",
-    "quantized_decomposed",
+@quantized_decomposed(
     "dequantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max, ScalarType dtype, *, "
     "ScalarType? out_dtype=None) -> Tensor",
 )
@@ -133,17 +122,17 @@ class DequantizePerTensorTensorOp(SchemaOp):
 
     @staticmethod
     def infer(
-        x: Tensor, scale: Tensor, zero_point: Tensor, quant_min: int, quant_max: int, dtype: Attribute, out_dtype: Attribute | None
+        x: Tensor, /, scale: Tensor, zero_point: Tensor, quant_min: int, quant_max: int, dtype: Attribute, out_dtype: Attribute | None
     ) -> Tensor:
         require_scalar("scale", scale)
         require_scalar("zero_point", zero_point)
-        return DequantizePerTensorOp.infer(x, 1.0, 0, quant_min, quant_max, dtype, out_dtype)
+        return DequantizePerTensorOp.infer(x, dtype, out_dtype)
 
     @staticmethod
     def numpy(
-        x: Array, scale: Array, zero_point: Array, quant_min: int, quant_max: int, dtype: Attribute, out_dtype: Attribute | None
+        x: Array, /, scale: Array, zero_point: Array, quant_min: int, quant_max: int, dtype: Attribute, out_dtype: Attribute | None
     ) -> Array:
-        return DequantizePerTensorOp.numpy(x, scale.item(), zero_point.item(), quant_min, quant_max, dtype, out_dtype)
+        return DequantizePerTensorOp.numpy(x, scale.item(), zero_point.item(), out_dtype)
 
 
 def along(parameter: Array, rank: int, axis: int) -> Array:
@@ -159,9 +148,7 @@ def require_per_channel(x: Tensor, axis: int, *parameters: Tensor | None) -> Non
             raise ValueError(f"scales and zero points must have shape [{extent}], got {list(shape_of(parameter))}")
 
 
-@row(
-    "quantized_decomposed",
-    "quantized_decomposed",
+@quantized_decomposed(
     "quantize_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, int quant_min, int quant_max, ScalarType dtype) -> "
     "Tensor",
 )
@@ -169,21 +156,19 @@ class QuantizePerChannelOp(SchemaOp):
     """The tensor quantised with one scale and zero point per entry of a dimension."""
 
     @staticmethod
-    def infer(x: Tensor, scales: Tensor, zero_points: Tensor, axis: int, quant_min: int, quant_max: int, dtype: Attribute) -> Tensor:
+    def infer(x: Tensor, /, scales: Tensor, zero_points: Tensor, axis: int, quant_min: int, quant_max: int, dtype: Attribute) -> Tensor:
         require_float(x)
         require_per_channel(x, axis, scales, zero_points)
         return tensor(quantized_element(dtype, quant_min, quant_max), shape_of(x))
 
     @staticmethod
-    def numpy(x: Array, scales: Array, zero_points: Array, axis: int, quant_min: int, quant_max: int, dtype: Attribute) -> Array:
+    def numpy(x: Array, /, scales: Array, zero_points: Array, axis: int, quant_min: int, quant_max: int, dtype: Attribute) -> Array:
         dim = normalize_dim(axis, x.ndim)
         inverse = along(scales.dtype.type(1) / scales, x.ndim, dim)
         return quantize(x, inverse, along(zero_points, x.ndim, dim).astype(inverse.dtype), quant_min, quant_max, dtype)
 
 
-@row(
-    "quantized_decomposed",
-    "quantized_decomposed",
+@quantized_decomposed(
     "dequantize_per_channel(Tensor input, Tensor scales, Tensor? zero_points, int axis, int quant_min, int quant_max, ScalarType dtype, "
     "*, ScalarType? out_dtype=None) -> Tensor",
 )
@@ -193,6 +178,7 @@ class DequantizePerChannelOp(SchemaOp):
     @staticmethod
     def infer(
         x: Tensor,
+        /,
         scales: Tensor,
         zero_points: Tensor | None,
         axis: int,
@@ -206,16 +192,7 @@ class DequantizePerChannelOp(SchemaOp):
         return tensor(chosen_element(out_dtype, f32), shape_of(x))
 
     @staticmethod
-    def numpy(
-        x: Array,
-        scales: Array,
-        zero_points: Array | None,
-        axis: int,
-        quant_min: int,
-        quant_max: int,
-        dtype: Attribute,
-        out_dtype: Attribute | None,
-    ) -> Array:
+    def numpy(x: Array, /, scales: Array, zero_points: Array | None, axis: int, out_dtype: Attribute | None) -> Array:
         dim = normalize_dim(axis, x.ndim)
         return dequantize(x, along(scales, x.ndim, dim), None if zero_points is None else along(zero_points, x.ndim, dim), out_dtype)
 
@@ -234,29 +211,25 @@ def require_per_token(x: Tensor, *parameters: Tensor) -> None:
             raise ValueError(f"scales and zero points must have shape {[*shape[:-1], 1]}, got {list(shape_of(parameter))}")
 
 
-@row(
-    "quantized_decomposed",
-    "quantized_decomposed",
+@quantized_decomposed(
     "quantize_per_token(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype) -> Tensor",
 )
 class QuantizePerTokenOp(SchemaOp):
     """The tensor quantised with one scale and zero point per vector along the last dimension; the zero point is added before rounding."""
 
     @staticmethod
-    def infer(x: Tensor, scales: Tensor, zero_points: Tensor, quant_min: int, quant_max: int, dtype: Attribute) -> Tensor:
+    def infer(x: Tensor, /, scales: Tensor, zero_points: Tensor, quant_min: int, quant_max: int, dtype: Attribute) -> Tensor:
         require_float(x)
         require_per_token(x, scales, zero_points)
         return tensor(quantized_element(dtype, quant_min, quant_max), shape_of(x))
 
     @staticmethod
-    def numpy(x: Array, scales: Array, zero_points: Array, quant_min: int, quant_max: int, dtype: Attribute) -> Array:
+    def numpy(x: Array, /, scales: Array, zero_points: Array, quant_min: int, quant_max: int, dtype: Attribute) -> Array:
         scaled = x * (scales.dtype.type(1) / scales)
         return cast_to(np.clip(np.rint(scaled + zero_points.astype(scaled.dtype)), quant_min, quant_max), chosen_element(dtype, dtype))
 
 
-@row(
-    "quantized_decomposed",
-    "quantized_decomposed",
+@quantized_decomposed(
     "dequantize_per_token(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype, "
     "ScalarType output_dtype) -> Tensor",
 )
@@ -265,16 +238,14 @@ class DequantizePerTokenOp(SchemaOp):
 
     @staticmethod
     def infer(
-        x: Tensor, scales: Tensor, zero_points: Tensor, quant_min: int, quant_max: int, dtype: Attribute, output_dtype: Attribute
+        x: Tensor, /, scales: Tensor, zero_points: Tensor, quant_min: int, quant_max: int, dtype: Attribute, output_dtype: Attribute
     ) -> Tensor:
         require_dtype(x, quantized_element(dtype, quant_min, quant_max))
         require_per_token(x, scales, zero_points)
         return tensor(chosen_element(output_dtype, f32), shape_of(x))
 
     @staticmethod
-    def numpy(
-        x: Array, scales: Array, zero_points: Array, quant_min: int, quant_max: int, dtype: Attribute, output_dtype: Attribute
-    ) -> Array:
+    def numpy(x: Array, /, scales: Array, zero_points: Array, output_dtype: Attribute) -> Array:
         return dequantize(x, scales, zero_points, output_dtype)
 
 
@@ -293,9 +264,7 @@ def require_per_group(x: Tensor, group_size: int, *parameters: Tensor | None) ->
             raise ValueError(f"scales and zero points must have {count} elements, got shape {list(shape_of(parameter))}")
 
 
-@row(
-    "quantized_decomposed",
-    "quantized_decomposed",
+@quantized_decomposed(
     "quantize_per_channel_group(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype, "
     "int group_size) -> Tensor",
 )
@@ -303,22 +272,22 @@ class QuantizePerChannelGroupOp(SchemaOp):
     """A matrix quantised with one scale and zero point per group of neighbours in a row; the zero point is added before rounding."""
 
     @staticmethod
-    def infer(x: Tensor, scales: Tensor, zero_points: Tensor, quant_min: int, quant_max: int, dtype: Attribute, group_size: int) -> Tensor:
+    def infer(
+        x: Tensor, /, scales: Tensor, zero_points: Tensor, quant_min: int, quant_max: int, dtype: Attribute, group_size: int
+    ) -> Tensor:
         require_float(x)
         require_per_group(x, group_size, scales, zero_points)
         return tensor(quantized_element(dtype, quant_min, quant_max), shape_of(x))
 
     @staticmethod
-    def numpy(x: Array, scales: Array, zero_points: Array, quant_min: int, quant_max: int, dtype: Attribute, group_size: int) -> Array:
+    def numpy(x: Array, /, scales: Array, zero_points: Array, quant_min: int, quant_max: int, dtype: Attribute, group_size: int) -> Array:
         groups, rows = x.reshape(-1, group_size), (-1, 1)
         return QuantizePerTokenOp.numpy(groups, scales.reshape(rows), zero_points.reshape(rows), quant_min, quant_max, dtype).reshape(
             x.shape
         )
 
 
-@row(
-    "quantized_decomposed",
-    "quantized_decomposed",
+@quantized_decomposed(
     "dequantize_per_channel_group(Tensor input, Tensor scales, Tensor? zero_points, int quant_min, int quant_max, ScalarType dtype, "
     "int group_size, ScalarType output_dtype) -> Tensor",
 )
@@ -326,31 +295,13 @@ class DequantizePerChannelGroupOp(SchemaOp):
     """The numbers that a matrix quantised per group of neighbours in a row stands for."""
 
     @staticmethod
-    def infer(
-        x: Tensor,
-        scales: Tensor,
-        zero_points: Tensor | None,
-        quant_min: int,
-        quant_max: int,
-        dtype: Attribute,
-        group_size: int,
-        output_dtype: Attribute,
-    ) -> Tensor:
+    def infer(x: Tensor, /, scales: Tensor, zero_points: Tensor | None, group_size: int, output_dtype: Attribute) -> Tensor:
         quantized_element(element_of(x))
         require_per_group(x, group_size, scales, zero_points)
         return tensor(chosen_element(output_dtype, f32), shape_of(x))
 
     @staticmethod
-    def numpy(
-        x: Array,
-        scales: Array,
-        zero_points: Array | None,
-        quant_min: int,
-        quant_max: int,
-        dtype: Attribute,
-        group_size: int,
-        output_dtype: Attribute,
-    ) -> Array:
+    def numpy(x: Array, /, scales: Array, zero_points: Array | None, group_size: int, output_dtype: Attribute) -> Array:
         return dequantize_groups(x, scales, zero_points, group_size, output_dtype)
 
 

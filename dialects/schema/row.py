@@ -7,7 +7,8 @@ A row is a class with an upstream schema, a docstring and static functions over 
 * `decompose(SSA values and attribute values) -> values`: the same in terms of other operators, built detached
 
 Each names the arguments that it uses. Parameters before `/` take the schema's first arguments, whatever they are called; each other
-parameter takes the argument of its name, with or without a trailing underscore:
+parameter takes the argument of its name, with or without a trailing underscore, and its own default if the schema has none of that name;
+`*args` takes the arguments that are left:
 
     @aten("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", core=True)
     class EluOp(FloatOnlyUnaryOp):
@@ -215,9 +216,9 @@ class SchemaOp(IRDLOperation):
     @classmethod
     def call(cls, function: Function, arguments: Sequence[Any]) -> Any:
         """What `infer`, `numpy` or `decompose` gives for the arguments in schema order: it takes those that its parameters name."""
-        meaning: Callable[..., Any] = getattr(cls, function)
-        places = _places(cls, meaning)
-        return meaning(*(arguments if places is None else [arguments[place] for place in places]))
+        places, defaults = _places(cls, function)
+        values = (*arguments, *defaults) if defaults else arguments
+        return getattr(cls, function)(*[values[place] for place in places])
 
     # Arguments
 
@@ -406,12 +407,11 @@ def fits(declared: Attribute, inferred: Attribute) -> bool:
 
 
 @cached_over_rows
-def _places(cls: type[SchemaOp], function: Callable[..., Any]) -> tuple[int, ...] | None:
-    """The places in the schema of the arguments that a function of a row takes."""
-    try:
-        return argument_places(function, cls.schema)
-    except ValueError:
-        return None
+def _places(cls: type[SchemaOp], function: Function) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+    """The places of the arguments that a function of a row takes, among the schema's and the defaults that follow them."""
+    if not cls.has(function):
+        raise NotImplementedError(f"{cls.name} has no {function}")
+    return argument_places(getattr(cls, function), cls.schema)
 
 
 def _definition(cls: type[SchemaOp]) -> OpDef:
