@@ -216,9 +216,10 @@ class SchemaOp(IRDLOperation):
     @classmethod
     def call(cls, function: Function, arguments: Sequence[Any]) -> Any:
         """What `infer`, `numpy` or `decompose` gives for the arguments in schema order: it takes those that its parameters name."""
-        places, defaults = _places(cls, function)
+        meaning: Callable[..., Any] = getattr(cls, function)
+        places, defaults = _places(cls, function, meaning)
         values = (*arguments, *defaults) if defaults else arguments
-        return getattr(cls, function)(*[values[place] for place in places])
+        return meaning(*[values[place] for place in places])
 
     # Arguments
 
@@ -407,11 +408,11 @@ def fits(declared: Attribute, inferred: Attribute) -> bool:
 
 
 @cached_over_rows
-def _places(cls: type[SchemaOp], function: Function) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+def _places(cls: type[SchemaOp], function: Function, meaning: Callable[..., Any]) -> tuple[tuple[int, ...], tuple[Any, ...]]:
     """The places of the arguments that a function of a row takes, among the schema's and the defaults that follow them."""
     if not cls.has(function):
         raise NotImplementedError(f"{cls.name} has no {function}")
-    return argument_places(getattr(cls, function), cls.schema)
+    return argument_places(meaning, cls.schema)
 
 
 def _definition(cls: type[SchemaOp]) -> OpDef:

@@ -7,7 +7,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from xdsl.dialects import get_all_dialects
 
@@ -59,16 +59,15 @@ _ROW_ORIGINS: dict[str, str] = {}
 """Who declared a row that is not Flambeau's."""
 
 
-def _check_functions(row: type[SchemaOp]) -> None:
+def check_functions(row: type[SchemaOp]) -> None:
     """Raises RegistrationError for a function of a row whose parameters are not arguments of its schema."""
     for method in ("infer", "numpy", "decompose"):
         if not row.has(method):
             continue
-        function = inspect.getattr_static(row, method)
-        if not isinstance(function, staticmethod):
+        if not isinstance(inspect.getattr_static(row, method), staticmethod | classmethod):
             raise RegistrationError(f"{method} of {row.__name__} takes no self: write @staticmethod above it")
         try:
-            argument_places(cast("Callable[..., object]", function.__func__), row.schema)
+            argument_places(getattr(row, method), row.schema)
         except ValueError as error:
             raise RegistrationError(f"{method} of {row.__name__}: the parameter {error}") from None
 
@@ -76,7 +75,7 @@ def _check_functions(row: type[SchemaOp]) -> None:
 def register_row(row: type[SchemaOp]) -> None:
     """Makes a row of a plug-in known, and with it its dialect; `@row` does so. Raises RegistrationError for an operator that exists."""
     dialect, _, name = row.name.partition(".")
-    _check_functions(row)
+    check_functions(row)
     rows = load_rows()
     if name in rows.get(dialect, {}):
         owner = _ROW_ORIGINS.get(row.name, "Flambeau")

@@ -34,7 +34,7 @@ from flambeau.dialects.ir.tensor_types import element_of, f32, f64, shape_of, te
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import LEVELS, find_op, find_schema, nondeterministic_operators, schema_table
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.dialects.schema.rows import load_rows
+from flambeau.dialects.schema.rows import check_functions, load_rows
 
 RANDOM = {"aten.rand", "aten.randn", "aten.rand_like", "aten.randn_like", "aten.randperm", "aten.randint", "aten.randint.low"}
 """Their meaning is a distribution."""
@@ -77,6 +77,11 @@ def test_a_row_has_documentation_meaning_and_samples(name: str):
     assert samples_of(op)
     if op.level() == "aten" and not op.core:
         assert op.has("decompose") or op.keep, "neither core nor decomposed nor kept"
+
+
+@each_row
+def test_functions_name_arguments_of_the_schema(name: str):
+    check_functions(ROWS[name])
 
 
 def test_samples_belong_to_rows():
