@@ -11,13 +11,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from flambeau.dialects.text.module_text import write_module
 from flambeau.plugins.loader import loaded_plugins
 from flambeau.tools.bisection import Bisection, BisectionError, BisectionResult
 from flambeau.tools.commands.console import ProgressLine, print_json, stderr_console, working
 from flambeau.tools.commands.output_paths import check_output
+from flambeau.tools.commands.shared_options import AllowUnregistered, AsJson, LoadPlugins, PredicateFile
 from flambeau.tools.predicates.crash import Crash
 from flambeau.tools.predicates.predicate_input import STDIN, read_predicate_input
 from flambeau.tools.predicates.predicate_options import PredicateOptions, make_predicate
@@ -41,25 +44,25 @@ class _Figures:
 
 
 def bisect_command(
-    file: Path,
-    folder: Path | None,
+    file: PredicateFile,
     options: PredicateOptions,
-    *,
-    allow_unregistered: bool = False,
-    json: bool = False,
+    output_dir: Annotated[
+        Path | None, typer.Option("-o", "--output-dir", metavar="DIR", help="the folder for the IR around the culprit")
+    ] = None,
+    allow_unregistered_dialect: AllowUnregistered = False,
+    load_plugin: LoadPlugins = None,
+    json: AsJson = False,
 ) -> None:
-    """Prints the pass and the rewrite that make the predicate hold, and writes the IR around them into `folder` (`FILE-bisect` by default).
+    """Find the pass of a pipeline, and the rewrite within it, that makes a predicate hold for FILE.
 
-    Raises:
-        ValueError: there is nothing to find, or an argument makes no sense.
-        OSError: a file cannot be read or written.
+    Without a predicate: what makes the pipeline fail, or what changes the result if it does not fail.
     """
     start = time.perf_counter()
-    target = folder or Path(f"{'stdin' if file == STDIN else file.stem}-bisect")
+    target = output_dir or Path(f"{'stdin' if file == STDIN else file.stem}-bisect")
     for name in _FORMS:
         if (path := _path_of(target, name)).exists():
             check_output(path, "mlir", file)
-    given = read_predicate_input(file, options, allow_unregistered=allow_unregistered, locate=True)
+    given = read_predicate_input(file, options, allow_unregistered=allow_unregistered_dialect, locate=True)
     parsed, context, options = given.parsed, given.context, given.options
     console = stderr_console()
     with working(console, f"bisecting {file}") as status:

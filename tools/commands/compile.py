@@ -7,7 +7,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -27,6 +29,7 @@ from flambeau.support.files import replacing
 from flambeau.tools.commands.console import PassProgress, print_json, stderr_console, working
 from flambeau.tools.commands.model_source import load_source
 from flambeau.tools.commands.output_paths import OutputError, check_output, form_of
+from flambeau.tools.commands.shared_options import AsJson, LoadPlugins
 from flambeau.tools.instruments.ir_printing import CHANGE_MODES, print_changes
 from flambeau.tools.instruments.stage_dump import StageDump, is_stage
 from flambeau.tools.reproducers.crash_reproducer import CrashReproducer
@@ -38,28 +41,80 @@ from flambeau.tools.semantics.stored_inputs import load_inputs
 
 @dataclass(frozen=True)
 class CompileOptions:
-    """The options of `flambeau compile`; each field is the option of that name."""
+    """The options of `flambeau compile` that say what is made, and what is watched."""
 
-    output: Path | None = None
-    target: str = PipelineOptions.target
-    emit: str | None = None
-    to: str | None = None
-    preserve: tuple[str, ...] = ()
-    backends: tuple[str, ...] = ()
-    planner: str = "best"
-    passes: tuple[str, ...] = ()
-    check_semantics: bool = False
-    tolerance: float | None = None
-    inputs: Path | None = None
-    seed: int | None = None
-    dump_dir: Path | None = None
-    dump_passes: Path | None = None
-    print_changed: str | None = None
-    json: bool = False
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="the .pte to write, or the .mlir; by default the model's name in this folder"),
+    ] = None
+    target: Annotated[
+        str, typer.Option("--target", metavar="NAME", help="what the program may use: a target that flambeau-opt --list-targets names")
+    ] = PipelineOptions.target
+    emit: Annotated[str | None, typer.Option("--emit", metavar="FORM", help="pte or mlir; by default as the output is named, or pte")] = (
+        None
+    )
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="STAGE", help="write IR: stop at aten, core, edge, exec or planned, where IR stops by default"),
+    ] = None
+    preserve: Annotated[
+        list[str] | None, typer.Option("--preserve", metavar="OPERATOR", help="keep this operator whole; may be given again")
+    ] = None
+    passes: Annotated[
+        list[str] | None,
+        typer.Option("--passes", metavar="STAGE:PIPELINE", help="run these passes too when STAGE is reached; may be given again"),
+    ] = None
+    backends: Annotated[
+        list[str] | None, typer.Option("--backend", metavar="NAME", help="hand what this backend takes to it; may be given again")
+    ] = None
+    planner: Annotated[
+        str,
+        typer.Option(
+            "--planner",
+            metavar="PLANNER",
+            help="what plans memory, perhaps with options of plan-memory: greedy, best{alignment=64}, a plug-in's",
+        ),
+    ] = "best"
+    check_semantics: Annotated[
+        bool,
+        typer.Option(
+            "--check-semantics",
+            help="run the program after each pass, on the model's example inputs and others, and stop at the first that changes a result",
+        ),
+    ] = False
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            "--tolerance",
+            metavar="NUMBER",
+            min=0,
+            help="of --check-semantics, relative to a result's largest number; for float32, others alike",
+        ),
+    ] = None
+    inputs: Annotated[
+        Path | None, typer.Option("--inputs", metavar="FILE.npz", help="of --check-semantics: an .npz file of inputs by name, instead")
+    ] = None
+    seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="of --check-semantics: makes up other inputs")] = None
+    dump_dir: Annotated[Path | None, typer.Option("--dump-dir", metavar="DIR", help="write the IR of each stage into this folder")] = None
+    dump_passes: Annotated[
+        Path | None,
+        typer.Option("--dump-passes", metavar="DIR", help="write the IR after each pass that changed it into this folder"),
+    ] = None
+    print_changed: Annotated[
+        str | None,
+        typer.Option(
+            "--print-changed", metavar="MODE", help="print to stderr what each pass changed: full, quiet, diff or cdiff (in colour)"
+        ),
+    ] = None
 
 
-def compile_command(model: str, options: CompileOptions) -> None:
-    """Compiles `model` and writes the output, by default under the model's name in the current folder. Raises ValueError, OSError."""
+def compile_command(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="a .pt2 file, a .mlir file of any stage, or package.module:factory")],
+    options: CompileOptions,
+    load_plugin: LoadPlugins = None,
+    json: AsJson = False,
+) -> None:
+    """Compile MODEL to a .pte, or to the IR of a stage."""
     form = form_of(options.output, options.emit, options.to)
     path = options.output or Path(f"{_stem(model)}.{form}")
     _check(options)
@@ -67,7 +122,7 @@ def compile_command(model: str, options: CompileOptions) -> None:
     if options.dump_passes is not None and is_stage(Path(model), options.dump_passes):
         raise OutputError(f"--dump-passes: {model} is a stage in this folder, which would be written anew: name another folder")
     watchers = [CrashReproducer(settings=_run_settings(options), checks=lambda: _checks(options)), *_watchers(options)]
-    extra = extra_passes(options.passes)
+    extra = extra_passes(options.passes or ())
     console = stderr_console()
     context = FlambeauContext()
     start = time.perf_counter()
@@ -79,7 +134,7 @@ def compile_command(model: str, options: CompileOptions) -> None:
     if options.backends and stage not in ("aten", "core"):
         other = "" if stage != "edge" else f"; --passes 'edge:delegate{{backends={','.join(options.backends)}}}' does it here"
         raise StageError(f"--backend: {model} is at stage {stage} already, and backends take over on the way there{other}")
-    road = PipelineOptions(options.target, options.preserve, options.backends, options.planner)
+    road = PipelineOptions(options.target, tuple(options.preserve or ()), tuple(options.backends or ()), options.planner)
     with working(console, f"compiling {model}") as status:
         watchers.append(PassProgress(status, f"compiling {model}"))
         compilation = Compilation(module, context, road, options.dump_dir, watchers, extra, source=model)
@@ -93,7 +148,7 @@ def compile_command(model: str, options: CompileOptions) -> None:
                 file.write(data)
     size = path.stat().st_size
     memory = memory_reports(compilation.module, context)
-    if options.json:
+    if json:
         report = {
             "output": str(path),
             "bytes": size,
@@ -116,10 +171,10 @@ def _check(options: CompileOptions) -> None:
     if options.to is not None and options.to not in STAGES:
         raise StageError(f"there is no stage {options.to!r}; there are {', '.join(STAGES)}")
     find_target(options.target)
-    for operator in options.preserve:
+    for operator in options.preserve or ():
         if find_op(f"aten.{operator}") is None:
             raise StageError(f"--preserve {operator}: ATen has no operator of that name")
-    for backend in options.backends:
+    for backend in options.backends or ():
         find_backend(backend)
     try:
         planner_pass(PipelineOptions(planner=options.planner))

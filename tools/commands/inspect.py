@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
@@ -13,10 +14,15 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.tools.commands.console import print_json
 from flambeau.tools.commands.model_source import load_program
 from flambeau.tools.commands.program_description import describe_program
+from flambeau.tools.commands.shared_options import LoadPlugins
 
 
-def inspect_command(program: Path, *, json: bool) -> None:
-    """Describes `program` on stdout. Raises ValueError, OSError."""
+def inspect_command(
+    program: Annotated[Path, typer.Argument(metavar="PROGRAM", help="a .pte, or a .mlir of any stage")],
+    load_plugin: LoadPlugins = None,
+    json: Annotated[bool, typer.Option("--json", help="print JSON on stdout")] = False,
+) -> None:
+    """Show methods, inputs, outputs, operators, delegates, memory and weights of PROGRAM."""
     context = FlambeauContext()
     module = load_program(program, context)
     report = describe_program(module, context)

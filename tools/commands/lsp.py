@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from flambeau.plugins.loader import loaded_plugins
+from flambeau.tools.commands.shared_options import AllowUnregistered
 
 
 class LanguageServerError(ValueError):
     """A server that cannot start."""
 
 
-def lsp_command(plugins: Sequence[Path] = (), *, allow_unregistered: bool = False) -> None:
-    """Serves an editor on stdin and stdout until it says goodbye.
-
-    Args:
-        plugins: loaded by the server, beside those that are loaded already.
-        allow_unregistered: accept operations of unknown dialects.
-
-    Raises:
-        LanguageServerError: the packages of the group `lsp` are not installed.
-    """
+def lsp_command(
+    allow_unregistered_dialect: AllowUnregistered = False,
+    stdio: Annotated[bool, typer.Option("--stdio", help="talk on stdin and stdout, as always; some editors say so")] = True,
+    load_plugin: Annotated[
+        list[Path] | None, typer.Option("--load-plugin", metavar="FILE", help="as elsewhere, but one that fails is told to the editor")
+    ] = None,
+) -> None:
+    """Serve an editor: diagnostics, hover, definitions, references, completion for .mlir files."""
     if importlib.util.find_spec("pygls") is None or importlib.util.find_spec("lsprotocol") is None:
         raise LanguageServerError("the language server needs pygls: pip install 'flambeau[lsp]'")
     from flambeau.tools.language_server.analysis import Settings
     from flambeau.tools.language_server.server import make_server
 
     loaded = [plugin.path for plugin in loaded_plugins() if plugin.path is not None]
-    given = [path.expanduser().absolute() for path in plugins]
-    make_server(Settings(allow_unregistered), [*loaded, *given]).start_io()
+    given = [path.expanduser().absolute() for path in load_plugin or ()]
+    make_server(Settings(allow_unregistered_dialect), [*loaded, *given]).start_io()

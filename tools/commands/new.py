@@ -10,7 +10,9 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from string import Template
+from typing import Annotated
 
+import typer
 from xdsl.dialects import get_all_dialects
 
 from flambeau.backends.interface import backend_names
@@ -35,8 +37,12 @@ class SkeletonError(ValueError):
     """A skeleton that cannot be written. One line, for people."""
 
 
-def new_command(kind: str, name: str, folder: Path) -> None:
-    """Writes the skeleton, and says on stdout what it wrote and what to run next. Raises SkeletonError, OSError."""
+def new_command(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="pass, dialect or backend")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="its name, such as fuse-mul-add or my_npu")],
+    folder: Annotated[Path, typer.Option("--dir", metavar="DIR", help="the folder to write into")] = Path("."),
+) -> None:
+    """Write the beginning of a pass, a dialect or a backend, which works and has its test."""
     if kind not in KINDS:
         raise SkeletonError(f"there is no skeleton of a {kind!r}; there are {', '.join(KINDS)}")
     _check_name(kind, name)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 
 from flambeau.dialects.flambeau.weight_files import weights_beside
@@ -14,6 +15,7 @@ from flambeau.dialects.text.module_text import read_text
 from flambeau.support.files import write_text
 from flambeau.tools.commands.console import ProgressLine, print_json, stderr_console, working
 from flambeau.tools.commands.output_paths import check_output
+from flambeau.tools.commands.shared_options import AllowUnregistered, AsJson, LoadPlugins, PredicateFile
 from flambeau.tools.predicates.new_process import ask_in_new_process
 from flambeau.tools.predicates.predicate import Verdict
 from flambeau.tools.predicates.predicate_input import STDIN, read_predicate_input
@@ -26,18 +28,25 @@ _STOPS = {"timeout": "the time is up", "limit": "the limit of tests is reached",
 
 
 def reduce_command(
-    file: Path,
-    output: Path | None,
+    file: PredicateFile,
     options: PredicateOptions,
-    *,
-    keep_locations: bool = False,
-    keep_names: bool = False,
-    timeout: float | None = None,
-    max_tests: int | None = None,
-    allow_unregistered: bool = False,
-    json: bool = False,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE.mlir", help="the .mlir to write; weights go beside it")
+    ] = None,
+    timeout: Annotated[
+        float | None, typer.Option(metavar="SECONDS", min=0, help="seconds after which the best so far is the result")
+    ] = None,
+    max_tests: Annotated[int | None, typer.Option(metavar="N", min=1, help="how often the predicate may be asked")] = None,
+    keep_locations: Annotated[bool, typer.Option("--keep-locations", help="leave locations as they are")] = False,
+    keep_names: Annotated[bool, typer.Option("--keep-names", help="leave the names of values as they are")] = False,
+    allow_unregistered_dialect: AllowUnregistered = False,
+    load_plugin: LoadPlugins = None,
+    json: AsJson = False,
 ) -> None:
-    """Writes the smallest module found (by default `FILE-reduced.mlir` in the current folder). Raises ValueError, OSError."""
+    """Shrink the IR in FILE while a predicate holds.
+
+    Without a predicate: the pipeline fails as it does on FILE, or changes the result if it does not fail.
+    """
     path = output or Path(f"{'stdin' if file == STDIN else file.stem}-reduced.mlir")
     if path.suffix != ".mlir":
         raise ReductionError(f"--output {path}: what is reduced is a .mlir file, and so is the result")
@@ -45,7 +54,7 @@ def reduce_command(
     weights = weights_beside(path)
     if weights.exists() and not (path.is_file() and "#flambeau.blob<" in read_text(path)):
         raise ReductionError(f"{weights} exists, and there is no {path} that it belongs to: name another file to write with -o")
-    given = read_predicate_input(file, options, allow_unregistered=allow_unregistered)
+    given = read_predicate_input(file, options, allow_unregistered=allow_unregistered_dialect)
     parsed, context, options = given.parsed, given.context, given.options
     predicate = make_predicate(options, parsed.module, context)
     verdict = predicate.ask(parsed.module, context)

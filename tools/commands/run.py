@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import numpy as np
+import typer
 
 from flambeau.compiler.stages import stage_of
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.tools.commands.console import print_json, stderr_console, working
 from flambeau.tools.commands.engines import EngineError, make_engine
 from flambeau.tools.commands.model_source import load_program
+from flambeau.tools.commands.shared_options import LoadPlugins
 
 
 def parse_input(text: str) -> Any:
@@ -40,15 +41,26 @@ def parse_input(text: str) -> Any:
 
 
 def run_command(
-    program: Path, inputs: Sequence[str], output: Path | None, *, method: str, engine: str | None, repeat: int, json: bool
+    program: Annotated[Path, typer.Argument(metavar="PROGRAM", help="a .pte, or a .mlir of any stage")],
+    inputs: Annotated[
+        list[str] | None, typer.Option("--input", metavar="VALUE", help="a .npy file, a number, true, false or none; one per input")
+    ] = None,
+    output: Annotated[Path | None, typer.Option(metavar="FILE.npz", help="an .npz file for the outputs")] = None,
+    method: Annotated[str, typer.Option(metavar="NAME", help="the method to run")] = "forward",
+    engine: Annotated[
+        str | None, typer.Option(metavar="ENGINE", help="c, numpy or torch (only for aten); by default what fits the program")
+    ] = None,
+    repeat: Annotated[int, typer.Option(metavar="N", min=1, help="run this often and report the times")] = 1,
+    load_plugin: LoadPlugins = None,
+    json: Annotated[bool, typer.Option("--json", help="print outputs and times as JSON on stdout")] = False,
 ) -> None:
-    """Runs `program` and writes or prints its outputs. Raises ValueError, OSError."""
+    """Run PROGRAM on inputs."""
     if output is not None and output.suffix != ".npz":
         raise EngineError(f"--output {output}: outputs are written as an .npz file")
     context = FlambeauContext()
     module = load_program(program, context)
     runner = make_engine(engine, module, context, method, program)
-    values = [parse_input(text) for text in inputs]
+    values = [parse_input(text) for text in inputs or ()]
     console = stderr_console()
     times: list[float] = []
     results: list[Any] = []

@@ -1,10 +1,10 @@
-"""Options that several commands of `flambeau` have."""
+"""Options that several commands of `flambeau` have, and options as the fields of a dataclass."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -12,7 +12,6 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from flambeau.tools.plugin_loading import load_for_tool
-from flambeau.tools.predicates.predicate_options import PredicateOptions
 
 
 def _load(paths: list[Path] | None) -> None:
@@ -44,49 +43,27 @@ LoadPlugins = Annotated[
 AllowUnregistered = Annotated[bool, typer.Option("--allow-unregistered-dialect", help="accept operations of unknown dialects")]
 AsJson = Annotated[bool, typer.Option("--json", help="print the report as JSON on stdout")]
 
-_PREDICATE: dict[str, Any] = {
-    "pipeline": typer.Option("-p", "--passes", "--pass-pipeline", metavar="PIPELINE", help="the passes that the predicate is about"),
-    "wrong_result": typer.Option("--wrong-result", help="predicate: the pipeline changes the result"),
-    "tolerance": typer.Option(
-        "--tolerance", metavar="NUMBER", help="how far float32 results may lie apart, relative to the largest number; other dtypes alike"
-    ),
-    "inputs": typer.Option("--inputs", metavar="FILE.npz", help="an .npz file of inputs by name; made up by default"),
-    "seed": typer.Option("--seed", metavar="N", help="of the made-up inputs"),
-    "crash": typer.Option("--crash", help="predicate: the pipeline fails"),
-    "error": typer.Option("--error", metavar="REGEX", help="predicate: the pipeline fails with a message that this expression matches"),
-    "filecheck": typer.Option("--filecheck", metavar="FILE", help="predicate: what the pipeline makes passes the checks of this file"),
-    "script": typer.Option(
-        "--script", metavar="COMMAND", help="predicate: this command, given the path of what the pipeline makes, ends with 0"
-    ),
-    "negated": typer.Option("--not", help="predicate: --filecheck or --script fails instead"),
-    "timeout": typer.Option(
-        "--script-timeout", metavar="SECONDS", help="seconds after which a script is stopped, and the predicate does not hold"
-    ),
-}
-"""The options that say a predicate, by the fields of `PredicateOptions`."""
 
-
-def takes_predicate(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose parameter `predicate` stands for all the options that say one."""
+def takes_options(command: Callable[..., None]) -> Callable[..., None]:
+    """A command for typer, where a parameter that is a dataclass stands for an option per field."""
     signature = inspect.signature(command, eval_str=True)
-    types = get_type_hints(PredicateOptions)
-    options = [
-        inspect.Parameter(
-            f"predicate_{field.name}",
-            inspect.Parameter.KEYWORD_ONLY,
-            default=field.default,
-            annotation=Annotated[types[field.name], _PREDICATE[field.name]],
-        )
-        for field in fields(PredicateOptions)
-    ]
+    groups: dict[str, Any] = {name: kind for name, parameter in signature.parameters.items() if is_dataclass(kind := parameter.annotation)}
 
     @wraps(command)
     def call(**given: Any) -> None:
-        predicate = PredicateOptions(**{field.name: given.pop(f"predicate_{field.name}") for field in fields(PredicateOptions)})
-        command(**given, predicate=predicate)
+        for name, kind in groups.items():
+            given[name] = kind(**{field.name: given.pop(f"{name}_{field.name}") for field in fields(kind)})
+        command(**given)
 
     parameters: list[inspect.Parameter] = []
-    for parameter in signature.parameters.values():
-        parameters += options if parameter.name == "predicate" else [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
+    for name, parameter in signature.parameters.items():
+        if name not in groups:
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        types = get_type_hints(groups[name], include_extras=True)
+        parameters += [
+            inspect.Parameter(f"{name}_{field.name}", inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=types[field.name])
+            for field in fields(groups[name])
+        ]
     vars(call)["__signature__"] = signature.replace(parameters=parameters)
     return call

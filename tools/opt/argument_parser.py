@@ -14,6 +14,7 @@ from flambeau.support.suggestions import did_you_mean, nearest
 from flambeau.support.tables import discover
 from flambeau.tools.opt.foreign_options import ALIASES, HINTS, NOTHING_TO_DO
 from flambeau.tools.opt.groups import GROUPS
+from flambeau.tools.opt.option_group import OptionAction
 from flambeau.tools.opt.result_files import text_file
 
 SPLIT_MARKER = "// -----"
@@ -124,32 +125,20 @@ class _Formatter(argparse.HelpFormatter):
         return ", ".join(action.option_strings) if isinstance(action, _Flag) else super()._format_action_invocation(action)
 
 
-class _Flag(argparse.Action):
+class _Flag(OptionAction):
     """An option that is on when it is given; as in LLVM, `=true` and `=false` may follow it."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None):
         super().__init__(option_strings, dest, nargs="?", const="1", default=False, type=_yes_or_no, metavar="0|1", help=help)
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
-        option_string: str | None = None,
-    ) -> None:
-        setattr(namespace, self.dest, values)
+    def act(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, value: object) -> None:
+        setattr(namespace, self.dest, value)
 
 
-class _Show(argparse.Action):
+class _Show(OptionAction):
     """Prints something and ends the tool. It takes effect where it stands, so that it knows what plug-ins before it brought."""
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
-        option_string: str | None = None,
-    ) -> None:
+    def act(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, value: object) -> None:
         from flambeau.tools.opt import help as pages
 
         if self.dest not in ("help", "version"):
@@ -157,7 +146,7 @@ class _Show(argparse.Action):
             discover()
         shows: dict[str, Callable[[], str]] = {
             "help": lambda: f"{parser.format_help()}\n{pages.overview(help_width())}",
-            "help_pass": lambda: pages.page(str(values)),
+            "help_pass": lambda: pages.page(str(value)),
             "list_passes": pages.listing,
             "show_dialects": pages.dialects,
             "list_targets": pages.targets,

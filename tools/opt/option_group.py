@@ -1,11 +1,13 @@
-"""Groups of options of `flambeau-opt`: each adds its options, and the instrumentation that they ask for."""
+"""What a group of options of `flambeau-opt` is: it adds its options, and the instrumentation that they ask for."""
 
 from __future__ import annotations
 
 import argparse
+from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import ParsedModule
@@ -24,12 +26,34 @@ class Chunk:
     arguments: argparse.Namespace
 
 
+Arguments: TypeAlias = argparse._ArgumentGroup  # pyright: ignore[reportPrivateUsage]  argparse names it so
+"""Where a group adds its options."""
+
+
+class OptionAction(argparse.Action):
+    """An option that does something where it stands."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        """What argparse calls."""
+        self.act(parser, namespace, values)
+
+    @abstractmethod
+    def act(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, value: object) -> None:
+        """Does it, given the value of the option."""
+
+
 class OptionGroup:
     """Overrides what it needs."""
 
     title: str
 
-    def add_arguments(self, group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]  argparse names it so
+    def add_arguments(self, group: Arguments) -> None:
         """Adds the options."""
 
     def check(self, parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.dialects.schema.context import FlambeauContext
@@ -23,17 +25,41 @@ from flambeau.tools.semantics.stored_inputs import load_inputs
 class PredicateOptions:
     """The predicate of a command line. Without options, it is a crash if the pipeline fails, else a wrong result."""
 
-    pipeline: str = ""
-    wrong_result: bool = False
-    tolerance: float | None = None
-    inputs: Path | None = None
-    seed: int = 0
-    crash: bool = False
-    error: str | None = None
-    filecheck: Path | None = None
-    script: str | None = None
-    negated: bool = False
-    timeout: float = 60.0
+    pipeline: Annotated[
+        str, typer.Option("-p", "--passes", "--pass-pipeline", metavar="PIPELINE", help="the passes that the predicate is about")
+    ] = ""
+    wrong_result: Annotated[bool, typer.Option("--wrong-result", help="predicate: the pipeline changes the result")] = False
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            "--tolerance",
+            metavar="NUMBER",
+            help="how far float32 results may lie apart, relative to the largest number; other dtypes alike",
+        ),
+    ] = None
+    inputs: Annotated[
+        Path | None, typer.Option("--inputs", metavar="FILE.npz", help="an .npz file of inputs by name; made up by default")
+    ] = None
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="of the made-up inputs")] = 0
+    crash: Annotated[bool, typer.Option("--crash", help="predicate: the pipeline fails")] = False
+    error: Annotated[
+        str | None,
+        typer.Option("--error", metavar="REGEX", help="predicate: the pipeline fails with a message that this expression matches"),
+    ] = None
+    filecheck: Annotated[
+        Path | None, typer.Option("--filecheck", metavar="FILE", help="predicate: what the pipeline makes passes the checks of this file")
+    ] = None
+    script: Annotated[
+        str | None,
+        typer.Option("--script", metavar="COMMAND", help="predicate: this command, given the path of what the pipeline makes, ends with 0"),
+    ] = None
+    negated: Annotated[bool, typer.Option("--not", help="predicate: --filecheck or --script fails instead")] = False
+    timeout: Annotated[
+        float,
+        typer.Option(
+            "--script-timeout", metavar="SECONDS", help="seconds after which a script is stopped, and the predicate does not hold"
+        ),
+    ] = 60.0
 
 
 def make_predicate(options: PredicateOptions, module: ModuleOp, context: FlambeauContext) -> Predicate:

@@ -6,11 +6,11 @@ import argparse
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from flambeau.passes.manager import Instrumentation
 from flambeau.support.files import open_text
-from flambeau.tools.opt.option_group import Chunk, OptionGroup
+from flambeau.tools.opt.option_group import Arguments, Chunk, OptionAction, OptionGroup
 from flambeau.tools.opt.result_files import report_file
 
 if TYPE_CHECKING:
@@ -20,18 +20,12 @@ if TYPE_CHECKING:
     from flambeau.tools.instruments.spans import SpanInstrumentation
 
 
-class _Join(argparse.Action):
+class _Join(OptionAction):
     """An option that may be given again: the lists of all are one."""
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
-        option_string: str | None = None,
-    ) -> None:
+    def act(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, value: object) -> None:
         earlier = getattr(namespace, self.dest)
-        setattr(namespace, self.dest, f"{earlier},{values}" if earlier else values)
+        setattr(namespace, self.dest, f"{earlier},{value}" if earlier else value)
 
 
 class DebugCounterGroup(OptionGroup):
@@ -42,7 +36,7 @@ class DebugCounterGroup(OptionGroup):
     def __init__(self) -> None:
         self._counter: DebugCounter | None = None
 
-    def add_arguments(self, group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]  argparse names it so
+    def add_arguments(self, group: Arguments) -> None:
         """Adds the options."""
         group.add_argument(
             "--debug-counter",
@@ -98,7 +92,7 @@ class ActionsGroup(OptionGroup):
         self._files = ExitStack()
         self._opened = False
 
-    def add_arguments(self, group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]  argparse names it so
+    def add_arguments(self, group: Arguments) -> None:
         """Adds the options."""
         group.add_argument(
             "--profile-actions",

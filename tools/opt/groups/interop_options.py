@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from flambeau.tools.opt.option_group import OptionGroup
+from flambeau.tools.opt.option_group import Arguments, OptionGroup
 
 
 class InteropGroup(OptionGroup):
@@ -13,7 +13,7 @@ class InteropGroup(OptionGroup):
 
     title = "exchange with MLIR"
 
-    def add_arguments(self, group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]  argparse names it so
+    def add_arguments(self, group: Arguments) -> None:
         """Adds the options."""
         group.add_argument("--emit-irdl", metavar="DIALECT,…", help="print these dialects as IRDL, for mlir-opt --irdl-file=, and exit")
         group.add_argument(

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from flambeau.tools.opt.option_group import OptionGroup
+from flambeau.tools.opt.option_group import Arguments, OptionAction, OptionGroup
 
 
-class _LoadIrdl(argparse.Action):
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
-        option_string: str | None = None,
-    ) -> None:
+class _LoadIrdl(OptionAction):
+    def act(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, value: object) -> None:
         from flambeau.plugins.loader import IRDL, PluginError
         from flambeau.tools.plugin_loading import load_for_tool
 
-        path = str(values)
+        path = str(value)
         if Path(path).suffix not in IRDL:
             raise PluginError(f"{path}: a file with dialects in IRDL is called something{' or something'.join(IRDL)}")
         load_for_tool(path)
@@ -32,7 +24,7 @@ class IrdlGroup(OptionGroup):
 
     title = "dialects from IRDL"
 
-    def add_arguments(self, group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]  argparse names it so
+    def add_arguments(self, group: Arguments) -> None:
         """Adds the options."""
         group.add_argument(
             "--irdl-file",

@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from typing import Any
 
-from flambeau.tools.opt.option_group import OptionGroup
+from flambeau.tools.opt.option_group import Arguments, OptionAction, OptionGroup
 
 
-class _LoadPlugin(argparse.Action):
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
-        option_string: str | None = None,
-    ) -> None:
+class _LoadPlugin(OptionAction):
+    def act(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, value: object) -> None:
         from flambeau.tools.plugin_loading import load_for_tool
 
-        load_for_tool(str(values))
-        setattr(namespace, self.dest, (*getattr(namespace, self.dest), str(values)))
+        load_for_tool(str(value))
+        setattr(namespace, self.dest, (*getattr(namespace, self.dest), str(value)))
 
 
-class _ListPlugins(argparse.Action):
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
-        option_string: str | None = None,
-    ) -> None:
+class _ListPlugins(OptionAction):
+    def act(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, value: object) -> None:
         from flambeau.plugins.loader import loaded_plugins
         from flambeau.support.tables import discover, discovery_failures
 
@@ -49,7 +35,7 @@ class PluginsGroup(OptionGroup):
 
     title = "plug-ins"
 
-    def add_arguments(self, group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]  argparse names it so
+    def add_arguments(self, group: Arguments) -> None:
         """Adds the options."""
         group.add_argument(
             "--load-plugin",

@@ -16,7 +16,7 @@ from flambeau.passes.manager import Instrumentation
 from flambeau.passes.manager.registry import PipelineError
 from flambeau.support.suggestions import did_you_mean
 from flambeau.tools.instruments.ir_printing import CHANGE_MODES, ELIDED_ABOVE, IRPrinting, Selection, print_changes
-from flambeau.tools.opt.option_group import Chunk, OptionGroup
+from flambeau.tools.opt.option_group import Arguments, Chunk, OptionGroup
 
 
 class PrintingGroup(OptionGroup):
@@ -27,7 +27,7 @@ class PrintingGroup(OptionGroup):
     def __init__(self) -> None:
         self._dumped = False
 
-    def add_arguments(self, group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]  argparse names it so
+    def add_arguments(self, group: Arguments) -> None:
         """Adds the options."""
         for word in ("before", "after"):
             name = f"print-ir-{word}"

@@ -15,7 +15,7 @@ from flambeau.dialects.flambeau.weight_files import check_beside, files_beside, 
 from flambeau.passes.manager import Instrumentation, PassStep, Pipeline
 from flambeau.support.files import same_file
 from flambeau.tools.opt.groups.semantics_options import semantics_checks
-from flambeau.tools.opt.option_group import Chunk, OptionGroup
+from flambeau.tools.opt.option_group import Arguments, Chunk, OptionGroup
 from flambeau.tools.opt.result_files import text_file
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class ReproducerGroup(OptionGroup):
         self._unread = 0
         """The modules that were not read to their end."""
 
-    def add_arguments(self, group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]  argparse names it so
+    def add_arguments(self, group: Arguments) -> None:
         """Adds the options."""
         group.add_argument(
             "--run-reproducer",

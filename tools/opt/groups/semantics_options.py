@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from flambeau.passes.manager import Instrumentation
-from flambeau.tools.opt.option_group import Chunk, OptionGroup
+from flambeau.tools.opt.option_group import Arguments, Chunk, OptionGroup
 
 _DEFAULT = "default"
 
@@ -17,7 +17,7 @@ class SemanticsGroup(OptionGroup):
 
     title = "semantics"
 
-    def add_arguments(self, group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]  argparse names it so
+    def add_arguments(self, group: Arguments) -> None:
         """Adds the options."""
         group.add_argument(
             "--check-semantics",

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from flambeau.passes.manager import Instrumentation
-from flambeau.tools.opt.option_group import Chunk, OptionGroup
+from flambeau.tools.opt.option_group import Arguments, Chunk, OptionGroup
 from flambeau.tools.opt.result_files import report_file, write_json
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class StatisticsGroup(OptionGroup):
     def __init__(self) -> None:
         self._statistics: PassStatistics | None = None
 
-    def add_arguments(self, group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]  argparse names it so
+    def add_arguments(self, group: Arguments) -> None:
         """Adds the options."""
         group.add_argument(
             "--pass-statistics",

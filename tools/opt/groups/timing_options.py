@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from flambeau.passes.manager import Instrumentation
-from flambeau.tools.opt.option_group import Chunk, OptionGroup
+from flambeau.tools.opt.option_group import Arguments, Chunk, OptionGroup
 from flambeau.tools.opt.result_files import report_file, write_json
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class TimingGroup(OptionGroup):
     def __init__(self) -> None:
         self._timer: Timer | None = None
 
-    def add_arguments(self, group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]  argparse names it so
+    def add_arguments(self, group: Arguments) -> None:
         """Adds the options."""
         group.add_argument(
             "--timing",
