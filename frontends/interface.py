@@ -1,4 +1,4 @@
-"""Front ends by what they read: the suffix of a file (`.pt2`), a scheme (`hub://name`), or `package.module:factory`."""
+"""The table of front ends by what they read: the suffix of a file (`.pt2`), a scheme (`hub://name`), or `package.module:factory`."""
 
 from __future__ import annotations
 

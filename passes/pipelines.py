@@ -1,4 +1,4 @@
-"""The road from ATen to a planned program, as a list of stages; each step is a named pipeline, one word in `flambeau-opt -p`."""
+"""The named pipelines, and the stages from ATen to a planned program as one list of them."""
 
 from __future__ import annotations
 

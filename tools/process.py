@@ -1,4 +1,4 @@
-"""The process that a tool runs in: its exit statuses and standard streams, how deep calls may nest, and garbage collection."""
+"""The process of a tool: exit statuses, standard streams, the recursion limit, garbage collection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our dialects and passes in xDSL's own tools: `xdsl-opt x.mlir -p decompose-aten,convert-aten-to-core`.
+"""Our dialects and passes for xDSL's own tools: `xdsl-opt x.mlir -p decompose-aten,convert-aten-to-core`.
 
 A name that xDSL has as well would be an error there. So its dialects `irdl` and `ml_program` stay: globals may name our weights, which
 passes see as values that they know nothing about. And our pass of such a name is called `flambeau-cse`. Everything is imported when it

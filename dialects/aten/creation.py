@@ -1,4 +1,4 @@
-"""Tensors from nothing but numbers."""
+"""Operators that create tensors from numbers: full, arange, eye and others."""
 
 from __future__ import annotations
 

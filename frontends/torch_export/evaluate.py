@@ -1,4 +1,4 @@
-"""PyTorch as the engine of the `aten` and `core` levels: every operation runs as the operator of its schema."""
+"""Runs the `aten` and `core` levels with PyTorch: each operation as the operator of its schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An exported graph as a flat list of operator calls: regions that only set a mode are opened, dead calls are dropped."""
+"""Reads an exported graph as a flat list of operator calls: regions that only set a mode are inlined, dead calls are dropped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In-place operators as functional ones: which value each node stands for, and when that cannot be told without PyTorch's help.
+"""Makes in-place operators functional: finds the value of each node, and the cases that only PyTorch can resolve.
 
 `torch.export` keeps in-place operators and mutable buffers. PyTorch's own functionalisation retraces the program, which costs more than the
 rest of the import, so the common case is done here: an in-place operator whose operand no other live value aliases is its functional

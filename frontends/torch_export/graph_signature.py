@@ -1,4 +1,4 @@
-"""The signature of an exported program: what its graph's placeholders and outputs stand for."""
+"""The signature of an exported program: the meaning of its placeholders and outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One call of a PyTorch operator as an operation: found and bound by its schema alone."""
+"""Imports one call of a PyTorch operator as an operation, found and bound by its schema."""
 
 from __future__ import annotations
 

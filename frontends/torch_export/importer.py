@@ -1,4 +1,4 @@
-"""An ExportedProgram as a module: weights as globals, one function per method, one operation per operator."""
+"""Imports an ExportedProgram as a module: weights as globals, one function per method, one operation per operator."""
 
 from __future__ import annotations
 

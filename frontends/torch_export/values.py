@@ -1,4 +1,4 @@
-"""PyTorch's dtypes, tensors and weights as element types, tensor types and blobs."""
+"""Converts PyTorch's dtypes, tensors and weights to element types, tensor types and blobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which operations of a function go to a backend together, so that no group waits for itself.
+"""Groups the operations that go to a backend together, without cycles between groups.
 
 Each operation has a level: one of the backend's is on the highest level among its operands; any other is one above its operands that
 the backend takes. Levels never fall along a path, and a path that leaves the backend's operations comes back on a higher level. So

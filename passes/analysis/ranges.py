@@ -1,4 +1,4 @@
-"""Value ranges: between which numbers all elements of a tensor lie, NaN aside."""
+"""Value ranges: the interval of all elements of a tensor, NaN aside."""
 
 from __future__ import annotations
 

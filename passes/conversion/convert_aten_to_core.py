@@ -1,4 +1,4 @@
-"""`convert-aten-to-core`: the `aten` dialect's core operators as the closed `core` dialect."""
+"""`convert-aten-to-core`: converts core operators of the `aten` dialect to the closed `core` dialect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`convert-core-to-edge`: Core ATen with types, scalars and memory made explicit."""
+"""`convert-core-to-edge`: makes types, scalars and memory of Core ATen explicit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`convert-edge-to-exec`: functions of values as methods of slots and kernel calls."""
+"""`convert-edge-to-exec`: converts functions of values to methods of slots and kernel calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`convert-edge-to-fused`: operators that have a fused form on the target, in that form."""
+"""`convert-edge-to-fused`: replaces operators by the fused forms that the target has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`decompose-aten`: ATen operators outside Core ATen, in terms of those inside."""
+"""`decompose-aten`: rewrites ATen operators outside Core ATen in terms of those inside."""
 
 from __future__ import annotations
 

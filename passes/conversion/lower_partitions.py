@@ -1,4 +1,4 @@
-"""`lower-partitions`: each partition becomes the payload that its backend compiles it to."""
+"""`lower-partitions`: compiles each partition to the payload of its backend."""
 
 from __future__ import annotations
 

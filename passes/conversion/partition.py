@@ -1,4 +1,4 @@
-"""`partition`: what each backend takes is cut out of the functions."""
+"""`partition`: outlines the operators that each backend takes."""
 
 from __future__ import annotations
 

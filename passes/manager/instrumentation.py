@@ -1,4 +1,4 @@
-"""Instrumentation: what may watch a pipeline without its passes knowing (MLIR's PassInstrumentation)."""
+"""Instrumentations, which watch a pipeline without its passes knowing (MLIR's PassInstrumentation)."""
 
 from __future__ import annotations
 

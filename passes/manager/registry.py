@@ -1,4 +1,4 @@
-"""The passes and pipelines that exist: this folder's files, xDSL's passes, the lists in `pipelines.py`, and those of plug-ins."""
+"""The passes and pipelines that exist: our files, xDSL's passes, the lists of `pipelines.py`, and those of plug-ins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`elide-views`: calls that only give bytes another type become views."""
+"""`elide-views`: replaces kernel calls that only give bytes another type by views."""
 
 from __future__ import annotations
 

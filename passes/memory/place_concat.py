@@ -1,4 +1,4 @@
-"""`place-concat`: what is concatenated is written where it belongs at once."""
+"""`place-concat`: lets kernels write the parts of a concatenation into its result directly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`plan-memory`: every tensor gets its place in an arena."""
+"""`plan-memory`: gives every tensor its place in an arena."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`reuse-storage`: kernels write over an operand that nobody reads again, and new state over old."""
+"""`reuse-storage`: lets kernels write over an operand that is not read again, and new state over old."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`verify-plan`: proof that no instruction of a planned method reads bytes that another value has taken."""
+"""`verify-plan`: proves that no instruction of a planned method reads bytes that another value has taken."""
 
 from __future__ import annotations
 

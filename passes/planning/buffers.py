@@ -1,4 +1,4 @@
-"""Buffers, plans, the bound that no plan can go below, and a checker that shares no code with the planners."""
+"""Buffers, plans, the lower bound of a plan, and a checker that shares no code with the planners."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hill climbing over the order of placement: what lies at the top of the arena is placed at another turn."""
+"""Hill climbing over the order of placement: buffers at the top of the arena get another turn in the order."""
 
 from __future__ import annotations
 

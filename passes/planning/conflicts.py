@@ -1,4 +1,4 @@
-"""Which buffers are live at the same time."""
+"""Finds the buffers that are live at the same time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same planners for problems in which so many pairs of buffers conflict that listing them costs too much: each step looks at arrays."""
+"""The planners for problems with so many conflicts that listing the pairs costs too much: each step works on arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""First fit and best fit: buffers in some order, each into a hole between those placed before it."""
+"""First fit and best fit: places buffers in some order, each in a hole between those placed before it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ExecuTorch's greedy planner, as the measure that our plans must not exceed.
+"""ExecuTorch's greedy planner, a bound that our plans must not exceed.
 
 Written from the behaviour of version 1.5.1. Buffers by falling size go into objects whose size never changes. One that conflicts with
 nothing in some object lies at its beginning, else above the conflicting ones of the first object where it fits, else in a new object.

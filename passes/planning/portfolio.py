@@ -1,4 +1,4 @@
-"""The planner: several algorithms, the smallest arena wins, and the first one at the lower bound ends the search."""
+"""Runs several planners; the smallest arena wins, and the first plan at the lower bound ends the search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dialect conversion: rewrite until every operation is legal, or say all that is not, and why."""
+"""Dialect conversion: rewrites until every operation is legal, or reports all illegal operations with the reasons."""
 
 from __future__ import annotations
 

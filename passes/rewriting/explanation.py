@@ -1,4 +1,4 @@
-"""Why a pattern did not apply: the pattern says it, listeners keep it; without listeners it costs nothing."""
+"""The reasons why a pattern did not apply: patterns give them, listeners keep them; without listeners they cost nothing."""
 
 from __future__ import annotations
 

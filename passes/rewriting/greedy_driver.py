@@ -1,4 +1,4 @@
-"""The pattern driver: patterns found by operation class, locations kept, a bound on the work."""
+"""The greedy pattern driver: finds patterns by operation class, keeps locations, bounds the work."""
 
 from __future__ import annotations
 

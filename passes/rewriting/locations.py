@@ -1,4 +1,4 @@
-"""Locations as people read them."""
+"""Locations as text for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matching graphs of operations, declared: what an operation and those behind its operands must be.
+"""Graphs of operations to match, declared: the requirements on an operation and on those behind its operands.
 
 A graph is made of parts, and a part is at once the key of what it matched. A part that stands in a graph twice must match the same both
 times. Arguments of ATen operators that a graph does not mention must be absent or have their default, so that nothing is lost by

@@ -1,4 +1,4 @@
-"""Patterns as functions: from what was matched to what replaces it."""
+"""Patterns as functions: from the match of a declared graph to its replacement."""
 
 from __future__ import annotations
 

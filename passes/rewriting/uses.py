@@ -1,4 +1,4 @@
-"""Replacing values in operations with many operands, in constant time for each use.
+"""Replaces values in operations with many operands, in constant time for each use.
 
 xDSL keeps operands in a tuple and copies it whole when one of them changes, so renaming every operand of a return of thousands of values
 takes quadratic time. Within `editing_operands`, an operation with many operands that loses one keeps them in a list instead, which reads

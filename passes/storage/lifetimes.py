@@ -1,4 +1,4 @@
-"""When each storage class of a method is live, along every path through its jumps."""
+"""The lifetime of each storage class of a method, along every path through its jumps."""
 
 from __future__ import annotations
 

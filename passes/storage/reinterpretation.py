@@ -1,4 +1,4 @@
-"""Operators whose result is bytes of their operand, in the same order: when that is so, and where those bytes begin."""
+"""Operators whose result is bytes of their operand in the same order: the conditions, and the offset of the bytes."""
 
 from __future__ import annotations
 

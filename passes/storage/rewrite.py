@@ -1,4 +1,4 @@
-"""Changing the slots of a method: views in place of tensors, declarations in order, unused ones erased."""
+"""Rewrites the slots of a method: views in place of tensors, declarations in order, unused slots erased."""
 
 from __future__ import annotations
 

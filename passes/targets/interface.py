@@ -1,4 +1,4 @@
-"""What a target is, and the targets that exist: the files of this folder, and those of plug-ins."""
+"""The interface of targets, and the targets that exist: the files of this folder, and those of plug-ins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`apply-pdl-patterns`: patterns written as IR, in the `pdl` dialect."""
+"""`apply-pdl-patterns`: applies patterns that are written as IR in the `pdl` dialect."""
 
 from __future__ import annotations
 

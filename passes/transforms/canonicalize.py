@@ -1,4 +1,4 @@
-"""`canonicalize`: one form for each of the many ways to say the same."""
+"""`canonicalize`: rewrites equivalent operators to one canonical form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cse`: equal operations on equal operands are computed once."""
+"""`cse`: computes equal operations on equal operands once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`fold-batch-norm`: an inference batch norm after a convolution goes into the convolution's weights."""
+"""`fold-batch-norm`: folds an inference batch norm into the weights of the convolution before it."""
 
 from __future__ import annotations
 

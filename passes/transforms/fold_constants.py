@@ -1,4 +1,4 @@
-"""`fold-constants`: what depends on weights only is computed now."""
+"""`fold-constants`: evaluates operators whose operands are constants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`fuse-epilogues`: activations and residual additions inside the operator that produces their operand."""
+"""`fuse-epilogues`: moves activations and residual additions into the fused operator before them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`fuse-rms-norm`: root-mean-square normalisation, written out in elementwise operators, as one."""
+"""`fuse-rms-norm`: replaces a root-mean-square normalisation that is written in elementwise operators by one operator."""
 
 from __future__ import annotations
 

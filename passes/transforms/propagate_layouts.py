@@ -1,4 +1,4 @@
-"""`propagate-layouts`: changes of memory layout move to where there are fewest of them."""
+"""`propagate-layouts`: moves changes of memory layout to where the fewest remain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`remove-dead-code`: operations and globals that nothing uses are gone."""
+"""`remove-dead-code`: erases unused operations and globals."""
 
 from __future__ import annotations
 

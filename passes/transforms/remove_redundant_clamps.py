@@ -1,4 +1,4 @@
-"""`remove-redundant-clamps`: what lies between the bounds already need not be brought there."""
+"""`remove-redundant-clamps`: erases clamps of values that lie between the bounds already."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Between Python values and the C library's: numpy arrays, whatever speaks DLPack, numbers."""
+"""Converts between Python values (numpy arrays, DLPack, numbers) and those of the C library."""
 
 import ctypes
 import sys

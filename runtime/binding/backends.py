@@ -1,4 +1,4 @@
-"""Backends in shared libraries of their own, beside those that the C library was built with."""
+"""Registers backends from shared libraries of their own, beside those that the C library was built with."""
 
 import ctypes
 from functools import cache

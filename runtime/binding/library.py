@@ -1,4 +1,4 @@
-"""The C library: where it is, its structures and functions, its errors."""
+"""Loads the C library; its structures, functions and errors."""
 
 import ctypes
 import os

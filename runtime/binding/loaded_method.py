@@ -1,4 +1,4 @@
-"""A loaded method: memory, inputs, execution, outputs."""
+"""A method that is ready to run: memory, inputs, execution, outputs."""
 
 import ctypes
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The runtime as a whole, and programs."""
+"""The runtime, and the programs that it loads."""
 
 import ctypes
 import mmap

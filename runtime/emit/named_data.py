@@ -1,4 +1,4 @@
-"""`flambeau.json`, the named data in which a program carries what the format has no fields for: names, and the memory it takes."""
+"""`flambeau.json`: the named data of a program for which the format has no fields, such as names and memory."""
 
 import json
 from collections.abc import Mapping

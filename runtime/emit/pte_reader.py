@@ -1,4 +1,4 @@
-"""A `.pte`, ours or ExecuTorch's, as `exec` IR.
+"""Reads a `.pte`, ours or ExecuTorch's, as `exec` IR.
 
 The format says less than the dialect: not which arguments of a call are outs, not which tensors share storage on purpose. The first
 follows from the calling convention. The second is inferred: a slot that is read but never written has the bytes of those slots through

@@ -1,4 +1,4 @@
-"""Planned `exec` IR as a `.pte`: slot by slot, instruction by instruction."""
+"""Writes planned `exec` IR as a `.pte`: slot by slot, instruction by instruction."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

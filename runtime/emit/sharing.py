@@ -1,4 +1,4 @@
-"""Which tensors of a program share storage on purpose: what the format does not say, inferred from what the instructions do."""
+"""Infers from the instructions of a program which tensors share storage on purpose: the format does not say it."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Shapes and dtypes of the arrays that stand for values, and whether arrays are what the types say."""
+"""Shapes and dtypes of arrays, and the check that arrays have the types of their values."""
 
 from __future__ import annotations
 

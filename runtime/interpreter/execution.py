@@ -1,4 +1,4 @@
-"""Running blocks and regions: one step after the other, branches, and what keeps a loop or a recursion from going on for ever.
+"""Runs blocks and regions: steps, branches, and the limits that end an endless loop or recursion.
 
 A block is compiled to a list of steps when it is first reached. The values of one call of a function are in a `Scope`, those of nested
 regions among them; a value is dropped after its last use in the block that defines it, so memory follows liveness.

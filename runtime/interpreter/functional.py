@@ -1,4 +1,4 @@
-"""Running functions with numpy: schema operators of every dialect, globals, calls and partitions; the rest by interpreter functions."""
+"""Runs functions with numpy: operators with a row, globals, calls and partitions; other operations by interpreter functions."""
 
 from __future__ import annotations
 

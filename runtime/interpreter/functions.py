@@ -1,4 +1,4 @@
-"""Which function runs an operation without a schema: those of plug-ins, and those of xDSL's dialects."""
+"""The table of interpreter functions for operations without a row: those of plug-ins, and those of xDSL's dialects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inputs for methods that are given none: random, the same for the same seed, and valid where the uses of an input say what that means."""
+"""Makes up inputs for methods: random, the same for the same seed, and valid where the uses of an input tell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels by name: the numpy meaning behind `aten::add.out`, found through the rows' out-variants."""
+"""Kernels by name: the numpy meaning of `aten::add.out`, found through the rows' out-variants."""
 
 from __future__ import annotations
 

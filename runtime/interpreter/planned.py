@@ -1,4 +1,4 @@
-"""Running `exec` methods with numpy, inside their planned arenas: a wrong plan shows as a wrong number.
+"""Runs `exec` methods with numpy inside their planned arenas: a wrong plan gives a wrong number.
 
 Before planning, each tensor slot has memory of its own.
 """

@@ -1,4 +1,4 @@
-"""Whether records make sense: every index in range and of the right kind, every size within its arena."""
+"""Checks records: every index is in range and of the right kind, every size lies within its arena."""
 
 from collections.abc import Iterable, Sequence
 from typing import NoReturn

@@ -1,4 +1,4 @@
-"""From the bytes of a `.pte` to its records. Nothing is read outside of the given bytes, whatever they are, and no weight is copied."""
+"""Reads the bytes of a `.pte` as records. It reads nothing outside of the given bytes, and copies no weight."""
 
 import struct
 from dataclasses import dataclass

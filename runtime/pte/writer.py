@@ -1,4 +1,4 @@
-"""From records to the bytes of a `.pte`: the same records give the same bytes, and nothing equal is written twice."""
+"""Writes records as the bytes of a `.pte`: the same records give the same bytes, and equal data is written once."""
 
 import hashlib
 import struct

@@ -1,4 +1,4 @@
-"""`flambeau bisect`."""
+"""`flambeau bisect`: finds the pass, and the rewrite, that makes a predicate hold."""
 
 from __future__ import annotations
 

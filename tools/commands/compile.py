@@ -1,4 +1,4 @@
-"""`flambeau compile`."""
+"""`flambeau compile`: compiles a model to a .pte, or to IR of a stage."""
 
 from __future__ import annotations
 

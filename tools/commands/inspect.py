@@ -1,4 +1,4 @@
-"""`flambeau inspect`."""
+"""`flambeau inspect`: describes a program: methods, operators, memory, weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`flambeau lsp`."""
+"""`flambeau lsp`: starts the language server."""
 
 from __future__ import annotations
 

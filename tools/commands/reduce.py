@@ -1,4 +1,4 @@
-"""`flambeau reduce`."""
+"""`flambeau reduce`: shrinks IR while a predicate holds."""
 
 from __future__ import annotations
 

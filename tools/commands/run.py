@@ -1,4 +1,4 @@
-"""`flambeau run`."""
+"""`flambeau run`: runs a program on inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A module on its way: from the stage that it is at to a later stage, or to the bytes of a .pte."""
+"""Compiles a module from its stage to a later stage, or to the bytes of a .pte."""
 
 from __future__ import annotations
 

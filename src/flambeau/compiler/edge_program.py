@@ -1,4 +1,4 @@
-"""ExecuTorch's steps under ExecuTorch's names: `to_edge`, `to_backend`, `to_executorch`."""
+"""The public API with ExecuTorch's names: `to_edge`, `to_backend`, `to_executorch`."""
 
 from __future__ import annotations
 

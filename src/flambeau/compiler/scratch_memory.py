@@ -1,4 +1,4 @@
-"""The memory that kernels and delegates of a planned program need, measured by loading the program in our runtime."""
+"""Measures the memory that kernels and delegates of a planned program need, by loading the program in our runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stages of a module, and which of them a module is at."""
+"""The stages of a module, and the stage that a module is at."""
 
 from __future__ import annotations
 
