@@ -1,6 +1,6 @@
-"""Dialects declared in IR: MLIR's `irdl`, in the text of MLIR 19, where arguments have no names, and of later versions, where they do.
+"""The `irdl` dialect, which declares dialects in IR, in the syntax of MLIR 19, where arguments have no names, and of later versions.
 
-xDSL's dialect of this name reads the later text only. `irdl_import` makes dialects of such modules, `irdl_export` writes them.
+xDSL's dialect of this name parses only the later syntax. `load.py` makes dialects from IRDL, `export.py` writes dialects as IRDL.
 """
 
 from xdsl.ir import Dialect

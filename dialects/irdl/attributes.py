@@ -1,4 +1,4 @@
-"""The types of handles, and how many values an entry of a list stands for."""
+"""The types and attributes of `irdl`: handles of constraints and regions, and variadicity."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from xdsl.utils.str_enum import StrEnum
 
 
 class Variadicity(StrEnum):
-    """How many operands or results an entry stands for: one; one or none; any number, all of one type."""
+    """The number of operands or results of an entry: one; zero or one; any number, all of one type."""
 
     SINGLE = "single"
     OPTIONAL = "optional"
@@ -37,14 +37,14 @@ class RegionType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_attr_definition
 class VariadicityAttr(EnumAttribute[Variadicity], SpacedOpaqueSyntaxAttribute):
-    """`#irdl<variadicity single>`, `optional` or `variadic`: how many operands or results an entry stands for."""
+    """`#irdl<variadicity single>`, `optional` or `variadic`: the number of operands or results of an entry."""
 
     name = "irdl.variadicity"
 
 
 @irdl_attr_definition
 class VariadicityArrayAttr(ParametrizedAttribute, SpacedOpaqueSyntaxAttribute):
-    """`#irdl<variadicity_array [single, optional]>`: that of each entry of a list."""
+    """`#irdl<variadicity_array [single, optional]>`: the variadicity of each entry of a list."""
 
     name = "irdl.variadicity_array"
 

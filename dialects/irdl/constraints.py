@@ -1,4 +1,4 @@
-"""Constraints on types and attributes, each a value: wherever it is used within a definition, it stands for the same type or attribute."""
+"""Constraints on types, attributes and regions. All uses of a constraint in a definition mean the same type or attribute."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from flambeau.dialects.irdl.definitions import AttributeOp, Handle, OperationOp,
 
 
 class ConstraintOp(Handle):
-    """What a type or attribute must be; types and attributes are both attributes here."""
+    """A constraint on a type or an attribute; both have the handle type `!irdl.attribute`."""
 
     output = result_def(AttributeType)
     traits = traits_def(HasParent(TypeOp, AttributeOp, OperationOp))
 
     @classmethod
     def of(cls, parser: Parser, operands: Sequence[SSAValue] = (), **properties: Attribute) -> Self:
-        """What was parsed, with the attributes that follow."""
+        """Creates the operation from its parsed parts and the attribute dictionary, which it parses."""
         return cls.create(
             operands=operands, result_types=[AttributeType()], properties=properties, attributes=parser.parse_optional_attr_dict()
         )
@@ -73,18 +73,18 @@ class AnyOp(ConstraintOp):
 
 @irdl_op_definition
 class BaseOp(ConstraintOp):
-    """`irdl.base "!builtin.tensor"`, `irdl.base @cmath::@complex`: any type or attribute of a kind."""
+    """`irdl.base "!builtin.tensor"`, `irdl.base @cmath::@complex`: any type or attribute of a class, such as any tensor."""
 
     name = "irdl.base"
     base_ref = opt_prop_def(SymbolRefAttr)
     base_name = opt_prop_def(StringAttr)
 
     def verify_(self) -> None:
-        """The kind is given once, and there is such a definition."""
+        """Checks that either a symbol or a name is given, and that the symbol's definition exists."""
         if (self.base_ref is None) == (self.base_name is None):
-            raise VerifyException("irdl.base needs a symbol or a name, and not both")
+            raise VerifyException("irdl.base needs either a symbol or a name")
         if self.base_ref is not None and find_definition(self, self.base_ref) is None:
-            raise VerifyException(f"{self.base_ref} is no irdl.type and no irdl.attribute")
+            raise VerifyException(f"there is no irdl.type or irdl.attribute {self.base_ref}")
         if self.base_name is not None and not self.base_name.data.startswith(("!", "#")):
             raise VerifyException(f"{self.base_name.data!r} must begin with ! for a type, or with # for an attribute")
 
@@ -110,25 +110,25 @@ class BaseOp(ConstraintOp):
 
 @irdl_op_definition
 class ParametricOp(ConstraintOp, Part):
-    """`irdl.parametric @cmath::@complex<%0>`: a type or attribute of a kind, with constraints on its parameters."""
+    """`irdl.parametric @cmath::@complex<%0>`: a type or attribute of a class, with constraints on its parameters."""
 
     name = "irdl.parametric"
     base_type = prop_def(SymbolRefAttr)
     args = var_operand_def(AttributeType)
 
     def verify_(self) -> None:
-        """There is such a definition, with as many parameters."""
+        """Checks that the definition exists and has as many parameters."""
         super().verify_()
         found = find_definition(self, self.base_type)
         if found is None:
-            raise VerifyException(f"{self.base_type} is no irdl.type and no irdl.attribute")
+            raise VerifyException(f"there is no irdl.type or irdl.attribute {self.base_type}")
         count = 0 if found.parameters is None else len(found.parameters.args)
         if count != len(self.args):
             raise VerifyException(f"the number of parameters of {self.base_type} is {count}, got {len(self.args)}")
 
     @property
     def base(self) -> ParametrizedMember:
-        """The definition. Only for a verified operation."""
+        """The definition. The operation must be valid."""
         found = find_definition(self, self.base_type)
         assert found is not None
         return found
@@ -152,7 +152,7 @@ class ParametricOp(ConstraintOp, Part):
 
 
 class CombinedOp(ConstraintOp, Part):
-    """Constraints on the same type or attribute."""
+    """A combination of constraints on the same type or attribute."""
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -168,7 +168,7 @@ class CombinedOp(ConstraintOp, Part):
 
 @irdl_op_definition
 class AnyOfOp(CombinedOp):
-    """`irdl.any_of(%0, %1)`: what satisfies one of the constraints."""
+    """`irdl.any_of(%0, %1)`: a type or attribute that satisfies one of the constraints."""
 
     name = "irdl.any_of"
     args = var_operand_def(AttributeType)
@@ -176,7 +176,7 @@ class AnyOfOp(CombinedOp):
 
 @irdl_op_definition
 class AllOfOp(CombinedOp):
-    """`irdl.all_of(%0, %1)`: what satisfies all of the constraints."""
+    """`irdl.all_of(%0, %1)`: a type or attribute that satisfies all of the constraints."""
 
     name = "irdl.all_of"
     args = var_operand_def(AttributeType)
@@ -184,7 +184,7 @@ class AllOfOp(CombinedOp):
 
 @irdl_op_definition
 class CPredOp(ConstraintOp):
-    """`irdl.c_pred "…"`: what satisfies a predicate in C++, which only a compiler of C++ can make use of."""
+    """`irdl.c_pred "…"`: a predicate in C++, which is not evaluated here."""
 
     name = "irdl.c_pred"
     pred = prop_def(StringAttr)
@@ -203,9 +203,9 @@ class CPredOp(ConstraintOp):
 
 @irdl_op_definition
 class RegionOp(Handle, Part):
-    """`irdl.region(%0, %1) with size 1`: a region, with constraints on the arguments of its first block, and its number of blocks.
+    """`irdl.region(%0, %1) with size 1`: constraints on the arguments of a region's first block, and its number of blocks.
 
-    Without parentheses it may have any arguments, with empty ones none.
+    Without parentheses any arguments are allowed; with empty parentheses none are.
     """
 
     name = "irdl.region"
@@ -216,7 +216,7 @@ class RegionOp(Handle, Part):
     traits = traits_def(HasParent(OperationOp))
 
     def verify_(self) -> None:
-        """Arguments are constrained if there are any, and there is a block."""
+        """Checks that constraints on arguments are marked as such, and that the number of blocks is at least 1."""
         super().verify_()
         if self.args and self.constrained is None:
             raise VerifyException("a region with constraints on its arguments needs constrainedArguments")
@@ -225,7 +225,7 @@ class RegionOp(Handle, Part):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        """Parses `(%0) with size 1`, of which each part may be left out."""
+        """Parses `(%0) with size 1`; both parts are optional."""
         parse = parser.parse_unresolved_operand
         args = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, lambda: parser.resolve_operand(parse(), AttributeType()))
         properties: dict[str, Attribute] = {} if args is None else {"constrainedArguments": UnitAttr()}

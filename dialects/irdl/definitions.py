@@ -1,4 +1,4 @@
-"""What is declared: dialects with their types, attributes and operations, and what these consist of."""
+"""The operations for definitions: dialects, their types, attributes and operations, and the lists of parameters, operands and so on."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$.]*", re.ASCII)
 
 
 class Definition(IRDLOperation):
-    """Something with a name and a body of one block, which may be left out where it is empty."""
+    """An operation with a name and a body of one block; the syntax omits an empty body."""
 
     sym_name = prop_def(SymbolNameConstraint())
     body = region_def("single_block")
@@ -44,9 +44,9 @@ class Definition(IRDLOperation):
         return self.sym_name.data
 
     def verify_(self) -> None:
-        """The name is one in MLIR's text."""
+        """Checks that the name is valid in MLIR's syntax."""
         if not self.NAMES.fullmatch(self.symbol):
-            raise VerifyException(f"{self.symbol!r} cannot be a name here: write letters, digits and _")
+            raise VerifyException(f"{self.symbol!r} cannot be a name here: use letters, digits and _")
         if self.body.block.args:
             raise VerifyException(f"the body of @{self.symbol} may not have arguments")
 
@@ -81,24 +81,24 @@ class DialectOp(Definition):
 
 
 class Member(Definition):
-    """What a dialect consists of."""
+    """A definition inside a dialect."""
 
     PARTS: ClassVar[str]
-    """The names of operations of which the body may hold one each."""
+    """The operations that the body may contain once."""
 
     @property
     def qualified_name(self) -> str:
-        """`cmath.mul`. Only for one inside of a dialect."""
+        """The name with its dialect, such as `cmath.mul`. The definition must be inside a dialect."""
         dialect = self.parent_op()
         assert isinstance(dialect, DialectOp)
         return f"{dialect.symbol}.{self.symbol}"
 
     def verify_(self) -> None:
-        """Nothing is said twice."""
+        """Checks that each of `PARTS` occurs at most once."""
         super().verify_()
         for name, count in Counter(op.name for op in self.body.block.ops).items():
             if count > 1 and name.removeprefix("irdl.") in self.PARTS.split():
-                raise VerifyException(f"@{self.symbol} has {name} {count} times: it may be there once")
+                raise VerifyException(f"@{self.symbol} has {name} {count} times: at most one is allowed")
 
 
 class ParametrizedMember(Member):
@@ -130,7 +130,7 @@ class AttributeOp(ParametrizedMember):
 
 @irdl_op_definition
 class OperationOp(Member):
-    """`irdl.operation @mul { … }`: an operation. What its body does not declare, it has not: operands, results, regions."""
+    """`irdl.operation @mul { … }`: an operation. It has only the operands, results and regions that its body declares."""
 
     name = "irdl.operation"
     PARTS: ClassVar[str] = "operands results attributes regions"
@@ -138,7 +138,7 @@ class OperationOp(Member):
     traits = traits_def(NoTerminator(), HasParent(DialectOp), SymbolOpInterface())
 
     def verify_(self) -> None:
-        """No operand, result or region has the name of another."""
+        """Checks that operands, results and regions have different names."""
         super().verify_()
         first: dict[str, str] = {}
         for part in (op for op in self.body.block.ops if isinstance(op, List)):
@@ -148,11 +148,11 @@ class OperationOp(Member):
 
 
 class Handle(IRDLOperation):
-    """What gives a handle to a constraint, or to what is said of a region."""
+    """An operation whose result is a handle to a constraint on types, attributes or regions."""
 
 
 class Part(IRDLOperation):
-    """What speaks of constraints of the same definition."""
+    """An operation whose operands are handles to constraints of the same definition."""
 
     @property
     def handles(self) -> Sequence[SSAValue]:
@@ -160,32 +160,32 @@ class Part(IRDLOperation):
         return self.operands
 
     def verify_(self) -> None:
-        """The constraints are of the definition around it."""
+        """Checks that the constraints are in the same definition."""
         for handle in self.handles:
             if not isinstance(handle.owner, Handle) or handle.owner.parent is not self.parent:
-                raise VerifyException(f"{self.name} takes constraints that stand in the same definition")
+                raise VerifyException(f"{self.name} takes only constraints of the same definition")
 
 
 class List(Part):
-    """Constraints, each of which may have a name."""
+    """A list of constraints, which may have names."""
 
     names = opt_prop_def(ArrayAttr[StringAttr])
-    """MLIR 19 has none."""
+    """Absent in MLIR 19."""
     KIND: ClassVar[AttributeType | RegionType] = AttributeType()
 
     def labels(self) -> list[str | None]:
-        """The name of each, or None."""
+        """The name of each constraint, or None."""
         return [None] * len(self.handles) if self.names is None else [name.data for name in self.names]
 
     def verify_(self) -> None:
-        """The names are names, and of different things."""
+        """Checks that the names are valid and different, and that there is one for each constraint."""
         super().verify_()
         labels = self.labels()
         if len(labels) != len(self.handles):
-            raise VerifyException(f"{self.name}: the number of constraints is {len(self.handles)}, but that of names {len(labels)}")
+            raise VerifyException(f"{self.name} has {len(self.handles)} constraints, but {len(labels)} names")
         for label, count in Counter(labels).items():
             if label is not None and not _NAME.fullmatch(label):
-                raise VerifyException(f"{label!r} cannot be a name here: write letters, digits and _")
+                raise VerifyException(f"{label!r} cannot be a name here: use letters, digits and _")
             if label is not None and count > 1:
                 raise VerifyException(f"{self.name} has {count} entries called {label!r}")
 
@@ -196,7 +196,7 @@ class List(Part):
         entries = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: cls._parse_entry(parser))
         found = [name for name, _, _ in entries if name is not None]
         if found and len(found) != len(entries):
-            parser.raise_error(f"either all entries of {cls.name} have names or none has", start, start + 1)
+            parser.raise_error(f"either all entries of {cls.name} must have names, or none", start, start + 1)
         properties: dict[str, Attribute] = {"names": ArrayAttr(map(StringAttr, found))} if found else {}
         properties |= cls._variadicity([variadicity for _, variadicity, _ in entries])
         return cls.create(operands=[value for _, _, value in entries], properties=properties, attributes=parser.parse_optional_attr_dict())
@@ -229,7 +229,7 @@ class List(Part):
         printer.print_op_attributes(self.attributes)
 
     def variadicities(self) -> list[Variadicity]:
-        """How many values each stands for."""
+        """The variadicity of each entry."""
         return [Variadicity.SINGLE] * len(self.handles)
 
 
@@ -253,20 +253,20 @@ class RegionsOp(List):
 
 
 class VariadicList(List):
-    """Operands or results: entries that may stand for several values or for none."""
+    """Operands or results: entries that may be optional or variadic."""
 
     variadicity = prop_def(VariadicityArrayAttr)
 
     def variadicities(self) -> list[Variadicity]:
-        """How many values each stands for."""
+        """The variadicity of each entry."""
         return [item.data for item in self.variadicity.value]
 
     def verify_(self) -> None:
-        """Each entry has its variadicity."""
+        """Checks that each entry has a variadicity."""
         super().verify_()
         if len(self.variadicities()) != len(self.handles):
             count = len(self.variadicities())
-            raise VerifyException(f"{self.name}: the number of constraints is {len(self.handles)}, but that of variadicities {count}")
+            raise VerifyException(f"{self.name} has {len(self.handles)} constraints, but {count} variadicities")
 
     @classmethod
     def _variadicity(cls, given: Sequence[Variadicity]) -> dict[str, Attribute]:
@@ -293,9 +293,9 @@ class ResultsOp(VariadicList):
 
 @irdl_op_definition
 class AttributesOp(Part):
-    """`irdl.attributes {"mode" = %0, "note" = optional %1}`: attributes of an operation, which may have others as well.
+    """`irdl.attributes {"mode" = %0, "note" = optional %1}`: attributes of an operation, which may have other attributes too.
 
-    MLIR 19 has no optional ones.
+    MLIR 19 does not have `optional`.
     """
 
     name = "irdl.attributes"
@@ -305,20 +305,18 @@ class AttributesOp(Part):
     traits = traits_def(HasParent(OperationOp))
 
     def items(self) -> Iterator[tuple[str, SSAValue, bool]]:
-        """Each name, its constraint, and whether an operation may be without it."""
+        """Each name, its constraint, and whether the attribute is optional."""
         given = [] if self.variadicity is None else [item.data is Variadicity.OPTIONAL for item in self.variadicity.value]
         return zip((name.data for name in self.value_names), self.values, given or [False] * len(self.values), strict=True)
 
     def verify_(self) -> None:
-        """There is one constraint for each name."""
+        """Checks that there is one constraint, and at most one variadicity, for each name, and that the names are different."""
         super().verify_()
         if len(self.value_names) != len(self.values):
-            raise VerifyException(
-                f"{self.name}: the number of constraints is {len(self.values)}, but that of names {len(self.value_names)}"
-            )
+            raise VerifyException(f"{self.name} has {len(self.values)} constraints, but {len(self.value_names)} names")
         given = [] if self.variadicity is None else [item.data for item in self.variadicity.value]
         if self.variadicity is not None and len(given) != len(self.values):
-            raise VerifyException(f"{self.name}: the number of constraints is {len(self.values)}, but that of variadicities {len(given)}")
+            raise VerifyException(f"{self.name} has {len(self.values)} constraints, but {len(given)} variadicities")
         if Variadicity.VARIADIC in given:
             raise VerifyException(f"{self.name}: an attribute may be single or optional, but not variadic")
         for name, count in Counter(item.data for item in self.value_names).items():
@@ -361,7 +359,7 @@ class AttributesOp(Part):
 
 
 def find_definition(op: Operation, reference: SymbolRefAttr) -> ParametrizedMember | None:
-    """The type or attribute that a symbol stands for, looked for in the tables around `op` from the inside out; None without one."""
+    """The type or attribute that a symbol refers to, from the innermost symbol table around `op` outwards; None when there is none."""
     path = [reference.root_reference.data, *(name.data for name in reference.nested_references)]
     table = op.parent_op()
     while table is not None:

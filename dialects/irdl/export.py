@@ -1,9 +1,9 @@
-"""Dialects as IRDL, so that MLIR's own tools check our IR: `mlir-opt --irdl-file=aten.irdl.mlir`.
+"""Writes dialects as IRDL, so that MLIR's tools can check Flambeau's IR: `mlir-opt --irdl-file=aten.irdl.mlir`.
 
-What IRDL cannot say is left out: optional attributes (those that it names are required), relations between types, traits, symbols. All
-members of a variadic group have to be of one type, so a list becomes `IRDL_RUNS` groups, one for each run of values of one type, and an
-operation with several groups has attributes that say how long each of them is. No operation of IRDL's ends a block: one that does is
-followed by one of MLIR's own (`for_irdl`). The text is one that MLIR 19, later versions and xDSL all read.
+IRDL cannot express optional attributes, relations between types, traits and symbols, so these are omitted. In IRDL, all members of a
+variadic group have one type. So a list becomes `IRDL_RUNS` groups, one for each run of values of one type, and operations with several
+groups have attributes with the segment sizes. An operation from IRDL cannot be a terminator: `for_irdl` adds `llvm.unreachable` after one.
+MLIR 19, later versions and xDSL can all parse the text.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from flambeau.dialects.schema.rows import dialect_names, load_rows
 from flambeau.dialects.schema.schema import SchemaType
 
 _TYPES = "types"
-"""The module within the module that holds types and attributes, whose symbols may be those of operations."""
+"""The nested module for types and attributes, whose names may be the same as those of operations."""
 
 _BUILTIN: dict[type[Attribute], str] = {
     MLIR_NAMES[name]: name
@@ -77,7 +77,7 @@ _SCHEMA: dict[str, tuple[str, ...]] = {
     "str": ("#builtin.string",),
     "ScalarType": ("#builtin.type",),
 }
-"""MLIR's names of the attributes that stand for arguments of a schema."""
+"""MLIR's names of the attributes for arguments of a schema."""
 
 
 Symbols: TypeAlias = Mapping[type[Attribute], str]
@@ -85,11 +85,11 @@ Symbols: TypeAlias = Mapping[type[Attribute], str]
 
 
 class IrdlError(ValueError):
-    """A dialect that cannot be exported. One line, for people."""
+    """A dialect that cannot be exported. The message is one line for users."""
 
 
 IRDL_RUNS = 32
-"""How many runs of values of one type a list of operands or results may have, unless told."""
+"""The default maximum number of runs of values of one type in a list of operands or results."""
 
 
 def irdl_text(names: Sequence[str], runs: int | None = None) -> str:
@@ -140,7 +140,7 @@ def _block(head: str, parts: Sequence[Sequence[str]]) -> list[str]:
 
 
 Constraint: TypeAlias = tuple[str, ...]
-"""What satisfies a constraint: the definitions of values of which one must hold."""
+"""A constraint in IRDL: the operations of its alternatives."""
 
 _ANY: Constraint = ("irdl.any",)
 
@@ -152,7 +152,7 @@ def _base(name: str) -> str:
 class _Body:
     """The lines of a definition.
 
-    Each constraint is a variable that stands for one attribute, so every place has its own: two that shared one would have to be equal.
+    Each constraint is a variable for one attribute, so each place has its own: attributes that share a constraint would have to be equal.
     """
 
     def __init__(self, runs: int = IRDL_RUNS) -> None:
@@ -175,7 +175,7 @@ class _Body:
     def define(self, what: str, names: Sequence[str], values: Sequence[str], more: str = "", kind: str = "!irdl.attribute") -> None:
         """Operands, results, parameters or regions."""
         if names:
-            # Generic, with attributes: in the short form, operands have names since MLIR 20 only, and in xDSL.
+            # In the generic form, because the custom form has names of operands only in xDSL and since MLIR 20.
             types = ", ".join([kind] * len(values))
             self.lines.append(f'"irdl.{what}"({", ".join(values)}) {{{more}names = {json.dumps(list(names))}}} : ({types}) -> ()')
 
@@ -254,10 +254,10 @@ def _is_list(item: OperandDef | ResultDef) -> bool:
 
 
 def for_irdl(root: Operation, runs: int | None = None) -> Operation:
-    """A copy of `root` as MLIR checks it that has loaded the dialects in it from IRDL.
+    """A copy of `root` for an `mlir-opt` that loads its dialects from IRDL.
 
-    Operations of such a dialect get the attributes that tell how long each group of operands and results is. Behind one that ends a block
-    stands `llvm.unreachable`, which ends it for MLIR.
+    Operations of such a dialect get attributes with the segment sizes of operands and results. A terminator is followed by
+    `llvm.unreachable`, because an operation from IRDL cannot be a terminator.
 
     Raises:
         OperationError: a list has more than `runs` runs of values of one type, or an operation branches.
@@ -271,7 +271,7 @@ def for_irdl(root: Operation, runs: int | None = None) -> Operation:
         op.attributes.update(_segment_attributes(op, original, runs))
         if op.has_trait(IsTerminator) and op.parent is not None and op.next_op is None:
             if op.successors:
-                raise OperationError(original, f"{op.name} branches to blocks, which no operation of IRDL's can")
+                raise OperationError(original, f"{op.name} branches to blocks, which IRDL does not support")
             op.parent.add_op(UnreachableOp())
     return copy
 
@@ -300,7 +300,7 @@ def _segment_attributes(op: IRDLOperation, original: Operation, runs: int) -> di
 
 
 def _sizes(op: IRDLOperation, what: str, items: Sequence[OperandDef | ResultDef], total: int) -> Sequence[int]:
-    """How many operands or results each group has."""
+    """The number of operands or results of each group."""
     stored = op.properties.get(f"{what}SegmentSizes") or op.attributes.get(f"{what}SegmentSizes")
     if isinstance(stored, DenseArrayBase):
         return cast("DenseArrayBase[Any]", stored).get_values()
@@ -315,7 +315,7 @@ def _range(constraint: RangeConstraint, known: Symbols) -> Constraint:
 
 
 def _constraint(constraint: AttrConstraint, known: Symbols, *, attribute: bool = False) -> Constraint:
-    """What IRDL can say of a constraint of xDSL's, on a type or on an attribute."""
+    """The IRDL for an xDSL constraint on a type or an attribute, as far as IRDL can express it."""
     match constraint:
         case MessageConstraint():
             return _constraint(constraint.constr, known, attribute=attribute)

@@ -1,6 +1,6 @@
-"""Dialects from IRDL, so that one can be tried before a line of Python is written: `flambeau-opt --irdl-file=cmath.mlir`.
+"""Makes xDSL dialects from IRDL, to try a dialect without writing Python: `flambeau-opt --irdl-file=cmath.mlir`.
 
-The operations are read and printed in the generic form, and have attributes and no properties, as in `mlir-opt --irdl-file`.
+Their operations have only the generic form, and have attributes instead of properties, as in `mlir-opt --irdl-file`.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ from flambeau.support.suggestions import did_you_mean
 
 _DEEPEST = 50
 _LARGEST = 10_000
-"""How deeply constraints may be nested, and of how many others one may consist: more than anybody writes."""
+"""The maximum nesting depth of constraints, and the maximum number of constraints that one consists of."""
 
 
 @dataclass
@@ -88,12 +88,12 @@ class IrdlDialect(Dialect):
 
 
 def read_irdl(text: str, context: Context, file: str = "<string>") -> tuple[IrdlDialect, ...]:
-    """The dialects that a text in IRDL declares. What irdl.c_pred says is not checked: a warning for each.
+    """The dialects that a text in IRDL declares. `irdl.c_pred` is not evaluated; each gives a warning.
 
     Args:
-        text: a module with operations `irdl.dialect`; those of one name in modules within it are parts of one dialect.
-        context: knows the types and attributes of other dialects that it refers to.
-        file: what to call the text in errors.
+        text: a module with `irdl.dialect` operations; those of one name, also in nested modules, are parts of one dialect.
+        context: the context with the other dialects that it refers to.
+        file: the name of the text in errors.
 
     Raises:
         IRError: names the position.
@@ -107,7 +107,7 @@ class ImportedAttribute(ParametrizedAttribute):
     """A type or attribute that was declared in IRDL."""
 
     SHOWN: ClassVar[str]
-    """`!cmath.complex`."""
+    """The name in the text, such as `!cmath.complex`."""
     ENTRIES: ClassVar[tuple[Entry, ...]]
 
     @classmethod
@@ -146,18 +146,18 @@ class ImportedOp(IRDLOperation):
         return op
 
     def _name_segments(self) -> None:
-        """Gives the attributes with the sizes of groups the names that MLIR looks for here; xDSL has its own."""
+        """Renames the attributes with segment sizes from xDSL's names to those that MLIR expects here."""
         for theirs, ours in _SEGMENTS.items():
             if (sizes := self.attributes.pop(theirs, None)) is not None:
                 self.attributes[ours] = sizes
 
     def verify_(self) -> None:
-        """Checks what the declaration says."""
+        """Checks the rules of the declaration."""
         self.RULES.verify(self)
 
     @classmethod
     def parse(cls, parser: Parser) -> ImportedOp:
-        """Raises ParseError: IRDL knows of no other form than the generic one."""
+        """Raises ParseError: operations from IRDL have only the generic form."""
         parser.raise_error(f'{cls.name} is declared in IRDL, so it has the generic form only: "{cls.name}"(…) : (…) -> …')
 
 
@@ -178,7 +178,7 @@ _RESULTS = {Variadicity.SINGLE: ResultDef, Variadicity.OPTIONAL: OptResultDef, V
 
 
 class _Reader:
-    """Makes the classes that a module declares."""
+    """Makes classes from the definitions of a module."""
 
     def __init__(self, parsed: ParsedModule, context: Context):
         self._parsed = parsed
@@ -186,7 +186,7 @@ class _Reader:
         self._kinds: dict[ParametrizedMember, type[ImportedAttribute]] = {}
 
     def dialects(self) -> tuple[IrdlDialect, ...]:
-        """Every dialect, in the order of the text."""
+        """All dialects, in the order of the text."""
         declared: dict[str, list[DialectOp]] = {}
         for op in self._parsed.module.walk():
             if isinstance(op, DialectOp):
@@ -224,7 +224,7 @@ class _Reader:
     # Types and attributes
 
     def _declare(self, member: ParametrizedMember) -> type[ImportedAttribute]:
-        """The class, whose parameters may be of kinds that are yet to be declared."""
+        """The class without its parameters, which may refer to classes that are declared later."""
         is_type = isinstance(member, TypeOp)
         found = type(
             _class_name(member, "Type" if is_type else "Attr"),
@@ -253,7 +253,7 @@ class _Reader:
     # Constraints
 
     def _rules(self, member: Member) -> dict[SSAValue, Rule]:
-        """What each constraint in a definition says."""
+        """The rule of each constraint in a definition."""
         rules: dict[SSAValue, Rule] = {}
         for op in member.body.block.ops:
             if not isinstance(op, Handle) or isinstance(op, RegionOp):
@@ -283,7 +283,7 @@ class _Reader:
             case BaseOp():
                 return self._base(op)
             case CPredOp():
-                message = "irdl.c_pred is C++, which is not run here: everything passes"
+                message = "irdl.c_pred is C++, which is not run here: it accepts everything"
                 emit(Diagnostic("warning", message, self._parsed.position(op), op))
             case _:
                 pass
@@ -367,12 +367,12 @@ def _class_name(member: Member, suffix: str) -> str:
 
 @cache
 def _taken(base: type) -> frozenset[str]:
-    """The names that a class and its instances have for something."""
+    """The attribute names of a class and its instances."""
     return frozenset([*dir(base), *(name for kind in base.__mro__ for name in inspect.get_annotations(kind))])
 
 
 def _python_names(what: str, labels: Sequence[str | None], base: type) -> Iterator[str]:
-    """Under which names Python knows what may have another name or none."""
+    """Python names for entries whose labels may be missing, or may not be valid in Python."""
     seen: set[str] = set()
     for index, label in enumerate(labels):
         name = f"{what}_{index}" if label is None else re.sub(r"\W", "_", label)

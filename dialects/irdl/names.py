@@ -1,4 +1,4 @@
-"""MLIR's names of the types and attributes of `builtin`, which differ from xDSL's here and there."""
+"""MLIR's names of the types and attributes of `builtin`, some of which differ from xDSL's."""
 
 from __future__ import annotations
 

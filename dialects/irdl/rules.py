@@ -1,7 +1,7 @@
-"""What IRDL says of types, attributes and operations, and how it is checked: as MLIR does it, in our words.
+"""The rules for types, attributes and operations from IRDL, and their verification: with MLIR's semantics and Flambeau's messages.
 
-Each constraint of a definition is a variable. The first type or attribute that it is asked about and that satisfies it is what it stands
-for from then on, also where it is asked as one of several; MLIR asks about attributes first, then operands, results and regions.
+Each constraint of a definition is a variable. The first type or attribute that satisfies it becomes its value, also inside `irdl.any_of`;
+later ones must be equal. As in MLIR, attributes are checked first, then operands, results and regions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from flambeau.dialects.irdl.attributes import Variadicity
 from flambeau.support.suggestions import nearest
 
 _LONGEST = 80
-"""Longer attributes are cut in messages."""
+"""The length in characters from which an attribute is cut in messages."""
 
 
 def _shown(attribute: Attribute) -> str:
@@ -31,11 +31,11 @@ def _shown(attribute: Attribute) -> str:
 
 @dataclass(frozen=True)
 class Rule(AttrConstraint[Attribute], ABC):
-    """A constraint, with words for it."""
+    """A constraint that can describe itself in messages."""
 
     @abstractmethod
     def words(self, context: VerificationContext) -> str:
-        """What is expected: `f32 or f64`."""
+        """The description for messages: `f32 or f64`."""
 
     @property
     def parts(self) -> tuple[Rule, ...]:
@@ -44,21 +44,21 @@ class Rule(AttrConstraint[Attribute], ABC):
 
     @property
     def kinds(self) -> frozenset[type[Attribute]] | None:
-        """The kinds whose parameters it says something of; None when it accepts everything."""
+        """The classes whose parameters it constrains; None when it accepts everything."""
         return frozenset()
 
     @cached_property
     def size(self) -> int:
-        """How many rules it consists of, each counted as often as it occurs."""
+        """The number of rules in it, with repetitions."""
         return 1 + sum(part.size for part in self.parts)
 
     @cached_property
     def depth(self) -> int:
-        """How deeply rules are nested in it."""
+        """The nesting depth of its rules."""
         return 1 + max((part.depth for part in self.parts), default=0)
 
     def refuse(self, attribute: Attribute, context: VerificationContext) -> None:
-        """Raises VerifyException: this is not what is expected."""
+        """Raises the VerifyException for an attribute that does not satisfy the rule."""
         raise VerifyException(f"must be {self.words(context)}, got {_shown(attribute)}")
 
     def mapping_type_vars(self, type_var_mapping: Mapping[Any, Any]) -> Rule:
@@ -68,33 +68,33 @@ class Rule(AttrConstraint[Attribute], ABC):
 
 @dataclass(frozen=True)
 class Variable(Rule):
-    """A constraint with its name, which stands for one type or attribute wherever it is used."""
+    """A constraint with a name, whose uses all mean one type or attribute."""
 
     name: str
     rule: Rule
 
     @cached_property
     def size(self) -> int:
-        """That of the constraint."""
+        """The value of the constraint."""
         return self.rule.size
 
     @cached_property
     def depth(self) -> int:
-        """That of the constraint."""
+        """The value of the constraint."""
         return self.rule.depth
 
     @property
     def kinds(self) -> frozenset[type[Attribute]] | None:
-        """Those of the constraint."""
+        """The value of the constraint."""
         return self.rule.kinds
 
     def words(self, context: VerificationContext) -> str:
-        """What it stands for, or may stand for."""
+        """Its value if known, else the constraint."""
         known = context.get_variable(self.name)
         return self.rule.words(context) if known is None else _shown(known)
 
     def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
-        """It is what the variable stands for. Raises VerifyException."""
+        """Checks that the attribute is the variable's value, or sets the value. Raises VerifyException."""
         known = constraint_context.get_variable(self.name)
         if known is None or isinstance(self.rule, IsRule):
             self.rule.verify(attr, constraint_context)
@@ -113,11 +113,11 @@ class AnyRule(Rule):
         return None
 
     def words(self, context: VerificationContext) -> str:
-        """What is expected."""
+        """The description for messages."""
         return "anything"
 
     def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
-        """Nothing is wrong."""
+        """Accepts everything."""
 
 
 @dataclass(frozen=True)
@@ -127,55 +127,55 @@ class IsRule(Rule):
     expected: Attribute
 
     def words(self, context: VerificationContext) -> str:
-        """What is expected."""
+        """The description for messages."""
         return _shown(self.expected)
 
     def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
-        """It is that one. Raises VerifyException."""
+        """Checks that it is equal to the expected one. Raises VerifyException."""
         if attr != self.expected:
             self.refuse(attr, constraint_context)
 
 
 @dataclass(frozen=True)
 class BaseRule(Rule):
-    """A kind of types or attributes, and its name."""
+    """Any type or attribute of a class."""
 
     kind: type[Attribute]
     name: str
 
     def words(self, context: VerificationContext) -> str:
-        """What is expected."""
+        """The description for messages."""
         return f"any {self.name}"
 
     def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
-        """It is of that kind. Raises VerifyException."""
+        """Checks the class. Raises VerifyException."""
         if not isinstance(attr, self.kind):
             self.refuse(attr, constraint_context)
 
 
 @dataclass(frozen=True)
 class ParametricRule(BaseRule):
-    """A kind with rules for its parameters."""
+    """A type or attribute of a class, with rules for its parameters."""
 
     parameters: tuple[Rule, ...]
 
     @property
     def parts(self) -> tuple[Rule, ...]:
-        """Those of the parameters."""
+        """The rules of the parameters."""
         return self.parameters
 
     @property
     def kinds(self) -> frozenset[type[Attribute]] | None:
-        """The kind."""
+        """The class."""
         return frozenset([self.kind])
 
     def words(self, context: VerificationContext) -> str:
-        """What is expected."""
+        """The description for messages."""
         parameters = ", ".join(rule.words(context) for rule in self.parameters)
         return f"{self.name}<{parameters}>" if parameters else self.name
 
     def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
-        """It is of that kind, and its parameters are as they should be. Raises VerifyException."""
+        """Checks the class and the parameters. Raises VerifyException."""
         if not isinstance(attr, self.kind):
             self.refuse(attr, constraint_context)
         for rule, parameter in zip(self.parameters, cast(ParametrizedAttribute, attr).parameters, strict=True):
@@ -187,7 +187,7 @@ class ParametricRule(BaseRule):
 
 @dataclass(frozen=True)
 class AnyOfRule(Rule):
-    """One of several."""
+    """A type or attribute that satisfies one of several rules."""
 
     choices: tuple[Rule, ...]
 
@@ -198,7 +198,7 @@ class AnyOfRule(Rule):
 
     @property
     def kinds(self) -> frozenset[type[Attribute]] | None:
-        """Those of all choices."""
+        """The classes of all choices."""
         found: frozenset[type[Attribute]] = frozenset()
         for rule in self.choices:
             if (more := rule.kinds) is None:
@@ -207,7 +207,7 @@ class AnyOfRule(Rule):
         return found
 
     def is_decidable(self) -> bool:
-        """Whether the first choice that fits is the right one: none accepts everything, and no two look at parameters of one kind."""
+        """Whether taking the first choice that fits is correct: none accepts everything, and no two constrain parameters of one class."""
         seen: set[type[Attribute]] = set()
         for rule in self.choices:
             kinds = rule.kinds
@@ -217,12 +217,12 @@ class AnyOfRule(Rule):
         return True
 
     def words(self, context: VerificationContext) -> str:
-        """What is expected."""
+        """The description for messages."""
         texts = list(dict.fromkeys(rule.words(context) for rule in self.choices))
         return " or ".join(part for part in (", ".join(texts[:-1]), *texts[-1:]) if part) or "nothing at all"
 
     def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
-        """It satisfies one. Raises VerifyException."""
+        """Checks that it satisfies one of the choices. Raises VerifyException."""
         for rule in self.choices:
             try:
                 rule.verify(attr, constraint_context)
@@ -234,7 +234,7 @@ class AnyOfRule(Rule):
 
 @dataclass(frozen=True)
 class AllOfRule(Rule):
-    """All of several."""
+    """A type or attribute that satisfies all of several rules."""
 
     together: tuple[Rule, ...]
 
@@ -245,16 +245,16 @@ class AllOfRule(Rule):
 
     @property
     def kinds(self) -> frozenset[type[Attribute]] | None:
-        """Those of the first rule: as MLIR sees it."""
+        """The classes of the first rule, as in MLIR."""
         return self.together[0].kinds if self.together else None
 
     def words(self, context: VerificationContext) -> str:
-        """What is expected."""
+        """The description for messages."""
         texts = dict.fromkeys(rule.words(context) for rule in self.together)
         return " and ".join(f"({text})" if " or " in text else text for text in texts) or "anything"
 
     def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
-        """It satisfies them all. Raises VerifyException."""
+        """Checks that it satisfies all rules. Raises VerifyException."""
         for rule in self.together:
             rule.verify(attr, constraint_context)
 
@@ -275,7 +275,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class AttributeRule:
-    """What an attribute must be."""
+    """The rule for an attribute of an operation."""
 
     rule: Rule
     is_optional: bool = False
@@ -283,16 +283,16 @@ class AttributeRule:
 
 @dataclass(frozen=True)
 class RegionRules:
-    """What a region must be."""
+    """The rules for a region of an operation."""
 
     label: str | None
     arguments: tuple[Rule, ...] | None
-    """Those of the first block; None when there may be any."""
+    """The rules of the first block's arguments; None when any are allowed."""
     blocks: int | None
-    """How many there are; None when there may be any number."""
+    """The number of blocks; None when any is allowed."""
 
     def verify(self, op: Operation, region: Region, index: int, context: VerificationContext) -> None:
-        """Raises VerifyException."""
+        """Checks a region. Raises VerifyException."""
         name = f"region {index}" if self.label is None else f"region {index} ({self.label!r})"
         if self.blocks is not None and len(region.blocks) != self.blocks:
             raise VerifyException(f"{op.name}: {name} must have {_count(self.blocks, 'block')}, got {len(region.blocks)}")
@@ -313,7 +313,7 @@ Values: TypeAlias = Literal["operand", "result"]
 
 @dataclass(frozen=True)
 class OperationRules:
-    """What an operation must be."""
+    """The rules for an operation."""
 
     operands: tuple[Entry, ...]
     results: tuple[Entry, ...]
@@ -321,7 +321,7 @@ class OperationRules:
     regions: tuple[RegionRules, ...]
 
     def verify(self, op: Operation) -> None:
-        """Raises VerifyException, which says what of the operation is not as it should be."""
+        """Checks an operation. Raises VerifyException."""
         if op.properties:
             name = next(iter(op.properties))
             raise VerifyException(f"{op.name} has attributes, {{…}}, and no properties, <{{{name} = …}}>: it is declared in IRDL")
@@ -358,7 +358,7 @@ def _count(number: int, what: str) -> str:
 
 
 def _groups(op: Operation, what: Values, entries: Sequence[Entry], types: Sequence[Attribute]) -> Iterator[tuple[Entry, Attribute]]:
-    """Each operand's or result's type with what is said of it. Raises VerifyException when their number is wrong."""
+    """The type of each operand or result with its entry. Raises VerifyException when their number is wrong."""
     kinds = iter(types)
     for entry, size in zip(entries, _sizes(op, what, entries, len(types)), strict=True):
         for _ in range(size):
@@ -366,7 +366,7 @@ def _groups(op: Operation, what: Values, entries: Sequence[Entry], types: Sequen
 
 
 def _sizes(op: Operation, what: Values, entries: Sequence[Entry], total: int) -> Sequence[int]:
-    """How many operands or results each entry stands for."""
+    """The number of operands or results of each entry."""
     kinds = [entry.variadicity for entry in entries if entry.variadicity is not Variadicity.SINGLE]
     if len(kinds) > 1:
         return _stored_sizes(op, what, entries, total)
@@ -383,7 +383,7 @@ def _sizes(op: Operation, what: Values, entries: Sequence[Entry], total: int) ->
 
 
 def segments_name(what: Values) -> str:
-    """The attribute that says how many operands or results each group has, where several may have more or fewer than one."""
+    """The attribute with the number of operands or results of each group, for operations with several optional or variadic groups."""
     return f"{what}_segment_sizes"
 
 
@@ -413,4 +413,4 @@ _ALLOWED = {
     Variadicity.OPTIONAL: (0, 1, "0 or 1"),
     Variadicity.VARIADIC: (0, 2**31, "0 or more"),
 }
-"""How many operands or results a group may have, and words for it."""
+"""The least and the largest number of operands or results of a group, and the text for messages."""

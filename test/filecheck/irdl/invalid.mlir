@@ -1,6 +1,6 @@
 // RUN: flambeau-opt %s --split-input-file --verify-diagnostics
 
-// expected-error @+1 {{'a b' cannot be a name here: write letters, digits and _}}
+// expected-error @+1 {{'a b' cannot be a name here: use letters, digits and _}}
 irdl.dialect @"a b"
 
 // -----
@@ -20,7 +20,7 @@ irdl.dialect @d {
 // -----
 
 irdl.dialect @d {
-  // expected-error @+1 {{@o has irdl.operands 2 times: it may be there once}}
+  // expected-error @+1 {{@o has irdl.operands 2 times: at most one is allowed}}
   irdl.operation @o {
     %0 = irdl.any
     irdl.operands(%0)
@@ -33,7 +33,7 @@ irdl.dialect @d {
 irdl.dialect @d {
   irdl.operation @o {
     %0 = irdl.any
-    // expected-error @+1 {{either all entries of irdl.results have names or none has}}
+    // expected-error @+1 {{either all entries of irdl.results must have names, or none}}
     irdl.results(x: %0, %0)
   }
 }
@@ -73,7 +73,7 @@ irdl.dialect @d {
 irdl.dialect @d {
   irdl.operation @o {
     %0 = irdl.any
-    // expected-error @+1 {{irdl.operands: the number of constraints is 1, but that of variadicities 2}}
+    // expected-error @+1 {{irdl.operands has 1 constraints, but 2 variadicities}}
     "irdl.operands"(%0) {variadicity = #irdl<variadicity_array[single, optional]>} : (!irdl.attribute) -> ()
   }
 }
@@ -83,7 +83,7 @@ irdl.dialect @d {
 irdl.dialect @d {
   irdl.operation @o {
     %0 = irdl.any
-    // expected-error @+1 {{irdl.attributes: the number of constraints is 1, but that of names 0}}
+    // expected-error @+1 {{irdl.attributes has 1 constraints, but 0 names}}
     "irdl.attributes"(%0) {attributeValueNames = []} : (!irdl.attribute) -> ()
   }
 }
@@ -102,7 +102,7 @@ irdl.dialect @d {
 
 irdl.dialect @d {
   irdl.operation @o {
-    // expected-error @+1 {{irdl.base needs a symbol or a name, and not both}}
+    // expected-error @+1 {{irdl.base needs either a symbol or a name}}
     %0 = "irdl.base"() : () -> !irdl.attribute
   }
 }
@@ -120,7 +120,7 @@ irdl.dialect @d {
 
 irdl.dialect @d {
   irdl.operation @o {
-    // expected-error @+1 {{@d::@o is no irdl.type and no irdl.attribute}}
+    // expected-error @+1 {{there is no irdl.type or irdl.attribute @d::@o}}
     %0 = irdl.base @d::@o
   }
 }
@@ -139,7 +139,7 @@ irdl.dialect @d {
 irdl.dialect @d {
   irdl.operation @o {
     %0 = irdl.any
-    // expected-error @+1 {{@t is no irdl.type and no irdl.attribute}}
+    // expected-error @+1 {{there is no irdl.type or irdl.attribute @t}}
     %1 = irdl.parametric @t<%0>
   }
 }
@@ -181,7 +181,7 @@ irdl.dialect @d {
 irdl.dialect @d {
   irdl.operation @o {
     %0 = "test.op"() : () -> !irdl.attribute
-    // expected-error @+1 {{irdl.operands takes constraints that stand in the same definition}}
+    // expected-error @+1 {{irdl.operands takes only constraints of the same definition}}
     irdl.operands(%0)
   }
 }
@@ -210,7 +210,7 @@ irdl.dialect @d {
 irdl.dialect @d {
   irdl.operation @o {
     %0 = irdl.any
-    // expected-error @+1 {{irdl.attributes: the number of constraints is 1, but that of variadicities 2}}
+    // expected-error @+1 {{irdl.attributes has 1 constraints, but 2 variadicities}}
     "irdl.attributes"(%0) {attributeValueNames = ["x"], variadicity = #irdl<variadicity_array[single, optional]>} : (!irdl.attribute) -> ()
   }
 }
@@ -231,7 +231,7 @@ irdl.dialect @d {
 irdl.dialect @d {
   irdl.operation @o {
     %0 = irdl.any
-    // expected-error @+1 {{'x y' cannot be a name here: write letters, digits and _}}
+    // expected-error @+1 {{'x y' cannot be a name here: use letters, digits and _}}
     "irdl.operands"(%0) {names = ["x y"], variadicity = #irdl<variadicity_array[single]>} : (!irdl.attribute) -> ()
   }
 }
