@@ -1,7 +1,7 @@
-"""What the edge level promises beyond Core ATen.
+"""The checks of the edge level beyond Core ATen.
 
-Operands are of one type where an operator computes in one, an elementwise operator knows one layout, and every dynamic dimension has
-a bound.
+Operands have one type if the operator computes in one, operands and result of an elementwise operator have one layout, and every dynamic
+dimension has a bound.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def compute_element(op: SchemaOp) -> ElementType | None:
 
 
 def promoted_operands(op: SchemaOp) -> tuple[SSAValue, ...]:
-    """The operands that `compute_element` speaks of."""
+    """The operands that must have the type `compute_element`."""
     return tuple(op.operands)[op.promotes_from :]
 
 

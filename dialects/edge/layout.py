@@ -1,4 +1,4 @@
-"""Memory layout as a tensor type's encoding.
+"""`#edge.layout`, the encoding of a tensor type for its memory layout: dim order, and bounds of dynamic dimensions.
 
 A type without an encoding is dense, row-major and static. `#edge.layout<[0, 2, 3, 1]>` names another dim order (outermost first);
 `#edge.layout<[0, 1], max = [8, 32]>` bounds the dynamic dimensions.

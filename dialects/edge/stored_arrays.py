@@ -1,4 +1,4 @@
-"""Stored bytes as arrays and back, by the layout of a tensor type."""
+"""Converts between stored bytes and numpy arrays by the layout of a tensor type."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The context of Flambeau's tools: every dialect of ours, of xDSL and of plug-ins, each loaded when its name first occurs.
+"""The xDSL context of Flambeau's tools: all dialects of Flambeau, xDSL and plug-ins, each loaded when its name first occurs.
 
-A folder under `dialects/` is a dialect: its package exports `DIALECT`. `aten`, `core` and `edge` hold thousands of operators, so their
-classes are found (or made, for operators without a row) by name.
+A folder under `dialects/` is a dialect: its package exports `DIALECT`. `aten`, `core` and `edge` have thousands of operators, so their
+classes are looked up (or made, for operators without a row) by name.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _DIALECTS: Table[Dialect] = Table("dialect", _builtin_dialect)
 
 
 def register_dialect(dialect: Dialect) -> None:
-    """Makes a dialect known to every context, by its name. Raises RegistrationError when there is one of that name."""
+    """Adds a dialect to every context. Raises RegistrationError when its name is taken."""
     _DIALECTS.add(dialect.name, dialect)
 
 
 def _find_added(name: str) -> Dialect | None:
-    """The dialect of a plug-in, in which rows may be all there is."""
+    """The dialect of a plug-in, which may consist of rows only."""
     if (found := _DIALECTS.items().get(name)) is None and name not in ROWS:
         found = _DIALECTS.find(name)
     return Dialect(name, [], []) if found is None and name in ROWS else found
@@ -51,7 +51,7 @@ class FlambeauContext(Context):
         super().__init__(allow_unregistered)
         self.blobs = BlobStore() if blobs is None else blobs
         self.examples: dict[str, Array] = {}
-        """Inputs that programs brought with them, by `method.input`."""
+        """The example inputs of the programs that were read, by `method.input`."""
         ours = dialect_names()
         for name, factory in get_all_dialects().items():
             if name not in ours:
@@ -89,7 +89,7 @@ class FlambeauContext(Context):
         return super().get_optional_dialect(name)
 
     def _admit(self, name: str) -> None:
-        """Registers a dialect that a plug-in has brought since."""
+        """Registers a dialect that a plug-in added after this context was created."""
         if name not in self._registered_dialects and (found := _find_added(name)) is not None:
             self.register_dialect(name, lambda: found)
 

@@ -63,7 +63,7 @@ def print_operation(op: SchemaOp, printer: Printer) -> None:
         else:
             _print_operand(printer, items[0] if items else None)
     printer.print_string(")")
-    # In the order of the schema, whoever wrote them: text that went through other tools comes back as it was.
+    # In the order of the schema, so that text that other tools reordered prints as before.
     between = " {"
     for key in op.schema.attributes:
         attribute = op.properties.get(key)

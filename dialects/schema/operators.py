@@ -1,4 +1,4 @@
-"""Operators by name: those with a row, and those of PyTorch's schema table, whose classes are made when they are first asked for."""
+"""Finds operators by name: those with a row, and those of PyTorch's schema table, whose classes are made on demand."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def nondeterministic_operators() -> frozenset[str]:
 
 
 class _LateSchema:
-    """A schema that is parsed when a class is first asked for it: of thousands of classes, few are."""
+    """A schema that is parsed on first use: few of the thousands of classes need theirs."""
 
     def __init__(self, text: str, namespace: str):
         self._text = text
@@ -40,7 +40,7 @@ def table_op(dialect: str, text: str) -> type[SchemaOp]:
     members = {
         "name": f"{dialect}.{short}",
         "schema": _LateSchema(text, "aten"),
-        # An alias that is written to has the mark; nothing else in a schema has.
+        # In a schema, only a mutated alias contains "!".
         "traits": WRITES if "!" in text or short in nondeterministic_operators() else PURE,
         "__doc__": f"aten::{short}, which has no row.",
     }

@@ -118,7 +118,7 @@ class SchemaOp(IRDLOperation):
     """The element type that the tensor operands are converted to before anything is computed: that of the result, or that to which the
     first two operands promote. None where each operand is read as it is."""
     promotes_from: ClassVar[int] = 0
-    """The first operand that `computes_in` speaks of."""
+    """The first operand to which `computes_in` applies."""
     dim_order: ClassVar[Literal["kept", "read"] | None] = None
     """What becomes of the dim order of the first operand: the results keep it, or it is read in any and the results are row-major. None:
     operands and results are row-major, but for those of elementwise operators."""
@@ -392,11 +392,11 @@ def _with_known_extents(kind: Tensor) -> Tensor:
 
 
 _NO_EXTENT = 1 << 60
-"""No dimension is as large."""
+"""A size from which an extent is not real, but was computed from the number for a dynamic extent."""
 
 
 def fits(declared: Attribute, inferred: Attribute) -> bool:
-    """Whether a declared result type has the inferred shape and element type; layout is the level's business."""
+    """Whether a declared result type has the inferred shape and element type; the edge level checks the layout."""
     if declared == inferred:
         return True
     if not isinstance(declared, TensorType) or not isinstance(inferred, TensorType):
@@ -435,7 +435,7 @@ RowT = TypeVar("RowT", bound=SchemaOp)
 
 @cache
 def _dialect_rule(level: str) -> Callable[[SchemaOp], None] | None:
-    """What a dialect of ours asks of all its operators, beyond their rows: `check_operator` of its package."""
+    """The additional check of a dialect's operators: `check_operator` of its package, if there is one."""
     return getattr(importlib.import_module(f"flambeau.dialects.{level}"), "check_operator", None) if level in dialect_names() else None
 
 
@@ -462,7 +462,7 @@ def row(dialect: str, namespace: str, schema: str, *, core: bool = False, keep: 
 
     def declare(cls: type[RowT]) -> type[RowT]:
         if not issubclass(cls, SchemaOp):  # pyright: ignore[reportUnnecessaryIsInstance]  plug-ins need not be type-checked
-            raise ValueError(f"{cls.__name__} is no operator: derive it from SchemaOp")
+            raise ValueError(f"{cls.__name__} is not an operator: derive it from SchemaOp")
         found = _again(cls, parsed) if "schema" in vars(cls) else cls
         found.name = f"{dialect}.{parsed.name}"
         found.schema = parsed

@@ -1,4 +1,4 @@
-"""Attribute values of schema operators: Python value <-> attribute <-> text."""
+"""Converts attribute values of operators between Python, attributes and text."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from flambeau.dialects.schema.schema import SchemaArgument, SchemaType, Value
 
 
 def to_attribute(value: Value | Attribute, kind: SchemaType) -> Attribute:
-    """The attribute that stands for a Python value of a schema type. Raises TypeError."""
+    """The attribute for a Python value of a schema type. Raises TypeError."""
     if isinstance(value, Attribute):
         return value
     if isinstance(value, tuple):
@@ -54,7 +54,7 @@ def to_attribute(value: Value | Attribute, kind: SchemaType) -> Attribute:
     raise TypeError(f"{value!r} cannot be an attribute of type {kind.base}")
 
 
-# Attributes are values: equal ones may be one object, which is quicker to make, to hash and to compare.
+# Equal attributes share one object, which is faster to make, to hash and to compare.
 
 
 @lru_cache(maxsize=65536)
@@ -62,7 +62,7 @@ def _integers(items: tuple[int, ...]) -> Attribute:
     try:
         return DenseArrayBase(i64, BytesAttr(struct.pack(f"<{len(items)}q", *items)))
     except struct.error:
-        return DenseArrayBase.from_list(i64, items)  # which takes the unsigned too, and has words for the rest
+        return DenseArrayBase.from_list(i64, items)  # accepts unsigned values, and raises an error for others
 
 
 @lru_cache(maxsize=4096)
@@ -72,7 +72,7 @@ def _integer(value: int) -> Attribute:
 
 @lru_cache(maxsize=4096)
 def _float(value: float, sign: float) -> Attribute:
-    """`sign` tells apart the zeros, which are equal."""
+    """A cached attribute; `sign` distinguishes 0.0 from -0.0 in the cache."""
     return FloatAttr(value, f64)
 
 

@@ -121,7 +121,10 @@ def test_every_error_of_a_file_is_shown(tmp_path: Path, capsys: pytest.CaptureFi
     path.write_text(around("%b = irdl.base @x\n    %c = irdl.base @y"))
     assert main([f"--irdl-file={path}", "--show-dialects"]) == 1
     found = capsys.readouterr().err
-    assert "bad.mlir:4:5: error: there is no irdl.type or irdl.attribute @x" in found and "bad.mlir:5:5: error: there is no irdl.type or irdl.attribute @y" in found
+    assert (
+        "bad.mlir:4:5: error: there is no irdl.type or irdl.attribute @x" in found
+        and "bad.mlir:5:5: error: there is no irdl.type or irdl.attribute @y" in found
+    )
     assert "    %b = irdl.base @x\n" in found
 
 

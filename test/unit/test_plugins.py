@@ -208,7 +208,7 @@ BAD = {
     ),
     "row of no class": (
         ROW.format("mine", "mine", "same(Tensor x) -> Tensor").replace("(SchemaOp)", ""),
-        "3:2: error: ValueError: MyOp is no operator: derive it from SchemaOp",
+        "3:2: error: ValueError: MyOp is not an operator: derive it from SchemaOp",
     ),
     "row whose function has self": (
         ROW.format("mine", "mine", "same(Tensor x) -> Tensor").replace("infer = staticmethod(lambda x: x)", "def infer(self, x): return x"),
