@@ -11,7 +11,7 @@
 // CHECK:      {{^}}pipelines:
 // CHECK:      {{^}}  compile {{ +}}The whole road
 // CHECK:      {{^}}passes:
-// CHECK:      {{^}}  cse {{ +}}equal operations on equal operands are computed once
+// CHECK:      {{^}}  cse {{ +}}computes equal operations on equal operands once
 // CHECK:      {{^}}passes of xDSL
 // CHECK:      scf-for-loop-unroll
 
