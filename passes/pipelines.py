@@ -27,7 +27,7 @@ def aten_to_core(options: PipelineOptions) -> Sequence[ModulePass]:
         # Composite operators in terms of Core ATen, but for those that the target runs whole.
         _pass("decompose-aten", target=options.target, preserve=options.preserve),
         # From here on only the closed set exists; whatever is left outside it is reported, all at once.
-        _pass("convert-aten-to-core"),
+        _pass("convert-aten-to-core", target=options.target, preserve=options.preserve),
     ]
 
 

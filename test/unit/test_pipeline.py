@@ -88,7 +88,10 @@ def canonical(text: str) -> str:
         ("plan-memory{alignment=16}", "builtin.module(plan-memory)"),
         ("plan-memory{ arena=2   alignment=64 }", "builtin.module(plan-memory{alignment=64 arena=2})"),
         ("plan", "builtin.module(plan-memory,verify-plan)"),
-        ("aten-to-core{preserve=gelu,silu}", "builtin.module(decompose-aten{preserve=gelu,silu},convert-aten-to-core)"),
+        (
+            "aten-to-core{preserve=gelu,silu}",
+            "builtin.module(decompose-aten{preserve=gelu,silu},convert-aten-to-core{target=executorch preserve=gelu,silu})",
+        ),
         ("delegate{backends=elementwise}", "builtin.module(partition{backends=elementwise},lower-partitions,remove-dead-code)"),
         ("every-option{number=1 flag}", "builtin.module(every-option{number=1 flag=true})"),
         ("every-option{number=-3 ratio=2}", "builtin.module(every-option{number=-3 ratio=2.0})"),

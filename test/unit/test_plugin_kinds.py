@@ -6,23 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from torch import nn
 from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.backends.interface import BackendError, find_backend
-from flambeau.compiler.compilation import Compilation
 from flambeau.dialects.aten.arithmetic import AddTensorOp
-from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import find_op
-from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.text.module_text import IRError, parse_module
 from flambeau.frontends.interface import SourceError
-from flambeau.frontends.torch_export import export_module
 from flambeau.passes.manager import PassError, Pipeline
-from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.manager.registry import PipelineError
 from flambeau.passes.planning.buffers import PlanError
 from flambeau.passes.targets.interface import Target, UnknownTargetError, find_target, register_target, target_names
@@ -329,48 +322,6 @@ def test_a_target(tmp_path: Path):
         run("edge-to-exec{target=tiny}", CHAIN)
     with pytest.raises(UnknownTargetError, match="there is no target 'tyni'; there are executorch, flambeau, tiny"):
         find_target("tyni")
-
-
-DSP = """
-from flambeau.dialects.edge.layout import CHANNELS_LAST
-from flambeau.passes.targets.interface import Target, find_target
-
-FUSED = {"flambeau::conv2d.out", "flambeau::scaled_dot_product_attention.out"}
-DSP = Target("dsp", find_target("executorch").operators | FUSED, dim_orders=frozenset({CHANNELS_LAST}), alignment=64)
-"""
-
-HEADS = """
-func.func @forward(%x: tensor<1x5x2x4xf32>) -> tensor<1x5x2x4xf32> {
-  %0 = edge.permute_copy(%x) {dims = [0, 2, 1, 3]} : (tensor<1x5x2x4xf32>) -> tensor<1x2x5x4xf32>
-  %1 = fused.scaled_dot_product_attention(%0, %0, %0, none) {is_causal = false, scale = 0.5, enable_gqa = false} :
-      (tensor<1x2x5x4xf32>, tensor<1x2x5x4xf32>, tensor<1x2x5x4xf32>) -> tensor<1x2x5x4xf32>
-  %2 = edge.permute_copy(%1) {dims = [0, 2, 1, 3]} : (tensor<1x2x5x4xf32>) -> tensor<1x5x2x4xf32>
-  func.return %2 : tensor<1x5x2x4xf32>
-}
-"""
-
-
-def test_a_target_gets_the_fused_forms_and_layouts_that_it_has(tmp_path: Path):
-    load(tmp_path, DSP)
-    network = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 4, 1), nn.Flatten(), nn.Linear(16, 2)).eval()
-    x, context = torch.randn(1, 3, 6, 6), FlambeauContext()
-    compilation = Compilation(export_module(network, (x,), context), context, PipelineOptions(target="dsp"))
-    compilation.to("edge")
-    kinds = [op.name for op in compilation.module.walk() if isinstance(op, SchemaOp)]
-    # The activation is in the convolution, the pool between two convolutions is channels-last, and the linear layer is as it was.
-    convolutions = ["edge._to_dim_order_copy", "fused.conv2d", "edge.max_pool2d_with_indices", "fused.conv2d", "edge._to_dim_order_copy"]
-    assert kinds == [*convolutions, "edge.view_copy", "edge.linear"]
-    loaded = Runtime.get().load_program(compilation.emit()).load_method("forward")
-    np.testing.assert_allclose(loaded.execute([x.numpy()])[0], network(x).detach().numpy(), rtol=1e-4, atol=1e-5)
-    assert "plan-memory{alignment=64}" in str(Pipeline.parse("compile{target=dsp}"))
-    assert "plan-memory{alignment=32}" in str(Pipeline.parse("compile{target=dsp planner='best{alignment=32}'}"))
-
-
-def test_a_target_without_a_dim_order_keeps_the_copies(tmp_path: Path):
-    load(tmp_path, DSP)
-    for pipeline, copies in (("propagate-layouts,edge-to-exec{target=dsp}", 0), ("optimize-edge{target=dsp},edge-to-exec{target=dsp}", 2)):
-        module, _ = run(pipeline, HEADS)
-        assert sum(isinstance(op, CallOp) for op in module.walk()) == 1 + copies
 
 
 BACKEND = """

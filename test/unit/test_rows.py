@@ -35,6 +35,7 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import LEVELS, find_op, find_schema, nondeterministic_operators, schema_table
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.rows import check_functions, load_rows
+from flambeau.passes.targets.interface import find_target, target_names
 
 RANDOM = {"aten.rand", "aten.randn", "aten.rand_like", "aten.randn_like", "aten.randperm", "aten.randint", "aten.randint.low"}
 """Their meaning is a distribution."""
@@ -77,6 +78,8 @@ def test_a_row_has_documentation_meaning_and_samples(name: str):
     assert samples_of(op)
     if op.level() == "aten" and not op.core:
         assert op.has("decompose") or op.keep, "neither core nor decomposed nor kept"
+    if op.keep:
+        assert any(find_target(target).keeps(op) for target in target_names()), "no target has a kernel or a fused form for it"
 
 
 @each_row
