@@ -256,7 +256,7 @@ def test_renaming(good: Analysis):
     assert renamed(analyze(BLOCKS, "b.mlir"), place(analyze(BLOCKS, "b.mlir"), "^two"), "end").count("^end") == 3
     with pytest.raises(ValueError, match="something else"):
         navigation.rename(good, place(good, "%y"), "z")
-    with pytest.raises(ValueError, match="no name"):
+    with pytest.raises(ValueError, match="is not a name"):
         navigation.rename(good, place(good, "%y"), "a b")
     twice = analyze(TEXT.replace("  func.func", "  func.func @g(%q : i32) {\n    func.return\n  }\n  func.func", 1), "model.mlir")
     assert renamed(twice, place(twice, "%y"), "q").count("%q") == 3
