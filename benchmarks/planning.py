@@ -19,7 +19,7 @@ from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.memory.plan_memory import plan_method
 from flambeau.passes.planning.buffers import Buffer, check_plan, lower_bound
 from flambeau.passes.planning.portfolio import plan_buffers
-from flambeau.passes.storage.rewrite import methods_of
+from flambeau.passes.storage.slot_rewrites import methods_of
 
 COLUMNS = ("greedy", "first-fit", "best-fit", "best")
 

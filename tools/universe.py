@@ -18,7 +18,7 @@ from xdsl.transforms import get_all_passes
 from xdsl.universe import Universe
 
 from flambeau.dialects.schema.operators import find_op, level_ops, schema_table
-from flambeau.dialects.schema.rows import dialect_names
+from flambeau.dialects.schema.row_table import dialect_names
 from flambeau.passes.manager.registry import own_pass, own_pass_names
 
 PREFIX = "flambeau-"

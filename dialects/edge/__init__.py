@@ -2,8 +2,8 @@
 
 from xdsl.ir import Dialect
 
-from flambeau.dialects.edge.contract import check_contract as check_operator
 from flambeau.dialects.edge.layout import LayoutAttr
+from flambeau.dialects.edge.operator_rules import check_contract as check_operator
 
 DIALECT = Dialect("edge", [], [LayoutAttr])
 

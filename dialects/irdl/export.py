@@ -55,7 +55,7 @@ from flambeau.dialects.irdl.names import MLIR_NAMES
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import find_op, level_ops, schema_table
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.dialects.schema.rows import dialect_names, load_rows
+from flambeau.dialects.schema.row_table import dialect_names, load_rows
 from flambeau.dialects.schema.schema import SchemaType
 
 _TYPES = "types"

@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Dialect, Operation, TypeAttribute
 
 from flambeau.dialects.flambeau.blobs import BlobStore
 from flambeau.dialects.schema.operators import find_op
-from flambeau.dialects.schema.rows import ROWS, dialect_names
+from flambeau.dialects.schema.row_table import ROWS, dialect_names
 from flambeau.support.tables import Table
 
 if TYPE_CHECKING:

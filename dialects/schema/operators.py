@@ -8,7 +8,7 @@ from importlib import resources
 from typing import cast
 
 from flambeau.dialects.schema.row import PURE, WRITES, SchemaOp, class_name
-from flambeau.dialects.schema.rows import cached_over_rows, load_rows
+from flambeau.dialects.schema.row_table import cached_over_rows, load_rows
 from flambeau.dialects.schema.schema import Schema, parse_schema
 from flambeau.support.suggestions import did_you_mean
 

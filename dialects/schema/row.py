@@ -70,7 +70,7 @@ from flambeau.dialects.schema.operation_syntax import (
     with_absent,
 )
 from flambeau.dialects.schema.row_functions import argument_places
-from flambeau.dialects.schema.rows import ROWS, cached_over_rows, dialect_names, register_row
+from flambeau.dialects.schema.row_table import ROWS, cached_over_rows, dialect_names, register_row
 from flambeau.dialects.schema.schema import Schema, SchemaArgument, Value, parse_schema
 from flambeau.dialects.schema.syntax import accepts, normalized_attribute
 from flambeau.support.suggestions import did_you_mean, nearest

@@ -18,8 +18,8 @@ from flambeau.dialects.ir.diagnostics import Diagnostic
 from flambeau.dialects.ir.verify import VerificationError, verify_module
 from flambeau.dialects.ml_program.weights import save_weights
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.text.operation_text import PrintingOptions, strict_text
 from flambeau.dialects.text.parser import ModuleParser
-from flambeau.dialects.text.printing import PrintingOptions, strict_text
 from flambeau.dialects.text.source_text import Source
 from flambeau.support.files import write_text
 from flambeau.support.position import Position

@@ -13,7 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, dtype_of, element_of, scalar_element, tensor, tensor_type
 from flambeau.dialects.schema.operators import find_op, schema_table
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.dialects.schema.rows import cached_over_rows, load_rows
+from flambeau.dialects.schema.row_table import cached_over_rows, load_rows
 from flambeau.dialects.schema.schema import Schema, SchemaArgument, SchemaType, parse_schema
 from flambeau.frontends.torch_export.exported_graph import Overload, qualified, schema_of
 from flambeau.frontends.torch_export.values import MEMORY_FORMATS, element_type

@@ -15,7 +15,7 @@ from typing import Generic, Protocol, Self, TypeVar
 
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from flambeau.passes.analysis.flow import ValueFlow
+from flambeau.passes.analysis.value_flow import ValueFlow
 from flambeau.passes.rewriting.actions import analysis
 
 

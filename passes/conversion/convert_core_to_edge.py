@@ -11,8 +11,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
-from flambeau.dialects.edge.contract import compute_element, promoted_operands
 from flambeau.dialects.edge.layout import upper_bounds
+from flambeau.dialects.edge.operator_rules import compute_element, promoted_operands
 from flambeau.dialects.ir.tensor_types import ElementType, dtype_of, element_of
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp

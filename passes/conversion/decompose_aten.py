@@ -13,7 +13,7 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.aten.select import NO_END
-from flambeau.dialects.ir.detached import detached_ops
+from flambeau.dialects.ir.detached_operations import detached_ops
 from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.dialects.ir.tensor_types import DYNAMIC_INDEX, shape_of
 from flambeau.dialects.schema.operators import check_operator

@@ -17,7 +17,7 @@ from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.storage.classes import MethodStorage
 from flambeau.passes.storage.layouts import relaid
 from flambeau.passes.storage.reinterpretation import Part, reinterpretation
-from flambeau.passes.storage.rewrite import collapse_views, erase_instruction, make_view, replace_slot, unplanned_methods_of
+from flambeau.passes.storage.slot_rewrites import collapse_views, erase_instruction, make_view, replace_slot, unplanned_methods_of
 from flambeau.passes.targets.interface import Target, TargetName, find_target
 
 

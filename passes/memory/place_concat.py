@@ -18,7 +18,7 @@ from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.storage.classes import MethodStorage
 from flambeau.passes.storage.reinterpretation import Cut, cut_offset, is_static, literal, tensors_of
-from flambeau.passes.storage.rewrite import collapse_views, erase_instruction, make_view, unplanned_methods_of
+from flambeau.passes.storage.slot_rewrites import collapse_views, erase_instruction, make_view, unplanned_methods_of
 from flambeau.passes.targets.interface import Target, TargetName, find_target
 
 KERNELS = {"aten::cat.out": True, "aten::stack.out": False}

@@ -19,7 +19,7 @@ from flambeau.passes.planning.portfolio import EFFORT, check_algorithm, plan_buf
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.storage.classes import MethodStorage, StorageClass
 from flambeau.passes.storage.lifetimes import lifetimes
-from flambeau.passes.storage.rewrite import methods_of
+from flambeau.passes.storage.slot_rewrites import methods_of
 
 LOWER_BOUND = "flambeau.arena_lower_bound"
 """Attribute of a planned method: the most bytes that are live at once, which no plan can go below."""

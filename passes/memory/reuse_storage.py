@@ -17,7 +17,7 @@ from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.rewriting.uses import replace_uses
 from flambeau.passes.storage.classes import MethodStorage, touched_slots
 from flambeau.passes.storage.reinterpretation import is_static
-from flambeau.passes.storage.rewrite import erase_instruction, erase_unused, make_reuse, unplanned_methods_of
+from flambeau.passes.storage.slot_rewrites import erase_instruction, erase_unused, make_reuse, unplanned_methods_of
 from flambeau.runtime.interpreter.kernels import row_kernels
 
 

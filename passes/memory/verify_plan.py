@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.ir import Operation
 
-from flambeau.dialects.exec.contents import Conflict, ContentAnalysis, Fault
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, LabelOp
 from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.exec.slot_contents import Conflict, ContentAnalysis, Fault
 from flambeau.dialects.exec.slot_syntax import describe
 from flambeau.dialects.exec.slots import StateOp
 from flambeau.dialects.ir.diagnostics import Diagnostic, OperationError
 from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.memory.reuse_storage import inplace_arguments
 from flambeau.passes.rewriting.actions import analysis, was_restricted
-from flambeau.passes.storage.rewrite import methods_of
+from flambeau.passes.storage.slot_rewrites import methods_of
 
 
 class PlanVerificationError(OperationError):

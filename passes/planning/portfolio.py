@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 from flambeau.passes.planning.buffers import Buffer, Plan, PlanError, aligned_buffers, lower_bound
-from flambeau.passes.planning.climb import climb
 from flambeau.passes.planning.conflicts import conflict_lists, count_conflicts
-from flambeau.passes.planning.dense import greedy_dense, place_dense
+from flambeau.passes.planning.dense_conflicts import greedy_dense, place_dense
 from flambeau.passes.planning.fit import ORDERS, lowest_hole, place, tightest_hole
 from flambeau.passes.planning.greedy import greedy
+from flambeau.passes.planning.hill_climbing import climb
 from flambeau.passes.planning.sweep import place_in_time
 from flambeau.support.tables import Table, check_called, hint
 

@@ -10,7 +10,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import InsertPoint
 
-from flambeau.dialects.ir.detached import detached_ops
+from flambeau.dialects.ir.detached_operations import detached_ops
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
 

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
-from flambeau.dialects.ir.detached import detached_ops
+from flambeau.dialects.ir.detached_operations import detached_ops
 from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.greedy_driver import apply_patterns
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
 
-from flambeau.dialects.exec.contents import ALIASING
 from flambeau.dialects.exec.instructions import CallOp, FreeOp, InstructionOp, JumpFalseOp, LabelOp, MoveOp, reads_and_writes
 from flambeau.dialects.exec.literals import OptionalTensorListOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.exec.slot_contents import ALIASING
 from flambeau.dialects.exec.slots import AliasOp, ConstantOp, StateOp, TensorSlotOp, nbytes
 from flambeau.passes.planning.buffers import align
-from flambeau.passes.planning.profile import LiveProfile
+from flambeau.passes.planning.live_bytes import LiveProfile
 
 
 @dataclass(eq=False)

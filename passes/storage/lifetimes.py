@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from flambeau.dialects.exec.contents import ALIASING
 from flambeau.dialects.exec.instructions import CallOp, JumpFalseOp, LabelOp, MoveOp
+from flambeau.dialects.exec.slot_contents import ALIASING
 from flambeau.dialects.exec.slots import nbytes
 from flambeau.passes.storage.classes import MethodStorage, StorageClass, touched_slots
 

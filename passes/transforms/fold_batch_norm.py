@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
-from flambeau.dialects.ir.detached import detached_ops
+from flambeau.dialects.ir.detached_operations import detached_ops
 from flambeau.dialects.ir.tensor_types import tensor, tensor_type
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp

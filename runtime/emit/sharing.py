@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
-from flambeau.dialects.exec.contents import Conflict, ContentAnalysis, Fault
 from flambeau.dialects.exec.declarations import order_declarations
 from flambeau.dialects.exec.instructions import CallOp, reads_and_writes
 from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.exec.slot_contents import Conflict, ContentAnalysis, Fault
 from flambeau.dialects.exec.slots import AliasOp, ReuseOp, StateOp, TensorOp, ViewOp, nbytes, place_of
 
 ROUNDS = 8

@@ -6,10 +6,10 @@ from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.runtime.interpreter.execution import OPERATION_LIMIT, Observer
 from flambeau.runtime.interpreter.function_interface import InterpreterError, InterpreterFunction, Jump, RunRegion, UnsupportedError
-from flambeau.runtime.interpreter.functional import DelegateRunner, FunctionProgram, Leaf
+from flambeau.runtime.interpreter.function_runner import DelegateRunner, FunctionProgram, Leaf
 from flambeau.runtime.interpreter.functions import register_interpreter_function
 from flambeau.runtime.interpreter.inputs import InputKind, generate_inputs
-from flambeau.runtime.interpreter.planned import MethodProgram
+from flambeau.runtime.interpreter.method_runner import MethodProgram
 
 __all__ = [
     "DelegateRunner",

@@ -24,7 +24,7 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.schema import Schema, SchemaArgument
 from flambeau.runtime.interpreter.array_kinds import array_kind
 from flambeau.runtime.interpreter.function_interface import InterpreterError
-from flambeau.runtime.interpreter.functional import Leaf
+from flambeau.runtime.interpreter.function_runner import Leaf
 from flambeau.runtime.interpreter.kernels import row_kernels
 from flambeau.support.lazy import Array, np
 

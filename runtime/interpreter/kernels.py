@@ -13,7 +13,7 @@ from flambeau.dialects.exec.out_variants import out_variant
 from flambeau.dialects.ir.tensor_types import from_numpy_name, from_scalar_type
 from flambeau.dialects.schema.operators import find_schema, level_ops
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.dialects.schema.rows import cached_over_rows, load_rows
+from flambeau.dialects.schema.row_table import cached_over_rows, load_rows
 from flambeau.dialects.schema.schema import Schema, SchemaArgument
 from flambeau.support.lazy import Array, np
 

@@ -16,7 +16,7 @@ from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.frontends.torch_export import export_module
 from flambeau.passes.manager.pipeline_options import PipelineOptions
-from flambeau.passes.storage.rewrite import methods_of
+from flambeau.passes.storage.slot_rewrites import methods_of
 from flambeau.runtime import Runtime
 from flambeau.runtime.interpreter import interpret
 

@@ -18,7 +18,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.ir.tensor_types import DYNAMIC_INDEX, from_numpy_name, tensor, tensor_type
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.dialects.schema.rows import load_rows
+from flambeau.dialects.schema.row_table import load_rows
 from flambeau.dialects.text.module_text import print_module
 from flambeau.runtime.interpreter.inputs import DYNAMIC_EXTENT
 from fuzz.mutation import ROOT

@@ -17,8 +17,8 @@ from flambeau.passes.manager.pipeline import pass_text
 from flambeau.passes.rewriting.actions import Action
 from flambeau.passes.rewriting.locations import describe_location
 from flambeau.tools.bisection.binary_search import first_bad
+from flambeau.tools.bisection.partial_run import Attempt, RefuseAll, Steps, StopAt, Stopped, Window
 from flambeau.tools.bisection.rewrites import Rewrite, describe_op, diff_of, name_values, positions_of
-from flambeau.tools.bisection.window import Attempt, RefuseAll, Steps, StopAt, Stopped, Window
 from flambeau.tools.predicates.crash import Crash
 from flambeau.tools.predicates.predicate import Judge, Outcome, Predicate, Verdict, error_text, run_pipeline
 

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import ParsedModule
-from flambeau.dialects.text.printing import PrintingOptions, TextWithNames, operation_text
+from flambeau.dialects.text.operation_text import PrintingOptions, TextWithNames, operation_text
 from flambeau.support.position import Position
 
 CONTEXT_LINES = 2

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from flambeau.dialects.ir.symbols import symbol_name
-from flambeau.dialects.text.printing import PrintingOptions, TextWithNames, operation_text
+from flambeau.dialects.text.operation_text import PrintingOptions, TextWithNames, operation_text
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 from flambeau.passes.manager.pipeline import Pipeline, pass_text
 from flambeau.support.terminal import wants_colour

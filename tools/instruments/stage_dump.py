@@ -20,7 +20,7 @@ from flambeau.dialects.flambeau.weight_files import WEIGHTS
 from flambeau.dialects.ir.symbols import symbol_name
 from flambeau.dialects.ml_program.weights import weights_in
 from flambeau.dialects.schema.context import FlambeauContext
-from flambeau.dialects.text.printing import PrintingOptions, TextWithNames, operation_text
+from flambeau.dialects.text.operation_text import PrintingOptions, TextWithNames, operation_text
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 from flambeau.passes.manager.pipeline import Pipeline, pass_text
 from flambeau.support.files import write_text

@@ -15,7 +15,7 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.tools.language_server import describe
 from flambeau.tools.language_server.analysis import Analysis, Chunk
-from flambeau.tools.language_server.words import definitions, in_comment, open_brace, opens_region, statement_before
+from flambeau.tools.language_server.text_around import definitions, in_comment, open_brace, opens_region, statement_before
 
 TRIGGERS = (".", "%", "@", "^", "{")
 """The characters behind which an editor asks."""

@@ -10,7 +10,7 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.text.source_map import Mention
 from flambeau.tools.language_server import describe
 from flambeau.tools.language_server.analysis import Analysis, Chunk
-from flambeau.tools.language_server.words import in_comment, open_brace, statement_before, word_at
+from flambeau.tools.language_server.text_around import in_comment, open_brace, statement_before, word_at
 
 
 def hover(analysis: Analysis, position: types.Position) -> types.Hover | None:

@@ -18,7 +18,7 @@ from flambeau.dialects.text.source_map import Mention
 from flambeau.passes.rewriting.locations import file_positions
 from flambeau.tools.language_server import describe
 from flambeau.tools.language_server.analysis import Analysis, Chunk
-from flambeau.tools.language_server.words import definitions, in_comment, word_at
+from flambeau.tools.language_server.text_around import definitions, in_comment, word_at
 
 _LAST = 2**31 - 1
 """The largest line or column that the protocol knows."""

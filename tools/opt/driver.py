@@ -14,7 +14,7 @@ from dataclasses import replace
 from flambeau.dialects.ir.diagnostics import Diagnostic, Severity, listening
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import ParsedModule, parse_module, verify_parsed
-from flambeau.dialects.text.printing import operation_text
+from flambeau.dialects.text.operation_text import operation_text
 from flambeau.dialects.text.source_text import Source
 from flambeau.passes.manager import Instrumentation, PassCrash, PassError, PassStep, Pipeline
 from flambeau.passes.manager.registry import PIPELINE_FILE, PipelineError

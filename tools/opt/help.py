@@ -14,7 +14,7 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from flambeau.dialects.text.printing import PrintingOptions, strict_text
+from flambeau.dialects.text.operation_text import PrintingOptions, strict_text
 from flambeau.passes.manager.pass_options import option_fields, type_words
 from flambeau.passes.manager.registry import (
     PipelineError,

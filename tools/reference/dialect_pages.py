@@ -24,7 +24,7 @@ from xdsl.traits import HasParent, OpTrait
 
 from flambeau.dialects.schema.operators import level_ops, schema_table
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.dialects.schema.rows import load_rows
+from flambeau.dialects.schema.row_table import load_rows
 from flambeau.dialects.schema.schema import Schema, SchemaArgument, SchemaType
 from flambeau.tools.reference.introductions import INTRODUCTIONS
 from flambeau.tools.reference.markdown import WRITTEN_BY, cell, entries_of, fenced, sections_of, summary, table

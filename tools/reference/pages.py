@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from flambeau.dialects.schema.rows import dialect_names
+from flambeau.dialects.schema.row_table import dialect_names
 from flambeau.tools.reference.dialect_pages import dialect_page
 from flambeau.tools.reference.kit_page import kit_page
 from flambeau.tools.reference.pass_pages import passes_page

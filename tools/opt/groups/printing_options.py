@@ -11,7 +11,7 @@ from pathlib import Path
 
 from xdsl.ir import Operation
 
-from flambeau.dialects.text.printing import PrintingOptions
+from flambeau.dialects.text.operation_text import PrintingOptions
 from flambeau.passes.manager import Instrumentation
 from flambeau.passes.manager.registry import PipelineError
 from flambeau.support.suggestions import did_you_mean

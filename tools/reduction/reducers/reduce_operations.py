@@ -11,9 +11,9 @@ from xdsl.traits import SymbolOpInterface
 
 from flambeau.tools.reduction.edits import erase_all, is_terminator, replace_results, value_of_type
 from flambeau.tools.reduction.function_signature import Signature, free_functions, returns_of
+from flambeau.tools.reduction.operand_segments import drop_operands, spare_operands
 from flambeau.tools.reduction.reducer import NotApplicableError, Reducer
 from flambeau.tools.reduction.retype import infer_again
-from flambeau.tools.reduction.segments import drop_operands, spare_operands
 
 
 def _body_ops(function: FuncOp) -> list[Operation]:

@@ -1,0 +1,269 @@
+"""Runs `exec` methods with numpy inside their planned arenas: a wrong plan gives a wrong number.
+
+Before planning, each tensor slot has memory of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Operation, SSAValue
+
+from flambeau.dialects.delegate.ops import PayloadOp
+from flambeau.dialects.edge.layout import byte_strides, upper_bounds
+from flambeau.dialects.edge.stored_arrays import logical_array
+from flambeau.dialects.exec import literals
+from flambeau.dialects.exec.instructions import COPY_INDEX, CallOp, DelegateCallOp, FreeOp, JumpFalseOp, LabelOp, MoveOp
+from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.exec.slots import AliasOp, ConstantOp, Roots, StateOp, TensorOp, nbytes, place_of, root_of
+from flambeau.dialects.ir.tensor_types import numpy_dtype, tensor_type
+from flambeau.dialects.ml_program import BlobAttr, GlobalOp
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.runtime.interpreter.execution import OPERATION_LIMIT, EndlessError, Observer
+from flambeau.runtime.interpreter.function_interface import InterpreterError, UnsupportedError
+from flambeau.runtime.interpreter.function_runner import DelegateRunner, Leaf, run_delegate
+from flambeau.runtime.interpreter.kernels import PRIMITIVES, TENSOR_PRIMITIVES, row_kernels
+from flambeau.support.lazy import Array, np
+
+_POISON = 0xAB
+"""The byte that fills memory before a program writes it."""
+
+
+@dataclass
+class _Memory:
+    """The slots of one method at run time."""
+
+    values: dict[SSAValue, Any] = field(default_factory=dict[SSAValue, Any])
+    arenas: list[memoryview] = field(default_factory=list[memoryview])
+    storage: dict[SSAValue, memoryview] = field(default_factory=dict[SSAValue, memoryview])
+    """The bytes of each tensor slot that no other slot lends its own."""
+    roots: Roots = field(default_factory=dict[SSAValue, tuple[SSAValue, int]])
+
+
+class MethodProgram:
+    """The `exec` methods of a module, ready to run. State lasts from call to call."""
+
+    def __init__(self, module: ModuleOp, context: FlambeauContext, delegates: DelegateRunner | None = None, limit: int = OPERATION_LIMIT):
+        self._context = context
+        self._delegates = delegates
+        self._limit = limit
+        self._payloads = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, PayloadOp)}
+        self._globals = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, GlobalOp)}
+        self._methods = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, MethodOp)}
+        self._memories: dict[str, _Memory] = {}
+
+    @property
+    def method_names(self) -> tuple[str, ...]:
+        """The names of the methods."""
+        return tuple(self._methods)
+
+    def run(self, method: str, inputs: Sequence[Leaf], observer: Observer | None = None) -> list[Leaf]:
+        """Runs a method on the leaves of its inputs, and gives copies of the leaves of its outputs.
+
+        Raises:
+            InterpreterError: no such method; wrong number, dtype or shape of inputs; a kernel or delegate without a meaning here; a loop
+                without end.
+        """
+        found = self._methods.get(method)
+        if found is None:
+            raise InterpreterError(f"there is no method {method!r}; there are {', '.join(self._methods) or 'none'}")
+        if method not in self._memories:
+            self._memories[method] = self._allocate(found)
+        memory = self._memories[method]
+        names = found.input_names.data if found.input_names is not None else ()
+        slots = list(found.terminator.inputs)
+        if len(inputs) != len(slots):
+            raise InterpreterError(f"{method} takes {len(slots)} inputs, got {len(inputs)}")
+        for index, (slot, value) in enumerate(zip(slots, inputs, strict=True)):
+            name = names[index].data if index < len(names) else f"input_{index}"
+            self._set_input(memory, slot, value, name)
+        self._execute(found, memory, observer)
+        return [_output(memory.values[slot]) for slot in found.terminator.outputs]
+
+    def state(self, method: str, name: str) -> Array | None:
+        """What a mutable global holds after the calls of a method so far; None where there is no such global, or it has no value."""
+        memory = self._memories.get(method)
+        for slot, value in memory.values.items() if memory is not None else ():
+            if isinstance(slot.owner, StateOp) and slot.owner.global_name.string_value() == name:
+                return cast(Array, value.copy())
+        found = self._globals.get(name)
+        if found is None or not isinstance(found.value, BlobAttr):
+            return None
+        return logical_array(self._context.blobs.get(found.value), tensor_type(found.type))
+
+    @staticmethod
+    def _set_input(memory: _Memory, slot: SSAValue, value: Leaf, name: str) -> None:
+        if not isinstance(slot.type, TensorType):
+            held = memory.values[slot]
+            if type(held) is not type(value):
+                raise InterpreterError(f"input {name!r} must be of type {type(held).__name__}, got {type(value).__name__}")
+            memory.values[slot] = value
+            return
+        target = cast(Array, memory.values[slot])
+        array = np.asarray(value)
+        if array.dtype != target.dtype:
+            raise InterpreterError(f"input {name!r} must be {target.dtype}, got {array.dtype}")
+        if array.shape != target.shape:
+            raise InterpreterError(f"input {name!r} must have the shape {list(target.shape)}, got {list(array.shape)}")
+        target[...] = array
+
+    # Memory
+
+    def _allocate(self, method: MethodOp) -> _Memory:
+        memory = _Memory(arenas=[_fresh(size) for size in method.arena_sizes or ()])
+        for op in method.slots:
+            memory.values[op.results[0]] = self._initial(op, memory)
+        return memory
+
+    def _initial(self, op: Operation, memory: _Memory) -> Any:
+        match op:
+            case ConstantOp():
+                memory.storage[op.slot] = self._global(op.global_name.string_value())
+            case StateOp():
+                memory.storage[op.slot] = _storage(op.slot, memory.arenas)
+                initial = self._global(op.global_name.string_value())
+                memory.storage[op.slot][: len(initial)] = initial
+            case TensorOp():
+                memory.storage[op.slot] = _storage(op.slot, memory.arenas)
+            case AliasOp():
+                pass
+            case literals.IntOp() | literals.DoubleOp():
+                return op.number
+            case literals.BoolOp():
+                return op.truth
+            case literals.StringOp():
+                return op.value.data
+            case literals.NoneOp():
+                return None
+            case literals.DoubleListOp():
+                return op.numbers
+            case literals.BoolListOp():
+                return op.truths
+            case literals.IntListOp() | literals.TensorListOp() | literals.OptionalTensorListOp():
+                return op
+            case _:
+                raise UnsupportedError(f"{op.name} has no meaning to the interpreter", op)
+        root, offset = root_of(op.results[0], memory.roots)
+        kind = tensor_type(op.results[0])
+        return np.ndarray(upper_bounds(kind), numpy_dtype(kind.element_type), memory.storage[root], offset, byte_strides(kind))
+
+    def _global(self, name: str) -> memoryview:
+        found = self._globals.get(name)
+        if found is None or not isinstance(found.value, BlobAttr):
+            raise InterpreterError(f"global @{name} has no value")
+        return self._context.blobs.get(found.value)
+
+    # Execution
+
+    def _execute(self, method: MethodOp, memory: _Memory, observer: Observer | None) -> None:
+        instructions = method.instructions
+        labels = {op.label.data: index for index, op in enumerate(instructions) if isinstance(op, LabelOp)}
+        position, budget = 0, self._limit
+        jumps: dict[Operation | None, int] = {}
+        while position < len(instructions):
+            op = instructions[position]
+            position += 1
+            budget -= 1
+            if budget < 0:
+                busiest = max(jumps, key=jumps.__getitem__, default=None)
+                raise EndlessError(self._limit, busiest, jumps.get(busiest, 0))
+            match op:
+                case CallOp():
+                    try:
+                        self._call(op, memory, observer)
+                    except InterpreterError:
+                        raise
+                    except (ValueError, TypeError, LookupError, ArithmeticError) as error:
+                        raise InterpreterError(f"{op.operator.data}: {error}", op) from error
+                case DelegateCallOp():
+                    self._delegate(op, memory, observer)
+                case JumpFalseOp():
+                    condition = memory.values[op.condition]
+                    holds = bool(condition.all()) if isinstance(condition, np.ndarray) else bool(condition)
+                    if not holds:
+                        position = labels[op.label.data]
+                        jumps[op] = jumps.get(op, 0) + 1
+                case MoveOp():
+                    memory.values[op.target] = memory.values[op.source]
+                case LabelOp() | FreeOp():
+                    pass
+                case _:
+                    raise UnsupportedError(f"{op.name} has no meaning to the interpreter", op)
+
+    def _call(self, op: CallOp, memory: _Memory, observer: Observer | None) -> None:
+        name = op.operator.data
+        ins = [_argument(memory.values[value], memory.values) for value in op.ins]
+        if name in PRIMITIVES:
+            named = [*op.outs, *op.returns]
+            memory.values[named[0] if named else op.ins[-1]] = PRIMITIVES[name](*(ins if named else ins[:-1]))
+            return
+        targets = op.ins[:1] if name == COPY_INDEX else op.outs or op.returns
+        slots = [item for value in targets for item in _tensors(value, memory.values)]
+        outs = [cast(Array, memory.values[slot]) for slot in slots]
+        _write(name, outs, self._compute(name, ins, outs))
+        if observer is not None and (others := observer(op, outs)) is not None:
+            _write(name, outs, others)
+
+    def _delegate(self, op: DelegateCallOp, memory: _Memory, observer: Observer | None) -> None:
+        name = op.delegate.string_value()
+        payload = self._payloads.get(name)
+        if payload is None:
+            raise InterpreterError(f"@{name} is not a delegate.payload of the module")
+        outs = [cast(Array, memory.values[slot]) for slot in op.outs]
+        ins = [cast(Array, memory.values[slot]) for slot in op.ins]
+        results = run_delegate(self._delegates, payload, self._context.blobs.get(payload.data), ins)
+        if len(results) != len(outs):
+            raise InterpreterError(f"delegate @{name} gave {len(results)} results for {len(outs)} slots")
+        _write(f"delegate @{name}", outs, results)
+        if observer is not None and (others := observer(op, outs)) is not None:
+            _write(name, outs, others)
+
+    @staticmethod
+    def _compute(name: str, ins: list[Any], outs: list[Array]) -> Sequence[Array]:
+        if name in TENSOR_PRIMITIVES:
+            return [TENSOR_PRIMITIVES[name](*ins)]
+        kernel = row_kernels().get(name)
+        if kernel is None:
+            raise UnsupportedError(f"the interpreter has no kernel {name}")
+        return [np.asarray(result) for result in kernel.compute(ins, outs)]
+
+
+def _write(name: str, outs: Sequence[Array], results: Sequence[Array]) -> None:
+    for out, result in zip(outs, results, strict=True):
+        if out.shape != result.shape:
+            raise InterpreterError(f"{name} gave the shape {list(result.shape)} for a slot of shape {list(out.shape)}")
+        out[...] = result.astype(out.dtype, copy=False)
+
+
+def _fresh(size: int) -> memoryview:
+    return memoryview(bytearray([_POISON]) * size)
+
+
+def _storage(slot: SSAValue, arenas: list[memoryview]) -> memoryview:
+    place = place_of(slot)
+    size = nbytes(slot.type)
+    return _fresh(size) if place is None else arenas[place[0] - 1][place[1] : place[1] + size]
+
+
+def _argument(value: Any, values: dict[SSAValue, Any]) -> Any:
+    match value:
+        case literals.IntListOp():
+            return tuple(values[item] for item in value.items)
+        case literals.TensorListOp():
+            return [values[item] for item in value.items]
+        case literals.OptionalTensorListOp():
+            return [None if item is None else values[item] for item in value.entries]
+        case _:
+            return value
+
+
+def _tensors(slot: SSAValue, values: dict[SSAValue, Any]) -> Sequence[SSAValue]:
+    held = values[slot]
+    return tuple(held.items) if isinstance(held, literals.TensorListOp) else (slot,)
+
+
+def _output(value: Any) -> Leaf:
+    return cast(Leaf, value.copy() if isinstance(value, np.ndarray) else value)

@@ -1,0 +1,165 @@
+"""What the tests of rows share: samples as operations, as torch calls, and decompositions evaluated with numpy."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
+import ml_dtypes
+import numpy as np
+import torch
+from op_samples import all_samples
+from xdsl.dialects.builtin import DYNAMIC_INDEX
+from xdsl.ir import Attribute, Block, SSAValue
+
+from flambeau.dialects.ir.detached_operations import detached_ops
+from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, from_numpy_name, numpy_dtype, shape_of, tensor
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.schema.row_table import load_rows
+from flambeau.dialects.schema.schema import SchemaArgument
+from flambeau.support.lazy import Array
+
+TOLERANCES = {"float64": 1e-9, "float32": 3e-5, "float16": 4e-3, "bfloat16": 3e-2}
+
+
+SAMPLES = all_samples()
+ROWS: dict[str, type[SchemaOp]] = {op.name: op for dialect in load_rows().values() for op in dialect.values()}
+
+
+def samples_of(op: type[SchemaOp]) -> list[tuple[Any, ...]]:
+    """The operator's samples, with defaults for the arguments that they leave out."""
+    samples = SAMPLES[op.name](np.random.default_rng(0))
+    defaults = [argument.default for argument in op.schema.arguments]
+    return [(*sample, *defaults[len(sample) :]) for sample in samples]
+
+
+def type_of(array: Any) -> Tensor:
+    """The tensor type of an array."""
+    row = from_numpy_name(array.dtype.name)
+    assert row is not None, array.dtype
+    return tensor(row.element, array.shape)
+
+
+def arrays_of(sample: Sequence[Any]) -> list[Array]:
+    """The tensors of a sample in the order of an operation's operands."""
+    flat: list[Any] = []
+    for value in sample:
+        flat += value if isinstance(value, list) else [value]
+    return [value for value in flat if isinstance(value, np.ndarray)]
+
+
+def operation(op: type[SchemaOp], sample: Sequence[Any]) -> tuple[SchemaOp, Block]:
+    """The operation on a sample, and a block whose arguments are its operands."""
+    block = Block(arg_types=[type_of(array) for array in arrays_of(sample)])
+    arguments = iter(block.args)
+
+    def value(item: Any) -> Any:
+        if isinstance(item, np.ndarray):
+            return next(arguments)
+        return [value(part) for part in cast("list[Any]", item)] if isinstance(item, list) else item
+
+    return op(*(value(item) for item in sample)), block
+
+
+def meaning(op: SchemaOp, arrays: Sequence[Array]) -> list[Array]:
+    """The results of an operation's numpy meaning, which must be of its inferred types."""
+    with np.errstate(all="ignore"):
+        found = op.call("numpy", op.bind(arrays, op.properties))
+    results = [np.asarray(result) for result in (cast("Sequence[Array]", found) if isinstance(found, tuple | list) else (found,))]
+    for result, kind in zip(results, op.result_types, strict=True):
+        inferred = shape_of(kind)
+        fits = len(inferred) == len(result.shape) and all(a in (DYNAMIC_INDEX, b) for a, b in zip(inferred, result.shape, strict=True))
+        assert fits, f"numpy gives shape {result.shape}, the row infers {kind}"
+        assert result.dtype == numpy_dtype(element_of(kind)), f"numpy gives {result.dtype}, the row infers {kind}"
+    return results
+
+
+def values_of(decomposed: Any) -> list[SSAValue]:
+    """A decomposition's values as a list."""
+    return list(cast("Iterable[SSAValue]", decomposed)) if isinstance(decomposed, tuple | list) else [cast(SSAValue, decomposed)]
+
+
+def evaluate(values: Sequence[SSAValue], known: dict[SSAValue, Array]) -> list[Array]:
+    """The arrays of values built detached, by the meanings of core operators; other operators are decomposed first."""
+    for op in detached_ops(values):
+        assert isinstance(op, SchemaOp)
+        if op.results[0] in known:
+            continue
+        op.verify_()
+        arrays = [known[operand] for operand in op.operands]
+        if op.core or (op.keep and not op.has("decompose")) or op.level() not in ("aten", "core", "edge"):
+            results = meaning(op, arrays)
+        else:
+            assert op.has("decompose"), f"{op.name} is not core and has no decomposition"
+            results = evaluate(values_of(op.call("decompose", op.arguments())), known)
+        known |= zip(op.results, results, strict=True)
+    return [known[value] for value in values]
+
+
+def to_torch(value: Any, argument: SchemaArgument | None = None) -> Any:
+    """A sample's value as torch takes it."""
+    if isinstance(value, np.ndarray):
+        array = cast(Array, value)
+        if array.dtype == ml_dtypes.bfloat16:
+            return torch.tensor(np.array(array).view(np.int16)).view(torch.bfloat16)
+        return torch.tensor(array)
+    if isinstance(value, list | tuple):
+        return [to_torch(item) for item in cast("Sequence[Any]", value)]
+    if isinstance(value, Attribute):
+        return getattr(torch, dtype_of(value).torch)
+    if argument is not None and value is not None:
+        if argument.type.base == "MemoryFormat":
+            return torch.contiguous_format
+        if argument.type.base == "Device":
+            return torch.device(value)
+        if argument.type.base == "ScalarType":
+            return torch.int64
+    return value
+
+
+def from_torch(value: torch.Tensor) -> Array:
+    """A torch tensor as an array."""
+    value = value.detach().contiguous()
+    if value.dtype == torch.bfloat16:
+        return value.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    return value.numpy()
+
+
+def torch_operator(op: type[SchemaOp]) -> Any:
+    """The operator of a row as PyTorch and ExecuTorch compute it; None when they do not."""
+    schema = op.schema
+    if schema.namespace == "quantized_decomposed":
+        importlib.import_module("torch.ao.quantization.fx._decomposed")
+        importlib.import_module("executorch.exir.passes._quant_patterns_and_replacements")
+    elif schema.namespace != "aten":
+        return None
+    packet = getattr(getattr(torch.ops, schema.namespace), schema.base, None)
+    found = None if packet is None else getattr(packet, schema.overload or "default")
+    if found is None or schema.namespace == "aten":
+        return found
+    return found if found.has_kernel_for_dispatch_key("CompositeExplicitAutograd") else None
+
+
+def call_torch(op: type[SchemaOp], sample: Sequence[Any]) -> list[Array]:
+    """What torch computes on a sample."""
+    arguments = op.schema.arguments
+    converted = [to_torch(value, argument) for value, argument in zip(sample, arguments, strict=True)]
+    positional = [value for value, argument in zip(converted, arguments, strict=True) if not argument.keyword_only]
+    named = {argument.name: value for value, argument in zip(converted, arguments, strict=True) if argument.keyword_only}
+    found = torch_operator(op)(*positional, **named)
+    return [from_torch(result) for result in (cast("Sequence[torch.Tensor]", found) if isinstance(found, tuple | list) else (found,))]
+
+
+def assert_close(name: str, actual: Sequence[Array], expected: Sequence[Array], tolerance: float | None = None) -> None:
+    """Integers are equal, floats within the tolerance of their type, NaN where NaN is expected."""
+    assert len(actual) == len(expected)
+    for got, want in zip(actual, expected, strict=True):
+        assert got.shape == want.shape, f"{name}: shape {got.shape}, expected {want.shape}"
+        assert got.dtype == want.dtype, f"{name}: {got.dtype}, expected {want.dtype}"
+        bound = TOLERANCES.get(got.dtype.name)
+        if bound is None:
+            np.testing.assert_array_equal(got, want, err_msg=name)
+        else:
+            bound = max(bound, tolerance or 0)
+            np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=bound, atol=bound, err_msg=name)

@@ -1,0 +1,186 @@
+"""What every row promises, for every row: syntax, types, meaning, decomposition, schema, documentation."""
+
+from __future__ import annotations
+
+import importlib
+from io import StringIO
+from typing import Any
+
+import pytest
+import torch
+from row_harness import (
+    ROWS,
+    SAMPLES,
+    arrays_of,
+    assert_close,
+    call_torch,
+    evaluate,
+    meaning,
+    operation,
+    samples_of,
+    torch_operator,
+    values_of,
+)
+from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Region
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from flambeau.dialects.ir.equivalence import equivalent
+from flambeau.dialects.ir.tensor_types import element_of, f32, f64, shape_of, tensor
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.operators import LEVELS, find_op, find_schema, nondeterministic_operators, schema_table
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.schema.row_table import check_functions, load_rows
+from flambeau.passes.targets.interface import find_target, target_names
+
+RANDOM = {"aten.rand", "aten.randn", "aten.rand_like", "aten.randn_like", "aten.randperm", "aten.randint", "aten.randint.low"}
+"""Their meaning is a distribution."""
+UNINITIALIZED = {"aten.empty.memory_format", "aten.empty_strided", "aten.empty_permuted", "aten.empty_like", "aten.new_empty"}
+"""Their content is anything."""
+LOOSER: dict[str, float] = {}
+"""Operators whose long computations differ from torch's by more rounding errors."""
+
+each_row = pytest.mark.parametrize("name", sorted(ROWS))
+each_torch_row = pytest.mark.parametrize("name", sorted(name for name, op in ROWS.items() if torch_operator(op) is not None))
+each_decomposed_row = pytest.mark.parametrize("name", sorted(name for name, op in ROWS.items() if op.has("decompose")))
+
+
+def function_of(name: str, op: SchemaOp, block: Block) -> FuncOp:
+    block.add_ops([op, ReturnOp(*op.results)])
+    return FuncOp(name, FunctionType.from_lists(block.arg_types, op.result_types), Region(block))
+
+
+def printed(module: ModuleOp, generic: bool) -> str:
+    stream = StringIO()
+    Printer(stream, print_generic_format=generic).print_op(module)
+    return stream.getvalue()
+
+
+def is_valid(op: SchemaOp) -> bool:
+    """Edge takes fewer operands: of one type, and bounded."""
+    try:
+        op.verify_()
+    except VerifyException:
+        return False
+    return True
+
+
+@each_row
+def test_a_row_has_documentation_meaning_and_samples(name: str):
+    op = ROWS[name]
+    assert "__doc__" in vars(op) and op.__doc__ and op.__doc__.strip().endswith("."), "the row needs a docstring"
+    assert op.has("infer") and op.has("numpy"), "the row needs infer and numpy"
+    assert name in SAMPLES, f"{name} needs samples in test/helpers/op_samples*.py"
+    assert samples_of(op)
+    if op.level() == "aten" and not op.core:
+        assert op.has("decompose") or op.keep, "neither core nor decomposed nor kept"
+    if op.keep:
+        assert any(find_target(target).keeps(op) for target in target_names()), "no target has a kernel or a fused form for it"
+
+
+@each_row
+def test_functions_name_arguments_of_the_schema(name: str):
+    check_functions(ROWS[name])
+
+
+def test_samples_belong_to_rows():
+    assert sorted(set(SAMPLES) - set(ROWS)) == []
+
+
+@each_row
+@pytest.mark.parametrize("generic", [False, True], ids=["custom", "generic"])
+def test_text_round_trip(name: str, generic: bool):
+    row = ROWS[name]
+    levels = LEVELS if row.level() == "aten" and (row.core or row.keep) else (row.level(),)
+    functions: list[FuncOp] = []
+    for level in levels:
+        pairs = [operation(row.at(level), sample) for sample in samples_of(row)]
+        distinct = {str(op.properties): (op, block) for op, block in pairs if level != "edge" or is_valid(op)}
+        functions += [function_of(f"{level}{index}", *pair) for index, pair in enumerate(distinct.values())]
+    module = ModuleOp(list(functions))
+    module.verify()
+    text = printed(module, generic)
+    parsed = Parser(FlambeauContext(), text).parse_module()
+    parsed.verify()
+    assert equivalent(parsed, module), text
+    assert printed(parsed, generic) == text
+
+
+@each_row
+def test_verifier_rejects_another_result_type(name: str):
+    op, _ = operation(ROWS[name], samples_of(ROWS[name])[0])
+    right = op.result_types[0]
+    other_element = f64 if element_of(right) == f32 else f32
+    for wrong in (tensor(other_element, shape_of(right)), tensor(element_of(right), (*shape_of(right), 7))):
+        changed = type(op).from_attributes(op.operands, [wrong, *op.result_types[1:]], dict(op.properties))
+        with pytest.raises(VerifyException, match="result types must be"):
+            changed.verify_()
+
+
+@each_torch_row
+def test_types_and_values_are_those_of_torch(name: str):
+    row = ROWS[name]
+    for sample in samples_of(row):
+        op, _ = operation(row, sample)
+        actual, expected = meaning(op, arrays_of(sample)), call_torch(row, sample)
+        if name in RANDOM | UNINITIALIZED:
+            assert [(a.shape, a.dtype) for a in actual] == [(e.shape, e.dtype) for e in expected]
+        else:
+            assert_close(f"{op}", actual, expected, LOOSER.get(name))
+
+
+@each_decomposed_row
+def test_decomposition_has_the_meaning(name: str):
+    row = ROWS[name]
+    for sample in samples_of(row):
+        op, block = operation(row, sample)
+        values = values_of(op.call("decompose", op.arguments()))
+        assert [value.type for value in values] == list(op.result_types), f"{op}"
+        arrays = arrays_of(sample)
+        actual, expected = evaluate(values, dict(zip(block.args, arrays, strict=True))), meaning(op, arrays)
+        if name not in RANDOM | UNINITIALIZED:
+            assert_close(f"{op}", actual, expected, LOOSER.get(name))
+
+
+@each_torch_row
+def test_schema_and_core_tag_are_those_of_torch(name: str):
+    row = ROWS[name]
+    if row.level() in LEVELS:
+        assert find_schema(row.schema.name) == row.schema
+    assert row.core == (torch.Tag.core in torch_operator(row).tags)
+
+
+def test_what_draws_is_what_torch_says():
+    tagged = {
+        name
+        for lines in schema_table().values()
+        for name in (line[: line.index("(")] for line in lines)
+        if torch.Tag.nondeterministic_seeded in torch_overload(name).tags
+    }
+    assert nondeterministic_operators() == tagged
+    drawing = {name for name, row in load_rows()["aten"].items() if row.random}
+    assert drawing <= tagged
+    # Rows of the others compute one thing: what would be random in them is refused.
+    evaluated = {"rrelu", "alpha_dropout", "feature_dropout", "scaled_dot_product_attention"}
+    recurrent = {"lstm.input", "gru.input", "rnn_tanh.input", "rnn_relu.input"}
+    assert (tagged & set(load_rows()["aten"])) - drawing == evaluated | recurrent
+    for name in sorted(tagged - set(load_rows()["aten"])):
+        found = find_op(f"aten.{name}")
+        assert found is not None and not found.has_trait(Pure)
+
+
+def torch_overload(name: str) -> Any:
+    base, _, overload = name.partition(".")
+    return getattr(getattr(torch.ops.aten, base), overload or "default")
+
+
+def test_schema_table_is_that_of_the_pinned_torch():
+    lines = [line for base in schema_table().values() for line in base]
+    schemas = importlib.import_module("torch._C")._jit_get_all_schemas()
+    expected = {str(schema).removeprefix("aten::") for schema in schemas if schema.name.startswith("aten::")}
+    assert sorted(set(lines) - expected) == []
+    assert sorted(expected - set(lines)) == []

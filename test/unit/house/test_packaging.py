@@ -1,0 +1,75 @@
+"""The wheel holds every module and the C library, and what it holds works without torch."""
+
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+FOLDERS = ("backends", "dialects", "frontends", "passes", "runtime", "tools")
+
+# `-S` leaves out the editable installation, so that `flambeau` is the wheel's; None in sys.modules makes an import fail.
+PREAMBLE = """\
+import sys
+sys.path[:0] = {path!r}
+sys.modules.update(dict.fromkeys(["torch", "transformers", "executorch", "sklearn"]))
+"""
+
+
+def run(code: str, installed: Path) -> str:
+    # Without `site` the interpreter does not find its environment's packages by itself.
+    path = [str(installed), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    command = [sys.executable, "-I", "-S", "-c", PREAMBLE.format(path=path) + code]
+    result = subprocess.run(command, cwd="/", capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT)]
+    result = subprocess.run(pip, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("installed")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+def test_wheel_holds_every_module_and_the_library(wheel: Path):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    expected = {
+        f"flambeau/{path.relative_to(ROOT)}" for folder in FOLDERS for path in (ROOT / folder).rglob("*.py") if "test" not in path.parts
+    }
+    assert expected <= names
+    assert {f"flambeau/{path.relative_to(ROOT)}" for path in (ROOT / "tools" / "skeletons").rglob("*.in")} <= names
+    assert {"flambeau/__init__.py", "flambeau/py.typed", "flambeau/runtime/c/include/flambeau/kernel.h"} <= names
+    assert [name for name in names if name.startswith("flambeau/runtime/lib/libflambeau.")]
+    assert not [name for name in names if "/test/" in name or "__pycache__" in name]
+    assert {name.partition("/")[0] for name in names if not name.partition("/")[0].startswith("flambeau-")} == {"flambeau"}
+
+
+def test_flambeau_opt_runs_without_torch(installed: Path, tmp_path: Path):
+    source = tmp_path / "empty.mlir"
+    source.write_text("builtin.module {}\n")
+    output = run(f"from flambeau.tools.opt import main\nmain([{str(source)!r}])\nimport flambeau\nprint(flambeau.__file__)", installed)
+    assert "builtin.module" in output
+    assert output.splitlines()[-1] == str(installed / "flambeau" / "__init__.py")
+
+
+def test_runtime_and_interpreter_run_without_torch(installed: Path):
+    code = (
+        "from flambeau.runtime import Runtime\n"
+        "import flambeau.runtime.interpreter, flambeau.runtime.emit\n"
+        "print('aten::add.out' in Runtime.get().operator_registry.operator_names)"
+    )
+    assert run(code, installed) == "True\n"

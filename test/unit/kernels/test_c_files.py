@@ -1,0 +1,62 @@
+"""The files of the C runtime: which may use which, and that a kernel stands in the family of its row."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from flambeau.dialects.aten.aliases import ALIASES
+from flambeau.dialects.exec.out_variants import out_variant
+from flambeau.dialects.schema.operators import level_ops
+from flambeau.dialects.schema.row_table import load_rows
+from flambeau.runtime.manifest import kernel_names
+
+C = Path(__file__).parents[3] / "runtime" / "c"
+DEFINITION = re.compile(r"^(?!static\b|typedef\b)[a-z][\w ]*[ *](fl_\w+)\([^;{}]*\) \{", re.MULTILINE)
+
+
+@pytest.mark.parametrize("folder", ["core", "kernels"])
+def test_files_use_each_other_in_one_direction(folder: str):
+    texts = {path.stem: re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL) for path in (C / folder).glob("*.c")}
+    defined = {name: file for file, text in texts.items() for name in DEFINITION.findall(text)}
+    assert len(defined) > len(texts)
+    uses = {file: {defined[name] for name in set(re.findall(r"\bfl_\w+", text)) & set(defined)} - {file} for file, text in texts.items()}
+    TopologicalSorter(uses).prepare()  # raises CycleError, which names the files
+
+
+@cache
+def families() -> dict[str, set[str]]:
+    """Kernel name, with and without its overload -> the files of the rows that it implements."""
+    named = {schema.partition("(")[0]: target for schema, target in ALIASES}
+    rows = load_rows()["aten"]
+    found: dict[str, set[str]] = {}
+    for row in [row for rows in load_rows().values() for row in rows.values()] + list(level_ops("edge")):
+        # An alias belongs to the family of the operator that it names.
+        file = rows.get(named.get(row.schema.name, ""), row).__module__.rpartition(".")[2]
+        variant = out_variant(row.schema)
+        names = [f"{row.schema.namespace}::{row.schema.base}"] + ([] if variant is None else [f"{variant.namespace}::{variant.name}"])
+        for name in names:
+            found.setdefault(name, set()).add(file)
+    return found
+
+
+def files_of(kernel: str) -> set[str]:
+    """The files in which a kernel's row may stand: its own, else one of the operators of its name; none where there is none."""
+    base = kernel.partition(".")[0]
+    return next(
+        (families()[name] for name in (kernel, base, base.removesuffix("_copy"), base.rstrip("_")) if name in families()), set[str]()
+    )
+
+
+def test_a_kernel_stands_in_the_family_of_its_row():
+    misplaced = {
+        name: (path.name, files_of(name))
+        for path in (C / "kernels").glob("*.def")
+        for name in re.findall(r'"([^"]+)"', path.read_text())
+        if name in kernel_names() and files_of(name) and path.stem not in files_of(name)
+    }
+    assert not misplaced

@@ -1,0 +1,59 @@
+"""Our printer writes what xDSL's writes."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, UnitAttr, f32, i32
+from xdsl.dialects.test import TestOp as AnOp
+from xdsl.dialects.test import TestType as AType
+from xdsl.printer import Printer
+
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.text.module_text import IRError, parse_module
+from flambeau.dialects.text.printer import ModulePrinter
+
+FILES = sorted((Path(__file__).parents[2] / "filecheck").rglob("*.mlir"))
+LOST = (("printing", "attributes.mlir"), ("interop", "mlir-syntax.mlir"))
+"""Where the text of xDSL's printer leaves out attributes."""
+
+
+def text(kind: type[Printer], module: ModuleOp, *, generic: bool, locations: bool) -> str:
+    stream = StringIO()
+    printer = kind(stream, print_generic_format=generic, print_debuginfo=locations)
+    try:
+        printer.print_op(module)
+    except Exception as error:
+        # Operations that are not valid may not print; then they stop at the same place.
+        return f"{stream.getvalue()}{type(error)}{error}"
+    return stream.getvalue()
+
+
+def compare(module: ModuleOp) -> None:
+    for generic in (False, True):
+        for locations in (False, True):
+            assert text(ModulePrinter, module, generic=generic, locations=locations) == text(
+                Printer, module, generic=generic, locations=locations
+            )
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if path.parts[-2:] not in LOST], ids=lambda path: f"{path.parent.name}/{path.stem}"
+)
+def test_both_printers_write_the_same_for_every_test_file(path: Path) -> None:
+    for chunk in path.read_text().split("// -----\n"):
+        try:
+            module = parse_module(chunk, FlambeauContext(allow_unregistered=True), locate=True).module
+        except IRError:
+            continue
+        compare(module)
+
+
+def test_both_printers_write_the_same_for_types_of_all_kinds() -> None:
+    function = FunctionType.from_lists([i32], [FunctionType.from_lists([], [f32])])
+    types = [i32, function, AType("a\nb"), FunctionType.from_lists([f32, i32], [])]
+    compare(
+        ModuleOp([AnOp(result_types=[kind], attributes={"type": kind, "text": StringAttr('"\n\\é'), "unit": UnitAttr()}) for kind in types])
+    )
