@@ -53,7 +53,7 @@ from flambeau.passes.rewriting.pattern_functions import rewrites
 from flambeau.passes.rewriting.type_conversion import ConversionPattern, TypeConverter, type_patterns
 
 __all__ = [
-    # Passes. What has a name in a pipeline.
+    # Passes. They have a name in a pipeline.
     "PatternPass",
     "OperationPass",
     "ModulePass",
@@ -68,7 +68,7 @@ __all__ = [
     "replace_with_values",
     "apply_patterns",
     "PatternDriver",
-    # Operators, types and constants. What patterns and passes look at, and what they build.
+    # Operators, types and constants. Patterns and passes match and build these.
     "op",
     "SchemaOp",
     "tensor",
@@ -83,18 +83,18 @@ __all__ = [
     "TypeConverter",
     "ConversionPattern",
     "type_patterns",
-    # Data flow. What holds of each value, through branches, loops and calls.
+    # Data flow. Facts about each value, through branches, loops and calls.
     "ForwardAnalysis",
     "BackwardAnalysis",
     "Facts",
-    # What passes tell. To people, to statistics, and to tools that watch single rewrites.
+    # Reports. To people, to statistics, and to tools that watch single rewrites.
     "OperationError",
     "warn",
     "remark",
     "count",
     "may_rewrite",
     "analysis",
-    # Watching. What sees passes, verifications and single rewrites, which it may forbid, without any pass knowing.
+    # Watching. Instrumentations see passes, verifications and single rewrites, and may forbid a rewrite; passes do not know them.
     "Instrumentation",
     "PassStep",
     "PassError",

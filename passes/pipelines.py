@@ -56,7 +56,7 @@ def core_to_edge(options: PipelineOptions) -> Sequence[ModulePass]:
 
 
 def optimize_edge(options: PipelineOptions) -> Sequence[ModulePass]:
-    """What the target has beyond plain operators: fused forms on packed weights, kernels that take other layouts."""
+    """Uses the target's fused forms on packed weights, and the layouts that its kernels take."""
     if find_target(options.target).is_plain:
         return []
     return [

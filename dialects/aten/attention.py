@@ -19,7 +19,7 @@ from flambeau.support.lazy import Array, np
 
 
 def head_repeats(query: Sequence[int], key: Sequence[int], enable_gqa: bool) -> int:
-    """How many query heads share a key head. Raises ValueError."""
+    """The number of query heads that share a key head. Raises ValueError."""
     if not enable_gqa:
         return 1
     if len(query) < 3 or len(key) < 3 or query[-3] % key[-3]:

@@ -275,7 +275,7 @@ class PaddedConvolutionOp(ConvolutionFamilyOp):
 
     @classmethod
     def extra(cls, weight: Sequence[int], stride: Sequence[int], padding: str, dilation: Sequence[int]) -> tuple[int, ...]:
-        """What `constant_pad_nd` adds after each dimension so that the same padding on both sides is right; empty when nothing."""
+        """The padding that `constant_pad_nd` adds after each dimension so that the same padding on both sides is right; empty when none."""
         uneven = [high - low for low, high in cls.margins(weight, stride, padding, dilation)]
         return tuple(number for more in reversed(uneven) for number in (0, more)) if any(uneven) else ()
 

@@ -153,7 +153,7 @@ class EinsumOp(SchemaOp):
         value, labels = operands[0]
         for index, (other, names) in enumerate(operands[1:], 1):
             later = {label for _, group in operands[index + 1 :] for label in group} | set(output)
-            # What only one of the two has, and nobody needs later, is summed before the product.
+            # A label that only one of the two has, and that is not needed later, is summed before the product.
             value, labels = summed(value, labels, later | set(names))
             other, names = summed(other, names, later | set(labels))
             value, labels = contract(value, labels, other, names, later, extents)

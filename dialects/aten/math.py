@@ -342,7 +342,7 @@ class Exp2Op(FloatUnaryOp):
 
 @aten("frac(Tensor self) -> Tensor")
 class FracOp(FloatOnlyUnaryOp):
-    """What truncation drops: x - trunc(x)."""
+    """The fraction that truncation drops: x - trunc(x)."""
 
     @staticmethod
     def numpy(x: Array, /) -> Array:

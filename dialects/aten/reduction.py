@@ -103,7 +103,7 @@ def variance(x: Array, dims: Dims, correction: float, keepdim: bool) -> Array:
 
 
 def correction_of(correction: float | None, unbiased: bool | None) -> float | None:
-    """What the divisor of a variance is less than the number of elements; None stands for 1."""
+    """The number of elements minus the divisor of the variance; None stands for 1."""
     return correction if unbiased is None else int(unbiased)
 
 

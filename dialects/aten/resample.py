@@ -1,4 +1,4 @@
-"""Where resampling takes its numbers from: source coordinates and weights, for arrays."""
+"""Source coordinates and weights of resampling, for arrays."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def apart(gates: SSAValue, count: int) -> list[SSAValue]:
 
 
 class CellFamily:
-    """What one step of a kind of cell does, to SSA values and to arrays."""
+    """One step of a kind of cell, on SSA values and on arrays."""
 
     gates: ClassVar[int] = 1
     states: ClassVar[int] = 1
@@ -153,7 +153,7 @@ class RecurrentOp(SchemaOp):
     """Layers of cells over a sequence: all hidden states of the last layer, then the last states of every layer."""
 
     cell: ClassVar[type[CellFamily]]
-    """What a step does."""
+    """The computation of one step."""
 
     @staticmethod
     def states_of(hx: Any) -> list[Any]:
@@ -313,7 +313,7 @@ class RecurrentCellOp(SchemaOp):
     """One step of a cell."""
 
     cell: ClassVar[type[CellFamily]]
-    """What a step does."""
+    """The computation of one step."""
 
     @classmethod
     def infer(cls, x: Tensor, /, hx: Tensor | list[Tensor], w_ih: Tensor, w_hh: Tensor) -> Any:

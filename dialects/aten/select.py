@@ -14,7 +14,7 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 NO_END = 2**63 - 1
-"""What PyTorch writes as the end of a slice that goes on to the end of the tensor."""
+"""PyTorch's end of a slice that goes on to the end of the tensor."""
 
 
 def slice_range(extent: int, start: int | None, end: int | None, step: int) -> tuple[int, int, int]:

@@ -19,7 +19,7 @@ from flambeau.support.lazy import Array, np
 @aten("count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor")
 @aten("count_nonzero(Tensor self, int? dim=None) -> Tensor")
 class CountNonzeroOp(SchemaOp):
-    """How many elements are not zero, over the named dimensions or over all when none is named."""
+    """The number of elements that are not zero, over the named dimensions or over all when none is named."""
 
     @staticmethod
     def infer(x: Tensor, /, dim: Dims) -> Tensor:
@@ -104,7 +104,7 @@ class DiffOp(SchemaOp):
 
 @aten("histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor")
 class HistcOp(SchemaOp):
-    """How many elements fall in each of `bins` equal parts of [min, max], or of the range of the elements when both are equal."""
+    """The number of elements in each of `bins` equal parts of [min, max], or of the range of the elements when both are equal."""
 
     @staticmethod
     def infer(x: Tensor, bins: int, low: float, high: float, /) -> Tensor:

@@ -71,7 +71,7 @@ class UpsampleOp(SchemaOp):
     rank: ClassVar[int]
     """The number of resampled dimensions."""
     mode: ClassVar[Mode]
-    """How a new element follows from its neighbours."""
+    """The weights of the neighbours of a new element."""
     vector: ClassVar[bool] = True
     """The arguments are those of the `.vec` overloads."""
 

@@ -20,7 +20,7 @@ def spread(values: Sequence[int], rank: int, name: str) -> tuple[int, ...]:
 
 
 def window_count(extent: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool = False) -> int:
-    """How many windows fit a dimension. With `ceil_mode` the last may reach beyond the end, but not start there. Raises ValueError."""
+    """The number of windows in a dimension. With `ceil_mode` the last may reach beyond the end, but not start there. Raises ValueError."""
     if kernel < 1 or stride < 1 or dilation < 1 or padding < 0:
         raise ValueError(f"kernel size {kernel}, stride {stride} and dilation {dilation} must be positive, padding {padding} not negative")
     if extent == DYNAMIC_INDEX:

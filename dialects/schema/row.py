@@ -226,7 +226,7 @@ class SchemaOp(IRDLOperation):
 
     @classmethod
     def operand_counts(cls, properties: dict[str, Attribute]) -> tuple[int, ...]:
-        """How many operands each tensor argument has. Raises VerifyException."""
+        """The number of operands of each tensor argument. Raises VerifyException."""
         if not cls.has_segments():
             return (1,) * len(cls.schema.operands)
         sizes = properties.get(SEGMENTS)

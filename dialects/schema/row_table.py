@@ -56,7 +56,7 @@ def _load_own_rows() -> None:
 
 
 _ROW_ORIGINS: dict[str, str] = {}
-"""Who declared a row that is not Flambeau's."""
+"""The plug-in that declared a row."""
 
 
 def check_functions(row: type[SchemaOp]) -> None:

@@ -18,7 +18,7 @@ from flambeau.dialects.text.printer import ModulePrinter
 
 @dataclass(frozen=True)
 class PrintingOptions:
-    """How to print."""
+    """The options for printing."""
 
     generic: bool = False
     """The generic form of every operation."""

@@ -35,7 +35,7 @@ class PipelineOptions(ArgSpecConvertible):
 
     name: ClassVar[str] = "pipeline"
     target: Annotated[str, _known_target] = "executorch"
-    """What the program may use: one of the targets that `flambeau-opt --list-targets` names."""
+    """The target of the program: one of those that `flambeau-opt --list-targets` names."""
     preserve: tuple[Annotated[str, _known_operator], ...] = ()
     """Operators to keep whole although they are not Core ATen."""
     backends: tuple[Annotated[str, _known_backend], ...] = ()

@@ -24,7 +24,7 @@ from flambeau.passes.rewriting.uses import Rewriter
 from flambeau.support.lazy import Array, np
 
 _EVALUATED = 1 << 30
-"""The most bytes that are computed from less than half as many: more is no constant that anybody wants, and may not fit into memory."""
+"""The limit, in bytes, on a constant that is computed from less than half as many bytes: a larger one may not fit into memory."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from flambeau.support.lazy import Array, np
 Compute = Callable[..., Any]
 
 
-# What the bits of integers say
+# Bits of integers
 
 
 def _signed(x: Array) -> Array:

@@ -26,7 +26,7 @@ class RowKernel:
     out: Schema
 
     def positions(self, operands: Sequence[int]) -> tuple[int, ...]:
-        """Where operands of the row, by their positions there, stand among the inputs of the kernel."""
+        """The position among the inputs of the kernel of each operand of the row."""
         names = [argument.name for argument in self.out.arguments if argument not in self.out.outs]
         wanted = [self.row.schema.operands[index].name for index in operands if index < len(self.row.schema.operands)]
         return tuple(names.index(name) for name in wanted if name in names)

@@ -169,7 +169,7 @@ class _Decoder:
                 try:
                     return kind.reads(value)
                 except ValueError:
-                    raise PteError(f"the program is damaged: {value} is no {kind.reads.__name__} ({what}, byte {place})") from None
+                    raise PteError(f"the program is damaged: {value} is not a {kind.reads.__name__} ({what}, byte {place})") from None
             case schema.Text():
                 return self._text(self._follow(place, what), what)
             case schema.Ref():

@@ -1,4 +1,4 @@
-"""What a group of options of `flambeau-opt` is: it adds its options, and the instrumentation that they ask for."""
+"""The base of groups of options of `flambeau-opt`: a group adds its options, and the instrumentation that they ask for."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Chunk:
 
 
 Arguments: TypeAlias = argparse._ArgumentGroup  # pyright: ignore[reportPrivateUsage]  argparse names it so
-"""Where a group adds its options."""
+"""The part of the parser that a group adds its options to."""
 
 
 class OptionAction(argparse.Action):
@@ -40,7 +40,7 @@ class OptionAction(argparse.Action):
         values: str | Sequence[Any] | None,
         option_string: str | None = None,
     ) -> None:
-        """What argparse calls."""
+        """The function that argparse calls."""
         self.act(parser, namespace, values)
 
     @abstractmethod

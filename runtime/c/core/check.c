@@ -1,10 +1,10 @@
-/* What a method says about itself: indices, shapes, memory, jumps. After this, the other files use what they read without looking again.
+/* Checks a method: indices, shapes, memory, jumps. After this, the other files use these fields without checks.
  *
  * A method that is malformed is FL_INVALID_PROGRAM. One that is well formed but asks for what this runtime does not do is FL_NOT_SUPPORTED, found
  * only when nothing is malformed. */
 #include "core/schema.h"
 
-/* How many members of a list are looked at for overlaps. */
+/* The number of members of a list that are checked for overlaps. */
 #define MAX_OVERLAPS 64
 
 static const char constant_out[] = "it writes to value %, which is a constant";

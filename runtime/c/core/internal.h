@@ -27,7 +27,7 @@ void fl_set_strides(fl_tensor *t);
 
 /* ---- Errors (message.c) ---- */
 
-/* What stands for a `%` of a message. */
+/* The text or number for a `%` of a message. */
 typedef struct fl_item {
   const char *text; /* NULL: the number */
   int64_t number;
@@ -82,7 +82,7 @@ uint8_t fl_plan_value(const fl_plan *plan, uint32_t index, uint32_t *table);
 /* The union tag of instruction `index` of a chain's vector and the position of its table. */
 uint8_t fl_plan_instruction(const fl_plan *plan, fl_vector instructions, uint32_t index, uint32_t *table);
 fl_vector fl_plan_chain(const fl_plan *plan, uint32_t chain);
-/* What delegate `index` consists of, and the name of its backend. */
+/* The parts of delegate `index`, and the name of its backend. */
 void fl_payload_open(const fl_plan *plan, uint32_t index, fl_payload *payload, const char **id);
 
 /* A segment by index; nonzero on success. */
@@ -142,7 +142,7 @@ typedef struct fl_port {
   uint8_t is_read;   /* a scalar that some instruction reads */
 } fl_port;
 
-/* What a method consists of, in numbers. Its memory is (pointer size P: 8 | 4)
+/* The counts of a method's parts. Its memory is (pointer size P: 8 | 4)
  *   values * (24 | 16) + tensors * (56 | 28) + instructions * (24 | 16) + delegates * 2P + (inputs + outputs) * (24 | 12)
  *   + (arenas + pointers) * P + dims * 4
  * rounded up to a multiple of 16, then the persistent memory of each delegate at the next multiple of 64. */
@@ -157,7 +157,7 @@ typedef struct fl_counts {
   size_t dims;     /* strides of each tensor, sizes of each dynamic one */
 } fl_counts;
 
-/* What the formula says, and flambeau.runtime.memory computes with. */
+/* The terms of the formula, which flambeau.runtime.memory computes as well. */
 _Static_assert(sizeof(void *) == 8 || sizeof(void *) == 4, "pointers of 8 or 4 bytes");
 _Static_assert(sizeof(fl_value) == (sizeof(void *) == 8 ? 24 : 16), "size of fl_value");
 _Static_assert(sizeof(fl_tensor) == (sizeof(void *) == 8 ? 56 : 28), "size of fl_tensor");
@@ -169,7 +169,7 @@ void fl_count(const fl_plan *plan, fl_counts *counts);
 /* Nonzero when it does not fit in size_t. */
 int fl_method_bytes(const fl_counts *counts, size_t *bytes);
 
-/* Where the parts of values are put. In a method, `slots` are all its values; while measuring, the values that a list boxes are made afresh. */
+/* The memory for the parts of values. In a method, `slots` are all its values; while measuring, the values that a list boxes are made afresh. */
 typedef struct fl_pool {
   fl_value *slots;
   fl_value *values;

@@ -101,7 +101,7 @@ fl_status fl_program_load(fl_program *program, const void *data, size_t size, fl
   fl_plan plan;
   for (uint32_t i = 0; status == FL_OK && fl_plan_open(program, i, &plan); ++i) {
     const fl_status checked = fl_check_plan(&plan, error);
-    /* What another runtime can run is a reason to refuse the method, not the file. */
+    /* A feature that only another runtime has refuses the method, not the file. */
     status = checked == FL_NOT_SUPPORTED ? FL_OK : checked;
   }
   if (status != FL_OK) {

@@ -1,7 +1,7 @@
 /* Everything that decides whether a method can be loaded, and in how much memory. */
 #include "core/schema.h"
 
-/* What the arguments of one call may consist of while its scratch memory is asked for. */
+/* Room for the arguments of one call while its scratch memory is computed. */
 #define MAX_ARGS 32
 #define MAX_VALUES 128
 #define MAX_TENSORS 32

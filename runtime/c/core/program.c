@@ -1,4 +1,4 @@
-/* What an application may ask about a program and its methods. */
+/* Answers the questions of an application about a program and its methods. */
 #include "core/schema.h"
 
 uint32_t fl_version(void) { return FL_VERSION; }

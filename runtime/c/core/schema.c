@@ -1,4 +1,4 @@
-/* Reading tables. Nothing is checked here: fl_verify has. */
+/* Reads FlatBuffer tables. fl_verify has checked them before. */
 #include "core/schema.h"
 
 uint32_t fl_field(const uint8_t *file, uint32_t table, uint32_t id) {

@@ -120,7 +120,7 @@ uint32_t fl_field(const uint8_t *file, uint32_t table, uint32_t id);
 uint8_t fl_field_u8(const uint8_t *file, uint32_t table, uint32_t id);
 uint32_t fl_field_u32(const uint8_t *file, uint32_t table, uint32_t id);
 uint64_t fl_field_u64(const uint8_t *file, uint32_t table, uint32_t id);
-/* What a field of offset type refers to: a table, string or vector; 0 when absent. */
+/* The target of a field of offset type: a table, string or vector; 0 when absent. */
 uint32_t fl_child(const uint8_t *file, uint32_t table, uint32_t id);
 fl_vector fl_child_vector(const uint8_t *file, uint32_t table, uint32_t id);
 /* "" when absent. */

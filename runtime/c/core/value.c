@@ -1,4 +1,4 @@
-/* What kernel.h promises to kernels about tensors and arguments. */
+/* The functions of kernel.h for tensors and arguments. */
 #include "flambeau/kernel.h"
 
 #include "core/internal.h"

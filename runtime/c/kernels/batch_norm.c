@@ -93,7 +93,7 @@ static void statistics(const fl_tensor *in, const planes *p, size_t channel, dou
   *variance = squares / n;
 }
 
-/* What the three variants share. running_*: NULL for the batch's own statistics. saved_*: NULL, or where those go. */
+/* The common part of the three variants. running_*: NULL for the batch's own statistics. saved_*: NULL, or where those go. */
 typedef struct batch_norm {
   fl_tensor *input, *weight, *bias, *running_mean, *running_var, *out, *saved_mean, *saved_scale;
   double momentum, eps;

@@ -16,7 +16,7 @@ int fl_conv_size(int64_t in, int64_t kernel, int64_t stride, int64_t padding, in
   return room >= 0 && *out <= limit;
 }
 
-/* How the output is cut: blocks of whole rows, or of a part of one row, of at most FL_GEMM_ROWS pixels; and what of the input each needs. */
+/* The blocks of the output: whole rows, or a part of one row, of at most FL_GEMM_ROWS pixels; and the part of the input that each needs. */
 typedef struct cut {
   size_t rows, columns;             /* of a block of the output */
   size_t in_columns;                /* of the input that it reads */

@@ -305,7 +305,7 @@ static void run_by_rows(const problem *p) {
   }
 }
 
-/* Where tap k of output position `at` reads along dimension i; -1: nowhere. */
+/* The input index along dimension i that tap k of output position `at` reads; -1 for padding. */
 static int64_t source(const problem *p, int i, size_t at, size_t k) {
   if (!p->transposed) {
     const int64_t x = (int64_t)(at * p->stride[i] + k * p->dilation[i]) - (int64_t)p->padding[i];

@@ -109,7 +109,7 @@ static fl_status write_ramp(fl_context *context, fl_tensor *out, const ramp *r) 
   return FL_OK;
 }
 
-/* How many steps lead from start up to end, which is not taken; -1 when the step leads away from it, or there are too many. */
+/* The number of steps from start to end, without end; -1 when the step leads away from end, or there are too many. */
 static int64_t count_steps(int64_t start, int64_t end, int64_t step) {
   if (step > 0 ? end < start : end > start) {
     return -1;

@@ -1,7 +1,7 @@
 /* Depthwise convolution, channels last: vectors along the channels, several neighbouring pixels at a time. */
 #include "conv2d.h"
 
-/* What one row of the output needs. */
+/* The data that one row of the output needs. */
 typedef struct row {
   const float *input;   /* the image's first pixel in the first input row that counts */
   const float *weight;  /* of the first kernel row that counts */
@@ -146,7 +146,7 @@ static void compute_row(const fl_conv2d *c, const row *r) {
   const size_t reach = (c->kernel_width - 1) * c->dilation_width;
   for (size_t x = 0; x < c->out_width;) {
     const ptrdiff_t start = (ptrdiff_t)(x * c->stride_width) - (ptrdiff_t)c->padding_width;
-    /* How many outputs from x on have all their taps within the image. */
+    /* The number of outputs from x on whose taps all lie within the image. */
     const ptrdiff_t last = (ptrdiff_t)c->width - 1 - (ptrdiff_t)reach - start;
     const size_t inside = start < 0 || last < 0 ? 0 : (size_t)last / c->stride_width + 1;
     if (inside > 0) {

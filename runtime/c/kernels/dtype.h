@@ -99,7 +99,7 @@ static inline int64_t fl_wrap_mul(int64_t x, int64_t y) { return (int64_t)((uint
 static inline int64_t fl_i64_of_real(double x) { return x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : INT64_MIN; }
 static inline int32_t fl_i32_of_real(double x) { return x > -0x1p31 - 1.0 && x < 0x1p31 ? (int32_t)x : INT32_MIN; }
 
-/* What a row of a family's .def is in the family's .c: the declaration of its kernel. */
+/* A row of a family's .def, expanded in the family's .c: the declaration of its kernel. */
 #define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *context, fl_value *const *args, size_t count);
 
 #endif

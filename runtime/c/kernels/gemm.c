@@ -48,7 +48,7 @@ typedef struct tile {
 /* Vector j of a tile lies in panel j * FL_LANES / 16. */
 #define B_VECTOR(b, stride, j) fl_load((b) + (size_t)((j) * FL_LANES / FL_PANEL) * (stride) + (size_t)((j) * FL_LANES % FL_PANEL))
 
-/* Where vector x of a tile, counted row by row, lies in C (or the addend). */
+/* The place in C (or the addend) of vector x of a tile, counted row by row. */
 #define C_VECTOR(c, stride, x) ((c) + (size_t)((x) / nv) * (stride) + (size_t)((x) % nv * FL_LANES))
 
 /* Finishes a tile that reaches beyond the last column, from memory: seldom, and so not worth code in every tile. */
@@ -179,7 +179,7 @@ TILE(1, 2) TILE(2, 2) TILE(3, 2) TILE(4, 2) TILE(5, 2) TILE(6, 2)
 static void (*const tiles[TILE_ROWS])(const tile *) = {tile_1_2, tile_2_2, tile_3_2, tile_4_2, tile_5_2, tile_6_2};
 #endif
 
-/* How many of `left` columns the next tile takes. */
+/* The number of columns of the next tile, of `left` columns. */
 static size_t tile_columns(size_t left) {
 #if FL_LANES == 16
   /* Three panels (8 rows high) or four (6 rows) keep the FMA units busy best; no remainder of one panel if it can be helped. */

@@ -1,4 +1,4 @@
-/* What gathers and scatters share: a tensor of indices into one dimension, each for one element. */
+/* Helpers of gathers and scatters: a tensor of indices into one dimension, each for one element. */
 #ifndef FLAMBEAU_KERNELS_INDEXED_H
 #define FLAMBEAU_KERNELS_INDEXED_H
 

@@ -1,4 +1,4 @@
-/* What elementwise kernels share: promotion, broadcasting and the choice of a computing type. */
+/* Helpers of elementwise kernels: promotion, broadcasting and the choice of a computing type. */
 #include "spans.h"
 
 fl_status fl_common_type(fl_context *context, fl_value *const *operands, size_t count, int8_t *common) {

@@ -195,7 +195,7 @@ static int maximum(const image *in, size_t start, const window *w, int64_t y, in
   return found;
 }
 
-/* What a window without any element has: the lowest value, at the place where ATen says it is. */
+/* The result of a window without any element: the lowest value, at the index that ATen gives. */
 static void write_lowest(const image *in, const image *out, size_t to, const window *w, int64_t y, int64_t x, int64_t *index) {
   const int8_t dtype = out->tensor->dtype;
   const int is_signed = dtype == FL_INT8 || dtype == FL_INT16 || dtype == FL_INT32 || dtype == FL_INT64;

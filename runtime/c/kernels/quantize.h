@@ -1,4 +1,4 @@
-/* What quantizing and choosing its parameters share. */
+/* Helpers of quantizing and of choosing its parameters. */
 #ifndef FLAMBEAU_KERNELS_QUANTIZE_H
 #define FLAMBEAU_KERNELS_QUANTIZE_H
 

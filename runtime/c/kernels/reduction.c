@@ -109,7 +109,7 @@ static const fl_fold square_folds[] = {ROWS(square_f32), ROWS(square_f64), NO_FO
 
 /* ---- sum, mean, prod ---- */
 
-/* What a reduction reads, writes and leaves out. */
+/* The operands of a reduction: its input, its output, and the dimensions that it removes. */
 typedef struct operands {
   const fl_tensor *in;
   fl_tensor *out;

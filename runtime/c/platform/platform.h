@@ -1,4 +1,4 @@
-/* What an application's tools may want from the machine. The core never calls it. */
+/* Services of the machine for an application's tools. The core never calls them. */
 #ifndef FLAMBEAU_PLATFORM_H
 #define FLAMBEAU_PLATFORM_H
 

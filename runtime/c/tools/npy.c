@@ -46,7 +46,7 @@ void *read_file(const char *path, size_t *size, const char **reason) {
   return data;
 }
 
-/* Where the value of `key` starts in the header, or NULL. */
+/* The start of the value of `key` in the header, or NULL. */
 static const char *find_key(const char *header, const char *key) {
   const char *at = strstr(header, key);
   return at == NULL ? NULL : at + strlen(key);

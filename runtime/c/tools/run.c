@@ -34,7 +34,7 @@ typedef struct options {
   int json;
 } options;
 
-/* What has to be freed, so that leaks mean something. */
+/* The memory to free at the end, so that a leak checker reports real leaks only. */
 typedef struct run {
   fl_program program;
   fl_method method;

@@ -1,4 +1,4 @@
-/* What the author of a backend implements: a table of functions that runs the delegates of a program which name this backend.
+/* The interface for authors of backends: a table of functions that runs the delegates of a program which name this backend.
  *
  * Life of a delegate: the program is asked how much memory it needs (`measure`), the caller provides it, `init` builds the delegate in it,
  * `execute` runs it any number of times, `destroy` releases what the backend itself acquired. All calls for one method come from the thread

@@ -1,4 +1,4 @@
-/* What went wrong, in words. */
+/* An error in words. */
 #ifndef FLAMBEAU_ERROR_H
 #define FLAMBEAU_ERROR_H
 

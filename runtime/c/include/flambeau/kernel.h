@@ -1,10 +1,10 @@
-/* What the author of a kernel may see.
+/* The interface for authors of kernels.
  *
  * A kernel is one function per operator. It receives every argument of the operator's out-variant schema in schema order, then the outs
  * again (one out: the same value twice; several: a FL_TENSOR_LIST of them), which is the calling convention of the .pte format.
  * A kernel may not allocate, except from the scratch memory that its own `scratch` function asked for; may not keep state; must check what
  * depends on shapes and dtypes before it writes; and reports failures with FL_FAIL, whose text is what the user reads, followed by the
- * arguments of the call. What the arguments do not show, such as an index that a tensor holds, FL_FAIL_NUMBERS says.
+ * arguments of the call. FL_FAIL_NUMBERS adds numbers that the arguments do not show, such as an index that a tensor holds.
  */
 #ifndef FLAMBEAU_KERNEL_H
 #define FLAMBEAU_KERNEL_H

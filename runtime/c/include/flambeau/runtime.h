@@ -124,7 +124,7 @@ FL_API const char *fl_program_delegate(const fl_program *program, uint32_t metho
 
 /* ---- Methods ----------------------------------------------------------------------------------------------------------------------------- */
 
-/* Where operators and delegates are looked up. Passing NULL means fl_builtin_kernels() and fl_builtin_backends(). */
+/* The tables in which operators and delegates are looked up. Passing NULL means fl_builtin_kernels() and fl_builtin_backends(). */
 typedef struct fl_registry {
   const fl_kernel_table *const *tables; /* each sorted by name; the first that has a name wins */
   size_t table_count;
@@ -153,7 +153,7 @@ typedef struct fl_memory {
   size_t scratch_size;
 } fl_memory;
 
-/* How much memory fl_method_init will want. Reports everything that would stop the method from loading: each operator that no table has
+/* The memory that fl_method_init will need. Reports everything that would stop the method from loading: each operator that no table has
  * (FL_OPERATOR_MISSING), an absent backend (FL_NOT_FOUND), a construct that this runtime does not run (FL_NOT_SUPPORTED). Takes about 10 kB
  * of stack when the method calls kernels that use scratch memory. */
 FL_API fl_status fl_method_measure(const fl_program *program, uint32_t method, const fl_registry *registry, fl_requirements *requirements, fl_error *error);

@@ -2,7 +2,7 @@
 #ifndef FLAMBEAU_STATUS_H
 #define FLAMBEAU_STATUS_H
 
-/* What a shared library shows; the rest is built with hidden visibility. */
+/* Marks the symbols that a shared library exports; the rest has hidden visibility. */
 #if defined(__GNUC__)
 #define FL_API __attribute__((visibility("default")))
 #else
