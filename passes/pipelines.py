@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from xdsl.passes import ModulePass
 
@@ -11,7 +12,9 @@ from flambeau.passes.manager.grammar import Element, parse
 from flambeau.passes.manager.pass_options import Option, Value
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.manager.registry import PipelineFunction, find_pass, find_passes
-from flambeau.passes.targets.interface import find_target
+
+if TYPE_CHECKING:
+    from flambeau.passes.targets.interface import Target
 
 
 def _pass(name: str, **options: object) -> ModulePass:
@@ -19,6 +22,13 @@ def _pass(name: str, **options: object) -> ModulePass:
     kind = find_pass(name)
     assert kind is not None, f"there is no pass {name}"
     return kind(**options)
+
+
+def _target(options: PipelineOptions) -> Target:
+    # Imported here: it takes longer to import than this file, and `flambeau-opt --help` only lists pipelines.
+    from flambeau.passes.targets.interface import find_target
+
+    return find_target(options.target)
 
 
 def aten_to_core(options: PipelineOptions) -> Sequence[ModulePass]:
@@ -57,7 +67,7 @@ def core_to_edge(options: PipelineOptions) -> Sequence[ModulePass]:
 
 def optimize_edge(options: PipelineOptions) -> Sequence[ModulePass]:
     """Uses the target's fused forms on packed weights, and the layouts that its kernels take."""
-    if find_target(options.target).is_plain:
+    if _target(options).is_plain:
         return []
     return [
         # Operators, and groups of them, in the fused forms that the target has.
@@ -108,7 +118,7 @@ def planner_pass(options: PipelineOptions) -> ModulePass:
     """`plan-memory` with the planner that is asked for, and the target's alignment if no other is. Raises PipelineError, ValueError."""
     match parse(options.planner).elements:
         case (Element(name, given),):
-            alignment = Option("alignment", (Value(str(find_target(options.target).alignment)),))
+            alignment = Option("alignment", (Value(str(_target(options).alignment)),))
             defaults = [] if any(option.key == alignment.key for option in given) else [alignment]
             return find_passes("plan-memory", [Option("algorithm", (Value(name),)), *defaults, *given])[0]
         case _:
