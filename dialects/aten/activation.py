@@ -19,6 +19,8 @@ from flambeau.support.lazy import Array, np
 class ReluOp(UnaryOp):
     """The larger of x and 0; NaN stays NaN."""
 
+    activations = (("relu",),)
+
     @staticmethod
     def numpy(x: Array, /) -> Array:
         return np.maximum(x, np.zeros((), x.dtype))
@@ -27,6 +29,8 @@ class ReluOp(UnaryOp):
 @aten("sigmoid(Tensor self) -> Tensor", core=True)
 class SigmoidOp(FloatUnaryOp):
     """1 / (1 + exp(-x))."""
+
+    activations = (("sigmoid",),)
 
     @staticmethod
     def numpy(x: Array, /) -> Array:
@@ -37,6 +41,8 @@ class SigmoidOp(FloatUnaryOp):
 class TanhOp(FloatUnaryOp):
     """The hyperbolic tangent."""
 
+    activations = (("tanh",),)
+
     @staticmethod
     def numpy(x: Array, /) -> Array:
         return in_float(np.tanh, x)
@@ -45,6 +51,8 @@ class TanhOp(FloatUnaryOp):
 @aten('gelu(Tensor self, *, str approximate="none") -> Tensor', core=True)
 class GeluOp(FloatOnlyUnaryOp):
     """x times the normal distribution function of x; `approximate = "tanh"` approximates it with a tanh."""
+
+    activations = (("gelu", "none"), ("gelu_tanh", "tanh"))
 
     @staticmethod
     def infer(x: Tensor, /, approximate: str = "none") -> Tensor:
@@ -77,6 +85,8 @@ class EluOp(FloatOnlyUnaryOp):
 class HardtanhOp(UnaryOp):
     """x limited to [min_val, max_val]; NaN stays NaN."""
 
+    activations = (("relu6", 0, 6),)
+
     @staticmethod
     def numpy(x: Array, /, min_val: float, max_val: float) -> Array:
         element = element_of_array(x)
@@ -96,6 +106,8 @@ class LeakyReluOp(FloatOnlyUnaryOp):
 @aten("silu(Tensor self) -> Tensor", keep=True)
 class SiluOp(FloatOnlyUnaryOp):
     """The sigmoid-weighted unit: x * sigmoid(x)."""
+
+    activations = (("silu",),)
 
     @staticmethod
     def numpy(x: Array, /) -> Array:
@@ -123,6 +135,8 @@ class Relu6Op(UnaryOp):
 class HardsigmoidOp(FloatOnlyUnaryOp):
     """(x + 3) limited to [0, 6], over 6."""
 
+    activations = (("hardsigmoid",),)
+
     @staticmethod
     def numpy(x: Array, /) -> Array:
         return in_float(lambda wide: np.minimum(np.maximum(wide + 3, 0), 6) / 6, x)
@@ -135,6 +149,8 @@ class HardsigmoidOp(FloatOnlyUnaryOp):
 @aten("hardswish(Tensor self) -> Tensor", keep=True)
 class HardswishOp(FloatOnlyUnaryOp):
     """x times (x + 3) limited to [0, 6], over 6."""
+
+    activations = (("hardswish",),)
 
     @staticmethod
     def numpy(x: Array, /) -> Array:

@@ -187,6 +187,7 @@ class FminOp(BinaryOp):
 class ClampOp(SchemaOp):
     """x limited to [min, max], of which one may be absent; max wins where they cross, NaN stays NaN."""
 
+    activations = (("relu6", 0, 6),)
     inplace = (0,)
 
     @staticmethod

@@ -53,6 +53,8 @@ def concatenated_shape(shapes: Sequence[tuple[int, ...]], dim: int) -> tuple[int
 class CatOp(SchemaOp):
     """Tensors beside each other along `dim`, in their common type."""
 
+    moves = True
+    joins = "along"
     computes_in = "result"
 
     @staticmethod
@@ -71,6 +73,8 @@ class CatOp(SchemaOp):
 class StackOp(SchemaOp):
     """Tensors of one shape along a new dimension `dim`."""
 
+    moves = True
+    joins = "across"
     computes_in = "result"
 
     @staticmethod

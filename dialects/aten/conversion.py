@@ -16,6 +16,8 @@ from flambeau.support.lazy import Array, np
 class CastOp(LikeOp):
     """The content in another type."""
 
+    moves = True
+
     @staticmethod
     def numpy(x: Array, /, dtype: Attribute | None) -> Array:
         return cast_to(x, chosen_element(dtype, element_of_array(x)))

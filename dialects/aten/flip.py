@@ -19,6 +19,8 @@ from flambeau.support.lazy import Array, np
 class FlipOp(SchemaOp):
     """The entries of each of `dims` in reverse order."""
 
+    moves = True
+
     @staticmethod
     def infer(x: Tensor, /, dims: tuple[int, ...]) -> Tensor:
         normalize_dims(dims, len(shape_of(x)))
@@ -32,6 +34,7 @@ class FlipOp(SchemaOp):
 class FlipFamilyOp(SchemaOp):
     """`flip` of one dimension."""
 
+    moves = True
     dimension = 0
 
     @classmethod

@@ -168,6 +168,7 @@ class AmaxOp(ExtremeOp):
     """The largest element over the named dimensions; NaN when there is one."""
 
     dim_order = "read"
+    moves = True
 
     @staticmethod
     def numpy(x: Array, /, dim: Dims = None, keepdim: bool = False) -> Array:
@@ -179,6 +180,7 @@ class AminOp(ExtremeOp):
     """The smallest element over the named dimensions; NaN when there is one."""
 
     dim_order = "read"
+    moves = True
 
     @staticmethod
     def numpy(x: Array, /, dim: Dims = None, keepdim: bool = False) -> Array:

@@ -30,6 +30,8 @@ def repeated(shape: Sequence[int], repeats: Sequence[int]) -> tuple[int, ...]:
 class RepeatOp(SchemaOp):
     """Copies of the tensor beside each other, repeats[i] along dimension i; new dimensions come in front."""
 
+    moves = True
+
     @staticmethod
     def infer(x: Tensor, /, repeats: tuple[int, ...]) -> Tensor:
         return tensor(element_of(x), repeated(shape_of(x), repeats))

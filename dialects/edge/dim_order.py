@@ -21,6 +21,8 @@ from flambeau.support.lazy import Array
 class ToDimOrderCopyOp(SchemaOp):
     """The same elements in another dim order, perhaps in another element type."""
 
+    moves = True
+
     @staticmethod
     def infer(x: Tensor, /, dtype: Attribute | None, dim_order: Sequence[int] | None) -> Tensor:
         kind = tensor(dtype or element_of(x), x.get_shape(), x.encoding)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import cast
 
-from flambeau.dialects.schema.operators import find_op
+from flambeau.dialects.schema.operators import level_ops
 from flambeau.runtime.manifest import activation_names
-from flambeau.support.lazy import Array, np
+from flambeau.support.lazy import Array
 
 
 def check_activation(name: str) -> None:
@@ -18,23 +17,12 @@ def check_activation(name: str) -> None:
 
 
 @cache
-def _meaning(name: str) -> Callable[..., Array]:
-    found = find_op(f"aten.{name}")
-    assert found is not None
-    return found.numpy
+def _meaning(activation: str) -> Callable[[Array], Array]:
+    row, rest = next((row, rest) for row in level_ops("edge") for name, *rest in row.activations if name == activation)
+    return lambda x: row.call("numpy", [x, *rest])
 
 
 def apply_epilogue(x: Array, addend: Array | None, activation: str) -> Array:
     """activation(x + addend)."""
     total = x if addend is None else x + addend
-    match activation:
-        case "none":
-            return total
-        case "relu6":
-            return cast(Array, np.clip(total, 0, 6).astype(total.dtype))
-        case "gelu":
-            return _meaning("gelu")(total, "none")
-        case "gelu_tanh":
-            return _meaning("gelu")(total, "tanh")
-        case _:
-            return _meaning(activation)(total)
+    return total if activation == "none" else _meaning(activation)(total)

@@ -168,6 +168,7 @@ class IdentityOp(SchemaOp):
     """One operand; the result has its type and content."""
 
     inplace = (0,)
+    moves = True
 
     @staticmethod
     def infer(x: Tensor, /) -> Tensor:

@@ -123,6 +123,12 @@ class SchemaOp(IRDLOperation):
     dim_order: ClassVar[Literal["kept", "read"] | None] = None
     """What becomes of the dim order of the first operand: the results keep it, or it is read in any and the results are row-major. None:
     operands and results are row-major, but for those of elementwise operators."""
+    moves: ClassVar[bool] = False
+    """Each element of the results is an element of a tensor operand, perhaps in another element type. True of every view."""
+    joins: ClassVar[Literal["along", "across"] | None] = None
+    """The result is the tensors of the first argument one after another: along the dimension `dim` that they have, or across a new one."""
+    activations: ClassVar[tuple[tuple[str, *tuple[Value, ...]], ...]] = ()
+    """The activations of fused operators (`runtime/c/kernels/epilogue.def`) that this is, each with the arguments after the tensor."""
     any_order: ClassVar[tuple[int, ...]] = ()
     """Operands that may be, as then the result may, in any dim order whose innermost dimension is the last."""
     traits = PURE
@@ -469,6 +475,7 @@ def row(dialect: str, namespace: str, schema: str, *, core: bool = False, keep: 
         found.schema = parsed
         found.core = core
         found.keep = keep
+        found.moves = cls.moves or parsed.is_view
         found.definition = None
         found.siblings = {"row": found, dialect: found}
         found.traits = WRITES if parsed.mutates or found.random else PURE

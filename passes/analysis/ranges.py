@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import inf, isnan
 from typing import Any, TypeAlias, cast
 
@@ -90,10 +91,9 @@ class RangeAnalysis(ForwardAnalysis[Range]):
             return [_range_of_array(array)]
         if any(item.is_empty for item in operands):
             return [EMPTY] * len(op.results)
-        rule = _RULES.get(op.schema.base) if isinstance(op, SchemaOp) else None
-        if rule is None or not isinstance(op, SchemaOp) or len(op.results) != 1:
-            return [range_of_type(result.type) for result in op.results]
-        return [_rounded(rule(op, operands), op.result.type)]
+        if isinstance(op, SchemaOp) and len(op.results) == 1 and (rule := _moved if op.moves else _RULES.get(op.schema.base)):
+            return [_rounded(rule(op, operands), op.result.type)]
+        return [range_of_type(result.type) for result in op.results]
 
 
 def _range_of_array(array: Any) -> Range:
@@ -119,19 +119,9 @@ def _hull(*numbers: float) -> Range:
     return EVERYTHING if any(isnan(number) for number in numbers) else Range(min(numbers), max(numbers))
 
 
-def _same(op: SchemaOp, operands: Sequence[Range]) -> Range:
-    return operands[0] if element_of(op.operands[0]) == element_of(op.result) else _converted(op, operands[0])
-
-
-def _converted(op: SchemaOp, operand: Range) -> Range:
-    return operand if is_float(element_of(op.result)) else range_of_type(op.result.type)
-
-
-def _union(op: SchemaOp, operands: Sequence[Range]) -> Range:
-    found = EMPTY
-    for operand in operands:
-        found = found.join(operand)
-    return found
+def _moved(op: SchemaOp, operands: Sequence[Range]) -> Range:
+    drops_fractions = not is_float(element_of(op.result)) and any(is_float(element_of(operand)) for operand in op.operands)
+    return range_of_type(op.result.type) if drops_fractions else reduce(Range.join, operands, EMPTY)
 
 
 def _numbers(op: SchemaOp, operands: Sequence[Range]) -> tuple[Range, Range] | None:
@@ -211,10 +201,6 @@ def _between(low: float, high: float) -> Rule:
 
 
 _RULES: dict[str, Rule] = {
-    **dict.fromkeys(("view", "view_copy", "permute", "permute_copy", "expand", "expand_copy", "unsqueeze", "unsqueeze_copy"), _same),
-    **dict.fromkeys(("squeeze", "squeeze_copy", "slice", "slice_copy", "select", "select_copy", "clone", "alias", "alias_copy"), _same),
-    **dict.fromkeys(("_to_copy", "_to_dim_order_copy", "flip", "repeat", "amax", "amin"), _same),
-    **dict.fromkeys(("cat", "stack"), _union),
     **dict.fromkeys(("relu", "hardtanh", "clamp"), _clamp),
     **dict.fromkeys(("sigmoid", "_softmax", "softmax", "hardsigmoid"), _between(0, 1)),
     **dict.fromkeys(("tanh", "sin", "cos"), _between(-1, 1)),

@@ -20,9 +20,7 @@ from flambeau.passes.storage.classes import MethodStorage
 from flambeau.passes.storage.reinterpretation import Cut, cut_offset, is_static, literal, tensors_of
 from flambeau.passes.storage.slot_rewrites import collapse_views, erase_instruction, make_view, unplanned_methods_of
 from flambeau.passes.targets.interface import Target, TargetName, find_target
-
-KERNELS = {"aten::cat.out": True, "aten::stack.out": False}
-"""Kernels that join tensors, and whether the dimension along which they do so is there already."""
+from flambeau.runtime.interpreter.kernels import row_kernels
 
 COPY = "aten::clone.out"
 """The kernel that copies an operand that stays where it is."""
@@ -33,9 +31,10 @@ MOST_COPIES = 4
 
 def _offsets(op: CallOp) -> list[tuple[SSAValue, int]] | None:
     """The tensors that a call joins, each with the offset of its bytes in the result; None when they do not lie together there."""
-    keeps_dim = KERNELS.get(op.operator.data)
-    if keeps_dim is None or not isinstance(op.ins[0].owner, TensorListOp) or len(op.outs) != 1:
+    kernel = row_kernels().get(op.operator.data)
+    if kernel is None or kernel.row.joins is None or not isinstance(op.ins[0].owner, TensorListOp) or len(op.outs) != 1:
         return None
+    keeps_dim = kernel.row.joins == "along"
     parts, whole = tuple(op.ins[0].owner.items), op.outs[0]
     dim = literal(op.ins[1])
     if not isinstance(dim, int) or not parts or not is_static(whole, *parts):

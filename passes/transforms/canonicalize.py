@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
+from flambeau.dialects.aten.concat import CatOp
 from flambeau.dialects.aten.permute import PermuteOp
 from flambeau.dialects.aten.select import NO_END, SliceTensorOp
 from flambeau.dialects.aten.shape import ExpandOp, SqueezeDimOp, SqueezeDimsOp, UnsqueezeOp, ViewOp
@@ -68,7 +69,7 @@ class IdentityPattern(Pattern):
         name = op.schema.name
         plain = isinstance(op, ViewOp | ExpandOp | SliceTensorOp | SqueezeDimOp | SqueezeDimsOp) and _keeps_shape(op)
         copy = name in ("_to_copy", "clone", "alias", "alias_copy") and op.properties.get("memory_format") is None
-        single = name == "cat" and len(op.operands) == 1
+        single = isinstance(op, CatOp) and len(op.operands) == 1
         order = isinstance(op, PermuteOp) and list(op.argument("dims")) == list(range(len(op.argument("dims"))))
         one = name in ("mul.Scalar", "div.Scalar") and op.argument("other") == 1
         if (plain or copy or single or order or one) and (self.copies or op.schema.is_view):
@@ -147,13 +148,13 @@ class BroadcastPattern(Pattern):
 class EmptyConcatPattern(Pattern):
     """Operands without elements contribute nothing to a concatenation."""
 
-    roots = (SchemaOp,)
+    roots = (CatOp,)
     counter = "empty operands removed"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Drops empty operands as long as one is left."""
-        assert isinstance(op, SchemaOp)
-        if op.schema.name != "cat" or not _static(*op.operands, op.result):
+        assert isinstance(op, CatOp)
+        if not _static(*op.operands, op.result):
             return
         tensors = cast("list[SSAValue]", op.argument("tensors"))
         full = [value for value in tensors if 0 not in shape_of(value)]

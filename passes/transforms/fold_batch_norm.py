@@ -12,10 +12,10 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
+from flambeau.dialects.aten.batch_norm import NativeBatchNormLegitNoTrainingOp
+from flambeau.dialects.aten.convolution import ConvolutionOp
 from flambeau.dialects.ir.detached_operations import detached_ops
 from flambeau.dialects.ir.tensor_types import tensor, tensor_type
-from flambeau.dialects.schema.operators import find_op
-from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.greedy_driver import apply_patterns
@@ -30,17 +30,17 @@ class FoldBatchNormPattern(Pattern):
     """convolution -> batch norm, with constant weights and statistics, as one convolution."""
 
     constants: ModuleConstants
-    roots = (SchemaOp,)
+    roots = (NativeBatchNormLegitNoTrainingOp,)
     counter = "batch norms folded"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op` when it is the batch norm and its saved statistics are unused."""
-        assert isinstance(op, SchemaOp)
-        if op.schema.name != "_native_batch_norm_legit_no_training" or op.results[1].uses or op.results[2].uses:
+        assert isinstance(op, NativeBatchNormLegitNoTrainingOp)
+        if op.results[1].uses or op.results[2].uses:
             return
         x, scale, shift, mean, variance, _, epsilon = op.arguments()
         convolution = cast(SSAValue, x).owner
-        if not isinstance(convolution, SchemaOp) or convolution.schema.name != "convolution":
+        if not isinstance(convolution, ConvolutionOp):
             return
         if not x.has_one_use():
             return decline("not folded: something else reads the convolution's result too")
@@ -60,9 +60,7 @@ class FoldBatchNormPattern(Pattern):
         new_weight = self.constants.add(f"{name}.batch_norm", folded.astype(kernel.dtype), tensor_type(weight))
         new_bias = self.constants.add(f"{name}.batch_norm_bias", offset.astype(kernel.dtype), tensor(element, offset.shape))
         arguments[1], arguments[2] = new_weight.results[0], new_bias.results[0]
-        kind = find_op(convolution.name)
-        assert kind is not None
-        new = kind(*arguments, result_types=convolution.result_types)
+        new = type(convolution)(*arguments, result_types=convolution.result_types)
         new.location = convolution.location
         for item in list(detached_ops(new.results)):
             rewriter.insert(item, InsertPoint.before(op))

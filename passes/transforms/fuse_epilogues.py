@@ -17,22 +17,13 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.pattern import Pattern
-from flambeau.runtime.manifest import activation_names
 
 _PRODUCERS = (FusedLinearOp, FusedConv2dOp)
 
 
 def activation_of(op: SchemaOp) -> str | None:
-    """The epilogue that an elementwise operator is; None when it is none."""
-    match op.schema.name:
-        case "gelu":
-            return "gelu_tanh" if op.argument("approximate") == "tanh" else "gelu"
-        case "hardtanh":
-            return "relu6" if (op.argument("min_val"), op.argument("max_val")) == (0, 6) else None
-        case "clamp":
-            return "relu6" if (op.argument("min"), op.argument("max")) == (0, 6) else None
-        case name:
-            return name if name in activation_names() else None
+    """The activation of fused operators that an operator is, if it is one."""
+    return next((name for name, *rest in op.activations if op.arguments()[1:] == rest), None)
 
 
 def _rebuilt(op: SchemaOp, **changes: Any) -> SchemaOp:

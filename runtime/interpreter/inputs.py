@@ -33,9 +33,6 @@ DYNAMIC_EXTENT = 3
 
 _INDICES = ("index", "indices")
 _TABLES = ("self", "weight")
-_COPIES = ("clone", "_to_copy", "contiguous", "detach", "alias")
-"""Operators that are not views in their schema, and whose result holds the numbers of their operand."""
-
 
 WIDE = 8
 """The factor of wide inputs over usual ones: they pass the bends of the usual activations."""
@@ -143,13 +140,8 @@ def _bound(value: SSAValue) -> int | None:
 
 def _holding(op: Operation) -> Sequence[SSAValue]:
     """The values that hold the numbers of the operand of `op`."""
-    if isinstance(op, AliasOp | TensorListOp | arith.IndexCastOp):
-        return op.results
-    if isinstance(op, SchemaOp) and len(op.operands) == 1:
-        base = op.schema.base
-        if op.schema.is_view or base.endswith("_copy") or base in _COPIES:
-            return op.results
-    return ()
+    moves = isinstance(op, SchemaOp) and op.moves and len(op.operands) == 1
+    return op.results if moves or isinstance(op, AliasOp | TensorListOp | arith.IndexCastOp) else ()
 
 
 def _call(op: Operation) -> tuple[Schema, Sequence[tuple[SchemaArgument, Any]]] | None:

@@ -6,6 +6,7 @@ import importlib
 from io import StringIO
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from row_harness import (
@@ -29,6 +30,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from flambeau.dialects.aten.numerics import cast_to, element_of_array
 from flambeau.dialects.ir.equivalence import equivalent
 from flambeau.dialects.ir.tensor_types import element_of, f32, f64, shape_of, tensor
 from flambeau.dialects.schema.context import FlambeauContext
@@ -36,6 +38,7 @@ from flambeau.dialects.schema.operators import LEVELS, find_op, find_schema, non
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_table import check_functions, load_rows
 from flambeau.passes.targets.interface import find_target, target_names
+from flambeau.runtime.manifest import activation_names
 
 RANDOM = {"aten.rand", "aten.randn", "aten.rand_like", "aten.randn_like", "aten.randperm", "aten.randint", "aten.randint.low"}
 """Their meaning is a distribution."""
@@ -85,6 +88,19 @@ def test_a_row_has_documentation_meaning_and_samples(name: str):
 @each_row
 def test_functions_name_arguments_of_the_schema(name: str):
     check_functions(ROWS[name])
+
+
+@pytest.mark.parametrize("name", sorted(name for name, op in ROWS.items() if op.moves))
+def test_what_moves_elements_computes_none(name: str):
+    for sample in samples_of(ROWS[name]):
+        arrays = arrays_of(sample)
+        for result in meaning(operation(ROWS[name], sample)[0], arrays):
+            given = np.concatenate([cast_to(array, element_of_array(result)).ravel() for array in arrays])
+            assert np.isin(result, given).all(where=result == result)  # NaN, which equals nothing, aside
+
+
+def test_activations_are_those_of_the_fused_kernels():
+    assert {"none", *(name for op in ROWS.values() for name, *_ in op.activations)} == set(activation_names())
 
 
 def test_samples_belong_to_rows():
