@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 RUNTIME := $(VENV)/.runtime
 FOLDERS := backends dialects frontends passes runtime tools
-C_SOURCES := $(shell find runtime/c -type f)
+C_SOURCES := $(shell find runtime/c backends/*/runtime -type f)
 CMAKE := $(BIN)/cmake -S runtime/c -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja
 
 export QUERY

@@ -369,5 +369,5 @@ class Problem:
 
 
 def problems(name: str) -> list[Problem]:
-    """All families of modules for a pass. Raises KeyError for a pass without families."""
-    return [Problem(name, case, step, shape) for case in CASES[name] for step in case.steps for shape in SHAPES]
+    """All families of modules for a pass: those in CASES, else those of `cse`, which any pass can read."""
+    return [Problem(name, case, step, shape) for case in CASES.get(name, CASES["cse"]) for step in case.steps for shape in SHAPES]

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-from opt_modules import CASES, Problem, Source, problems
+from opt_modules import Problem, Source, problems
 from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.dialects.schema.context import FlambeauContext
@@ -108,15 +108,6 @@ def measure(names: Sequence[str], sizes: tuple[int, int], limit: float, report: 
     return found
 
 
-def all_names() -> tuple[str, ...]:
-    """All passes of Flambeau. Raises KeyError for a pass without modules."""
-    names = own_pass_names()
-    missing = [name for name in names if name not in CASES]
-    if missing:
-        raise KeyError(f"there are no modules for {', '.join(missing)}: add them to CASES in benchmarks/opt_modules.py")
-    return names
-
-
 def warm_up(names: Sequence[str]) -> None:
     """Runs every pass once, so that no measurement includes imports."""
     for name in names:
@@ -135,7 +126,7 @@ def main() -> int:
     small, large = arguments.sizes
     if small < 1 or large <= small or large % small:
         parser.error("the larger size has to be a multiple of the smaller")
-    names = arguments.passes or all_names()
+    names = arguments.passes or own_pass_names()
     limit = LIMIT / (SIZES[1] / SIZES[0]) * (large / small)
 
     def line(growth: Growth) -> str:

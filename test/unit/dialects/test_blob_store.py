@@ -1,3 +1,5 @@
+"""The store of weights: names, digests, files beside the text."""
+
 import json
 from pathlib import Path
 

@@ -63,12 +63,12 @@ def test_no_folder_has_more_than_20_loose_files():
 
 
 def test_no_two_files_of_one_name_mean_different_things():
-    """Files of one name are the same thing in each place: an interface, the operations of a dialect, a family of operators."""
+    """Files of one name are the same thing in each place: an interface, operations of a dialect, a family, a part of a backend."""
     same = {"__init__.py", "interface.py", "ops.py"}
     rows = {ROOT / "dialects" / dialect for dialect in ("aten", "fused", "quantized_decomposed")}
     places: dict[str, list[Path]] = {}
     for path in files(*FOLDERS, "src"):
-        if path.suffix == ".py" and "test" not in path.parts and path.name not in same:
+        if path.suffix == ".py" and "test" not in path.parts and "backends" not in path.parts and path.name not in same:
             places.setdefault(path.name, []).append(path.parent)
     assert {name: names_of(found) for name, found in places.items() if len(found) > 1 and not rows.issuperset(found)} == {}
 

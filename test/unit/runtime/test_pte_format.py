@@ -1,3 +1,5 @@
+"""The .pte format: records to bytes and back, damaged files."""
+
 import struct
 
 import pytest

@@ -1,3 +1,5 @@
+"""The Python binding of the C runtime."""
+
 import ctypes
 import gc
 import io

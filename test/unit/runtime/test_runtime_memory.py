@@ -1,3 +1,5 @@
+"""The memory that the C runtime takes, against the computed one."""
+
 from collections.abc import Iterator
 
 import numpy as np

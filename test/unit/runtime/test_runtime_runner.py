@@ -1,3 +1,5 @@
+"""The command-line runner of the C runtime."""
+
 import json
 import os
 import subprocess
