@@ -16,7 +16,9 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module, verify_parsed
 from flambeau.passes.manager import PassError, Pipeline
 from flambeau.passes.manager.pass_options import option_fields
+from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.manager.registry import all_passes, find_pass, own_pass_names, pipelines, register_pass
+from flambeau.passes.targets.interface import target_names
 from flambeau.support.tables import declared_by
 from flambeau.tools.opt import help as pages
 from flambeau.tools.opt import main
@@ -51,6 +53,12 @@ def test_the_example_of_a_pass_holds(name: str):
     assert name in [item.name for item in Pipeline.parse(example.pipeline).passes()]
     assert run_example(example.before, example.pipeline, example.path) == example.after
     assert example.after != example.before
+
+
+@pytest.mark.parametrize("target", target_names())
+def test_every_pass_of_the_road_has_an_example(target: str):
+    passes = pipelines()["compile"](PipelineOptions(target=target, backends=("elementwise",)))
+    assert {item.name for item in passes if example_of(type(item)) is None} == set()
 
 
 def test_every_example_belongs_to_a_pass():

@@ -16,13 +16,19 @@ from flambeau.dialects.ir.verify import verify_module
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.manager import Pipeline
-from flambeau.passes.manager.registry import own_pass_names
+from flambeau.passes.manager.pipeline_options import PipelineOptions
+from flambeau.passes.manager.registry import own_pass_names, pipelines
 from flambeau.tools.instruments.ir_printing import ChangePrinting
 from flambeau.tools.instruments.pass_statistics import PassStatistics
 from flambeau.tools.instruments.stage_dump import StageDump
 from flambeau.tools.instruments.timing import Timer
 
 SMALL, LARGE = 30, 240
+
+
+def test_every_pass_of_the_road_has_modules_of_its_own() -> None:
+    passes = pipelines()["compile"](PipelineOptions(target="flambeau", backends=("elementwise",)))
+    assert {item.name for item in passes} - set(CASES) == set()
 
 
 ALL = [problem for name in own_pass_names() for problem in problems(name)]
