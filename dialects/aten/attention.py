@@ -22,7 +22,7 @@ def head_repeats(query: Sequence[int], key: Sequence[int], enable_gqa: bool) -> 
     """The number of query heads that share a key head. Raises ValueError."""
     if not enable_gqa:
         return 1
-    if len(query) < 3 or len(key) < 3 or query[-3] % key[-3]:
+    if len(query) < 3 or len(key) < 3 or not key[-3] or query[-3] % key[-3]:
         raise ValueError(f"the heads of query {list(query)} are not a multiple of those of key {list(key)}")
     return query[-3] // key[-3]
 

@@ -12,7 +12,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.edge.layout import upper_bounds
 from flambeau.dialects.exec import slot_syntax as syntax
-from flambeau.dialects.ir.tensor_types import dtype_of
+from flambeau.dialects.ir.tensor_types import MOST_BYTES, dtype_of
 
 TENSOR = BaseAttr(TensorType)
 INTEGER = BaseAttr(IntegerAttr)
@@ -24,10 +24,12 @@ def element_size(type: Attribute) -> int:
 
 
 def nbytes(type: Attribute) -> int:
-    """Bytes of a tensor at its upper bounds. Raises TypeError for a dynamic dimension without a bound."""
+    """Bytes of a tensor at its upper bounds. Raises TypeError for a dynamic dimension without a bound, and for more than MOST_BYTES."""
     size = element_size(type)
     for extent in upper_bounds(type):
         size *= extent
+    if size > MOST_BYTES:
+        raise TypeError(f"{type} takes {size} bytes, more than the 2^63 - 1 that a program can address")
     return size
 
 

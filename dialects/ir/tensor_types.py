@@ -166,6 +166,19 @@ def nbytes(value: SSAValue | Attribute) -> int:
     return numel(value) * dtype_of(element_of(value)).size
 
 
+MOST_BYTES = 2**63 - 1
+"""The largest size of a tensor: sizes and offsets are int64 in the .pte format and in numpy."""
+
+
+def check_storage(kind: Tensor) -> None:
+    """Raises TypeError for a tensor type that no program can hold: of another element type, or of more than MOST_BYTES."""
+    size = dtype_of(kind.element_type).size
+    for extent in kind.get_shape():
+        size *= max(extent, 1)
+    if size > MOST_BYTES:
+        raise TypeError(f"{kind} takes {size} bytes, more than the 2^63 - 1 that a program can address")
+
+
 # PyTorch's lattice within one category (c10/core/ScalarType.cpp, promoteTypes): ui8 with a signed type gives that type, but i16 with i8;
 # f16 with bf16 gives f32.
 _INTEGER_RANK: dict[Attribute, int] = {i8: 1, i16: 2, i32: 3, i64: 4}

@@ -81,7 +81,7 @@ class ModuleVerifier:
                         _check_blocks(op)
                 if isinstance(op, SymbolUserOp):
                     op.verify_symbol_uses(symbols)
-            except (VerifyException, ValueError, TypeError) as error:
+            except (VerifyException, ValueError, TypeError, LookupError) as error:
                 faults += _faults(op, error)
                 invalid.add(op)
                 continue
@@ -168,7 +168,9 @@ def _faults(op: Operation, error: Exception) -> list[VerificationError]:
     if isinstance(error, OperationError):
         faults = [VerificationError(error.op, str(error), error.notes)]
     else:
-        faults = _repeated_symbols(op) or _uses_from_outside(op) or [VerificationError(op, verify_message(str(error)))]
+        # A rule of xDSL may fail while it prints, for its message, an operation that is not valid itself.
+        message = f"{op.name} cannot be checked: {error}" if isinstance(error, LookupError) else verify_message(str(error))
+        faults = _repeated_symbols(op) or _uses_from_outside(op) or [VerificationError(op, message)]
     for fault in faults:
         fault.__cause__ = error
     return faults

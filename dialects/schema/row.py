@@ -58,8 +58,9 @@ from xdsl.traits import MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.ir.attribute_values import to_value
-from flambeau.dialects.ir.tensor_types import Tensor, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, check_storage, shape_of, tensor_type
 from flambeau.dialects.ir.verify import verifies_types_only
+from flambeau.dialects.schema.inferred_types import fits, with_known_extents
 from flambeau.dialects.schema.operation_syntax import (
     ABSENT,
     SEGMENTS,
@@ -289,7 +290,11 @@ class SchemaOp(IRDLOperation):
         except NotImplementedError:
             raise VerifyException(f"{cls.name}: its result types cannot be inferred; give them") from None
         kinds = list(cast("Iterable[Tensor]", inferred)) if isinstance(inferred, tuple | list) else [cast(Tensor, inferred)]
-        return [_with_known_extents(kind) for kind in kinds]
+        static = not any(isinstance(operand.type, TensorType) and DYNAMIC_INDEX in shape_of(operand) for operand in operands)
+        try:
+            return [with_known_extents(kind, static) for kind in kinds]
+        except ValueError as error:
+            raise VerifyException(f"{cls.name}: {error}") from error
 
     # Levels
 
@@ -340,11 +345,19 @@ class SchemaOp(IRDLOperation):
         for operand in self.operands:
             if not isinstance(operand.type, TensorType):
                 raise VerifyException(f"{self.name}: operand types must be tensors, got {operand.type}")
+        self._verify_storage()
         self._verify_attributes()
         if type(self).has("infer"):
             self._verify_results()
         if (check := _dialect_rule(self.level())) is not None:
             check(self)
+
+    def _verify_storage(self) -> None:
+        for value in (*self.operands, *self.results):
+            try:
+                check_storage(tensor_type(value))
+            except TypeError as error:
+                raise VerifyException(f"{self.name}: {error}") from error
 
     def _verify_attributes(self) -> None:
         known = self.schema.attributes
@@ -388,30 +401,6 @@ class SchemaOp(IRDLOperation):
         if cls.definition is None:
             cls.definition = _definition(cls)
         return cls.definition
-
-
-def _with_known_extents(kind: Tensor) -> Tensor:
-    """The type, where what was computed from the number that stands for a dynamic extent is a dynamic extent again."""
-    shape = kind.get_shape()
-    if not shape or (min(shape) >= 0 and max(shape) < _NO_EXTENT):
-        return kind
-    return tensor(kind.element_type, [extent if 0 <= extent < _NO_EXTENT else DYNAMIC_INDEX for extent in shape], kind.encoding)
-
-
-_NO_EXTENT = 1 << 60
-"""A size from which an extent is not real, but was computed from the number for a dynamic extent."""
-
-
-def fits(declared: Attribute, inferred: Attribute) -> bool:
-    """Whether a declared result type has the inferred shape and element type; the edge level checks the layout."""
-    if declared == inferred:
-        return True
-    if not isinstance(declared, TensorType) or not isinstance(inferred, TensorType):
-        return False
-    left, right = cast(Tensor, declared), cast(Tensor, inferred)
-    if left.element_type != right.element_type or len(left.get_shape()) != len(right.get_shape()):
-        return False
-    return all(a == b or DYNAMIC_INDEX in (a, b) for a, b in zip(left.get_shape(), right.get_shape(), strict=True))
 
 
 @cached_over_rows

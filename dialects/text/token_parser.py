@@ -42,6 +42,9 @@ _UNSIGNED = (ui8, ui16, ui32, ui64)
 _LONG = 400
 """The length in characters from which parsing a list of numbers as JSON is faster."""
 
+_MOST = 2**63 - 1
+"""The largest extent of a dimension."""
+
 ItemT = TypeVar("ItemT")
 
 
@@ -211,7 +214,15 @@ class TokenParser(Parser):
         if match is None or (element := self._elements.get(match[2])) is None:
             return None
         shape = [DYNAMIC_INDEX if size == "?" else int(size) for size in match[1].split("x")[:-1]]
-        return tensor(element, shape)
+        return tensor(element, shape) if max(shape, default=0) <= _MOST else None
+
+    def parse_shape_dimension(self, allow_dynamic: bool = True) -> int:
+        """As xDSL's, but an extent is an int64."""
+        place = self._token.span
+        extent = super().parse_shape_dimension(allow_dynamic)
+        if extent > _MOST:
+            self.raise_error(f"Dimension {extent} is too large for an int64.", place)
+        return extent
 
     # Constants
 

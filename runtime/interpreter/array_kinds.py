@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias, cast
 
@@ -14,6 +15,17 @@ from flambeau.support.lazy import Array, np
 
 Kind: TypeAlias = "tuple[tuple[int, ...], np.dtype[np.generic]]"
 """Shape and dtype; an extent below 0 is any."""
+
+
+LARGEST = 2**34
+"""The bytes that one array may have: more would fill the memory of most machines before it fails."""
+
+
+def check_size(shape: Sequence[int], dtype: np.dtype[np.generic], what: str, op: Operation | None = None) -> None:
+    """Raises InterpreterError when an array would have more than LARGEST bytes. Extents below 0 are not known."""
+    size = math.prod(extent for extent in shape if extent >= 0) * dtype.itemsize
+    if size > LARGEST:
+        raise InterpreterError(f"{what} would have {size} bytes, and the interpreter makes arrays of at most {LARGEST}", op)
 
 
 def array_kind(kind: Attribute) -> Kind:
@@ -31,9 +43,12 @@ def _dtype(element: Attribute) -> np.dtype[np.generic]:
 def array_kinds(op: Operation, types: Sequence[Attribute]) -> list[Kind]:
     """The kinds of the arrays that `op` makes or takes. Raises InterpreterError for types that no array has."""
     try:
-        return [array_kind(kind) for kind in types]
+        kinds = [array_kind(kind) for kind in types]
     except TypeError as error:
         raise UnsupportedError(f"{op_name(op)} has no meaning to the interpreter: {error}", op) from error
+    for shape, dtype in kinds:
+        check_size(shape, dtype, f"a tensor of {op_name(op)}", op)
+    return kinds
 
 
 def check_arrays(op: Operation, arrays: Sequence[Array], kinds: Sequence[Kind]) -> None:

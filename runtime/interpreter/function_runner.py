@@ -162,7 +162,7 @@ def schema_kernel(op: SchemaOp) -> Kernel:
     def run(values: list[Array], _: Scope) -> Sequence[Array]:
         try:
             computed: Any = op.call("numpy", op.bind(values, op.properties))
-        except (ValueError, TypeError, LookupError, ArithmeticError) as error:
+        except (ValueError, TypeError, LookupError, ArithmeticError, MemoryError) as error:
             raise InterpreterError(f"{op.name}: {error}", op) from error
         return cast("Sequence[Array]", computed if isinstance(computed, tuple | list) else (computed,))
 

@@ -22,7 +22,7 @@ from flambeau.dialects.flambeau.method_interface import inputs_of
 from flambeau.dialects.ir.tensor_types import tensor_type
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.schema import Schema, SchemaArgument
-from flambeau.runtime.interpreter.array_kinds import array_kind
+from flambeau.runtime.interpreter.array_kinds import array_kind, check_size
 from flambeau.runtime.interpreter.function_interface import InterpreterError
 from flambeau.runtime.interpreter.function_runner import Leaf
 from flambeau.runtime.interpreter.kernels import row_kernels
@@ -86,6 +86,7 @@ def _literal(slot: SSAValue) -> Leaf:
 
 def _array(value: SSAValue, random: np.random.Generator, kind: InputKind) -> Array:
     shape, dtype = _concrete(value)
+    check_size(shape, dtype, f"an input of type {value.type}", _owner(value))
     wide = kind != "usual"
     if dtype.kind == "b":
         return np.asarray(random.integers(0, 2, shape)).astype(dtype)
@@ -117,11 +118,14 @@ def _concrete(value: SSAValue) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
     try:
         shape, dtype = array_kind(kind)
     except TypeError as error:
-        op = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
-        raise InterpreterError(f"no input can be made up: {error}", op) from error
+        raise InterpreterError(f"no input can be made up: {error}", _owner(value)) from error
     layout = layout_of(tensor_type(cast(Attribute, kind))) if isinstance(kind, TensorType) else None
     bounds = layout.upper_bounds if layout is not None and layout.upper_bounds else (DYNAMIC_EXTENT,) * len(shape)
     return tuple(bound if extent == DYNAMIC_INDEX else extent for extent, bound in zip(shape, bounds, strict=True)), dtype
+
+
+def _owner(value: SSAValue) -> Operation | None:
+    return value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
 
 
 def _bound(value: SSAValue) -> int | None:

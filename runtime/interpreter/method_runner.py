@@ -22,6 +22,7 @@ from flambeau.dialects.exec.slots import AliasOp, ConstantOp, Roots, StateOp, Te
 from flambeau.dialects.ir.tensor_types import numpy_dtype, tensor_type
 from flambeau.dialects.ml_program import BlobAttr, GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.runtime.interpreter.array_kinds import check_size
 from flambeau.runtime.interpreter.execution import OPERATION_LIMIT, EndlessError, Observer
 from flambeau.runtime.interpreter.function_interface import InterpreterError, UnsupportedError
 from flambeau.runtime.interpreter.function_runner import DelegateRunner, Leaf, run_delegate
@@ -113,7 +114,7 @@ class MethodProgram:
     # Memory
 
     def _allocate(self, method: MethodOp) -> _Memory:
-        memory = _Memory(arenas=[_fresh(size) for size in method.arena_sizes or ()])
+        memory = _Memory(arenas=[_fresh(size, "an arena", method) for size in method.arena_sizes or ()])
         for op in method.slots:
             memory.values[op.results[0]] = self._initial(op, memory)
         return memory
@@ -176,7 +177,7 @@ class MethodProgram:
                         self._call(op, memory, observer)
                     except InterpreterError:
                         raise
-                    except (ValueError, TypeError, LookupError, ArithmeticError) as error:
+                    except (ValueError, TypeError, LookupError, ArithmeticError, MemoryError) as error:
                         raise InterpreterError(f"{op.operator.data}: {error}", op) from error
                 case DelegateCallOp():
                     self._delegate(op, memory, observer)
@@ -238,14 +239,17 @@ def _write(name: str, outs: Sequence[Array], results: Sequence[Array]) -> None:
         out[...] = result.astype(out.dtype, copy=False)
 
 
-def _fresh(size: int) -> memoryview:
+def _fresh(size: int, what: str, op: Operation) -> memoryview:
+    check_size((size,), np.dtype(np.uint8), what, op)
     return memoryview(bytearray([_POISON]) * size)
 
 
 def _storage(slot: SSAValue, arenas: list[memoryview]) -> memoryview:
     place = place_of(slot)
     size = nbytes(slot.type)
-    return _fresh(size) if place is None else arenas[place[0] - 1][place[1] : place[1] + size]
+    if place is None:
+        return _fresh(size, "a tensor", cast(Operation, slot.owner))
+    return arenas[place[0] - 1][place[1] : place[1] + size]
 
 
 def _argument(value: Any, values: dict[SSAValue, Any]) -> Any:

@@ -102,7 +102,7 @@ Outputs = dict[str, list[list[Leaf]]]
 IN_SEQUENCE = "in sequence"
 """The session in which all methods are called one after the other, for state that one leaves to another."""
 
-OPERATION_LIMIT = 1_000_000
+OPERATION_LIMIT = 200_000
 """Operations that one run of a method may execute: a module is run often, and a loop that a pass made endless shall show soon."""
 _KINDS: tuple[InputKind, ...] = ("usual", "wide", "extreme")
 NOISY_RUNS = 4

@@ -137,3 +137,10 @@ def test_nested_verification_costs_what_is_nested() -> None:
     for function in module.body.block.ops:
         verifier.verify(module, function)
     assert verifier._passed is states  # pyright: ignore[reportPrivateUsage]  as above
+
+
+def test_a_rule_that_fails_as_it_prints_an_invalid_operation_is_an_error_of_the_module() -> None:
+    # xDSL's rule for what is isolated prints the addition, which has one operand.
+    module = parse_module('builtin.module { %0 = "arith.addi"(%x) : (i32) -> i2 }\nfunc.func @t(%x: i32) {}', FlambeauContext()).module
+    with pytest.raises(VerificationError, match="addi"):
+        verify_module(module)

@@ -156,6 +156,17 @@ def test_state_is_looked_at_by_a_second_call():
         Pipeline.of([ForgetPass()]).run(module, context, [CheckSemantics()])
 
 
+ENDLESS = """
+exec.method @loop {} {
+  %c = exec.bool false
+  %y = exec.tensor : tensor<4xf32>
+  exec.label @again
+  exec.call "aten::neg.out"(%y) outs(%y)
+  exec.jump_false %c, @again
+  exec.return inputs() outputs(%y)
+}
+"""
+
 TWO_METHODS = """
 ml_program.global private mutable @total({blob}) : tensor<2xf32>
 func.func @add(%x : tensor<2xf32>) -> tensor<2xf32> {{
@@ -288,6 +299,23 @@ def test_what_cannot_be_checked_is_said(body: str, message: str):
     module, context = parse(text, FlambeauContext(allow_unregistered=True))
     with pytest.raises(SemanticsError, match=message):
         Pipeline.parse("cse").run(module, context, [CheckSemantics()])
+
+
+def test_what_does_not_fit_in_memory_is_refused_with_its_place():
+    kind = "tensor<1000000x1000000xf32>"
+    for text in (
+        f"func.func @f(%x: {kind}) -> {kind} {{ func.return %x : {kind} }}",
+        f"func.func @f() -> {kind} {{ %x = aten.ones() {{size = [1000000, 1000000]}} : () -> {kind}\nfunc.return %x : {kind} }}",
+        f"exec.method @f {{}} {{ %x = exec.tensor : {kind}\nexec.return }}",
+    ):
+        with pytest.raises(SemanticsError, match="would have 4000000000000 bytes") as caught:
+            Reference(*parse(text))
+        assert caught.value.op is not None
+
+
+def test_a_loop_without_end_is_found_soon():
+    with pytest.raises(SemanticsError, match="200000 operations"):
+        Reference(*parse(ENDLESS))
 
 
 def test_a_module_without_functions_cannot_be_checked():

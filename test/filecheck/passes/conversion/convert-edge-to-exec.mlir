@@ -103,3 +103,18 @@ func.func @branches(%x: tensor<2xf32>) -> tensor<2xf32> {
 ^end:
   func.return %x : tensor<2xf32>
 }
+
+// -----
+
+// Each method would have its own copy of the buffer, where the functions share it.
+ml_program.global private mutable @total : tensor<2xf32>
+func.func @add(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %old = ml_program.global_load @total : tensor<2xf32>
+  // expected-error @+1 {{convert-edge-to-exec: the methods @add and @show use the buffer @total, and each would have its own copy of it; give it to one method, or pass it as an input and an output}}
+  ml_program.global_store @total = %x : tensor<2xf32>
+  func.return %old : tensor<2xf32>
+}
+func.func @show() -> tensor<2xf32> {
+  %old = ml_program.global_load @total : tensor<2xf32>
+  func.return %old : tensor<2xf32>
+}
