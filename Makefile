@@ -2,19 +2,22 @@
 
 PYTHON ?= python3
 JOBS ?= 2
+ROUNDS ?= 8000000
+CLANG ?= clang
 QUERY ?= which animal sleeps the most?
 
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 RUNTIME := $(VENV)/.runtime
+SEEDS := build/seeds/.made
 FOLDERS := backends dialects frontends passes runtime tools
 C_SOURCES := $(shell find runtime/c backends/*/runtime -type f)
-CMAKE := $(BIN)/cmake -S runtime/c -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja
+CMAKE := $(BIN)/cmake -S runtime/c -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DFLAMBEAU_SEEDS=$(abspath $(dir $(SEEDS)))
 
 export QUERY
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint types filecheck ctest pytest unit e2e sanitize bench bench-opt docs site format clean
+.PHONY: help install demo test lint types filecheck ctest pytest unit e2e sanitize campaign bench bench-opt docs site format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -41,6 +44,10 @@ $(RUNTIME): $(C_SOURCES) $(INSTALLED)
 	@$(BIN)/python -m compileall -q $(FOLDERS) src
 	@touch $@
 
+$(SEEDS): test/make_seeds.py $(wildcard test/helpers/op_samples*.py runtime/c/kernels/*.def) $(RUNTIME)
+	PYTHONPATH=src:test/helpers $(BIN)/python test/make_seeds.py $(dir $@)
+	@touch $@
+
 demo: $(RUNTIME) ## compile MiniLM and search a small corpus: make demo QUERY="…"
 	$(BIN)/python examples/minilm/search.py "$$QUERY"
 
@@ -57,7 +64,7 @@ types: $(RUNTIME) ## strict type checking
 filecheck: $(RUNTIME) ## the FileCheck tests, in process
 	$(BIN)/lit --succinct -j $(JOBS) test/filecheck
 
-ctest: $(RUNTIME) ## the C tests of the runtime
+ctest: $(RUNTIME) $(SEEDS) ## the C tests of the runtime
 	$(CMAKE) -B build/c
 	$(BIN)/cmake --build build/c -j $(JOBS)
 	$(BIN)/ctest --test-dir build/c --output-on-failure -j $(JOBS)
@@ -71,10 +78,25 @@ unit: $(RUNTIME) ## only the unit tests
 e2e: $(RUNTIME) ## only the end-to-end tests: models through every stage and engine
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile test/end_to_end
 
-sanitize: $(RUNTIME) ## the C tests under the address and undefined-behaviour sanitizers
+sanitize: $(RUNTIME) $(SEEDS) ## the C tests under the address and undefined-behaviour sanitizers
 	$(CMAKE) -B build/sanitize -DCMAKE_BUILD_TYPE=Debug -DFLAMBEAU_SANITIZE=address,undefined
 	$(BIN)/cmake --build build/sanitize -j $(JOBS)
 	$(BIN)/ctest --test-dir build/sanitize --output-on-failure -j $(JOBS)
+
+campaign: $(RUNTIME) $(SEEDS) ## hours of changed programs in the C runtime, under sanitizers; needs clang and a compiler with -m32
+	$(CMAKE) -B build/campaign -DCMAKE_BUILD_TYPE=RelWithDebInfo -DFLAMBEAU_SANITIZE=address,undefined
+	$(BIN)/cmake --build build/campaign -j $(JOBS) --target fuzz
+	build/campaign/fuzz --count $(ROUNDS) --keep build runtime/c/test/programs build/seeds
+	build/campaign/fuzz --count $$(($(ROUNDS) / 8)) --poison --keep build runtime/c/test/programs build/seeds
+	$(CMAKE) -B build/campaign32 -DCMAKE_BUILD_TYPE=RelWithDebInfo -DFLAMBEAU_SANITIZE=address,undefined -DFLAMBEAU_NATIVE=OFF \
+	  -DCMAKE_C_FLAGS='-m32 -msse2 -mfpmath=sse'
+	$(BIN)/cmake --build build/campaign32 -j $(JOBS) --target fuzz
+	build/campaign32/fuzz --count $$(($(ROUNDS) / 8)) --keep build runtime/c/test/programs build/seeds
+	$(CMAKE) -B build/coverage -DCMAKE_BUILD_TYPE=RelWithDebInfo -DFLAMBEAU_SANITIZE=address,undefined,fuzzer-no-link \
+	  -DCMAKE_C_COMPILER=$(CLANG)
+	$(BIN)/cmake --build build/coverage -j $(JOBS) --target fuzz_coverage
+	mkdir -p build/corpus
+	build/coverage/fuzz_coverage -detect_leaks=0 -max_total_time=3600 -artifact_prefix=build/ build/corpus build/seeds runtime/c/test/programs
 
 bench: $(RUNTIME) ## latency, compile time, size and memory beside stock ExecuTorch
 	$(BIN)/python benchmarks/compare.py

@@ -170,11 +170,15 @@ class Encoder:
             value = getattr(record, name)
             if isinstance(kind, schema.Scalar):
                 packed = _pack(kind.code, [value], name)
-                if packed != _pack(kind.code, [kind.default], name):
+                if not self._is_default(kind, packed, name):
                     fields.append((slot, kind.code, packed))
             elif value is not None:
                 fields.append((slot, "ref", self._reference(value, kind, name)))
         return self._object(table, len(table.fields), fields)
+
+    def _is_default(self, kind: schema.Scalar, packed: bytes, name: str) -> bool:
+        """Whether a field may be left out."""
+        return packed == _pack(kind.code, [kind.default], name)
 
     def _object(self, table: object, slots: int, fields: Sequence[tuple[int, str, bytes | int]]) -> int:
         key = (table, *fields)

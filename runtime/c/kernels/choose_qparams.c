@@ -30,7 +30,7 @@ fl_status fl_choose_qparams_out(fl_context *context, fl_value *const *args, size
   range_of(input, 0, fl_numel(input), &low, &high);
   float scale = (high - low) / (float)(range[1] - range[0]);
   scale = scale < (float)eps ? (float)eps : scale;
-  const int64_t zero = range[0] - fl_i64_of_real((double)nearbyintf(low / scale));
+  const int64_t zero = fl_wrap_sub(range[0], fl_i64_of_real((double)nearbyintf(low / scale)));
   fl_write_real(scale_out->dtype, scale_out->data, 0, (double)scale);
   fl_write_integer(zero_point_out->dtype, zero_point_out->data, 0, (uint64_t)(zero < range[0] ? range[0] : zero > range[1] ? range[1] : zero));
   return FL_OK;

@@ -1,228 +1,243 @@
-/* Damaged programs: whatever is in a file, loading and running it gives an answer or a reason, and touches no byte that it was not given.
+/* Changed programs: whatever is in a file, loading and running it gives an answer or a reason, touches no byte that it was not given, and
+ * writes nothing to the file.
  *
- *     fuzz [ROUNDS [SEED [PROGRAM]]]
+ *     fuzz [--seed N] [--from N] [--count N] [--poison] [--damage PERCENT] [--keep FOLDER] [FOLDER | PROGRAM]...
  *
- * Each round damages each program of test/programs (or PROGRAM, a name of theirs or a path with a slash) in another way and runs what still
- * loads. Run it under the address and undefined-behaviour sanitizers; with FLAMBEAU_FUZZ_TRACE set, it prints how to repeat each round. */
-#include "test/test.h"
+ * Each round changes one of the programs, of test/programs unless others are named, and runs it twice. What a round does follows from the
+ * seed and its number. A round that fails ends the process of the rounds: the file is kept in FOLDER, and another process goes on with the
+ * next round. Run it under the address and undefined-behaviour sanitizers. With --poison, each program runs in memory full of one byte and
+ * again in memory full of another, and has to give the same results. */
+#define _DEFAULT_SOURCE
 
-static const char *const all[] = {"add", "cond", "delegate", "dynamic", "legacy", "linear", "lists", "map", "scalar", "split", "state", "unplanned"};
+#include <dirent.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
-/* More than this is a valid wish of a damaged program, and not worth the time. */
-#define MEMORY_LIMIT ((size_t)1 << 22)
-#define STEPS 200
+#include "test/fuzz_trial.h"
 
-static uint64_t seed;
+#define SECONDS_PER_ROUND 10
 
-static uint32_t draw(uint32_t below) {
-  seed ^= seed << 13;
-  seed ^= seed >> 7;
-  seed ^= seed << 17;
-  return (uint32_t)((seed >> 16) % below);
-}
+typedef struct source {
+  char name[256];
+  uint8_t *file;
+  size_t size;
+  fuzz_places *places;
+} source;
 
-static void damage(uint8_t *file, size_t *size) {
-  static const uint32_t numbers[] = {0, 1, 2, 4, 7, 8, 16, 64, 255, 0x7f, 0x80, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, 0xfffffffe};
-  const uint32_t times = 1 + draw(3);
-  /* Weights can hardly be wrong: mostly, the part that describes the program is damaged. */
-  uint64_t described = *size;
-  if (*size >= 40 && memcmp(file + 8, "eh00", 4) == 0) {
-    memcpy(&described, file + 16, sizeof described); /* the header's size of the program without its segments */
-  }
-  for (uint32_t i = 0; i < times; ++i) {
-    const uint32_t at = draw((uint32_t)(draw(16) == 0 || described > *size ? *size : described));
-    const uint32_t word = at / 4 * 4;
-    uint32_t value = 0;
-    switch (draw(8)) {
-      case 0: file[at] ^= (uint8_t)(1u << draw(8)); break;
-      case 1: file[at] = (uint8_t)draw(256); break;
-      case 2: file[at] = (uint8_t)draw(16); break;
-      case 3:
-        if (word + 4 <= *size) {
-          memcpy(file + word, &numbers[draw(sizeof numbers / sizeof *numbers)], 4);
-        }
-        break;
-      case 4: /* an offset, an index or a size that is a little off */
-        if (word + 4 <= *size) {
-          memcpy(&value, file + word, 4);
-          value += draw(33) - 16;
-          memcpy(file + word, &value, 4);
-        }
-        break;
-      case 5: { /* one part of the file over another */
-        const uint32_t from = draw((uint32_t)*size);
-        const uint32_t longest = (uint32_t)*size - (from > at ? from : at);
-        memmove(file + at, file + from, 1 + draw(longest < 32 ? longest : 32));
-        break;
-      }
-      case 6: /* two fields of a field list change places */
-        if (word + 4 <= *size) {
-          memcpy(&value, file + word, 4);
-          value = value << 16 | value >> 16;
-          memcpy(file + word, &value, 4);
-        }
-        break;
-      default:
-        if (draw(8) == 0) {
-          *size = 1 + draw((uint32_t)*size);
-        }
-    }
-  }
-}
+/* What the process of the rounds shows to the one that watches it. */
+typedef struct report {
+  uint64_t round;
+  uint64_t loaded;
+  uint64_t executed;
+  uint64_t ended;
+  uint64_t size; /* of the program of this round */
+} report;
 
-static fl_status echo(void *user, void *handle, fl_context *context, fl_value *const *args, size_t count) {
-  (void)user;
-  (void)handle;
-  FL_CHECK(context, count > 0, "nothing to do");
-  for (size_t i = 0; i < count; ++i) {
-    const fl_tensor *tensor = fl_get_tensor(args[i]);
-    if (tensor != NULL && i > 0) {
-      memset(tensor->data, 1, fl_numel(tensor) > 0 ? 1 : 0);
-    }
-  }
-  return FL_OK;
-}
+static struct {
+  source *sources;
+  size_t count;
+  size_t page;
+  size_t room;      /* bytes of `file` */
+  uint8_t *file;    /* where a program lies, at the end, with a page after it that cannot be read */
+  report *shared;
+  const char *keep;
+  uint64_t seed;
+  uint64_t first;
+  uint64_t rounds;
+  uint32_t damaged; /* percent */
+  int is_poisoned;
+} fuzz = {.keep = ".", .seed = 1, .rounds = 10000, .damaged = 10};
 
-static fl_status make_nothing(void *user, const fl_payload *payload, void *persistent, void **handle, const char **message) {
-  uint8_t sum = 0;
-  (void)user;
-  (void)persistent;
-  (void)message;
-  for (size_t i = 0; i < payload->size; ++i) {
-    sum = (uint8_t)(sum + ((const uint8_t *)payload->data)[i]);
-  }
-  for (uint32_t i = 0; i < payload->compile_spec_count; ++i) {
-    const fl_compile_spec spec = fl_payload_compile_spec(payload, i);
-    for (size_t j = 0; j < spec.size; ++j) {
-      sum = (uint8_t)(sum + ((const uint8_t *)spec.value)[j]);
-    }
-  }
-  *handle = NULL;
-  return sum == 255 ? FL_DELEGATE_INCOMPATIBLE : FL_OK;
-}
+/* ---- Programs ---- */
 
-static const fl_backend backend = {"Test", NULL, NULL, NULL, make_nothing, echo, NULL};
-static const fl_backend *const backends[] = {&backend};
-
-static void set_inputs(loaded *l, void **blocks, uint32_t count) {
-  for (uint32_t i = 0; i < count; ++i) {
-    fl_slot_info slot;
-    fl_tensor tensor;
-    fl_value value = {.tag = FL_NONE};
-    if (fl_program_slot(&l->program, l->method.index, FL_INPUT, i, &slot, NULL) != FL_OK) {
-      continue;
-    }
-    value.tag = slot.tag;
-    if (slot.tag == FL_TENSOR && blocks[i] == NULL && slot.bytes < MEMORY_LIMIT) {
-      blocks[i] = exact(slot.bytes);
-      /* Floats of about 0.75, and integers that are an index into anything. */
-      memset(blocks[i], slot.dtype >= FL_FLOAT16 && slot.dtype <= FL_FLOAT64 ? 0x3f : 0, slot.bytes);
-    }
-    if (slot.tag == FL_TENSOR) {
-      int32_t sizes[FL_MAX_RANK];
-      if (slot.rank > 0) {
-        memcpy(sizes, slot.sizes, slot.rank * sizeof *sizes);
-      }
-      tensor = (fl_tensor){.data = blocks[i], .sizes = sizes, .dim_order = slot.dim_order, .rank = slot.rank, .dtype = slot.dtype};
-      value.as.tensor = &tensor;
-      (void)fl_method_set_input(&l->method, i, &value, NULL);
-      continue;
-    }
-    value.as.integer = slot.integer;
-    if (slot.tag == FL_DOUBLE) {
-      value.as.real = slot.real;
-    } else if (slot.tag == FL_STRING) {
-      value.as.string = (fl_string){slot.string, (uint32_t)strlen(slot.string)};
-    } else if (slot.tag == FL_BOOLEAN) {
-      value.as.boolean = slot.integer != 0;
-    }
-    (void)fl_method_set_input(&l->method, i, &value, NULL);
-  }
-}
-
-/* Nonzero when the method ran to its end. */
-static int run(loaded *l, uint32_t index, const fl_registry *registry) {
-  fl_method_info info;
+static void add_program(const char *path) {
+  fuzz.sources = realloc(fuzz.sources, (fuzz.count + 1) * sizeof *fuzz.sources);
+  CHECK(fuzz.sources != NULL);
+  source *s = &fuzz.sources[fuzz.count++];
+  fl_program program;
   fl_error error;
-  memset(&l->memory, 0, sizeof l->memory);
-  memset(&l->method, 0, sizeof l->method);
-  if (fl_program_method_info(&l->program, index, &info, &error) != FL_OK ||
-      fl_method_measure(&l->program, index, registry, &l->need, &error) != FL_OK || l->need.planned > MEMORY_LIMIT ||
-      l->need.method > MEMORY_LIMIT || l->need.scratch > MEMORY_LIMIT) {
-    return 0;
+  snprintf(s->name, sizeof s->name, "%s", path);
+  s->file = read_program(path, &s->size);
+  if (fl_program_load(&program, s->file, s->size, &error) != FL_OK) {
+    fprintf(stderr, "%s: %s\n", path, error.text);
+    exit(2);
   }
-  int done = 0;
-  void **blocks = calloc((size_t)info.inputs + info.outputs + 1, sizeof *blocks);
-  CHECK(blocks != NULL);
-  provide(l, index);
-  if (fl_method_init(&l->method, &l->program, index, registry, &l->memory, &error) == FL_OK) {
-    l->method.instruction_limit = STEPS;
-    for (uint32_t i = 0; i < info.outputs; ++i) {
-      fl_slot_info slot;
-      if (fl_program_slot(&l->program, index, FL_OUTPUT, i, &slot, &error) == FL_OK && slot.tag == FL_TENSOR && !slot.planned &&
-          slot.bytes < MEMORY_LIMIT) {
-        blocks[info.inputs + i] = exact(slot.bytes);
-        (void)fl_method_set_output(&l->method, i, blocks[info.inputs + i], slot.bytes, &error);
-      }
+  s->places = find_places(s->file, s->size);
+  fuzz.room = s->size > fuzz.room ? s->size : fuzz.room;
+}
+
+static int is_program(const struct dirent *entry) {
+  const size_t length = strlen(entry->d_name);
+  return length > 4 && strcmp(entry->d_name + length - 4, ".pte") == 0;
+}
+
+static void add_programs(const char *path) {
+  struct dirent **entries = NULL;
+  const int count = scandir(path, &entries, is_program, alphasort);
+  if (count < 0) {
+    add_program(path);
+    return;
+  }
+  for (int i = 0; i < count; ++i) {
+    char name[512];
+    snprintf(name, sizeof name, "%s/%s", path, entries[i]->d_name);
+    add_program(name);
+    free(entries[i]);
+  }
+  free(entries);
+}
+
+/* ---- Rounds ---- */
+
+/* The program of a round, which cannot be written when `run_round` has it. */
+static uint8_t *make_program(uint64_t round, size_t *size, chance *c) {
+  static uint8_t *copy;
+  *c = chance_of(fuzz.seed, round);
+  const source *s = &fuzz.sources[draw(c, (uint32_t)fuzz.count)];
+  copy = copy != NULL ? copy : exact(fuzz.room + 1024);
+  memcpy(copy, s->file, s->size);
+  *size = s->size;
+  if (draw(c, 100) < fuzz.damaged) {
+    damage(copy, size, c);
+  } else {
+    mutate(s->places, copy, c);
+  }
+  uint8_t *file = fuzz.file + (fuzz.room - *size) / 16 * 16;
+  CHECK(mprotect(fuzz.file, fuzz.room, PROT_READ | PROT_WRITE) == 0);
+  memcpy(file, copy, *size);
+  CHECK(mprotect(fuzz.file, fuzz.room, PROT_READ) == 0);
+  return file;
+}
+
+static void run_round(uint64_t round) {
+  size_t size = 0;
+  chance c;
+  const uint8_t *file = make_program(round, &size, &c);
+  fuzz.shared->size = size;
+  fuzz.shared->round = round;
+  const trial done = try_program(file, size, c, 0xa5);
+  fuzz.shared->loaded += (uint64_t)done.is_loaded;
+  fuzz.shared->executed += (uint64_t)done.is_executed;
+  fuzz.shared->ended += (uint64_t)done.has_ended;
+  if (fuzz.is_poisoned && done.is_executed && !may_differ(file, size)) {
+    const trial again = try_program(file, size, c, 0x11);
+    if (again.results != done.results) {
+      fprintf(stderr, "FINDING: the results depend on what was in memory before\n");
+      abort();
     }
-    for (int round = 0; round < 2; ++round) {
-      set_inputs(l, blocks, info.inputs);
-      done = fl_method_execute(&l->method, &error) == FL_OK;
-      CHECK(done || (error.status != FL_OK && error.text[0] != 0));
-      fl_method_reset(&l->method);
+  }
+}
+
+static void tick(int signal) {
+  static uint64_t last;
+  static int seconds;
+  (void)signal;
+  seconds = fuzz.shared->round == last ? seconds + 1 : 0;
+  last = fuzz.shared->round;
+  if (seconds >= SECONDS_PER_ROUND) {
+    static const char text[] = "FINDING: a round takes too long\n";
+    (void)!write(2, text, sizeof text - 1);
+    abort();
+  }
+}
+
+/* Rounds until one fails; the process ends with it. */
+static void run_rounds(uint64_t from, uint64_t end) {
+  const struct itimerval second = {{1, 0}, {1, 0}};
+  signal(SIGPROF, tick);
+  setitimer(ITIMER_PROF, &second, NULL);
+  for (uint64_t round = from; round < end; ++round) {
+    run_round(round);
+  }
+}
+
+static void keep_program(uint64_t round) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/finding_%llu_%llu.pte", fuzz.keep, (unsigned long long)fuzz.seed, (unsigned long long)round);
+  FILE *file = fopen(path, "wb");
+  if (file != NULL) {
+    const size_t size = (size_t)fuzz.shared->size;
+    fwrite(fuzz.file + (fuzz.room - size) / 16 * 16, 1, size, file);
+    fclose(file);
+  }
+  chance c = chance_of(fuzz.seed, round);
+  fprintf(stderr, "FAILED: --seed %llu --from %llu --count 1, which changes %s: %s\n", (unsigned long long)fuzz.seed,
+          (unsigned long long)round, fuzz.sources[draw(&c, (uint32_t)fuzz.count)].name, path);
+}
+
+static uint64_t watch(void) {
+  uint64_t failures = 0;
+  const uint64_t end = fuzz.first + fuzz.rounds;
+  for (uint64_t from = fuzz.first; from < end; from = fuzz.shared->round + 1) {
+    fuzz.shared->round = from;
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+      run_rounds(from, end);
+      _exit(0);
     }
+    int status = 0;
+    while (waitpid(child, &status, 0) != child) {
+    }
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+      break;
+    }
+    ++failures;
+    keep_program(fuzz.shared->round);
   }
-  fl_method_destroy(&l->method);
-  take_back(l);
-  for (uint32_t i = 0; i < info.inputs + info.outputs; ++i) {
-    free(blocks[i]);
+  return failures;
+}
+
+static void read_arguments(int argc, char **argv) {
+  for (int i = 1; i < argc; ++i) {
+    const char *value = i + 1 < argc ? argv[i + 1] : "";
+    if (strcmp(argv[i], "--poison") == 0) {
+      fuzz.is_poisoned = 1;
+      continue;
+    }
+    if (strncmp(argv[i], "--", 2) != 0) {
+      add_programs(argv[i]);
+      continue;
+    }
+    const uint64_t number = strtoull(value, NULL, 10);
+    if (strcmp(argv[i], "--seed") == 0) {
+      fuzz.seed = number;
+    } else if (strcmp(argv[i], "--from") == 0) {
+      fuzz.first = number;
+    } else if (strcmp(argv[i], "--count") == 0) {
+      fuzz.rounds = number;
+    } else if (strcmp(argv[i], "--damage") == 0) {
+      fuzz.damaged = (uint32_t)number;
+    } else if (strcmp(argv[i], "--keep") == 0) {
+      fuzz.keep = value;
+    } else {
+      fprintf(stderr, "there is no option %s; see test/fuzz.c\n", argv[i]);
+      exit(2);
+    }
+    ++i;
   }
-  free(blocks);
-  return done;
+  if (fuzz.count == 0) {
+    add_programs(FL_TEST_PROGRAMS);
+  }
 }
 
 int main(int argc, char **argv) {
-  const long rounds = argc > 1 ? strtol(argv[1], NULL, 10) : 300;
-  const fl_kernel_table *const tables[] = {fl_builtin_kernels()};
-  const fl_registry registry = {tables, 1, backends, 1};
-  const uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
-  const char *const *programs = argc > 3 ? (const char *const *)(argv + 3) : all;
-  const size_t count = argc > 3 ? 1 : sizeof all / sizeof *all;
-  uint32_t loads = 0;
-  uint32_t runs = 0;
-  uint32_t files = 0;
-  for (size_t p = 0; p < count; ++p) {
-    size_t whole = 0;
-    uint8_t *original = read_program(programs[p], &whole);
-    for (long round = 0; round < rounds; ++round) {
-      /* Each file follows from its own seed, so that one failure can be run alone: fuzz 1 SEED PROGRAM. */
-      seed = (first + (uint64_t)round) * 0x9e3779b97f4a7c15u + 1;
-      if (getenv("FLAMBEAU_FUZZ_TRACE") != NULL) {
-        fprintf(stderr, "fuzz 1 %llu %s\n", (unsigned long long)(first + (uint64_t)round), programs[p]);
-      }
-      loaded l;
-      fl_error error;
-      memset(&l, 0, sizeof l);
-      l.size = whole;
-      uint8_t *copy = (uint8_t *)exact(whole);
-      memcpy(copy, original, whole);
-      damage(copy, &l.size);
-      l.file = (uint8_t *)exact(l.size);
-      memcpy(l.file, copy, l.size);
-      ++files;
-      if (fl_program_load(&l.program, l.file, l.size, &error) == FL_OK) {
-        ++loads;
-        for (uint32_t i = 0; i < fl_program_method_count(&l.program) && i < 4; ++i) {
-          runs += (uint32_t)run(&l, i, &registry);
-        }
-      } else {
-        CHECK(error.status != FL_OK && error.text[0] != 0);
-      }
-      free(copy);
-      free(l.file);
-    }
-    free(original);
-  }
-  printf("%u damaged files: %u loaded, %u ran to the end\n", files, loads, runs);
-  return 0;
+  struct timespec start, stop;
+  read_arguments(argc, argv);
+  fuzz.page = (size_t)sysconf(_SC_PAGESIZE);
+  fuzz.room = (fuzz.room + fuzz.page - 1) / fuzz.page * fuzz.page;
+  fuzz.file = mmap(NULL, fuzz.room + fuzz.page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  fuzz.shared = mmap(NULL, fuzz.page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  CHECK(fuzz.file != MAP_FAILED && fuzz.shared != MAP_FAILED && mprotect(fuzz.file + fuzz.room, fuzz.page, PROT_NONE) == 0);
+  clock_gettime(CLOCK_MONOTONIC, &start);
+  const uint64_t failures = watch();
+  clock_gettime(CLOCK_MONOTONIC, &stop);
+  printf("%llu programs, each changed: %llu loaded, %llu executed, %llu of them to the end, %llu failed; %.1f seconds\n",
+         (unsigned long long)fuzz.rounds, (unsigned long long)fuzz.shared->loaded, (unsigned long long)fuzz.shared->executed, (unsigned long long)fuzz.shared->ended,
+         (unsigned long long)failures, (double)(stop.tv_sec - start.tv_sec) + 1e-9 * (double)(stop.tv_nsec - start.tv_nsec));
+  return failures > 0;
 }

@@ -1,0 +1,496 @@
+/* Finds the fields of a program by its schema and changes them: operands, sizes, dim orders, dtypes, scalars, memory, jumps, lengths of
+ * lists, kernels, and tables that two of them share. */
+#include <stdlib.h>
+
+#include "core/schema.h"
+#include "test/fuzz_mutate.h"
+#include "test/test.h"
+
+/* ---- Chance ---- */
+
+static uint64_t mixed(uint64_t x) {
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+  return x ^ x >> 31;
+}
+
+chance chance_of(uint64_t seed, uint64_t index) { return (chance){mixed(seed * 0x9e3779b97f4a7c15u + mixed(index + 1)) | 1u}; }
+
+uint64_t draw_bits(chance *c) {
+  c->state ^= c->state << 13;
+  c->state ^= c->state >> 7;
+  c->state ^= c->state << 17;
+  return c->state * 0x2545f4914f6cdd1du;
+}
+
+uint32_t draw(chance *c, uint32_t below) { return (uint32_t)((draw_bits(c) >> 32) % below); }
+
+/* ---- Places ---- */
+
+enum kind {
+  SLOT,      /* int32, a value's index: an argument, an item of a list, a side of a move, a condition */
+  PORT,      /* the same in the lists of inputs and outputs */
+  LONG_SLOT, /* int64, the same in a list of integers */
+  SIZE,      /* int32, a size of a tensor */
+  ORDER,     /* two bytes next to each other in a dim order */
+  RANK,      /* a tensor with at least one dimension */
+  DTYPE,     /* byte */
+  DYNAMISM,  /* byte */
+  INTEGER,   /* int64, a number of the program */
+  REAL,      /* double */
+  BOOLEAN,   /* byte */
+  ARENA,     /* uint32 */
+  OFFSET,    /* uint32, a tensor's in its arena */
+  MEMORY,    /* int64, size of an arena */
+  BUFFER,    /* uint32, index of a constant */
+  JUMP,      /* int32, destination */
+  TARGET,    /* int32, operator or delegate */
+  LENGTH,    /* uint32, of a list */
+  REFERENCE, /* uint32, distance to a table or list; others of its group may stand in its place */
+  TAG,       /* byte, kind of a value or of an instruction */
+  CONTENT,   /* byte of a string, a constant or a payload */
+  KINDS
+};
+
+/* How often a kind is chosen. */
+static const uint8_t weights[KINDS] = {
+    [SLOT] = 24,   [PORT] = 4,    [LONG_SLOT] = 4, [SIZE] = 14, [ORDER] = 6,  [RANK] = 4,   [DTYPE] = 6,  [DYNAMISM] = 5,  [INTEGER] = 14, [REAL] = 5,
+    [BOOLEAN] = 4,
+    [ARENA] = 1,   [OFFSET] = 8,  [MEMORY] = 2,    [BUFFER] = 3, [JUMP] = 4,  [TARGET] = 8, [LENGTH] = 6, [REFERENCE] = 6, [TAG] = 2,      [CONTENT] = 4,
+};
+
+enum group { NO_GROUP, INDICES, LONG_INDICES, SIZES, ORDERS, INSTRUCTIONS, VALUES, OPERATORS, TABLES };
+
+typedef struct place {
+  uint32_t at;
+  uint8_t kind;
+  uint8_t group; /* REFERENCE: enum group, for tables with the tag of what they hold added */
+} place;
+
+struct fuzz_places {
+  place *all;
+  uint32_t count;
+  uint32_t capacity;
+  uint32_t starts[KINDS + 1]; /* of each kind, once sorted */
+  uint32_t *values;           /* position of the tag of each value of the first method */
+  uint32_t value_count;
+  uint32_t *tensors;          /* tables */
+  uint32_t tensor_count;
+  uint32_t buffers;           /* arenas' sizes: position of the list's first element, and how many */
+  uint32_t buffer_count;
+};
+
+static void add(fuzz_places *p, enum kind kind, uint32_t at, uint32_t group) {
+  if (at == 0) {
+    return;
+  }
+  if (p->count == p->capacity) {
+    p->capacity = p->capacity * 2 + 64;
+    p->all = realloc(p->all, p->capacity * sizeof *p->all);
+    CHECK(p->all != NULL);
+  }
+  p->all[p->count++] = (place){at, (uint8_t)kind, (uint8_t)group};
+}
+
+/* A list of numbers: its elements, its length, and where the table that has it refers to it. */
+static void add_list(fuzz_places *p, const uint8_t *file, uint32_t table, uint32_t field, enum kind kind, uint32_t size, enum group group) {
+  const fl_vector vector = fl_child_vector(file, table, field);
+  if (vector.at == 0) {
+    return;
+  }
+  for (uint32_t i = 0; i < vector.count && i < 64; ++i) {
+    add(p, kind, vector.at + i * size, 0);
+  }
+  if (group != NO_GROUP) {
+    add(p, LENGTH, vector.at - 4, 0);
+    add(p, REFERENCE, fl_field(file, table, field), group);
+  }
+}
+
+static void add_tensor(fuzz_places *p, const uint8_t *file, uint32_t table) {
+  const fl_vector order = fl_child_vector(file, table, TENSOR_DIM_ORDER);
+  const uint32_t allocation = fl_child(file, table, TENSOR_ALLOCATION);
+  p->tensors = realloc(p->tensors, (p->tensor_count + 1) * sizeof *p->tensors);
+  CHECK(p->tensors != NULL);
+  p->tensors[p->tensor_count++] = table;
+  add(p, DTYPE, fl_field(file, table, TENSOR_SCALAR_TYPE), 0);
+  add(p, DYNAMISM, fl_field(file, table, TENSOR_DYNAMISM), 0);
+  add(p, BUFFER, fl_field(file, table, TENSOR_DATA_BUFFER), 0);
+  add_list(p, file, table, TENSOR_SIZES, SIZE, 4, SIZES);
+  add(p, REFERENCE, fl_field(file, table, TENSOR_DIM_ORDER), ORDERS);
+  for (uint32_t i = 0; i + 1 < order.count; ++i) {
+    add(p, ORDER, order.at + i, 0);
+  }
+  if (order.count > 0) {
+    add(p, RANK, table, 0);
+  }
+  add(p, ARENA, fl_field(file, allocation, ALLOCATION_ARENA), 0);
+  add(p, OFFSET, fl_field(file, allocation, ALLOCATION_LOW), 0);
+}
+
+static void add_value(fuzz_places *p, const uint8_t *file, uint32_t value) {
+  const uint8_t tag = fl_field_u8(file, value, VALUE_TYPE);
+  const uint32_t table = fl_child(file, value, VALUE_TABLE);
+  const uint32_t field = fl_field(file, table, SCALAR_VALUE);
+  add(p, TAG, fl_field(file, value, VALUE_TYPE), 0);
+  add(p, REFERENCE, fl_field(file, value, VALUE_TABLE), TABLES + tag);
+  p->values = realloc(p->values, (p->value_count + 1) * sizeof *p->values);
+  CHECK(p->values != NULL);
+  p->values[p->value_count++] = fl_field(file, value, VALUE_TYPE);
+  switch (tag) {
+    case VALUE_INT: add(p, INTEGER, field, 0); break;
+    case VALUE_DOUBLE: add(p, REAL, field, 0); break;
+    case VALUE_BOOL: add(p, BOOLEAN, field, 0); break;
+    case VALUE_STRING: add_list(p, file, table, SCALAR_VALUE, CONTENT, 1, NO_GROUP); break;
+    case VALUE_TENSOR: add_tensor(p, file, table); break;
+    case VALUE_INT_LIST: add_list(p, file, table, LIST_ITEMS, LONG_SLOT, 8, LONG_INDICES); break;
+    case VALUE_DOUBLE_LIST: add_list(p, file, table, LIST_ITEMS, REAL, 8, NO_GROUP); break;
+    case VALUE_BOOL_LIST: add_list(p, file, table, LIST_ITEMS, BOOLEAN, 1, NO_GROUP); break;
+    case VALUE_TENSOR_LIST:
+    case VALUE_OPTIONAL_TENSOR_LIST: add_list(p, file, table, LIST_ITEMS, SLOT, 4, INDICES); break;
+    default: break;
+  }
+}
+
+static void add_instruction(fuzz_places *p, const uint8_t *file, uint32_t instruction) {
+  const uint8_t tag = fl_field_u8(file, instruction, INSTRUCTION_TYPE);
+  const uint32_t table = fl_child(file, instruction, INSTRUCTION_TABLE);
+  add(p, TAG, fl_field(file, instruction, INSTRUCTION_TYPE), 1);
+  switch (tag) {
+    case INSTRUCTION_KERNEL:
+    case INSTRUCTION_DELEGATE:
+      add(p, TARGET, fl_field(file, table, CALL_TARGET), 0);
+      add_list(p, file, table, CALL_ARGS, SLOT, 4, INDICES);
+      break;
+    case INSTRUCTION_JUMP_FALSE:
+      add(p, SLOT, fl_field(file, table, JUMP_CONDITION), 0);
+      add(p, JUMP, fl_field(file, table, JUMP_DESTINATION), 0);
+      break;
+    case INSTRUCTION_MOVE: add(p, SLOT, fl_field(file, table, MOVE_TO), 0); /* fall through */
+    default: add(p, SLOT, fl_field(file, table, MOVE_FROM), 0);
+  }
+}
+
+/* Every table of a list, and the places where the list refers to them. */
+static void add_tables(fuzz_places *p, const uint8_t *file, fl_vector vector, enum group group,
+                       void (*each)(fuzz_places *, const uint8_t *, uint32_t)) {
+  for (uint32_t i = 0; i < vector.count; ++i) {
+    add(p, REFERENCE, vector.at + 4 * i, group);
+    if (each != NULL) {
+      each(p, file, fl_element(file, vector, i));
+    }
+  }
+}
+
+static void add_plan(fuzz_places *p, const uint8_t *file, uint32_t plan) {
+  const fl_vector chains = fl_child_vector(file, plan, PLAN_CHAINS);
+  const fl_vector buffers = fl_child_vector(file, plan, PLAN_BUFFER_SIZES);
+  add_tables(p, file, fl_child_vector(file, plan, PLAN_VALUES), VALUES, add_value);
+  for (uint32_t i = 0; i < chains.count; ++i) {
+    const fl_vector instructions = fl_child_vector(file, fl_element(file, chains, i), CHAIN_INSTRUCTIONS);
+    add_tables(p, file, instructions, INSTRUCTIONS, add_instruction);
+    add(p, LENGTH, instructions.at - 4, 0);
+  }
+  add_tables(p, file, fl_child_vector(file, plan, PLAN_OPERATORS), OPERATORS, NULL);
+  add_list(p, file, plan, PLAN_INPUTS, PORT, 4, INDICES);
+  add_list(p, file, plan, PLAN_OUTPUTS, PORT, 4, INDICES);
+  add_list(p, file, plan, PLAN_BUFFER_SIZES, MEMORY, 8, NO_GROUP);
+  p->buffers = buffers.at;
+  p->buffer_count = buffers.count;
+}
+
+static int by_kind(const void *a, const void *b) {
+  const place *x = a;
+  const place *y = b;
+  return x->kind != y->kind ? (int)x->kind - (int)y->kind : (x->at > y->at) - (x->at < y->at);
+}
+
+fuzz_places *find_places(const uint8_t *file, size_t size) {
+  fuzz_places *p = calloc(1, sizeof *p);
+  CHECK(p != NULL);
+  const uint32_t root = fl_read_u32(file);
+  const fl_vector plans = fl_child_vector(file, root, PROGRAM_EXECUTION_PLAN);
+  uint64_t segments = size;
+  for (uint32_t i = 0; i < plans.count; ++i) {
+    add_plan(p, file, fl_element(file, plans, i));
+  }
+  if (memcmp(file + 8, "eh00", 4) == 0) {
+    memcpy(&segments, file + 24, sizeof segments);
+  }
+  for (uint64_t at = segments == 0 ? size : segments; at < size && at < segments + 256; ++at) {
+    add(p, CONTENT, (uint32_t)at, 0);
+  }
+  qsort(p->all, p->count, sizeof *p->all, by_kind);
+  for (uint32_t kind = 0, i = 0; kind <= KINDS; ++kind) {
+    while (i < p->count && p->all[i].kind < kind) {
+      ++i;
+    }
+    p->starts[kind] = i;
+  }
+  return p;
+}
+
+void free_places(fuzz_places *places) {
+  free(places->all);
+  free(places->values);
+  free(places->tensors);
+  free(places);
+}
+
+/* ---- Changes ---- */
+
+static void write_u32(uint8_t *at, uint32_t value) { memcpy(at, &value, sizeof value); }
+static void write_i64(uint8_t *at, int64_t value) { memcpy(at, &value, sizeof value); }
+
+static int64_t odd_integer(chance *c, int64_t old) {
+  static const int64_t edges[] = {INT64_MIN,  INT64_MIN + 1, INT64_MAX, INT32_MIN, INT32_MAX, (int64_t)INT32_MAX + 1,
+                                  UINT32_MAX, -65536,        65535,     255,       -129,      64,  1000};
+  switch (draw(c, 8)) {
+    case 0: return edges[draw(c, sizeof edges / sizeof *edges)];
+    case 1: return (int64_t)((uint64_t)old + 1);
+    case 2: return (int64_t)((uint64_t)old - 1);
+    case 3: return (int64_t)(0 - (uint64_t)old);
+    case 4: return (int64_t)draw(c, 32);
+    default: return (int64_t)draw(c, 10) - 4;
+  }
+}
+
+static double odd_real(chance *c) {
+  static const double edges[] = {0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e-30, 1e30, 1e300, -1e300, 1e18, -1e19, 2147483648.0, 3.7, 127.5};
+  const uint32_t i = draw(c, 20);
+  const uint64_t bits = i == 15 ? 0x7ff8000000000000u : i == 16 ? 0x7ff0000000000000u : i == 17 ? 0xfff0000000000000u : draw_bits(c);
+  double value;
+  memcpy(&value, &bits, sizeof value);
+  return i < 15 ? edges[i] : value;
+}
+
+static int32_t odd_size(chance *c, int32_t old) {
+  static const int32_t sizes[] = {0, 1, 1, 2, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33, 64, 100};
+  switch (draw(c, 16)) {
+    case 0: return 1 << draw(c, 31);
+    case 1: return INT32_MAX;
+    case 2: return (int32_t)((uint32_t)old * 2);
+    case 3: return (int32_t)((uint32_t)old + 1);
+    default: return sizes[draw(c, sizeof sizes / sizeof *sizes)];
+  }
+}
+
+static const int8_t dtypes[] = {FL_UINT8,   FL_INT8, FL_INT16,    FL_INT32,  FL_INT64,  FL_FLOAT16, FL_FLOAT32,
+                                FL_FLOAT64, FL_BOOL, FL_BFLOAT16, FL_UINT16, FL_UINT32, FL_UINT64};
+
+/* The index of a value: mostly one of the kind of value `old`. */
+static uint32_t other_value(const fuzz_places *p, const uint8_t *file, uint32_t old, chance *c) {
+  uint32_t found = draw(c, p->value_count);
+  for (uint32_t tries = 0; tries < 8 && old < p->value_count && file[p->values[found]] != file[p->values[old]]; ++tries) {
+    found = draw(c, p->value_count);
+  }
+  return draw(c, 64) == 0 ? found - 1 : found;
+}
+
+static void change_slot(const fuzz_places *p, const place *at, uint8_t *file, chance *c) {
+  const uint32_t *starts = &p->starts[at->kind];
+  const uint32_t own = (uint32_t)(at - p->all);
+  const uint32_t near = own + draw(c, 9);
+  const uint32_t old = fl_read_u32(file + at->at);
+  if (draw(c, 2) == 0 && near >= starts[0] + 4 && near - 4 < starts[1]) {
+    /* The same value as a neighbour, or in its place. */
+    const place *neighbour = &p->all[near - 4];
+    write_u32(file + at->at, fl_read_u32(file + neighbour->at));
+    if (draw(c, 2) == 0) {
+      write_u32(file + neighbour->at, old);
+    }
+    return;
+  }
+  write_u32(file + at->at, other_value(p, file, old, c));
+}
+
+static void change_reference(const fuzz_places *p, const place *at, uint8_t *file, chance *c) {
+  const uint32_t first = p->starts[REFERENCE];
+  const uint32_t count = p->starts[REFERENCE + 1] - first;
+  for (int tries = 0; tries < 16; ++tries) {
+    const place *other = &p->all[first + draw(c, count)];
+    const uint32_t target = other->at + fl_read_u32(file + other->at);
+    if (other != at && other->group == at->group && target > at->at) {
+      write_u32(file + at->at, target - at->at);
+      return;
+    }
+  }
+}
+
+static void change_rank(uint32_t table, uint8_t *file, chance *c) {
+  const fl_vector sizes = fl_child_vector(file, table, TENSOR_SIZES);
+  const fl_vector order = fl_child_vector(file, table, TENSOR_DIM_ORDER);
+  if (sizes.count == 0 || order.count != sizes.count) {
+    return;
+  }
+  const uint32_t rank = draw(c, sizes.count);
+  write_u32(file + sizes.at - 4, rank);
+  write_u32(file + order.at - 4, rank);
+  for (uint32_t i = 0; i < rank; ++i) {
+    file[order.at + i] = (uint8_t)i;
+  }
+}
+
+static void change_one(const fuzz_places *p, const place *at, uint8_t *file, chance *c) {
+  uint8_t *byte = file + at->at;
+  switch ((enum kind)at->kind) {
+    case SLOT:
+    case PORT: change_slot(p, at, file, c); break;
+    case LONG_SLOT: write_i64(byte, (int64_t)other_value(p, file, fl_read_u32(byte), c)); break;
+    case SIZE: write_u32(byte, (uint32_t)odd_size(c, fl_read_i32(byte))); break;
+    case ORDER: {
+      const uint8_t first = byte[0];
+      byte[0] = byte[1];
+      byte[1] = first;
+      break;
+    }
+    case RANK: change_rank(at->at, file, c); break;
+    case DTYPE: *byte = (uint8_t)dtypes[draw(c, sizeof dtypes)]; break;
+    case DYNAMISM: *byte = (uint8_t)(*byte == 0); break;
+    case INTEGER: write_i64(byte, odd_integer(c, fl_read_i64(byte))); break;
+    case REAL: {
+      const double value = odd_real(c);
+      memcpy(byte, &value, sizeof value);
+      break;
+    }
+    case BOOLEAN: *byte ^= 1; break;
+    case ARENA: write_u32(byte, draw(c, 3)); break;
+    case OFFSET: {
+      const uint32_t first = p->starts[OFFSET];
+      const uint32_t taken = fl_read_u32(file + p->all[first + draw(c, p->starts[OFFSET + 1] - first)].at);
+      const uint32_t near = draw(c, 4) == 0 ? draw(c, 512) : taken + 4 * draw(c, 9) - 16;
+      write_u32(byte, draw(c, 2) == 0 ? taken : near);
+      break;
+    }
+    case MEMORY: write_i64(byte, draw(c, 3) == 0 ? odd_integer(c, fl_read_i64(byte)) : (int64_t)((uint64_t)fl_read_i64(byte) + draw(c, 4096))); break;
+    case BUFFER: write_u32(byte, draw(c, 4)); break;
+    case JUMP: write_u32(byte, draw(c, 12)); break;
+    case TARGET: write_u32(byte, draw(c, 12)); break;
+    case LENGTH: {
+      const uint32_t old = fl_read_u32(byte);
+      write_u32(byte, draw(c, 4) == 0 || old == 0 ? old + draw(c, 3) : draw(c, old));
+      break;
+    }
+    case REFERENCE: change_reference(p, at, file, c); break;
+    case TAG: *byte = (uint8_t)(1 + draw(c, at->group == 0 ? VALUE_OPTIONAL_TENSOR_LIST : INSTRUCTION_FREE)); break;
+    default: *byte = draw(c, 2) == 0 ? (uint8_t)draw(c, 256) : (uint8_t)(*byte + draw(c, 9) - 4);
+  }
+}
+
+/* Every size of one number becomes another, or every tensor of one dtype gets another: what fits together goes on doing so. */
+static void change_all(const fuzz_places *p, uint8_t *file, chance *c) {
+  const enum kind kind = draw(c, 3) > 0 ? SIZE : DTYPE;
+  const uint32_t first = p->starts[kind];
+  const uint32_t last = p->starts[kind + 1];
+  if (first == last) {
+    return;
+  }
+  const uint32_t chosen = p->all[first + draw(c, last - first)].at;
+  const uint32_t old = kind == SIZE ? fl_read_u32(file + chosen) : file[chosen];
+  const uint32_t new = kind == SIZE ? (uint32_t)odd_size(c, (int32_t)old) : (uint8_t)dtypes[draw(c, sizeof dtypes)];
+  for (uint32_t i = first; i < last; ++i) {
+    const uint32_t at = p->all[i].at;
+    if (kind == SIZE && fl_read_u32(file + at) == old) {
+      write_u32(file + at, new);
+    } else if (kind == DTYPE && file[at] == old) {
+      file[at] = (uint8_t)new;
+    }
+  }
+}
+
+/* Gives all planned tensors memory that nothing else has, and all arenas enough. */
+static void place_anew(const fuzz_places *p, uint8_t *file) {
+  uint64_t total = 0;
+  for (uint32_t i = 0; i < p->tensor_count; ++i) {
+    const uint32_t allocation = fl_child(file, p->tensors[i], TENSOR_ALLOCATION);
+    const uint32_t at = fl_field(file, allocation, ALLOCATION_LOW);
+    fl_tensor_record record;
+    if (at == 0 || fl_child_vector(file, p->tensors[i], TENSOR_SIZES).count > FL_MAX_RANK) {
+      continue;
+    }
+    fl_read_tensor(file, p->tensors[i], &record);
+    if (record.bytes > 1u << 16) {
+      return;
+    }
+    write_u32(file + at, (uint32_t)total);
+    total += (record.bytes + 15) / 16 * 16;
+  }
+  for (uint32_t i = 1; i < p->buffer_count; ++i) {
+    if (fl_read_i64(file + p->buffers + 8 * i) < (int64_t)total) {
+      write_i64(file + p->buffers + 8 * i, (int64_t)total);
+    }
+  }
+}
+
+static const place *choose(const fuzz_places *p, chance *c) {
+  uint32_t total = 0;
+  for (uint32_t kind = 0; kind < KINDS; ++kind) {
+    total += p->starts[kind] < p->starts[kind + 1] ? weights[kind] : 0;
+  }
+  uint32_t left = draw(c, total);
+  uint32_t kind = 0;
+  for (;; ++kind) {
+    const uint32_t weight = p->starts[kind] < p->starts[kind + 1] ? weights[kind] : 0;
+    if (left < weight) {
+      break;
+    }
+    left -= weight;
+  }
+  return &p->all[p->starts[kind] + draw(c, p->starts[kind + 1] - p->starts[kind])];
+}
+
+void mutate(const fuzz_places *p, uint8_t *file, chance *c) {
+  if (p->count == 0) {
+    return;
+  }
+  uint32_t times = draw(c, 8) == 0 ? 3 + draw(c, 4) : 1 + draw(c, 2);
+  int is_resized = 0;
+  while (times-- > 0) {
+    if (draw(c, 5) == 0) {
+      change_all(p, file, c);
+      is_resized = 1;
+      continue;
+    }
+    const place *at = choose(p, c);
+    change_one(p, at, file, c);
+    is_resized = is_resized || at->kind == SIZE || at->kind == DTYPE;
+  }
+  if (draw(c, 16) < (is_resized ? 14u : 1u)) {
+    place_anew(p, file);
+  }
+}
+
+void damage(uint8_t *file, size_t *size, chance *c) {
+  static const uint32_t numbers[] = {0, 1, 2, 4, 7, 8, 16, 64, 255, 0x7f, 0x80, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, 0xfffffffe};
+  /* Weights can hardly be wrong: mostly, the part that describes the program is damaged. */
+  uint64_t described = *size;
+  if (*size >= 40 && memcmp(file + 8, "eh00", 4) == 0) {
+    memcpy(&described, file + 16, sizeof described); /* the header's size of the program without its segments */
+  }
+  for (uint32_t times = 1 + draw(c, 3); times > 0; --times) {
+    const uint32_t at = draw(c, (uint32_t)(draw(c, 16) == 0 || described > *size ? *size : described));
+    const uint32_t word = at / 4 * 4;
+    if (word + 4 > *size) {
+      continue;
+    }
+    const uint32_t value = fl_read_u32(file + word);
+    switch (draw(c, 8)) {
+      case 0: file[at] ^= (uint8_t)(1u << draw(c, 8)); break;
+      case 1: file[at] = (uint8_t)draw(c, 256); break;
+      case 2: file[at] = (uint8_t)draw(c, 16); break;
+      case 3: write_u32(file + word, numbers[draw(c, sizeof numbers / sizeof *numbers)]); break;
+      case 4: write_u32(file + word, value + draw(c, 33) - 16); break; /* an offset, an index or a size that is a little off */
+      case 5: { /* one part of the file over another */
+        const uint32_t from = draw(c, (uint32_t)*size);
+        const uint32_t longest = (uint32_t)*size - (from > at ? from : at);
+        memmove(file + at, file + from, 1 + draw(c, longest < 32 ? longest : 32));
+        break;
+      }
+      case 6: write_u32(file + word, value << 16 | value >> 16); break; /* two fields of a field list change places */
+      default:
+        if (draw(c, 8) == 0) {
+          *size = 1 + draw(c, (uint32_t)*size);
+        }
+    }
+  }
+}

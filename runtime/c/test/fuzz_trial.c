@@ -1,0 +1,309 @@
+/* Runs programs that may be anything. */
+#include "test/fuzz_trial.h"
+
+/* More than this is a valid wish of a changed program, and not worth the time. */
+#define MEMORY_LIMIT ((size_t)1 << 18)
+#define STEPS 200
+#define MOST_PORTS 64
+
+/* ---- A backend that touches what it is given ---- */
+
+static fl_status fill_outputs(void *user, void *handle, fl_context *context, fl_value *const *args, size_t count) {
+  (void)user;
+  (void)handle;
+  FL_CHECK(context, count > 0, "nothing to do");
+  for (size_t i = 1; i < count; ++i) {
+    const fl_tensor *tensor = fl_get_tensor(args[i]);
+    if (tensor != NULL) {
+      memset(tensor->data, 1, fl_numel(tensor) > 0 ? 1 : 0);
+    }
+  }
+  return FL_OK;
+}
+
+static fl_status read_payload(void *user, const fl_payload *payload, void *persistent, void **handle, const char **message) {
+  uint8_t sum = 0;
+  (void)user;
+  (void)persistent;
+  (void)message;
+  for (size_t i = 0; i < payload->size; ++i) {
+    sum = (uint8_t)(sum + ((const uint8_t *)payload->data)[i]);
+  }
+  for (uint32_t i = 0; i < payload->compile_spec_count; ++i) {
+    const fl_compile_spec spec = fl_payload_compile_spec(payload, i);
+    for (size_t j = 0; j < spec.size; ++j) {
+      sum = (uint8_t)(sum + ((const uint8_t *)spec.value)[j]);
+    }
+  }
+  *handle = NULL;
+  return sum == 255 ? FL_DELEGATE_INCOMPATIBLE : FL_OK;
+}
+
+static const fl_backend touching = {"Test", NULL, NULL, NULL, read_payload, fill_outputs, NULL};
+
+static const fl_registry *registry(void) {
+  static const fl_kernel_table *tables[1];
+  static const fl_backend *backends[16] = {&touching};
+  static fl_registry all = {tables, 1, backends, 1};
+  if (tables[0] == NULL) {
+    size_t count = 0;
+    const fl_backend *const *builtin = fl_builtin_backends(&count);
+    tables[0] = fl_builtin_kernels();
+    for (size_t i = 0; i < count && all.backend_count < 16; ++i) {
+      backends[all.backend_count++] = builtin[i];
+    }
+  }
+  return &all;
+}
+
+/* ---- Results ---- */
+
+static void digest(uint64_t *results, const void *data, size_t size) {
+  const uint8_t *bytes = data;
+  for (size_t i = 0; i < size; ++i) {
+    *results = (*results ^ bytes[i]) * 0x100000001b3u;
+  }
+}
+
+static void digest_value(uint64_t *results, const fl_value *value) {
+  digest(results, &value->tag, 1);
+  switch (value->tag) {
+    case FL_TENSOR: {
+      const fl_tensor *tensor = value->as.tensor;
+      const size_t bytes = fl_numel(tensor) * fl_dtype_size(tensor->dtype);
+      digest(results, tensor->sizes, tensor->rank * sizeof *tensor->sizes);
+      if (bytes > 0 && tensor->data != NULL) {
+        digest(results, tensor->data, bytes);
+      }
+      break;
+    }
+    case FL_STRING: digest(results, value->as.string.data, value->as.string.length); break;
+    case FL_BOOL_LIST: digest(results, value->as.list.items, value->as.list.count); break;
+    case FL_DOUBLE_LIST: digest(results, value->as.list.items, value->as.list.count * sizeof(double)); break;
+    case FL_INT_LIST:
+    case FL_TENSOR_LIST:
+    case FL_OPTIONAL_TENSOR_LIST:
+      for (uint32_t i = 0; i < value->as.list.count; ++i) {
+        const fl_value *item = ((const fl_value *const *)value->as.list.items)[i];
+        if (item != NULL && item->tag < FL_BOOL_LIST) {
+          digest_value(results, item);
+        }
+      }
+      break;
+    case FL_NONE: break;
+    case FL_BOOLEAN: digest(results, &value->as.boolean, 1); break;
+    default: digest(results, &value->as.integer, sizeof value->as.integer);
+  }
+}
+
+/* ---- Inputs ---- */
+
+static void write_real(int8_t dtype, uint8_t *at, float value) {
+  uint32_t bits;
+  const double wide = (double)value;
+  memcpy(&bits, &value, sizeof bits);
+  if (dtype == FL_FLOAT64) {
+    memcpy(at, &wide, sizeof wide);
+  } else if (dtype == FL_FLOAT32) {
+    memcpy(at, &bits, sizeof bits);
+  } else if (dtype == FL_BFLOAT16) {
+    memcpy(at, (const uint8_t *)&bits + 2, 2);
+  } else { /* good enough for what is used here: infinities, NaN and numbers of few bits */
+    const uint32_t exponent = bits >> 23 & 255;
+    const uint32_t fraction = bits >> 13 & 0x3ff;
+    const uint32_t finite = exponent < 113 ? 0 : exponent > 142 ? 0x7bff : (exponent - 112) << 10 | fraction;
+    const uint32_t half = (bits >> 16 & 0x8000) | (exponent == 255 ? 0x7c00 | fraction : finite);
+    memcpy(at, &half, 2);
+  }
+}
+
+/* Elements of one kind: small numbers that may be indices, any numbers, or the edges of the type. */
+static void fill_tensor(int8_t dtype, uint8_t *data, size_t bytes, chance *c) {
+  static const float reals[] = {0.0f, -0.0f, 1.0f, -1.0f, 0.5f, 2.0f, -3.5f, 1e-40f, 1e9f, -1e19f, 3e38f, -3e38f};
+  const size_t element = fl_dtype_size(dtype);
+  const uint32_t style = draw(c, 8);
+  const int is_real = dtype == FL_FLOAT16 || dtype == FL_BFLOAT16 || dtype == FL_FLOAT32 || dtype == FL_FLOAT64;
+  for (size_t i = 0; i + element <= bytes; i += element) {
+    uint64_t number = draw_bits(c);
+    if (dtype == FL_BOOL) {
+      data[i] = (uint8_t)(style < 7 ? number >> 40 & 1 : number >> 40);
+      continue;
+    }
+    if (is_real && style < 7) {
+      const uint32_t which = (uint32_t)(number >> 32) % (style < 4 ? 7 : 14);
+      const uint32_t bits = number & 1 ? 0x7f800000u : 0x7fc00000u;
+      float special;
+      memcpy(&special, &bits, sizeof special);
+      write_real(dtype, data + i, which < 12 ? reals[which] : special);
+      continue;
+    }
+    switch (style) {
+      case 0:
+      case 1:
+      case 2: number = (number >> 32) % 3; break;
+      case 3: number = 0; break;
+      case 4: number = (number >> 32) % 9 - 4; break;
+      case 5: number = number >> 32 & 1 ? (uint64_t)1 << (8 * element - 1) : ((uint64_t)1 << (8 * element - 1)) - 1; break;
+      case 6: number = (number >> 32) % 300; break;
+      default: break;
+    }
+    memcpy(data + i, &number, element);
+  }
+}
+
+/* Gives an input a value; `block` takes the memory of a tensor. */
+static fl_status set_input(loaded *l, uint32_t index, void **block, chance *c) {
+  fl_slot_info slot;
+  fl_error error;
+  fl_value value = {.tag = FL_NONE};
+  if (fl_program_slot(&l->program, l->method.index, FL_INPUT, index, &slot, &error) != FL_OK) {
+    return error.status;
+  }
+  value.tag = slot.tag;
+  if (slot.tag == FL_TENSOR) {
+    int32_t sizes[FL_MAX_RANK];
+    uint8_t order[FL_MAX_RANK];
+    size_t bytes = fl_dtype_size(slot.dtype);
+    const int is_any = draw(c, 4) == 0;
+    for (uint8_t i = 0; i < slot.rank; ++i) {
+      sizes[i] = slot.dynamic && draw(c, 3) == 0 ? (int32_t)draw(c, (uint32_t)slot.sizes[i] + 1) : slot.sizes[i];
+      sizes[i] = draw(c, 256) == 0 ? sizes[i] + 1 : sizes[i];
+      order[i] = slot.dim_order[i];
+    }
+    for (uint8_t i = 0; i < slot.rank; ++i) {
+      const uint32_t other = is_any ? draw(c, slot.rank) : i;
+      const uint8_t first = order[i];
+      order[i] = order[other];
+      order[other] = first;
+      if (sizes[i] > 0 && bytes > MEMORY_LIMIT / (size_t)sizes[i]) {
+        return FL_OUT_OF_MEMORY;
+      }
+      bytes *= (size_t)sizes[i];
+    }
+    free(*block);
+    *block = exact(bytes);
+    fill_tensor(slot.dtype, *block, bytes, c);
+    fl_tensor tensor = {.data = *block, .sizes = sizes, .dim_order = order, .rank = slot.rank, .dtype = slot.dtype};
+    value.as.tensor = &tensor;
+    return fl_method_set_input(&l->method, index, &value, &error);
+  }
+  const int64_t number = draw(c, 4) == 0 ? (int64_t)draw_bits(c) : draw(c, 3) == 0 ? (int64_t)draw(c, 8) - 2 : slot.integer;
+  if (slot.tag == FL_DOUBLE) {
+    value.as.real = draw(c, 2) == 0 ? slot.real : (double)number;
+  } else if (slot.tag == FL_STRING) {
+    value.as.string = (fl_string){slot.string, (uint32_t)strlen(slot.string)};
+  } else if (slot.tag == FL_BOOLEAN) {
+    value.as.boolean = (number & 1) != 0;
+  } else {
+    value.as.integer = number;
+  }
+  return fl_method_set_input(&l->method, index, &value, &error);
+}
+
+/* ---- Runs ---- */
+
+static void give_outputs(loaded *l, uint32_t count, void **blocks, uint8_t fill) {
+  fl_error error;
+  for (uint32_t i = 0; i < count; ++i) {
+    fl_slot_info slot;
+    if (fl_program_slot(&l->program, l->method.index, FL_OUTPUT, i, &slot, &error) == FL_OK && slot.tag == FL_TENSOR && !slot.planned &&
+        slot.bytes < MEMORY_LIMIT) {
+      void *block = exact(slot.bytes);
+      memset(block, fill, slot.bytes);
+      (void)fl_method_set_output(&l->method, i, block, slot.bytes, &error);
+      free(blocks[i]);
+      blocks[i] = block;
+    }
+  }
+}
+
+static void run_method(loaded *l, const fl_method_info *info, chance *c, uint8_t fill, trial *done) {
+  void *blocks[2 * MOST_PORTS] = {NULL};
+  fl_error error;
+  l->method.instruction_limit = STEPS;
+  give_outputs(l, info->outputs, blocks + MOST_PORTS, fill);
+  for (int round = 0; round < 2; ++round) {
+    /* Now and then an input is forgotten. */
+    const uint32_t forgotten = draw(c, 16) == 0 ? draw(c, info->inputs + 1) : info->inputs;
+    for (uint32_t i = 0; i < info->inputs; ++i) {
+      if (i != forgotten && set_input(l, i, &blocks[i], c) == FL_OUT_OF_MEMORY) {
+        goto end;
+      }
+    }
+    const fl_status status = fl_method_execute(&l->method, &error);
+    done->is_executed = 1;
+    digest(&done->results, error.text, status == FL_OK ? 0 : strlen(error.text));
+    CHECK(status == FL_OK || (error.status != FL_OK && error.text[0] != 0));
+    for (uint32_t i = 0; status == FL_OK && i < info->outputs; ++i) {
+      done->has_ended = 1;
+      digest_value(&done->results, fl_method_output(&l->method, i));
+    }
+    /* Memory of the caller has to stay until an execution ends, and no longer. */
+    for (uint32_t i = 0; i < info->inputs; ++i) {
+      free(blocks[i]);
+      blocks[i] = NULL;
+    }
+    if (draw(c, 4) == 0) {
+      fl_method_reset(&l->method);
+    }
+    if (draw(c, 4) == 0) {
+      give_outputs(l, info->outputs, blocks + MOST_PORTS, fill);
+    }
+  }
+end:
+  for (uint32_t i = 0; i < 2 * MOST_PORTS; ++i) {
+    free(blocks[i]);
+  }
+}
+
+static void fill_memory(loaded *l, uint8_t fill) {
+  for (uint32_t i = 0; i < l->memory.arena_count; ++i) {
+    memset(l->memory.arenas[i], fill, l->memory.arena_sizes[i]);
+  }
+  memset(l->memory.method, fill, l->memory.method_size);
+  memset(l->memory.scratch, fill, l->memory.scratch_size);
+}
+
+trial try_program(const uint8_t *file, size_t size, chance c, uint8_t fill) {
+  loaded l;
+  fl_error error;
+  fl_method_info info;
+  trial done = {0, 0, 0, 0xcbf29ce484222325u};
+  memset(&l, 0, sizeof l);
+  if (fl_program_load(&l.program, file, size, &error) != FL_OK) {
+    CHECK(error.status != FL_OK && error.text[0] != 0);
+    return done;
+  }
+  done.is_loaded = 1;
+  const uint32_t count = fl_program_method_count(&l.program);
+  const uint32_t index = count > 0 ? draw(&c, count) : 0;
+  if (fl_program_method_info(&l.program, index, &info, &error) != FL_OK || info.inputs > MOST_PORTS || info.outputs > MOST_PORTS ||
+      fl_method_measure(&l.program, index, registry(), &l.need, &error) != FL_OK || l.need.planned > MEMORY_LIMIT ||
+      l.need.method > MEMORY_LIMIT || l.need.scratch > MEMORY_LIMIT) {
+    return done;
+  }
+  provide(&l, index);
+  fill_memory(&l, fill);
+  if (fl_method_init(&l.method, &l.program, index, registry(), &l.memory, &error) == FL_OK) {
+    run_method(&l, &info, &c, fill, &done);
+    fl_method_destroy(&l.method);
+  }
+  take_back(&l);
+  return done;
+}
+
+int may_differ(const uint8_t *file, size_t size) {
+  fl_program program;
+  char name[128];
+  if (fl_program_load(&program, file, size, NULL) != FL_OK) {
+    return 0;
+  }
+  for (uint32_t method = 0; method < fl_program_method_count(&program); ++method) {
+    for (uint32_t i = 0; fl_program_operator(&program, method, i, name, sizeof name) > 0; ++i) {
+      if (strstr(name, "empty") != NULL) {
+        return 1;
+      }
+    }
+  }
+  return 0;
+}
