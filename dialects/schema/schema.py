@@ -102,6 +102,13 @@ class Schema:
         return {argument.name: argument for argument in self.arguments if not argument.type.is_tensor}
 
     @cached_property
+    def backend_flags(self) -> frozenset[str]:
+        """The arguments that choose between PyTorch's own backends, such as `cudnn_enable`: they mean nothing outside of PyTorch."""
+        if self.namespace != "aten":
+            return frozenset()
+        return frozenset(argument.name for argument in self.arguments if argument.type.base == "bool" and argument.name in _BACKEND_FLAGS)
+
+    @cached_property
     def outs(self) -> tuple[SchemaArgument, ...]:
         """The written keyword-only arguments of an out-variant."""
         return tuple(argument for argument in self.arguments if argument.keyword_only and argument.type.mutated)
@@ -112,6 +119,7 @@ class Schema:
         return Schema(self.namespace, base, self.overload, arguments, tuple(replace(r, alias=None) for r in self.returns))
 
 
+_BACKEND_FLAGS = frozenset({"allow_tf32", "benchmark", "cudnn_enable", "cudnn_enabled", "deterministic"})
 _SCHEMA = re.compile(r"^(?:(?P<namespace>\w+)::)?(?P<base>\w+)(?:\.(?P<overload>\w+))?\((?P<arguments>.*)\) -> (?P<returns>.+)$")
 _TYPE = re.compile(r"^(?P<base>\w+)(?:\((?P<alias>[^)]*)\))?(?P<inner>\?)?(?P<list>\[\d*\])?(?:\([^)]*\))?(?P<optional>\?)?$")
 _KNOWN = frozenset(

@@ -108,6 +108,8 @@ def build(cls: type[SchemaOp], given: Mapping[str, Any], result_types: Sequence[
         value = given.get(argument.name)
         if argument.type.is_tensor:
             values.append(_operand(value, result_types, given.values(), insert))
+        elif argument.name in cls.schema.backend_flags:
+            values.append(argument.default if argument.has_default else False)
         else:
             values.append(_attribute(argument, value))
     return cls(*values, result_types=result_types)

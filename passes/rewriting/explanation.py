@@ -1,4 +1,4 @@
-"""The reasons why a pattern did not apply: patterns give them, listeners keep them; without listeners they cost nothing."""
+"""Why a pattern did not apply: patterns give reasons, listeners keep them, and a trace keeps what a declared graph lacked."""
 
 from __future__ import annotations
 
@@ -10,6 +10,31 @@ from typing import TypeAlias
 Listener: TypeAlias = Callable[[str], None]
 
 _LISTENER: ContextVar[Listener | None] = ContextVar("flambeau_explanation", default=None)
+_DECLINED: ContextVar[bool] = ContextVar("flambeau_declined", default=False)
+_TRACE: ContextVar[Trace | None] = ContextVar("flambeau_trace", default=None)
+
+
+class Trace:
+    """What stopped an attempt to apply a pattern: the reason that it declined with, or the first thing that its graph lacked.
+
+    A graph may be tried in several ways. The reason is that of the way in which most of the graph matched.
+    """
+
+    def __init__(self, root: object):
+        self.root = root
+        """The operation that the pattern is tried on."""
+        self.reason = ""
+        """Empty if the pattern gave no reason."""
+        self._depth = -1
+
+    def miss(self, depth: int, reason: str) -> None:
+        """Notes what was missing when `depth` parts of the graph had matched."""
+        if depth > self._depth:
+            self._depth, self.reason = depth, reason
+
+    def decline(self, reason: str) -> None:
+        """Notes the reason that the pattern gives, which replaces what its graph lacked."""
+        self._depth, self.reason = 1 << 30, reason
 
 
 def decline(reason: str | Callable[[], str]) -> None:
@@ -21,9 +46,31 @@ def decline(reason: str | Callable[[], str]) -> None:
     Args:
         reason: a clause of a sentence; as a function if it takes work to write: it is called only when somebody listens.
     """
-    listener = _LISTENER.get()
-    if listener is not None:
-        listener(reason if isinstance(reason, str) else reason())
+    _DECLINED.set(True)
+    listener, trace = _LISTENER.get(), _TRACE.get()
+    if listener is not None or trace is not None:
+        text = reason if isinstance(reason, str) else reason()
+        if listener is not None:
+            listener(text)
+        if trace is not None:
+            trace.decline(text)
+
+
+def has_declined() -> bool:
+    """Whether `decline` was called since this function was asked last."""
+    found = _DECLINED.get()
+    _DECLINED.set(False)
+    return found
+
+
+def current_trace() -> Trace | None:
+    """The trace of the attempt that runs, if somebody wants one."""
+    return _TRACE.get()
+
+
+def set_trace(trace: Trace | None) -> None:
+    """Makes `trace` that of the attempts that follow; None ends tracing."""
+    _TRACE.set(trace)
 
 
 @contextmanager

@@ -17,8 +17,10 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from flambeau.dialects.ir.tensor_types import element_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.rewriting.constants import ModuleConstants
-from flambeau.passes.rewriting.explanation import decline
+from flambeau.passes.rewriting.explanation import current_trace, decline
+from flambeau.passes.rewriting.legality import name_of
 from flambeau.passes.rewriting.lookup import op as find
+from flambeau.passes.rewriting.mismatches import described, note_miss, operand_place
 from flambeau.support.lazy import Array
 
 T = TypeVar("T")
@@ -91,6 +93,14 @@ class Part(ABC, Generic[T]):
     def solutions(self, candidate: Any, found: Found) -> Iterator[Found]:
         """Every way in which the candidate fits, given what other parts have matched."""
 
+    def mismatch(self, candidate: Any, found: Found) -> str:
+        """Why the candidate has no solution, as the end of a sentence about it."""
+        if self in found:
+            return f"is not {described(found[self])}, which the same part of the graph matched elsewhere"
+        if isinstance(candidate, SSAValue):
+            return f"is {described(candidate)}, which a condition of the graph refuses"
+        return f"is {described(candidate)}, which the graph does not take"
+
     def _same(self, first: T, second: T) -> bool:
         """Whether two places where this part stands match the same: equal values and operations are identical ones."""
         return first == second
@@ -135,6 +145,12 @@ class Constant(Part[Array]):
         if array is not None:
             yield from self._bound(array, found)
 
+    def mismatch(self, candidate: Any, found: Found) -> str:
+        """Says whether it is a constant at all."""
+        if isinstance(candidate, SSAValue) and self._constants.array(cast(SSAValue, candidate)) is None:
+            return f"is {described(candidate)}, which is not a constant"
+        return super().mismatch(candidate, found)
+
     def _same(self, first: Array, second: Array) -> bool:
         return first.dtype == second.dtype and first.shape == second.shape and bool((first == second).all())
 
@@ -168,6 +184,8 @@ class Op(Part[OpT]):
     def match(self, op: Operation) -> Match | None:
         """The match of the graph that ends in `op`; None when there is none. `@rewrites(graph)` does this for patterns."""
         missing = None
+        if (trace := current_trace()) is not None:
+            trace.miss(0, f"it {self.mismatch(op, {})}")
         for found in self.at(op, {}):
             missing = next((why for part, item in found.items() for holds, why in part.requirements if not holds(item)), None)
             if missing is None:
@@ -181,6 +199,19 @@ class Op(Part[OpT]):
         if isinstance(candidate, OpResult) and len(candidate.op.results) == 1:
             yield from self.at(candidate.op, found)
 
+    def mismatch(self, candidate: Any, found: Found) -> str:
+        """Says which operation is there instead."""
+        op = cast(OpResult, candidate).op if isinstance(candidate, OpResult) else cast(object, candidate)
+        wanted = " or ".join(kind.name for kind in self.kinds)
+        if not isinstance(op, self.kinds):
+            return f"is {described(cast(object, candidate))}, not {wanted}"
+        if isinstance(candidate, OpResult) and len(op.results) != 1:
+            return f"is one of {len(op.results)} results of {name_of(op)}; .result(index) says which of them the graph wants"
+        operands, _ = _signature(op)
+        if len(operands) != len(self._operands) and not (self._more and len(operands) > len(self._operands)):
+            return f"is {described(cast(object, candidate))}, which has {len(operands)} operands; the graph gives it {len(self._operands)}"
+        return super().mismatch(cast(object, candidate), found)
+
     def at(self, op: Operation, found: Found) -> Iterator[Found]:
         """Every way in which `op` fits, given what other parts have matched."""
         if not isinstance(op, self.kinds):
@@ -193,25 +224,25 @@ class Op(Part[OpT]):
             return
         for solution in self._bound(op, found):
             for complete in self._with_arguments(op, arguments, solution):
-                yield from _each(self._operands, operands, complete)
+                yield from _each(self._operands, operands, complete, op)
                 if self._commutative:
-                    yield from _each(self._operands, (operands[1], operands[0], *operands[2:]), complete)
+                    yield from _each(self._operands, (operands[1], operands[0], *operands[2:]), complete, op)
 
     def _with_arguments(self, op: OpT, arguments: Mapping[str, Any], found: Found) -> Iterator[Found]:
-        wanted: list[Part[Any]] = []
-        given: list[Any] = []
+        wanted: dict[str, Part[Any]] = {}
         for name, part in self._arguments.items():
-            value = arguments.get(name)
             if isinstance(part, Part):
-                wanted.append(cast("Part[Any]", part))
-                given.append(value)
-            elif value != part:
+                wanted[name] = cast("Part[Any]", part)
+            elif arguments.get(name) != part:
+                note_miss(len(found), op, f"attribute {name!r}", f"is {arguments.get(name)!r}; the graph wants {part!r}")
                 return
         if isinstance(op, SchemaOp):
             known = op.schema.attributes
-            if any(name not in self._arguments and value != known[name].default for name, value in arguments.items()):
-                return
-        yield from _each(wanted, given, found)
+            for name, value in arguments.items():
+                if value != known[name].default and name not in self._arguments and name not in op.schema.backend_flags:
+                    note_miss(len(found), op, f"attribute {name!r}", f"is {value!r}; the graph does not name it, so it must be the default")
+                    return
+        yield from _each(list(wanted.values()), [arguments.get(name) for name in wanted], found, op, list(wanted))
 
 
 class _Result(Part[SSAValue]):
@@ -227,14 +258,18 @@ class _Result(Part[SSAValue]):
 
 
 class _Either(Part[Any]):
-    def __init__(self, parts: tuple[Part[Any], ...]):
+    def __init__(self, parts: tuple[Argument, ...]):
         super().__init__()
         self._parts = parts
 
     def solutions(self, candidate: Any, found: Found) -> Iterator[Found]:
         for part in self._parts:
-            for solution in part.solutions(candidate, found):
+            for solution in _one(part, candidate, found):
                 yield from self._bound(candidate, solution)
+
+    def mismatch(self, candidate: Any, found: Found) -> str:
+        reasons = (_why_not(part, cast(object, candidate), found) for part in self._parts if part is not None or len(self._parts) == 1)
+        return ", and ".join(dict.fromkeys(reasons))
 
 
 class _All(Part[Any]):
@@ -245,6 +280,10 @@ class _All(Part[Any]):
     def solutions(self, candidate: Any, found: Found) -> Iterator[Found]:
         for solution in _each(self._parts, [candidate] * len(self._parts), found):
             yield from self._bound(candidate, solution)
+
+    def mismatch(self, candidate: Any, found: Found) -> str:
+        failed = (part for part in self._parts if next(part.solutions(candidate, found), None) is None)
+        return next((part.mismatch(candidate, found) for part in failed), super().mismatch(candidate, found))
 
 
 def _signature(op: Operation) -> tuple[Sequence[Any], Mapping[str, Any]]:
@@ -261,14 +300,22 @@ def _signature(op: Operation) -> tuple[Sequence[Any], Mapping[str, Any]]:
     return operands, others
 
 
-def _each(parts: Sequence[Argument], candidates: Sequence[Any], found: Found) -> Iterator[Found]:
-    """Every way in which each candidate fits its part."""
+def _each(
+    parts: Sequence[Argument], candidates: Sequence[Any], found: Found, op: Operation | None = None, names: Sequence[str] = ()
+) -> Iterator[Found]:
+    """Every way in which each candidate fits its part. They are the operands of `op`, or its attributes of these names."""
     if not parts:
         yield found
         return
     first, rest = parts[0], parts[1:]
+    fits = False
     for solution in _one(first, candidates[0], found):
-        yield from _each(rest, candidates[1:], solution)
+        fits = True
+        yield from _each(rest, candidates[1:], solution, op, names[1:])
+    if not fits and op is not None and current_trace() is not None:
+        note_miss(
+            len(found), op, f"attribute {names[0]!r}" if names else operand_place(op, candidates[0]), _why_not(first, candidates[0], found)
+        )
 
 
 def _one(part: Argument, candidate: Any, found: Found) -> Iterator[Found]:
@@ -279,6 +326,14 @@ def _one(part: Argument, candidate: Any, found: Found) -> Iterator[Found]:
             yield found
     elif isinstance(candidate, Sequence) and len(items := cast("Sequence[Any]", candidate)) == len(part):
         yield from _each(part, items, found)
+
+
+def _why_not(part: Argument, candidate: Any, found: Found) -> str:
+    if isinstance(part, Part):
+        return part.mismatch(candidate, found)
+    if part is None:
+        return f"is {described(candidate)}; the graph wants it absent"
+    return f"is {described(candidate)}; the graph wants a list of {len(part)}, each of which fits"
 
 
 @overload
@@ -319,11 +374,23 @@ def op(kind: Any, *operands: Argument | EllipsisType, **arguments: Any) -> Op[An
     parts = operands[:-1] if more else operands
     if any(part is ... for part in parts):
         raise ValueError("... may only stand for the last operands")
+    for part in parts:
+        _check_argument(part)
     kinds = cast("tuple[type[Operation], ...]", kind if isinstance(kind, tuple) else (find(kind) if isinstance(kind, str) else kind,))
     for item in kinds:
         if issubclass(item, SchemaOp):
             _check(item, len(parts), more, arguments)
     return Op(kinds, cast("tuple[Argument, ...]", parts), more, arguments)
+
+
+def _check_argument(part: object) -> None:
+    """Raises ValueError for what is not a part; plug-ins need not be type-checked."""
+    if isinstance(part, list | tuple):
+        for item in cast("Sequence[object]", part):
+            _check_argument(item)
+    elif part is not None and not isinstance(part, Part):
+        kind = part.__name__ if isinstance(part, type) else f"{part!r:.40}"
+        raise ValueError(f"an operand to match is a part such as m.value() or m.op(…), a list of parts, or None for absence, not {kind}")
 
 
 def _check(kind: type[SchemaOp], operands: int, more: bool, arguments: Mapping[str, Any]) -> None:
@@ -377,15 +444,29 @@ def constant(constants: ModuleConstants) -> Constant:
     return Constant(constants)
 
 
-def either(*parts: Part[Any]) -> Part[Any]:
-    """One of several parts: the first that leads to a match of the whole.
+def either(*parts: Argument) -> Part[Any]:
+    """One of several parts: the first that leads to a match of the whole. None stands for absence.
 
     Example:
         negated = m.op("aten.neg", y)
         graph = m.op("aten.add.Tensor", x, m.either(negated, y)).commutative()
         assert negated not in graph.match(total)  # asks which of them it was
     """
+    for part in parts:
+        _check_argument(part)
     return _Either(parts)
+
+
+def optional(part: Argument) -> Part[Any]:
+    """A part, or absence: an operand that the operator does not need. `found[part]` of `part = m.optional(…)` is the value, or None.
+
+    Example:
+        upper = m.optional(m.value())
+        graph = m.op("aten.clamp.Tensor", m.value(), m.value(), upper)
+        assert graph.match(op("aten.clamp.Tensor")(total, total, None))[upper] is None
+        assert graph.match(op("aten.clamp.Tensor")(total, total, total))[upper] is total.result
+    """
+    return either(part, None)
 
 
 def all_of(*parts: Part[Any]) -> Part[Any]:

@@ -227,10 +227,12 @@ class _Report:
         self._remarks = re.compile(arguments.remarks or "")
         self.listens_to: tuple[Severity, ...] = ("warning",) if arguments.remarks is None else ("warning", "remark")
         self._shows_stacks: bool = arguments.print_stacktrace_on_diagnostic
+        if arguments.why_not:
+            self.listens_to = (*self.listens_to, "note")
         level = arguments.verify_diagnostics
         self._expectations = Expectations(source, only_expected=level == "only-expected") if level else None
         if self._expectations is not None and "remark" in self._expectations.severities:
-            self.listens_to = ("warning", "remark")
+            self.listens_to = (*self.listens_to, "remark")
 
     def emitted(self, diagnostic: Diagnostic) -> None:
         """Takes a warning or remark of a pass."""

@@ -242,3 +242,31 @@ def test_a_graph_and_a_function_are_a_pattern():
     apply_patterns(module, [fuse])
     assert "%sum = core.add.Tensor(%y, %x) {alpha = 0.5}" in print_module(module)
     assert "mul" not in print_module(module)
+
+
+def test_an_optional_operand():
+    linear = "%0 = core.linear(%x, %w, {0}) : (tensor<2x3xf32>, tensor<4x3xf32>{1}) -> tensor<2x4xf32>"
+    arguments = "%x: tensor<2x3xf32>, %w: tensor<4x3xf32>, %b: tensor<4xf32>"
+    (without,) = ops_of(linear.format("none", ""), arguments)
+    (with_bias,) = ops_of(linear.format("%b", ", tensor<4xf32>"), arguments)
+    x, w, b = m.value(), m.value(), m.value()
+    for bias in (m.optional(b), m.either(b, None)):
+        graph = m.op(LINEAR, x, w, bias)
+        absent, present = graph.match(without), graph.match(with_bias)
+        assert absent is not None and absent[bias] is None and b not in absent
+        assert present is not None and present[bias] is present[b] is with_bias.operands[2]
+
+
+def test_an_operand_that_is_not_a_part_is_an_error():
+    for wrong in (3, "aten.relu", RELU):
+        with pytest.raises(ValueError, match=r"an operand to match is a part such as m\.value\(\).* not "):
+            m.op(RELU, wrong)  # pyright: ignore[reportArgumentType, reportCallIssue]  plug-ins need not be type-checked
+    with pytest.raises(ValueError, match=r"an operand to match is a part"):
+        m.either(m.value(), 3)  # pyright: ignore[reportArgumentType]  as above
+
+
+def test_flags_of_backends_need_not_be_named():
+    (norm,) = ops_of(f"%0 = aten.layer_norm(%x, none, none) {{normalized_shape = [4], cudnn_enable = false}} : ({T}) -> {T}")
+    graph = m.op("aten.layer_norm", m.value(), None, None, normalized_shape=m.attribute())
+    assert graph.match(norm) is not None
+    assert m.op("aten.layer_norm", m.value(), None, None, normalized_shape=m.attribute(), cudnn_enable=True).match(norm) is None

@@ -1,4 +1,4 @@
-"""`--remarks`, `--legality-report`, `--verify-roundtrip`: what passes did and declined to do, and why; what else is checked."""
+"""`--remarks`, `--why-not`, `--legality-report`, `--verify-roundtrip`: what passes did or declined to do, and why, and other checks."""
 
 from __future__ import annotations
 
@@ -35,6 +35,12 @@ class DiagnosticsGroup(OptionGroup):
             help="print to stderr what passes did or declined to do, where pass and message match",
         )
         group.add_argument(
+            "--why-not",
+            metavar="PATTERN[@FILE:LINE]",
+            help="print to stderr what stopped each attempt to apply this pattern: the first part of its graph, or the first attribute, "
+            "that did not fit; FILE is the input or the model's source",
+        )
+        group.add_argument(
             "--print-stacktrace-on-diagnostic",
             action="store_true",
             help="print after each diagnostic the Python stack of what raised or emitted it",
@@ -54,6 +60,13 @@ class DiagnosticsGroup(OptionGroup):
                 re.compile(arguments.remarks)
             except (re.error, OverflowError, RecursionError) as error:
                 parser.error(f"argument --remarks: {arguments.remarks!r} is not a regular expression: {error}")
+        if arguments.why_not is not None:
+            from flambeau.tools.instruments.why_not import Question
+
+            try:
+                Question.parse(arguments.why_not)
+            except ValueError as error:
+                parser.error(f"argument --why-not: {error}")
         if arguments.split_input_file == "":
             parser.error("argument --split-input-file: a marker must not be empty")
 
@@ -64,6 +77,10 @@ class DiagnosticsGroup(OptionGroup):
             from flambeau.tools.instruments.round_trip import RoundTrip
 
             items.append(RoundTrip())
+        if chunk.arguments.why_not:
+            from flambeau.tools.instruments.why_not import Question, WhyNot
+
+            items.append(WhyNot(Question.parse(chunk.arguments.why_not), chunk.parsed))
         if chunk.arguments.legality_report:
             from flambeau.tools.rendering.legality_report import LegalityWatcher
 
