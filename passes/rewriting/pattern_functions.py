@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar, cast, overload
+from typing import Any, TypeAlias, TypeGuard, TypeVar, cast, overload
 
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
@@ -172,8 +172,7 @@ def _replace_several(
 ) -> None:
     replaced: dict[Operation, list[SSAValue]] = {}
     for key, item in replacement.items():
-        part = cast("Part[object]", key) if isinstance(key, Part) else None
-        op: object = found[part] if part is not None and found is not None and part in found else key
+        op = found[key] if found is not None and _is_part(key) and key in found else key
         if not isinstance(op, Operation) or op.parent is None:
             raise ValueError(f"{giver} replaces {_described(key)}, which is not an operation that matched")
         replaced[op] = _values(op, item, giver)
@@ -189,6 +188,10 @@ def _replace_several(
         raise ValueError(f"{giver} gave a result of what it replaces")
     if not replace_several(root, replaced, rewriter):
         _drop([op for values in replaced.values() for op in detached_ops(values)])
+
+
+def _is_part(thing: object) -> TypeGuard[Part[object]]:
+    return isinstance(thing, Part)
 
 
 def _values(op: Operation, replacement: object, giver: str) -> list[SSAValue]:
