@@ -57,7 +57,7 @@ def optimize_core(options: PipelineOptions) -> Sequence[ModulePass]:
 def core_to_edge(options: PipelineOptions) -> Sequence[ModulePass]:
     """Types, scalars and memory explicit."""
     return [
-        _pass("convert-core-to-edge"),
+        _pass("convert-core-to-edge", target=options.target),
         # Casts of constants are constants.
         _pass("fold-constants"),
         _pass("cse"),

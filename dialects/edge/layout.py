@@ -105,6 +105,12 @@ def with_dim_order(value: SSAValue | Attribute, order: Sequence[int]) -> Tensor:
     return tensor(kind.element_type, kind.get_shape(), encoding)
 
 
+def row_major(value: SSAValue | Attribute) -> Tensor:
+    """The same tensor type in row-major order."""
+    kind = tensor_type(value)
+    return kind if layout_of(kind) is None else with_dim_order(kind, range(len(kind.get_shape())))
+
+
 def byte_strides(value: SSAValue | Attribute) -> tuple[int, ...]:
     """The stride of each dimension in bytes, at the upper bounds."""
     sizes = upper_bounds(value)

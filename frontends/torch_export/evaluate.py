@@ -129,6 +129,9 @@ def run_operation(op: SchemaOp, values: dict[SSAValue, Any]) -> list[torch.Tenso
             kwargs[argument.name] = given
         else:
             args.append(given)
+    if op.schema.base == "as_strided":
+        # Values have no memory that views share: the row reads the elements in row-major order.
+        args[0] = args[0].clone(memory_format=torch.contiguous_format)
     return _flat(overload(*args, **kwargs))
 
 

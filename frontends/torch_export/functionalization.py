@@ -160,9 +160,8 @@ class Aliases:
         roots: set[object] = set()
         args, kwargs = meta_copy(step.args), {key: meta_copy(item) for key, item in step.kwargs.items()}
         results = _tensors(run_on_meta(step.overload, args, kwargs))
-        memory = {_memory(item) for item in results}
         for given, copied in zip((*step.args, *step.kwargs.values()), (*args, *kwargs.values()), strict=True):
-            if not results or memory & {_memory(item) for item in _tensors(copied)}:
+            if not results or shares_memory(results, copied):
                 roots |= {root for node in nodes_in(given) for root in self._roots[node]}
         return roots
 
@@ -191,6 +190,11 @@ def _tensors(value: Any) -> list[torch.Tensor]:
     if isinstance(value, torch.Tensor):
         return [value]
     return [found for item in cast("Sequence[Any]", value) for found in _tensors(item)] if isinstance(value, tuple | list) else []
+
+
+def shares_memory(a: Any, b: Any) -> bool:
+    """Whether a tensor of `a` and a tensor of `b` lie in the same memory."""
+    return not {_memory(item) for item in _tensors(a)}.isdisjoint(_memory(item) for item in _tensors(b))
 
 
 def _memories(node: fx.Node) -> list[object]:

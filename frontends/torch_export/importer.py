@@ -40,6 +40,7 @@ from flambeau.frontends.torch_export.imported_operators import (
     operator_class,
 )
 from flambeau.frontends.torch_export.node_locations import location, place
+from flambeau.frontends.torch_export.storage import Storages
 from flambeau.frontends.torch_export.values import Weights, element_type, is_fake, tensor_type_of
 
 _STATE = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
@@ -147,6 +148,7 @@ class _Method:
         self.variables = writes.variables
         self.signature = program.graph_signature
         self.states: dict[fx.Node, _State] = {}
+        self.storages = Storages(self.flat, self.variables)
         self._find_states()
 
     # Everything is looked at before anything is made: whether a global is mutable depends on all methods.
@@ -289,7 +291,25 @@ class _Method:
             value = given[own.name] = self._resolve(argument(step, index))
             if _poisoned(value):
                 return None
+        if cls.schema.base == "as_strided":
+            given |= self._in_storage(step)
         return given
+
+    def _in_storage(self, step: Step) -> dict[str, Any]:
+        """The operand and the offset with which `as_strided`, of the elements in row-major order, reads what PyTorch reads."""
+        storage = self.storages.find(step)
+        offset = argument(step, 3)
+        offset = step.args[0].meta["val"].storage_offset() if offset is None else offset
+        storage.check_bounds(offset, argument(step, 1), argument(step, 2))
+        value = self._resolve(storage.node)
+        if not storage.is_row_major:
+            permute = find_op("aten.permute")
+            assert permute is not None
+            op = permute(value, storage.order)
+            op.location = location(step.node, self.name)
+            self._emit(op)
+            value = op.result
+        return {"self": value, "storage_offset": offset}
 
     def _resolve(self, value: Any) -> Any:
         if isinstance(value, fx.Node):

@@ -9,7 +9,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from xdsl.ir import Attribute
 
-from flambeau.dialects.edge.layout import LayoutAttr
+from flambeau.dialects.edge.layout import CHANNELS_LAST, LayoutAttr
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, from_torch_name, numpy_dtype, tensor
 from flambeau.dialects.ml_program import BlobAttr
 from flambeau.support.lazy import Array
@@ -58,11 +58,17 @@ def tensor_type_of(value: torch.Tensor, *, layout: bool = False) -> Tensor:
             raise TypeError(_why_dynamic(value.shape))
         shape.append(extent)
     encoding: Attribute | None = None
-    if layout and not value.is_contiguous():
-        order = sorted(range(value.dim()), key=lambda dim: (-value.stride(dim), dim))
-        if value.permute(order).is_contiguous():
-            encoding = LayoutAttr.of(order)
+    if layout and not value.is_contiguous() and (order := dense_order(value)) is not None:
+        encoding = LayoutAttr.of(order)
     return tensor(element_type(value.dtype), shape, encoding)
+
+
+def dense_order(value: torch.Tensor) -> tuple[int, ...] | None:
+    """The dimensions from the outermost to the innermost in memory; None where elements overlap or leave gaps."""
+    if value.dim() == 4 and value.is_contiguous(memory_format=torch.channels_last):
+        return CHANNELS_LAST  # strides of dimensions of size 1 may say otherwise, and mean nothing
+    order = sorted(range(value.dim()), key=lambda dim: (-value.stride(dim), dim))
+    return tuple(order) if value.permute(order).is_contiguous() else None
 
 
 def is_fake(value: torch.Tensor) -> bool:

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from xdsl.context import Context
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import InsertPoint, Rewriter
 
-from flambeau.dialects.edge.layout import upper_bounds
+from flambeau.dialects.edge.dim_order import ToDimOrderCopyOp
+from flambeau.dialects.edge.layout import dim_order, row_major, upper_bounds
 from flambeau.dialects.edge.operator_rules import compute_element, promoted_operands
-from flambeau.dialects.ir.tensor_types import ElementType, dtype_of, element_of
+from flambeau.dialects.ir.tensor_types import ElementType, dtype_of, element_of, shape_of
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.schema import Value
@@ -23,11 +25,15 @@ from flambeau.passes.rewriting.dialect_conversion import apply_partial_conversio
 from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.legality import ConversionTarget
 from flambeau.passes.rewriting.pattern import Pattern, rename_values
+from flambeau.passes.targets.interface import Target, TargetName, find_target
 
 
 @dataclass(frozen=True)
 class ToEdgePattern(Pattern):
-    """Replaces a `core` operator by its `edge` sibling: operands cast to the type it computes in, numbers written in that type."""
+    """Replaces a `core` operator by its `edge` sibling.
+
+    Operands are row-major, copied where they are not, and cast to the type it computes in. Numbers are written in that type.
+    """
 
     roots = (SchemaOp,)
     counter = "operators converted"
@@ -42,17 +48,23 @@ class ToEdgePattern(Pattern):
                 upper_bounds(value)
         except TypeError as error:
             return decline(str(error))
-        operands: Sequence[SSAValue] = op.operands
+        operands: Sequence[SSAValue] = [self._row_major(op, operand, rewriter) for operand in op.operands]
         properties = dict(op.properties)
         element = compute_element(op)
         if element is not None:
-            promoted = promoted_operands(op)
-            kept = operands[: len(operands) - len(promoted)]
-            operands = [*kept, *(self._cast(op, operand, element, rewriter) for operand in promoted)]
+            first = len(operands) - len(promoted_operands(op))
+            operands = [*operands[:first], *(self._cast(op, operand, element, rewriter) for operand in operands[first:])]
             _write_scalars(op, properties, element)
-        new = op.at("edge").from_attributes(operands, op.result_types, properties, dict(op.attributes))
+        types = [row_major(result) for result in op.results]
+        new = op.at("edge").from_attributes(operands, types, properties, dict(op.attributes))
         rename_values(op, new)
         rewriter.replace(op, new)
+
+    @staticmethod
+    def _row_major(op: Operation, operand: SSAValue, rewriter: PatternRewriter) -> SSAValue:
+        if row_major(operand) == operand.type:
+            return operand
+        return rewriter.insert(ToDimOrderCopyOp(operand, dim_order=tuple(range(len(shape_of(operand))))), InsertPoint.before(op)).result
 
     @staticmethod
     def _cast(op: Operation, operand: SSAValue, element: Attribute, rewriter: PatternRewriter) -> SSAValue:
@@ -75,20 +87,44 @@ def _write_scalars(op: SchemaOp, properties: dict[str, Attribute], element: Elem
             properties[argument.name] = attribute
 
 
+def _is_free(value: SSAValue) -> bool:
+    return all(isinstance(use.operation, SchemaOp | ReturnOp) for use in value.uses)
+
+
+def _settle_inputs(op: Operation, target: Target) -> None:
+    """Makes inputs row-major whose layout a caller of the target cannot give; what functions of the module give to each other stays."""
+    functions = [item for item in op.walk() if isinstance(item, FuncOp) and item.body.blocks]
+    wrong = {item: [a for a in item.body.block.args if not target.takes_input(dim_order(a)) and _is_free(a)] for item in functions}
+    if not any(wrong.values()):
+        return
+    called = {item.callee.string_value() for item in op.get_toplevel_object().walk() if isinstance(item, CallOp)}
+    for function, arguments in wrong.items():
+        if function.sym_name.data in called:
+            continue
+        for argument in arguments:
+            Rewriter.replace_value_with_new_type(argument, row_major(argument))
+        function.update_function_type()
+
+
 @dataclass(frozen=True)
 class ConvertCoreToEdgePass(OperationPass):
     """Replaces `core` operators by `edge` ones.
 
     Type promotion becomes `edge._to_copy` of the operands, numbers are written in the type that is computed in, and views become copies
-    (`core.view` -> `edge.view_copy`): which of them cost nothing is decided where storage is known.
+    (`core.view` -> `edge.view_copy`): which of them cost nothing is decided where storage is known. Operators that read an input in
+    another layout read a row-major copy of it.
 
     Needs: only `core` operators. Leaves: only `edge` operators, whose tensors are row-major until a layout pass says otherwise.
     """
 
     name = "convert-core-to-edge"
+    target: TargetName | None = None
+    """Whose callers give the inputs: one that they cannot give in its layout becomes row-major. Without it, inputs keep their layouts."""
 
     def apply_to(self, ctx: Context, op: Operation) -> None:
         """Rewrites what is inside `op` in place."""
+        if self.target is not None:
+            _settle_inputs(op, find_target(self.target))
         target = ConversionTarget("the edge level").legal("edge")
         target.illegal("aten", because="it does not belong to the edge level; run aten-to-core first")
         target.illegal("core", because="it has no form at the edge level")

@@ -28,6 +28,8 @@ class Target:
     """The qualified names of its kernels, `aten::add.out`. With `flambeau::linear.out` it has the fused form `fused.linear`, and so on."""
     dim_orders: frozenset[tuple[int, ...]] | Literal["any"] = frozenset()
     """The dim orders beside row-major in which its kernels take tensors, where the operators' rows allow it: `{CHANNELS_LAST}`."""
+    input_orders: frozenset[tuple[int, ...]] | Literal["any"] = "any"
+    """The dim orders beside row-major in which its callers can give an input."""
     alignment: int = 16
     """Of each offset in an arena, in bytes, unless the planner's options say otherwise."""
 
@@ -42,12 +44,20 @@ class Target:
 
     def takes(self, order: Sequence[int]) -> bool:
         """Whether its kernels take tensors in a dim order, outermost dimension first."""
-        return self.dim_orders == "any" or tuple(order) in self.dim_orders or list(order) == sorted(order)
+        return _is_among(order, self.dim_orders)
+
+    def takes_input(self, order: Sequence[int]) -> bool:
+        """Whether a caller can give an input in a dim order, outermost dimension first."""
+        return _is_among(order, self.input_orders)
 
     @property
     def is_plain(self) -> bool:
         """Whether it has no fused form and takes row-major tensors only."""
         return not self.dim_orders and not any(self.has(kind) for kind in level_ops("fused"))
+
+
+def _is_among(order: Sequence[int], orders: frozenset[tuple[int, ...]] | Literal["any"]) -> bool:
+    return orders == "any" or tuple(order) in orders or list(order) == sorted(order)
 
 
 @cache  # by the target and not by its name, which another may have once a plug-in is loaded again

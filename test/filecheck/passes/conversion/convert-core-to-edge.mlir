@@ -1,4 +1,5 @@
 // RUN: flambeau-opt %s --split-input-file --verify-diagnostics -p convert-core-to-edge | filecheck %s
+// RUN: flambeau-opt %s --split-input-file --verify-diagnostics -p convert-core-to-edge{target=executorch} | filecheck %s --check-prefix=TARGET
 
 // Operands are cast to the type that is computed in.
 // CHECK-LABEL: func.func @promotion
@@ -38,6 +39,49 @@ func.func @views(%x: tensor<2x3xf32>) -> (tensor<6xf32>, tensor<2x2xf32>) {
   %0 = core.view(%x) {size = [6]} : (tensor<2x3xf32>) -> tensor<6xf32>
   %1 = core.slice.Tensor(%x) {dim = 1, start = 1} : (tensor<2x3xf32>) -> tensor<2x2xf32>
   func.return %0, %1 : tensor<6xf32>, tensor<2x2xf32>
+}
+
+// -----
+
+// What reads an input in another layout reads a row-major copy; results are row-major.
+// CHECK-LABEL: func.func @layouts
+// CHECK-SAME:    tensor<2x3x4x5xf32, #edge.layout<[0, 2, 3, 1]>>
+// CHECK-NEXT:    %[[X:.*]] = edge._to_dim_order_copy(%x) {dim_order = [0, 1, 2, 3]} : ({{.*}}) -> tensor<2x3x4x5xf32>
+// CHECK-NEXT:    edge.relu(%[[X]]) : (tensor<2x3x4x5xf32>) -> tensor<2x3x4x5xf32>
+func.func @layouts(%x: tensor<2x3x4x5xf32, #edge.layout<[0, 2, 3, 1]>>) -> tensor<2x3x4x5xf32> {
+  %0 = core.relu(%x) : (tensor<2x3x4x5xf32, #edge.layout<[0, 2, 3, 1]>>) -> tensor<2x3x4x5xf32>
+  func.return %0 : tensor<2x3x4x5xf32>
+}
+
+// -----
+
+// Callers of the target give row-major tensors and channels-last images: other inputs become row-major.
+// CHECK-LABEL: func.func @inputs(%x: tensor<2x3x4x5xf32, #edge.layout<[0, 2, 3, 1]>>, %y: tensor<3x4xf32, #edge.layout<[1, 0]>>)
+// CHECK:         edge._to_dim_order_copy(%x)
+// CHECK:         edge._to_dim_order_copy(%y)
+// TARGET-LABEL: func.func @inputs(%x: tensor<2x3x4x5xf32, #edge.layout<[0, 2, 3, 1]>>, %y: tensor<3x4xf32>)
+// TARGET:         edge._to_dim_order_copy(%x)
+// TARGET:         edge.relu(%y) : (tensor<3x4xf32>) -> tensor<3x4xf32>
+func.func @inputs(%x: tensor<2x3x4x5xf32, #edge.layout<[0, 2, 3, 1]>>, %y: tensor<3x4xf32, #edge.layout<[1, 0]>>)
+    -> (tensor<2x3x4x5xf32>, tensor<3x4xf32>) {
+  %0 = core.relu(%x) : (tensor<2x3x4x5xf32, #edge.layout<[0, 2, 3, 1]>>) -> tensor<2x3x4x5xf32>
+  %1 = core.relu(%y) : (tensor<3x4xf32, #edge.layout<[1, 0]>>) -> tensor<3x4xf32>
+  func.return %0, %1 : tensor<2x3x4x5xf32>, tensor<3x4xf32>
+}
+
+// -----
+
+// What functions of the module give to each other stays.
+// TARGET-LABEL: func.func @part(%y: tensor<3x4xf32, #edge.layout<[1, 0]>>)
+// TARGET:         edge._to_dim_order_copy(%y)
+func.func @part(%y: tensor<3x4xf32, #edge.layout<[1, 0]>>) -> tensor<3x4xf32> {
+  %0 = core.relu(%y) : (tensor<3x4xf32, #edge.layout<[1, 0]>>) -> tensor<3x4xf32>
+  func.return %0 : tensor<3x4xf32>
+}
+// TARGET-LABEL: func.func @whole(%y: tensor<3x4xf32, #edge.layout<[1, 0]>>)
+func.func @whole(%y: tensor<3x4xf32, #edge.layout<[1, 0]>>) -> tensor<3x4xf32> {
+  %0 = func.call @part(%y) : (tensor<3x4xf32, #edge.layout<[1, 0]>>) -> tensor<3x4xf32>
+  func.return %0 : tensor<3x4xf32>
 }
 
 // -----
