@@ -1,4 +1,4 @@
-"""The table of front ends by what they read: the suffix of a file (`.pt2`), a scheme (`hub://name`), or `package.module:factory`."""
+"""The table of front ends by what they read: the suffix of a file (`.pt2`), a scheme (`hub://name`), or `package.module:name`."""
 
 from __future__ import annotations
 
@@ -125,4 +125,4 @@ def _by_suffix(source: str) -> Frontend | None:
 
 def readable() -> str:
     """The sources that `load_source` reads, for messages."""
-    return f"a {', '.join(_OWN | _FRONTENDS.items())} file or package.module:factory"
+    return f"a {', '.join(_OWN | _FRONTENDS.items())} file, package.module:name or file.py:name"

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from flambeau.runtime.binding import (
+        BackendRegistry,
         FlambeauError,
         Memory,
         Method,
         MethodMeta,
+        OperatorRegistry,
         Program,
         Runtime,
         Status,
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Runtime",
+    "OperatorRegistry",
+    "BackendRegistry",
     "Program",
     "Method",
     "MethodMeta",
@@ -37,4 +41,8 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name in __all__:
         return getattr(import_module("flambeau.runtime.binding"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise import_module("flambeau.support.executorch_names").missing_name(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
@@ -22,6 +23,7 @@ from flambeau.tools.commands.reduce import reduce_command
 from flambeau.tools.commands.run import run_command
 from flambeau.tools.commands.shared_options import takes_options
 from flambeau.tools.commands.unknown_options import CompileCommand, PredicateCommand
+from flambeau.tools.opt.help import versions
 from flambeau.tools.plugin_loading import load_from_environment
 from flambeau.tools.process import BROKEN_PIPE, CRASHED, INTERRUPTED, forget_stdout, room_for_nesting, standard_streams
 from flambeau.tools.rendering.diagnostics_rendering import Renderer, diagnostics_of, files_of, internal_error
@@ -29,12 +31,26 @@ from flambeau.tools.rendering.legality_report import above_table, legality_table
 
 app = typer.Typer(
     name="flambeau",
-    help="Takes PyTorch programs to devices, through compiler IR that can be read, run and changed.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+def _print_versions(wanted: bool) -> None:
+    if wanted:
+        print(versions(), end="")
+        raise typer.Exit
+
+
+@app.callback()
+def _flambeau(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_versions, is_eager=True, help="print the versions of Flambeau, xDSL and Python")
+    ] = False,
+) -> None:
+    """Takes PyTorch programs to devices, through compiler IR that can be read, run and changed."""
 
 
 app.command("compile", cls=CompileCommand)(takes_options(compile_command))

@@ -18,7 +18,16 @@ from flambeau.support.tracebacks import raised_at
 
 _HERE, _TORCH = Path(__file__), Path(torch.__file__).parent
 
-__all__ = ["CaptureError", "Unsupported", "UnsupportedProgramError", "export_module", "import_program", "load"]
+__all__ = [
+    "CaptureError",
+    "Unsupported",
+    "UnsupportedProgramError",
+    "capture",
+    "export_constants",
+    "export_module",
+    "import_program",
+    "load",
+]
 
 
 class CaptureError(ValueError):
@@ -43,6 +52,18 @@ def load(path: str | Path) -> ExportedProgram:
         raise ValueError(f"{path} does not hold an exported program of PyTorch {torch.__version__}: {_first_line(error)}") from None
 
 
+def capture(module: torch.nn.Module, example_inputs: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None) -> ExportedProgram:
+    """Exports a module with example inputs, without gradients and in its present mode. Raises CaptureError."""
+    try:
+        with torch.no_grad():
+            return torch.export.export(module, example_inputs, dict(kwargs or {}), strict=False)
+    except Exception as error:
+        # Capture runs the module's own code, which may raise anything.
+        place = raised_at(error, lambda file: file != _HERE and _TORCH not in file.parents and file.is_file())
+        where = "" if place is None else f", at {place.file}:{place.line}"
+        raise CaptureError(f"torch.export cannot capture {type(module).__name__}{where}: {_first_line(error)}") from error
+
+
 def export_module(
     module: torch.nn.Module,
     example_inputs: tuple[Any, ...],
@@ -51,21 +72,37 @@ def export_module(
     kwargs: Mapping[str, Any] | None = None,
     name: str = "forward",
 ) -> ModuleOp:
-    """Exports a module with example inputs, without gradients and in its present mode, and imports the program.
+    """Exports a module as `capture` does, and imports the program.
 
     Raises:
         CaptureError: `torch.export` cannot capture the module.
         UnsupportedProgramError: lists everything that cannot be imported.
     """
-    try:
-        with torch.no_grad():
-            program = torch.export.export(module, example_inputs, dict(kwargs or {}), strict=False)
-    except Exception as error:
-        # Capture runs the module's own code, which may raise anything.
-        place = raised_at(error, lambda file: file != _HERE and _TORCH not in file.parents and file.is_file())
-        where = "" if place is None else f", at {place.file}:{place.line}"
-        raise CaptureError(f"torch.export cannot capture {type(module).__name__}{where}: {_first_line(error)}") from error
-    return import_program(program, context, name=name)
+    return import_program(capture(module, example_inputs, kwargs), context, name=name)
+
+
+class _Constant(torch.nn.Module):
+    """A module that takes nothing and returns a value."""
+
+    def __init__(self, value: object):
+        super().__init__()
+        self.value = value
+
+    def forward(self) -> object:
+        """The value."""
+        return self.value
+
+
+def export_constants(values: Mapping[str, object]) -> dict[str, ExportedProgram]:
+    """Programs that take nothing and return these values, by name. Raises CaptureError for what no program can return."""
+    programs: dict[str, ExportedProgram] = {}
+    for name, value in values.items():
+        try:
+            programs[name] = capture(_Constant(value), ())
+        except CaptureError as error:
+            why = f"a method returns numbers, strings, tensors, None, and lists and dicts of them; {value!r:.80} is something else"
+            raise CaptureError(f"constant method {name!r}: {why}") from error
+    return programs
 
 
 def _first_line(error: Exception) -> str:

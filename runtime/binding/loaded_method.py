@@ -1,10 +1,11 @@
 """A method that is ready to run: memory, inputs, execution, outputs."""
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from numbers import Integral, Real
 from threading import Lock
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from flambeau.runtime.binding.arrays import aligned_bytes, as_array, from_tensor, to_tensor
 from flambeau.runtime.binding.backends import registry
@@ -20,15 +21,19 @@ from flambeau.runtime.binding.library import (
     library,
 )
 from flambeau.runtime.binding.metadata import MethodMeta, Slot, ValueTag
+from flambeau.runtime.binding.nesting import Nesting, parse_nesting
+from flambeau.support.executorch_names import ExplainsMembers
 
 if TYPE_CHECKING:
     from flambeau.runtime.binding.arrays import Array
     from flambeau.runtime.binding.loaded_program import Program
 
 INSTRUCTION_LIMIT = 10_000_000
+_ARGUMENTS = ["builtins.tuple", "builtins.dict"]
+"""What the inputs of an exported program are: positional arguments, and keyword arguments."""
 
 
-class Method:
+class Method(ExplainsMembers):
     """A method with its memory. One thread at a time may execute it; load it once per thread otherwise.
 
     Attributes:
@@ -76,43 +81,103 @@ class Method:
         if getattr(self, "_handle", None) is not None:
             self._library.fl_method_destroy(self._handle)
 
-    def __call__(self, *inputs: object) -> "list[Any]":
+    def __call__(self, *inputs: object, **kwargs: object) -> "list[Any]":
         """`execute` with the inputs as arguments."""
-        return self.execute(inputs)
+        return self.execute(inputs, kwargs)
 
-    def execute(self, inputs: Sequence[object] = (), *, copy: bool = True) -> "list[Any]":
+    @overload
+    def execute(
+        self,
+        inputs: Sequence[object] = (),
+        kwargs: Mapping[str, object] | None = None,
+        *,
+        nested: Literal[False] = False,
+        copy: bool = True,
+    ) -> "list[Any]": ...
+    @overload
+    def execute(
+        self, inputs: Sequence[object] = (), kwargs: Mapping[str, object] | None = None, *, nested: bool, copy: bool = True
+    ) -> Any: ...
+
+    def execute(
+        self, inputs: Sequence[object] = (), kwargs: Mapping[str, object] | None = None, *, nested: bool = False, copy: bool = True
+    ) -> Any:
         """Runs the method.
 
         Args:
-            inputs: one value per input, in the order of the flattened pytree: numpy arrays or anything with `__dlpack__` (such as a torch
-                tensor) for tensors, Python numbers for scalars, None where the program takes None.
+            inputs: the arguments of the model, or their leaves in the order of the flattened pytree: numpy arrays or anything with
+                `__dlpack__` (such as a torch tensor) for tensors, Python numbers for scalars, None where the program takes None.
+            kwargs: the keyword arguments of the model, as it was exported with.
+            nested: whether the outputs are nested as the model returned them. A class other than Python's containers becomes a dict by
+                field, or a tuple.
             copy: whether outputs get memory of their own. Without, those that lie in an arena change with the next execution.
 
         Returns:
-            One value per output: a numpy array (`torch.from_dlpack` takes it without a copy) or a Python value.
+            One value per output, or the model's nesting of them: a numpy array (`torch.from_dlpack` takes it without a copy) or a Python
+            value.
 
         Raises:
-            FlambeauError: an input does not fit, or the execution failed.
+            FlambeauError: an input does not fit, the program does not say how outputs are nested, or the execution failed.
         """
         slots = self.metadata.inputs
         if not isinstance(cast(object, inputs), list | tuple):
             kind = type(inputs).__name__
             raise FlambeauError(Status.INVALID_ARGUMENT, f"{self._where} takes a list or tuple of inputs, {kind} was given")
+        if kwargs or (any(isinstance(value, list | tuple | Mapping) for value in inputs) and self._nestings[0] is not None):
+            inputs = self._flatten(inputs, kwargs or {})
         if len(inputs) != len(slots):
             raise FlambeauError(Status.INVALID_ARGUMENT, f"{self._where} takes {len(slots)} inputs, {len(inputs)} were given")
+        nesting = self._nestings[1]
+        if nested and nesting is None:
+            raise FlambeauError(Status.NOT_SUPPORTED, f"{self._where}: the program does not say how its outputs were nested")
         if not self._lock.acquire(blocking=False):
             raise FlambeauError(Status.INVALID_STATE, f"{self._where} is being executed by another thread; load it once per thread")
         try:
             kept = [self._set_input(position, slots[position], value) for position, value in enumerate(inputs)]
             owned = self._set_outputs()
             check(self._library.fl_method_execute(self._handle, self._error), self._error)
-            return [self._output(position, (self, kept, owned), copy) for position in range(len(self.metadata.outputs))]
+            outputs = [self._output(position, (self, kept, owned), copy) for position in range(len(self.metadata.outputs))]
+            return nesting.unflatten(iter(outputs)) if nested and nesting is not None else outputs
         finally:
             self._lock.release()
 
     def reset(self) -> None:
         """Puts mutable buffers back to what they were after loading."""
         self._library.fl_method_reset(self._handle)
+
+    @cached_property
+    def _nestings(self) -> tuple[Nesting | None, Nesting | None]:
+        """How the model nests its inputs and outputs; None where the program does not say."""
+        inputs, outputs = map(parse_nesting, self.metadata.encodings)
+        if inputs is not None and ([child.kind for child in inputs.children] != _ARGUMENTS or inputs.leaves != len(self.metadata.inputs)):
+            inputs = None
+        if outputs is not None and outputs.leaves != len(self.metadata.outputs):
+            outputs = None
+        return inputs, outputs
+
+    def _flatten(self, inputs: Sequence[object], kwargs: Mapping[str, object]) -> list[object]:
+        """The leaves of the model's arguments."""
+        nesting = self._nestings[0]
+        if nesting is None:
+            why = "the program does not say which inputs have a keyword"
+            raise FlambeauError(Status.INVALID_ARGUMENT, f"{self._where} takes {len(self.metadata.inputs)} inputs in a list: {why}")
+        positional, named = nesting.children
+        keys = named.keys or ()
+        if len(inputs) != len(positional.children) or set(kwargs) != set(keys):
+            takes = f"{len(positional.children)} positional inputs" + (f" and the keyword inputs {', '.join(keys)}" if keys else "")
+            given = f"{len(inputs)}" + (f" and {', '.join(kwargs)}" if kwargs else "")
+            raise FlambeauError(Status.INVALID_ARGUMENT, f"{self._where} takes {takes}, as the model was exported with; {given} were given")
+        leaves = [
+            leaf
+            for position, (child, value) in enumerate(zip(positional.children, inputs, strict=True))
+            for leaf in child.flatten(value, f"{self._where}, input {position}")
+        ]
+        leaves += [
+            leaf
+            for key, child in zip(keys, named.children, strict=True)
+            for leaf in child.flatten(kwargs[key], f"{self._where}, input {key!r}")
+        ]
+        return leaves
 
     def _set_input(self, position: int, slot: Slot, given: object) -> object:
         value = CValue()

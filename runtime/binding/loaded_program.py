@@ -14,6 +14,7 @@ from flambeau.runtime.binding.backends import add_backend, backend_names
 from flambeau.runtime.binding.library import PROGRAM_BYTES, CError, FlambeauError, Status, check, library
 from flambeau.runtime.binding.loaded_method import INSTRUCTION_LIMIT, Method
 from flambeau.runtime.binding.metadata import MethodMeta
+from flambeau.support.executorch_names import ExplainsMembers, explains_arguments
 
 if TYPE_CHECKING:
     from flambeau.runtime.binding.arrays import Array
@@ -26,7 +27,7 @@ class Verification(Enum):
     InternalConsistency = 1
 
 
-class Program:
+class Program(ExplainsMembers):
     """A loaded program. It does not change and may be shared by threads.
 
     Attributes:
@@ -142,6 +143,7 @@ class Runtime:
         """`operator_registry.operator_names`."""
         return self.operator_registry.operator_names
 
+    @explains_arguments
     def load_program(
         self,
         data: "str | PathLike[str] | bytes | bytearray | memoryview | BinaryIO",

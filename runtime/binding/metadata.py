@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from flambeau.runtime.binding.backends import registry
 from flambeau.runtime.binding.library import CError, CMethodInfo, CRequirements, CSlotInfo, FlambeauError, Status, check, library
+from flambeau.support.executorch_names import ExplainsMembers
 
 if TYPE_CHECKING:
     from flambeau.runtime.binding.loaded_program import Program
@@ -140,7 +141,7 @@ def read_slot(info: CSlotInfo) -> Slot:
     return Slot(tag, None, value)
 
 
-class MethodMeta:
+class MethodMeta(ExplainsMembers):
     """The facts about a method before it is loaded."""
 
     def __init__(self, program: "Program", index: int):

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 from flambeau.support.tables import set_discovery
 
 if TYPE_CHECKING:
-    from flambeau.compiler.edge_program import EdgeCompileConfig, EdgeProgramManager, ExecutorchProgramManager, to_edge
+    from flambeau.compiler.edge_program import (
+        EdgeCompileConfig,
+        EdgeProgramManager,
+        ExecutorchBackendConfig,
+        ExecutorchProgramManager,
+        to_edge,
+        to_edge_transform_and_lower,
+    )
     from flambeau.dialects.schema.context import FlambeauContext
     from flambeau.dialects.schema.row import row
     from flambeau.frontends.interface import frontend
@@ -23,6 +30,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "EdgeCompileConfig": "flambeau.compiler.edge_program",
     "EdgeProgramManager": "flambeau.compiler.edge_program",
+    "ExecutorchBackendConfig": "flambeau.compiler.edge_program",
     "ExecutorchProgramManager": "flambeau.compiler.edge_program",
     "FlambeauContext": "flambeau.dialects.schema.context",
     "Instrumentation": "flambeau.passes.manager",
@@ -37,15 +45,18 @@ _HOMES = {
     "planner": "flambeau.passes.planning.portfolio",
     "row": "flambeau.dialects.schema.row",
     "to_edge": "flambeau.compiler.edge_program",
+    "to_edge_transform_and_lower": "flambeau.compiler.edge_program",
 }
 
 __all__ = [
     # From PyTorch programs to programs for the device, and running them.
     "EdgeCompileConfig",
     "EdgeProgramManager",
+    "ExecutorchBackendConfig",
     "ExecutorchProgramManager",
     "Runtime",
     "to_edge",
+    "to_edge_transform_and_lower",
     # Passes over modules, and what watches them.
     "FlambeauContext",
     "Instrumentation",
@@ -72,4 +83,8 @@ set_discovery(_load_installed_plugins)
 def __getattr__(name: str) -> object:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise import_module("flambeau.support.executorch_names").missing_name(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -65,6 +65,7 @@ FACTORY = """
         return Network(), torch.ones(2, 8)
 
     not_callable = 3
+    one_method_is_not_a_program = {"encode": good(), "decode": None}
 """
 
 
@@ -102,19 +103,26 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     [
         (["compile", "nothing.pt2"], ["no such file", "nothing.pt2"]),
         (["compile", "nothing.mlir"], ["no such file", "nothing.mlir"]),
-        (["compile", "nothing"], ["nothing", "package.module:factory"]),
+        (["compile", "nothing"], ["nothing", "package.module:name"]),
         (["compile", "no_module:good"], ["no_module"]),
-        (["compile", "bad_input_factories:missing"], ["no function 'missing'"]),
-        (["compile", "bad_input_factories:god"], ["no function 'god'; did you mean 'good'?"]),
-        (["compile", "bad_input_factories.py"], ["what is in Python is named bad_input_factories:factory"]),
-        (["compile", "./bad_input_factories.py:good"], ["a module is named as Python imports it from here: bad_input_factories:good"]),
+        (["compile", "bad_input_factories:missing"], ["bad_input_factories has no 'missing'"]),
+        (["compile", "bad_input_factories:god"], ["has no 'god'; did you mean 'good'?"]),
+        (["compile", "bad_input_factories.py"], ["what is in Python is named bad_input_factories.py:NAME"]),
+        (["compile", "./bad_input_factories.py:god"], ["./bad_input_factories.py has no 'god'; did you mean 'good'?"]),
+        (["compile", "bad_input_gone.py:good"], ["no such file: bad_input_gone.py"]),
+        (["compile", "bad-input:good"], ["bad-input:good: a module is named as Python imports it from here, or by its file"]),
         (["compile", ":good"], [":good: a module is named as Python imports it from here"]),
         (["compile", "bad_input_syntax:good"], ["bad_input_syntax cannot be imported: SyntaxError: "]),
         (["compile", "bad_input_raises:good"], ["cannot be imported: KeyError: 'size' (at bad_input_raises.py:2)"]),
         (["compile", "bad_input_factories:fails"], ["the function failed: KeyError: 'weights'"]),
         (["compile", "bad_input_factories:misfit"], ["torch.export cannot capture Misfit, at ", "bad_input_factories.py:22: "]),
-        (["compile", "bad_input_factories:not_callable"], ["no function 'not_callable'"]),
-        (["compile", "bad_input_factories:not_a_pair"], ["(module, example_inputs)"]),
+        (["compile", "bad_input_factories:not_callable"], ["expected (module, example_inputs), ", ", not int"]),
+        (["compile", "bad_input_factories:not_a_pair"], ["(module, example_inputs)", ", not Network"]),
+        (["compile", "bad_input_factories:Network"], ["(module, example_inputs)", ", not type"]),
+        (
+            ["compile", "bad_input_factories:one_method_is_not_a_program"],
+            ["method decode: expected (module, example_inputs)", ", not NoneType"],
+        ),
         (["compile", "bad_input_factories:good", "--target", "vax"], ["no target 'vax'", "executorch", "flambeau"]),
         (["compile", "bad_input_factories:good", "--emit", "exe"], ["pte or mlir"]),
         (["compile", "bad_input_factories:good", "--emit", "mlir", "--to", "middle"], ["no stage 'middle'"]),

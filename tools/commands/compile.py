@@ -109,7 +109,9 @@ class CompileOptions:
 
 
 def compile_command(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="a .pt2 file, a .mlir file of any stage, or package.module:factory")],
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="a .pt2 file, a .mlir file of any stage, package.module:name or file.py:name")
+    ],
     options: CompileOptions,
     load_plugin: LoadPlugins = None,
     json: AsJson = False,
@@ -162,8 +164,9 @@ def compile_command(
 
 
 def _stem(model: str) -> str:
-    """The name of a file, or of the module of a factory, without what is around it."""
-    return Path(model.partition(":")[0].rpartition(".")[2] if ":" in model else model).stem
+    """The name of a file, or of the module of what is in Python, without what is around it."""
+    before, colon, _ = model.rpartition(":")
+    return Path(before if before.endswith(".py") else before.rpartition(".")[2] if colon else model).stem
 
 
 def _check(options: CompileOptions) -> None:

@@ -1,14 +1,15 @@
-"""Reading programs: from a file that a front end reads, from `package.module:factory`, or from a `.pte`."""
+"""Reading programs: from a file that a front end reads, from `package.module:name`, or from a `.pte`."""
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import logging
 import os
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager, redirect_stdout
-from pathlib import Path, PurePath
+from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from flambeau.dialects.schema.context import FlambeauContext
@@ -19,6 +20,7 @@ from flambeau.support.suggestions import did_you_mean
 from flambeau.support.tracebacks import in_one_line, raised_at
 
 if TYPE_CHECKING:
+    from torch.export import ExportedProgram
     from xdsl.dialects.builtin import ModuleOp
 
 
@@ -26,12 +28,13 @@ def load_source(source: str, context: FlambeauContext) -> ModuleOp:
     """The module in `source`, at whatever stage it is.
 
     Args:
-        source: a `.pt2` or `.mlir` file, what a plug-in's front end reads, or `package.module:factory`, where the factory gives
-            `(module, example_inputs)`.
+        source: a `.pt2` or `.mlir` file, what a plug-in's front end reads, or `package.module:name` or `file.py:name`. The name is that of
+            `(module, example_inputs)`, of `(module, example_inputs, example_kwargs)`, of an ExportedProgram, of a dict of these by method
+            name, or of a function that returns any of them.
         context: receives the weights.
 
     Raises:
-        SourceError: there is no such file, module or factory, or the factory gives something else.
+        SourceError: there is no such file, module or name, or it is something else.
         IRError, UnsupportedProgramError: the program is not valid, or uses what cannot be imported.
     """
     with redirect_stdout(sys.stderr):  # what models print does not belong to the command's output
@@ -39,9 +42,9 @@ def load_source(source: str, context: FlambeauContext) -> ModuleOp:
         if found is not None:
             return found(source, context)
         if ":" in source and "://" not in source:
-            return _from_factory(source, context)
-    factory = f"; what is in Python is named {Path(source).stem}:factory" if source.endswith(".py") else ""
-    raise SourceError(f"{source}: a program is {readable()}{factory}")
+            return _from_python(source, context)
+    name = f"; what is in Python is named {source}:NAME" if source.endswith(".py") else ""
+    raise SourceError(f"{source}: a program is {readable()}{name}")
 
 
 def load_program(path: Path, context: FlambeauContext) -> ModuleOp:
@@ -56,45 +59,82 @@ def load_program(path: Path, context: FlambeauContext) -> ModuleOp:
         raise SourceError(f"{path}: {error}") from error
 
 
-def _from_factory(source: str, context: FlambeauContext) -> ModuleOp:
+def _from_python(source: str, context: FlambeauContext) -> ModuleOp:
     require_torch(source)
-    from flambeau.frontends.torch_export import export_module
+    from flambeau.frontends.torch_export import import_program
 
-    factory = _find_factory(source)
     with _quiet():
-        try:
-            made: Any = factory()
-        except Exception as error:
-            raise SourceError(f"{source}: the function failed: {in_one_line(error)}{_at(error)}") from error
-        if not isinstance(made, tuple) or len(cast("tuple[Any, ...]", made)) != 2:
-            raise SourceError(f"{source}: the function must give (module, example_inputs)")
-        network, inputs = cast("tuple[Any, Any]", made)
+        value = _find(source)
+        if _is_function(value):
+            try:
+                value = value()
+            except Exception as error:
+                raise SourceError(f"{source}: the function failed: {in_one_line(error)}{_at(error)}") from error
+        if isinstance(value, dict) and value:
+            methods = cast("dict[Any, Any]", value)
+            return import_program({str(name): _program(f"{source}, method {name}", item) for name, item in methods.items()}, context)
+        return import_program(_program(source, value), context)
+
+
+def _program(source: str, value: Any) -> ExportedProgram:
+    """The program that a value stands for. Raises SourceError, CaptureError."""
+    from flambeau.frontends.torch_export import capture
+
+    if hasattr(value, "graph_signature"):
+        return value
+    if isinstance(value, tuple) and len(parts := cast("tuple[Any, ...]", value)) in (2, 3):
+        network, inputs = parts[:2]
+        keywords: object = parts[2] if len(parts) == 3 else {}
         if not isinstance(inputs, tuple | list):
-            raise SourceError(f"{source}: example_inputs must be a tuple of the module's arguments, not {type(inputs).__name__}")
-        return export_module(network, tuple(cast("tuple[Any, ...]", inputs)), context)
+            raise SourceError(f"{source}: example_inputs must be a tuple of the module's arguments, not {_kind(inputs)}")
+        if not isinstance(keywords, dict):
+            raise SourceError(f"{source}: example_kwargs must be a dict of the module's keyword arguments, not {_kind(keywords)}")
+        return capture(network, tuple(cast("tuple[Any, ...]", inputs)), cast("dict[str, Any]", keywords))
+    accepted = "(module, example_inputs), (module, example_inputs, example_kwargs), an ExportedProgram, or a dict of these by method name"
+    raise SourceError(f"{source}: expected {accepted}, or a function that returns one, not {_kind(value)}")
 
 
-def _find_factory(source: str) -> Callable[[], Any]:
-    """The function that `package.module:factory` names. Raises SourceError."""
-    module_name, _, name = source.partition(":")
-    if not all(part.isidentifier() for part in module_name.split(".")) or module_name.endswith(".py"):
-        path = PurePath(module_name)
-        parts = [*path.parent.parts, path.stem]
-        meant = f": {'.'.join(parts)}:{name}" if all(part.isidentifier() for part in parts) else ""
-        raise SourceError(f"{source}: a module is named as Python imports it from here{meant}")
-    if (here := os.getcwd()) not in sys.path:
-        sys.path.insert(0, here)
+def _kind(value: Any) -> str:
+    return type(value).__name__
+
+
+def _is_function(value: Any) -> bool:
+    """Whether a value is to be called; an ExportedProgram, which has a `__call__`, is not."""
+    return callable(value) and not hasattr(value, "graph_signature") and not hasattr(value, "named_parameters")
+
+
+def _find(source: str) -> Any:
+    """What `package.module:name` or `file.py:name` names. Raises SourceError."""
+    module_name, _, name = source.rpartition(":")
+    path = Path(module_name).resolve() if module_name.endswith(".py") else None
+    if path is not None and not path.is_file():
+        raise SourceError(f"no such file: {module_name}")
+    if path is None and not all(part.isidentifier() for part in module_name.split(".")):
+        raise SourceError(
+            f"{source}: a module is named as Python imports it from here, or by its file: package.module:name or file.py:name"
+        )
+    if (folder := os.getcwd() if path is None else str(path.parent)) not in sys.path:
+        sys.path.insert(0, folder)
     try:
-        module = importlib.import_module(module_name)
+        module = importlib.import_module(module_name) if path is None else _load(path)
     except ImportError as error:
         raise SourceError(f"{source}: {error}") from error
     except Exception as error:
         raise SourceError(f"{source}: {module_name} cannot be imported: {in_one_line(error)}{_at(error)}") from error
-    factory = getattr(module, name, None)
-    if not callable(factory):
-        functions = [item for item, value in vars(module).items() if getattr(value, "__module__", None) == module_name]
-        raise SourceError(f"{source}: {module_name} has no function {name!r}{did_you_mean(name, functions)}")
-    return factory
+    if not hasattr(module, name):
+        own = [item for item, value in vars(module).items() if getattr(value, "__module__", module.__name__) == module.__name__]
+        raise SourceError(f"{source}: {module_name} has no {name!r}{did_you_mean(name, own)}")
+    return getattr(module, name)
+
+
+def _load(path: Path) -> ModuleType:
+    """The module in a file, as Python has the one that it runs: under the name of the file."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is not a Python file")
+    sys.modules[path.stem] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _at(error: Exception) -> str:

@@ -69,7 +69,7 @@ def test_every_engine_computes_what_pytorch_does(model: type[torch.nn.Module], t
     x = inputs()
     module = model().eval()
     expected = module(*x)
-    edge = to_edge(torch.export.export(module, x), EdgeCompileConfig(target=target)).to_backend("elementwise")
+    edge = to_edge(torch.export.export(module, x), compile_config=EdgeCompileConfig(target=target)).to_backend("elementwise")
     same(interpret(edge.module, edge.context, run_payload).run("forward", arrays(x)), expected)
     program = edge.to_executorch()
     same(interpret(program.module, program.context, run_payload).run("forward", arrays(x)), expected)

@@ -1,46 +1,62 @@
-"""The public API with ExecuTorch's names: `to_edge`, `to_backend`, `to_executorch`."""
+"""The public API with ExecuTorch's names: `to_edge`, `to_edge_transform_and_lower`, `to_backend`, `to_executorch`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from flambeau.backends.interface import find_backend
+from flambeau.backends.interface import backend_names, find_backend
 from flambeau.compiler.compilation import Compilation
 from flambeau.compiler.memory_report import MemoryReport, memory_reports, methods_of
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.operators import check_operator
 from flambeau.dialects.text.module_text import print_module, write_module
 from flambeau.passes.analysis.backend_survey import Survey, survey
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
-from flambeau.passes.pipelines import delegate
+from flambeau.passes.pipelines import delegate, planner_pass
+from flambeau.support.executorch_names import ExplainsMembers, explains_arguments, instead_of_object
 
 if TYPE_CHECKING:
+    from torch._ops import OpOverload, OpOverloadPacket
     from torch.export import ExportedProgram
 
 
+@explains_arguments
 @dataclass(frozen=True)
 class EdgeCompileConfig:
     """The options for reaching the edge level.
 
     Attributes:
         target: what the program may use. `executorch`, the default, is what stock ExecuTorch runs.
-        preserve_ops: operators to keep whole although they are not Core ATen, such as `hardswish`.
+        preserve_ops: operators to keep whole although they are not Core ATen, such as `hardswish` or `torch.ops.aten.hardswish.default`.
     """
 
     target: str = "executorch"
-    preserve_ops: tuple[str, ...] = ()
+    preserve_ops: Sequence[str | OpOverload | OpOverloadPacket] = ()
+
+
+@explains_arguments
+@dataclass(frozen=True)
+class ExecutorchBackendConfig:
+    """The options for reaching the finished program.
+
+    Attributes:
+        memory_planning_pass: the memory planner, perhaps with other options of `plan-memory` in braces: `greedy`, `best{alignment=64}`.
+    """
+
+    memory_planning_pass: str = PipelineOptions.planner
 
 
 @dataclass(frozen=True)
-class ExecutorchProgramManager:
+class ExecutorchProgramManager(ExplainsMembers):
     """A finished program: the bytes of a `.pte`, and the planned IR that they are."""
 
     buffer: bytes
@@ -69,7 +85,7 @@ class ExecutorchProgramManager:
         return print_module(self.module)
 
 
-class EdgeProgramManager:
+class EdgeProgramManager(ExplainsMembers):
     """A program at the edge level, as IR that prints and that passes may change.
 
     Unlike ExecuTorch's, `to_executorch` leaves it as it is and may be called again.
@@ -85,15 +101,21 @@ class EdgeProgramManager:
         """The names of the methods."""
         return tuple(op.sym_name.data for op in self.module.body.block.ops if isinstance(op, FuncOp))
 
+    @explains_arguments
     def transform(self, passes: str | Sequence[ModulePass]) -> EdgeProgramManager:
         """A manager of the program after some passes: the text of a pipeline, or passes. Raises PassError, PipelineError."""
         module = self.module.clone()
-        pipeline = Pipeline.parse(passes) if isinstance(passes, str) else Pipeline.of(passes)
+        pipeline = Pipeline.parse(passes) if isinstance(passes, str) else Pipeline.of(_checked_passes(passes))
         pipeline.run(module, self.context)
         return EdgeProgramManager(module, self.context, self._options)
 
+    @explains_arguments
     def to_backend(self, backend: str) -> EdgeProgramManager:
         """A manager of the program in which what `backend` takes is delegated to it. Raises BackendError when there is no such backend."""
+        if not isinstance(cast(object, backend), str):
+            listed = f"there are {', '.join(backend_names())}"
+            why = instead_of_object(backend, f"{listed}; several are handed over one after the other")
+            raise TypeError(f"to_backend takes the name of a backend, not {type(backend).__name__}: {why}")
         find_backend(backend)
         return self.transform(delegate(PipelineOptions(backends=(backend,))))
 
@@ -101,9 +123,12 @@ class EdgeProgramManager:
         """What `backend` would take, and why not the rest; printable. Raises BackendError when there is no such backend."""
         return survey(self.module, backend)
 
-    def to_executorch(self) -> ExecutorchProgramManager:
-        """The finished program. Raises PassError when the target lacks a kernel."""
-        compilation = Compilation(self.module.clone(), self.context, self._options)
+    def to_executorch(self, config: ExecutorchBackendConfig | None = None) -> ExecutorchProgramManager:
+        """The finished program. Raises PassError when the target lacks a kernel, ValueError when there is no such planner."""
+        if not isinstance(cast(object, config), ExecutorchBackendConfig | None):
+            raise TypeError(f"to_executorch takes a flambeau.ExecutorchBackendConfig, not {_full_name(config)}")
+        options = self._options if config is None else replace(self._options, planner=_planner(config, self._options))
+        compilation = Compilation(self.module.clone(), self.context, options)
         return ExecutorchProgramManager(compilation.emit(), compilation.module, self.context)
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -116,31 +141,102 @@ class EdgeProgramManager:
         return print_module(self.module)
 
 
+@explains_arguments
 def to_edge(
     programs: ExportedProgram | Mapping[str, ExportedProgram],
+    constant_methods: Mapping[str, object] | None = None,
     compile_config: EdgeCompileConfig | None = None,
 ) -> EdgeProgramManager:
     """Brings exported programs to the edge level.
 
     Args:
         programs: a program, or several by method name.
+        constant_methods: further methods, which take nothing and return these values: numbers, strings, tensors, lists of them.
         compile_config: the target, and what to keep whole.
 
     Raises:
         UnsupportedProgramError: lists everything that cannot be imported.
         PassError: lists the operators that have no form in Core ATen.
     """
-    from flambeau.frontends.torch_export import import_program
+    from flambeau.frontends.torch_export import export_constants, import_program
 
-    for program in programs.values() if isinstance(programs, Mapping) else [programs]:
+    named = dict(programs) if isinstance(programs, Mapping) else {"forward": programs}
+    for program in named.values():
         if not hasattr(program, "graph_signature"):
             raise TypeError(
                 f"to_edge takes what torch.export.export(module, inputs) gives, or several by method name, not {type(program).__name__}"
             )
-    config = compile_config or EdgeCompileConfig()
+    config = EdgeCompileConfig() if compile_config is None else compile_config
+    for given, kind, name in ((constant_methods or {}, Mapping, "constant_methods"), (config, EdgeCompileConfig, "compile_config")):
+        if not isinstance(cast(object, given), kind):
+            wanted = "a flambeau.EdgeCompileConfig" if kind is EdgeCompileConfig else "a dict of values by method name"
+            raise TypeError(f"to_edge: {name} is {wanted}, not {_full_name(given)}")
+    if both := named.keys() & (constant_methods or {}).keys():
+        raise ValueError(f"to_edge: {', '.join(sorted(both))} is among programs and among constant_methods")
     context = FlambeauContext()
-    module = import_program(programs, context)
-    options = PipelineOptions(target=config.target, preserve=config.preserve_ops)
+    module = import_program(named | export_constants(constant_methods or {}), context)
+    options = PipelineOptions(target=config.target, preserve=tuple(map(_operator_name, config.preserve_ops)))
     compilation = Compilation(module, context, options)
     compilation.to("edge")
     return EdgeProgramManager(module, context, options)
+
+
+@explains_arguments
+def to_edge_transform_and_lower(
+    programs: ExportedProgram | Mapping[str, ExportedProgram],
+    transform_passes: str | Sequence[ModulePass] | None = None,
+    partitioner: str | list[str] | None = None,
+    constant_methods: Mapping[str, object] | None = None,
+    compile_config: EdgeCompileConfig | None = None,
+) -> EdgeProgramManager:
+    """`to_edge`, then `transform`, then `to_backend`.
+
+    Args:
+        programs: as for `to_edge`.
+        transform_passes: the text of a pipeline, or passes.
+        partitioner: the name of a backend, or of several, the first choice first.
+        constant_methods: as for `to_edge`.
+        compile_config: as for `to_edge`.
+    """
+    edge = to_edge(programs, constant_methods, compile_config)
+    if transform_passes is not None:
+        edge = edge.transform(transform_passes)
+    for backend in [] if partitioner is None else partitioner if isinstance(partitioner, list) else [partitioner]:
+        edge = edge.to_backend(backend)
+    return edge
+
+
+def _checked_passes(passes: Sequence[ModulePass]) -> Sequence[ModulePass]:
+    given = cast(object, passes)
+    items = cast("list[object]", [*passes]) if isinstance(given, list | tuple) else [given]
+    wrong = next((item for item in items if not hasattr(item, "apply")), None)
+    if wrong is None:
+        return cast("list[ModulePass]", items)
+    why = "passes over torch.fx graphs are not, and passes run on all methods"
+    raise TypeError(f"transform takes the text of a pipeline or a list of passes over IR, not {_full_name(wrong)}: {why}")
+
+
+def _planner(config: ExecutorchBackendConfig, options: PipelineOptions) -> str:
+    """The planner of a configuration. Raises TypeError, ValueError for what is none."""
+    planner = config.memory_planning_pass
+    if not isinstance(cast(object, planner), str):
+        why = instead_of_object(planner, 'name one, such as "best"')
+        raise TypeError(f"memory_planning_pass is the name of a planner, not {_full_name(planner)}: {why}")
+    try:
+        planner_pass(replace(options, planner=planner))
+    except ValueError as error:
+        raise ValueError(f"memory_planning_pass {planner!r}: {error}") from error
+    return planner
+
+
+def _operator_name(operator: Any) -> str:
+    """`hardswish` or `add.Tensor`, also of `torch.ops.aten.add.Tensor`. Raises ValueError when there is no such operator."""
+    text: str = operator if isinstance(operator, str) else operator.name() if callable(getattr(operator, "name", None)) else str(operator)
+    name = text.removeprefix("aten::").removeprefix("aten.")
+    check_operator(name)
+    return name
+
+
+def _full_name(given: object) -> str:
+    kind = type(given)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__.partition('.')[0]}'s {kind.__name__}"

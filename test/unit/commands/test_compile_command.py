@@ -16,6 +16,7 @@ from safetensors.numpy import save
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.manager import Pipeline
+from flambeau.runtime import Runtime
 from flambeau.support.files import replacing
 from flambeau.tools.commands.console import PassProgress
 from flambeau.tools.main import main
@@ -126,6 +127,48 @@ def test_a_name_of_our_choosing_replaces_programs_only(folder: Path, capsys: pyt
     assert capsys.readouterr().err == "error: other.mlir exists: name the file to write with -o, which may be this one\n"
     assert compiled("other:make", "--to", "aten", "-o", "other.mlir") == 0
     assert "aten.mul.Tensor" in (folder / "other.mlir").read_text() and (folder / "other.safetensors").is_file()
+
+
+KINDS = """
+import torch
+
+class Shifted(torch.nn.Module):
+    def forward(self, x, *, shift):
+        return x + shift
+
+x = torch.ones(2)
+with_keywords = (Shifted(), (x,), {"shift": torch.zeros(2)})
+exported = torch.export.export(*with_keywords)
+methods = {"one": with_keywords, "two": exported, "three": (torch.nn.ReLU(), [x])}
+
+def make():
+    return methods
+"""
+
+
+@pytest.mark.parametrize("module", ["kinds", "folder/the-kinds.py"])
+@pytest.mark.parametrize(("name", "names"), [("with_keywords", ["forward"]), ("exported", ["forward"]), ("make", ["one", "two", "three"])])
+def test_what_is_named_in_python_may_be_of_many_kinds(module: str, name: str, names: list[str], folder: Path):
+    (folder / "folder").mkdir()
+    for path in ("kinds.py", "folder/the-kinds.py"):
+        (folder / path).write_text(KINDS)
+    assert compiled(f"{module}:{name}") == 0
+    program = Runtime.get().load_program(folder / f"{Path(module).stem}.pte")
+    assert program.method_names == set(names)
+    (found,) = program.load_method(names[0]).execute([np.ones(2, np.float32)], {"shift": np.full(2, 3, np.float32)})
+    np.testing.assert_array_equal(found, [4, 4])
+
+
+def test_a_file_is_read_anew_each_time(folder: Path):
+    for size in (2, 3):
+        (folder / "anew.py").write_text(f"import torch\nmodel = (torch.nn.ReLU(), (torch.ones({size}),))")
+        assert compiled("anew.py:model", "--to", "aten", "-o", "anew.mlir") == 0
+        assert f"tensor<{size}xf32>" in (folder / "anew.mlir").read_text()
+
+
+def test_versions(capsys: pytest.CaptureFixture[str]):
+    assert main(["--version"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["flambeau", "xdsl", "python"]
 
 
 def test_a_device_takes_what_is_written_and_no_weights():

@@ -1,0 +1,183 @@
+"""ExecuTorch's Python names that Flambeau does not have, and what to use instead of each."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
+
+INSTEAD = {
+    # Modules.
+    "devtools": "flambeau inspect shows a program, and --check-semantics finds the pass that changes a result",
+    "exir": "its names are those of flambeau itself: from flambeau import to_edge, EdgeCompileConfig, ExecutorchBackendConfig",
+    "extension": "flambeau.runtime loads programs",
+    # executorch.exir
+    "CallSpec": "program.call_spec of what torch.export.export gives",
+    "CaptureConfig": "torch.export.export(module, inputs) takes all that is needed",
+    "EmitterOutput": "to_executorch() gives a program with .buffer, .module and .memory",
+    "ExecutorchProgram": "to_executorch() gives an ExecutorchProgramManager",
+    "ExirDynamoConfig": "torch.export.export(module, inputs) takes all that is needed",
+    "ExirExportedProgram": "to_edge takes torch.export.ExportedProgram",
+    "ExportGraphSignature": "import it from torch.export",
+    "ExportedProgram": "import it from torch.export",
+    "Value": "any Python value",
+    "capture": "to_edge takes what torch.export.export(module, inputs) gives",
+    "_capture_legacy_do_not_use": "to_edge takes what torch.export.export(module, inputs) gives",
+    "edge_to_executorch_passes": "flambeau-opt --help-pass compile shows the stages and their passes",
+    "emit_program": "to_edge(program).to_executorch()",
+    "_to_edge": "to_edge",
+    "load": "torch.export.load reads a .pt2, and flambeau compile takes the file itself",
+    "save": "torch.export.save writes a .pt2; the results of to_edge and to_executorch have a method save",
+    # Partitioners, quantizers, passes.
+    "MemoryPlanningPass": 'ExecutorchBackendConfig(memory_planning_pass="best{alignment=64}") names a planner and its options',
+    "Partitioner": "to_backend takes the name of a backend; the runtime of Flambeau has no delegates of ExecuTorch",
+    "XnnpackPartitioner": "the runtime of Flambeau has no XNNPACK, and kernels of its own for the CPU: leave to_backend out",
+    # executorch.devtools
+    "BundledProgram": "numpy.savez keeps inputs and outputs; flambeau run compares nothing by itself",
+    "ETRecord": 'edge.save("edge.mlir") keeps the IR, with the line of the model of each operation',
+    "Inspector": "flambeau inspect shows a program, flambeau run --repeat its times",
+    "generate_etrecord": 'edge.save("edge.mlir") keeps the IR, with the line of the model of each operation',
+    # executorch.export
+    "AOQuantizationConfig": "prepare_pt2e and convert_pt2e of torchao, before torch.export.export",
+    "BackendRecipeProvider": "a target: the page of plug-ins shows how to write one",
+    "ExportRecipe": "EdgeCompileConfig and ExecutorchBackendConfig are the options",
+    "ExportSession": "to_edge(torch.export.export(module, inputs)).to_executorch()",
+    "LoweringRecipe": "EdgeCompileConfig and ExecutorchBackendConfig are the options",
+    "QuantizationRecipe": "prepare_pt2e and convert_pt2e of torchao, before torch.export.export",
+    "RecipeType": "EdgeCompileConfig(target=...) names what programs run on",
+    "StageType": "flambeau compile --to aten, core, edge, exec or planned",
+    "recipe_registry": "flambeau-opt --list-targets names what programs run on",
+    "export": "to_edge(torch.export.export(module, inputs)).to_executorch()",
+    # executorch.runtime, and what it stands on
+    "BundledModule": "Runtime.get().load_program(file).load_method(name)",
+    "ExecuTorchMethod": "flambeau.runtime.Method",
+    "ExecuTorchModule": "Runtime.get().load_program(file) gives a Program, and its load_method(name) a Method",
+    "ExecuTorchProgram": "flambeau.runtime.Program",
+    "_create_profile_block": "flambeau run --repeat N prints times",
+    "_dump_profile_results": "flambeau run --repeat N prints times",
+    "_get_operator_names": "Runtime.get().operator_registry.operator_names",
+    "_get_registered_backend_names": "Runtime.get().backend_registry.registered_backend_names",
+    "_is_available": "Runtime.get().backend_registry.is_available(name)",
+    "_load_bundled_program_from_buffer": "Runtime.get().load_program(data) loads a .pte without a bundle",
+    "_load_for_executorch": "Runtime.get().load_program(file).load_method(name)",
+    "_load_for_executorch_from_buffer": "Runtime.get().load_program(data).load_method(name)",
+    "_load_for_executorch_from_bundled_program": "Runtime.get().load_program(data) loads a .pte without a bundle",
+    "_load_for_executorch_from_data_loader": "Runtime.get().load_program(file) maps the file",
+    "_load_program": "Runtime.get().load_program(file)",
+    "_load_program_from_buffer": "Runtime.get().load_program(data)",
+    "_reset_profile_results": "flambeau run --repeat N prints times",
+    "_threadpool_get_thread_count": "there is one thread",
+    "_unsafe_reset_threadpool": "there is one thread",
+    # Members.
+    "EdgeProgramManager.config_methods": "methods names these as well",
+    "EdgeProgramManager.exported_program": "module is the IR, and print shows it",
+    "ExecutorchProgramManager.config_methods": "methods names these as well",
+    "ExecutorchProgramManager.debug_handle_map": "each operation of module has its place in the model as its location",
+    "ExecutorchProgramManager.delegate_map": "each operation of module has its place in the model as its location",
+    "ExecutorchProgramManager.dump_executorch_program": "print(program), or flambeau inspect FILE.pte",
+    "ExecutorchProgramManager.executorch_program": "module is the program as IR, and print shows it",
+    "ExecutorchProgramManager.exported_program": "module is the program as IR, and print shows it",
+    "ExecutorchProgramManager.get_etrecord": 'edge.save("edge.mlir") keeps the IR, with the line of the model of each operation',
+    "ExecutorchProgramManager.instruction_id_to_num_outs_map": "module is the program as IR, and print shows it",
+    "ExecutorchProgramManager.write_tensor_data_to_file": "weights are always in the .pte, which save writes",
+    "Method.call": "execute(inputs)",
+    "Method.get_attribute": "state stays in the method: return it as an output of the model",
+    "Method.get_outputs": "execute(inputs) returns the outputs",
+    "Method.method_meta": "metadata",
+    "Method.set_inputs": "execute(inputs) takes the inputs",
+    "MethodMeta.attribute_tensor_meta": "state has no names in programs; inspect shows its memory",
+    "MethodMeta.num_attributes": "state has no names in programs; inspect shows its memory",
+    "Program.forward": "load_method(name).execute(inputs)",
+    "Program.get_method_name": "method_names",
+    "Program.has_etdump": "flambeau run --repeat N prints times",
+    "Program.method_meta": "metadata(name)",
+    "Program.num_methods": "len(program.method_names)",
+    "Program.plan_execute": "load_method(name) makes everything ready",
+    "Program.run_method": "load_method(name).execute(inputs)",
+    "Program.write_etdump_result_to_file": "flambeau run --repeat N prints times",
+    # Arguments.
+    "to_edge(generate_etrecord)": 'edge.save("edge.mlir") keeps the IR, with the line of the model of each operation',
+    "to_edge_transform_and_lower(generate_etrecord)": 'edge.save("edge.mlir") keeps the IR, with the line of the model of each operation',
+    "EdgeCompileConfig(_check_ir_validity)": "leave it out, the IR is always verified, after each pass",
+    "EdgeCompileConfig(_core_aten_ops_exception_list)": "preserve_ops keeps operators whole",
+    "EdgeCompileConfig(_skip_dim_order)": "leave it out, the target decides the layouts",
+    "EdgeProgramManager.to_backend(partitioner)": "to_backend takes the name of a backend, as its only argument",
+    "EdgeProgramManager.transform(compile_config)": "leave it out, the IR is always verified, after each pass",
+    "ExecutorchBackendConfig(constant_tensor_alignment)": "leave it out, constants lie at multiples of 16 bytes",
+    "ExecutorchBackendConfig(delegate_alignment)": "leave it out, a payload lies at a multiple of 16 bytes",
+    "ExecutorchBackendConfig(do_quant_fusion_and_const_prop)": "leave it out, constants are always folded",
+    "ExecutorchBackendConfig(dynamic_memory_planning_mode)": "leave it out, memory is planned for the upper bounds",
+    "ExecutorchBackendConfig(emit_mutable_buffer_names)": "leave it out, state has no names in programs",
+    "ExecutorchBackendConfig(emit_stacktrace)": "leave it out, print(program) and errors of the compiler name the lines of the model",
+    "ExecutorchBackendConfig(enable_non_cpu_memory_planning)": "leave it out, all memory is that of the CPU",
+    "ExecutorchBackendConfig(external_constants)": "leave it out, weights are always in the .pte",
+    "ExecutorchBackendConfig(external_mutable_weights)": "leave it out, weights are always in the .pte",
+    "ExecutorchBackendConfig(extract_delegate_segments)": "leave it out, payloads are always segments of their own",
+    "ExecutorchBackendConfig(passes)": "edge.transform(passes) runs passes before to_executorch",
+    "ExecutorchBackendConfig(propagate_device_config)": "leave it out, all memory is that of the CPU",
+    "ExecutorchBackendConfig(reinplace_extra_ops)": "leave it out, the pass reuse-storage writes over operands that are no longer needed",
+    "ExecutorchBackendConfig(remove_view_copy)": "leave it out, the pass elide-views makes views of copies where it can",
+    "ExecutorchBackendConfig(run_reinplace_pass)": "leave it out, the pass reuse-storage writes over operands that are no longer needed",
+    "ExecutorchBackendConfig(segment_alignment)": "leave it out, segments lie at multiples of 128 bytes",
+    "ExecutorchBackendConfig(sym_shape_eval_pass)": "leave it out, memory is planned for the upper bounds",
+    "ExecutorchBackendConfig(to_out_var_pass)": "leave it out, the pass convert-edge-to-exec chooses the kernels of the target",
+    "Runtime.load_program(data_path)": "leave it out, weights are always in the .pte",
+    "Runtime.load_program(debug_buffer_size)": "leave it out, flambeau run --engine numpy runs the program where values can be seen",
+    "Runtime.load_program(enable_etdump)": "leave it out, flambeau run --repeat N prints times",
+}
+"""What to use instead, by `name`, `Class.member`, or `function(argument)`."""
+
+_Callable = TypeVar("_Callable", bound=Callable[..., Any])
+
+
+def missing_name(module: str, name: str) -> AttributeError | ImportError:
+    """The error that the `__getattr__` of a package raises; the import statement shows the message of an ImportError only."""
+    if name not in INSTEAD:
+        return AttributeError(f"module {module!r} has no attribute {name!r}")
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_code.co_name in ("missing_name", "__getattr__"):
+        frame = frame.f_back
+    imported = frame is not None and frame.f_globals.get("__name__") == "importlib._bootstrap"
+    return (ImportError if imported else AttributeError)(f"{module} has no {name!r}, which ExecuTorch has: {INSTEAD[name]}")
+
+
+class ExplainsMembers:
+    """A class whose objects say what to use instead of ExecuTorch's members."""
+
+    if not TYPE_CHECKING:  # type checkers would accept any member
+
+        def __getattr__(self, name: str) -> object:
+            kind = type(self).__name__
+            instead = INSTEAD.get(f"{kind}.{name}")
+            hint = "" if instead is None else f", which ExecuTorch has: {instead}"
+            raise AttributeError(f"{kind!r} object has no attribute {name!r}{hint}", name=name, obj=self)
+
+
+def explains_arguments(function: _Callable) -> _Callable:
+    """A function, or a class, that says what to use instead of ExecuTorch's keyword arguments."""
+    given: Any = function
+    if not isinstance(given, type):
+        return _explaining(given, given.__qualname__)
+    kind: Any = given
+    kind.__init__ = _explaining(kind.__init__, kind.__name__)
+    return kind
+
+
+def _explaining(function: Any, name: str) -> Any:
+    known = inspect.signature(function).parameters
+
+    @wraps(function)
+    def call(*args: Any, **given: Any) -> Any:
+        for argument in given.keys() - known.keys():
+            if (instead := INSTEAD.get(f"{name}({argument})")) is not None:
+                raise TypeError(f"{name} has no argument {argument!r}, which ExecuTorch has: {instead}")
+        return function(*args, **given)
+
+    return call
+
+
+def instead_of_object(given: object, otherwise: str) -> str:
+    """What to use instead of an object of a class of ExecuTorch; `otherwise` for a class that has no line."""
+    names: Iterable[str] = (kind.__name__ for kind in type(given).__mro__)
+    return next((INSTEAD[name] for name in names if name in INSTEAD), otherwise)

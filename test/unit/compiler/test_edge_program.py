@@ -1,0 +1,156 @@
+"""The public API as users of ExecuTorch write it: the flows of its tutorials, and what it refuses."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import executorch.exir
+import numpy as np
+import pytest
+import torch
+from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+from executorch.exir.passes.cse_pass import CSEPass
+from torch.export import ExportedProgram
+
+import flambeau
+from flambeau import EdgeCompileConfig, ExecutorchBackendConfig, Runtime, to_edge, to_edge_transform_and_lower
+from flambeau.backends.interface import BackendError
+from flambeau.frontends.torch_export import CaptureError
+from flambeau.passes.transforms.cse import CsePass
+
+X = torch.linspace(-4, 4, 8).reshape(2, 4)
+
+
+class Swish(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+        self.linear.load_state_dict({"weight": torch.linspace(-1, 1, 16).reshape(4, 4), "bias": torch.ones(4)})
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.hardswish(self.linear(x))
+
+
+@pytest.fixture(scope="module")
+def network() -> Swish:
+    return Swish().eval()
+
+
+@pytest.fixture(scope="module")
+def exported(network: Swish) -> ExportedProgram:
+    return torch.export.export(network, (X,))
+
+
+def run(program: flambeau.ExecutorchProgramManager, *inputs: Any, method: str = "forward") -> Any:
+    return Runtime.get().load_program(program.buffer).load_method(method).execute(inputs)
+
+
+def test_from_an_exported_program_to_a_result(network: Swish, exported: ExportedProgram, tmp_path: Path):
+    program = to_edge_transform_and_lower(exported, compile_config=EdgeCompileConfig()).to_executorch(ExecutorchBackendConfig())
+    program.save(tmp_path / "model.pte")
+    with open(tmp_path / "other.pte", "wb") as file:
+        program.write_to_file(file)
+    memory = io.BytesIO()
+    program.write_to_file(memory)
+    assert memory.getvalue() == program.buffer == (tmp_path / "model.pte").read_bytes() == (tmp_path / "other.pte").read_bytes()
+    method = Runtime.get().load_program(tmp_path / "model.pte").load_method("forward")
+    (found,) = method.execute([X])
+    np.testing.assert_allclose(found, network(X).detach(), rtol=1e-5, atol=1e-6)
+
+
+def test_transforms_and_backends_come_in_this_order(exported: ExportedProgram):
+    edge = to_edge_transform_and_lower({"forward": exported}, transform_passes="cse,canonicalize", partitioner=["elementwise"])
+    assert "delegate.payload" in str(edge)
+    assert str(to_edge(exported).transform([CsePass()]).transform("canonicalize").to_backend("elementwise")) == str(edge)
+    assert str(to_edge_transform_and_lower(exported, partitioner="elementwise")).count("delegate.payload") == 1
+
+
+def test_operators_are_kept_whole_by_name_or_as_torch_has_them(exported: ExportedProgram):
+    assert "edge.hardswish" not in str(to_edge(exported))
+    for operator in ("hardswish", torch.ops.aten.hardswish.default, torch.ops.aten.hardswish):
+        assert "edge.hardswish" in str(to_edge(exported, compile_config=EdgeCompileConfig(preserve_ops=[operator])))
+    wrong: list[Any] = ["hardswsh", 3]
+    for operator in wrong:
+        with pytest.raises(ValueError, match="ATen has no operator "):
+            to_edge(exported, compile_config=EdgeCompileConfig(preserve_ops=[operator]))
+
+
+def test_constant_methods_return_their_values(exported: ExportedProgram):
+    values = {"size": 4, "rate": 0.5, "on": True, "name": "swish", "none": None, "list": [1, 2.5, "x"], "table": X}
+    edge = to_edge(exported, constant_methods=values)
+    program = edge.to_executorch()
+    assert set(program.methods) == set(edge.methods) == {"forward", *values}
+    for name in ("size", "rate", "on", "name", "none"):
+        assert run(program, method=name) == [values[name]]
+    assert run(program, method="list") == values["list"]
+    np.testing.assert_array_equal(run(program, method="table")[0], X)
+    with pytest.raises(ValueError, match="forward is among programs and among constant_methods"):
+        to_edge(exported, {"forward": 3})
+    with pytest.raises(CaptureError, match=r"constant method 'x': a method returns numbers, strings, .*; <object.* is something else"):
+        to_edge(exported, {"x": object()})
+
+
+def test_the_planner_is_chosen_by_name(exported: ExportedProgram):
+    edge = to_edge(exported)
+    sizes = [
+        edge.to_executorch(ExecutorchBackendConfig(memory_planning_pass=planner)).memory["forward"].arenas
+        for planner in ("best", "naive", "naive{alignment=64}")
+    ]
+    assert len(set(sizes)) == 3 and sizes[0] == edge.to_executorch().memory["forward"].arenas
+    with pytest.raises(ValueError, match=r"memory_planning_pass 'greedz': there is no planning algorithm 'greedz'"):
+        edge.to_executorch(ExecutorchBackendConfig(memory_planning_pass="greedz"))
+
+
+def test_what_belongs_to_executorch_is_refused_in_one_line(exported: ExportedProgram):
+    edge: Any = to_edge(exported)
+    stock: Any = executorch.exir
+    refused: list[tuple[str, type[Exception], Any]] = [
+        ("to_backend takes the name of a backend, not XnnpackPartitioner: ", TypeError, lambda: edge.to_backend(XnnpackPartitioner())),
+        ("to_backend takes the name of a backend, not XnnpackPartitioner: ", TypeError, lambda: lowered([XnnpackPartitioner()])),
+        ("to_backend takes the name of a backend, not XnnpackPartitioner: ", TypeError, lambda: lowered(XnnpackPartitioner())),
+        ("to_backend takes the name of a backend, not dict: there are ", TypeError, lambda: lowered({"forward": [XnnpackPartitioner()]})),
+        ("to_backend has no argument 'partitioner', which ", TypeError, lambda: edge.to_backend(partitioner=XnnpackPartitioner())),
+        ("there is no backend 'XnnpackBackend'", BackendError, lambda: edge.to_backend("XnnpackBackend")),
+        ("not executorch's CSEPass: ", TypeError, lambda: edge.transform([CSEPass()])),
+        ("not dict: passes over torch.fx graphs are not", TypeError, lambda: edge.transform({"forward": []})),
+        ("compile_config is a flambeau.EdgeCompileConfig, not executorch's", TypeError, lambda: configured(stock.EdgeCompileConfig())),
+        ("to_edge: constant_methods is a dict of values by method name, not flambeau's", TypeError, lambda: to_edge(exported, misplaced())),
+        ("a flambeau.ExecutorchBackendConfig, not executorch's", TypeError, lambda: finished(stock.ExecutorchBackendConfig())),
+        ("memory_planning_pass is the name of a planner, not executorch's MemoryPlanningPass: ", TypeError, lambda: planned()),
+        ("not Swish", TypeError, lambda: to_edge(unexported())),
+        (
+            "EdgeCompileConfig has no argument '_check_ir_validity', which ExecuTorch has: ",
+            TypeError,
+            lambda: made(_check_ir_validity=False),
+        ),
+        ("unexpected keyword argument 'check'", TypeError, lambda: made(check=False)),
+        ("no attribute 'exported_program', which ExecuTorch has: ", AttributeError, lambda: edge.exported_program()),
+        ("no attribute 'exported'$", AttributeError, lambda: edge.exported),
+    ]
+
+    def lowered(partitioner: Any) -> object:
+        return to_edge_transform_and_lower(exported, partitioner=partitioner)
+
+    def configured(config: Any) -> object:
+        return to_edge(exported, compile_config=config)
+
+    def finished(config: Any) -> object:
+        return edge.to_executorch(config)
+
+    def planned() -> object:
+        planner: Any = stock.ExecutorchBackendConfig().memory_planning_pass
+        return edge.to_executorch(ExecutorchBackendConfig(memory_planning_pass=planner))
+
+    def made(**given: Any) -> object:
+        return EdgeCompileConfig(**given)
+
+    def misplaced() -> Any:
+        return EdgeCompileConfig()
+
+    def unexported() -> Any:
+        return Swish()
+
+    for message, kind, call in refused:
+        with pytest.raises(kind, match=message) as caught:
+            call()
+        assert "\n" not in str(caught.value)

@@ -1,0 +1,136 @@
+"""ExecuTorch's Python names: each one works in Flambeau, or says what to use instead."""
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import fields
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import executorch.exir
+import executorch.exir.program._program as stock_program
+import executorch.export
+import executorch.runtime
+import pytest
+
+import flambeau
+import flambeau.runtime
+from flambeau.compiler import edge_program
+from flambeau.support.executorch_names import INSTEAD
+
+portable_lib: Any = import_module("executorch.extension.pybindings.portable_lib")
+stock_runtime: Any = executorch.runtime
+
+PAIRS: list[tuple[type[Any], type[Any]]] = [
+    (executorch.exir.EdgeProgramManager, flambeau.EdgeProgramManager),
+    (executorch.exir.ExecutorchProgramManager, flambeau.ExecutorchProgramManager),
+    (stock_runtime.Runtime, flambeau.Runtime),
+    (stock_runtime.Program, flambeau.runtime.Program),
+    (portable_lib.ExecuTorchProgram, flambeau.runtime.Program),
+    (portable_lib.ExecuTorchModule, flambeau.runtime.Program),
+    (stock_runtime.Method, flambeau.runtime.Method),
+    (portable_lib.ExecuTorchMethod, flambeau.runtime.Method),
+    (portable_lib.MethodMeta, flambeau.runtime.MethodMeta),
+    (portable_lib.TensorInfo, flambeau.runtime.TensorInfo),
+    (stock_runtime.BackendRegistry, flambeau.runtime.BackendRegistry),
+    (stock_runtime.OperatorRegistry, flambeau.runtime.OperatorRegistry),
+]
+"""Classes of ExecuTorch, and ours in their place."""
+CONFIGS: list[tuple[type[Any], type[Any]]] = [
+    (executorch.exir.EdgeCompileConfig, flambeau.EdgeCompileConfig),
+    (executorch.exir.ExecutorchBackendConfig, flambeau.ExecutorchBackendConfig),
+]
+FUNCTIONS: list[tuple[Any, Any]] = [
+    (stock_program.to_edge, edge_program.to_edge),
+    (stock_program.to_edge_transform_and_lower, edge_program.to_edge_transform_and_lower),
+    (executorch.exir.EdgeProgramManager.to_backend, flambeau.EdgeProgramManager.to_backend),
+    (executorch.exir.EdgeProgramManager.transform, flambeau.EdgeProgramManager.transform),
+    (executorch.exir.EdgeProgramManager.to_executorch, flambeau.EdgeProgramManager.to_executorch),
+    (stock_runtime.Runtime.load_program, flambeau.Runtime.load_program),
+    (stock_runtime.Program.load_method, flambeau.runtime.Program.load_method),
+    (stock_runtime.Method.execute, flambeau.runtime.Method.execute),
+]
+MADE: dict[type[Any], set[str]] = {
+    flambeau.Runtime: {"backend_registry", "operator_registry"},
+    flambeau.runtime.Method: {"metadata"},
+}
+"""What objects of ours get when they are made."""
+ELSEWHERE = {
+    "executorch": ["devtools", "exir", "extension"],
+    "executorch.backends.xnnpack.partition.xnnpack_partitioner": ["XnnpackPartitioner"],
+    "executorch.devtools": ["BundledProgram", "ETRecord", "Inspector", "generate_etrecord"],
+    "executorch.exir.backend.partitioner": ["Partitioner"],
+    "executorch.exir.passes": ["MemoryPlanningPass"],
+}
+"""Names that tutorials import, beside those of `executorch.exir`, `executorch.export` and the runtime."""
+
+
+def names_of_modules() -> Iterator[str]:
+    yield from executorch.exir.__all__
+    yield from executorch.export.__all__
+    modules: list[ModuleType] = [stock_runtime, portable_lib]
+    for module in modules:
+        for name, value in vars(module).items():
+            if getattr(value, "__module__", "").startswith("executorch") and not inspect.ismodule(value):
+                yield name
+
+
+def unwrapped(function: Any) -> Any:
+    """The function in ExecuTorch's decorator, which hides its arguments."""
+    return inspect.getclosurevars(function).nonlocals.get("func", function)
+
+
+def arguments_that_stock_has() -> Iterator[tuple[str, set[str]]]:
+    """The keys of all arguments of ExecuTorch, each with the arguments of ours."""
+    for theirs, ours in FUNCTIONS:
+        known = set(inspect.signature(ours).parameters)
+        yield from ((f"{ours.__qualname__}({name})", known) for name in inspect.signature(unwrapped(theirs)).parameters)
+    for theirs, ours in CONFIGS:
+        known = {field.name for field in fields(ours)}
+        yield from ((f"{ours.__name__}({field.name})", known) for field in fields(theirs))
+
+
+def stock_names() -> dict[str, bool]:
+    """Every name of ExecuTorch as a key of INSTEAD, and whether it is here."""
+    found: dict[str, bool] = {}
+    for name in names_of_modules():
+        found[name] = hasattr(flambeau, name) or hasattr(flambeau.runtime, name)
+    for module, names in ELSEWHERE.items():
+        for name in names:
+            assert hasattr(import_module(module), name) or import_module(f"{module}.{name}")
+            found[name] = hasattr(flambeau, name) or hasattr(flambeau.runtime, name)
+    for theirs, ours in PAIRS:
+        own = {*dir(ours), *inspect.get_annotations(ours), *MADE.get(ours, ())}
+        found |= {f"{ours.__name__}.{name}": name in own for name in dir(theirs) if not name.startswith("_")}
+    for key, known in arguments_that_stock_has():
+        found[key] = key.partition("(")[2][:-1] in known
+    return found
+
+
+def test_every_name_is_here_or_says_what_to_use_instead():
+    found = stock_names()
+    assert {"to_edge", "Runtime", "ExecutorchBackendConfig", "Program.load_method", "to_edge(constant_methods)"} <= found.keys()
+    assert {name for name, is_here in found.items() if is_here} & INSTEAD.keys() == set(), "these are here and need no line"
+    assert {name for name, is_here in found.items() if not is_here} - INSTEAD.keys() == set(), "these need a line"
+    assert INSTEAD.keys() - found.keys() == set(), "these are not names of ExecuTorch"
+
+
+@pytest.mark.parametrize("package", ["flambeau", "flambeau.runtime"])
+def test_an_import_says_what_to_use_instead(package: str):
+    for name in ("capture", "_load_for_executorch"):
+        scope: dict[str, object] = {}
+        with pytest.raises(ImportError, match=f"^{package} has no '{name}', which ExecuTorch has: "):
+            exec(f"from {package} import {name}", scope)
+        assert not hasattr(import_module(package), name)
+        with pytest.raises(AttributeError, match=f"^{package} has no '{name}', which ExecuTorch has: "):
+            getattr(import_module(package), name)
+    with pytest.raises(ImportError, match="cannot import name 'captur'"):
+        exec(f"from {package} import captur", {})
+    with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'captur'"):
+        _ = import_module(package).captur
+
+
+def test_names_that_are_imported_when_used_are_listed():
+    assert set(flambeau.__all__) <= set(dir(flambeau))
+    assert set(flambeau.runtime.__all__) <= set(dir(flambeau.runtime))
+    assert all(hasattr(flambeau, name) for name in flambeau.__all__)
