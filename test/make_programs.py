@@ -140,6 +140,16 @@ def save_delegate() -> None:
     save_inline("delegate", {"execution_plan": [method], "backend_delegate_data": data})
 
 
+def save_located() -> None:
+    """Adds [1, 2], and says which three places of a model that comes from."""
+    values = [tensor(0, 0), tensor(1, 0), {"val_type": "Int", "val": {"int_val": 1}}, tensor(0, 16)]
+    call = {"instr_args_type": "KernelCall", "instr_args": {"op_index": 0, "args": [0, 1, 2, 3, 3]}}
+    places = [{"filename": "model.py", "lineno": 12, "name": "layers.0"}, {"name": "head"}, {"filename": "other.py", "lineno": 3}]
+    method = plan(values, call, operators=[{"name": "aten::add", "overload": "out"}])
+    method["chains"][0]["stacktrace"] = [{"items": places}]
+    save_inline("located", {"execution_plan": [method], "constant_buffer": [{"storage": []}, {"storage": [0, 0, 128, 63, 0, 0, 0, 64]}]})
+
+
 def main() -> None:
     x, y = torch.ones(2, 3), torch.ones(2, 3)  # two: one tensor given twice is one input to the exporter
     save("add", Add(), (x, y))
@@ -154,6 +164,7 @@ def main() -> None:
     save("split", Split(), (torch.ones(2, 6),))
     save_legacy()
     save_delegate()
+    save_located()
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ from flambeau.frontends.torch_export.imported_operators import (
     functional_overload,
     operator_class,
 )
-from flambeau.frontends.torch_export.node_locations import location, place
+from flambeau.frontends.torch_export.node_locations import input_location, location, place
 from flambeau.frontends.torch_export.storage import Storages
 from flambeau.frontends.torch_export.values import Weights, element_type, is_fake, tensor_type_of
 
@@ -250,6 +250,7 @@ class _Method:
             else:
                 item = self.block.insert_arg(kind, len(self.block.args))
                 item.name_hint = _hint(name)
+                item.location = input_location(node, name)
                 self.variables[node].value = item
             return Leaf(name)
         if is_constant(value):

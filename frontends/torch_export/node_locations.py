@@ -16,9 +16,15 @@ _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 
 
 @cache
+def _frames(stack_trace: str) -> list[tuple[str, int]]:
+    """The frames of a stack trace as file and line, the outermost first."""
+    return [(match["file"], int(match["line"])) for match in _FRAME.finditer(stack_trace)]
+
+
+@cache
 def user_frame(stack_trace: str) -> tuple[str, int] | None:
-    """The innermost frame of a stack trace that is not in PyTorch itself, as file and line; else the innermost one."""
-    frames = [(match["file"], int(match["line"])) for match in _FRAME.finditer(stack_trace)]
+    """The innermost frame of a stack trace that is not in PyTorch itself; else the innermost one."""
+    frames = _frames(stack_trace)
     for frame in reversed(frames):
         if not frame[0].startswith(_TORCH):
             return frame
@@ -45,6 +51,16 @@ def location(node: fx.Node, method: str) -> NameLoc:
     """`loc("layers.0.attention"("model.py":12:0))`; operators of the model itself carry the method's name."""
     trace = node.meta.get("stack_trace")
     return _location(module_path(node) or method, user_frame(trace) if trace else None)
+
+
+def input_location(node: fx.Node, name: str) -> NameLoc:
+    """`loc("mask"("model.py":31:0))`: the input's name, and the first line of the model's own `forward` that uses it."""
+    for user in node.users:
+        trace = user.meta.get("stack_trace")
+        outer = [frame for frame in _frames(trace) if not frame[0].startswith(_TORCH)] if trace else []
+        if outer:
+            return _location(name, outer[0])
+    return _location(name, None)
 
 
 def place(node: fx.Node) -> str:

@@ -222,6 +222,7 @@ def convert_function(function: FuncOp, target: str) -> tuple[MethodOp, list[Ille
             argument = next(arguments)
             method.require_bounds(argument, function)
             slot = TensorOp(argument.type)
+            slot.location = argument.location
             slot.results[0].name_hint = argument.name_hint
             method.values[argument] = method.slot(slot)
             inputs.append(method.values[argument])

@@ -8,7 +8,7 @@ from typing import ClassVar, Self, TypeAlias, TypeVar, cast
 
 from xdsl.dialects.builtin import FunctionType, UnrealizedConversionCastOp
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
@@ -139,6 +139,7 @@ def convert_arguments(block: Block, types: TypeConverter, rewriter: PatternRewri
         if types.is_legal(old):
             continue
         new = rewriter.replace_value_with_new_type(argument, types.convert(old))
+        cast(BlockArgument, new).location = argument.location
         back = cast_to(new, old)
         made = list(detached_ops([back]))
         for op in made:

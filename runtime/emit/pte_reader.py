@@ -8,9 +8,9 @@ which they were written; an out that lies where an input of the same call lies r
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, NameLoc, StringAttr, UnknownLoc
 from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.delegate.ops import PayloadOp, compile_specs
@@ -34,6 +34,7 @@ from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.runtime import pte
 from flambeau.runtime.emit import named_data
+from flambeau.runtime.emit.places import from_frames
 from flambeau.runtime.emit.sharing import infer_sharing, lasting_slots, make_state
 
 if TYPE_CHECKING:
@@ -178,6 +179,8 @@ class _Method:
             for name, index in zip(names or (), indices, strict=False):
                 if re.fullmatch(r"[A-Za-z_]\w*", name):
                     self.slots[index].name_hint = name
+        for name, index in zip(self.described.inputs or (), self.plan.inputs, strict=False):
+            cast(Operation, self.slots[index].owner).location = NameLoc(StringAttr(name), UnknownLoc())
 
     # Values
 
@@ -246,12 +249,15 @@ class _Method:
         steps = self.plan.chains[0].instructions
         targets = sorted({step.destination_instruction for step in steps if isinstance(step, pte.JumpFalseCall)})
         labels = {target: f"L{number}" for number, target in enumerate(targets)}
+        locations = {index: from_frames(place.items) for index, place in enumerate(self.plan.chains[0].stacktrace or ())}
         defined = set(self.plan.inputs)
         result: list[InstructionOp] = []
         for position, step in enumerate(steps):
             if position in labels:
                 result.append(LabelOp(labels[position]))
-            result.append(self._instruction(step, labels, defined))
+            op = self._instruction(step, labels, defined)
+            op.location = locations.get(position, UnknownLoc())
+            result.append(op)
         if len(steps) in labels:
             result.append(LabelOp(labels[len(steps)]))
         return result

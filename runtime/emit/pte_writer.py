@@ -17,6 +17,7 @@ from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.runtime import pte
 from flambeau.runtime.emit import named_data
+from flambeau.runtime.emit.places import to_frames
 from flambeau.runtime.memory import method_memory
 
 
@@ -24,24 +25,27 @@ class EmitError(ValueError):
     """A module that the format cannot hold. One line, for people."""
 
 
-def emit_pte(module: ModuleOp, context: FlambeauContext, *, constant_alignment: int = 16) -> list[bytes | memoryview]:
+def emit_pte(
+    module: ModuleOp, context: FlambeauContext, *, constant_alignment: int = 16, strip_debug: bool = False
+) -> list[bytes | memoryview]:
     """The parts of the `.pte` that says what the methods of `module` do; their concatenation is the file. Weights are not copied.
 
     Args:
         module: one planned `exec.method` per method, the globals and payloads that they name, `exec.named_data`; nothing else.
         context: owns the weights.
         constant_alignment: where each constant starts, in bytes.
+        strip_debug: leaves out where in the model each instruction comes from.
 
     Raises:
         EmitError: a method is not planned, or the format cannot say something.
         BlobError: weights are missing.
         PteError: a number is out of the range that the format has for it.
     """
-    program = to_program(module, context)
+    program = to_program(module, context, strip_debug=strip_debug)
     return pte.write_program(program, constant_alignment=constant_alignment)
 
 
-def to_program(module: ModuleOp, context: FlambeauContext) -> pte.Program:
+def to_program(module: ModuleOp, context: FlambeauContext, *, strip_debug: bool = False) -> pte.Program:
     """The records of the program. Raises as `emit_pte` does."""
     data = _Data(context.blobs, {})
     methods: list[MethodOp] = []
@@ -58,7 +62,7 @@ def to_program(module: ModuleOp, context: FlambeauContext) -> pte.Program:
                 raise EmitError(f"{op.name} cannot be in a program: convert the whole module to exec methods first")
     if not methods:
         raise EmitError("the module has no exec.method")
-    plans = [_Plan(method, data).build() for method in methods]
+    plans = [_Plan(method, data).build(strip_debug=strip_debug) for method in methods]
     described = {plan.name: _describe(method, plan) for method, plan in zip(methods, plans, strict=True)}
     named.append(pte.NamedData(named_data.KEY, memoryview(named_data.encode(described))))
     mutable = (tuple(data.initial_values),) if len(data.initial_values) > 1 else ()
@@ -135,8 +139,8 @@ class _Plan:
         self.delegates: dict[str, int] = {}
         self.payloads: list[pte.BackendDelegate] = []
 
-    def build(self) -> pte.ExecutionPlan:
-        """The records of the method."""
+    def build(self, *, strip_debug: bool) -> pte.ExecutionPlan:
+        """The records of the method, without the places of instructions if `strip_debug`."""
         method = self.method
         if method.arena_sizes is None:
             raise EmitError(f"method @{method.sym_name.data} is not planned: run plan-memory first")
@@ -148,7 +152,9 @@ class _Plan:
             else:
                 count += 1
         values = tuple(self._value(op) for op in method.slots)
-        instructions = tuple(self._instruction(op, targets) for op in method.instructions if not isinstance(op, LabelOp))
+        steps = [op for op in method.instructions if not isinstance(op, LabelOp)]
+        instructions = tuple(self._instruction(op, targets) for op in steps)
+        places = () if strip_debug else tuple(to_frames(op.location) for op in steps)
         specs = (method.input_spec, method.output_spec)
         encoded = [None if spec is None else spec.data for spec in specs]
         return pte.ExecutionPlan(
@@ -156,7 +162,7 @@ class _Plan:
             values=values,
             inputs=self._indices(method.terminator.inputs),
             outputs=self._indices(method.terminator.outputs),
-            chains=(pte.Chain(instructions),),
+            chains=(pte.Chain(instructions, stacktrace=places if any(place.items for place in places) else None),),
             operators=tuple(map(_operator, self.operators)),
             delegates=tuple(self.payloads),
             non_const_buffer_sizes=(0, *method.arena_sizes),

@@ -75,6 +75,10 @@ class CompileOptions:
             help="what plans memory, perhaps with options of plan-memory: greedy, best{alignment=64}, a plug-in's",
         ),
     ] = "best"
+    strip_debug: Annotated[
+        bool,
+        typer.Option("--strip-debug", help="leave out where in the model each instruction comes from, which errors at run time name"),
+    ] = False
     check_semantics: Annotated[
         bool,
         typer.Option(
@@ -139,7 +143,7 @@ def compile_command(
     road = PipelineOptions(options.target, tuple(options.preserve or ()), tuple(options.backends or ()), options.planner)
     with working(console, f"compiling {model}") as status:
         watchers.append(PassProgress(status, f"compiling {model}"))
-        compilation = Compilation(module, context, road, options.dump_dir, watchers, extra, source=model)
+        compilation = Compilation(module, context, road, options.dump_dir, watchers, extra, source=model, strip_debug=options.strip_debug)
         compilation.to(options.to or STAGES[-1])
         status.update(Text(f"writing {path}"))
         if form == "mlir":

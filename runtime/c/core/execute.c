@@ -10,9 +10,43 @@ static fl_status fl_not_ready(fl_error *error) {
   return FL_ERROR(error, FL_INVALID_STATE, "the method is not initialised", FL_NUMBER(0));
 }
 
-static fl_status fl_bad_input(const fl_method *method, uint32_t index, fl_status status, const char *what, fl_error *error) {
-  return FL_ERROR(error, status, "method '%', input %: %", FL_TEXT(fl_method_name(method)), FL_NUMBER(index), FL_TEXT(what));
+/* Whether an instruction reads `value`, itself or as an item of a list. */
+static int fl_reads(const fl_instruction *instruction, const fl_value *value) {
+  if (instruction->kind == INSTRUCTION_MOVE || instruction->kind == INSTRUCTION_JUMP_FALSE) {
+    return instruction->on.source == value;
+  }
+  for (uint32_t i = 0; i < instruction->count; ++i) {
+    const fl_value *argument = instruction->to.args[i];
+    if (argument == value) {
+      return 1;
+    }
+    if (argument->tag >= FL_INT_LIST) {
+      const fl_value *const *items = (const fl_value *const *)argument->as.list.items;
+      for (uint32_t j = 0; j < argument->as.list.count; ++j) {
+        if (items[j] == value) {
+          return 1;
+        }
+      }
+    }
+  }
+  return 0;
 }
+
+/* Says what is wrong with an input, and where the model first uses it. */
+static fl_status fl_bad_input(fl_error *error, fl_status status, const fl_method *method, uint32_t index, const char *format, const fl_item *items) {
+  FL_ERROR(error, status, "method '%', input %: ", FL_TEXT(fl_method_name(method)), FL_NUMBER(index));
+  fl_append(error, format, items);
+  for (uint32_t i = 0; i < method->instruction_count; ++i) {
+    if (fl_reads(&method->instructions[i], method->inputs[index].value)) {
+      fl_append_location(error, "; first used at ", method, i);
+      break;
+    }
+  }
+  return status;
+}
+
+/* The same in a function with an `error`, a `method` and an `index`. */
+#define FL_BAD_INPUT(format, ...) fl_bad_input(error, FL_INVALID_ARGUMENT, method, index, (format), (const fl_item[]){__VA_ARGS__})
 
 /* ---- Inputs ---- */
 
@@ -72,18 +106,15 @@ static int fl_source_strides(const fl_tensor *source, int32_t *strides) {
 
 static fl_status fl_check_sizes(const fl_method *method, uint32_t index, const fl_tensor *own, const fl_tensor *source, fl_error *error) {
   if (source->dtype != own->dtype) {
-    return FL_ERROR(error, FL_INVALID_ARGUMENT, "method '%', input %: expected %, got %", FL_TEXT(fl_method_name(method)), FL_NUMBER(index),
-                    FL_TEXT(fl_dtype_name(own->dtype)), FL_TEXT(fl_dtype_name(source->dtype)));
+    return FL_BAD_INPUT("expected %, got %", FL_TEXT(fl_dtype_name(own->dtype)), FL_TEXT(fl_dtype_name(source->dtype)));
   }
   if (source->rank != own->rank) {
-    return FL_ERROR(error, FL_INVALID_ARGUMENT, "method '%', input %: expected % dimensions, got %", FL_TEXT(fl_method_name(method)),
-                    FL_NUMBER(index), FL_NUMBER(own->rank), FL_NUMBER(source->rank));
+    return FL_BAD_INPUT("expected % dimensions, got %", FL_NUMBER(own->rank), FL_NUMBER(source->rank));
   }
   for (uint8_t i = 0; i < own->rank; ++i) {
     const int32_t bound = own->dynamic ? own->bounds[i] : own->sizes[i];
     if (source->sizes[i] < 0 || source->sizes[i] > bound || (!own->dynamic && source->sizes[i] != bound)) {
-      return FL_ERROR(error, FL_INVALID_ARGUMENT, "method '%', input %: size % of dimension %, where the program takes % %",
-                      FL_TEXT(fl_method_name(method)), FL_NUMBER(index), FL_NUMBER(source->sizes[i]), FL_NUMBER(i),
+      return FL_BAD_INPUT("size % of dimension %, where the program takes % %", FL_NUMBER(source->sizes[i]), FL_NUMBER(i),
                       FL_TEXT(own->dynamic ? "at most" : "exactly"), FL_NUMBER(bound));
     }
   }
@@ -98,11 +129,11 @@ static fl_status fl_set_tensor(fl_method *method, uint32_t index, fl_port *port,
     return status;
   }
   if (!fl_source_strides(source, strides)) {
-    return fl_bad_input(method, index, FL_INVALID_ARGUMENT, "its dim order is not a permutation", error);
+    return FL_BAD_INPUT("its dim order is not a permutation", FL_NUMBER(0));
   }
   const size_t elements = fl_numel(source);
   if (source->data == NULL && elements > 0) {
-    return fl_bad_input(method, index, FL_INVALID_ARGUMENT, "it has no data", error);
+    return FL_BAD_INPUT("it has no data", FL_NUMBER(0));
   }
   if (own->dynamic) {
     for (uint8_t i = 0; i < own->rank; ++i) {
@@ -119,8 +150,7 @@ static fl_status fl_set_tensor(fl_method *method, uint32_t index, fl_port *port,
       fl_copy_in(own, (const uint8_t *)source->data, strides);
     }
   } else if (!same && elements > 0) {
-    return fl_bad_input(method, index, FL_INVALID_ARGUMENT, "its memory layout is not the program's, and it is used where it lies; make it so first",
-                        error);
+    return FL_BAD_INPUT("its memory layout is not the program's, and it is used where it lies; make it so first", FL_NUMBER(0));
   } else {
     own->data = source->data;
   }
@@ -150,8 +180,7 @@ fl_status fl_method_set_input(fl_method *method, uint32_t index, const fl_value 
   fl_port *port = &method->inputs[index];
   const uint8_t tag = port->tensor != NULL ? FL_TENSOR : port->value->tag;
   if (value->tag != tag) {
-    return FL_ERROR(error, FL_INVALID_ARGUMENT, "method '%', input %: expected %, got %", FL_TEXT(fl_method_name(method)), FL_NUMBER(index),
-                    FL_TEXT(fl_tag_name(tag)), FL_TEXT(fl_tag_name(value->tag)));
+    return FL_BAD_INPUT("expected %, got %", FL_TEXT(fl_tag_name(tag)), FL_TEXT(fl_tag_name(value->tag)));
   }
   if (tag == FL_TENSOR) {
     const fl_status status = fl_set_tensor(method, index, port, value->as.tensor, error);
@@ -159,10 +188,10 @@ fl_status fl_method_set_input(fl_method *method, uint32_t index, const fl_value 
     return status;
   }
   if (tag > FL_BOOLEAN) {
-    return fl_bad_input(method, index, FL_NOT_SUPPORTED, "lists cannot be given", error);
+    return fl_bad_input(error, FL_NOT_SUPPORTED, method, index, "lists cannot be given", NULL);
   }
   if (!port->is_read && !fl_same_scalar(value, port->value)) {
-    return fl_bad_input(method, index, FL_INVALID_ARGUMENT, "the program was made for one value of it, and this is another", error);
+    return FL_BAD_INPUT("the program was made for one value of it, and this is another", FL_NUMBER(0));
   }
   const uint8_t flags = port->value->flags;
   *port->value = *value;
@@ -223,9 +252,18 @@ static int fl_lacks_data(const fl_value *value) {
   return 0;
 }
 
+/* The operator or the backend that an instruction calls; NULL when it calls none. */
+static const char *fl_instruction_name(const fl_instruction *instruction) {
+  switch (instruction->kind) {
+    case INSTRUCTION_KERNEL: return instruction->on.kernel->name;
+    case INSTRUCTION_DELEGATE: return instruction->on.delegate->backend->name;
+    default: return NULL;
+  }
+}
+
 static fl_status fl_call(fl_method *method, uint32_t at, const fl_instruction *instruction, fl_error *error) {
   const int is_kernel = instruction->kind == INSTRUCTION_KERNEL;
-  const char *name = is_kernel ? instruction->on.kernel->name : instruction->on.delegate->backend->name;
+  const char *name = fl_instruction_name(instruction);
   fl_context *context = &method->context;
   context->message = "it gave no reason";
   context->has_numbers = 0;
@@ -248,11 +286,8 @@ static fl_status fl_call(fl_method *method, uint32_t at, const fl_instruction *i
     fl_append(error, context->has_numbers ? context->message : "%",
               context->has_numbers ? (const fl_item[]){FL_NUMBER(context->numbers[0]), FL_NUMBER(context->numbers[1])}
                                    : (const fl_item[]){FL_TEXT(context->message)});
-    fl_append(error, "; its arguments are ", NULL);
-    fl_append_values(error, (const fl_value *const *)instruction->to.args, instruction->count);
-    return status;
   }
-  return FL_OK;
+  return status;
 }
 
 /* 1 or 0; -1 when the value is not a condition. A tensor is true when all its elements are. */
@@ -276,43 +311,78 @@ static int fl_condition(const fl_value *value) {
   return 1;
 }
 
+/* Runs instruction `at`; `next` is the one that follows. */
+static fl_status fl_step(fl_method *method, uint32_t at, const fl_instruction *instruction, uint32_t *next, fl_error *error) {
+  *next = at + 1;
+  switch (instruction->kind) {
+    case INSTRUCTION_KERNEL:
+    case INSTRUCTION_DELEGATE: return fl_call(method, at, instruction, error);
+    case INSTRUCTION_MOVE: {
+      const uint8_t flags = instruction->to.destination->flags;
+      *instruction->to.destination = *instruction->on.source;
+      instruction->to.destination->flags = flags;
+      return FL_OK;
+    }
+    case INSTRUCTION_JUMP_FALSE: {
+      const int condition = fl_condition(instruction->on.source);
+      if (condition < 0) {
+        return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%', instruction %: its condition is not a bool", FL_TEXT(fl_method_name(method)),
+                        FL_NUMBER(at));
+      }
+      *next = condition ? *next : instruction->count;
+      return FL_OK;
+    }
+    default: return FL_OK;
+  }
+}
+
+#ifndef FL_NO_HOOK
+static void fl_tell(const fl_method *method, uint32_t at, const fl_instruction *instruction, uint8_t is_done, fl_status status) {
+  fl_plan plan;
+  if (method->hook != NULL && fl_plan_open(method->program, method->index, &plan)) {
+    const uint32_t chain = fl_plan_chain_of(&plan, &at);
+    const fl_event event = {fl_instruction_name(instruction), chain, at, status, is_done};
+    method->hook(method->hook_user, method, &event);
+  }
+}
+#else
+#define fl_tell(method, at, instruction, is_done, status) ((void)0)
+#endif
+
+fl_status fl_method_set_hook(fl_method *method, fl_hook_fn hook, void *user, fl_error *error) {
+#ifdef FL_NO_HOOK
+  (void)method;
+  (void)user;
+  return hook == NULL ? FL_OK : FL_ERROR(error, FL_NOT_SUPPORTED, "this library was built without hooks: FLAMBEAU_HOOK is OFF", FL_NUMBER(0));
+#else
+  if (method->program == NULL) {
+    return fl_not_ready(error);
+  }
+  method->hook = hook;
+  method->hook_user = user;
+  return FL_OK;
+#endif
+}
+
 static fl_status fl_run(fl_method *method, fl_error *error) {
   uint32_t left = method->instruction_limit;
-  uint32_t at = 0;
-  while (at < method->instruction_count) {
+  for (uint32_t at = 0, next = 0; at < method->instruction_count; at = next) {
     const fl_instruction *instruction = &method->instructions[at];
     if (left-- == 0) {
       return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%' did not end within % instructions", FL_TEXT(fl_method_name(method)),
                       FL_NUMBER(method->instruction_limit));
     }
-    uint32_t next = at + 1;
-    switch (instruction->kind) {
-      case INSTRUCTION_KERNEL:
-      case INSTRUCTION_DELEGATE: {
-        const fl_status status = fl_call(method, at, instruction, error);
-        if (status != FL_OK) {
-          return status;
-        }
-        break;
+    fl_tell(method, at, instruction, 0, FL_OK);
+    const fl_status status = fl_step(method, at, instruction, &next, error);
+    fl_tell(method, at, instruction, 1, status);
+    if (status != FL_OK) {
+      fl_append_location(error, "; at ", method, at);
+      if (fl_instruction_name(instruction) != NULL) {
+        fl_append(error, "; its arguments are ", NULL);
+        fl_append_values(error, (const fl_value *const *)instruction->to.args, instruction->count);
       }
-      case INSTRUCTION_MOVE: {
-        const uint8_t flags = instruction->to.destination->flags;
-        *instruction->to.destination = *instruction->on.source;
-        instruction->to.destination->flags = flags;
-        break;
-      }
-      case INSTRUCTION_JUMP_FALSE: {
-        const int condition = fl_condition(instruction->on.source);
-        if (condition < 0) {
-          return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%', instruction %: its condition is not a bool", FL_TEXT(fl_method_name(method)),
-                          FL_NUMBER(at));
-        }
-        next = condition ? next : instruction->count;
-        break;
-      }
-      default: break;
+      return status;
     }
-    at = next;
   }
   return FL_OK;
 }
@@ -323,7 +393,7 @@ fl_status fl_method_execute(fl_method *method, fl_error *error) {
   }
   for (uint32_t i = 0; i < method->input_count; ++i) {
     if (!method->inputs[i].is_set && method->inputs[i].value->tag <= FL_BOOLEAN) {
-      return fl_bad_input(method, i, FL_INVALID_STATE, "it has not been set since the last execute", error);
+      return fl_bad_input(error, FL_INVALID_STATE, method, i, "it has not been set since the last execute", NULL);
     }
   }
   const fl_status status = fl_run(method, error);

@@ -45,6 +45,9 @@ void fl_append(fl_error *error, const char *format, const fl_item *items);
 /* Appends what the values of a call are: "float32[2, 3], 1, None". A value that follows itself is said once. */
 void fl_append_values(fl_error *error, const fl_value *const *values, uint32_t count);
 
+/* Appends `lead` and where instruction `at`, counted over all chains, comes from: "layers.0.attention (model.py:12)". Nothing if that is unknown. */
+void fl_append_location(fl_error *error, const char *lead, const fl_method *method, uint32_t at);
+
 const char *fl_tag_name(uint8_t tag);
 const char *fl_dtype_name(int8_t dtype);
 
@@ -82,6 +85,8 @@ uint8_t fl_plan_value(const fl_plan *plan, uint32_t index, uint32_t *table);
 /* The union tag of instruction `index` of a chain's vector and the position of its table. */
 uint8_t fl_plan_instruction(const fl_plan *plan, fl_vector instructions, uint32_t index, uint32_t *table);
 fl_vector fl_plan_chain(const fl_plan *plan, uint32_t chain);
+/* The chain of instruction `at`, counted over all chains; `at` becomes its index in that chain. */
+uint32_t fl_plan_chain_of(const fl_plan *plan, uint32_t *at);
 /* The parts of delegate `index`, and the name of its backend. */
 void fl_payload_open(const fl_plan *plan, uint32_t index, fl_payload *payload, const char **id);
 

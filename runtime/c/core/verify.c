@@ -36,6 +36,8 @@ typedef enum fl_table_type {
   TYPE_EXTRA,
   TYPE_OPERATOR,
   TYPE_CHAIN,
+  TYPE_STACK,
+  TYPE_FRAME,
   TYPE_INSTRUCTION,
   /* InstructionArguments, in order */
   TYPE_KERNEL_CALL,
@@ -97,7 +99,9 @@ static const fl_field_spec list1_fields[] = {VECTOR(LIST_ITEMS, 1)};
 static const fl_field_spec list4_fields[] = {VECTOR(LIST_ITEMS, 4)};
 static const fl_field_spec list8_fields[] = {VECTOR(LIST_ITEMS, 8)};
 static const fl_field_spec operator_fields[] = {STRING(OPERATOR_NAME, 1), STRING(OPERATOR_OVERLOAD, 0)};
-static const fl_field_spec chain_fields[] = {TABLES(CHAIN_INSTRUCTIONS, 0, TYPE_INSTRUCTION)};
+static const fl_field_spec chain_fields[] = {TABLES(CHAIN_INSTRUCTIONS, 0, TYPE_INSTRUCTION), TABLES(CHAIN_STACKTRACE, 0, TYPE_STACK)};
+static const fl_field_spec stack_fields[] = {TABLES(STACK_FRAMES, 0, TYPE_FRAME)};
+static const fl_field_spec frame_fields[] = {STRING(FRAME_FILE, 0), SCALAR(FRAME_LINE, 4), STRING(FRAME_NAME, 0)};
 static const fl_field_spec instruction_fields[] = {UNION(INSTRUCTION_TYPE, TYPE_KERNEL_CALL, INSTRUCTION_FREE)};
 static const fl_field_spec call_fields[] = {SCALAR(CALL_TARGET, 4), VECTOR(CALL_ARGS, 4)};
 static const fl_field_spec pair_fields[] = {SCALAR(0, 4), SCALAR(1, 4)};
@@ -140,6 +144,8 @@ static const fl_table_spec specs[TYPE_COUNT] = {
     [TYPE_EXTRA] = SPEC(extra_fields, "ExtraTensorInfo"),
     [TYPE_OPERATOR] = SPEC(operator_fields, "Operator"),
     [TYPE_CHAIN] = SPEC(chain_fields, "Chain"),
+    [TYPE_STACK] = SPEC(stack_fields, "FrameList"),
+    [TYPE_FRAME] = SPEC(frame_fields, "Frame"),
     [TYPE_INSTRUCTION] = SPEC(instruction_fields, "Instruction"),
     [TYPE_KERNEL_CALL] = SPEC(call_fields, "KernelCall"),
     [TYPE_DELEGATE_CALL] = SPEC(call_fields, "DelegateCall"),

@@ -276,6 +276,74 @@ static fl_status to_float(fl_context *context, fl_value *const *args, size_t cou
   return FL_OK;
 }
 
+static fl_status refuse(fl_context *context, fl_value *const *args, size_t count) {
+  (void)args;
+  (void)count;
+  return FL_FAIL(context, FL_NOT_SUPPORTED, "it never runs");
+}
+
+static void test_places(void) {
+  static const fl_kernel refusing[] = {{"aten::add.out", refuse, NULL, 5}};
+  static const fl_kernel_table refusing_table = {refusing, 1};
+  static const fl_kernel_table *const refusing_tables[] = {&refusing_table};
+  static const fl_registry refusing_registry = {.tables = refusing_tables, .table_count = 1};
+  loaded l;
+  fl_error error;
+  fl_place place;
+  open_method(&l, "located", &refusing_registry);
+  CHECK(fl_program_place(&l.program, 0, 0, 0, 0, &place));
+  CHECK(strcmp(place.module, "layers.0") == 0 && strcmp(place.file, "model.py") == 0 && place.line == 12);
+  CHECK(fl_program_place(&l.program, 0, 0, 0, 1, &place));
+  CHECK(strcmp(place.module, "head") == 0 && place.file[0] == 0 && place.line == 0);
+  CHECK(!fl_program_place(&l.program, 0, 0, 0, 3, &place) && !fl_program_place(&l.program, 0, 0, 1, 0, &place));
+  CHECK(!fl_program_place(&l.program, 0, 1, 0, 0, &place) && !fl_program_place(&l.program, 1, 0, 0, 0, &place));
+  CHECK(fl_method_set_input(&l.method, 0, &(fl_value){.tag = FL_NONE}, &error) == FL_INVALID_ARGUMENT);
+  CHECK_TEXT(error, "input 0: expected tensor, got None; first used at layers.0 (model.py:12), head, other.py:3");
+  set_floats(&l, 0, counting, (int32_t[]){2}, 1);
+  CHECK(fl_method_execute(&l.method, &error) == FL_NOT_SUPPORTED);
+  CHECK_TEXT(error, "instruction 0, aten::add.out: it never runs; at layers.0 (model.py:12), head, other.py:3; its arguments are float32[2]");
+  close_method(&l);
+  open_method(&l, "add", &registry);
+  CHECK(!fl_program_place(&l.program, 0, 0, 0, 0, &place));
+  close_method(&l);
+}
+
+typedef struct trace {
+  uint32_t started;
+  uint32_t done;
+  uint32_t calls;
+  uint32_t moves;
+} trace;
+
+static void record(void *user, const fl_method *method, const fl_event *event) {
+  trace *seen = (trace *)user;
+  CHECK(method->program != NULL && event->chain == 0 && event->status == FL_OK);
+  CHECK(event->is_done ? seen->started == seen->done + 1 : seen->started == seen->done);
+  seen->started += !event->is_done;
+  seen->done += event->is_done;
+  seen->calls += event->is_done && event->name != NULL && strcmp(event->name, "aten::add.out") == 0;
+  seen->moves += event->is_done && event->name == NULL;
+}
+
+static void test_hook(void) {
+  loaded l;
+  fl_error error;
+  trace seen = {0, 0, 0, 0};
+  open_method(&l, "map", &registry);
+  CHECK(fl_method_set_hook(&l.method, record, &seen, &error) == FL_OK);
+  set_floats(&l, 0, counting, (int32_t[]){4, 3}, 2);
+  set_floats(&l, 1, counting, (int32_t[]){3}, 1);
+  CHECK(fl_method_execute(&l.method, &error) == FL_OK);
+  CHECK(seen.calls == 4 && seen.moves >= 4 && seen.started == seen.done && seen.done > 20);
+  CHECK(fl_method_set_hook(&l.method, NULL, NULL, &error) == FL_OK);
+  const uint32_t before = seen.started;
+  set_floats(&l, 0, counting, (int32_t[]){4, 3}, 2);
+  set_floats(&l, 1, counting, (int32_t[]){3}, 1);
+  CHECK(fl_method_execute(&l.method, &error) == FL_OK && seen.started == before);
+  close_method(&l);
+  CHECK(fl_method_set_hook(&l.method, record, &seen, &error) == FL_INVALID_STATE);
+}
+
 static void test_state(void) {
   loaded l;
   fl_error error;
@@ -402,6 +470,8 @@ int main(void) {
   test_condition();
   test_loop();
   test_endless_loop();
+  test_places();
+  test_hook();
   test_state();
   test_scalar_input();
   test_scratch_of_lists();

@@ -49,6 +49,8 @@ class Compilation:
     verifier: ModuleVerifier = field(default_factory=ModuleVerifier)
     source: str | Path | None = None
     """The file that the module was read from, which stays."""
+    strip_debug: bool = False
+    """Whether the .pte leaves out where in the model each instruction comes from."""
     unmeasured: str | None = None
     """Why our runtime could not say how much memory some method needs; None when it could, or was not asked yet."""
 
@@ -78,10 +80,10 @@ class Compilation:
         """The program as the bytes of a .pte file. Runs what passes are left."""
         self.to(STAGES[-1])
         start = time.perf_counter()
-        data = b"".join(emit_pte(self.module, self.context))
+        data = b"".join(emit_pte(self.module, self.context, strip_debug=self.strip_debug))
         measured, self.unmeasured = measure_scratch(self.module, self.context, data)
         if measured:
-            data = b"".join(emit_pte(self.module, self.context))
+            data = b"".join(emit_pte(self.module, self.context, strip_debug=self.strip_debug))
         self.records.append(StageRecord("pte", count_operations(self.module), time.perf_counter() - start))
         return data
 

@@ -50,9 +50,11 @@ class ExecutorchBackendConfig:
 
     Attributes:
         memory_planning_pass: the memory planner, perhaps with other options of `plan-memory` in braces: `greedy`, `best{alignment=64}`.
+        emit_stacktrace: whether the program says where in the model each instruction comes from, which errors at run time name.
     """
 
     memory_planning_pass: str = PipelineOptions.planner
+    emit_stacktrace: bool = True
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ class EdgeProgramManager(ExplainsMembers):
         if not isinstance(cast(object, config), ExecutorchBackendConfig | None):
             raise TypeError(f"to_executorch takes a flambeau.ExecutorchBackendConfig, not {_full_name(config)}")
         options = self._options if config is None else replace(self._options, planner=_planner(config, self._options))
-        compilation = Compilation(self.module.clone(), self.context, options)
+        compilation = Compilation(self.module.clone(), self.context, options, strip_debug=config is not None and not config.emit_stacktrace)
         return ExecutorchProgramManager(compilation.emit(), compilation.module, self.context)
 
     def save(self, path: str | PathLike[str]) -> None:

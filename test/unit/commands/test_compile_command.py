@@ -55,6 +55,14 @@ def compiled(*arguments: str) -> int:
     return main(["compile", *arguments])
 
 
+def test_strip_debug_leaves_the_lines_of_the_model_out(folder: Path) -> None:
+    (folder / "model.py").write_text(MODEL.replace(", *, shift", "").replace(" + shift", ""))
+    sys.modules.pop("model", None)
+    assert compiled("model:make", "-o", "with.pte") == compiled("model:make", "-o", "without.pte", "--strip-debug") == 0
+    assert b"model.py" in (folder / "with.pte").read_bytes()
+    assert b"model.py" not in (folder / "without.pte").read_bytes()
+
+
 def form_of(path: Path) -> str:
     return "pte" if path.read_bytes()[4:8] == b"ET12" else "mlir" if "builtin.module" in path.read_text() else "?"
 

@@ -338,32 +338,6 @@ def test_a_weight_named_as_the_method_gets_another_symbol() -> None:
 # --- places in the model
 
 
-class Inner(nn.Module):
-    def forward(self, x: Tensor) -> Tensor:
-        return F.relu(x)
-
-
-class Outer(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.blocks = nn.ModuleList([Inner(), Inner()])
-
-    def forward(self, x: Tensor) -> Tensor:
-        for block in self.blocks[:2]:
-            x = block(x)
-        return x + 1
-
-
-@pytest.mark.parametrize("strict", [False, True])
-def test_operators_carry_module_path_and_the_users_line(strict: bool) -> None:
-    ir, _ = imported(export(Outer(), torch.randn(2), strict=strict))
-    text = text_of(ir, locations=True)
-    line = Inner.forward.__code__.co_firstlineno + 1
-    assert f'loc("blocks.0"("{__file__}":{line}:0))' in text
-    assert f'loc("blocks.1"("{__file__}":{line}:0))' in text
-    assert f'loc("forward"("{__file__}":{Outer.forward.__code__.co_firstlineno + 3}:0))' in text
-
-
 def test_values_are_named_after_the_graphs_nodes() -> None:
     assert "%relu = aten.relu(%x)" in check(unary(lambda x: F.relu(x)), torch.randn(2))
 

@@ -122,6 +122,17 @@ FL_API size_t fl_program_operator(const fl_program *program, uint32_t method, ui
 /* Id of the backend that runs delegate `index`, or NULL. */
 FL_API const char *fl_program_delegate(const fl_program *program, uint32_t method, uint32_t index);
 
+/* A place in the source of the model that an instruction comes from. The texts lie in the program; "" where it does not know. */
+typedef struct fl_place {
+  const char *module; /* path of the module: "layers.0.attention" */
+  const char *file;
+  int32_t line;
+} fl_place;
+
+/* Place `index` of instruction `instruction` of a chain, which has several when it was made from several operators. Nonzero when there is such a
+ * place; a program compiled with --strip-debug has none. */
+FL_API int fl_program_place(const fl_program *program, uint32_t method, uint32_t chain, uint32_t instruction, uint32_t index, fl_place *place);
+
 /* ---- Methods ----------------------------------------------------------------------------------------------------------------------------- */
 
 /* The tables in which operators and delegates are looked up. Passing NULL means fl_builtin_kernels() and fl_builtin_backends(). */
@@ -158,6 +169,18 @@ typedef struct fl_memory {
  * of stack when the method calls kernels that use scratch memory. */
 FL_API fl_status fl_method_measure(const fl_program *program, uint32_t method, const fl_registry *registry, fl_requirements *requirements, fl_error *error);
 
+/* What a hook is told of an instruction. */
+typedef struct fl_event {
+  const char *name;     /* the operator, or the backend of a delegate; NULL for a move, a jump or a free */
+  uint32_t chain;
+  uint32_t instruction; /* in its chain */
+  fl_status status;     /* of an instruction that has run */
+  uint8_t is_done;      /* 0: it is about to run; 1: it has run */
+} fl_event;
+
+struct fl_method;
+typedef void (*fl_hook_fn)(void *user, const struct fl_method *method, const fl_event *event);
+
 typedef struct fl_method {
   uint32_t instruction_limit; /* public: FL_INSTRUCTION_LIMIT after init; may be changed between executes */
   /* private: */
@@ -171,6 +194,8 @@ typedef struct fl_method {
   struct fl_port *outputs;
   void **arenas;
   fl_value **pointers;
+  fl_hook_fn hook;
+  void *hook_user;
   uint32_t index;
   uint32_t value_count;
   uint32_t instruction_count;
@@ -201,6 +226,10 @@ FL_API fl_status fl_method_set_input(fl_method *method, uint32_t index, const fl
 
 /* Says where an output that is not planned shall be written: `size` bytes, at least fl_slot_info.bytes, aligned to 16. */
 FL_API fl_status fl_method_set_output(fl_method *method, uint32_t index, void *data, size_t size, fl_error *error);
+
+/* Has `hook` called before and after each instruction of later executes; NULL: nothing is called. FL_NOT_SUPPORTED: the library was built with
+ * FLAMBEAU_HOOK=OFF, so that an execute does not even ask whether there is one. */
+FL_API fl_status fl_method_set_hook(fl_method *method, fl_hook_fn hook, void *user, fl_error *error);
 
 /* Runs the method. After a failure outputs are undefined, state may have changed in part, and every input has to be set again. */
 FL_API fl_status fl_method_execute(fl_method *method, fl_error *error);

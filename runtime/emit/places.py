@@ -1,0 +1,55 @@
+"""Locations of instructions as the frames of a `.pte`, and back.
+
+A frame holds a line of a file and, as its name, the path of the module that the line runs in.
+"""
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    CallSiteLoc,
+    FileLineColLoc,
+    FusedLoc,
+    IntAttr,
+    LocationAttr,
+    NameLoc,
+    NoneAttr,
+    StringAttr,
+    UnknownLoc,
+)
+from xdsl.ir import Attribute
+
+from flambeau.runtime.pte import Frame, FrameList
+
+MOST_FRAMES = 8
+"""An instruction that was made from more operators names the first ones."""
+
+
+def to_frames(location: Attribute) -> FrameList:
+    """The places that a location names, each once. Columns are not kept."""
+    return FrameList(tuple(dict.fromkeys(_frames(location, None)))[:MOST_FRAMES])
+
+
+def _frames(location: Attribute, name: str | None) -> list[Frame]:
+    match location:
+        case FileLineColLoc():
+            return [Frame(location.filename.data, location.line.data, name)]
+        case NameLoc():
+            return _frames(location.location, name or location.desc.data or None)
+        case FusedLoc(locations=ArrayAttr() as children) if children.data:
+            return [frame for child in children for frame in _frames(child, name)]
+        case CallSiteLoc():
+            return _frames(location.callee, name)
+        case _:
+            return [] if name is None else [Frame(name=name)]
+
+
+def from_frames(frames: Sequence[Frame]) -> LocationAttr:
+    """The location that names these places."""
+    places = [_location(frame) for frame in frames]
+    return FusedLoc(ArrayAttr(places), NoneAttr()) if len(places) > 1 else places[0] if places else UnknownLoc()
+
+
+def _location(frame: Frame) -> LocationAttr:
+    line = FileLineColLoc(StringAttr(frame.filename), IntAttr(frame.lineno), IntAttr(0)) if frame.filename else UnknownLoc()
+    return NameLoc(StringAttr(frame.name), line) if frame.name else line
