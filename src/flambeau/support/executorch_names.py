@@ -109,7 +109,6 @@ INSTEAD = {
     "ExecutorchBackendConfig(do_quant_fusion_and_const_prop)": "leave it out, constants are always folded",
     "ExecutorchBackendConfig(dynamic_memory_planning_mode)": "leave it out, memory is planned for the upper bounds",
     "ExecutorchBackendConfig(emit_mutable_buffer_names)": "leave it out, state has no names in programs",
-    "ExecutorchBackendConfig(emit_stacktrace)": "leave it out, print(program) and errors of the compiler name the lines of the model",
     "ExecutorchBackendConfig(enable_non_cpu_memory_planning)": "leave it out, all memory is that of the CPU",
     "ExecutorchBackendConfig(external_constants)": "leave it out, weights are always in the .pte",
     "ExecutorchBackendConfig(external_mutable_weights)": "leave it out, weights are always in the .pte",
