@@ -340,8 +340,9 @@ static fl_status fl_step(fl_method *method, uint32_t at, const fl_instruction *i
 static void fl_tell(const fl_method *method, uint32_t at, const fl_instruction *instruction, uint8_t is_done, fl_status status) {
   fl_plan plan;
   if (method->hook != NULL && fl_plan_open(method->program, method->index, &plan)) {
-    const uint32_t chain = fl_plan_chain_of(&plan, &at);
-    const fl_event event = {fl_instruction_name(instruction), chain, at, status, is_done};
+    uint32_t index = at;
+    const uint32_t chain = fl_plan_chain_of(&plan, &index);
+    const fl_event event = {fl_instruction_name(instruction), chain, index, at, status, is_done};
     method->hook(method->hook_user, method, &event);
   }
 }

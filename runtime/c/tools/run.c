@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "flambeau/runtime.h"
-#include "platform/platform.h"
 #include "tools/npy.h"
 
 enum { EXIT_USAGE = 2, EXIT_FILE = 3, EXIT_PROGRAM = 4, EXIT_INPUT = 5, EXIT_RUN = 6 };
@@ -19,6 +19,7 @@ static const char usage[] =
     "  --output PATH ...    one .npy file per output, or one prefix: PATH0.npy, PATH1.npy, ...\n"
     "  --repeat N           run N times and print latencies to stderr\n"
     "  --limit N            stop after N instructions (10000000)\n"
+    "  --profile            print the time of each instruction and its place in the model to stderr\n"
     "  --json               print what was run as JSON\n"
     "exit codes: 0 done, 2 usage, 3 a file cannot be read or written, 4 the program is refused, 5 an input is refused, 6 the run failed\n";
 
@@ -32,7 +33,17 @@ typedef struct options {
   uint32_t repeat;
   uint32_t limit;
   int json;
+  int profile;
 } options;
+
+typedef struct timing {
+  const char *name;
+  uint32_t chain;
+  uint32_t instruction;
+  uint32_t runs;
+  uint64_t start;
+  uint64_t total;
+} timing;
 
 /* The memory to free at the end, so that a leak checker reports real leaks only. */
 typedef struct run {
@@ -48,11 +59,30 @@ typedef struct run {
   void **owned; /* outputs that the program does not plan */
   npy_array *arrays;
   double *latencies;
+  struct timing *timings; /* of each instruction, with --profile */
 } run;
 
 static int fail(int code, const char *subject, const char *text) {
   fprintf(stderr, "flambeau-run: %s: %s\n", subject, text);
   return code;
+}
+
+/* A clock that only goes forward, in nanoseconds. */
+static uint64_t ticks(void) {
+  struct timespec now;
+  return clock_gettime(CLOCK_MONOTONIC, &now) == 0 ? (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec : 0;
+}
+
+static void record(void *user, const fl_method *method, const fl_event *event) {
+  timing *item = (timing *)user + event->position;
+  (void)method;
+  if (event->is_done) {
+    item->total += ticks() - item->start;
+    ++item->runs;
+  } else {
+    *item = (timing){event->name, event->chain, event->instruction, item->runs, 0, item->total};
+    item->start = ticks();
+  }
 }
 
 static int parse_count(const char *text, uint32_t *count) {
@@ -73,6 +103,8 @@ static int parse_options(int argc, char **argv, options *opts) {
     const char *next = i + 1 < argc ? argv[i + 1] : NULL;
     if (strcmp(word, "--json") == 0) {
       opts->json = 1;
+    } else if (strcmp(word, "--profile") == 0) {
+      opts->profile = 1;
     } else if (strcmp(word, "--method") == 0 && next != NULL) {
       opts->method = argv[++i];
     } else if (strcmp(word, "--repeat") == 0 || strcmp(word, "--limit") == 0) {
@@ -140,10 +172,11 @@ static int load(const options *opts, run *r) {
   r->owned = calloc(r->info.outputs + 1, sizeof *r->owned);
   r->arrays = calloc(r->info.inputs + 1, sizeof *r->arrays);
   r->latencies = calloc(opts->repeat, sizeof *r->latencies);
+  r->timings = calloc(r->info.instructions + 1, sizeof *r->timings);
   r->memory = allocate(r->need.method);
   r->scratch = allocate(r->need.scratch);
-  int complete = r->arenas != NULL && r->arena_sizes != NULL && r->owned != NULL && r->arrays != NULL && r->latencies != NULL && r->memory != NULL &&
-                 r->scratch != NULL;
+  int complete = r->arenas != NULL && r->arena_sizes != NULL && r->owned != NULL && r->arrays != NULL && r->latencies != NULL && r->timings != NULL &&
+                 r->memory != NULL && r->scratch != NULL;
   for (uint32_t i = 0; complete && i < r->need.arenas; ++i) {
     r->arena_sizes[i] = fl_program_arena_size(&r->program, index, i);
     r->arenas[i] = allocate(r->arena_sizes[i]);
@@ -157,6 +190,9 @@ static int load(const options *opts, run *r) {
     return fail(EXIT_PROGRAM, opts->program, error.text);
   }
   r->method.instruction_limit = opts->limit;
+  if (opts->profile && fl_method_set_hook(&r->method, record, r->timings, &error) != FL_OK) {
+    return fail(EXIT_RUN, "--profile", error.text);
+  }
   for (uint32_t i = 0; i < r->info.outputs; ++i) {
     fl_slot_info slot;
     if (fl_program_slot(&r->program, index, FL_OUTPUT, i, &slot, &error) != FL_OK) {
@@ -240,11 +276,11 @@ static int execute(const options *opts, run *r) {
     if (code != 0) {
       return code;
     }
-    const uint64_t start = fl_platform_ticks();
+    const uint64_t start = ticks();
     if (fl_method_execute(&r->method, &error) != FL_OK) {
       return fail(EXIT_RUN, opts->program, error.text);
     }
-    r->latencies[i] = (double)(fl_platform_ticks() - start) / 1e6;
+    r->latencies[i] = (double)(ticks() - start) / 1e6;
   }
   return 0;
 }
@@ -324,6 +360,25 @@ static void report(const options *opts, run *r) {
   printf(opts->json ? "]}\n" : "");
 }
 
+/* A line for each instruction that ran: milliseconds of all its runs, how many they were, what it is and where it comes from. */
+static void print_profile(const run *r) {
+  for (uint32_t i = 0; i < r->info.instructions; ++i) {
+    const timing *item = &r->timings[i];
+    fl_place place;
+    if (item->runs == 0) {
+      continue;
+    }
+    fprintf(stderr, "%10.3f ms %6u x  %u %s", (double)item->total / 1e6, item->runs, i, item->name == NULL ? "move or jump" : item->name);
+    for (uint32_t p = 0; fl_program_place(&r->program, r->method.index, item->chain, item->instruction, p, &place); ++p) {
+      fprintf(stderr, "%s%s", p == 0 ? "  " : ", ", place.module);
+      if (place.file[0] != 0) {
+        fprintf(stderr, place.module[0] != 0 ? " (%s:%d)" : "%s:%d", place.file, (int)place.line);
+      }
+    }
+    fputc('\n', stderr);
+  }
+}
+
 static void release(run *r) {
   fl_method_destroy(&r->method);
   for (uint32_t i = 0; r->arrays != NULL && i < r->info.inputs; ++i) {
@@ -340,6 +395,7 @@ static void release(run *r) {
   free(r->owned);
   free(r->arrays);
   free(r->latencies);
+  free(r->timings);
   free(r->memory);
   free(r->scratch);
   free(r->file);
@@ -364,6 +420,9 @@ int main(int argc, char **argv) {
   code = code != 0 ? code : write_outputs(&opts, &r);
   if (code == 0) {
     report(&opts, &r);
+    if (opts.profile) {
+      print_profile(&r);
+    }
   }
   release(&r);
   free((void *)opts.inputs);

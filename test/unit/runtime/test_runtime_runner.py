@@ -64,6 +64,14 @@ def test_json_says_what_was_run(tmp_path: Path):
     assert report["memory"]["method"] > 0 and set(report["latency_ms"]) == {"min", "median", "mean", "max"}
 
 
+def test_a_profile_has_a_line_for_each_instruction_with_its_place(tmp_path: Path):
+    x = tmp_path / "x.npy"
+    np.save(x, np.ones(2, np.float32))
+    code, _, errors = run(stock("located"), "--input", x, "--repeat", 2, "--profile")
+    assert code == 0
+    assert errors.splitlines()[1].endswith(" ms      2 x  0 aten::add.out  layers.0 (model.py:12), head, other.py:3")
+
+
 def test_scalars_are_numbers_on_the_command_line(tmp_path: Path):
     values: list[pte.Value] = [pte.Int(3), pte.Double(0.5), pte.Bool(True), pte.String("x")]
     program = tmp_path / "scalars.pte"

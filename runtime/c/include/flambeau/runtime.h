@@ -174,6 +174,7 @@ typedef struct fl_event {
   const char *name;     /* the operator, or the backend of a delegate; NULL for a move, a jump or a free */
   uint32_t chain;
   uint32_t instruction; /* in its chain */
+  uint32_t position;    /* over all chains, as messages count */
   fl_status status;     /* of an instruction that has run */
   uint8_t is_done;      /* 0: it is about to run; 1: it has run */
 } fl_event;
