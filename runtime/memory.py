@@ -47,7 +47,7 @@ class MethodCounts:
             self.values * (24 if wide else 16)
             + self.tensors * (56 if wide else 28)
             + self.instructions * (24 if wide else 16)
-            + self.delegates * 2 * pointer_size
+            + self.delegates * 3 * pointer_size
             + self.ports * (24 if wide else 12)
             + (self.arenas + self.pointers) * pointer_size
             + self.dims * 4

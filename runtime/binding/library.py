@@ -71,7 +71,7 @@ class CTensor(ctypes.Structure):
         ("rank", ctypes.c_uint8),
         ("dtype", ctypes.c_int8),
         ("dynamic", ctypes.c_uint8),
-        ("reserved", ctypes.c_uint8),
+        ("flags", ctypes.c_uint8),
     )
 
 
@@ -165,7 +165,7 @@ class CSlotInfo(ctypes.Structure):
 class CKernel(ctypes.Structure):
     """`fl_kernel`."""
 
-    _fields_ = (("name", ctypes.c_char_p), ("run", ctypes.c_void_p), ("scratch", ctypes.c_void_p), ("arguments", ctypes.c_uint8))
+    _fields_ = (("name", ctypes.c_char_p), ("run", ctypes.c_void_p), ("scratch", ctypes.c_void_p), ("access", ctypes.c_char_p))
 
 
 class CKernelTable(ctypes.Structure):

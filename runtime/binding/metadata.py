@@ -46,6 +46,10 @@ class ValueTag(IntEnum):
     OPTIONAL_TENSOR_LIST = 10
 
 
+_LONGEST_NAME = 200
+"""Characters of an operator's name that a message shows: a file may have names of any length."""
+
+
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
     """A tensor input or output.
@@ -253,6 +257,7 @@ class MethodMeta(ExplainsMembers):
         status = library().fl_method_measure(self._program.handle, self._index, registry(), requirements, self._error)
         if status == Status.OPERATOR_MISSING:  # the text of a C error is too short for many
             missing = [name for name in self.operator_names if not library().fl_find_kernel(None, name.encode())]
+            missing = [name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..." for name in dict.fromkeys(missing)]
             text = f"method {self.name()!r} calls operators that this runtime does not have: {', '.join(missing)}"
             raise FlambeauError(Status.OPERATOR_MISSING, text)
         check(status, self._error)

@@ -73,7 +73,12 @@ ScratchFunction = ctypes.CFUNCTYPE(ctypes.c_size_t, Arguments, ctypes.c_size_t)
 
 
 class CKernel(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("run", RunFunction), ("scratch", ScratchFunction), ("arguments", ctypes.c_uint8)]
+    _fields_ = [("name", ctypes.c_char_p), ("run", RunFunction), ("scratch", ScratchFunction), ("access", ctypes.c_char_p)]
+
+    def takes(self, count: int) -> bool:
+        """Whether a call passes so many arguments, returns included."""
+        letters: bytes = self.access
+        return count >= len(letters) - 1 if letters.endswith(b"*") else count == len(letters)
 
 
 class CKernelTable(ctypes.Structure):
@@ -316,7 +321,7 @@ def run(name: str, *args: Any, outs: Sequence[Out], in_place: bool = False, over
         ctypes.memmove(start, source.data, size)
         source.data = start
     array = (ctypes.POINTER(CValue) * len(values))(*[ctypes.pointer(value) for value in values])
-    assert kernel.arguments in (0, len(values)), f"{name} is registered with {kernel.arguments} arguments, the schema has {len(values)}"
+    assert kernel.takes(len(values)), f"{name} is registered with {kernel.access}, the schema has {len(values)} arguments"
     context = CContext()
     if kernel.scratch:
         needed = kernel.scratch(array, len(values))
@@ -338,7 +343,7 @@ def run_number(name: str, *args: Any) -> int | float | bool:
     frame = Frame()
     values = [frame.argument(arg) for arg in args] + [frame.value(NONE)]
     kernel = kernels()[name]
-    assert kernel.arguments in (0, len(values)), f"{name} is registered with {kernel.arguments} arguments"
+    assert kernel.takes(len(values)), f"{name} is registered with {kernel.access}"
     array = (ctypes.POINTER(CValue) * len(values))(*[ctypes.pointer(value) for value in values])
     context = CContext()
     status = kernel.run(ctypes.pointer(context), array, len(values))

@@ -97,7 +97,7 @@ static fl_status measure(void *user, const fl_payload *payload, fl_backend_memor
   if (*message != NULL) {
     return FL_DELEGATE_INCOMPATIBLE;
   }
-  *memory = (fl_backend_memory){sizeof(program), p.registers * BLOCK * sizeof(float)};
+  *memory = (fl_backend_memory){sizeof(program), p.registers * BLOCK * sizeof(float), p.outputs};
   return FL_OK;
 }
 

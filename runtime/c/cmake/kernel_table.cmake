@@ -2,7 +2,8 @@
 #
 #   fl_write_kernel_table(OUTPUT file DEFINITIONS a.def b.def ... [ONLY operator names])
 #
-# A row of a .def file is one line: FL_KERNEL("aten::add.out", add_out, add_scratch | NULL, number of arguments).
+# A row of a .def file is one line: FL_KERNEL("aten::add.out", add_out, add_scratch | NULL, "rrrww"), whose last part says
+# what the kernel does with each argument, as include/flambeau/kernel.h has it.
 # With ONLY, other operators are left out, and a name that no file has is an error.
 
 function(fl_write_kernel_table)
@@ -11,8 +12,8 @@ function(fl_write_kernel_table)
   foreach(definition IN LISTS ARG_DEFINITIONS)
     file(STRINGS "${definition}" lines REGEX "^ *FL_KERNEL")
     foreach(line IN LISTS lines)
-      if(NOT line MATCHES "^ *FL_KERNEL\\( *\"([^\"]+)\" *, *([A-Za-z_0-9]+) *, *([A-Za-z_0-9]+) *, *([0-9]+) *\\)")
-        message(FATAL_ERROR "${definition}: not a row FL_KERNEL(\"name\", run, scratch or NULL, arguments): ${line}")
+      if(NOT line MATCHES "^ *FL_KERNEL\\( *\"([^\"]+)\" *, *([A-Za-z_0-9]+) *, *([A-Za-z_0-9]+) *, *\"([riwvs]+[*]?)\" *\\)")
+        message(FATAL_ERROR "${definition}: not a row FL_KERNEL(\"name\", run, scratch or NULL, \"access\"): ${line}")
       endif()
       set(name "${CMAKE_MATCH_1}")
       if(ARG_ONLY AND NOT name IN_LIST ARG_ONLY)
@@ -24,7 +25,7 @@ function(fl_write_kernel_table)
       list(APPEND names "${name}")
       set("run_${name}" "${CMAKE_MATCH_2}")
       set("scratch_${name}" "${CMAKE_MATCH_3}")
-      set("arguments_${name}" "${CMAKE_MATCH_4}")
+      set("access_${name}" "${CMAKE_MATCH_4}")
     endforeach()
   endforeach()
   foreach(name IN LISTS ARG_ONLY)
@@ -42,7 +43,7 @@ function(fl_write_kernel_table)
     if(NOT "${scratch_${name}}" STREQUAL "NULL")
       list(APPEND scratches "${scratch_${name}}")
     endif()
-    string(APPEND rows "  {\"${name}\", ${run_${name}}, ${scratch_${name}}, ${arguments_${name}}},\n")
+    string(APPEND rows "  {\"${name}\", ${run_${name}}, ${scratch_${name}}, \"${access_${name}}\"},\n")
   endforeach()
   set(declarations "")
   list(REMOVE_DUPLICATES runs)

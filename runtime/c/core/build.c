@@ -94,6 +94,7 @@ static int fl_make_tensor(const fl_plan *plan, uint32_t table, fl_pool *pool, fl
         void *write;
       } data = {fl_constant(plan->program, record.buffer, record.bytes, 0)};
       tensor->data = data.write;
+      tensor->flags = FL_TENSOR_READ_ONLY;
     }
   }
   value->tag = FL_TENSOR;

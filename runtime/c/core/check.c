@@ -4,13 +4,6 @@
  * only when nothing is malformed. */
 #include "core/schema.h"
 
-/* The number of members of a list that are checked for overlaps. */
-#define MAX_OVERLAPS 64
-
-static const char constant_out[] = "it writes to value %, which is a constant";
-static const char other_out[] = "its outs are not the values that it returns";
-static const char too_long[] = "its lists of values are too long to check";
-
 static fl_status fl_bad_index(const fl_plan *plan, const char *what, uint32_t at, int64_t index, fl_error *error) {
   return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%': % % refers to value %, which is not one of its % values", FL_TEXT(plan->name), FL_TEXT(what), FL_NUMBER(at),
                   FL_NUMBER(index), FL_NUMBER(plan->values.count));
@@ -201,117 +194,7 @@ static fl_status fl_bad_instruction(const fl_plan *plan, uint32_t at, const char
   return FL_INVALID_PROGRAM;
 }
 
-/* Whether two values lie across each other. Kernels may work in place, where both start at one byte, and in no other way. */
-static int fl_lie_across(const fl_plan *plan, uint32_t a, uint32_t b) {
-  fl_tensor_record records[2];
-  const uint32_t values[] = {a, b};
-  for (int i = 0; i < 2; ++i) {
-    uint32_t table = 0;
-    if (fl_plan_value(plan, values[i], &table) != VALUE_TENSOR || fl_child(plan->file, table, TENSOR_ALLOCATION) == 0 ||
-        fl_child_vector(plan->file, table, TENSOR_SIZES).count > FL_MAX_RANK) {
-      return 0;
-    }
-    fl_read_tensor(plan->file, table, &records[i]);
-  }
-  if (records[0].arena != records[1].arena || records[0].offset == records[1].offset) {
-    return 0;
-  }
-  const fl_tensor_record *low = &records[records[0].offset > records[1].offset];
-  const fl_tensor_record *high = &records[records[0].offset < records[1].offset];
-  return high->bytes > 0 && high->offset - low->offset < low->bytes;
-}
-
-static fl_status fl_check_overlap(const fl_plan *plan, uint32_t at, uint32_t out, fl_vector args, uint64_t *work, fl_error *error) {
-  for (uint32_t i = 0; i < args.count; ++i) {
-    const uint32_t index = (uint32_t)fl_element_i32(plan->file, args, i);
-    uint32_t list = 0;
-    const uint8_t kind = fl_plan_value(plan, index, &list);
-    const int is_list = kind == VALUE_TENSOR_LIST || kind == VALUE_OPTIONAL_TENSOR_LIST;
-    const fl_vector items = is_list ? fl_child_vector(plan->file, list, LIST_ITEMS) : (fl_vector){0, 0};
-    const uint32_t count = items.count < MAX_OVERLAPS ? items.count : MAX_OVERLAPS;
-    int across = fl_lie_across(plan, out, index);
-    if (*work < count + 1) {
-      return fl_bad_instruction(plan, at, too_long, 0, 0, error);
-    }
-    *work -= count + 1;
-    for (uint32_t j = 0; j < count; ++j) {
-      const int32_t item = fl_element_i32(plan->file, items, j);
-      across = across || (fl_is_value(plan, item) && fl_lie_across(plan, out, (uint32_t)item));
-    }
-    if (across) {
-      return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%', instruction %: its out, value %, overlaps its argument %", FL_TEXT(plan->name),
-                      FL_NUMBER(at), FL_NUMBER(out), FL_NUMBER(i));
-    }
-  }
-  return FL_OK;
-}
-
-/* The outs of an operator that returns a list: so many arguments before it, or one list before it. */
-static fl_status fl_check_out_list(const fl_plan *plan, uint32_t at, uint32_t returned, fl_vector args, uint64_t *work, fl_error *error) {
-  const fl_vector items = fl_child_vector(plan->file, returned, LIST_ITEMS);
-  uint32_t before = 0;
-  fl_vector outs = {0, 0};
-  if (args.count > 1 && fl_plan_value(plan, (uint32_t)fl_element_i32(plan->file, args, args.count - 2), &before) == VALUE_TENSOR_LIST) {
-    outs = fl_child_vector(plan->file, before, LIST_ITEMS);
-  } else if (items.count < args.count) {
-    outs = (fl_vector){args.at + 4 * (args.count - 1 - items.count), items.count};
-  }
-  if (outs.count != items.count) {
-    return fl_bad_instruction(plan, at, other_out, 0, 0, error);
-  }
-  for (uint32_t i = 0; i < items.count; ++i) {
-    const int32_t item = fl_element_i32(plan->file, items, i);
-    if (*work == 0) {
-      return fl_bad_instruction(plan, at, too_long, 0, 0, error);
-    }
-    --*work;
-    if (!fl_is_value(plan, item) || fl_element_i32(plan->file, outs, i) != item) {
-      return fl_bad_instruction(plan, at, other_out, 0, 0, error);
-    }
-    if (fl_is_constant_value(plan, (uint32_t)item)) {
-      return fl_bad_instruction(plan, at, constant_out, item, 0, error);
-    }
-    const fl_status status = fl_check_overlap(plan, at, (uint32_t)item, args, work, error);
-    if (status != FL_OK) {
-      return status;
-    }
-  }
-  return FL_OK;
-}
-
-/* Whether the outs of a call are the values that it returns. They are what the kernel writes, so they must not be constants, which may lie in
- * read-only memory. */
-static fl_status fl_check_outs(const fl_plan *plan, uint32_t at, uint32_t op, fl_vector args, uint64_t *work, fl_error *error) {
-  const uint32_t table = fl_element(plan->file, plan->operators, op);
-  const char *name = fl_child_string(plan->file, table, OPERATOR_NAME);
-  const int has_out = strstr(fl_child_string(plan->file, table, OPERATOR_OVERLOAD), "out") != NULL;
-  const size_t length = strlen(name);
-  if (args.count == 0) {
-    return FL_OK;
-  }
-  const uint32_t first = (uint32_t)fl_element_i32(plan->file, args, 0);
-  const uint32_t last = (uint32_t)fl_element_i32(plan->file, args, args.count - 1);
-  uint32_t list = 0;
-  const uint8_t kind = fl_plan_value(plan, last, &list);
-  if (kind == VALUE_TENSOR_LIST) {
-    return fl_check_out_list(plan, at, list, args, work, error);
-  }
-  if (fl_is_constant_value(plan, last)) {
-    return fl_bad_instruction(plan, at, constant_out, last, 0, error);
-  }
-  if (has_out && kind == VALUE_TENSOR && (args.count < 2 || (uint32_t)fl_element_i32(plan->file, args, args.count - 2) != last)) {
-    return fl_bad_instruction(plan, at, other_out, 0, 0, error);
-  }
-  if (length > 1 && name[length - 1] == '_' && kind == VALUE_TENSOR && first != last) {
-    return fl_bad_instruction(plan, at, "it works in place on value % and returns value %", first, last, error);
-  }
-  if (strcmp(name, "executorch_prim::et_copy_index") == 0 && fl_is_constant_value(plan, first)) {
-    return fl_bad_instruction(plan, at, constant_out, first, 0, error);
-  }
-  return kind == VALUE_TENSOR ? fl_check_overlap(plan, at, last, args, work, error) : FL_OK;
-}
-
-static fl_status fl_check_call(const fl_plan *plan, uint32_t at, uint8_t kind, uint32_t table, uint64_t *work, fl_error *error) {
+static fl_status fl_check_call(const fl_plan *plan, uint32_t at, uint8_t kind, uint32_t table, fl_error *error) {
   const int64_t target = fl_field_i32(plan->file, table, CALL_TARGET);
   const fl_vector targets = kind == INSTRUCTION_KERNEL ? plan->operators : plan->delegates;
   const fl_vector args = fl_child_vector(plan->file, table, CALL_ARGS);
@@ -325,7 +208,7 @@ static fl_status fl_check_call(const fl_plan *plan, uint32_t at, uint8_t kind, u
       return fl_bad_index(plan, "instruction", at, index, error);
     }
   }
-  return kind == INSTRUCTION_KERNEL ? fl_check_outs(plan, at, (uint32_t)target, args, work, error) : FL_OK;
+  return FL_OK;
 }
 
 /* Slots keep their kind whatever is moved into them: what was checked for one holds for the other. */
@@ -369,7 +252,6 @@ static fl_status fl_check_jump(const fl_plan *plan, uint32_t at, uint32_t table,
 }
 
 static fl_status fl_check_instructions(const fl_plan *plan, fl_error *error) {
-  uint64_t work = (uint64_t)plan->program->flatbuffer_size * 16 + (1u << 20);
   uint32_t at = 0;
   for (uint32_t chain = 0; chain < plan->chains.count; ++chain) {
     const fl_vector instructions = fl_plan_chain(plan, chain);
@@ -379,7 +261,7 @@ static fl_status fl_check_instructions(const fl_plan *plan, fl_error *error) {
       fl_status status = FL_OK;
       switch (kind) {
         case INSTRUCTION_KERNEL:
-        case INSTRUCTION_DELEGATE: status = fl_check_call(plan, at, kind, table, &work, error); break;
+        case INSTRUCTION_DELEGATE: status = fl_check_call(plan, at, kind, table, error); break;
         case INSTRUCTION_MOVE: status = fl_check_move(plan, at, table, error); break;
         case INSTRUCTION_JUMP_FALSE: status = fl_check_jump(plan, at, table, instructions.count, error); break;
         default: {

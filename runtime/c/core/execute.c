@@ -153,6 +153,7 @@ static fl_status fl_set_tensor(fl_method *method, uint32_t index, fl_port *port,
     return FL_BAD_INPUT("its memory layout is not the program's, and it is used where it lies; make it so first", FL_NUMBER(0));
   } else {
     own->data = source->data;
+    own->capacity = elements * fl_dtype_size(own->dtype);
   }
   port->value->tag = FL_TENSOR;
   port->value->as.tensor = own;
@@ -236,45 +237,27 @@ const fl_value *fl_method_output(const fl_method *method, uint32_t index) {
 
 /* ---- Instructions ---- */
 
-/* True when memory is missing where a kernel would look for some. */
-static int fl_lacks_data(const fl_value *value) {
-  if (value->tag == FL_TENSOR) {
-    return value->as.tensor->data == NULL && fl_numel(value->as.tensor) > 0;
-  }
-  if (value->tag == FL_TENSOR_LIST || value->tag == FL_OPTIONAL_TENSOR_LIST) {
-    const fl_value *const *items = (const fl_value *const *)value->as.list.items;
-    for (uint32_t i = 0; i < value->as.list.count; ++i) {
-      if (items[i] != NULL && items[i]->tag == FL_TENSOR && items[i]->as.tensor->data == NULL && fl_numel(items[i]->as.tensor) > 0) {
-        return 1;
-      }
-    }
-  }
-  return 0;
-}
-
-/* The operator or the backend that an instruction calls; NULL when it calls none. */
-static const char *fl_instruction_name(const fl_instruction *instruction) {
-  switch (instruction->kind) {
-    case INSTRUCTION_KERNEL: return instruction->on.kernel->name;
-    case INSTRUCTION_DELEGATE: return instruction->on.delegate->backend->name;
-    default: return NULL;
-  }
-}
-
 static fl_status fl_call(fl_method *method, uint32_t at, const fl_instruction *instruction, fl_error *error) {
   const int is_kernel = instruction->kind == INSTRUCTION_KERNEL;
   const char *name = fl_instruction_name(instruction);
   fl_context *context = &method->context;
   context->message = "it gave no reason";
   context->has_numbers = 0;
-  for (uint32_t i = 0; i < instruction->count; ++i) {
-    /* A view gets its memory from the call itself. */
-    if (fl_lacks_data(instruction->to.args[i]) && !(i >= 2 && is_kernel && strcmp(name, "executorch_prim::et_view.default") == 0)) {
-      return FL_ERROR(error, FL_INVALID_STATE, "method '%', instruction %, %: argument % has no memory; if it is an output, fl_method_set_output gives it some",
-                      FL_TEXT(fl_method_name(method)), FL_NUMBER(at), FL_TEXT(name), FL_NUMBER(i));
+  fl_status status = FL_OK;
+  if (!instruction->checked) {
+    uint64_t work = UINT64_MAX;
+    status = fl_check_access(method, at, instruction, &work, error);
+    if (status != FL_OK) {
+      return status;
     }
   }
-  fl_status status = FL_OK;
+  if (is_kernel && instruction->on.kernel->scratch != NULL) {
+    const size_t scratch = instruction->on.kernel->scratch(instruction->to.args, instruction->count);
+    if (scratch > context->scratch_size) {
+      return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%', instruction %, %: its arguments need % bytes of scratch memory, at load there were to be %",
+                      FL_TEXT(fl_method_name(method)), FL_NUMBER(at), FL_TEXT(name), FL_NUMBER(scratch), FL_NUMBER(context->scratch_size));
+    }
+  }
   if (is_kernel) {
     status = instruction->on.kernel->run(context, instruction->to.args, instruction->count);
   } else {
@@ -286,6 +269,8 @@ static fl_status fl_call(fl_method *method, uint32_t at, const fl_instruction *i
     fl_append(error, context->has_numbers ? context->message : "%",
               context->has_numbers ? (const fl_item[]){FL_NUMBER(context->numbers[0]), FL_NUMBER(context->numbers[1])}
                                    : (const fl_item[]){FL_TEXT(context->message)});
+  } else if (!instruction->checked) {
+    fl_settle_access(instruction);
   }
   return status;
 }
@@ -300,7 +285,7 @@ static int fl_condition(const fl_value *value) {
   }
   const uint8_t *data = (const uint8_t *)value->as.tensor->data;
   const size_t count = fl_numel(value->as.tensor);
-  if (data == NULL && count > 0) {
+  if ((data == NULL && count > 0) || (value->as.tensor->flags & FL_TENSOR_UNWRITTEN) != 0) {
     return -1;
   }
   for (size_t i = 0; i < count; ++i) {
@@ -392,14 +377,21 @@ fl_status fl_method_execute(fl_method *method, fl_error *error) {
   if (method->program == NULL) {
     return fl_not_ready(error);
   }
-  for (uint32_t i = 0; i < method->input_count; ++i) {
+  fl_status status = FL_OK;
+  for (uint32_t i = 0; status == FL_OK && i < method->input_count; ++i) {
     if (!method->inputs[i].is_set && method->inputs[i].value->tag <= FL_BOOLEAN) {
-      return fl_bad_input(error, FL_INVALID_STATE, method, i, "it has not been set since the last execute", NULL);
+      status = fl_bad_input(error, FL_INVALID_STATE, method, i, "it has not been set since the last execute", NULL);
     }
   }
-  const fl_status status = fl_run(method, error);
+  if (status == FL_OK) {
+    fl_begin_access(method);
+    status = fl_run(method, error);
+  }
+  if (status == FL_OK) {
+    status = fl_end_access(method, error);
+  }
   if (status != FL_OK) {
-    /* Counters of loops may be in any state. */
+    /* Counters of loops may be in any state; and what the caller gave need not be there any more. */
     fl_restore_values(method);
     return status;
   }

@@ -117,11 +117,23 @@ fl_status fl_check_plan(const fl_plan *plan, fl_error *error);
 
 /* ---- Methods (measure.c, build.c, method.c, execute.c) ---- */
 
-#define FL_VALUE_READ 1 /* flags of fl_value: an instruction reads it */
+enum { /* flags of fl_value */
+  FL_VALUE_READ = 1,    /* an instruction reads it */
+  FL_VALUE_WRITTEN = 2, /* an instruction gives it a value */
+  FL_VALUE_MOVES = 4,   /* a move or a view changes where it lies */
+  FL_VALUE_INPUT = 8
+};
+
+enum { /* flags of fl_tensor */
+  FL_TENSOR_READ_ONLY = 1, /* a constant, or an input where the caller has it */
+  FL_TENSOR_VIEW = 2,      /* lies where the last et_view put it */
+  FL_TENSOR_UNWRITTEN = 4  /* an output in the caller's memory that nothing has written since execute began */
+};
 
 typedef struct fl_delegate {
   const fl_backend *backend;
   void *handle;
+  size_t outputs; /* fl_backend_memory.outputs */
 } fl_delegate;
 
 typedef struct fl_instruction {
@@ -136,6 +148,7 @@ typedef struct fl_instruction {
   } to;
   uint32_t count; /* arguments, or where a jump goes */
   uint8_t kind;   /* union tag of the file */
+  uint8_t checked; /* its access was checked at load, for good */
 } fl_instruction;
 
 typedef struct fl_port {
@@ -148,7 +161,7 @@ typedef struct fl_port {
 } fl_port;
 
 /* The counts of a method's parts. Its memory is (pointer size P: 8 | 4)
- *   values * (24 | 16) + tensors * (56 | 28) + instructions * (24 | 16) + delegates * 2P + (inputs + outputs) * (24 | 12)
+ *   values * (24 | 16) + tensors * (56 | 28) + instructions * (24 | 16) + delegates * 3P + (inputs + outputs) * (24 | 12)
  *   + (arenas + pointers) * P + dims * 4
  * rounded up to a multiple of 16, then the persistent memory of each delegate at the next multiple of 64. */
 typedef struct fl_counts {
@@ -167,7 +180,7 @@ _Static_assert(sizeof(void *) == 8 || sizeof(void *) == 4, "pointers of 8 or 4 b
 _Static_assert(sizeof(fl_value) == (sizeof(void *) == 8 ? 24 : 16), "size of fl_value");
 _Static_assert(sizeof(fl_tensor) == (sizeof(void *) == 8 ? 56 : 28), "size of fl_tensor");
 _Static_assert(sizeof(fl_instruction) == (sizeof(void *) == 8 ? 24 : 16), "size of fl_instruction");
-_Static_assert(sizeof(fl_delegate) == 2 * sizeof(void *), "size of fl_delegate");
+_Static_assert(sizeof(fl_delegate) == 3 * sizeof(void *), "size of fl_delegate");
 _Static_assert(sizeof(fl_port) == (sizeof(void *) == 8 ? 24 : 12), "size of fl_port");
 
 void fl_count(const fl_plan *plan, fl_counts *counts);
@@ -197,6 +210,25 @@ const fl_backend *fl_find_backend(const fl_registry *registry, const char *id);
 void fl_resolve_registry(const fl_registry **registry, fl_registry *storage, const fl_kernel_table **table);
 /* Everything of fl_method_measure; `bytes` of the method without the delegates' memories in `own`. */
 fl_status fl_measure_plan(const fl_plan *plan, const fl_registry *registry, fl_requirements *need, size_t *own, fl_error *error);
+
+/* ---- What instructions write (access.c) ---- */
+
+/* The operator or the backend that an instruction calls; NULL when it calls none. */
+const char *fl_instruction_name(const fl_instruction *instruction);
+
+/* Checks by the letters of its kernel that a call passes arguments of the right kinds, and returns its outs. */
+fl_status fl_check_signature(const fl_plan *plan, uint32_t at, const fl_kernel *kernel, fl_vector args, fl_error *error);
+/* Finds out what may be written, and checks the access of each call whose arguments never change their place. */
+fl_status fl_check_method(fl_method *method, fl_error *error);
+/* Checks that a call writes only what it may: no constant, and no operand but where its kernel allows it. Takes a step of `work` for each pair of
+ * tensors that it compares. */
+fl_status fl_check_access(const fl_method *method, uint32_t at, const fl_instruction *instruction, uint64_t *work, fl_error *error);
+/* After a call that was checked when it ran: what it wrote counts as written, and views have the properties of what they view. */
+void fl_settle_access(const fl_instruction *instruction);
+/* Before the first instruction: views refer to nothing, and the outputs in the caller's memory are not written yet. */
+void fl_begin_access(fl_method *method);
+/* Fails when an output is left unwritten. */
+fl_status fl_end_access(const fl_method *method, fl_error *error);
 
 /* Puts scalars, lists and the tensors that slots hold back to what the program says, and asks for all inputs again. */
 void fl_restore_values(fl_method *method);

@@ -28,7 +28,7 @@ static fl_status fl_measure_delegates(const fl_plan *plan, const fl_registry *re
     fl_payload payload;
     const char *id = NULL;
     const char *message = "it gave no reason";
-    fl_backend_memory memory = {0, 0};
+    fl_backend_memory memory = {0, 0, 0};
     fl_payload_open(plan, i, &payload, &id);
     const fl_backend *backend = fl_find_backend(registry, id);
     if (backend == NULL || (backend->is_available != NULL && !backend->is_available(backend->user))) {
@@ -96,11 +96,8 @@ static fl_status fl_measure_call(const fl_plan *plan, uint32_t at, uint32_t tabl
   const fl_kernel *kernel =
       fl_find_operator(registry, fl_child_string(plan->file, target, OPERATOR_NAME), fl_child_string(plan->file, target, OPERATOR_OVERLOAD));
   const fl_vector args = fl_child_vector(plan->file, table, CALL_ARGS);
-  if (kernel->arguments != 0 && kernel->arguments != args.count) {
-    return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%', instruction %: % takes % arguments, the program passes %", FL_TEXT(plan->name),
-                    FL_NUMBER(at), FL_TEXT(kernel->name), FL_NUMBER(kernel->arguments), FL_NUMBER(args.count));
-  }
-  return kernel->scratch == NULL ? FL_OK : fl_measure_scratch(plan, at, kernel, args, scratch, error);
+  const fl_status status = fl_check_signature(plan, at, kernel, args, error);
+  return status != FL_OK || kernel->scratch == NULL ? status : fl_measure_scratch(plan, at, kernel, args, scratch, error);
 }
 
 fl_status fl_measure_plan(const fl_plan *plan, const fl_registry *registry, fl_requirements *need, size_t *own, fl_error *error) {

@@ -44,7 +44,9 @@ void fl_append(fl_error *error, const char *format, const fl_item *items) {
     if (*c != '%') {
       fl_put(error, &length, c, 1);
     } else if (items->text != NULL) {
-      fl_put(error, &length, items->text, strlen(items->text));
+      /* A name of the file may be as long as the file: what does not fit is not read. */
+      const char *end = (const char *)memchr(items->text, 0, FL_ERROR_TEXT);
+      fl_put(error, &length, items->text, end == NULL ? FL_ERROR_TEXT : (size_t)(end - items->text));
       ++items;
     } else {
       fl_put_number(error, &length, items->number);

@@ -75,7 +75,7 @@ static void fl_make_instruction(fl_method *method, const fl_plan *plan, const fl
       instruction->count = args.count;
       for (uint32_t i = 0; i < args.count; ++i) {
         pool->pointers[i] = &method->values[fl_element_i32(file, args, i)];
-        pool->pointers[i]->flags = FL_VALUE_READ;
+        pool->pointers[i]->flags |= FL_VALUE_READ;
       }
       pool->pointers += args.count;
       return;
@@ -83,12 +83,12 @@ static void fl_make_instruction(fl_method *method, const fl_plan *plan, const fl
     case INSTRUCTION_MOVE:
       instruction->on.source = &method->values[fl_field_i32(file, table, MOVE_FROM)];
       instruction->to.destination = &method->values[fl_field_i32(file, table, MOVE_TO)];
-      instruction->on.source->flags = FL_VALUE_READ;
+      instruction->on.source->flags |= FL_VALUE_READ;
       return;
     case INSTRUCTION_JUMP_FALSE:
       instruction->on.source = &method->values[fl_field_i32(file, table, JUMP_CONDITION)];
       instruction->count = start + (uint32_t)fl_field_i32(file, table, JUMP_DESTINATION);
-      instruction->on.source->flags = FL_VALUE_READ;
+      instruction->on.source->flags |= FL_VALUE_READ;
       return;
     default:
       /* The storage of a tensor with a bound is never released, so there is nothing to free. */
@@ -110,10 +110,11 @@ static void fl_make_ports(fl_method *method, const fl_plan *plan) {
       port->tensor = port->value->as.tensor;
       port->planned = record.arena != 0;
       port->constant = fl_is_constant(&record) ? 1 : 0;
+      port->tensor->flags = port->constant || (is_input && !port->planned) ? FL_TENSOR_READ_ONLY : port->tensor->flags;
     }
   }
   for (uint32_t i = 0; i < method->output_count; ++i) {
-    method->outputs[i].value->flags = FL_VALUE_READ;
+    method->outputs[i].value->flags |= FL_VALUE_READ;
   }
   for (uint32_t i = 0; i < method->input_count; ++i) {
     fl_port *port = &method->inputs[i];
@@ -130,7 +131,6 @@ static void fl_fill_arenas(fl_method *method, const fl_plan *plan) {
       memset(method->arenas[i - 1], 0, size);
     }
   }
-  fl_tensor *tensor = method->tensors;
   for (uint32_t i = 0; i < plan->values.count; ++i) {
     uint32_t table = 0;
     if (fl_plan_value(plan, i, &table) != VALUE_TENSOR) {
@@ -139,9 +139,8 @@ static void fl_fill_arenas(fl_method *method, const fl_plan *plan) {
     fl_tensor_record record;
     fl_read_tensor(plan->file, table, &record);
     if (record.arena != 0 && record.buffer != 0 && record.bytes > 0) {
-      memcpy(tensor->data, fl_constant(plan->program, record.buffer, record.bytes, 1), record.bytes);
+      memcpy((uint8_t *)method->arenas[record.arena - 1] + record.offset, fl_constant(plan->program, record.buffer, record.bytes, 1), record.bytes);
     }
-    ++tensor;
   }
 }
 
@@ -178,13 +177,13 @@ static fl_status fl_init_delegates(fl_method *method, const fl_plan *plan, const
     fl_payload payload;
     const char *id = NULL;
     const char *message = "it gave no reason";
-    fl_backend_memory bytes = {0, 0};
+    fl_backend_memory bytes = {0, 0, 0};
     fl_payload_open(plan, i, &payload, &id);
     const fl_backend *backend = fl_find_backend(registry, id);
     fl_status status = backend->measure == NULL ? FL_OK : backend->measure(backend->user, &payload, &bytes, &message);
     if (status == FL_OK) {
       at = bytes.persistent > 0 ? fl_align(at, 64) : at;
-      method->delegates[i] = (fl_delegate){backend, NULL};
+      method->delegates[i] = (fl_delegate){backend, NULL, bytes.outputs};
       status = backend->init(backend->user, &payload, bytes.persistent > 0 ? memory + at : NULL, &method->delegates[i].handle, &message);
       at += bytes.persistent;
     }
@@ -239,7 +238,7 @@ fl_status fl_method_init(fl_method *method, const fl_program *program, uint32_t 
   }
   for (fl_value **item = method->pointers; item < pool.pointers; ++item) {
     if (*item != NULL) {
-      (*item)->flags = FL_VALUE_READ;
+      (*item)->flags |= FL_VALUE_READ;
     }
   }
   uint32_t at = 0;
@@ -255,7 +254,13 @@ fl_status fl_method_init(fl_method *method, const fl_program *program, uint32_t 
   fl_make_ports(method, &plan);
   fl_fill_arenas(method, &plan);
   status = fl_init_delegates(method, &plan, registry, (uint8_t *)memory->method, own, error);
-  if (status == FL_OK && error != NULL) {
+  if (status != FL_OK) {
+    return status;
+  }
+  status = fl_check_method(method, error);
+  if (status != FL_OK) {
+    fl_method_destroy(method);
+  } else if (error != NULL) {
     error->status = FL_OK;
     error->text[0] = 0;
   }

@@ -43,7 +43,9 @@ static size_t block_of(const heads *k) { return round_up(k->length) < KEY_BLOCK 
 
 static size_t scratch_size(const heads *q, const heads *k, const heads *v) {
   const size_t rows = q->count / k->count * q->length;
-  return sizeof(float) * (block_of(k) * (QUERY_BLOCK + q->width + round_up(v->width)) + 2 * rows);
+  const size_t bytes = fl_scratch_bytes(QUERY_BLOCK + q->width + round_up(v->width), block_of(k) * sizeof(float));
+  const size_t sums = fl_scratch_bytes(rows, 2 * sizeof(float));
+  return sums > SIZE_MAX - bytes ? SIZE_MAX : bytes + sums;
 }
 
 static buffers buffers_at(float *base, const attention *a) {

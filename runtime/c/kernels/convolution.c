@@ -173,7 +173,7 @@ static size_t scratch_of(const problem *p, int bound) {
   }
   if (p->way == BY_COLUMNS) {
     const size_t depth = p->in_channels / p->groups * p->kernel[1] * p->kernel[2];
-    return depth * gathered_pixels(depth, p->out_size[1] * p->out_size[2]) * sizeof(float);
+    return fl_scratch_bytes(depth, gathered_pixels(depth, p->out_size[1] * p->out_size[2]) * sizeof(float));
   }
   return 0;
 }

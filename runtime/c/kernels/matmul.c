@@ -193,7 +193,8 @@ static fl_any_matrix matrix_of(const fl_tensor *t, size_t batch) {
 }
 
 static fl_matrix float_matrix(fl_any_matrix m) {
-  return (fl_matrix){(float *)m.data + m.offset, m.rows, m.columns, m.row_stride, m.column_stride};
+  /* An empty operand may have no data, which nothing may be added to. */
+  return (fl_matrix){m.data == NULL ? NULL : (float *)m.data + m.offset, m.rows, m.columns, m.row_stride, m.column_stride};
 }
 
 /* out = a b for matrices (rank 2) or batches of them (rank 3), shapes checked. */

@@ -172,7 +172,7 @@ static void integer_limit(int8_t dtype, int smallest_one, void *element) {
 size_t fl_scatter_reduce_scratch(fl_value *const *args, size_t count) {
   const fl_tensor *self = fl_get_tensor(args[0]);
   (void)count;
-  return self != NULL ? fl_numel(self) * sizeof(int64_t) : 0;
+  return self != NULL ? fl_scratch_bytes(fl_numel(self), sizeof(int64_t)) : 0;
 }
 
 /* Divides every element by its count, rounding integers down. */

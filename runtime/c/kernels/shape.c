@@ -58,6 +58,7 @@ fl_status fl_et_view(fl_context *context, fl_value *const *args, size_t count) {
   FL_CHECK(context, out->dtype == self->dtype, "the output must have the input's type");
   FL_CHECK(context, fl_is_contiguous(self) && fl_is_contiguous(out), "a view needs contiguous tensors");
   FL_TRY(target_sizes(context, args[1], fl_numel(self), sizes, &rank));
+  out->capacity = self->capacity;
   FL_TRY(fl_resize(context, out, sizes, rank));
   out->data = self->data;
   return FL_OK;

@@ -18,7 +18,7 @@ size_t fl_sort_scratch(fl_value *const *args, size_t count) {
   for (uint8_t d = 0; self != NULL && d < self->rank; ++d) {
     longest = (size_t)self->sizes[d] > longest ? (size_t)self->sizes[d] : longest;
   }
-  return 2 * longest * sizeof(entry);
+  return fl_scratch_bytes(longest, 2 * sizeof(entry));
 }
 
 /* Maps doubles to integers of the same order: NaN above infinity, -0 as 0. */

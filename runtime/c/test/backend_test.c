@@ -21,7 +21,7 @@ static fl_status measure(void *user, const fl_payload *payload, fl_backend_memor
     *message = "it is empty";
     return FL_DELEGATE_INCOMPATIBLE;
   }
-  *memory = (fl_backend_memory){sizeof(scale), 72};
+  *memory = (fl_backend_memory){sizeof(scale), 72, 1};
   return FL_OK;
 }
 

@@ -85,14 +85,14 @@ static fl_status copy_index(fl_context *context, fl_value *const *args, size_t c
 }
 
 static const fl_kernel kernels[] = {
-    {"aten::add.out", add, hundred_per_row, 5},
-    {"aten::mul.out", mul, NULL, 4},
-    {"aten::select_copy.int_out", select_copy, NULL, 5},
-    {"aten::sym_size.int", sym_size, NULL, 3},
-    {"executorch_prim::add.Scalar", add_scalar, NULL, 3},
-    {"executorch_prim::eq.Scalar", eq_scalar, NULL, 3},
-    {"executorch_prim::et_copy_index.tensor", copy_index, NULL, 3},
-    {"executorch_prim::sub.Scalar", sub_scalar, NULL, 3},
+    {"aten::add.out", add, hundred_per_row, "iirww"},
+    {"aten::mul.out", mul, NULL, "iiww"},
+    {"aten::select_copy.int_out", select_copy, NULL, "rrrww"},
+    {"aten::sym_size.int", sym_size, NULL, "rrs"},
+    {"executorch_prim::add.Scalar", add_scalar, NULL, "rrs"},
+    {"executorch_prim::eq.Scalar", eq_scalar, NULL, "rrs"},
+    {"executorch_prim::et_copy_index.tensor", copy_index, NULL, "wrr"},
+    {"executorch_prim::sub.Scalar", sub_scalar, NULL, "rrs"},
 };
 static const fl_kernel_table table = {kernels, sizeof kernels / sizeof *kernels};
 static const fl_kernel_table *const tables[] = {&table};
@@ -112,6 +112,12 @@ static void test_add(void) {
   CHECK(l.need.scratch == 200 && l.need.planned == fl_program_arena_size(&l.program, 0, 0));
   CHECK(fl_method_execute(&l.method, &error) == FL_INVALID_STATE);
   CHECK_TEXT(error, "method 'forward', input 0: it has not been set");
+  /* After a refusal nothing that was given counts as given: the caller may have freed it. */
+  set_floats(&l, 1, counting, (int32_t[]){2, 3}, 2);
+  CHECK(fl_method_execute(&l.method, &error) == FL_INVALID_STATE);
+  set_floats(&l, 0, counting, (int32_t[]){2, 3}, 2);
+  CHECK(fl_method_execute(&l.method, &error) == FL_INVALID_STATE);
+  CHECK_TEXT(error, "method 'forward', input 1: it has not been set");
   set_floats(&l, 0, counting, (int32_t[]){2, 3}, 2);
   set_floats(&l, 1, counting, (int32_t[]){2, 3}, 2);
   CHECK(fl_method_execute(&l.method, &error) == FL_OK);
@@ -183,7 +189,7 @@ static void test_unplanned(void) {
   set_floats(&l, 0, counting, (int32_t[]){2, 3}, 2);
   set_floats(&l, 1, counting, (int32_t[]){2, 3}, 2);
   CHECK(fl_method_execute(&l.method, &error) == FL_INVALID_STATE);
-  CHECK_TEXT(error, "method 'forward', instruction 0, aten::add.out: argument 3 has no memory");
+  CHECK_TEXT(error, "method 'forward', instruction 0, aten::add.out: argument 3, value 2, has no memory");
   CHECK(fl_method_set_output(&l.method, 0, out, 20, &error) == FL_INVALID_ARGUMENT);
   CHECK_TEXT(error, "needs 24 bytes");
   CHECK(fl_method_set_output(&l.method, 0, out, 24, &error) == FL_OK);
@@ -283,7 +289,7 @@ static fl_status refuse(fl_context *context, fl_value *const *args, size_t count
 }
 
 static void test_places(void) {
-  static const fl_kernel refusing[] = {{"aten::add.out", refuse, NULL, 5}};
+  static const fl_kernel refusing[] = {{"aten::add.out", refuse, NULL, "iirww"}};
   static const fl_kernel_table refusing_table = {refusing, 1};
   static const fl_kernel_table *const refusing_tables[] = {&refusing_table};
   static const fl_registry refusing_registry = {.tables = refusing_tables, .table_count = 1};
@@ -348,7 +354,7 @@ static void test_state(void) {
   loaded l;
   fl_error error;
   static const fl_kernel own[] = {
-      {"aten::add.out", add_one, NULL, 5}, {"aten::copy_", copy, NULL, 4}, {"dim_order_ops::_to_dim_order_copy.out", to_float, NULL, 5}};
+      {"aten::add.out", add_one, NULL, "iirww"}, {"aten::copy_", copy, NULL, "wirw"}, {"dim_order_ops::_to_dim_order_copy.out", to_float, NULL, "rrrww"}};
   static const fl_kernel_table own_table = {own, 3};
   static const fl_kernel_table *const own_tables[] = {&own_table, &table};
   open_method(&l, "state", &(fl_registry){.tables = own_tables, .table_count = 2});
@@ -367,7 +373,7 @@ static void test_scalar_input(void) {
   loaded l;
   fl_error error;
   static const fl_kernel own[] = {
-      {"aten::add.out", add_one, NULL, 5}, {"aten::mul.out", mul, NULL, 4}, {"dim_order_ops::_to_dim_order_copy.out", to_float, NULL, 5}};
+      {"aten::add.out", add_one, NULL, "iirww"}, {"aten::mul.out", mul, NULL, "iiww"}, {"dim_order_ops::_to_dim_order_copy.out", to_float, NULL, "rrrww"}};
   static const fl_kernel_table own_table = {own, 3};
   static const fl_kernel_table *const own_tables[] = {&own_table};
   open_method(&l, "scalar", &(fl_registry){.tables = own_tables, .table_count = 1});
@@ -400,8 +406,8 @@ static size_t too_much(fl_value *const *args, size_t count) {
 static void test_scratch_of_lists(void) {
   loaded l;
   fl_error error;
-  static const fl_kernel own[] = {{"aten::cat.out", add, columns_of_list, 4}, {"aten::max.dim_max", add, NULL, 6}};
-  static const fl_kernel greedy[] = {{"aten::cat.out", add, too_much, 4}, {"aten::max.dim_max", add, NULL, 6}};
+  static const fl_kernel own[] = {{"aten::cat.out", add, columns_of_list, "rrww"}, {"aten::max.dim_max", add, NULL, "rrrwww"}};
+  static const fl_kernel greedy[] = {{"aten::cat.out", add, too_much, "rrww"}, {"aten::max.dim_max", add, NULL, "rrrwww"}};
   static const fl_kernel_table own_table = {own, 2};
   static const fl_kernel_table greedy_table = {greedy, 2};
   static const fl_kernel_table *const own_tables[] = {&own_table};
@@ -417,7 +423,7 @@ static void test_scratch_of_lists(void) {
 static void test_what_is_missing(void) {
   loaded l;
   fl_error error;
-  static const fl_kernel wrong[] = {{"aten::add.out", add, NULL, 4}};
+  static const fl_kernel wrong[] = {{"aten::add.out", add, NULL, "rrww"}};
   static const fl_kernel_table nothing = {NULL, 0};
   static const fl_kernel_table wrong_table = {wrong, 1};
   static const fl_kernel_table *const no_tables[] = {&nothing};

@@ -1,4 +1,4 @@
-"""The files of the C runtime: which may use which, and that a kernel stands in the family of its row."""
+"""The files of the C runtime: which may use which; a kernel stands in the family of its row and does with its arguments what the row says."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from flambeau.dialects.aten.aliases import ALIASES
 from flambeau.dialects.exec.out_variants import out_variant
 from flambeau.dialects.schema.operators import level_ops
 from flambeau.dialects.schema.row_table import load_rows
+from flambeau.runtime.interpreter.kernels import row_kernels
 from flambeau.runtime.manifest import kernel_names
 
 C = Path(__file__).parents[3] / "runtime" / "c"
@@ -21,7 +22,7 @@ DEFINITION = re.compile(r"^(?!static\b|typedef\b)[a-z][\w ]*[ *](fl_\w+)\([^;{}]
 
 @pytest.mark.parametrize("folder", ["core", "kernels"])
 def test_files_use_each_other_in_one_direction(folder: str):
-    texts = {path.stem: re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL) for path in (C / folder).glob("*.c")}
+    texts = {path.stem: re.sub(r'/\*.*?\*/|"[^"\n]*"', "", path.read_text(), flags=re.DOTALL) for path in (C / folder).glob("*.c")}
     defined = {name: file for file, text in texts.items() for name in DEFINITION.findall(text)}
     assert len(defined) > len(texts)
     uses = {file: {defined[name] for name in set(re.findall(r"\bfl_\w+", text)) & set(defined)} - {file} for file, text in texts.items()}
@@ -60,3 +61,19 @@ def test_a_kernel_stands_in_the_family_of_its_row():
         if name in kernel_names() and files_of(name) and path.stem not in files_of(name)
     }
     assert not misplaced
+
+
+def test_a_kernel_says_of_its_arguments_what_its_row_says():
+    wrong: dict[str, tuple[str, str]] = {}
+    for path in (C / "kernels").glob("*.def"):
+        for name, access in re.findall(r'FL_KERNEL\("([^"]+)", \w+, \w+, "([^"]+)"\)', path.read_text()):
+            kernel = row_kernels().get(name)
+            if kernel is None:
+                continue
+            over = kernel.positions(kernel.row.inplace)
+            inputs = [argument for argument in kernel.out.arguments if argument not in kernel.out.outs]
+            letters = "".join("w" if argument.type.mutated else "i" if i in over else "r" for i, argument in enumerate(inputs))
+            letters += "w" * (len(kernel.out.outs) + 1)
+            if access != letters:
+                wrong[name] = (access, letters)
+    assert not wrong

@@ -1,6 +1,7 @@
 """What a program can get wrong about itself, each refused with its own line. The C fuzz test damages bytes; here whole fields are wrong."""
 
 import struct
+from dataclasses import replace
 
 import pytest
 from runtime_programs import BOOL, call, plan, stock, tensor, write
@@ -66,11 +67,11 @@ REFUSED: dict[str, tuple[pte.ExecutionPlan, Status, str]] = {
     "delegate": (with_instruction(pte.DelegateCall(0, (0, 3))), INVALID, "calls delegate 0, which is not one of 0"),
     "argument": (with_instruction(call(0, 0, 1, 2, 3, 4)), INVALID, "instruction 0 refers to value 4, which is not one of its 4 values"),
     "returned": (with_instruction(call(0, 0, 1, 2, 0, 3)), INVALID, "its outs are not the values that it returns"),
-    "constant out": (with_instruction(call(0, 0, 1, 2, 4, 4), CONSTANT), INVALID, "it writes to value 4, which is a constant"),
+    "constant out": (with_instruction(call(0, 0, 1, 2, 4, 4), CONSTANT), INVALID, "argument 3, value 4, is written, and is a constant"),
     "constant in place": (
         with_instruction(call(0, 4, 1, 5, 4), CONSTANT, pte.Bool(False), operator="aten::copy_"),
         INVALID,
-        "it writes to value 4, which is a constant",
+        "argument 0, value 4, is written, and is a constant",
     ),
     "in place": (
         with_instruction(call(0, 0, 1, 4, 3), pte.Bool(False), operator="aten::copy_"),
@@ -78,12 +79,12 @@ REFUSED: dict[str, tuple[pte.ExecutionPlan, Status, str]] = {
         "works in place on value 0 and returns value 3",
     ),
     "returned list": (
-        with_instruction(call(0, 0, 3, 4), pte.TensorList((3, 1)), operator="aten::split.out"),
+        with_instruction(call(0, 0, 2, 2, 3, 4), pte.TensorList((3, 1)), operator="aten::split_copy.Tensor_out"),
         INVALID,
         "its outs are not the values that it returns",
     ),
     "two returned lists": (
-        with_instruction(call(0, 0, 4, 5), pte.TensorList((3, 1)), pte.TensorList((1, 3)), operator="aten::split.out"),
+        with_instruction(call(0, 0, 2, 2, 4, 5), pte.TensorList((3, 1)), pte.TensorList((1, 3)), operator="aten::split_copy.Tensor_out"),
         INVALID,
         "its outs are not the values that it returns",
     ),
@@ -140,10 +141,11 @@ def test_a_malformed_method_is_refused(name: str, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_sound_method_is_not_refused():
-    for method in (with_value(pte.Null()), with_instruction(pte.JumpFalseCall(4, 1), tensor(2, at=96, type=BOOL))):
+    for method in (with_value(pte.Null()), with_instruction(pte.MoveCall(0, 3))):
         Runtime.get().load_program(write(method)).load_method()
-    # In place, where both start at one byte.
-    Runtime.get().load_program(write(with_instruction(call(0, 0, 1, 2, 4, 4), tensor(2, 3, at=0)))).load_method()
+    # In place, where both start at one byte; the output, value 5, lies there as well, and no call names it.
+    in_place = with_instruction(call(0, 0, 1, 2, 4, 4), tensor(2, 3, at=0), tensor(6, at=0))
+    Runtime.get().load_program(write(replace(in_place, outputs=(5,)))).load_method()
 
 
 def test_what_this_runtime_lacks_refuses_the_method_and_not_the_program():

@@ -34,6 +34,7 @@ typedef struct fl_compile_spec {
 typedef struct fl_backend_memory {
   size_t persistent; /* kept from init to destroy */
   size_t scratch;    /* only during execute; shared with kernels and other delegates */
+  uint32_t outputs;  /* how many of a call's last arguments execute writes; 0: any of them, so that none may be a constant */
 } fl_backend_memory;
 
 typedef struct fl_backend {

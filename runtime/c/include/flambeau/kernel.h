@@ -2,6 +2,8 @@
  *
  * A kernel is one function per operator. It receives every argument of the operator's out-variant schema in schema order, then the outs
  * again (one out: the same value twice; several: a FL_TENSOR_LIST of them), which is the calling convention of the .pte format.
+ * Which arguments a kernel reads and which it writes stands in its table, and the executor relies on it: before a call that could write to a
+ * constant, or over an operand, the program is refused.
  * A kernel may not allocate, except from the scratch memory that its own `scratch` function asked for; may not keep state; must check what
  * depends on shapes and dtypes before it writes; and reports failures with FL_FAIL, whose text is what the user reads, followed by the
  * arguments of the call. FL_FAIL_NUMBERS adds numbers that the arguments do not show, such as an index that a tensor holds.
@@ -27,15 +29,22 @@ typedef struct fl_context {
 
 typedef fl_status (*fl_kernel_fn)(fl_context *context, fl_value *const *args, size_t count);
 
-/* Bytes of scratch memory that a call with these arguments (data pointers not yet set) needs. Called once, at load. Must use the upper bounds
- * (the tensors' sizes as loaded). */
+/* Bytes of scratch memory that a call with these arguments (data pointers not yet set) needs. Called at load with the upper bounds of
+ * the sizes, and before each call with the sizes then: a call that needs more than what was asked for at load is refused. SIZE_MAX: too many. */
 typedef size_t (*fl_scratch_fn)(fl_value *const *args, size_t count);
 
 typedef struct fl_kernel {
   const char *name;      /* "aten::add.out" */
   fl_kernel_fn run;
   fl_scratch_fn scratch; /* NULL: none */
-  uint8_t arguments;     /* how many arguments a call passes, returns included; 0: the kernel checks itself */
+  /* A letter for each argument of a call, returns included:
+   *   r  read
+   *   i  read; an out of the same element size may begin where it begins, as the kernel reads each element before it writes there
+   *   w  a tensor, or list of tensors, that is written; the last of several at the end is what the call returns
+   *   v  a tensor that becomes a view of argument 0
+   *   s  a number, which is replaced
+   * and at the end * for any further arguments, which are not looked at. */
+  const char *access;
 } fl_kernel;
 
 /* A table of kernels sorted by name (strcmp order). Several may be given to a method; the first that has the name wins. */
@@ -71,6 +80,9 @@ static inline size_t fl_numel(const fl_tensor *t) {
   }
   return n;
 }
+
+/* count * size for a fl_scratch_fn: SIZE_MAX when that does not fit. */
+static inline size_t fl_scratch_bytes(size_t count, size_t size) { return size != 0 && count > SIZE_MAX / size ? SIZE_MAX : count * size; }
 
 /* Bytes of one element; 0 for a dtype this runtime does not know. */
 static inline size_t fl_dtype_size(int8_t dtype) {

@@ -43,7 +43,7 @@ typedef struct fl_tensor {
   uint8_t rank;
   int8_t dtype;      /* fl_dtype */
   uint8_t dynamic;   /* 0: the sizes are fixed; 1: they may change up to the bounds in the program */
-  uint8_t reserved;
+  uint8_t flags;     /* the executor's own */
 } fl_tensor;
 
 typedef enum fl_tag {
