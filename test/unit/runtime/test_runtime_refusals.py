@@ -4,7 +4,7 @@ import struct
 from dataclasses import replace
 
 import pytest
-from runtime_programs import BOOL, call, plan, stock, tensor, write
+from runtime_programs import call, plan, stock, tensor, write
 
 from flambeau.runtime import FlambeauError, Runtime, Status, pte
 from flambeau.runtime.pte.records import EMPTY
