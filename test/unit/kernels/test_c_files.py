@@ -1,4 +1,4 @@
-"""The files of the C runtime: which may use which; a kernel stands in the family of its row and does with its arguments what the row says."""
+"""The files of the C runtime: which may use which; a kernel stands in the family of its row, and does with arguments what the row says."""
 
 from __future__ import annotations
 
