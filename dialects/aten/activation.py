@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX
+from xdsl.dialects.builtin import DYNAMIC_INDEX, bf16, f16, f32
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, erf, in_float, sigmoid, softplus, widened
-from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, normalize_dim, shape_of, tensor, tensor_type
-from flambeau.dialects.schema.families import FloatOnlyUnaryOp, FloatUnaryOp, UnaryOp, require_category
+from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, element_of, normalize_dim, shape_of, tensor, tensor_type, ui8
+from flambeau.dialects.schema.families import FloatOnlyUnaryOp, FloatUnaryOp, UnaryOp, require_category, require_number
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -86,6 +86,16 @@ class HardtanhOp(UnaryOp):
     """x limited to [min_val, max_val]; NaN stays NaN."""
 
     activations = (("relu6", 0, 6),)
+
+    @staticmethod
+    def infer(x: Tensor, /, min_val: float, max_val: float) -> Tensor:
+        require_category("hardtanh", x, at_least=1)
+        element = element_of(x)
+        for limit in (min_val, max_val):
+            require_number(limit, element)
+            if element == ui8 and limit < 0:
+                raise ValueError(f"the limits of uint8 must not be negative, got {limit}")
+        return UnaryOp.infer(x)
 
     @staticmethod
     def numpy(x: Array, /, min_val: float, max_val: float) -> Array:
@@ -264,15 +274,24 @@ class SoftshrinkOp(FloatOnlyUnaryOp):
 
 @aten("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor")
 class ThresholdOp(UnaryOp):
-    """x above the threshold, `value` elsewhere; NaN stays NaN."""
+    """x above the threshold, `value` elsewhere; NaN stays NaN. Both numbers are cut to integers for integers."""
+
+    @staticmethod
+    def infer(x: Tensor, /, threshold: float, value: float) -> Tensor:
+        require_category("threshold", x, at_least=1)
+        for number in (threshold, value):
+            require_number(number, f32 if element_of(x) in (f16, bf16) else element_of(x))
+        return UnaryOp.infer(x)
 
     @staticmethod
     def numpy(x: Array, /, threshold: float, value: float) -> Array:
         element = element_of_array(x)
-        return np.where(x <= cast_to(threshold, element), cast_to(value, element), x)
+        return np.where(widened(x) <= cast_to(threshold, element_of_array(widened(x))), cast_to(value, element), x)
 
     @staticmethod
     def decompose(x: SSAValue, /, threshold: float, value: float) -> SSAValue:
+        if dtype_of(element_of(x)).category == 1:
+            threshold, value = int(threshold), int(value)
         return aten.masked_fill.Scalar(x, aten.le.Scalar(x, threshold), value)
 
 

@@ -10,8 +10,17 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.creation import number_for, to_element
 from flambeau.dialects.aten.math import is_negative
 from flambeau.dialects.aten.numerics import cast_operands, float_operands, widened
-from flambeau.dialects.ir.tensor_types import Tensor, broadcast, promote_operands, tensor
-from flambeau.dialects.schema.families import BinaryOp, FloatBinaryOp, float_element, operand_shape, promote_values, require_category
+from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, promote_operands, tensor
+from flambeau.dialects.schema.families import (
+    BinaryOp,
+    FloatBinaryOp,
+    float_element,
+    operand_shape,
+    promote_values,
+    require_category,
+    require_integer,
+    require_number,
+)
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -27,9 +36,18 @@ def scaled_sum(a: Any, b: Any, alpha: float, sign: int = 1) -> Array:
     return (widened(a) + b).astype(a.dtype)
 
 
+class ScaledSumOp(BinaryOp):
+    """A sum of which one operand is scaled."""
+
+    @staticmethod
+    def infer(a: Tensor | float, b: Tensor | float, /, alpha: float = 1) -> Tensor:
+        require_integer("alpha", alpha, a, b)
+        return BinaryOp.infer(a, b)
+
+
 @aten("add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", core=True)
 @aten("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", core=True)
-class AddTensorOp(BinaryOp):
+class AddTensorOp(ScaledSumOp):
     """a + alpha * b."""
 
     @staticmethod
@@ -37,14 +55,14 @@ class AddTensorOp(BinaryOp):
         return scaled_sum(a, b, alpha)
 
 
-class SubtractOp(BinaryOp):
+class SubtractOp(ScaledSumOp):
     """A difference; bools have none."""
 
     @staticmethod
-    def infer(a: Tensor | float, b: Tensor | float, /) -> Tensor:
+    def infer(a: Tensor | float, b: Tensor | float, /, alpha: float = 1) -> Tensor:
         for operand in (a, b):
             require_category("subtraction", operand, at_least=1)
-        return BinaryOp.infer(a, b)
+        return ScaledSumOp.infer(a, b, alpha)
 
 
 @aten("sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", core=True)
@@ -99,12 +117,19 @@ class MulTensorOp(BinaryOp):
         return product(a, b)
 
 
+def require_divisors(a: Array, b: Array) -> None:
+    """Raises ZeroDivisionError for integers divided by 0."""
+    if b.dtype.kind in "iub" and a.size and b.size and not b.all():
+        raise ZeroDivisionError("integer division by zero")
+
+
 def quotient(a: Any, b: Any, rounding_mode: str | None = None) -> Array:
     """Gives a / b: of integers as a float, or rounded to an integer towards zero ("trunc") or down ("floor") in the common type."""
     if rounding_mode is None:
         a, b = float_operands(a, b)
         return (widened(a) / widened(b)).astype(a.dtype)
     a, b = cast_operands(a, b)
+    require_divisors(a, b)
     if rounding_mode == "floor":
         return np.asarray(np.floor_divide(widened(a), widened(b))).astype(a.dtype)
     if a.dtype.kind in "iub":
@@ -130,6 +155,8 @@ class DivideModeOp(BinaryOp):
     def infer(a: Tensor | float, b: Tensor | float, /, rounding_mode: str | None = None) -> Tensor:
         if rounding_mode not in (None, "trunc", "floor"):
             raise ValueError(f"rounding_mode must be None, 'trunc' or 'floor', got {rounding_mode!r}")
+        if rounding_mode is not None:
+            require_category("division with a rounding mode", a, b, at_least=1)
         return FloatBinaryOp.infer(a, b) if rounding_mode is None else BinaryOp.infer(a, b)
 
 
@@ -143,8 +170,17 @@ class DivTensorModeOp(DivideModeOp):
         return quotient(a, b, rounding_mode)
 
 
+class IntegralDivisionOp(BinaryOp):
+    """A division that gives whole numbers or a rest; bools have none."""
+
+    @staticmethod
+    def infer(a: Tensor | float, b: Tensor | float, /) -> Tensor:
+        require_category("division with a rounding mode", a, b, at_least=1)
+        return BinaryOp.infer(a, b)
+
+
 @aten("floor_divide(Tensor self, Tensor other) -> Tensor", keep=True)
-class FloorDivideOp(BinaryOp):
+class FloorDivideOp(IntegralDivisionOp):
     """a / b rounded down."""
 
     @staticmethod
@@ -157,7 +193,7 @@ class FloorDivideOp(BinaryOp):
 
 
 @aten("floor_divide.Scalar(Tensor self, Scalar other) -> Tensor")
-class FloorDivideScalarOp(BinaryOp):
+class FloorDivideScalarOp(IntegralDivisionOp):
     """a / b for a number b, rounded down."""
 
     @staticmethod
@@ -172,12 +208,13 @@ class FloorDivideScalarOp(BinaryOp):
 def division_rest(function: Any, a: Any, b: Any) -> Array:
     """`np.fmod` (sign of a) or `np.remainder` (sign of b) in the operands' common type."""
     a, b = cast_operands(a, b)
+    require_divisors(a, b)
     return np.asarray(function(widened(a), widened(b))).astype(a.dtype)
 
 
 @aten("fmod.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
 @aten("fmod.Tensor(Tensor self, Tensor other) -> Tensor", core=True)
-class FmodTensorOp(BinaryOp):
+class FmodTensorOp(IntegralDivisionOp):
     """The rest of the division rounded towards zero: it has the sign of a."""
 
     @staticmethod
@@ -187,7 +224,7 @@ class FmodTensorOp(BinaryOp):
 
 @aten("remainder.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
 @aten("remainder.Tensor(Tensor self, Tensor other) -> Tensor", core=True)
-class RemainderTensorOp(BinaryOp):
+class RemainderTensorOp(IntegralDivisionOp):
     """The rest of the division rounded down: it has the sign of b."""
 
     @staticmethod
@@ -196,7 +233,7 @@ class RemainderTensorOp(BinaryOp):
 
 
 @aten("remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor")
-class RemainderScalarTensorOp(BinaryOp):
+class RemainderScalarTensorOp(IntegralDivisionOp):
     """The rest of a number's division by b rounded down: it has the sign of b."""
 
     @staticmethod
@@ -221,7 +258,13 @@ class TernaryOp(SchemaOp):
 
 @aten("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", keep=True)
 class AddcmulOp(TernaryOp):
-    """a + value * b * c."""
+    """a + value * b * c; the number is cut to an integer for integers."""
+
+    @staticmethod
+    def infer(a: Tensor, b: Tensor, c: Tensor, /, value: float = 1) -> Tensor:
+        require_category("addcmul", a, b, c, at_least=1)
+        require_number(value, promote_operands(a, b, c))
+        return TernaryOp.infer(a, b, c)
 
     @staticmethod
     def numpy(a: Array, b: Array, c: Array, /, value: float) -> Array:
@@ -230,7 +273,8 @@ class AddcmulOp(TernaryOp):
 
     @staticmethod
     def decompose(a: SSAValue, b: SSAValue, c: SSAValue, /, value: float) -> SSAValue:
-        return aten.add.Tensor(a, aten.mul.Tensor(b, c), value)
+        element = promote_values(a, b, c)
+        return aten.add.Tensor(a, aten.mul.Tensor(b, c), int(value) if dtype_of(element).category == 1 else value)
 
 
 @aten("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor")

@@ -400,7 +400,13 @@ class LinspaceOp(SchemaOp):
 
     @staticmethod
     def numpy(start: float, end: float, steps: int, dtype: Attribute | None) -> Array:
-        return np.linspace(start, end, steps).astype(numpy_dtype(chosen_element(dtype, f32)))
+        index = np.arange(steps)
+        if steps < 2:
+            numbers = np.full(steps, start)
+        else:
+            step = (end - start) / (steps - 1)
+            numbers = np.where(index < steps // 2, start + index * step, end + (index + 1 - steps) * step)
+        return numbers.astype(numpy_dtype(chosen_element(dtype, f32)))
 
     @staticmethod
     def decompose(start: float, end: float, steps: int, dtype: Attribute | None) -> SSAValue:
@@ -411,7 +417,7 @@ class LinspaceOp(SchemaOp):
         index = aten.arange.start_step(0, steps, 1, f64)
         from_start = aten.add.Scalar(aten.mul.Scalar(index, step), float(start))
         from_end = aten.add.Scalar(aten.mul.Scalar(aten.add.Scalar(index, float(1 - steps)), step), float(end))
-        return to_element(aten.where.self(aten.lt.Scalar(index, steps / 2), from_start, from_end), element)
+        return to_element(aten.where.self(aten.lt.Scalar(index, steps // 2), from_start, from_end), element)
 
 
 class IdentityMatrixOp(SchemaOp):

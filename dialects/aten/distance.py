@@ -11,8 +11,8 @@ from flambeau.support.lazy import Array, np
 
 
 def require_order(p: float) -> None:
-    """Raises ValueError for a negative order of a distance."""
-    if p < 0:
+    """Raises ValueError for an order of a distance that is negative or NaN."""
+    if not p >= 0:
         raise ValueError(f"p must not be negative, got {p}")
 
 

@@ -46,7 +46,7 @@ def indexed_shape(shape: Sequence[int], indices: Sequence[Tensor | None]) -> tup
     places += [None] * (len(shape) - len(places))
     chosen = [dim for dim, place in enumerate(places) if place is not None]
     if not chosen:
-        return tuple(shape)
+        raise ValueError("there must be an index tensor")
     result = broadcast(*(place for place in places if place is not None))
     kept = [extent for extent, place in zip(shape, places, strict=True) if place is None]
     front = chosen[0] if chosen[-1] - chosen[0] + 1 == len(chosen) else 0
@@ -94,6 +94,8 @@ class IndexPutOp(SchemaOp):
         if element_of(x) != element_of(values):
             raise TypeError(f"values must have the element type {dtype_of(element_of(x)).torch} of the tensor")
         places = indexed_shape(shape_of(x), indices)
+        if len(shape_of(values)) > len(places):
+            raise ValueError(f"values {list(shape_of(values))} have more dimensions than what they replace, {list(places)}")
         common = broadcast(shape_of(values), places)
         if DYNAMIC_INDEX not in places and math.prod(common) != math.prod(places):
             raise ValueError(f"values {list(shape_of(values))} do not broadcast to {list(places)}")

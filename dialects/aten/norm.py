@@ -271,5 +271,7 @@ class WeightNormOp(SchemaOp):
 
     @staticmethod
     def decompose(v: SSAValue, g: SSAValue, dim: int) -> SSAValue:
-        norm = aten.sqrt(aten.sum.dim_IntList(aten.mul.Tensor(v, v), WeightNormOp.others(len(shape_of(v)), dim), True))
+        # A sum over no dimension would be one over all.
+        others, squares = WeightNormOp.others(len(shape_of(v)), dim), aten.mul.Tensor(v, v)
+        norm = aten.sqrt(aten.sum.dim_IntList(squares, others, True) if others else squares)
         return aten.mul.Tensor(v, aten.div.Tensor(g, norm))

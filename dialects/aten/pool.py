@@ -14,6 +14,7 @@ from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.shape import view
 from flambeau.dialects.aten.windows import adaptive_windows, places_of, spread, window_count, window_divisors, windows
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.schema.families import require_category
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -68,6 +69,7 @@ class MaxPoolOp(PoolOp):
         cls, x: Tensor, /, kernel_size: Numbers, stride: Numbers, padding: Numbers, dilation: Numbers, ceil_mode: bool
     ) -> tuple[Tensor, Tensor]:
         shape = shape_of(x)
+        require_category("a max pool", x, at_least=1 if cls.rank > 1 else 2)
         counts = cls.windows(shape, kernel_size, stride, padding, dilation, ceil_mode)[-1]
         result = (*shape[: len(shape) - cls.rank], *counts)
         return tensor(element_of(x), result), tensor(i64, result)
@@ -309,6 +311,10 @@ class AdaptiveAvgPoolOp(SchemaOp):
     """The number of pooled dimensions."""
     pool: ClassVar[type[AvgPoolOp]]
     """The pool with a fixed window over as many dimensions."""
+    filled: ClassVar[int]
+    """The first dimension that must not be empty."""
+    means_of_none: ClassVar[bool] = False
+    """Whether a pool to one entry is a mean, which no entries have too: NaN."""
 
     @classmethod
     def sizes(cls, shape: Sequence[int], output_size: Sequence[int]) -> Numbers:
@@ -322,7 +328,12 @@ class AdaptiveAvgPoolOp(SchemaOp):
     @classmethod
     def infer(cls, x: Tensor, /, output_size: Numbers) -> Tensor:
         shape = shape_of(x)
-        return tensor(element_of(x), (*shape[: len(shape) - cls.rank], *cls.sizes(shape, output_size)))
+        sizes = cls.sizes(shape, output_size)
+        if 0 not in sizes:
+            require_category("an adaptive pool", x, at_least=2)
+        if 0 in shape[cls.filled :] and not (cls.means_of_none and all(size == 1 for size in sizes)):
+            raise ValueError(f"only the batch dimension may be empty, got shape {list(shape)}")
+        return tensor(element_of(x), (*shape[: len(shape) - cls.rank], *sizes))
 
     @classmethod
     def numpy(cls, x: Array, /, output_size: Numbers) -> Array:
@@ -338,6 +349,8 @@ class AdaptiveAvgPoolOp(SchemaOp):
         shape = shape_of(x)
         sizes = cls.sizes(shape, output_size)
         extents = shape[len(shape) - cls.rank :]
+        if 0 in sizes:
+            return aten.full((*shape[: len(shape) - cls.rank], *sizes), 0, dtype=element_of(x))
         if all(size == 1 for size in sizes):
             return aten.mean.dim(x, tuple(range(-cls.rank, 0)), True)
         if DYNAMIC_INDEX not in extents and all(extent % size == 0 < size for extent, size in zip(extents, sizes, strict=True)):
@@ -360,28 +373,28 @@ class AdaptiveAvgPool2dCoreOp(AdaptiveAvgPoolOp):
 
     dim_order = "kept"
 
-    rank, pool = 2, AvgPool2dOp
+    rank, pool, filled = 2, AvgPool2dOp, -2
 
 
 @aten("_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor", core=True)
 class AdaptiveAvgPool3dCoreOp(AdaptiveAvgPoolOp):
     """The means of as many windows over three dimensions as the output has entries."""
 
-    rank, pool = 3, AvgPool3dOp
+    rank, pool, filled = 3, AvgPool3dOp, 1
 
 
 @aten("adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", core=True)
 class AdaptiveAvgPool1dOp(AdaptiveAvgPoolOp):
     """The means of as many windows over one dimension as the output has entries."""
 
-    rank, pool = 1, AvgPool1dOp
+    rank, pool, filled = 1, AvgPool1dOp, -1
 
 
 @aten("adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor")
 class AdaptiveAvgPool2dOp(AdaptiveAvgPoolOp):
     """The means of as many windows over two dimensions as the output has entries."""
 
-    rank, pool = 2, AvgPool2dOp
+    rank, pool, filled, means_of_none = 2, AvgPool2dOp, -2, True
 
     @classmethod
     def decompose_uneven(cls, x: SSAValue, sizes: Sequence[int]) -> SSAValue:
@@ -393,7 +406,7 @@ class AdaptiveAvgPool2dOp(AdaptiveAvgPoolOp):
 class AdaptiveAvgPool3dOp(AdaptiveAvgPoolOp):
     """The means of as many windows over three dimensions as the output has entries."""
 
-    rank, pool = 3, AvgPool3dOp
+    rank, pool, filled, means_of_none = 3, AvgPool3dOp, 1, True
 
     @classmethod
     def decompose_uneven(cls, x: SSAValue, sizes: Sequence[int]) -> SSAValue:
@@ -413,7 +426,12 @@ class AdaptiveMaxPoolOp(SchemaOp):
 
     @classmethod
     def infer(cls, x: Tensor, /, output_size: Numbers) -> tuple[Tensor, Tensor]:
-        values = cls.means.infer(x, output_size)
+        shape = shape_of(x)
+        sizes = cls.means.sizes(shape, output_size)
+        require_category("an adaptive pool", x, at_least=2)
+        if 0 in shape[1:]:
+            raise ValueError(f"only the batch dimension may be empty, got shape {list(shape)}")
+        values = tensor(element_of(x), (*shape[: len(shape) - cls.rank], *sizes))
         return values, tensor(i64, shape_of(values))
 
     @classmethod
@@ -436,6 +454,9 @@ class AdaptiveMaxPoolOp(SchemaOp):
         shape = shape_of(x)
         sizes = cls.means.sizes(shape, output_size)
         extents = shape[len(shape) - cls.rank :]
+        if 0 in sizes:
+            empty = (*shape[: len(shape) - cls.rank], *sizes)
+            return aten.full(empty, 0, dtype=element_of(x)), aten.full(empty, 0, dtype=i64)
         if DYNAMIC_INDEX in extents or any(extent % size for extent, size in zip(extents, sizes, strict=True)):
             raise ValueError(f"windows of {list(extents)} entries into {list(sizes)} differ in size; choose an output size that divides")
         kernel = tuple(extent // size for extent, size in zip(extents, sizes, strict=True))

@@ -215,23 +215,25 @@ def truth_element(element: Attribute) -> ElementType:
 
 
 class TruthOp(SchemaOp):
-    """Whether any or all elements are not zero, over named dimensions or over all when none is named."""
+    """Whether any or all elements are not zero, over named dimensions: over all without a list, each on its own for an empty list."""
 
     @staticmethod
     def infer(x: Tensor, /, dim: Dims = None, keepdim: bool = False) -> Tensor:
-        return tensor(truth_element(element_of(x)), reduced_shape(shape_of(x), dim, keepdim))
+        shape = shape_of(x)
+        return tensor(truth_element(element_of(x)), shape if dim == () else reduced_shape(shape, dim, keepdim))
 
 
 def truth(function: Callable[..., Any], x: Array, dims: Dims, keepdim: bool) -> Array:
     """`np.any` or `np.all` of "not zero"."""
-    return cast_to(function(x != 0, axis=reduced_dims(dims, x.ndim), keepdims=keepdim), truth_element(element_of_array(x)))
+    axes = () if dims == () else reduced_dims(dims, x.ndim)
+    return cast_to(function(x != 0, axis=axes, keepdims=keepdim), truth_element(element_of_array(x)))
 
 
 @aten("any(Tensor self) -> Tensor", core=True)
 @aten("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", core=True)
 @aten("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", core=True)
 class AnyDimsOp(TruthOp):
-    """Whether an element over the named dimensions, or any at all when none is named, is not zero."""
+    """Whether an element over the named dimensions is not zero."""
 
     @staticmethod
     def numpy(x: Array, /, dim: Dims = None, keepdim: bool = False) -> Array:

@@ -15,6 +15,8 @@ def output_sizes(extents: Sequence[int], output_size: Sequence[int] | None, scal
     """The resampled extents: those given, or the input's times the factors, rounded down. Raises ValueError."""
     if (output_size is None) == (scale_factors is None):
         raise ValueError("either output_size or scale_factors must be given")
+    if any(not math.isfinite(factor) for factor in scale_factors or ()):
+        raise ValueError(f"scale factors {list(scale_factors or ())} must be finite")
     sizes = tuple(output_size) if output_size is not None else tuple(int(e * f) for e, f in zip(extents, scale_factors or (), strict=True))
     if len(sizes) != len(extents) or any(size < 1 for size in sizes):
         raise ValueError(f"output size {list(sizes)} must have {len(extents)} positive entries")
@@ -25,7 +27,7 @@ def source_scale(extent: int, size: int, factor: float | None, align_corners: bo
     """The distance in the input of two neighbours in the output, in float32."""
     if align_corners:
         return float(np.float32((extent - 1) / (size - 1))) if size > 1 else 0.0
-    return float(np.float32(1.0 / factor if factor else extent / size))
+    return float(np.float32(1.0 / factor if factor is not None and factor > 0 else extent / size))
 
 
 def nearest_places(extent: int, size: int, scale: float, exact: bool) -> Array:
@@ -41,32 +43,29 @@ def cubic(distance: Array, a: float) -> Array:
     return np.where(distance <= 1, near, np.where(distance < 2, far, 0))
 
 
-def antialias_weights(mode: Mode, extent: int, size: int, scale: float) -> Array:
-    """The weights [size, extent] of a filter that widens with the scale."""
-    centers = (np.arange(size) + 0.5) * scale
-    distance = np.abs(np.arange(extent) + 0.5 - centers[:, None]) / max(scale, 1.0)
-    weights = np.maximum(1 - distance, 0) if mode == "linear-antialias" else cubic(distance, -0.5)
-    return weights / weights.sum(axis=1, keepdims=True)
-
-
-def weights(mode: Mode, extent: int, size: int, scale: float, align_corners: bool) -> Array:
-    """The matrix [size, extent] by which a dimension is resampled."""
-    if mode in ("linear-antialias", "cubic-antialias"):
-        return antialias_weights(mode, extent, size, scale)
-    result = np.zeros((size, extent))
+def taps(mode: Mode, extent: int, size: int, scale: float, align_corners: bool) -> list[tuple[Array, Array]]:
+    """For each output place, the input places that are read, perhaps one of them twice, and their weights."""
     rows = np.arange(size)
-    if mode in ("nearest", "nearest-exact"):
-        result[rows, nearest_places(extent, size, scale, mode == "nearest-exact")] = 1
-        return result
     source = rows * scale if align_corners else (rows + 0.5) * scale - 0.5
+    if mode in ("linear-antialias", "cubic-antialias"):
+        return [antialias_taps(mode, extent, (row + 0.5) * scale, max(scale, 1.0)) for row in rows]
     if mode == "linear":
         source = np.clip(source, 0, extent - 1)
-        return np.maximum(1 - np.abs(np.arange(extent) - source[:, None]), 0)
     low = np.floor(source)
-    for tap in range(-1, 3):
-        places = np.clip(low + tap, 0, extent - 1).astype(np.int64)
-        np.add.at(result, (rows, places), cubic(np.abs(source - low - tap), -0.75))
-    return result
+    steps = np.arange(2) if mode == "linear" else np.arange(-1, 3)
+    distance = np.abs((source - low)[:, None] - steps)
+    weights = 1 - distance if mode == "linear" else cubic(distance, -0.75)
+    return list(zip(np.clip(low[:, None] + steps, 0, extent - 1).astype(np.int64), weights, strict=True))
+
+
+def antialias_taps(mode: Mode, extent: int, center: float, width: float) -> tuple[Array, Array]:
+    """The places around a center, and their weights by a filter that widens with the scale; both empty beyond the input."""
+    support = width * (1 if mode == "linear-antialias" else 2)
+    places = np.arange(max(int(center - support + 0.5), 0), min(int(center + support + 0.5), extent))
+    distance = np.abs(places + 0.5 - center) / width
+    weights = np.maximum(1 - distance, 0) if mode == "linear-antialias" else cubic(distance, -0.5)
+    total = weights.sum()
+    return places, weights / total if total else weights
 
 
 def resample(x: Array, mode: Mode, sizes: Sequence[int], factors: Sequence[float | None], align_corners: bool) -> Array:
@@ -77,8 +76,9 @@ def resample(x: Array, mode: Mode, sizes: Sequence[int], factors: Sequence[float
         if mode in ("nearest", "nearest-exact"):
             x = np.take(x, nearest_places(extent, size, scale, mode == "nearest-exact"), axis)
             continue
-        matrix = weights(mode, extent, size, scale, align_corners).astype(x.dtype)
-        x = np.moveaxis(np.moveaxis(x, axis, -1) @ matrix.T, -1, axis)
+        lines = np.moveaxis(x, axis, -1)
+        columns = [lines[..., places] @ weights.astype(x.dtype) for places, weights in taps(mode, extent, size, scale, align_corners)]
+        x = np.moveaxis(np.stack(columns, -1), -1, axis)
     return x
 
 

@@ -8,6 +8,7 @@ from flambeau.dialects.aten.embedding import require_in_range
 from flambeau.dialects.aten.gather import check_gathered, places_along
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, normalize_dim, shape_of, tensor
+from flambeau.dialects.schema.families import require_category, require_number
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -47,6 +48,8 @@ class ScatterOp(SchemaOp):
 
     @staticmethod
     def infer(x: Tensor, dim: int, index: Tensor, source: Tensor | float, /) -> Tensor:
+        if isinstance(source, bool | int | float):
+            require_number(source, element_of(x))
         check_scattered(x, dim, index, None if isinstance(source, bool | int | float) else source)
         return tensor(element_of(x), shape_of(x))
 
@@ -93,6 +96,8 @@ class ScatterReduceTwoOp(SchemaOp):
     def infer(x: Tensor, /, dim: int, index: Tensor, src: Tensor, reduce: str) -> Tensor:
         if reduce not in REDUCTIONS:
             raise ValueError(f'reduce must be one of {", ".join(REDUCTIONS)}, got "{reduce}"')
+        if reduce == "mean":
+            require_category("a mean", x, at_least=1)
         check_scattered(x, dim, index, src)
         return tensor(element_of(x), shape_of(x))
 

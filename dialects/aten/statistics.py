@@ -118,6 +118,8 @@ class HistcOp(SchemaOp):
     @staticmethod
     def numpy(x: Array, bins: int, low: float, high: float, /) -> Array:
         first, last = (np.asarray(bound, x.dtype) for bound in ((low, high) if low < high else (np.min(x), np.max(x))))
+        if not np.isfinite(first) or not np.isfinite(last):
+            raise ValueError(f"the range [{first}, {last}] of a histogram must be finite")
         if first == last:
             first, last = first - 1, last + 1
         inside = x[(x >= first) & (x <= last)]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, f32, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, bf16, f16, f32, f64, i64
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.permute import permute
 from flambeau.dialects.aten.resample import Mode, output_sizes, placed, resample, source_scale
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, shape_of, tensor, ui8
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array
@@ -43,7 +43,9 @@ def weight_values(mode: Mode, extent: int, size: int, scale: float, align_corner
             values = aten.relu(aten.rsub.Scalar(distance, 1))
         else:
             values = cubic_values(aten.clamp(distance, None, 2), -0.5)
-        return aten.div.Tensor(values, aten.sum.dim_IntList(values, (1,), True))
+        total = aten.sum.dim_IntList(values, (1,), True)
+        # A place beyond the input has no weights, and gets 0.
+        return aten.div.Tensor(values, aten.add.Tensor(total, to_element(aten.eq.Scalar(total, 0), f32)))
     source = aten.mul.Scalar(rows, scale) if align_corners else aten.add.Scalar(aten.mul.Scalar(aten.add.Scalar(rows, 0.5), scale), -0.5)
     if mode == "linear":
         distance = aten.abs(aten.sub.Tensor(columns, aten.clamp(source, 0, extent - 1)))
@@ -89,7 +91,11 @@ class UpsampleOp(SchemaOp):
     @classmethod
     def infer(cls, x: Tensor, /, *args: Any) -> Tensor:
         shape = shape_of(x)
-        return tensor(element_of(x), (*shape[:2], *cls.plan(placed(shape, cls.rank), *args)[0]))
+        element = element_of(x)
+        kinds = (f32, f64) if cls.mode in ("linear-antialias", "cubic-antialias") else (f32, f64, f16, bf16)
+        if element not in kinds and not (element == ui8 and cls.mode in ("nearest", "nearest-exact")):
+            raise TypeError(f"resampling of the mode {cls.mode} is not defined for {dtype_of(element).torch} tensors")
+        return tensor(element, (*shape[:2], *cls.plan(placed(shape, cls.rank), *args)[0]))
 
     @classmethod
     def numpy(cls, x: Array, /, *args: Any) -> Array:
@@ -226,7 +232,10 @@ class UpsampleNearestExact3dVecOp(DecomposedUpsampleOp):
 
 @aten("_upsample_bilinear2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor")
 class UpsampleBilinear2dAaVecOp(DecomposedUpsampleOp):
-    """Each new element is a triangle-weighted mean over the old ones it covers."""
+    """Each new element is a triangle-weighted mean over the old ones it covers.
+
+    PyTorch's CPU kernel repeats the first row where the result has one column; this operator computes each row.
+    """
 
     rank, mode = 2, "linear-antialias"
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import f32, i1, i64
+from xdsl.dialects.builtin import IntegerType, Signedness, bf16, f16, f32, i1, i64
 from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.ir.tensor_types import (
@@ -58,6 +59,39 @@ def require_category(operation: str, *operands: Tensor | bool | int | float, at_
     element = promote_operands(*operands)
     if not at_least <= dtype_of(element).category <= at_most:
         raise TypeError(f"{operation} is not defined for {dtype_of(element).torch} tensors")
+
+
+_LARGEST_FLOATS: dict[Attribute, float] = {f16: 65504.0, bf16: 3.3895313892515355e38, f32: 3.4028234663852886e38}
+
+
+def require_number(number: bool | int | float, element: Attribute) -> None:
+    """Raises ValueError for a number that PyTorch does not convert to an element type, because the type does not hold it.
+
+    Negative integers wrap around in unsigned types, and every number is a truth.
+    """
+    found = dtype_of(element)
+    if found.category == 1:
+        bits = 8 * found.size
+        high = 2 ** (bits - is_signed(element)) - 1
+        low = -high - 1 if is_signed(element) else -high if isinstance(number, int) else 0
+        holds = low <= number <= high
+    else:
+        holds = found.category == 0 or not math.isfinite(number) or abs(number) <= _LARGEST_FLOATS.get(found.element, math.inf)
+    if not holds:
+        raise ValueError(f"{number} is not a number that {found.torch} holds")
+
+
+def is_signed(element: Attribute) -> bool:
+    """Whether an integer type has negative numbers."""
+    return not isinstance(element, IntegerType) or element.signedness.data != Signedness.UNSIGNED
+
+
+def require_integer(what: str, number: bool | int | float, *operands: Tensor | bool | int | float) -> None:
+    """Raises ValueError when a factor of operands that promote to integers is written as a float."""
+    if isinstance(number, float) and dtype_of(promote_operands(*operands)).category < 2:
+        raise ValueError(f"{what} must be an integer when the operands are, got {number}")
+    if isinstance(number, bool) and dtype_of(promote_operands(*operands)).category > 0:
+        raise ValueError(f"{what} must not be a bool when the operands are numbers")
 
 
 def operand_shape(operand: Tensor | bool | int | float) -> tuple[int, ...]:

@@ -66,7 +66,9 @@ fl_status fl_gelu_out(fl_context *context, fl_value *const *args, size_t count) 
 static fl_status read_parameters(fl_context *context, fl_value *const *args, size_t number, fl_parameter *parameters) {
   for (size_t i = 0; i < number; ++i) {
     FL_CHECK(context, fl_get_real(args[i + 1], &parameters[i].real), "the parameters of an activation must be numbers");
-    parameters[i].integer = fl_i64_of_real(parameters[i].real);
+    if (!fl_get_int(args[i + 1], &parameters[i].integer)) {
+      parameters[i].integer = fl_i64_of_real(parameters[i].real);
+    }
   }
   return FL_OK;
 }
@@ -102,9 +104,13 @@ PARAMETRIC(hardshrink, 1, fl_select((fl_ivec)(x >= -a) & (fl_ivec)(x <= a), fl_z
 PARAMETRIC(softshrink, 1, fl_select((fl_ivec)(x > a), x - a, fl_select((fl_ivec)(x < -a), x + a, x *fl_zero())),
            x > p[0].real ? x - p[0].real : x < -p[0].real ? x + p[0].real : x * 0.0)
 
-FL_VECTOR_SPAN1(hardtanh_f32, const float low = (float)p[0].real; const float high = (float)p[1].real, fl_clamp(x, low, high))
-FL_SPAN1(hardtanh_f64, double, double, hold(x, p[0].real, p[1].real))
-FL_SPAN1(hardtanh_i64, int64_t, int64_t, x < p[0].integer ? p[0].integer : x > p[1].integer ? p[1].integer : x)
+/* The upper limit comes last; a NaN in the element or in a limit gives NaN. */
+#define RAISED(x, low) ((x) < (low) || (low) != (low) ? (low) : (x))
+#define LOWERED(x, high) ((x) > (high) || (high) != (high) ? (high) : (x))
+FL_VECTOR_SPAN1(hardtanh_f32, const float low = (float)p[0].real; const float high = (float)p[1].real,
+                low == low && high == high ? fl_clamp(x, low, high) : fl_set(low + high))
+FL_SPAN1(hardtanh_f64, double, double, LOWERED(RAISED(x, p[0].real), p[1].real))
+FL_SPAN1(hardtanh_i64, int64_t, int64_t, LOWERED(RAISED(x, p[0].integer), p[1].integer))
 
 fl_status fl_hardtanh_out(fl_context *context, fl_value *const *args, size_t count) {
   static const fl_pointwise operation = {hardtanh_f32, hardtanh_f64, hardtanh_i64, 0};

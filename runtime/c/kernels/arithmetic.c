@@ -93,9 +93,9 @@ fl_status fl_addcmul_out(fl_context *context, fl_value *const *args, size_t coun
   (void)count;
   FL_TRY(fl_common_type(context, args, 3, &common));
   FL_CHECK(context, fl_get_real(args[3], &value.real), "value must be a number");
-  FL_CHECK(context, args[3]->tag != FL_DOUBLE || fl_is_float(common), "value must be an integer when the operands are");
   if (!fl_get_int(args[3], &value.integer)) {
-    value.integer = 0;
+    value.integer = fl_i64_of_real(value.real); /* cut, as in ATen */
+    value.real = fl_is_float(common) ? value.real : (double)value.integer;
   }
   return fl_pointwise_run(context, value.real == 1.0 ? &plain : &scaled, args, 3, args[4], &value);
 }
@@ -164,10 +164,10 @@ static const fl_pointwise trunc_divide_operation = {trunc_divide_f32, trunc_divi
 static const fl_pointwise fmod_operation = {fmod_f32, fmod_f64, fmod_i64, 0};
 static const fl_pointwise remainder_operation = {remainder_span_f32, remainder_span_f64, remainder_span_i64, 0};
 
-/* Whether an operand has an element that is 0. */
-static int has_zero(const fl_value *value) {
+/* Whether an operand has an element that is 0 in the common type. */
+static int has_zero(const fl_value *value, int8_t common) {
   fl_scalar_tensor storage;
-  const fl_tensor *tensor = fl_operand(value, &storage);
+  const fl_tensor *tensor = fl_operand_as(value, common, &storage);
   uint8_t truths[FL_BLOCK];
   const fl_convert_fn convert = fl_widen(tensor->dtype, FL_COMPUTE_BOOL);
   const size_t element = fl_dtype_size(tensor->dtype);
@@ -188,8 +188,10 @@ static int has_zero(const fl_value *value) {
 
 static fl_status divide_run(fl_context *context, const fl_pointwise *operation, fl_value *const *args, const fl_value *out) {
   int8_t common;
+  fl_scalar_tensor storage;
   FL_TRY(fl_common_type(context, args, 2, &common));
-  FL_CHECK(context, fl_is_float(common) || !has_zero(args[1]), "integer division by zero");
+  const int divides = !fl_is_float(common) && fl_numel(fl_operand(args[0], &storage)) > 0;
+  FL_CHECK(context, !divides || !has_zero(args[1], common), "integer division by zero");
   return fl_pointwise_run(context, operation, args, 2, out, NULL);
 }
 

@@ -26,6 +26,30 @@ const fl_tensor *fl_operand(const fl_value *value, fl_scalar_tensor *storage) {
   }
 }
 
+const fl_tensor *fl_operand_as(const fl_value *value, int8_t common, fl_scalar_tensor *storage) {
+  const fl_tensor *tensor = fl_operand(value, storage);
+  if (tensor == NULL || tensor->rank > 0 || !fl_is_integer(common) || !fl_is_integer(tensor->dtype) || tensor->dtype == common) {
+    return tensor;
+  }
+  int64_t integer = 0;
+  const fl_convert_fn widen = fl_widen(tensor->dtype, FL_COMPUTE_I64);
+  const fl_convert_fn narrow = fl_narrow(FL_COMPUTE_I64, common);
+  if (widen == NULL) {
+    memcpy(&integer, tensor->data, sizeof integer);
+  } else {
+    widen(1, &integer, tensor->data);
+  }
+  memset(storage, 0, sizeof *storage);
+  storage->value.integer = integer;
+  if (narrow != NULL) {
+    narrow(1, &storage->value, &integer);
+  }
+  storage->tensor.data = &storage->value;
+  storage->tensor.capacity = sizeof storage->value;
+  storage->tensor.dtype = common;
+  return &storage->tensor;
+}
+
 void fl_promotion_operand(fl_promotion *promotion, const fl_value *value, const fl_tensor *tensor) {
   if (value->tag == FL_TENSOR) {
     fl_promotion_tensor(promotion, tensor);

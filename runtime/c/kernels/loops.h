@@ -138,6 +138,8 @@ typedef struct fl_scalar_tensor {
   } value;
 } fl_scalar_tensor;
 const fl_tensor *fl_operand(const fl_value *value, fl_scalar_tensor *storage);
+/* The same; a single integer that does not count in the promotion to the integer type `common` wraps around in that type, as in ATen. */
+const fl_tensor *fl_operand_as(const fl_value *value, int8_t common, fl_scalar_tensor *storage);
 /* Adds an operand (tensor or Scalar) to a promotion. */
 void fl_promotion_operand(fl_promotion *promotion, const fl_value *value, const fl_tensor *tensor);
 

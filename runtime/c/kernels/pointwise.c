@@ -25,7 +25,7 @@ fl_status fl_pointwise_run(fl_context *context, const fl_pointwise *operation, f
   FL_CHECK(context, result != NULL && fl_dtype_size(result->dtype) > 0, "the output must be a tensor of a known type");
   FL_TRY(fl_common_type(context, operands, count, &common));
   for (size_t k = 0; k < count; ++k) {
-    in[k] = fl_operand(operands[k], &storage[k]);
+    in[k] = fl_operand_as(operands[k], common, &storage[k]);
   }
   if (!fl_is_float(common) && operation->i64 == NULL) {
     common = FL_FLOAT32;

@@ -64,15 +64,20 @@
 #define ROWS(name) {name##_row, name##_lanes}
 #define NO_FOLD {NULL, NULL}
 
+FOLD(any_bool, uint8_t, uint8_t, integer, int64_t, 0, (a != 0) | (x != 0), (a != 0) | (x != 0))
+FOLD(all_bool, uint8_t, uint8_t, integer, int64_t, 1, (a != 0) & (x != 0), (a != 0) & (x != 0))
+static const fl_fold any_folds[] = {NO_FOLD, NO_FOLD, NO_FOLD, ROWS(any_bool)};
+static const fl_fold all_folds[] = {NO_FOLD, NO_FOLD, NO_FOLD, ROWS(all_bool)};
+
 FOLD(sum_f32, float, float, real, double, 0.0f, a + x, a + x)
 FOLD(sum_f64, double, double, real, double, 0.0, a + x, a + x)
 FOLD(sum_i64, int64_t, int64_t, integer, int64_t, 0, fl_wrap_add(a, x), fl_wrap_add(a, x))
-static const fl_fold sum_folds[] = {ROWS(sum_f32), ROWS(sum_f64), ROWS(sum_i64), NO_FOLD};
+static const fl_fold sum_folds[] = {ROWS(sum_f32), ROWS(sum_f64), ROWS(sum_i64), ROWS(any_bool)};
 
 FOLD(prod_f32, float, double, real, double, 1.0, a *x, a *x)
 FOLD(prod_f64, double, double, real, double, 1.0, a *x, a *x)
 FOLD(prod_i64, int64_t, int64_t, integer, int64_t, 1, fl_wrap_mul(a, x), fl_wrap_mul(a, x))
-static const fl_fold prod_folds[] = {ROWS(prod_f32), ROWS(prod_f64), ROWS(prod_i64), NO_FOLD};
+static const fl_fold prod_folds[] = {ROWS(prod_f32), ROWS(prod_f64), ROWS(prod_i64), ROWS(all_bool)};
 
 /* A NaN stays: it is larger and smaller than anything. */
 #define LARGER (((x > a) | (x != x)) ? x : a)
@@ -96,11 +101,6 @@ static void min_f32_vectors(size_t n, fl_accumulator *accumulator, const void *e
 
 static const fl_fold max_folds[] = {{max_f32_vectors, max_f32_lanes}, ROWS(max_f64), ROWS(max_i64), NO_FOLD};
 static const fl_fold min_folds[] = {{min_f32_vectors, min_f32_lanes}, ROWS(min_f64), ROWS(min_i64), NO_FOLD};
-
-FOLD(any_bool, uint8_t, uint8_t, integer, int64_t, 0, (a != 0) | (x != 0), (a != 0) | (x != 0))
-FOLD(all_bool, uint8_t, uint8_t, integer, int64_t, 1, (a != 0) & (x != 0), (a != 0) & (x != 0))
-static const fl_fold any_folds[] = {NO_FOLD, NO_FOLD, NO_FOLD, ROWS(any_bool)};
-static const fl_fold all_folds[] = {NO_FOLD, NO_FOLD, NO_FOLD, ROWS(all_bool)};
 
 /* Squared distances from the mean, the origin. */
 FOLD(square_f32, float, float, real, double, 0.0f, a + (x - o) * (x - o), a + x)
@@ -139,7 +139,7 @@ static fl_status reduce_as_output(fl_context *context, const fl_value *input, co
                                   const fl_value *output, fl_reduction *reduction) {
   operands o;
   FL_TRY(read_operands(context, input, dim, keepdim, output, &o));
-  reduction->type = fl_compute_of(o.out->dtype);
+  reduction->type = o.out->dtype == FL_BOOL ? FL_COMPUTE_BOOL : fl_compute_of(o.out->dtype);
   return reduce(context, &o, reduction);
 }
 

@@ -220,7 +220,7 @@ fl_status fl_scatter_reduce_out(fl_context *context, fl_value *const *args, size
   FL_CHECK(context, chosen != NULL, "the reduction must be sum, mean, prod, amax or amin");
   const int is_mean = strcmp(chosen->name, "mean") == 0;
   FL_TRY(check_source(context, src, index, self));
-  FL_CHECK(context, self->dtype != FL_BOOL && self->dtype != FL_UINT64, "the reduction is not defined on this type");
+  FL_CHECK(context, (self->dtype != FL_BOOL || !is_mean) && self->dtype != FL_UINT64, "the reduction is not defined on this type");
   if (is_mean && (context->scratch == NULL || context->scratch_size < fl_numel(self) * sizeof(int64_t))) {
     return FL_FAIL(context, fl_numel(self) > 0 ? FL_OUT_OF_MEMORY : FL_INVALID_ARGUMENT, "the scratch memory is too small for the counts");
   }

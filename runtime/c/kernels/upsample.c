@@ -167,7 +167,9 @@ fl_status fl_upsample_bilinear2d_aa_out(fl_context *context, fl_value *const *ar
   FL_CHECK(context, input->rank == 4 && fl_is_float(input->dtype), "the input must have 4 dimensions and a floating type");
   FL_CHECK(context, fl_get_ints(args[1], size, 2, &sizes) && sizes == 2, "output_size must be a list of two integers");
   for (int i = 0; i < 2; ++i) {
-    FL_CHECK(context, fl_is_none(args[3 + i]) || (fl_get_real(args[3 + i], &scale[i]) && scale[i] > 1e-9), "a scale must be a positive number or None");
+    FL_CHECK(context, fl_is_none(args[3 + i]) || fl_get_real(args[3 + i], &scale[i]), "a scale must be a number or None");
+    scale[i] = scale[i] > 0 ? scale[i] : 0; /* one that is not positive says nothing */
+    FL_CHECK(context, scale[i] == 0 || scale[i] > 1e-9, "a scale must not be smaller than 1e-9");
   }
   FL_TRY(prepare(context, input, out, size));
   const int8_t dtype = input->dtype;
