@@ -83,7 +83,7 @@ sanitize: $(RUNTIME) $(SEEDS) ## the C tests under the address and undefined-beh
 	$(BIN)/cmake --build build/sanitize -j $(JOBS)
 	$(BIN)/ctest --test-dir build/sanitize --output-on-failure -j $(JOBS)
 
-campaign: $(RUNTIME) $(SEEDS) ## hours of changed programs in the C runtime, under sanitizers; needs clang and a compiler with -m32
+campaign: $(RUNTIME) $(SEEDS) ## hours of changed programs and texts, and of random modules; needs clang and a compiler with -m32
 	$(CMAKE) -B build/campaign -DCMAKE_BUILD_TYPE=RelWithDebInfo -DFLAMBEAU_SANITIZE=address,undefined
 	$(BIN)/cmake --build build/campaign -j $(JOBS) --target fuzz
 	build/campaign/fuzz --count $(ROUNDS) --keep build runtime/c/test/programs build/seeds
@@ -97,6 +97,8 @@ campaign: $(RUNTIME) $(SEEDS) ## hours of changed programs in the C runtime, und
 	$(BIN)/cmake --build build/coverage -j $(JOBS) --target fuzz_coverage
 	mkdir -p build/corpus
 	build/coverage/fuzz_coverage -detect_leaks=0 -max_total_time=3600 -artifact_prefix=build/ build/corpus build/seeds runtime/c/test/programs
+	PYTHONPATH=src:test:test/helpers $(BIN)/python -m fuzz text --cases 50000 --keep build/findings
+	PYTHONPATH=src:test:test/helpers $(BIN)/python -m fuzz passes --cases 5000 --keep build/findings
 
 bench: $(RUNTIME) ## latency, compile time, size and memory beside stock ExecuTorch
 	$(BIN)/python benchmarks/compare.py

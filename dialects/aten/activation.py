@@ -88,7 +88,7 @@ class HardtanhOp(UnaryOp):
     activations = (("relu6", 0, 6),)
 
     @staticmethod
-    def infer(x: Tensor, /, min_val: float, max_val: float) -> Tensor:
+    def infer(x: Tensor, /, min_val: float = -1, max_val: float = 1) -> Tensor:
         require_category("hardtanh", x, at_least=1)
         element = element_of(x)
         for limit in (min_val, max_val):
@@ -277,7 +277,7 @@ class ThresholdOp(UnaryOp):
     """x above the threshold, `value` elsewhere; NaN stays NaN. Both numbers are cut to integers for integers."""
 
     @staticmethod
-    def infer(x: Tensor, /, threshold: float, value: float) -> Tensor:
+    def infer(x: Tensor, /, threshold: float = 0, value: float = 0) -> Tensor:
         require_category("threshold", x, at_least=1)
         for number in (threshold, value):
             require_number(number, f32 if element_of(x) in (f16, bf16) else element_of(x))

@@ -261,7 +261,7 @@ class AddcmulOp(TernaryOp):
     """a + value * b * c; the number is cut to an integer for integers."""
 
     @staticmethod
-    def infer(a: Tensor, b: Tensor, c: Tensor, /, value: float = 1) -> Tensor:
+    def infer(a: Tensor, b: Tensor, c: Tensor | float, /, value: float = 1) -> Tensor:
         require_category("addcmul", a, b, c, at_least=1)
         require_number(value, promote_operands(a, b, c))
         return TernaryOp.infer(a, b, c)

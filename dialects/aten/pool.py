@@ -340,7 +340,9 @@ class AdaptiveAvgPoolOp(SchemaOp):
         wide = widened(x)
         for axis, count in zip(range(-cls.rank, 0), cls.sizes(x.shape, output_size), strict=True):
             bounds = adaptive_windows(x.shape[axis], count)
-            parts = [np.take(wide, range(low, high), axis).mean(axis=axis, keepdims=True) for low, high in bounds]
+            # No entries have the mean 0 / 0.
+            cuts = [(np.take(wide, range(low, high), axis), high - low) for low, high in bounds]
+            parts = [window.sum(axis=axis, keepdims=True, dtype=wide.dtype) / wide.dtype.type(count) for window, count in cuts]
             wide = np.concatenate(parts, axis) if parts else np.take(wide, np.zeros(0, np.int64), axis)
         return wide.astype(x.dtype)
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import IntegerType, Signedness, bf16, f16, f32, i1, i64
+from xdsl.dialects.builtin import bf16, f16, f32, i1, i64
 from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.ir.tensor_types import (
@@ -21,6 +21,10 @@ from flambeau.dialects.ir.tensor_types import (
     shape_of,
     tensor,
     tensor_type,
+    ui8,
+    ui16,
+    ui32,
+    ui64,
 )
 from flambeau.dialects.schema.row import SchemaOp
 
@@ -72,18 +76,14 @@ def require_number(number: bool | int | float, element: Attribute) -> None:
     found = dtype_of(element)
     if found.category == 1:
         bits = 8 * found.size
-        high = 2 ** (bits - is_signed(element)) - 1
-        low = -high - 1 if is_signed(element) else -high if isinstance(number, int) else 0
+        is_signed = element not in (ui8, ui16, ui32, ui64)
+        high = 2 ** (bits - is_signed) - 1
+        low = -high - 1 if is_signed else -high if isinstance(number, int) else 0
         holds = low <= number <= high
     else:
         holds = found.category == 0 or not math.isfinite(number) or abs(number) <= _LARGEST_FLOATS.get(found.element, math.inf)
     if not holds:
         raise ValueError(f"{number} is not a number that {found.torch} holds")
-
-
-def is_signed(element: Attribute) -> bool:
-    """Whether an integer type has negative numbers."""
-    return not isinstance(element, IntegerType) or element.signedness.data != Signedness.UNSIGNED
 
 
 def require_integer(what: str, number: bool | int | float, *operands: Tensor | bool | int | float) -> None:

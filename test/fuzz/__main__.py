@@ -16,13 +16,15 @@ def main() -> int:
     names = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if "CAMPAIGN = " in path.read_text() and path.stem[0] != "_")
     parser = argparse.ArgumentParser(prog="fuzz", description="Random inputs against what reads them.")
     parser.add_argument("campaign", choices=names)
-    parser.add_argument("--seconds", type=float, default=60, help="how long (60)")
+    parser.add_argument("--seconds", type=float, help="how long (60, or until --cases are done)")
+    parser.add_argument("--cases", type=int, help="how many cases (as many as the time allows)")
     parser.add_argument("--seed", type=int, default=1, help="the first seed; campaigns of different seeds have no case in common (1)")
     parser.add_argument("--keep", type=Path, help="a folder for the cases that failed, made small")
     arguments = parser.parse_args()
     campaign: Campaign = importlib.import_module(f"fuzz.{arguments.campaign}").CAMPAIGN
     seeds = range(arguments.seed * 10**9, (arguments.seed + 1) * 10**9)
-    outcome = run(campaign, seeds, arguments.seconds)
+    seconds = arguments.seconds if arguments.seconds is not None or arguments.cases is not None else 60
+    outcome = run(campaign, seeds[: arguments.cases], seconds)
     print(f"{arguments.campaign}: {sum(outcome.counts.values())} cases:", ", ".join(f"{n} {word}" for word, n in outcome.counts.items()))
     numbers = count(1)
     for kind, (seed, case, details) in outcome.failures.items():
