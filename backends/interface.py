@@ -74,7 +74,7 @@ def register_backend(backend: Backend) -> None:
             raise RegistrationError(f"{origin()} declares the backend {backend.name!r} with the identifier {backend.identifier!r}, {why}")
     _BACKENDS.add(backend.name, backend)
     if backend.library is not None and backend.library.is_file():
-        from flambeau.runtime.binding.backends import add_backend, remove_backend
+        from flambeau.runtime.binding.libraries import add_backend, remove_backend
 
         add_backend(backend.name, backend.library)
         note_registration(f"runtime of backend {backend.name!r}", lambda: remove_backend(backend.name))

@@ -13,10 +13,11 @@ from xdsl.dialects import get_all_dialects
 
 import flambeau.dialects
 from flambeau.dialects.schema.row_functions import argument_places
+from flambeau.support.suggestions import did_you_mean
 from flambeau.support.tables import RegistrationError, note_registration, origin
 
 if TYPE_CHECKING:
-    from flambeau.dialects.schema.row import SchemaOp
+    from flambeau.dialects.schema.row import Function, SchemaOp
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -55,13 +56,15 @@ def _load_own_rows() -> None:
             importlib.import_module(f"flambeau.dialects.{dialect}.{module.name}")
 
 
+FUNCTIONS: tuple[Function, ...] = ("infer", "numpy", "decompose")
+"""The functions of a row."""
 _ROW_ORIGINS: dict[str, str] = {}
 """The plug-in that declared a row."""
 
 
 def check_functions(row: type[SchemaOp]) -> None:
     """Raises RegistrationError for a function of a row whose parameters are not arguments of its schema."""
-    for method in ("infer", "numpy", "decompose"):
+    for method in FUNCTIONS:
         if not row.has(method):
             continue
         if not isinstance(inspect.getattr_static(row, method), staticmethod | classmethod):
@@ -70,6 +73,35 @@ def check_functions(row: type[SchemaOp]) -> None:
             argument_places(getattr(row, method), row.schema)
         except ValueError as error:
             raise RegistrationError(f"{method} of {row.__name__}: the parameter {error}") from None
+
+
+class MisnamedParameterError(RegistrationError):
+    """A parameter of a row's function that is never given anything."""
+
+    def __init__(self, row: str, message: str):
+        super().__init__(message)
+        self.row = row
+        """The name of the class."""
+
+
+def check_defaults() -> None:
+    """Checks that the functions of the rows of the plug-in that is being loaded have no parameter that always keeps its default.
+
+    Such a parameter is misspelt: none of the overloads that share the function has an argument of its name. A base class of rows may have
+    it for the sake of other rows. Raises MisnamedParameterError.
+    """
+    sharing: dict[tuple[str, Callable[..., object]], list[str]] = {}
+    for row in (row for rows in ROWS.values() for row in rows.values() if _ROW_ORIGINS.get(row.name) == origin()):
+        for method in FUNCTIONS:
+            if method in vars(row):
+                names = sharing.setdefault((method, getattr(row, method)), [])
+                names += [argument.name for argument in row.schema.arguments if argument.name not in names]
+    for (method, function), names in sharing.items():
+        for parameter in inspect.signature(function).parameters.values():
+            if parameter.kind is parameter.POSITIONAL_OR_KEYWORD and all(parameter.name.rstrip("_") != name.rstrip("_") for name in names):
+                row = function.__qualname__.partition(".")[0]
+                why = f"the parameter {parameter.name} takes no argument of the schema ({', '.join(names)}), so it always has its default"
+                raise MisnamedParameterError(row, f"{method} of {row}: {why}{did_you_mean(parameter.name, names)}")
 
 
 def register_row(row: type[SchemaOp]) -> None:

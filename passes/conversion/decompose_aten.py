@@ -1,4 +1,4 @@
-"""`decompose-aten`: rewrites ATen operators outside Core ATen in terms of those inside."""
+"""`decompose-aten`: rewrites operators outside Core ATen, those of other libraries among them, in terms of those inside."""
 
 from __future__ import annotations
 
@@ -35,9 +35,7 @@ class DecomposePattern(Pattern):
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Decomposes `op` unless the target runs it."""
         assert isinstance(op, SchemaOp)
-        if op.level() != "aten" or not op.has("decompose"):
-            return
-        if (op.core or op.keep) and (op.schema.name in self.preserve or self.target.keeps(type(op))):
+        if op.level() != op.siblings["row"].level() or not op.has("decompose") or self._keeps(op):
             return
         try:
             decomposed: Any = op.call("decompose", op.arguments())
@@ -51,6 +49,11 @@ class DecomposePattern(Pattern):
                 reason = _UNKNOWN_EXTENT
             raise OperationError(op, f"{op.name} cannot be decomposed: {reason}") from error
         replace_with_values(op, values, rewriter)
+
+    def _keeps(self, op: SchemaOp) -> bool:
+        if op.level() != "aten":
+            return op.name in self.preserve or self.target.has(type(op))
+        return (op.core or op.keep) and (op.schema.name in self.preserve or self.target.keeps(type(op)))
 
 
 _UNKNOWN_EXTENT = "how depends on the extent of a dimension that only the run knows"
@@ -87,6 +90,8 @@ def _retyped(value: SSAValue, kind: Attribute) -> SSAValue:
 @dataclass(frozen=True)
 class DecomposeAtenPass(PatternPass):
     """Rewrites every `aten` operator that is not Core ATen, or for which the target has no kernel, by its row's `decompose`.
+
+    The same holds for an operator of another library, whose row is in a plug-in: it stays whole if the target has its kernel.
 
     Needs: `aten` operators with inferred types. Leaves: `aten` operators, core or kept whole, that the target has a kernel for or that
     `preserve` names, and those that have no decomposition (`convert-aten-to-core` reports the ones outside Core ATen).

@@ -7,13 +7,14 @@ import pkgutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
 import flambeau.passes.targets
 from flambeau.dialects.exec.out_variants import out_variant
 from flambeau.dialects.schema.operators import find_op, level_ops
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.support.tables import RegistrationError, Table, hint
+from flambeau.support.tables import RegistrationError, Table, hint, note_registration
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,9 @@ class Target:
     """The dim orders beside row-major in which its callers can give an input."""
     alignment: int = 16
     """Of each offset in an arena, in bytes, unless the planner's options say otherwise."""
+    library: Path | None = None
+    """The shared library with the kernels that are not built into our C runtime, `fl_kernels_<name>`. Our runtime uses them if the library
+    is there when the target is registered."""
 
     def has(self, kind: type[SchemaOp]) -> bool:
         """Whether it has the kernel that an operator becomes."""
@@ -90,6 +94,11 @@ def register_target(target: Target) -> None:
     if odd:
         raise RegistrationError(f"target {target.name!r}: {odd[0]!r} is not a kernel's name; they are like 'aten::add.out'")
     _TARGETS.add(target.name, target)
+    if target.library is not None and target.library.is_file():
+        from flambeau.runtime.binding.libraries import add_kernels, remove_kernels
+
+        add_kernels(target.name, target.library)
+        note_registration(f"kernels of target {target.name!r}", lambda: remove_kernels(target.name))
 
 
 def target_names() -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from flambeau.runtime.binding.arrays import aligned_bytes, as_array, from_tensor, to_tensor
-from flambeau.runtime.binding.backends import registry
+from flambeau.runtime.binding.libraries import registry
 from flambeau.runtime.binding.library import (
     METHOD_BYTES,
     CError,

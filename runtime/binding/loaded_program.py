@@ -4,13 +4,12 @@ import ctypes
 import mmap
 from collections.abc import Set as AbstractSet
 from enum import Enum
-from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from flambeau.runtime.binding.arrays import aligned_bytes
-from flambeau.runtime.binding.backends import add_backend, backend_names
+from flambeau.runtime.binding.libraries import add_backend, add_kernels, backend_names, kernel_names
 from flambeau.runtime.binding.library import PROGRAM_BYTES, CError, FlambeauError, Status, check, library
 from flambeau.runtime.binding.loaded_method import INSTRUCTION_LIMIT, Method
 from flambeau.runtime.binding.metadata import MethodMeta
@@ -87,13 +86,20 @@ class Program(ExplainsMembers):
 
 
 class OperatorRegistry:
-    """The kernels that the library was built with."""
+    """The kernels that the library was built with, and those that were added."""
 
-    @cached_property
+    def add(self, name: str, path: "str | PathLike[str]") -> None:
+        """Adds the kernels that a shared library of its own defines as `fl_kernels_<name>`; programs loaded from then on may call them."""
+        add_kernels(name, Path(path))
+
+    @property
     def operator_names(self) -> AbstractSet[str]:
-        """Such as `aten::add.out`."""
-        table = library().fl_builtin_kernels().contents
-        return frozenset(table.kernels[index].name.decode() for index in range(table.count))
+        """Such as `aten::add.out`.
+
+        Raises:
+            FlambeauError: kernels that were added cannot be loaded.
+        """
+        return kernel_names()
 
 
 class BackendRegistry:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from flambeau.runtime.binding.backends import registry
+from flambeau.runtime.binding.libraries import kernel_names, registry
 from flambeau.runtime.binding.library import CError, CMethodInfo, CRequirements, CSlotInfo, FlambeauError, Status, check, library
 from flambeau.support.executorch_names import ExplainsMembers
 
@@ -256,7 +256,7 @@ class MethodMeta(ExplainsMembers):
         requirements = CRequirements()
         status = library().fl_method_measure(self._program.handle, self._index, registry(), requirements, self._error)
         if status == Status.OPERATOR_MISSING:  # the text of a C error is too short for many
-            missing = [name for name in self.operator_names if not library().fl_find_kernel(None, name.encode())]
+            missing = [name for name in self.operator_names if name not in kernel_names()]
             missing = [name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..." for name in dict.fromkeys(missing)]
             text = f"method {self.name()!r} calls operators that this runtime does not have: {', '.join(missing)}"
             raise FlambeauError(Status.OPERATOR_MISSING, text)

@@ -32,6 +32,7 @@ from xdsl.passes import ModulePass
 
 from flambeau.dialects.ir.diagnostics import Diagnostic
 from flambeau.dialects.schema.context import register_dialect
+from flambeau.dialects.schema.row_table import MisnamedParameterError, check_defaults
 from flambeau.passes.manager.registry import register_pass
 from flambeau.plugins.mistakes import advice, check_pass, what_was_meant
 from flambeau.support.position import Position
@@ -118,6 +119,7 @@ def load_plugin(path: str | os.PathLike[str]) -> Plugin:
             imported = sys.modules.get(name)
             module = _execute(name, file) if imported is None else imported
             count = _declare_all(vars(module).items(), package, file)
+            check_defaults()
             if not count and not registered and imported is None:
                 raise _declares_nothing(shown, file, module, package)
         except BaseException as error:
@@ -352,6 +354,8 @@ def _explained(error: BaseException, shown: Path, file: Path, package: str) -> P
         import traceback
 
         traceback.print_exception(error)
+    if isinstance(error, MisnamedParameterError):
+        return PluginError(str(error), _assignment(error.row, file))
     if isinstance(error, _Located):
         return PluginError(str(error.error), _assignment(error.name, file))
     folder = file.parent

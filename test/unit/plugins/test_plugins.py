@@ -218,6 +218,11 @@ BAD = {
         ROW.format("mine", "mine", "same(Tensor x, *, float a=1.0) -> Tensor").replace("lambda x: x", "lambda y: y"),
         "3:2: error: infer of MyOp: the parameter y takes no argument of the schema (x, a); name it as the schema does, or write / behind",
     ),
+    "row whose function misspells an argument that it has a default for": (
+        ROW.format("mine", "mine", "same(Tensor x, *, float alpha=1.0) -> Tensor").replace("lambda x: x", "lambda x, alhpa=1.0: x"),
+        "4:7: error: infer of MyOp: the parameter alhpa takes no argument of the schema (x, alpha), so it always has its default; "
+        "did you mean 'alpha'?",
+    ),
     "row whose function takes too much": (
         ROW.format("mine", "mine", "same(Tensor x, *, float a=1.0) -> Tensor").replace("lambda x: x", "lambda x, a, y, /: x"),
         "3:2: error: infer of MyOp: the parameter y is parameter 3 before /, which takes no argument of the schema (x, a)",
