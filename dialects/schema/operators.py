@@ -100,7 +100,7 @@ def level_ops(level: str) -> Iterator[type[SchemaOp]]:
 
 
 def check_operator(name: str) -> None:
-    """Raises ValueError, with the one that was probably meant, for a name that is not ATen's (`silu`, `add.Tensor`) or a row's (`mine.f`)."""
+    """Raises ValueError, with the one that was probably meant, for a name that is not ATen's (`add.Tensor`) or a row's (`mine.f`)."""
     if find_op(f"aten.{name}") is None and find_op(name) is None:
         near = did_you_mean(name, [operator.schema.name for operator in level_ops("aten")])
         raise ValueError(f"ATen has no operator {name!r}{near}")
