@@ -110,8 +110,8 @@ static fl_status none(fl_context *context, fl_value *const *args, size_t count) 
   (void)args; (void)count;
   return FL_FAIL(context, FL_NOT_SUPPORTED, "it computes nothing");
 }
-static const fl_kernel kernels[] = {{"mine::b.out", none}, {"mine::c.out", none}};
-static const fl_kernel unsorted[] = {{"mine::c.out", none}, {"mine::b.out", none}};
+static const fl_kernel kernels[] = {{"mine::b.out", none, NULL, "rww"}, {"mine::c.out", none, NULL, "rww"}};
+static const fl_kernel unsorted[] = {{"mine::c.out", none, NULL, "rww"}, {"mine::b.out", none, NULL, "rww"}};
 FL_API const fl_kernel_table fl_kernels_mine = {kernels, 2};
 FL_API const fl_kernel_table fl_kernels_unsorted = {unsorted, 2};
 """
