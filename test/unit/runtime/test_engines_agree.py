@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fuzz.engines import differences
+from engine_results import differences
 
 MODULES = [
     # Numbers that a type does not hold are cut, or wrap around.

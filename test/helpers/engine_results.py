@@ -1,7 +1,4 @@
-"""Random valid modules on every engine: torch, the interpreter and, for both targets, the C runtime compute the same or all refuse.
-
-A case is a module of one function.
-"""
+"""What torch, the interpreter and, for both targets, the C runtime compute from a module of one function."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 import torch
+from fuzz.passes import is_fault
 from row_harness import from_torch, to_torch
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -25,9 +23,6 @@ from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.interpreter import InputKind, InterpreterError, generate_inputs, interpret
 from flambeau.support.lazy import Array
 from flambeau.tools.semantics.result_comparison import SemanticsOptions, difference_of
-from fuzz.campaign import Campaign, Failure
-from fuzz.modules import random_module
-from fuzz.passes import is_fault
 
 TARGETS = ("executorch", "flambeau")
 KINDS: tuple[InputKind, ...] = ("usual", "extreme")
@@ -108,14 +103,3 @@ def _brief(values: Results) -> str:
     if isinstance(values, str):
         return f"refusal ({values})"
     return "; ".join(f"{v.dtype}{list(v.shape)} {v.ravel()[:8]}" for v in values)
-
-
-def check(text: str) -> str:
-    """Runs a module on every engine."""
-    wrong, word = differences(text)
-    if wrong:
-        raise Failure(re.sub(r"[\d.]+.*", "", wrong[0]), "\n".join(wrong))
-    return word
-
-
-CAMPAIGN = Campaign(random_module, check, limit=60)
