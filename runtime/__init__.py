@@ -20,6 +20,8 @@ if TYPE_CHECKING:
         TensorInfo,
         ValueTag,
         Verification,
+        find_library,
+        include_folder,
     )
 
 __all__ = [
@@ -35,6 +37,8 @@ __all__ = [
     "Verification",
     "FlambeauError",
     "Status",
+    "find_library",
+    "include_folder",
 ]
 
 

@@ -5,7 +5,7 @@
 * `mlir` is parsed, verified and printed; the printed text must parse back to the same IR.
 * `console`: each `$ command` runs in bash, in that folder. Its stdout and stderr together must equal the text below it, in which `...`
   matches any text. A command that must fail ends with `# fails`.
-  A block that uses a tool of MLIR (`mlir-opt-19`) is skipped if this tool is not installed.
+  A block that uses a tool of MLIR (`mlir-opt-19`), a cross compiler or QEMU is skipped if this tool is not installed.
 * `text`, `json`, `toml` and others without a title are not tested.
 """
 
@@ -29,7 +29,7 @@ from sybil.region import Region
 
 LIMIT_SECONDS = 300
 _INFO = re.compile(r"(?P<language>[\w+-]+)?(?:[ \t]+(?P<attributes>[^\n]*))?[ \t]*\n?")
-_OPTIONAL_TOOL = re.compile(r"\bmlir-opt-[0-9]+\b")
+_OPTIONAL_TOOL = re.compile(r"\bmlir-opt-[0-9]+\b|\baarch64-linux-gnu-gcc\b|\bqemu-aarch64\b")
 _TITLE = re.compile(r'title="([^"]+)"')
 _run_python = PythonEvaluator()
 

@@ -3,7 +3,7 @@
 A program may be shared by threads, and may be executed through one method per thread. The interpreter lock is not held while C code runs.
 """
 
-from flambeau.runtime.binding.library import FlambeauError, Status
+from flambeau.runtime.binding.library import FlambeauError, Status, find_library, include_folder
 from flambeau.runtime.binding.loaded_method import Method
 from flambeau.runtime.binding.loaded_program import BackendRegistry, OperatorRegistry, Program, Runtime, Verification
 from flambeau.runtime.binding.metadata import Memory, MethodMeta, TensorInfo, ValueTag
@@ -21,4 +21,6 @@ __all__ = [
     "Memory",
     "FlambeauError",
     "Status",
+    "find_library",
+    "include_folder",
 ]

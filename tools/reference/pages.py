@@ -1,4 +1,4 @@
-"""`python -m flambeau.tools.reference.pages`: writes the reference, a page for each dialect, one for the passes and one for the kit."""
+"""`python -m flambeau.tools.reference.pages`: writes the reference, a page for each dialect, and those of passes, the kit and ExecuTorch's names."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from pathlib import Path
 
 from flambeau.dialects.schema.row_table import dialect_names
 from flambeau.tools.reference.dialect_pages import dialect_page
+from flambeau.tools.reference.executorch_page import executorch_page
 from flambeau.tools.reference.kit_page import kit_page
 from flambeau.tools.reference.pass_pages import passes_page
 
 PAGES: dict[str, Callable[[], str]] = {
     "reference/passes.md": passes_page,
     "reference/kit.md": kit_page,
+    "reference/executorch.md": executorch_page,
     **{f"reference/{name}.md": partial(dialect_page, name) for name in dialect_names()},
 }
 """The generated pages: the path of each within `docs`, and what writes it."""
