@@ -1,4 +1,4 @@
-"""`python -m flambeau.tools.reference.pages`: writes the reference, a page for each dialect, and those of passes, the kit and ExecuTorch's names."""
+"""`python -m flambeau.tools.reference.pages`: writes the reference: a page for each dialect, for passes, the kit, ExecuTorch's names."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ INSTEAD = {
     # executorch.devtools
     "BundledProgram": "numpy.savez keeps inputs and outputs; flambeau run compares nothing by itself",
     "ETRecord": 'edge.save("edge.mlir") keeps the IR, with the line of the model of each operation',
-    "Inspector": "flambeau inspect shows a program, flambeau run --repeat its times",
+    "Inspector": "flambeau inspect shows a program; flambeau-run --profile, of the C build, prints the time of each instruction",
     "generate_etrecord": 'edge.save("edge.mlir") keeps the IR, with the line of the model of each operation',
     # executorch.export
     "AOQuantizationConfig": "prepare_pt2e and convert_pt2e of torchao, before torch.export.export",
@@ -54,8 +54,8 @@ INSTEAD = {
     "ExecuTorchMethod": "flambeau.runtime.Method",
     "ExecuTorchModule": "Runtime.get().load_program(file) gives a Program, and its load_method(name) a Method",
     "ExecuTorchProgram": "flambeau.runtime.Program",
-    "_create_profile_block": "flambeau run --repeat N prints times",
-    "_dump_profile_results": "flambeau run --repeat N prints times",
+    "_create_profile_block": "flambeau-run --profile, of the C build, prints the time of each instruction",
+    "_dump_profile_results": "flambeau-run --profile, of the C build, prints the time of each instruction",
     "_get_operator_names": "Runtime.get().operator_registry.operator_names",
     "_get_registered_backend_names": "Runtime.get().backend_registry.registered_backend_names",
     "_is_available": "Runtime.get().backend_registry.is_available(name)",
@@ -66,7 +66,7 @@ INSTEAD = {
     "_load_for_executorch_from_data_loader": "Runtime.get().load_program(file) maps the file",
     "_load_program": "Runtime.get().load_program(file)",
     "_load_program_from_buffer": "Runtime.get().load_program(data)",
-    "_reset_profile_results": "flambeau run --repeat N prints times",
+    "_reset_profile_results": "flambeau-run --profile, of the C build, prints the time of each instruction",
     "_threadpool_get_thread_count": "there is one thread",
     "_unsafe_reset_threadpool": "there is one thread",
     # Members.
@@ -90,12 +90,12 @@ INSTEAD = {
     "MethodMeta.num_attributes": "state has no names in programs; inspect shows its memory",
     "Program.forward": "load_method(name).execute(inputs)",
     "Program.get_method_name": "method_names",
-    "Program.has_etdump": "flambeau run --repeat N prints times",
+    "Program.has_etdump": "flambeau-run --profile, of the C build, prints the time of each instruction",
     "Program.method_meta": "metadata(name)",
     "Program.num_methods": "len(program.method_names)",
     "Program.plan_execute": "load_method(name) makes everything ready",
     "Program.run_method": "load_method(name).execute(inputs)",
-    "Program.write_etdump_result_to_file": "flambeau run --repeat N prints times",
+    "Program.write_etdump_result_to_file": "flambeau-run --profile, of the C build, prints the time of each instruction",
     # Arguments.
     "to_edge(generate_etrecord)": 'edge.save("edge.mlir") keeps the IR, with the line of the model of each operation',
     "to_edge_transform_and_lower(generate_etrecord)": 'edge.save("edge.mlir") keeps the IR, with the line of the model of each operation',
@@ -123,7 +123,7 @@ INSTEAD = {
     "ExecutorchBackendConfig(to_out_var_pass)": "leave it out, the pass convert-edge-to-exec chooses the kernels of the target",
     "Runtime.load_program(data_path)": "leave it out, weights are always in the .pte",
     "Runtime.load_program(debug_buffer_size)": "leave it out, flambeau run --engine numpy runs the program where values can be seen",
-    "Runtime.load_program(enable_etdump)": "leave it out, flambeau run --repeat N prints times",
+    "Runtime.load_program(enable_etdump)": "leave it out, flambeau-run --profile, of the C build, prints the time of each instruction",
 }
 """What to use instead, by `name`, `Class.member`, or `function(argument)`."""
 

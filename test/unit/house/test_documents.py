@@ -59,6 +59,16 @@ def test_a_block_does_what_it_says(pytester: pytest.Pytester):
     assert all(f"bad_{index}.md" in str(result.stdout) for index in range(len(BAD)))
 
 
+def test_the_first_program_of_the_readme_runs(tmp_path: Path):
+    section = (ROOT / "README.md").read_text().partition("## A first program")[2].partition("\n## ")[0]
+    blocks: list[tuple[str, str]] = re.findall(r"```(python|sh)\n(.*?)```", section, re.DOTALL)
+    assert [language for language, _ in blocks] == ["python", "sh"]
+    environment = os.environ | {"PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
+    for language, text in blocks:
+        command = [sys.executable, "-c", text] if language == "python" else ["bash", "-ec", text]
+        subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
+
+
 def build_site(folder: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", folder / "mkdocs.yml"]
     environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
