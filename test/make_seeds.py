@@ -35,6 +35,7 @@ from flambeau.support.lazy import Array
 
 SAMPLES_PER_KERNEL = 3
 UNUSED_OPERATORS = 10
+COMBINED = 150
 BOUND = 64
 X = np.zeros((2, 3), np.float32)
 LONG = np.ones((2, 3), np.int64)
@@ -382,6 +383,25 @@ def state() -> pte.Program:
     return replace(program, mutable_data=((EMPTY, memoryview(np.full(3, 5.0, np.float32).tobytes())),))
 
 
+def combined(chosen: Sequence[Call], style: int) -> pte.Program:
+    """A program of several calls, of which a condition skips one, and of a move between two tensors of one type, if there are."""
+    seed = Seed(style)
+    condition = seed.tensor(pte.ScalarType.BOOL, (), True)
+    seed.inputs.append(condition)
+    instructions: list[pte.Instruction] = []
+    for number, call in enumerate(chosen):
+        slots: dict[int, int] = {}
+        args = tuple(seed.argument(item, slots) for item in call.arguments)
+        if number == 1:
+            instructions.append(pte.JumpFalseCall(condition, 3))
+        instructions.append(pte.KernelCall(number, args))
+    tensors = [(i, value) for i, value in enumerate(seed.values) if isinstance(value, pte.Tensor) and value.data_buffer_idx == 0]
+    alike = [(i, j) for i, x in tensors for j, y in tensors if i < j and x.scalar_type == y.scalar_type and len(x.sizes) == len(y.sizes)]
+    if alike:
+        instructions.insert(1, pte.MoveCall(*alike[len(alike) // 2]))
+    return seed.program(instructions, [call.operator for call in chosen])
+
+
 class _Unshared(dict[object, int]):
     """Remembers nothing."""
 
@@ -412,6 +432,8 @@ def seeds() -> Iterator[tuple[str, pte.Program]]:
         others = [name for name in alike[kinds(call)] if name != call.operator]
         chosen = chance.sample(others, min(len(others), UNUSED_OPERATORS))
         yield f"{index:04}_{call.operator.replace('::', '_').replace('.', '_')}", seed_of(call, next(styles), chosen)
+    for number in range(COMBINED):
+        yield f"combined_{number:03}", combined(chance.sample(calls(), 3), number % 3)
     yield "delegate", delegate()
     yield "state", state()
 

@@ -93,7 +93,7 @@ static void statistics(const fl_tensor *in, const planes *p, size_t channel, dou
   *variance = squares / n;
 }
 
-/* The common part of the three variants. running_*: NULL for the batch's own statistics. saved_*: NULL, or where those go. */
+/* The common part of the three variants. running_*: NULL for the batch's own statistics. saved_*: where those go. */
 typedef struct batch_norm {
   fl_tensor *input, *weight, *bias, *running_mean, *running_var, *out, *saved_mean, *saved_scale;
   double momentum, eps;
@@ -111,9 +111,11 @@ static fl_status run(fl_context *context, const batch_norm *b) {
                         is_per_channel(b->running_var, b->input),
            "weight, bias and running statistics must have one value of a floating type for each channel");
   FL_TRY(fl_resize(context, b->out, b->input->sizes, b->input->rank));
+  /* Without training nothing is saved. */
+  const int32_t saved = b->training ? b->input->sizes[1] : 0;
+  FL_TRY(fl_resize(context, b->saved_mean, &saved, 1));
+  FL_TRY(fl_resize(context, b->saved_scale, &saved, 1));
   if (b->training) {
-    FL_TRY(fl_resize(context, b->saved_mean, b->input->sizes + 1, 1));
-    FL_TRY(fl_resize(context, b->saved_scale, b->input->sizes + 1, 1));
     FL_CHECK(context, fl_is_float(b->saved_mean->dtype) && fl_is_float(b->saved_scale->dtype), "saved statistics must be of a floating type");
   }
   const planes p = planes_of(b->input);
@@ -147,7 +149,9 @@ fl_status fl_batch_norm_no_training_out(fl_context *context, fl_value *const *ar
   FL_TENSOR_ARGUMENT(running_var, 4);
   FL_REAL_ARGUMENT(eps, 6);
   FL_TENSOR_ARGUMENT(out, 7);
-  const batch_norm b = {input, weight, bias, running_mean, running_var, out, NULL, NULL, 0, eps, 0};
+  FL_TENSOR_ARGUMENT(saved_mean, 8);
+  FL_TENSOR_ARGUMENT(saved_scale, 9);
+  const batch_norm b = {input, weight, bias, running_mean, running_var, out, saved_mean, saved_scale, 0, eps, 0};
   return run(context, &b);
 }
 

@@ -1,10 +1,6 @@
-/* Finds the fields of a program by its schema and changes them: operands, sizes, dim orders, dtypes, scalars, memory, jumps, lengths of
- * lists, kernels, and tables that two of them share. */
-#include <stdlib.h>
-
-#include "core/schema.h"
-#include "test/fuzz_mutate.h"
-#include "test/test.h"
+/* Changes the fields of a program: operands, sizes, dim orders, dtypes, scalars, memory, jumps, lengths of lists, kernels, and tables that
+ * two others share. */
+#include "test/fuzz_places.h"
 
 /* ---- Chance ---- */
 
@@ -25,217 +21,12 @@ uint64_t draw_bits(chance *c) {
 
 uint32_t draw(chance *c, uint32_t below) { return (uint32_t)((draw_bits(c) >> 32) % below); }
 
-/* ---- Places ---- */
-
-enum kind {
-  SLOT,      /* int32, a value's index: an argument, an item of a list, a side of a move, a condition */
-  PORT,      /* the same in the lists of inputs and outputs */
-  LONG_SLOT, /* int64, the same in a list of integers */
-  SIZE,      /* int32, a size of a tensor */
-  ORDER,     /* two bytes next to each other in a dim order */
-  RANK,      /* a tensor with at least one dimension */
-  DTYPE,     /* byte */
-  DYNAMISM,  /* byte */
-  INTEGER,   /* int64, a number of the program */
-  REAL,      /* double */
-  BOOLEAN,   /* byte */
-  ARENA,     /* uint32 */
-  OFFSET,    /* uint32, a tensor's in its arena */
-  MEMORY,    /* int64, size of an arena */
-  BUFFER,    /* uint32, index of a constant */
-  JUMP,      /* int32, destination */
-  TARGET,    /* int32, operator or delegate */
-  LENGTH,    /* uint32, of a list */
-  REFERENCE, /* uint32, distance to a table or list; others of its group may stand in its place */
-  TAG,       /* byte, kind of a value or of an instruction */
-  CONTENT,   /* byte of a string, a constant or a payload */
-  KINDS
-};
-
 /* How often a kind is chosen. */
 static const uint8_t weights[KINDS] = {
-    [SLOT] = 24,   [PORT] = 4,    [LONG_SLOT] = 4, [SIZE] = 14, [ORDER] = 6,  [RANK] = 4,   [DTYPE] = 6,  [DYNAMISM] = 5,  [INTEGER] = 14, [REAL] = 5,
-    [BOOLEAN] = 4,
-    [ARENA] = 1,   [OFFSET] = 8,  [MEMORY] = 2,    [BUFFER] = 3, [JUMP] = 4,  [TARGET] = 8, [LENGTH] = 6, [REFERENCE] = 6, [TAG] = 2,      [CONTENT] = 4,
+    [SLOT] = 24,   [PORT] = 4,    [LONG_SLOT] = 4, [SIZE] = 14,     [ORDER] = 6, [RANK] = 4,    [DTYPE] = 6, [DYNAMISM] = 5,
+    [INTEGER] = 14, [REAL] = 5,    [BOOLEAN] = 4,   [ARENA] = 1,     [OFFSET] = 8, [MEMORY] = 2,  [BUFFER] = 3, [JUMP] = 4,
+    [TARGET] = 8,  [LENGTH] = 6,  [REFERENCE] = 6, [TAG] = 2,       [CONTENT] = 4, [STEP] = 8,   [PLANNED] = 2,
 };
-
-enum group { NO_GROUP, INDICES, LONG_INDICES, SIZES, ORDERS, INSTRUCTIONS, VALUES, OPERATORS, TABLES };
-
-typedef struct place {
-  uint32_t at;
-  uint8_t kind;
-  uint8_t group; /* REFERENCE: enum group, for tables with the tag of what they hold added */
-} place;
-
-struct fuzz_places {
-  place *all;
-  uint32_t count;
-  uint32_t capacity;
-  uint32_t starts[KINDS + 1]; /* of each kind, once sorted */
-  uint32_t *values;           /* position of the tag of each value of the first method */
-  uint32_t value_count;
-  uint32_t *tensors;          /* tables */
-  uint32_t tensor_count;
-  uint32_t buffers;           /* arenas' sizes: position of the list's first element, and how many */
-  uint32_t buffer_count;
-};
-
-static void add(fuzz_places *p, enum kind kind, uint32_t at, uint32_t group) {
-  if (at == 0) {
-    return;
-  }
-  if (p->count == p->capacity) {
-    p->capacity = p->capacity * 2 + 64;
-    p->all = realloc(p->all, p->capacity * sizeof *p->all);
-    CHECK(p->all != NULL);
-  }
-  p->all[p->count++] = (place){at, (uint8_t)kind, (uint8_t)group};
-}
-
-/* A list of numbers: its elements, its length, and where the table that has it refers to it. */
-static void add_list(fuzz_places *p, const uint8_t *file, uint32_t table, uint32_t field, enum kind kind, uint32_t size, enum group group) {
-  const fl_vector vector = fl_child_vector(file, table, field);
-  if (vector.at == 0) {
-    return;
-  }
-  for (uint32_t i = 0; i < vector.count && i < 64; ++i) {
-    add(p, kind, vector.at + i * size, 0);
-  }
-  if (group != NO_GROUP) {
-    add(p, LENGTH, vector.at - 4, 0);
-    add(p, REFERENCE, fl_field(file, table, field), group);
-  }
-}
-
-static void add_tensor(fuzz_places *p, const uint8_t *file, uint32_t table) {
-  const fl_vector order = fl_child_vector(file, table, TENSOR_DIM_ORDER);
-  const uint32_t allocation = fl_child(file, table, TENSOR_ALLOCATION);
-  p->tensors = realloc(p->tensors, (p->tensor_count + 1) * sizeof *p->tensors);
-  CHECK(p->tensors != NULL);
-  p->tensors[p->tensor_count++] = table;
-  add(p, DTYPE, fl_field(file, table, TENSOR_SCALAR_TYPE), 0);
-  add(p, DYNAMISM, fl_field(file, table, TENSOR_DYNAMISM), 0);
-  add(p, BUFFER, fl_field(file, table, TENSOR_DATA_BUFFER), 0);
-  add_list(p, file, table, TENSOR_SIZES, SIZE, 4, SIZES);
-  add(p, REFERENCE, fl_field(file, table, TENSOR_DIM_ORDER), ORDERS);
-  for (uint32_t i = 0; i + 1 < order.count; ++i) {
-    add(p, ORDER, order.at + i, 0);
-  }
-  if (order.count > 0) {
-    add(p, RANK, table, 0);
-  }
-  add(p, ARENA, fl_field(file, allocation, ALLOCATION_ARENA), 0);
-  add(p, OFFSET, fl_field(file, allocation, ALLOCATION_LOW), 0);
-}
-
-static void add_value(fuzz_places *p, const uint8_t *file, uint32_t value) {
-  const uint8_t tag = fl_field_u8(file, value, VALUE_TYPE);
-  const uint32_t table = fl_child(file, value, VALUE_TABLE);
-  const uint32_t field = fl_field(file, table, SCALAR_VALUE);
-  add(p, TAG, fl_field(file, value, VALUE_TYPE), 0);
-  add(p, REFERENCE, fl_field(file, value, VALUE_TABLE), TABLES + tag);
-  p->values = realloc(p->values, (p->value_count + 1) * sizeof *p->values);
-  CHECK(p->values != NULL);
-  p->values[p->value_count++] = fl_field(file, value, VALUE_TYPE);
-  switch (tag) {
-    case VALUE_INT: add(p, INTEGER, field, 0); break;
-    case VALUE_DOUBLE: add(p, REAL, field, 0); break;
-    case VALUE_BOOL: add(p, BOOLEAN, field, 0); break;
-    case VALUE_STRING: add_list(p, file, table, SCALAR_VALUE, CONTENT, 1, NO_GROUP); break;
-    case VALUE_TENSOR: add_tensor(p, file, table); break;
-    case VALUE_INT_LIST: add_list(p, file, table, LIST_ITEMS, LONG_SLOT, 8, LONG_INDICES); break;
-    case VALUE_DOUBLE_LIST: add_list(p, file, table, LIST_ITEMS, REAL, 8, NO_GROUP); break;
-    case VALUE_BOOL_LIST: add_list(p, file, table, LIST_ITEMS, BOOLEAN, 1, NO_GROUP); break;
-    case VALUE_TENSOR_LIST:
-    case VALUE_OPTIONAL_TENSOR_LIST: add_list(p, file, table, LIST_ITEMS, SLOT, 4, INDICES); break;
-    default: break;
-  }
-}
-
-static void add_instruction(fuzz_places *p, const uint8_t *file, uint32_t instruction) {
-  const uint8_t tag = fl_field_u8(file, instruction, INSTRUCTION_TYPE);
-  const uint32_t table = fl_child(file, instruction, INSTRUCTION_TABLE);
-  add(p, TAG, fl_field(file, instruction, INSTRUCTION_TYPE), 1);
-  switch (tag) {
-    case INSTRUCTION_KERNEL:
-    case INSTRUCTION_DELEGATE:
-      add(p, TARGET, fl_field(file, table, CALL_TARGET), 0);
-      add_list(p, file, table, CALL_ARGS, SLOT, 4, INDICES);
-      break;
-    case INSTRUCTION_JUMP_FALSE:
-      add(p, SLOT, fl_field(file, table, JUMP_CONDITION), 0);
-      add(p, JUMP, fl_field(file, table, JUMP_DESTINATION), 0);
-      break;
-    case INSTRUCTION_MOVE: add(p, SLOT, fl_field(file, table, MOVE_TO), 0); /* fall through */
-    default: add(p, SLOT, fl_field(file, table, MOVE_FROM), 0);
-  }
-}
-
-/* Every table of a list, and the places where the list refers to them. */
-static void add_tables(fuzz_places *p, const uint8_t *file, fl_vector vector, enum group group,
-                       void (*each)(fuzz_places *, const uint8_t *, uint32_t)) {
-  for (uint32_t i = 0; i < vector.count; ++i) {
-    add(p, REFERENCE, vector.at + 4 * i, group);
-    if (each != NULL) {
-      each(p, file, fl_element(file, vector, i));
-    }
-  }
-}
-
-static void add_plan(fuzz_places *p, const uint8_t *file, uint32_t plan) {
-  const fl_vector chains = fl_child_vector(file, plan, PLAN_CHAINS);
-  const fl_vector buffers = fl_child_vector(file, plan, PLAN_BUFFER_SIZES);
-  add_tables(p, file, fl_child_vector(file, plan, PLAN_VALUES), VALUES, add_value);
-  for (uint32_t i = 0; i < chains.count; ++i) {
-    const fl_vector instructions = fl_child_vector(file, fl_element(file, chains, i), CHAIN_INSTRUCTIONS);
-    add_tables(p, file, instructions, INSTRUCTIONS, add_instruction);
-    add(p, LENGTH, instructions.at - 4, 0);
-  }
-  add_tables(p, file, fl_child_vector(file, plan, PLAN_OPERATORS), OPERATORS, NULL);
-  add_list(p, file, plan, PLAN_INPUTS, PORT, 4, INDICES);
-  add_list(p, file, plan, PLAN_OUTPUTS, PORT, 4, INDICES);
-  add_list(p, file, plan, PLAN_BUFFER_SIZES, MEMORY, 8, NO_GROUP);
-  p->buffers = buffers.at;
-  p->buffer_count = buffers.count;
-}
-
-static int by_kind(const void *a, const void *b) {
-  const place *x = a;
-  const place *y = b;
-  return x->kind != y->kind ? (int)x->kind - (int)y->kind : (x->at > y->at) - (x->at < y->at);
-}
-
-fuzz_places *find_places(const uint8_t *file, size_t size) {
-  fuzz_places *p = calloc(1, sizeof *p);
-  CHECK(p != NULL);
-  const uint32_t root = fl_read_u32(file);
-  const fl_vector plans = fl_child_vector(file, root, PROGRAM_EXECUTION_PLAN);
-  uint64_t segments = size;
-  for (uint32_t i = 0; i < plans.count; ++i) {
-    add_plan(p, file, fl_element(file, plans, i));
-  }
-  if (memcmp(file + 8, "eh00", 4) == 0) {
-    memcpy(&segments, file + 24, sizeof segments);
-  }
-  for (uint64_t at = segments == 0 ? size : segments; at < size && at < segments + 256; ++at) {
-    add(p, CONTENT, (uint32_t)at, 0);
-  }
-  qsort(p->all, p->count, sizeof *p->all, by_kind);
-  for (uint32_t kind = 0, i = 0; kind <= KINDS; ++kind) {
-    while (i < p->count && p->all[i].kind < kind) {
-      ++i;
-    }
-    p->starts[kind] = i;
-  }
-  return p;
-}
-
-void free_places(fuzz_places *places) {
-  free(places->all);
-  free(places->values);
-  free(places->tensors);
-  free(places);
-}
 
 /* ---- Changes ---- */
 
@@ -281,7 +72,7 @@ static const int8_t dtypes[] = {FL_UINT8,   FL_INT8, FL_INT16,    FL_INT32,  FL_
 /* The index of a value: mostly one of the kind of value `old`. */
 static uint32_t other_value(const fuzz_places *p, const uint8_t *file, uint32_t old, chance *c) {
   uint32_t found = draw(c, p->value_count);
-  for (uint32_t tries = 0; tries < 8 && old < p->value_count && file[p->values[found]] != file[p->values[old]]; ++tries) {
+  for (uint32_t tries = 0; tries < 8 && old < p->value_count && file[p->values[found].tag] != file[p->values[old].tag]; ++tries) {
     found = draw(c, p->value_count);
   }
   return draw(c, 64) == 0 ? found - 1 : found;
@@ -309,9 +100,13 @@ static void change_reference(const fuzz_places *p, const place *at, uint8_t *fil
   const uint32_t count = p->starts[REFERENCE + 1] - first;
   for (int tries = 0; tries < 16; ++tries) {
     const place *other = &p->all[first + draw(c, count)];
+    const uint32_t own = at->at + fl_read_u32(file + at->at);
     const uint32_t target = other->at + fl_read_u32(file + other->at);
     if (other != at && other->group == at->group && target > at->at) {
       write_u32(file + at->at, target - at->at);
+      if (own > other->at && draw(c, 2) == 0) {
+        write_u32(file + other->at, own - other->at);
+      }
       return;
     }
   }
@@ -329,6 +124,39 @@ static void change_rank(uint32_t table, uint8_t *file, chance *c) {
   for (uint32_t i = 0; i < rank; ++i) {
     file[order.at + i] = (uint8_t)i;
   }
+}
+
+/* The index of a tensor of the dtype and the rank of another, if some tries find one. */
+static uint32_t like_tensor(const fuzz_places *p, const uint8_t *file, uint32_t other, chance *c) {
+  uint32_t found = other_value(p, file, other, c);
+  for (int tries = 0; tries < 24; ++tries, found = other_value(p, file, other, c)) {
+    if (found < p->value_count && other < p->value_count && found != other && file[p->values[found].tag] == VALUE_TENSOR &&
+        file[p->values[other].tag] == VALUE_TENSOR) {
+      const uint32_t tables[] = {fl_child(file, p->values[found].value, VALUE_TABLE), fl_child(file, p->values[other].value, VALUE_TABLE)};
+      if (fl_field_u8(file, tables[0], TENSOR_SCALAR_TYPE) == fl_field_u8(file, tables[1], TENSOR_SCALAR_TYPE) &&
+          fl_child_vector(file, tables[0], TENSOR_SIZES).count == fl_child_vector(file, tables[1], TENSOR_SIZES).count) {
+        return found;
+      }
+    }
+  }
+  return found;
+}
+
+/* An instruction becomes a move between tensors that are alike, or a jump. */
+static void change_step(const fuzz_places *p, uint32_t instruction, uint8_t *file, chance *c) {
+  const uint32_t table = fl_child(file, instruction, INSTRUCTION_TABLE);
+  const uint32_t first = draw(c, p->value_count);
+  const int is_move = draw(c, 4) > 0;
+  file[fl_field(file, instruction, INSTRUCTION_TYPE)] = is_move ? INSTRUCTION_MOVE : INSTRUCTION_JUMP_FALSE;
+  write_u32(file + fl_field(file, table, MOVE_FROM), first);
+  write_u32(file + fl_field(file, table, MOVE_TO), is_move ? like_tensor(p, file, first, c) : draw(c, 8));
+}
+
+/* All tensors that have the fields that this one has lose their planned memory. */
+static void take_from_arena(uint32_t table, uint8_t *file) {
+  const uint32_t entry = table - fl_read_u32(file + table) + 4 + 2 * TENSOR_ALLOCATION;
+  file[entry] = 0;
+  file[entry + 1] = 0;
 }
 
 static void change_one(const fuzz_places *p, const place *at, uint8_t *file, chance *c) {
@@ -373,13 +201,17 @@ static void change_one(const fuzz_places *p, const place *at, uint8_t *file, cha
     }
     case REFERENCE: change_reference(p, at, file, c); break;
     case TAG: *byte = (uint8_t)(1 + draw(c, at->group == 0 ? VALUE_OPTIONAL_TENSOR_LIST : INSTRUCTION_FREE)); break;
+    case STEP: change_step(p, at->at, file, c); break;
+    case PLANNED: take_from_arena(at->at, file); break;
     default: *byte = draw(c, 2) == 0 ? (uint8_t)draw(c, 256) : (uint8_t)(*byte + draw(c, 9) - 4);
   }
 }
 
-/* Every size of one number becomes another, or every tensor of one dtype gets another: what fits together goes on doing so. */
+/* Every size of one number becomes another, every tensor of one dtype gets another, or all sizes become bounds: what fits together goes on
+ * doing so. */
 static void change_all(const fuzz_places *p, uint8_t *file, chance *c) {
-  const enum kind kind = draw(c, 3) > 0 ? SIZE : DTYPE;
+  static const enum kind kinds[] = {SIZE, SIZE, SIZE, DTYPE, DTYPE, DYNAMISM};
+  const enum kind kind = kinds[draw(c, sizeof kinds / sizeof *kinds)];
   const uint32_t first = p->starts[kind];
   const uint32_t last = p->starts[kind + 1];
   if (first == last) {
@@ -387,13 +219,14 @@ static void change_all(const fuzz_places *p, uint8_t *file, chance *c) {
   }
   const uint32_t chosen = p->all[first + draw(c, last - first)].at;
   const uint32_t old = kind == SIZE ? fl_read_u32(file + chosen) : file[chosen];
-  const uint32_t new = kind == SIZE ? (uint32_t)odd_size(c, (int32_t)old) : (uint8_t)dtypes[draw(c, sizeof dtypes)];
+  const uint32_t size = (uint32_t)odd_size(c, (int32_t)old);
+  const uint8_t byte = kind == DTYPE ? (uint8_t)dtypes[draw(c, sizeof dtypes)] : (uint8_t)(old == 0);
   for (uint32_t i = first; i < last; ++i) {
     const uint32_t at = p->all[i].at;
     if (kind == SIZE && fl_read_u32(file + at) == old) {
-      write_u32(file + at, new);
-    } else if (kind == DTYPE && file[at] == old) {
-      file[at] = (uint8_t)new;
+      write_u32(file + at, size);
+    } else if (kind != SIZE && file[at] == old) {
+      file[at] = byte;
     }
   }
 }

@@ -14,8 +14,8 @@ static fl_status fill_outputs(void *user, void *handle, fl_context *context, fl_
   FL_CHECK(context, count > 0, "nothing to do");
   for (size_t i = 1; i < count; ++i) {
     const fl_tensor *tensor = fl_get_tensor(args[i]);
-    if (tensor != NULL) {
-      memset(tensor->data, 1, fl_numel(tensor) > 0 ? 1 : 0);
+    if (tensor != NULL && fl_numel(tensor) > 0) {
+      memset(tensor->data, 1, fl_numel(tensor) * fl_dtype_size(tensor->dtype));
     }
   }
   return FL_OK;
@@ -167,7 +167,7 @@ static fl_status set_input(loaded *l, uint32_t index, void **block, chance *c) {
     const int is_any = draw(c, 4) == 0;
     for (uint8_t i = 0; i < slot.rank; ++i) {
       sizes[i] = slot.dynamic && draw(c, 3) == 0 ? (int32_t)draw(c, (uint32_t)slot.sizes[i] + 1) : slot.sizes[i];
-      sizes[i] = draw(c, 256) == 0 ? sizes[i] + 1 : sizes[i];
+      sizes[i] += draw(c, 256) == 0 && sizes[i] < 64;
       order[i] = slot.dim_order[i];
     }
     for (uint8_t i = 0; i < slot.rank; ++i) {

@@ -78,6 +78,15 @@ def test_batch_norm(dtype: torch.dtype) -> None:
                 close(results, expected, dtype)
 
 
+def test_batch_norm_leaves_no_result_as_it_was() -> None:
+    x, ones = random(2, 3, 4), torch.ones(3)
+    outs = [Out(tuple(x.shape), x.dtype), Out((3,), x.dtype), Out((3,), x.dtype)]
+    with pytest.raises(KernelError, match="size"):
+        run("aten::_native_batch_norm_legit_no_training.out", x, ones, ones, ones, ones, 0.1, 1e-3, outs=outs)
+    with pytest.raises(KernelError, match="size"):
+        run("aten::_native_batch_norm_legit.out", x, ones, ones, ones, ones, False, 0.1, 1e-3, outs=outs)
+
+
 POOLS: list[tuple[list[int], list[int], list[int]]] = [
     # kernel, stride, padding
     ([2, 2], [2, 2], [0, 0]),
