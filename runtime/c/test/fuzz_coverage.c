@@ -11,6 +11,9 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t limit, unsigne
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   uint64_t sum = 0;
+  if (size == 0) {
+    return 0;
+  }
   uint8_t *file = exact(size);
   memcpy(file, data, size);
   for (size_t i = 0; i < size; ++i) {
