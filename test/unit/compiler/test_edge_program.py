@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 import torch
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
 from executorch.exir.passes.cse_pass import CSEPass
 from torch.export import ExportedProgram
+from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 import flambeau
 from flambeau import EdgeCompileConfig, ExecutorchBackendConfig, Runtime, to_edge, to_edge_transform_and_lower
@@ -88,6 +90,17 @@ def test_constant_methods_return_their_values(exported: ExportedProgram):
         to_edge(exported, {"forward": 3})
     with pytest.raises(CaptureError, match=r"constant method 'x': a method returns numbers, strings, .*; <object.* is something else"):
         to_edge(exported, {"x": object()})
+
+
+def test_a_model_that_torchao_quantized_gives_what_it_gives_in_torch(network: Swish):
+    prepared: Any = prepare_pt2e(
+        torch.export.export(network, (X,)).module(), XNNPACKQuantizer().set_global(get_symmetric_quantization_config())
+    )
+    prepared(X)
+    quantized = convert_pt2e(prepared)
+    program = to_edge_transform_and_lower(torch.export.export(quantized, (X,))).to_executorch()
+    assert "quantized_decomposed::quantize_per_tensor.out" in Runtime.get().load_program(program.buffer).metadata().operator_names
+    np.testing.assert_allclose(run(program, X)[0], quantized(X).detach(), rtol=1e-5, atol=1e-5)
 
 
 def test_the_planner_is_chosen_by_name(exported: ExportedProgram):

@@ -69,6 +69,13 @@ def test_the_first_program_of_the_readme_runs(tmp_path: Path):
         subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
 
 
+def test_the_page_of_the_c_interface_names_what_the_headers_declare():
+    headers = "".join(path.read_text() for path in (ROOT / "runtime/c/include/flambeau").glob("*.h"))
+    named = set(re.findall(r"\bfl_\w+", (ROOT / "docs/guide/c_api.md").read_text()))
+    assert {"fl_program_load", "fl_method_set_hook"} <= named
+    assert named <= set(re.findall(r"\bfl_\w+", headers))
+
+
 def build_site(folder: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", folder / "mkdocs.yml"]
     environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
