@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
@@ -57,13 +57,13 @@ class ExecutorchBackendConfig:
     emit_stacktrace: bool = True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ExecutorchProgramManager(ExplainsMembers):
     """A finished program: the bytes of a `.pte`, and the planned IR that they are."""
 
     buffer: bytes
     module: ModuleOp
-    context: FlambeauContext = field(repr=False)
+    context: FlambeauContext
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -85,6 +85,9 @@ class ExecutorchProgramManager(ExplainsMembers):
 
     def __str__(self) -> str:
         return print_module(self.module)
+
+    def __repr__(self) -> str:
+        return f"<program of {', '.join(self.methods)}: {len(self.buffer)} bytes>"
 
 
 class EdgeProgramManager(ExplainsMembers):
@@ -141,6 +144,9 @@ class EdgeProgramManager(ExplainsMembers):
 
     def __str__(self) -> str:
         return print_module(self.module)
+
+    def __repr__(self) -> str:
+        return f"<edge program of {', '.join(self.methods)}>"
 
 
 @explains_arguments

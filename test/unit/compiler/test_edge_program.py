@@ -60,6 +60,13 @@ def test_from_an_exported_program_to_a_result(network: Swish, exported: Exported
     np.testing.assert_allclose(found, network(X).detach(), rtol=1e-5, atol=1e-6)
 
 
+def test_programs_are_shown_in_a_line_and_printed_as_ir(exported: ExportedProgram):
+    edge = to_edge({"forward": exported, "second": exported})
+    program = edge.to_executorch()
+    assert repr(edge) == "<edge program of forward, second>" and str(edge).startswith("builtin.module {")
+    assert repr(program) == f"<program of forward, second: {len(program.buffer)} bytes>" and str(program).startswith("builtin.module {")
+
+
 def test_transforms_and_backends_come_in_this_order(exported: ExportedProgram):
     edge = to_edge_transform_and_lower({"forward": exported}, transform_passes="cse,canonicalize", partitioner=["elementwise"])
     assert "delegate.payload" in str(edge)
