@@ -26,9 +26,16 @@ def indexed_shape(shape: Sequence[int], indices: Sequence[Tensor | None]) -> tup
     """The shape of `x[indices]`.
 
     Index tensors broadcast together; their dimensions stand where the first of them stood when they are neighbours, else in front.
-    A mask stands for one index tensor per dimension it covers, of unknown length. Raises IndexError, ValueError, TypeError.
+    A mask stands for one index tensor per dimension it covers, of unknown length; there is one at most, and indices beside it have one
+    dimension at most. Raises IndexError, ValueError, TypeError.
     """
     places: list[tuple[int, ...] | None] = []
+    given = [index for index in indices if index is not None]
+    masks = sum(element_of(index) in MASKS for index in given)
+    if masks > 1 or (masks and any(element_of(index) not in MASKS and len(shape_of(index)) > 1 for index in given)):
+        raise ValueError(
+            "there may be one mask, and beside it index tensors of one dimension at most: give `mask.nonzero(as_tuple=True)` instead"
+        )
     for index in indices:
         if index is None:
             places.append(None)

@@ -12,7 +12,7 @@ typedef struct indexer {
   int8_t dtype;
 } indexer;
 
-/* An indexing expression: which elements of self it names, in which shape. A mask must be the only index. */
+/* An indexing expression: which elements of self it names, in which shape. Beside a mask, indices have one dimension at most. */
 typedef struct indexing {
   indexer indexers[FL_MAX_RANK];
   uint8_t number;
@@ -20,7 +20,9 @@ typedef struct indexing {
   int64_t index_sizes[FL_MAX_RANK];
   fl_view rest;       /* self's dimensions that are not indexed */
   uint8_t place;      /* the result's dimensions: `place` of rest, then the index shape, then what is left of rest */
-  const fl_tensor *mask; /* instead of indexers: names the elements where it is true */
+  const fl_tensor *mask; /* names the entries of dimensions from `mask_place` on where it is true; NULL without one */
+  int64_t truths;
+  uint8_t mask_place;
 } indexing;
 
 static fl_status count_true(const fl_tensor *mask, int64_t *number) {
@@ -43,61 +45,58 @@ static fl_status check_bounds(fl_context *context, const fl_tensor *index, int64
   return FL_OK;
 }
 
-static fl_status analyse_mask(fl_context *context, indexing *x, const fl_tensor *mask, const fl_tensor *self, uint8_t first,
-                              uint32_t present) {
-  FL_CHECK(context, present == 1, "a mask must be the only index");
+/* Notes a mask, which stands for as many indices as it has dimensions, from dimension `first` on. */
+static fl_status note_mask(fl_context *context, indexing *x, const fl_tensor *mask, const fl_tensor *self, uint8_t first) {
+  FL_CHECK(context, x->mask == NULL, "there must be one mask at most");
   FL_CHECK(context, mask->rank > 0 && first + mask->rank <= self->rank, "the mask has more dimensions than the input");
   for (uint8_t d = 0; d < mask->rank; ++d) {
     FL_CHECK(context, mask->sizes[d] == self->sizes[first + d], "the mask must have the sizes of the dimensions it stands for");
   }
   x->mask = mask;
-  x->place = first;
+  x->mask_place = first;
   x->index_rank = 1;
-  FL_TRY(count_true(mask, &x->index_sizes[0]));
-  const fl_view own = fl_view_of(self);
-  x->rest = own;
-  x->rest.rank = (uint8_t)(self->rank - mask->rank);
-  for (uint8_t d = first; d < x->rest.rank; ++d) {
-    x->rest.sizes[d] = own.sizes[d + mask->rank];
-    x->rest.strides[d] = own.strides[d + mask->rank];
-  }
-  return FL_OK;
+  return count_true(mask, &x->truths);
 }
 
 static fl_status analyse(fl_context *context, const fl_value *list, const fl_tensor *self, indexing *x) {
   const fl_tensor *tensors[FL_MAX_RANK] = {NULL};
-  uint32_t present = 0;
+  uint8_t present = 0; /* dimensions that are indexed */
   uint8_t first = 0;
   uint8_t last = 0;
+  uint8_t dim = 0;
   FL_CHECK(context, list->tag == FL_OPTIONAL_TENSOR_LIST || list->tag == FL_TENSOR_LIST, "the indices must be a list of tensors");
-  FL_CHECK(context, list->as.list.count <= self->rank, "there are more indices than dimensions");
   fl_value *const *items = list->as.list.items;
+  memset(x, 0, sizeof *x);
   for (uint32_t i = 0; i < list->as.list.count; ++i) {
+    FL_CHECK(context, dim < self->rank, "there are more indices than dimensions");
     if (items[i] == NULL || fl_is_none(items[i])) {
+      ++dim;
       continue;
     }
     const fl_tensor *index = fl_get_tensor(items[i]);
     FL_CHECK(context, index != NULL, "each index must be a tensor or none");
     FL_CHECK(context, index->dtype == FL_INT64 || index->dtype == FL_INT32 || index->dtype == FL_BOOL || index->dtype == FL_UINT8,
              "indices must be of int64, int32 or bool");
-    first = present == 0 ? (uint8_t)i : first;
-    last = (uint8_t)i;
-    tensors[i] = index;
-    ++present;
+    const int is_mask = index->dtype == FL_BOOL || index->dtype == FL_UINT8;
+    if (is_mask) {
+      FL_TRY(note_mask(context, x, index, self, dim));
+    } else {
+      tensors[dim] = index;
+    }
+    const uint8_t covered = is_mask ? index->rank : 1;
+    first = present == 0 ? dim : first;
+    last = (uint8_t)(dim + covered - 1);
+    present = (uint8_t)(present + covered);
+    dim = (uint8_t)(dim + covered);
   }
   FL_CHECK(context, present > 0, "there must be an index");
-  memset(x, 0, sizeof *x);
-  for (uint8_t d = 0; d < self->rank; ++d) {
-    if (tensors[d] != NULL && (tensors[d]->dtype == FL_BOOL || tensors[d]->dtype == FL_UINT8)) {
-      return analyse_mask(context, x, tensors[d], self, d, present);
-    }
-  }
   /* The shape that the indices broadcast to. */
   for (uint8_t d = first; d <= last; ++d) {
     x->index_rank = tensors[d] != NULL && tensors[d]->rank > x->index_rank ? tensors[d]->rank : x->index_rank;
   }
+  FL_CHECK(context, x->mask == NULL || x->index_rank == 1, "indices beside a mask must not have more than one dimension");
   for (uint8_t d = 0; d < x->index_rank; ++d) {
-    x->index_sizes[d] = 1;
+    x->index_sizes[d] = x->mask != NULL ? x->truths : 1;
     for (uint8_t t = first; t <= last; ++t) {
       const int i = tensors[t] != NULL ? (int)d - (int)(x->index_rank - tensors[t]->rank) : -1;
       const int64_t size = i >= 0 ? tensors[t]->sizes[i] : 1;
@@ -109,6 +108,9 @@ static fl_status analyse(fl_context *context, const fl_value *list, const fl_ten
   x->rest = own;
   x->rest.rank = 0;
   for (uint8_t d = 0; d < self->rank; ++d) {
+    if (x->mask != NULL && d >= x->mask_place && d < x->mask_place + x->mask->rank) {
+      continue;
+    }
     if (tensors[d] == NULL) {
       x->rest.sizes[x->rest.rank] = own.sizes[d];
       x->rest.strides[x->rest.rank] = own.strides[d];
@@ -127,7 +129,7 @@ static fl_status analyse(fl_context *context, const fl_value *list, const fl_ten
     }
   }
   /* Indices that stand side by side give their dimensions in place; others, in front. */
-  x->place = last - first + 1u == present ? first : 0;
+  x->place = last - first + 1 == present ? first : 0;
   int empty = 0;
   for (uint8_t d = 0; d < x->index_rank; ++d) {
     empty |= x->index_sizes[d] == 0;
@@ -156,7 +158,8 @@ static fl_status named_shape(fl_context *context, const indexing *x, fl_view *sh
 typedef struct walk {
   const indexing *x;
   const char *at[FL_MAX_RANK]; /* each indexer's element */
-  size_t position[FL_MAX_DIMS];
+  size_t position[FL_MAX_DIMS]; /* in the index shape, or in the mask */
+  int64_t done;                 /* positions behind, with a mask */
   fl_view mask;
   char *mask_at;
 } walk;
@@ -182,25 +185,22 @@ static int walk_start(walk *w, const indexing *x) {
       return 0;
     }
   }
-  if (x->mask != NULL) {
-    w->mask = fl_view_of(x->mask);
-    w->mask_at = w->mask.data;
-    return find_true(w);
-  }
   for (uint8_t k = 0; k < x->number; ++k) {
     w->at[k] = x->indexers[k].at;
   }
-  return 1;
+  if (x->mask == NULL) {
+    return 1;
+  }
+  w->mask = fl_view_of(x->mask);
+  w->mask_at = w->mask.data;
+  return find_true(w);
 }
 
 /* Bytes from self's start to the part that this position names. */
 static int64_t walk_offset(const walk *w, const fl_tensor *self) {
   int64_t offset = 0;
-  if (w->x->mask != NULL) {
-    for (uint8_t d = 0; d < w->mask.rank; ++d) {
-      offset += (int64_t)w->position[d] * self->strides[w->x->place + d] * (int64_t)fl_dtype_size(self->dtype);
-    }
-    return offset;
+  for (uint8_t d = 0; w->x->mask != NULL && d < w->mask.rank; ++d) {
+    offset += (int64_t)w->position[d] * self->strides[w->x->mask_place + d] * (int64_t)fl_dtype_size(self->dtype);
   }
   for (uint8_t k = 0; k < w->x->number; ++k) {
     const indexer *one = &w->x->indexers[k];
@@ -212,7 +212,14 @@ static int64_t walk_offset(const walk *w, const fl_tensor *self) {
 
 static int walk_next(walk *w) {
   if (w->x->mask != NULL) {
-    return fl_view_next(&w->mask, 0, w->position, &w->mask_at) && find_true(w);
+    if (++w->done == w->x->index_sizes[0]) {
+      return 0;
+    }
+    for (uint8_t k = 0; k < w->x->number; ++k) {
+      w->at[k] += w->x->indexers[k].strides[0];
+    }
+    /* One truth stands beside many indices. */
+    return w->x->truths == 1 || (fl_view_next(&w->mask, 0, w->position, &w->mask_at) && find_true(w));
   }
   for (int d = (int)w->x->index_rank - 1; d >= 0; --d) {
     const int end = ++w->position[d] == (size_t)w->x->index_sizes[d];

@@ -1,6 +1,6 @@
 // RUN: flambeau-opt %s --split-input-file --verify-diagnostics
 
-// What PyTorch refuses to compute is refused here with its place.
+// What PyTorch refuses to compute, and what kernels do not compute, is refused with its place.
 
 func.func @threshold_overflow(%x: tensor<1xi8>) -> tensor<1xi8> {
   // expected-error @+1 {{aten.threshold: 10000000000.0 is not a number that int8 holds}}
@@ -158,4 +158,12 @@ func.func @resampled_without_end(%x: tensor<1x1x5xf32>) -> tensor<1x1x5xf32> {
   // expected-error @+1 {{aten.upsample_nearest1d.vec: scale factors [inf] must be finite}}
   %0 = aten.upsample_nearest1d.vec(%x) {scale_factors = ["inf"]} : (tensor<1x1x5xf32>) -> tensor<1x1x5xf32>
   func.return %0 : tensor<1x1x5xf32>
+}
+
+// -----
+
+func.func @two_masks(%x: tensor<3x3xf32>, %m: tensor<3xi1>, %v: tensor<1xf32>) -> tensor<3x3xf32> {
+  // expected-error @+1 {{aten.index_put: there may be one mask, and beside it index tensors of one dimension at most: give `mask.nonzero(as_tuple=True)` instead}}
+  %0 = aten.index_put(%x, [%m, %m], %v) : (tensor<3x3xf32>, tensor<3xi1>, tensor<3xi1>, tensor<1xf32>) -> tensor<3x3xf32>
+  func.return %0 : tensor<3x3xf32>
 }

@@ -324,3 +324,26 @@ def test_views_share_storage() -> None:
     assert result.shape == (4, 3)
     with pytest.raises(KernelError, match="elements"):
         run("executorch_prim::et_view.default", x, [5, 3], outs=[Out((5, 3), torch.float32)])
+
+
+@pytest.mark.parametrize(
+    ("shape", "indices", "values"),
+    [
+        ((3, 4), [[True, False, True], [1]], (2,)),
+        ((3, 4), [[True, False, True], [1, 3]], (2,)),
+        ((3, 4, 2), [[False, True, False], [3, 0, 3]], (3, 2)),
+        ((3, 4, 2), [None, [True, False, True, True], [0, 1, 1]], (3, 3)),
+        ((3, 4, 2), [[0, 2], None, [True, True]], (2, 4)),
+        ((2, 2, 3), [[[True, False], [True, True]], [2, 1, 0]], (3,)),
+        ((3, 4), [[False, False, False], [1]], (1,)),
+    ],
+)
+@pytest.mark.parametrize("accumulate", [False, True])
+def test_a_mask_stands_beside_indices(
+    shape: tuple[int, ...], indices: list[list[Any] | None], values: tuple[int, ...], accumulate: bool
+) -> None:
+    x, source = torch.randn(shape), torch.randn(values)
+    given = [None if index is None else torch.tensor(index) for index in indices]
+    check("aten::index_put.out", torch.ops.aten.index_put(x, given, source, accumulate), x, given, source, accumulate)
+    chosen = torch.ops.aten.index.Tensor(x, given)
+    check("aten::index.Tensor_out", chosen, x, given)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from engine_results import differences
 
@@ -38,6 +40,13 @@ MODULES = [
     "aten._weight_norm(%0, %1) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>",
     'aten.scatter_reduce.two(%0, %1, %2) {dim = 0, reduce = "prod"} : (tensor<3xi1>, tensor<2xi64>, tensor<2xi1>) -> tensor<3xi1>',
     "aten.histc(%0) {bins = 4} : (tensor<9xf32>) -> tensor<4xf32>",
+    # A mask beside other indices.
+    "aten.index_put(%0, [%1, %2], %3) : (tensor<3x4xf32>, tensor<3xi1>, tensor<1xi64>, tensor<f32>) -> tensor<3x4xf32>",
+    "aten.index_put(%0, [%2, %1], %3) : (tensor<3x4xf32>, tensor<i64>, tensor<4xi1>, tensor<f32>) -> tensor<3x4xf32>",
+    "aten.index_put(%0, [none, %1], %3) : (tensor<3x4x2xf32>, tensor<4xi1>, tensor<f32>) -> tensor<3x4x2xf32>",
+    "aten.index_put(%0, [%1, none, %2], %3) : (tensor<3x4x2xf32>, tensor<3xi1>, tensor<1xi64>, tensor<1xf32>) -> tensor<3x4x2xf32>",
+    "aten.index_put(%0, [%1, %2], %3) {accumulate = true} : (tensor<3x4x2xf32>, tensor<3x4xi1>, tensor<1xi64>, tensor<1xf32>)"
+    " -> tensor<3x4x2xf32>",
     # Pools to nothing, and of nothing.
     "aten.adaptive_avg_pool1d(%0) {output_size = [0]} : (tensor<2x3x4xi16>) -> tensor<2x3x0xi16>",
     "aten._adaptive_avg_pool3d(%0) {output_size = [2, 0, 1]} : (tensor<2x3x4x4xf32>) -> tensor<2x2x0x1xf32>",
@@ -57,7 +66,7 @@ MODULES = [
 def module(operation: str) -> str:
     """A module of one operation on arguments."""
     given, _, result = operation.rpartition(" : (")[2].partition(") -> ")
-    names = operation.partition("(")[2].partition(")")[0].split(", ")
+    names = re.findall(r"%\d", operation.partition("(")[2].partition(")")[0])
     types = dict(zip(names, given.split(", "), strict=True)) if given else {}
     arguments = ", ".join(f"{name}: {kind}" for name, kind in types.items())
     return f"func.func @forward({arguments}) -> {result} {{\n  %r = {operation}\n  func.return %r : {result}\n}}"
