@@ -77,14 +77,17 @@ def failure_of(campaign: Campaign, case: str) -> tuple[Failure | None, str]:
 
 
 def run(campaign: Campaign, seeds: Sequence[int] | range, seconds: float | None = None) -> Outcome:
-    """Runs the cases of these seeds, as many as the time allows."""
+    """Runs the cases of these seeds, as many as the time allows, or until an interrupt from the keyboard."""
     outcome = Outcome()
     end = None if seconds is None else time.monotonic() + seconds
     for seed in seeds:
         if end is not None and time.monotonic() > end:
             break
-        case = campaign.make(random.Random(seed))
-        failure, word = failure_of(campaign, case)
+        try:
+            case = campaign.make(random.Random(seed))
+            failure, word = failure_of(campaign, case)
+        except KeyboardInterrupt:
+            break
         outcome.counts[word] = outcome.counts.get(word, 0) + 1
         if failure is not None and failure.kind not in outcome.failures:
             outcome.failures[failure.kind] = (seed, case, str(failure))
