@@ -61,6 +61,12 @@ class Cond(torch.nn.Module):
         return control(p, double, square, (x,))
 
 
+class Siblings(torch.nn.Module):
+    def forward(self, p: torch.Tensor, q: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        control: Any = getattr(torch, "cond")  # noqa: B009  # its annotations are partly unknown
+        return control(p, double, square, (x,)) + control(q, square, double, (x,))
+
+
 class Map(torch.nn.Module):
     def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         control: Any = torch_map
@@ -158,6 +164,7 @@ def main() -> None:
     save("dynamic", Linear(), (torch.ones(3, 8),), {"x": {0: Dim("rows", min=1, max=6)}})
     save("state", State(), (torch.ones(3),), passes=[InitializedMutableBufferPass(["count"])])
     save("cond", Cond(), (torch.tensor(True), torch.ones(3)))
+    save("siblings", Siblings(), (torch.tensor(True), torch.tensor(True), torch.ones(3)))
     save("map", Map(), (torch.ones(4, 3), torch.ones(3)))
     save("scalar", Scalar(), (torch.ones(3), 3))
     save("lists", Lists(), (x, y))

@@ -77,8 +77,7 @@ const char *fl_instruction_name(const fl_instruction *instruction) {
   }
 }
 
-/* The letter of an argument; those of a delegate follow from how many outputs it has. Returns, which were checked to be outs, count as not looked at. */
-static char fl_letter(const fl_instruction *instruction, uint32_t i) {
+char fl_letter(const fl_instruction *instruction, uint32_t i) {
   if (instruction->kind == INSTRUCTION_DELEGATE) {
     const size_t outputs = instruction->on.delegate->outputs;
     return outputs == 0 || i + outputs >= instruction->count ? 'w' : 'r';
@@ -93,8 +92,7 @@ static char fl_letter(const fl_instruction *instruction, uint32_t i) {
   return access[i] == 'w' && access[i + 1] == 0 ? '*' : access[i];
 }
 
-/* The values that an argument stands for: the items of a list, or itself. */
-static fl_value *const *fl_items(fl_value *const *arg, uint32_t *count) {
+fl_value *const *fl_items(fl_value *const *arg, uint32_t *count) {
   const uint8_t tag = (*arg)->tag;
   const int is_list = tag == FL_TENSOR_LIST || tag == FL_OPTIONAL_TENSOR_LIST;
   *count = is_list ? (*arg)->as.list.count : tag == FL_TENSOR;
@@ -170,8 +168,6 @@ fl_status fl_check_access(const fl_method *method, uint32_t at, const fl_instruc
       } else if (fl_lacks_data(t)) {
         fault = "has no memory; if it is an output, fl_method_set_output gives it some";
         status = FL_INVALID_STATE;
-      } else if (letter != 'w' && (t->flags & FL_TENSOR_UNWRITTEN) != 0) {
-        fault = "is an output that no instruction has written yet";
       }
       if (fault != NULL) {
         return fl_refuse_access(method, at, instruction, status, fault, i, items[k], error);
@@ -189,16 +185,8 @@ fl_status fl_check_access(const fl_method *method, uint32_t at, const fl_instruc
 
 void fl_settle_access(const fl_instruction *instruction) {
   for (uint32_t i = 0; i < instruction->count; ++i) {
-    const char letter = fl_letter(instruction, i);
-    uint32_t count = 0;
-    fl_value *const *items = fl_items(&instruction->to.args[i], &count);
-    for (uint32_t k = 0; (letter == 'w' || letter == 'v') && k < count; ++k) {
-      fl_tensor *t = fl_tensor_of(items[k]);
-      if (t != NULL && letter == 'w') {
-        t->flags &= (uint8_t)~FL_TENSOR_UNWRITTEN;
-      } else if (t != NULL) {
-        t->flags = FL_TENSOR_VIEW | (instruction->to.args[0]->as.tensor->flags & (FL_TENSOR_READ_ONLY | FL_TENSOR_UNWRITTEN));
-      }
+    if (fl_letter(instruction, i) == 'v') {
+      instruction->to.args[i]->as.tensor->flags = FL_TENSOR_VIEW | (instruction->to.args[0]->as.tensor->flags & FL_TENSOR_READ_ONLY);
     }
   }
 }
@@ -314,8 +302,8 @@ void fl_begin_access(fl_method *method) {
   }
   for (uint32_t i = 0; i < method->output_count; ++i) {
     const fl_port *port = &method->outputs[i];
-    if (port->tensor != NULL && !port->planned && (port->tensor->flags & FL_TENSOR_READ_ONLY) == 0) {
-      port->tensor->flags |= FL_TENSOR_UNWRITTEN;
+    if (port->tensor != NULL && !port->planned && (port->tensor->flags & FL_TENSOR_READ_ONLY) == 0 && port->tensor->data != NULL) {
+      memset(port->tensor->data, 0, port->tensor->capacity);
     }
   }
 }
@@ -323,8 +311,8 @@ void fl_begin_access(fl_method *method) {
 fl_status fl_end_access(const fl_method *method, fl_error *error) {
   for (uint32_t i = 0; i < method->output_count; ++i) {
     const fl_tensor *t = fl_tensor_of(method->outputs[i].value);
-    if (t != NULL && ((t->flags & FL_TENSOR_UNWRITTEN) != 0 || fl_lacks_data(t))) {
-      return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%', output %: no instruction that ran has written it",
+    if (t != NULL && fl_lacks_data(t)) {
+      return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%', output %: no instruction that ran gave it memory",
                       FL_TEXT(fl_program_method_name(method->program, method->index)), FL_NUMBER(i));
     }
   }

@@ -188,3 +188,31 @@ int fl_make_value(const fl_plan *plan, uint32_t index, fl_pool *pool, fl_value *
     default: return fl_make_list(plan, kind, table, pool, value);
   }
 }
+
+void fl_restore_values(fl_method *method) {
+  fl_plan plan;
+  if (!fl_plan_open(method->program, method->index, &plan)) {
+    return;
+  }
+  fl_tensor *tensor = method->tensors;
+  fl_value **pointers = method->pointers;
+  for (uint32_t i = 0; i < method->value_count; ++i) {
+    fl_value *value = &method->values[i];
+    const uint8_t flags = value->flags;
+    uint32_t table = 0;
+    const uint8_t kind = fl_plan_value(&plan, i, &table);
+    if (kind == VALUE_TENSOR) {
+      value->tag = FL_TENSOR;
+      value->as.tensor = tensor++;
+    } else {
+      /* Lists are made anew in the place where they are. */
+      fl_pool pool = {.slots = method->values, .pointers = pointers, .pointer_count = SIZE_MAX};
+      fl_make_value(&plan, i, &pool, value);
+      pointers = pool.pointers;
+    }
+    value->flags = flags;
+  }
+  for (uint32_t i = 0; i < method->input_count; ++i) {
+    method->inputs[i].is_set = method->inputs[i].value->tag == FL_NONE;
+  }
+}

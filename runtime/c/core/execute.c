@@ -285,7 +285,7 @@ static int fl_condition(const fl_value *value) {
   }
   const uint8_t *data = (const uint8_t *)value->as.tensor->data;
   const size_t count = fl_numel(value->as.tensor);
-  if ((data == NULL && count > 0) || (value->as.tensor->flags & FL_TENSOR_UNWRITTEN) != 0) {
+  if (data == NULL && count > 0) {
     return -1;
   }
   for (size_t i = 0; i < count; ++i) {
@@ -303,9 +303,7 @@ static fl_status fl_step(fl_method *method, uint32_t at, const fl_instruction *i
     case INSTRUCTION_KERNEL:
     case INSTRUCTION_DELEGATE: return fl_call(method, at, instruction, error);
     case INSTRUCTION_MOVE: {
-      const uint8_t flags = instruction->to.destination->flags;
-      *instruction->to.destination = *instruction->on.source;
-      instruction->to.destination->flags = flags;
+      fl_copy_value(instruction->to.destination, instruction->on.source);
       return FL_OK;
     }
     case INSTRUCTION_JUMP_FALSE: {

@@ -127,7 +127,7 @@ enum { /* flags of fl_value */
 enum { /* flags of fl_tensor */
   FL_TENSOR_READ_ONLY = 1, /* a constant, or an input where the caller has it */
   FL_TENSOR_VIEW = 2,      /* lies where the last et_view put it */
-  FL_TENSOR_UNWRITTEN = 4  /* an output in the caller's memory that nothing has written since execute began */
+  FL_TENSOR_WRITTEN = 4    /* while the memory plan is checked: a call or the caller has written it */
 };
 
 typedef struct fl_delegate {
@@ -216,6 +216,16 @@ fl_status fl_measure_plan(const fl_plan *plan, const fl_registry *registry, fl_r
 /* The operator or the backend that an instruction calls; NULL when it calls none. */
 const char *fl_instruction_name(const fl_instruction *instruction);
 
+/* The letter of an argument; those of a delegate follow from how many outputs it has. Returns, which were checked to be outs, are not looked at: *. */
+char fl_letter(const fl_instruction *instruction, uint32_t i);
+/* The values that an argument stands for: the items of a list, or itself. */
+fl_value *const *fl_items(fl_value *const *arg, uint32_t *count);
+/* Gives a value the content of another, as a move does. */
+static inline void fl_copy_value(fl_value *destination, const fl_value *source) {
+  const uint8_t flags = destination->flags;
+  *destination = *source;
+  destination->flags = flags;
+}
 /* Checks by the letters of its kernel that a call passes arguments of the right kinds, and returns its outs. */
 fl_status fl_check_signature(const fl_plan *plan, uint32_t at, const fl_kernel *kernel, fl_vector args, fl_error *error);
 /* Finds out what may be written, and checks the access of each call whose arguments never change their place. */
@@ -223,12 +233,15 @@ fl_status fl_check_method(fl_method *method, fl_error *error);
 /* Checks that a call writes only what it may: no constant, and no operand but where its kernel allows it. Takes a step of `work` for each pair of
  * tensors that it compares. */
 fl_status fl_check_access(const fl_method *method, uint32_t at, const fl_instruction *instruction, uint64_t *work, fl_error *error);
-/* After a call that was checked when it ran: what it wrote counts as written, and views have the properties of what they view. */
+/* After a call that was checked when it ran: a view may be written where what it views may be. */
 void fl_settle_access(const fl_instruction *instruction);
-/* Before the first instruction: views refer to nothing, and the outputs in the caller's memory are not written yet. */
+/* Before the first instruction: views refer to nothing, and outputs in the caller's memory hold zeros, as the arenas do at first. */
 void fl_begin_access(fl_method *method);
-/* Fails when an output is left unwritten. */
+/* Fails when an output has no memory. */
 fl_status fl_end_access(const fl_method *method, fl_error *error);
+
+/* Checks that the memory plan keeps each value until it is read (liveness.c). The arenas hold anything afterwards. */
+fl_status fl_check_liveness(fl_method *method, const fl_plan *plan, fl_error *error);
 
 /* Puts scalars, lists and the tensors that slots hold back to what the program says, and asks for all inputs again. */
 void fl_restore_values(fl_method *method);

@@ -144,34 +144,6 @@ static void fl_fill_arenas(fl_method *method, const fl_plan *plan) {
   }
 }
 
-void fl_restore_values(fl_method *method) {
-  fl_plan plan;
-  if (!fl_plan_open(method->program, method->index, &plan)) {
-    return;
-  }
-  fl_tensor *tensor = method->tensors;
-  fl_value **pointers = method->pointers;
-  for (uint32_t i = 0; i < method->value_count; ++i) {
-    fl_value *value = &method->values[i];
-    const uint8_t flags = value->flags;
-    uint32_t table = 0;
-    const uint8_t kind = fl_plan_value(&plan, i, &table);
-    if (kind == VALUE_TENSOR) {
-      value->tag = FL_TENSOR;
-      value->as.tensor = tensor++;
-    } else {
-      /* Lists are made anew in the place where they are. */
-      fl_pool pool = {.slots = method->values, .pointers = pointers, .pointer_count = SIZE_MAX};
-      fl_make_value(&plan, i, &pool, value);
-      pointers = pool.pointers;
-    }
-    value->flags = flags;
-  }
-  for (uint32_t i = 0; i < method->input_count; ++i) {
-    method->inputs[i].is_set = method->inputs[i].value->tag == FL_NONE;
-  }
-}
-
 static fl_status fl_init_delegates(fl_method *method, const fl_plan *plan, const fl_registry *registry, uint8_t *memory, size_t at, fl_error *error) {
   for (uint32_t i = 0; i < plan->delegates.count; ++i) {
     fl_payload payload;
@@ -252,19 +224,24 @@ fl_status fl_method_init(fl_method *method, const fl_program *program, uint32_t 
     }
   }
   fl_make_ports(method, &plan);
-  fl_fill_arenas(method, &plan);
   status = fl_init_delegates(method, &plan, registry, (uint8_t *)memory->method, own, error);
   if (status != FL_OK) {
     return status;
   }
   status = fl_check_method(method, error);
+  if (status == FL_OK) {
+    status = fl_check_liveness(method, &plan, error);
+  }
   if (status != FL_OK) {
     fl_method_destroy(method);
-  } else if (error != NULL) {
+    return status;
+  }
+  fl_fill_arenas(method, &plan);
+  if (error != NULL) {
     error->status = FL_OK;
     error->text[0] = 0;
   }
-  return status;
+  return FL_OK;
 }
 
 void fl_method_reset(fl_method *method) {

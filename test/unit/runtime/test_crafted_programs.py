@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from runtime_programs import PROGRAMS, call, plan, tensor, write
+from runtime_programs import PROGRAMS, call, plan, stock, tensor, write
 
 from flambeau.runtime import FlambeauError, Runtime, Status, pte
 from flambeau.runtime.binding.metadata import Slot
@@ -63,6 +63,33 @@ def example(info: Slot, truth: bool) -> Any:
 def test_a_crafted_program_is_told_why(name: str):
     message = outcome(name, second=False)
     assert REFUSED[name] in message and "\n" not in message, message
+
+
+def test_a_plan_that_loses_a_value_is_refused():
+    """Stock ExecuTorch places the second torch.cond over the result of the first."""
+    with pytest.raises(FlambeauError, match=r"aten::add.out: argument 0, value \d+, has lost its memory to value \d+ before it is read"):
+        Runtime.get().load_program(stock("siblings")).load_method()
+
+
+@pytest.mark.parametrize("name", ["cond", "map", "state", "lists"])
+def test_sound_plans_are_not_refused(name: str):
+    Runtime.get().load_program(stock(name)).load_method()
+
+
+def test_a_plan_that_loses_an_output_is_refused():
+    values: list[pte.Value] = [tensor(4, at=0), pte.Int(1), tensor(4, at=16), tensor(4, at=16)]
+    program = write(plan(values, [call(0, 0, 0, 1, 2, 2), call(0, 0, 0, 1, 3, 3)], ["aten::add.out"], [0], [2, 3]))
+    with pytest.raises(FlambeauError, match="output 0, value 2, has lost its memory to value 3 before the end"):
+        Runtime.get().load_program(program).load_method()
+
+
+def test_a_plan_that_loses_what_lasts_is_refused():
+    """The second run would read what the first one left of another value."""
+    values: list[pte.Value] = [tensor(4, at=0), pte.Int(1), tensor(4, at=16), tensor(4, at=32), tensor(4, at=16), pte.Bool(False)]
+    calls: list[pte.Instruction] = [call(0, 2, 0, 1, 3, 3), call(1, 2, 3, 5, 2), call(0, 0, 0, 1, 4, 4)]
+    program = write(plan(values, calls, ["aten::add.out", "aten::copy_"], [0], [3]))
+    with pytest.raises(FlambeauError, match="argument 0, value 2, has lost its memory to value 4 before it is read"):
+        Runtime.get().load_program(program).load_method()
 
 
 def test_every_crafted_program_is_tried():

@@ -20,8 +20,13 @@
  *
  * Every function that can fail returns fl_status and says what happened in `error` (which may be NULL).
  *
- * Files are not trusted: fl_program_load checks the whole structure of the file, and everything that a program could get wrong about itself is
- * refused before the first instruction runs. There is no way to switch that off.
+ * Files are not trusted, and there is no way to switch that off. fl_program_load checks the whole structure of the file. fl_method_init proves that
+ * each value lies in the memory that the program plans, and that a call whose arguments stay where they are writes no constant, no input in the
+ * caller's memory, and no operand that its kernel still reads; where moves and views give arguments another place, each call is checked when it
+ * runs. It also follows the method, without computing, and refuses a memory plan that loses a value which an instruction wrote before another
+ * reads it: on the only path of a method without computed jumps, and otherwise on the two paths where every condition is true or false, for as
+ * many steps as keep loading linear. That is no proof for the other paths of a method with conditions, nor for values that the program names
+ * twice: a wrong plan can then give wrong numbers, but no access outside of the memories that the caller gave.
  *
  * Threads: a program is read only once loaded and may be shared. A method belongs to one thread at a time. Methods of one program are
  * independent as far as their memories are.
@@ -225,7 +230,8 @@ FL_API void fl_method_destroy(fl_method *method);
  * A scalar that no instruction reads was fixed when the program was made; it accepts only that value. */
 FL_API fl_status fl_method_set_input(fl_method *method, uint32_t index, const fl_value *value, fl_error *error);
 
-/* Says where an output that is not planned shall be written: `size` bytes, at least fl_slot_info.bytes, aligned to 16. */
+/* Says where an output that is not planned shall be written: `size` bytes, at least fl_slot_info.bytes, aligned to 16. Execute fills them with zeros
+ * before the first instruction. */
 FL_API fl_status fl_method_set_output(fl_method *method, uint32_t index, void *data, size_t size, fl_error *error);
 
 /* Has `hook` called before and after each instruction of later executes; NULL: nothing is called. FL_NOT_SUPPORTED: the library was built with
