@@ -86,7 +86,7 @@ static uint32_t fl_follow_read(fl_trail *trail, const fl_tensor *t) {
   return 0;
 }
 
-/* Reads and writes what a call does; a view takes the place and the number of what it views. */
+/* Reads and writes what a call does; a view takes the place and the number of what it views. FL_END_OF_METHOD: a run does not get further. */
 static fl_status fl_follow_call(fl_trail *trail, uint32_t at, const fl_instruction *instruction) {
   for (int writes = 0; writes < 2; ++writes) {
     for (uint32_t i = 0; i < instruction->count; ++i) {
@@ -120,6 +120,9 @@ static fl_status fl_follow_call(fl_trail *trail, uint32_t at, const fl_instructi
     if (fl_letter(instruction, i) == 'v') {
       const fl_tensor *base = instruction->to.args[0]->as.tensor;
       fl_tensor *view = instruction->to.args[i]->as.tensor;
+      if (instruction->to.args[0]->tag != FL_TENSOR || (view->flags & FL_TENSOR_VIEW) == 0) {
+        return FL_END_OF_METHOD; /* a run is refused here */
+      }
       view->capacity = fl_number_of(trail, base);
       view->data = base->data;
       view->flags = FL_TENSOR_VIEW | (base->flags & FL_TENSOR_READ_ONLY);
@@ -164,7 +167,7 @@ static fl_status fl_follow_path(fl_trail *trail, int condition) {
       next = (is_constant ? value->as.boolean != 0 : condition) ? next : instruction->count;
     }
     if (status != FL_OK) {
-      return status;
+      return status == FL_END_OF_METHOD ? FL_OK : status;
     }
     at = next;
   }
