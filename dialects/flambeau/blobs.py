@@ -91,7 +91,8 @@ class BlobStore:
     """The bytes that the `BlobAttr`s of a context's modules refer to. They are views: do not change the bytes after you have added them."""
 
     _entries: dict[str, list[_Entry]] = field(default_factory=dict[str, list[_Entry]])
-    _missing: list[Path] = field(default_factory=list[Path])
+    _missing: list[str] = field(default_factory=list[str])
+    """Why weights may be absent, for the error."""
     _files: list[Path] = field(default_factory=list[Path])
     """The open files."""
 
@@ -134,7 +135,7 @@ class BlobStore:
             if entry.digest() == digest:
                 return entry
         if not entries:
-            beside = "".join(f"; {path} does not exist" for path in self._missing)
+            beside = "".join(f"; {reason}" for reason in self._missing)
             raise BlobError(f"there are no weights under {key!r}: the .safetensors file that belongs to this module was not opened{beside}")
         origin, other = entries[-1].origin, entries[-1].digest()
         raise BlobError(
@@ -168,7 +169,11 @@ class BlobStore:
         for file in files:
             self.open(file)
         if not files:
-            self._missing.append(weights_beside(module_path))
+            self.note_absence(f"{weights_beside(module_path)} does not exist")
+
+    def note_absence(self, reason: str) -> None:
+        """Says why weights may be absent, as a clause for the error of `get`."""
+        self._missing.append(reason)
 
     def holds(self, blob: BlobAttr) -> bool:
         """Whether the store has the bytes of `blob`."""

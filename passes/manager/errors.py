@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -39,7 +40,18 @@ class PassError(ValueError):
     @staticmethod
     def of(step: PassStep, error: Exception) -> PassError:
         """The error that a ValueError of a pass is: its words, and where in a plug-in it was raised, for it may be a bug there."""
-        return PassError(step, str(error) or in_one_line(error), notes=_raised_here(raised_outside(error)))
+        text = str(error) or in_one_line(error)
+        if _is_of_xdsl(step):
+            text = " ".join(_SHOWN_IR.sub(r"\1", text).split())
+        return PassError(step, text, notes=_raised_here(raised_outside(error)))
+
+
+_SHOWN_IR = re.compile(r"(\w+)\(\n\t.*?\n\)", re.DOTALL)
+"""An operation as xDSL shows it in messages: its class, and in parentheses its text on lines of its own."""
+
+
+def _is_of_xdsl(step: PassStep) -> bool:
+    return type(step.pass_).__module__.startswith("xdsl.")
 
 
 class ResultChanged(PassError):
@@ -65,8 +77,11 @@ class PassCrash(PassError):
     """A pass that ended in an exception other than a message for people: a bug of the pass. The exception is its cause."""
 
     @staticmethod
-    def of(step: PassStep, error: BaseException) -> PassCrash:
-        """The crash that an exception is, with what was being looked at: the pattern and the operation, as far as that can be known."""
+    def of(step: PassStep, error: BaseException) -> PassError:
+        """The crash that an exception is, with what was being looked at: the pattern and the operation, as far as that can be known.
+
+        Passes of xDSL raise any exception for a module that they do not take; then it is an error of the pass, and not a crash.
+        """
         source = getattr(sys.modules.get(type(step.pass_).__module__), "__file__", None)
         folder = None if source is None else Path(source).parent
         # A plug-in's function that one of our passes called is more likely at fault than the pass.
@@ -78,6 +93,8 @@ class PassCrash(PassError):
         inner = {name: value for name, value in found.items() if isinstance(value, Operation) and value not in around}
         op = inner.get("op") or (inner.popitem()[1] if len(set(inner.values())) == 1 else None if step.op is step.module else step.op)
         on = "" if op is None else f" on {op.name}"
+        if _is_of_xdsl(step):
+            return PassError(step, f"this pass of xDSL does not take the module; it failed{on}: {in_one_line(error)}", op=op, notes=notes)
         return PassCrash(step, f"internal error{on}: {in_one_line(error)}", op=op, notes=notes)
 
 

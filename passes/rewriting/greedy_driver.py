@@ -42,6 +42,8 @@ class PatternDriver:
         recursive: whether to look again at what rewrites inserted or changed; without, each operation of the input is looked at once.
         only: which operations patterns are tried on; all when None.
         explain: whether to keep the reasons that patterns give for not applying in `declined`; without, they become remarks.
+        top_down: whether to begin with the first operation in program order; otherwise with the last.
+        most: how many rewrites may happen; any number when None.
     """
 
     def __init__(
@@ -52,11 +54,15 @@ class PatternDriver:
         recursive: bool = True,
         only: Callable[[Operation], bool] | None = None,
         explain: bool = False,
+        top_down: bool = True,
+        most: int | None = None,
     ):
         self.limit = limit
         self.recursive = recursive
         self.only = only
         self.explain = explain
+        self.top_down = top_down
+        self.most = most
         for item in patterns:
             if not isinstance(item, Pattern):  # pyright: ignore[reportUnnecessaryIsInstance]  plug-ins need not be type-checked
                 shown = getattr(item, "__name__", type(item).__name__)
@@ -96,7 +102,7 @@ class _Run:
         self.driver = driver
         self.root = root
         self.rewriter = rewriter
-        self.work = list(root.walk(reverse=True))
+        self.work = list(root.walk(reverse=driver.top_down))
         self.waiting = set(self.work)
         self.known = set(self.work)
         self.erased: set[Operation] = set()
@@ -164,7 +170,7 @@ class _Run:
 
     def _run(self) -> bool:
         changed = False
-        while self.work:
+        while self.work and (self.driver.most is None or sum(self.driver.applied.values()) < self.driver.most):
             op = self.work.pop()
             self.waiting.discard(op)
             if op in self.erased or op is self.root:

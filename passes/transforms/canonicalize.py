@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Annotated, cast
 
 from xdsl.context import Context
 from xdsl.ir import Operation, SSAValue
@@ -22,6 +22,7 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting.greedy_driver import PatternDriver
 from flambeau.passes.rewriting.pattern import Pattern, rename_values, replace_with_values
+from flambeau.support.suggestions import did_you_mean
 
 
 def _producer(value: SSAValue, kind: type[SchemaOp]) -> SchemaOp | None:
@@ -171,6 +172,15 @@ class EmptyConcatPattern(Pattern):
 _OTHERS: tuple[Pattern, ...] = (ReshapePattern(), PermutePattern(), BroadcastPattern(), EmptyConcatPattern())
 
 
+_NAMES = tuple(type(pattern).__name__ for pattern in (IdentityPattern(), *_OTHERS))
+
+
+def check_pattern(name: str) -> None:
+    """Raises ValueError for what is not the name of a pattern of this pass."""
+    if name not in _NAMES:
+        raise ValueError(f"canonicalize has no pattern {name!r}; it has {', '.join(_NAMES)}{did_you_mean(name, _NAMES)}")
+
+
 @dataclass(frozen=True)
 class CanonicalizePass(PatternPass):
     """Removes operators that change nothing and writes reshapes, permutations and broadcasts in one form.
@@ -181,12 +191,25 @@ class CanonicalizePass(PatternPass):
     """
 
     name = "canonicalize"
+    top_down: bool = True
+    """Begin with the first operation; otherwise with the last."""
+    max_num_rewrites: int | None = None
+    """The most rewrites; any number without it."""
+    enable_patterns: tuple[Annotated[str, check_pattern], ...] = ()
+    """The only patterns to apply; all without it."""
+    disable_patterns: tuple[Annotated[str, check_pattern], ...] = ()
+    """Patterns not to apply."""
 
     def patterns(self) -> Sequence[Pattern]:
         """The patterns of the canonical form, for code that writes nothing in place."""
-        return (IdentityPattern(), *_OTHERS)
+        return self._chosen(IdentityPattern())
 
     def apply_to(self, ctx: Context, op: Operation) -> None:
         """Applies the patterns."""
         writes = any(isinstance(item, SchemaOp) and item.schema.mutates for item in op.walk())
-        PatternDriver((IdentityPattern(copies=not writes), *_OTHERS)).run(op)
+        patterns = self._chosen(IdentityPattern(copies=not writes))
+        PatternDriver(patterns, top_down=self.top_down, most=self.max_num_rewrites).run(op)
+
+    def _chosen(self, identity: Pattern) -> Sequence[Pattern]:
+        names = set(self.enable_patterns or _NAMES) - set(self.disable_patterns)
+        return [pattern for pattern in (identity, *_OTHERS) if type(pattern).__name__ in names]

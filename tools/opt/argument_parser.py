@@ -179,6 +179,13 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.register("action", "store_true", _Flag)
     parser.add_argument("input", nargs="?", default="-", help="a .mlir file, with its weights in the .safetensors beside it; - is stdin")
+    parser.add_argument(
+        "--weights",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a .safetensors file with weights of the input, as for a module from stdin; may be given again",
+    )
     parser.add_argument("-o", "--output", default="-", type=text_file, help="where to write the result; weights go beside it; - is stdout")
     parser.add_argument(
         "-p",

@@ -32,6 +32,8 @@ from flambeau.tools.plugin_loading import load_from_environment
 from flambeau.tools.process import BROKEN_PIPE, CRASHED, INTERRUPTED, collector_paused, forget_stdout, room_for_nesting, standard_streams
 from flambeau.tools.rendering.diagnostics_rendering import Renderer, diagnostics_of, files_of, internal_error, placed
 
+_NO_WEIGHTS = "the text came through a pipe, which takes no weights along: --weights FILE names that file, -o FILE writes both"
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the tool on `argv` (`sys.argv[1:]` by default).
@@ -163,8 +165,12 @@ class _Tool:
         arguments = self._arguments
         context = FlambeauContext(allow_unregistered=arguments.allow_unregistered_dialect)
         try:
+            for path in arguments.weights:
+                context.blobs.open(path)
             if arguments.input != "-":
                 context.blobs.open_beside(arguments.input)
+            elif not arguments.weights:
+                context.blobs.note_absence(_NO_WEIGHTS)
             with self._phase("parse"):
                 report.parsed = parsed = parse_module(source.text, context, source.file, line_offset=source.line_offset, locate=True)
             with self._phase("verify"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -134,6 +135,31 @@ def test_beside_a_device_there_are_no_weights(run: Run, option: str) -> None:
     Path("null").symlink_to("/dev/null")
     assert run("net.mlir", option, "null")[0] == 0
     assert not Path("null.safetensors").exists()
+
+
+def test_weights_of_a_text_that_comes_through_a_pipe(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = Path("net.mlir").read_bytes()
+
+    def piped(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+        return run("-", *arguments)
+
+    status, _, err = piped("-o", "out.mlir")
+    assert status == 1
+    assert (
+        "there are no weights under 'w': the .safetensors file that belongs to this module was not opened; the text came through a" in err
+    )
+    assert "pipe, which takes no weights along: --weights FILE names that file, -o FILE writes both" in err
+    assert piped("--weights", "net.safetensors", "-o", "out.mlir")[0] == 0
+    assert holds_its_weights("out.mlir")
+    status, _, err = piped("--weights", "nowhere.safetensors", "-o", "new.mlir")
+    assert status == 1 and "nowhere.safetensors" in err
+
+
+def test_irdl_goes_to_the_file_that_output_names(run: Run) -> None:
+    with pytest.raises(SystemExit):
+        run("--emit-irdl=core", "-o", "core.irdl")
+    assert "irdl.dialect @core" in Path("core.irdl").read_text()
 
 
 def test_the_weights_of_all_parts_are_saved(run: Run) -> None:

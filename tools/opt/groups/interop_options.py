@@ -15,7 +15,7 @@ class InteropGroup(OptionGroup):
 
     def add_arguments(self, group: Arguments) -> None:
         """Adds the options."""
-        group.add_argument("--emit-irdl", metavar="DIALECT,…", help="print these dialects as IRDL, for mlir-opt --irdl-file=, and exit")
+        group.add_argument("--emit-irdl", metavar="DIALECT,…", help="write these dialects as IRDL, for mlir-opt --irdl-file=, and exit")
         group.add_argument(
             "--print-for-irdl",
             action="store_true",
@@ -29,14 +29,18 @@ class InteropGroup(OptionGroup):
         )
 
     def check(self, parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
-        """Prints the IRDL if it is asked for, and exits. Raises IrdlError, OSError."""
+        """Writes the IRDL if it is asked for, and exits. Raises IrdlError, OSError."""
         if arguments.emit_irdl is None:
             return
         from flambeau.dialects.irdl.export import irdl_text
-        from flambeau.support.files import naming
+        from flambeau.support.files import naming, write_text
 
-        with naming("<stdout>"):
-            sys.stdout.write(irdl_text([name for item in arguments.emit_irdl.split(",") if (name := item.strip())], arguments.irdl_runs))
+        text = irdl_text([name for item in arguments.emit_irdl.split(",") if (name := item.strip())], arguments.irdl_runs)
+        if arguments.output != "-":
+            write_text(arguments.output, text)
+        else:
+            with naming("<stdout>"):
+                sys.stdout.write(text)
         parser.exit()
 
 
