@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.matmul import common_element
 from flambeau.dialects.aten.numerics import widened
-from flambeau.dialects.aten.pad import ConstantPadNdOp
+from flambeau.dialects.aten.pad import ConstantPadNdOp, with_margins
 from flambeau.dialects.aten.permute import permute
 from flambeau.dialects.aten.shape import view
 from flambeau.dialects.aten.windows import spread, window_count, windows
@@ -157,22 +157,33 @@ def over_planes(
 ) -> SSAValue | None:
     """A convolution over three dimensions as a sum of convolutions over planes, one per depth of the kernel, built detached.
 
-    Stock ExecuTorch's kernel takes at most two dimensions. None for transposed ones, dynamic extents and other ranks.
+    Stock ExecuTorch's kernel takes at most two dimensions. None for dynamic extents and other ranks.
     """
     shape, kernel = shape_of(x), shape_of(weight)
-    if len(shape) != 5 or transposed or DYNAMIC_INDEX in shape:
+    if len(shape) != 5 or DYNAMIC_INDEX in shape:
         return None
-    numbers = [spread(values, 3, name) for name, values in (("stride", stride), ("padding", padding), ("dilation", dilation))]
-    (step, *steps), (pad, *pads), (gap, *gaps) = numbers
-    count = window_count(shape[2], kernel[2], step, pad, gap)
+    numbers = [
+        spread(values, 3, name)
+        for name, values in (("stride", stride), ("padding", padding), ("dilation", dilation), ("output_padding", output_padding))
+    ]
+    (step, *steps), (pad, *pads), (gap, *gaps), (more, *mores) = numbers
+    count = convolved_shape(shape, kernel, stride, padding, dilation, transposed, output_padding, groups)[2]
+    reach = gap * (kernel[2] - 1)
+    margins, starts = (pad, pad), [depth * gap for depth in range(kernel[2])]
+    if transposed:
+        # With zeros between its planes, the input goes through the mirrored kernel one plane at a time.
+        if step > 1:
+            spaced = view(aten.constant_pad_nd(aten.unsqueeze(x, 3), (0, 0, 0, 0, 0, step - 1)), (*shape[:2], shape[2] * step, *shape[3:]))
+            x = aten.slice.Tensor(spaced, 2, 0, (shape[2] - 1) * step + 1)
+        margins, starts, step = (reach - pad, reach - pad + more), starts[::-1], 1
     # Depth next to the batch: a range of depths is a batch of images.
-    images = permute(aten.constant_pad_nd(x, (0, 0, 0, 0, pad, pad)) if pad else x, (0, 2, 1, 3, 4))
+    images = permute(with_margins(x, 2, *margins), (0, 2, 1, 3, 4))
     total: SSAValue | None = None
-    for depth in range(kernel[2]):
-        part = aten.slice.Tensor(images, 1, depth * gap, depth * gap + (count - 1) * step + 1, step)
+    for depth, start in enumerate(starts):
+        part = aten.slice.Tensor(images, 1, start, start + (count - 1) * step + 1, step)
         flat = view(part, (shape[0] * count, shape[1], *shape[3:]))
         plane = aten.select.int(weight, 2, depth)
-        arguments = (tuple(steps), tuple(pads), tuple(gaps), False, (0, 0), groups)
+        arguments = (tuple(steps), tuple(pads), tuple(gaps), transposed, tuple(mores), groups)
         result = aten.convolution(flat, plane, None if depth else bias, *arguments)
         total = result if total is None else aten.add.Tensor(total, result)
     if total is None:

@@ -51,6 +51,15 @@ class ConstantPadNdOp(SchemaOp):
         return np.pad(kept, [(max(low, 0), max(high, 0)) for low, high in pairs], constant_values=np.asarray(value).astype(x.dtype))
 
 
+def with_margins(x: SSAValue, dim: int, low: int, high: int) -> SSAValue:
+    """Gives x with zeros before and after a dimension; a negative number takes entries away."""
+    extent = shape_of(x)[dim]
+    if min(low, high) < 0:
+        x = aten.slice.Tensor(x, dim, max(-low, 0), extent - max(-high, 0))
+    after = (0, 0) * (len(shape_of(x)) - 1 - dim)
+    return aten.constant_pad_nd(x, (*after, max(low, 0), max(high, 0))) if max(low, high) > 0 else x
+
+
 class EdgePadOp(SchemaOp):
     """Padding of the last `rank` dimensions with entries of the tensor itself."""
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, i1, i64
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import widened
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, shape_of, tensor
+from flambeau.dialects.aten.selection import selected
+from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, normalize_dim, shape_of, tensor, ui8
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -39,6 +42,20 @@ def sorted_types(x: Tensor, /, dim: int) -> tuple[Tensor, Tensor]:
     return tensor(element_of(x), shape_of(x)), tensor(i64, shape_of(x))
 
 
+def in_place_order(values: SSAValue, places: SSAValue, dim: int, count: int) -> SSAValue:
+    """The places of elements in order, those of equal elements put in order too: kernels of `topk` give them in any."""
+    before, after = aten.slice.Tensor(values, dim, 0, count - 1), aten.slice.Tensor(values, dim, 1, count)
+    differs = aten.ne.Tensor(before, after)
+    if dtype_of(element_of(values)).category == 2:
+        differs = aten.logical_and(differs, aten.logical_not(aten.logical_and(aten.isnan(before), aten.isnan(after))))
+    # Elements of one group are equal; their places tell them apart.
+    group = aten.cumsum(to_element(differs, i64), dim)
+    first = aten.mul.Scalar(aten.slice.Tensor(places, dim, 0, 1), 0)
+    start = aten.mul.Scalar(aten.cat([first, group], dim), count)
+    ordered, _ = aten.topk.results(aten.add.Tensor(start, places), count, dim, False)
+    return aten.sub.Tensor(ordered, start)
+
+
 @aten("sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)", core=True)
 class SortOp(SchemaOp):
     """The elements in order along `dim`, and their places."""
@@ -52,7 +69,11 @@ class SortOp(SchemaOp):
         count = shape[normalize_dim(dim, len(shape))] if shape else 1
         if count == DYNAMIC_INDEX:
             raise ValueError(f"the number of entries of dimension {dim} must be known")
-        return aten.topk.results(x, count, dim, descending)
+        if element_of(x) == i1:
+            values, places = SortOp.decompose(to_element(x, ui8), dim, descending)
+            return to_element(values, i1), places
+        values, places = aten.topk.results(x, count, dim, descending)
+        return (values, places) if count < 2 else (values, in_place_order(values, places, dim, count))
 
 
 @aten("sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)")
@@ -69,7 +90,7 @@ class SortStableOp(SchemaOp):
 
 @aten("topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)", core=True)
 class TopkOp(SchemaOp):
-    """The k largest or smallest elements along `dim`, in order, and their places."""
+    """The k largest or smallest elements along `dim` and their places, in order, equal ones in the order of PyTorch's CPU kernel."""
 
     @staticmethod
     def infer(x: Tensor, /, k: int, dim: int) -> tuple[Tensor, Tensor]:
@@ -82,11 +103,16 @@ class TopkOp(SchemaOp):
         return tensor(element_of(x), result), tensor(i64, result)
 
     @staticmethod
-    def numpy(x: Array, /, k: int, dim: int, largest: bool) -> Pair:
-        values, indices = sorted_along(x, dim, largest)
+    def numpy(x: Array, /, k: int, dim: int, largest: bool, sorted: bool) -> Pair:
         if not x.ndim:
-            return values, indices
-        return np.take(values, range(k), dim), np.take(indices, range(k), dim)
+            return x, np.zeros((), np.int64)
+        _, ranks = np.unique(widened(x), return_inverse=True)  # all NaN are one, the last
+        lines = np.moveaxis((-ranks if largest else ranks).reshape(x.shape), dim, -1)
+        places = np.array(
+            [selected(line, k, sorted) for line in lines.reshape(math.prod(lines.shape[:-1]), x.shape[dim]).tolist()], np.int64
+        )
+        places = np.moveaxis(places.reshape(*lines.shape[:-1], k), -1, dim)
+        return np.take_along_axis(x, places, dim), places
 
 
 @aten("argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor")
@@ -151,7 +177,7 @@ class KthvalueOp(SchemaOp):
         if not shape_of(x):
             x = aten.unsqueeze(x, 0)
             return KthvalueOp.decompose(x, k, 0, False)
-        parts = aten.topk.results(x, k, dim, False)
+        parts = aten.sort.results(x, dim)
         if keepdim:
             values, indices = (aten.slice.Tensor(part, dim, k - 1, k) for part in parts)
         else:

@@ -111,6 +111,8 @@ class _Method:
             reason = "PyTorch declares no out-variant of it"
         elif schema.qualified_name not in find_target(self.target).operators:
             reason = f"the target {self.target!r} has no kernel {schema.qualified_name}"
+        elif (limit := find_target(self.target).why_not(op)) is not None:
+            reason = f"{schema.qualified_name} of the target {self.target!r} does not take it: {limit}"
         if schema is None or reason is not None:
             self.illegal.append(IllegalOperation(op, reason or ""))
             for result in op.results:

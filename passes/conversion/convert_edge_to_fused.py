@@ -16,6 +16,7 @@ from flambeau.dialects.aten.convolution import ConvolutionOp
 from flambeau.dialects.aten.linear import LinearOp
 from flambeau.dialects.aten.matmul import AddmmOp, MmOp
 from flambeau.dialects.aten.norm import LayerNormOp, RmsNormOp
+from flambeau.dialects.aten.shape import ExpandOp
 from flambeau.dialects.edge.dim_order import ToDimOrderCopyOp
 from flambeau.dialects.edge.layout import CHANNELS_LAST, layout_of, with_dim_order
 from flambeau.dialects.fused.attention import FusedAttentionOp
@@ -159,6 +160,11 @@ def _pair(values: tuple[int, ...]) -> tuple[int, int]:
     return (values[0], values[-1])
 
 
+def _expanded(value: SSAValue, leading: tuple[int, ...]) -> SSAValue:
+    shape = (*leading, *shape_of(value)[len(leading) :])
+    return value if shape_of(value) == shape else ExpandOp(value, shape).result
+
+
 @dataclass(frozen=True)
 class AttentionPattern(Pattern):
     """edge.scaled_dot_product_attention of four-dimensional f32 tensors."""
@@ -178,7 +184,12 @@ class AttentionPattern(Pattern):
         if dropout != 0.0 or not _plain(query, key, value, op.result) or len(shape_of(query)) != 4:
             return decline("not fused: only attention without dropout on row-major static f32 tensors of four dimensions is")
         factor = shape_of(query)[-1] ** -0.5 if scale is None else scale
-        fused = FusedAttentionOp(query, key, value, mask, causal, factor, grouped)
+        # A single head of keys that all query heads share is a group; what is broadcast otherwise is expanded.
+        batch, heads = shape_of(op.result)[:2]
+        shared = heads if not grouped and shape_of(key)[1] == shape_of(value)[1] == 1 else 1
+        groups = shape_of(key)[1] if grouped else heads // shared
+        query, key, value = (_expanded(part, (batch, count)) for part, count in ((query, heads), (key, groups), (value, groups)))
+        fused = FusedAttentionOp(query, key, value, mask, causal, factor, grouped or shared > 1)
         replace_with_values(op, [fused.result], rewriter)
 
 

@@ -13,9 +13,11 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.aten.select import NO_END
+from flambeau.dialects.edge.layout import row_major
 from flambeau.dialects.ir.detached_operations import detached_ops
 from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.dialects.ir.tensor_types import DYNAMIC_INDEX, shape_of
+from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.operators import check_operator
 from flambeau.dialects.schema.row import SchemaOp, fits
 from flambeau.passes.manager import PatternPass
@@ -25,7 +27,7 @@ from flambeau.passes.targets.interface import Target, TargetName, find_target
 
 @dataclass(frozen=True)
 class DecomposePattern(Pattern):
-    """Replaces an operator by its row's decomposition."""
+    """Replaces an operator by what the target's contract names instead, or by its row's decomposition."""
 
     target: Target
     preserve: frozenset[str]
@@ -35,14 +37,22 @@ class DecomposePattern(Pattern):
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Decomposes `op` unless the target runs it."""
         assert isinstance(op, SchemaOp)
-        if op.level() != op.siblings["row"].level() or not op.has("decompose") or self._keeps(op):
+        if op.level() != op.siblings["row"].level() or self._keeps(op):
+            return
+        contract = self.target.contract(op) if self.target.keeps(type(op)) else None
+        instead = contract.instead if contract is not None else None
+        if instead is None and not op.has("decompose"):
             return
         try:
-            decomposed: Any = op.call("decompose", op.arguments())
+            decomposed: Any = op.call("decompose", op.arguments()) if instead is None else instead(*op.arguments())
+            if decomposed is None:
+                return
             values = list(cast("list[SSAValue]", decomposed)) if isinstance(decomposed, tuple | list) else [cast(SSAValue, decomposed)]
-            if any(DYNAMIC_INDEX in shape_of(operand) for operand in op.operands):
+            dynamic = any(DYNAMIC_INDEX in shape_of(operand) for operand in op.operands)
+            if dynamic:
                 _check_numbers(op, values)
-                values = [_retyped(value, result.type) for value, result in zip(values, op.results, strict=True)]
+            pairs = zip(values, op.result_types, strict=True)
+            values = [_retyped(value, kind) if dynamic or row_major(value) == kind else value for value, kind in pairs]
         except (ValueError, TypeError, IndexError, VerifyException) as error:
             reason = str(error).replace(str(DYNAMIC_INDEX), "?")
             if _UNREADABLE.search(reason):
@@ -53,7 +63,7 @@ class DecomposePattern(Pattern):
     def _keeps(self, op: SchemaOp) -> bool:
         if op.level() != "aten":
             return op.name in self.preserve or self.target.has(type(op))
-        return (op.core or op.keep) and (op.schema.name in self.preserve or self.target.keeps(type(op)))
+        return (op.core or op.keep) and (op.schema.name in self.preserve or self.target.runs(op))
 
 
 _UNKNOWN_EXTENT = "how depends on the extent of a dimension that only the run knows"
@@ -84,12 +94,14 @@ def _retyped(value: SSAValue, kind: Attribute) -> SSAValue:
         return value
     if isinstance(value, OpResult) and value.op.parent is None and fits(kind, value.type):
         return Rewriter.replace_value_with_new_type(value, kind)
+    if row_major(value) == kind:
+        return aten.alias(value, result_types=[kind])  # an input in another layout
     raise ValueError(_UNKNOWN_EXTENT)
 
 
 @dataclass(frozen=True)
 class DecomposeAtenPass(PatternPass):
-    """Rewrites every `aten` operator that is not Core ATen, or for which the target has no kernel, by its row's `decompose`.
+    """Rewrites every `aten` operator that is not Core ATen, or that no kernel of the target takes, by its row's `decompose`.
 
     The same holds for an operator of another library, whose row is in a plug-in: it stays whole if the target has its kernel.
 

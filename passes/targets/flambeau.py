@@ -1,6 +1,17 @@
 """The target `flambeau`: the kernels of our C runtime, fused ones among them, which take tensors in any dim order."""
 
+from xdsl.dialects.builtin import f32
+
+from flambeau.passes.targets.contracts import Contract, Limit
 from flambeau.passes.targets.interface import Target
 from flambeau.runtime.manifest import kernel_names
 
-TARGET = Target("flambeau", kernel_names(), dim_orders="any")
+_ATTENDED = tuple(Limit(name, dtypes=(f32,), rank=(4, 4), static=True) for name in ("query", "key", "value", "result"))
+_CONTRACTS = (
+    Contract("aten::linear.out", (Limit("weight", rank=(2, 2)),)),
+    Contract("flambeau::layer_norm.out", (Limit(dtypes=(f32,), static=True),)),
+    Contract("flambeau::rms_norm.out", (Limit(dtypes=(f32,), static=True),)),
+    Contract("flambeau::scaled_dot_product_attention.out", (*_ATTENDED, Limit("dropout_p", only=0.0))),
+)
+
+TARGET = Target("flambeau", kernel_names(), dim_orders="any", contracts=_CONTRACTS)

@@ -14,6 +14,8 @@ import flambeau.passes.targets
 from flambeau.dialects.exec.out_variants import out_variant
 from flambeau.dialects.schema.operators import find_op, level_ops
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.schema.row_table import cached_over_rows
+from flambeau.passes.targets.contracts import Contract
 from flambeau.support.tables import RegistrationError, Table, hint, note_registration
 
 
@@ -31,6 +33,8 @@ class Target:
     """The dim orders beside row-major in which its kernels take tensors, where the operators' rows allow it: `{CHANNELS_LAST}`."""
     input_orders: frozenset[tuple[int, ...]] | Literal["any"] = "any"
     """The dim orders beside row-major in which its callers can give an input."""
+    contracts: tuple[Contract, ...] = ()
+    """The limits of its kernels beyond what their schemas say."""
     alignment: int = 16
     """Of each offset in an arena, in bytes, unless the planner's options say otherwise."""
     library: Path | None = None
@@ -44,7 +48,20 @@ class Target:
 
     def keeps(self, kind: type[SchemaOp]) -> bool:
         """Whether a program may keep an operator whole: it has the kernel, or the fused form where PyTorch declares no out-variant."""
-        return _keeps(self, kind)
+        return _kernel(kind) in self.operators
+
+    def contract(self, op: SchemaOp) -> Contract | None:
+        """The contract of the kernel, or of the fused form, that an operation becomes."""
+        return _contracts(self).get(_kernel(type(op)))
+
+    def why_not(self, op: SchemaOp) -> str | None:
+        """What the kernel of an operation does not take of it; None when it takes all."""
+        contract = self.contract(op)
+        return None if contract is None else next((reason for limit in contract.limits if (reason := limit.why_not(op))), None)
+
+    def runs(self, op: SchemaOp) -> bool:
+        """Whether a program may keep an operation whole: it keeps the operator, and the kernel takes the operands."""
+        return self.keeps(type(op)) and self.why_not(op) is None
 
     def takes(self, order: Sequence[int]) -> bool:
         """Whether its kernels take tensors in a dim order, outermost dimension first."""
@@ -65,10 +82,17 @@ def _is_among(order: Sequence[int], orders: frozenset[tuple[int, ...]] | Literal
 
 
 @cache  # by the target and not by its name, which another may have once a plug-in is loaded again
-def _keeps(target: Target, kind: type[SchemaOp]) -> bool:
-    edge = kind.at("edge")
-    fused = find_op(f"fused.{kind.schema.name}") if out_variant(edge.schema) is None else None
-    return target.has(edge if fused is None else fused)
+def _contracts(target: Target) -> dict[str, Contract]:
+    return {contract.kernel: contract for contract in target.contracts}
+
+
+@cached_over_rows
+def _kernel(kind: type[SchemaOp]) -> str:
+    """The name of the kernel that an operator becomes, or of its fused form where PyTorch declares no out-variant; empty without any."""
+    out = out_variant(kind.at("edge").schema)
+    fused = find_op(f"fused.{kind.schema.name}") if out is None else None
+    out = out_variant(fused.schema) if fused is not None else out
+    return "" if out is None else out.qualified_name
 
 
 class UnknownTargetError(ValueError):
@@ -78,7 +102,7 @@ class UnknownTargetError(ValueError):
 @cache
 def _own_names() -> tuple[str, ...]:
     """The built-in targets: the other files of this folder."""
-    return tuple(sorted({module.name for module in pkgutil.iter_modules(flambeau.passes.targets.__path__)} - {"interface"}))
+    return tuple(sorted({module.name for module in pkgutil.iter_modules(flambeau.passes.targets.__path__)} - {"interface", "contracts"}))
 
 
 def _own(name: str) -> Target:

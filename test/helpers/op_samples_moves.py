@@ -281,8 +281,19 @@ INDEX: dict[str, Samples] = {
 
 SORT: dict[str, Samples] = {
     "sort": lambda rng: [(f32(rng, 3, 5),), (f32(rng, 3, 5), 0, True), (f32(rng), 0), (np.array([1, np.nan, 0, -np.inf], np.float32),)],
-    "sort.stable": lambda rng: [(i64(rng, 30, low=0, high=4), True), (i64(rng, 3, 30, low=0, high=4), True, -1, True)],
-    "topk": lambda rng: [(f32(rng, 3, 5), 2), (f32(rng, 3, 5), 3, 0, False), (np.array([1, np.nan, 0, 5], np.float32), 2), (f32(rng), 1)],
+    "sort.stable": lambda rng: [
+        *((i64(rng, 30, low=0, high=4), True), (i64(rng, 3, 30, low=0, high=4), True, -1, True)),
+        *((i64(rng, 30, low=0, high=2).astype(bool), True), (np.array([np.nan, 1, np.nan, 1, np.inf], np.float32), True, 0, True)),
+    ],
+    "topk": lambda rng: [
+        *((f32(rng, 3, 5), 2), (f32(rng, 3, 5), 3, 0, False), (np.array([1, np.nan, 0, 5], np.float32), 2), (f32(rng), 1)),
+        *(
+            (i64(rng, 300, low=0, high=4), k, -1, largest, in_order)
+            for k in (2, 200, 300)
+            for largest, in_order in ((True, True), (False, False))
+        ),
+        *((i64(rng, 40, 2, low=0, high=2), 20, 0), (np.ones((1, 84), np.float32), 20), (np.array([np.nan, 1, np.nan] * 9, np.float32), 20)),
+    ],
     "argsort": lambda rng: [(f32(rng, 3, 5),), (f32(rng, 3, 5), 0, True)],
     "argsort.stable": lambda rng: [(i64(rng, 30, low=0, high=4), True), (i64(rng, 3, 30, low=0, high=4), True, -1, True)],
     "msort": lambda rng: [(f32(rng, 3, 5),)],

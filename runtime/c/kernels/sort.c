@@ -1,4 +1,4 @@
-/* Sorting along a dimension, always stable; NaN is the largest. */
+/* Sorting along a dimension, which is stable, and the largest or smallest elements of it; NaN is the largest. */
 #include "loops.h"
 #include "sort.def"
 
@@ -65,50 +65,170 @@ static entry *merge_sort(entry *from, entry *to, size_t n) {
   return from;
 }
 
-static int comes_before(const entry *a, const entry *b) { return a->key < b->key || (a->key == b->key && a->index < b->index); }
+/* What follows takes the steps of libstdc++'s partial_sort, nth_element and sort, so equal elements come in the order of PyTorch's topk. */
 
-/* Restores a heap with the last entry on top from place `i` downwards. */
-static void sift_down(entry *heap, size_t n, size_t i) {
-  for (;;) {
-    size_t last = i;
-    for (size_t child = 2 * i + 1; child <= 2 * i + 2 && child < n; ++child) {
-      last = comes_before(&heap[last], &heap[child]) ? child : last;
-    }
-    if (last == i) {
-      return;
-    }
-    const entry swap = heap[i];
-    heap[i] = heap[last];
-    heap[last] = swap;
-    i = last;
-  }
+static void swap_entries(entry *a, entry *b) {
+  const entry swap = *a;
+  *a = *b;
+  *b = swap;
 }
 
-/* Moves the first k of n entries in order to the front, sorted. */
-static void select_first(entry *entries, size_t n, size_t k) {
-  if (k == 0) {
-    return;
+/* Puts `value` into the heap below `hole`, whose last entry in order is on top. */
+static void adjust_heap(entry *heap, size_t hole, size_t length, entry value) {
+  const size_t top = hole;
+  size_t child = hole;
+  while (child < (length - 1) / 2) {
+    child = 2 * (child + 1);
+    child -= heap[child].key < heap[child - 1].key;
+    heap[hole] = heap[child];
+    hole = child;
   }
-  for (size_t i = k / 2; i-- > 0;) {
-    sift_down(entries, k, i);
+  if (length % 2 == 0 && child == (length - 2) / 2) {
+    child = 2 * (child + 1);
+    heap[hole] = heap[child - 1];
+    hole = child - 1;
+  }
+  while (hole > top && heap[(hole - 1) / 2].key < value.key) {
+    heap[hole] = heap[(hole - 1) / 2];
+    hole = (hole - 1) / 2;
+  }
+  heap[hole] = value;
+}
+
+/* Takes the top of a heap of `length` entries to `result`, whose entry comes into the heap. */
+static void pop_heap(entry *heap, size_t length, entry *result) {
+  const entry value = *result;
+  *result = heap[0];
+  adjust_heap(heap, 0, length, value);
+}
+
+/* Moves the first k of n entries in order to the front, as a heap. */
+static void heap_select(entry *entries, size_t k, size_t n) {
+  for (size_t parent = k / 2; parent-- > 0;) {
+    adjust_heap(entries, parent, k, entries[parent]);
   }
   for (size_t i = k; i < n; ++i) {
-    if (comes_before(&entries[i], &entries[0])) {
-      entries[0] = entries[i];
-      sift_down(entries, k, 0);
+    if (entries[i].key < entries[0].key) {
+      pop_heap(entries, k, &entries[i]);
     }
-  }
-  for (size_t rest = k; rest > 1; --rest) {
-    const entry swap = entries[0];
-    entries[0] = entries[rest - 1];
-    entries[rest - 1] = swap;
-    sift_down(entries, rest - 1, 0);
   }
 }
 
-/* Sorts along `dim` and keeps the first k (-1: all); `values` may be NULL. */
-static fl_status sort(fl_context *context, const fl_tensor *self, int64_t dim, int64_t k, int descending, fl_tensor *values,
-                      fl_tensor *indices) {
+static void partial_sort(entry *entries, size_t k, size_t n) {
+  heap_select(entries, k, n);
+  for (size_t rest = k; rest > 1; --rest) {
+    pop_heap(entries, rest - 1, &entries[rest - 1]);
+  }
+}
+
+static void insertion_sort(entry *entries, size_t n) {
+  for (size_t i = 1; i < n; ++i) {
+    const entry value = entries[i];
+    size_t place = i;
+    for (; place > 0 && value.key < entries[place - 1].key; --place) {
+      entries[place] = entries[place - 1];
+    }
+    entries[place] = value;
+  }
+}
+
+/* Splits the entries at the median of three: none before the place that it returns comes after one from there on. */
+static size_t partition(entry *entries, size_t n) {
+  entry *const a = entries + 1;
+  entry *const b = entries + n / 2;
+  entry *const c = entries + n - 1;
+  entry *const low = a->key < b->key ? a : b;
+  entry *const high = a->key < b->key ? b : a;
+  swap_entries(entries, high->key < c->key ? high : low->key < c->key ? c : low);
+  size_t first = 1;
+  size_t last = n;
+  for (;;) {
+    while (entries[first].key < entries[0].key) {
+      ++first;
+    }
+    do {
+      --last;
+    } while (entries[0].key < entries[last].key);
+    if (first >= last) {
+      return first;
+    }
+    swap_entries(&entries[first++], &entries[last]);
+  }
+}
+
+/* Twice the binary logarithm: so many partitions may be unequal before a heap does the rest. */
+static uint8_t patience(size_t n) {
+  uint8_t depth = 0;
+  for (; n > 1; n /= 2) {
+    depth = (uint8_t)(depth + 2);
+  }
+  return depth;
+}
+
+/* Moves the first k of n entries in order to the front, and the last of them to place k - 1. */
+static void nth_element(entry *entries, size_t k, size_t n) {
+  size_t first = 0;
+  size_t last = n;
+  for (uint8_t depth = patience(n); last - first > 3; --depth) {
+    if (depth == 0) {
+      heap_select(entries + first, k - first, last - first);
+      swap_entries(&entries[first], &entries[k - 1]);
+      return;
+    }
+    const size_t cut = first + partition(entries + first, last - first);
+    if (cut <= k - 1) {
+      first = cut;
+    } else {
+      last = cut;
+    }
+  }
+  insertion_sort(entries + first, last - first);
+}
+
+/* Sorts by partitions down to 16 entries, and the rest by insertion. */
+static void introsort(entry *entries, size_t n) {
+  uint32_t starts[64]; /* at most one for each unit of patience */
+  uint32_t ends[64];
+  uint8_t depths[64];
+  size_t waiting = 1;
+  starts[0] = 0;
+  ends[0] = (uint32_t)n;
+  depths[0] = patience(n);
+  while (waiting > 0) {
+    --waiting;
+    const uint32_t first = starts[waiting];
+    uint32_t last = ends[waiting];
+    uint8_t depth = depths[waiting];
+    while (last - first > 16) {
+      if (depth == 0) {
+        partial_sort(entries + first, last - first, last - first);
+        break;
+      }
+      const uint32_t cut = first + (uint32_t)partition(entries + first, last - first);
+      starts[waiting] = cut;
+      ends[waiting] = last;
+      depths[waiting++] = --depth;
+      last = cut;
+    }
+  }
+  insertion_sort(entries, n);
+}
+
+/* Moves the first k of n entries in order to the front; few of many are always sorted. */
+static void select_first(entry *entries, size_t k, size_t n, int sorted) {
+  if (k * 64 <= n) {
+    partial_sort(entries, k, n);
+    return;
+  }
+  nth_element(entries, k, n);
+  if (sorted) {
+    introsort(entries, k - 1);
+  }
+}
+
+/* Sorts along `dim`, or selects the first k (-1: sorts all), in order or not; `values` may be NULL. */
+static fl_status sort(fl_context *context, const fl_tensor *self, int64_t dim, int64_t k, int in_order, int descending,
+                      fl_tensor *values, fl_tensor *indices) {
   fl_buffer buffer;
   int32_t sizes[FL_MAX_RANK];
   size_t index[FL_MAX_DIMS] = {0};
@@ -143,8 +263,8 @@ static fl_status sort(fl_context *context, const fl_tensor *self, int64_t dim, i
   do {
     read_entries(&buffer, type, (size_t)length, at[0], lines.strides[0], descending, entries);
     const entry *sorted = entries;
-    if (kept < (size_t)length) {
-      select_first(entries, (size_t)length, kept);
+    if (k >= 0) {
+      select_first(entries, kept, (size_t)length, in_order);
     } else {
       sorted = merge_sort(entries, entries + length, (size_t)length);
     }
@@ -167,7 +287,7 @@ static fl_status sort_arguments(fl_context *context, fl_value *const *args, size
   fl_tensor *indices = fl_get_tensor(args[i + 3]);
   FL_CHECK(context, fl_get_int(args[i], &dim) && fl_get_int(args[i + 1], &descending), "dim must be an integer and descending a bool");
   FL_CHECK(context, values != NULL && indices != NULL, "the outputs must be tensors");
-  return sort(context, self, dim, -1, descending != 0, values, indices);
+  return sort(context, self, dim, -1, 1, descending != 0, values, indices);
 }
 
 fl_status fl_sort_out(fl_context *context, fl_value *const *args, size_t count) {
@@ -186,7 +306,7 @@ fl_status fl_argsort_stable_out(fl_context *context, fl_value *const *args, size
   FL_INT_ARGUMENT(descending, 3);
   FL_TENSOR_ARGUMENT(indices, 4);
   (void)count;
-  return sort(context, self, dim, -1, descending != 0, NULL, indices);
+  return sort(context, self, dim, -1, 1, descending != 0, NULL, indices);
 }
 
 fl_status fl_topk_out(fl_context *context, fl_value *const *args, size_t count) {
@@ -194,9 +314,10 @@ fl_status fl_topk_out(fl_context *context, fl_value *const *args, size_t count) 
   FL_INT_ARGUMENT(k, 1);
   FL_INT_ARGUMENT(dim, 2);
   FL_INT_ARGUMENT(largest, 3);
+  FL_INT_ARGUMENT(sorted, 4);
   FL_TENSOR_ARGUMENT(values, 5);
   FL_TENSOR_ARGUMENT(indices, 6);
   (void)count;
   FL_CHECK(context, k >= 0, "k is out of range");
-  return sort(context, self, dim, k, largest != 0, values, indices);
+  return sort(context, self, dim, k, sorted != 0, largest != 0, values, indices);
 }
