@@ -151,7 +151,9 @@ fuzz_places *find_places(const uint8_t *file, size_t size) {
   for (uint64_t at = segments == 0 ? size : segments; at < size && at < segments + 256; ++at) {
     add(p, CONTENT, (uint32_t)at, 0);
   }
-  qsort(p->all, p->count, sizeof *p->all, by_kind);
+  if (p->count > 0) {
+    qsort(p->all, p->count, sizeof *p->all, by_kind);
+  }
   for (uint32_t kind = 0, i = 0; kind <= KINDS; ++kind) {
     while (i < p->count && p->all[i].kind < kind) {
       ++i;
