@@ -19,6 +19,14 @@
 
 #include "test/fuzz_trial.h"
 
+#if defined(__SANITIZE_ADDRESS__) /* gcc's name for -fsanitize=address */
+void __asan_poison_memory_region(const volatile void *start, size_t size);
+void __asan_unpoison_memory_region(const volatile void *start, size_t size);
+#else
+#define __asan_poison_memory_region(start, size) (void)(start)
+#define __asan_unpoison_memory_region(start, size) (void)(start)
+#endif
+
 #define SECONDS_PER_ROUND 10
 
 typedef struct source {
@@ -108,7 +116,10 @@ static uint8_t *make_program(uint64_t round, size_t *size, chance *c) {
   }
   uint8_t *file = fuzz.file + (fuzz.room - *size) / 16 * 16;
   CHECK(mprotect(fuzz.file, fuzz.room, PROT_READ | PROT_WRITE) == 0);
+  __asan_unpoison_memory_region(fuzz.file, fuzz.room);
   memcpy(file, copy, *size);
+  __asan_poison_memory_region(fuzz.file, (size_t)(file - fuzz.file));
+  __asan_poison_memory_region(file + *size, fuzz.room - (size_t)(file - fuzz.file) - *size);
   CHECK(mprotect(fuzz.file, fuzz.room, PROT_READ) == 0);
   return file;
 }
