@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, erf, in_float, sigmoid, softplus, widened
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, element_of, normalize_dim, shape_of, tensor, tensor_type, ui8
-from flambeau.dialects.schema.families import FloatOnlyUnaryOp, FloatUnaryOp, UnaryOp, require_category, require_number
+from flambeau.dialects.schema.families import NUMBERS, FloatOnlyUnaryOp, FloatUnaryOp, UnaryOp, require_category, require_number
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -19,6 +19,7 @@ from flambeau.support.lazy import Array, np
 class ReluOp(UnaryOp):
     """The larger of x and 0; NaN stays NaN."""
 
+    takes = NUMBERS
     activations = (("relu",),)
 
     @staticmethod
@@ -132,6 +133,8 @@ class SiluOp(FloatOnlyUnaryOp):
 class Relu6Op(UnaryOp):
     """x limited to [0, 6]."""
 
+    takes = NUMBERS
+
     @staticmethod
     def numpy(x: Array, /) -> Array:
         return HardtanhOp.numpy(x, 0, 6)
@@ -205,6 +208,12 @@ class CeluOp(FloatOnlyUnaryOp):
     """x above 0, alpha * (exp(x / alpha) - 1) elsewhere."""
 
     @staticmethod
+    def infer(x: Tensor, /, alpha: float = 1) -> Tensor:
+        if alpha == 0:
+            raise ValueError("alpha must not be 0")
+        return FloatOnlyUnaryOp.infer(x)
+
+    @staticmethod
     def numpy(x: Array, /, alpha: float) -> Array:
         return EluOp.numpy(x, alpha, 1, 1 / alpha)
 
@@ -262,6 +271,12 @@ class SoftshrinkOp(FloatOnlyUnaryOp):
     """x moved towards 0 by lambd, and 0 within [-lambd, lambd]; NaN stays NaN."""
 
     @staticmethod
+    def infer(x: Tensor, /, lambd: float = 0.5) -> Tensor:
+        if not 0 <= lambd < math.inf:
+            raise ValueError(f"lambd must be finite and not negative, got {lambd}")
+        return FloatOnlyUnaryOp.infer(x)
+
+    @staticmethod
     def numpy(x: Array, /, lambd: float) -> Array:
         wide = widened(x)
         return np.where(wide > lambd, wide - lambd, np.where(wide < -lambd, wide + lambd, wide * 0)).astype(x.dtype)
@@ -304,6 +319,8 @@ class PreluOp(SchemaOp):
     @staticmethod
     def infer(x: Tensor, /, weight: Tensor) -> Tensor:
         require_category("prelu", x, at_least=2)
+        if not shape_of(x) and shape_of(weight) not in ((), (1,)):
+            raise ValueError(f"an input without dimensions has one weight, got shape {list(shape_of(weight))}")
         if element_of(x) != element_of(weight):
             raise TypeError(f"the weight must have the input's element type, got {element_of(weight)} and {element_of(x)}")
         broadcast(shape_of(x), prelu_weight_shape(shape_of(x), shape_of(weight)))
@@ -359,7 +376,9 @@ class RreluOp(FloatOnlyUnaryOp):
     """x above 0, x times the middle of [lower, upper] elsewhere. A slope drawn at random, as in training, is not supported."""
 
     @staticmethod
-    def infer(x: Tensor, /, training: bool = False) -> Tensor:
+    def infer(x: Tensor, /, lower: float = 0, upper: float = 0, training: bool = False) -> Tensor:
+        if not -math.inf < lower <= upper < math.inf:
+            raise ValueError(f"lower and upper must be finite and in this order, got {lower} and {upper}")
         if training:
             raise ValueError("training draws slopes at random, which no operator of a program does; export the model in eval mode")
         return FloatOnlyUnaryOp.infer(x)

@@ -10,16 +10,18 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.creation import number_for, to_element
 from flambeau.dialects.aten.math import is_negative
 from flambeau.dialects.aten.numerics import cast_operands, float_operands, widened
-from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, promote_operands, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, element_of, promote_operands, tensor
 from flambeau.dialects.schema.families import (
     BinaryOp,
     FloatBinaryOp,
     float_element,
+    in_element,
     operand_shape,
     promote_values,
     require_category,
     require_integer,
     require_number,
+    require_same_element,
 )
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -266,6 +268,11 @@ class AddcmulOp(TernaryOp):
         require_number(value, promote_operands(a, b, c))
         return TernaryOp.infer(a, b, c)
 
+    def whole(self) -> bool:
+        """A factor that PyTorch takes without its fraction is for other operators."""
+        value = self.argument("value")
+        return in_element(value, element_of(self.result)) == value
+
     @staticmethod
     def numpy(a: Array, b: Array, c: Array, /, value: float) -> Array:
         a, b, c = cast_operands(a, b, c)
@@ -303,8 +310,9 @@ class InterpolateOp(TernaryOp):
 
     @staticmethod
     def infer(a: Tensor, b: Tensor, c: Tensor | float, /) -> Tensor:
-        require_category("lerp", a, b, at_least=2)
-        return tensor(float_element(promote_operands(a, b)), broadcast(*map(operand_shape, (a, b, c))))
+        require_same_element(a, b, None if isinstance(c, bool | int | float) else c)
+        require_category("lerp", a, at_least=2)
+        return tensor(element_of(a), broadcast(*map(operand_shape, (a, b, c))))
 
 
 def interpolated(a: Array, b: Array, number: Any) -> Array:
@@ -394,7 +402,8 @@ class HypotOp(BinaryOp):
 
     @staticmethod
     def decompose(a: SSAValue, b: SSAValue, /) -> SSAValue:
-        first, second = aten.abs(a), aten.abs(b)
+        element = promote_values(a, b)
+        first, second = aten.abs(to_element(a, element)), aten.abs(to_element(b, element))
         large, small = aten.maximum(first, second), aten.minimum(first, second)
         ratio = aten.div.Tensor(small, large)
         length = aten.mul.Tensor(large, aten.sqrt(aten.add.Scalar(aten.mul.Tensor(ratio, ratio), 1)))
@@ -414,6 +423,8 @@ class LogSumOp(BinaryOp):
 
 def log_sum(a: SSAValue, b: SSAValue, base: float) -> SSAValue:
     """log(base**a + base**b) to that base; equal infinities have no distance."""
+    element = promote_values(a, b)
+    a, b = to_element(a, element), to_element(b, element)
     scale = math.log(base)
     distance = aten.neg(aten.abs(aten.sub.Tensor(a, b)))
     powers = aten.log1p(aten.exp(distance if base == math.e else aten.mul.Scalar(distance, scale)))

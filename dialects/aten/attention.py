@@ -13,6 +13,7 @@ from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.permute import permute, swapped
 from flambeau.dialects.aten.shape import expanded_shape
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.schema.families import FLOATS
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -52,6 +53,8 @@ def masked_softmax(scores: Array, mask: Array | None, is_causal: bool) -> Array:
 )
 class ScaledDotProductAttentionOp(SchemaOp):
     """softmax(scale * query @ keyᵀ + mask) @ value, where a bool mask hides what is False and a hidden row gives zeros."""
+
+    takes = FLOATS
 
     @staticmethod
     def infer(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, /, is_causal: bool, enable_gqa: bool) -> Tensor:

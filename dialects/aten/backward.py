@@ -15,6 +15,7 @@ from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.pool import AdaptiveAvgPool2dCoreOp, AvgPool2dOp, MaxPool2dWithIndicesOp
 from flambeau.dialects.aten.windows import adaptive_windows, spread, window_divisors, windows
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.schema.families import FLOATS, FLOATS_AND_LONG
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -59,7 +60,7 @@ class EmbeddingDenseBackwardOp(SchemaOp):
     @staticmethod
     def numpy(grad: Array, /, indices: Array, num_weights: int, padding_idx: int, scale_grad_by_freq: bool) -> Array:
         flat = indices.reshape(-1)
-        rows = widened(grad).reshape(flat.size, -1)
+        rows = widened(grad).reshape(flat.size, grad.shape[-1])
         if scale_grad_by_freq:
             rows = rows / np.bincount(flat, minlength=num_weights)[flat][:, None].astype(rows.dtype)
         result = np.zeros((num_weights, grad.shape[-1]), rows.dtype)
@@ -75,6 +76,8 @@ class EmbeddingDenseBackwardOp(SchemaOp):
 )
 class MaxPool2dWithIndicesBackwardOp(SchemaOp):
     """The gradient of a max pool: each window's goes to the place of its largest element."""
+
+    takes = FLOATS
 
     @staticmethod
     def infer(
@@ -108,6 +111,8 @@ class MaxPool2dWithIndicesBackwardOp(SchemaOp):
 )
 class AvgPool2dBackwardOp(SchemaOp):
     """The gradient of a mean pool: each window's, divided by its size, goes to all its places."""
+
+    takes = FLOATS_AND_LONG
 
     @staticmethod
     def infer(
@@ -153,6 +158,8 @@ class AvgPool2dBackwardOp(SchemaOp):
 class AdaptiveAvgPool2dBackwardOp(SchemaOp):
     """The gradient of an adaptive mean pool: each window's, divided by its size, goes to all its places."""
 
+    takes = FLOATS
+
     @staticmethod
     def infer(grad: Tensor, x: Tensor, /) -> Tensor:
         require_gradient(grad, shape_of(AdaptiveAvgPool2dCoreOp.infer(x, shape_of(grad)[-2:])))
@@ -182,6 +189,8 @@ def normalized_gradient(grad: Array, normalized: Array, deviation: Array, axes: 
 )
 class NativeLayerNormBackwardOp(SchemaOp):
     """The gradients of a layer norm's input, weight and bias."""
+
+    takes = FLOATS
 
     @staticmethod
     def infer(grad: Tensor, x: Tensor, /, weight: Tensor | None, bias: Tensor | None, output_mask: Mask) -> tuple[Tensor, ...]:
@@ -219,6 +228,8 @@ class NativeLayerNormBackwardOp(SchemaOp):
 )
 class NativeGroupNormBackwardOp(SchemaOp):
     """The gradients of a group norm's input, weight and bias."""
+
+    takes = FLOATS
 
     @staticmethod
     def infer(
@@ -259,6 +270,8 @@ class NativeGroupNormBackwardOp(SchemaOp):
 )
 class ConvolutionBackwardOp(SchemaOp):
     """The gradients of a convolution's input, weight and bias."""
+
+    takes = FLOATS_AND_LONG
 
     @staticmethod
     def infer(grad: Tensor, x: Tensor, /, weight: Tensor, output_mask: Mask) -> tuple[Tensor, ...]:

@@ -13,6 +13,7 @@ from flambeau.dialects.aten.norm import (
     moments,
     per_channel,
     require_float,
+    require_parameters,
     require_shape,
     scale_and_shift,
     statistics_element,
@@ -34,6 +35,7 @@ class NativeBatchNormLegitNoTrainingOp(SchemaOp):
 
     @staticmethod
     def infer(x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor, variance: Tensor, /) -> tuple[Tensor, Tensor, Tensor]:
+        require_parameters(x, weight, bias, mean, variance)
         channels = channels_of(x)
         for name, parameter in (("weight", weight), ("bias", bias), ("running_mean", mean), ("running_var", variance)):
             require_shape(name, parameter, (channels,))
@@ -60,6 +62,7 @@ class NativeBatchNormLegitNoStatsOp(SchemaOp):
 
     @staticmethod
     def infer(x: Tensor, /, weight: Tensor | None, bias: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        require_parameters(x, weight, bias)
         channels = channels_of(x)
         require_shape("weight", weight, (channels,))
         require_shape("bias", bias, (channels,))
@@ -94,6 +97,7 @@ class BatchNormOp(SchemaOp):
 
     @staticmethod
     def infer(x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor | None, variance: Tensor | None, /) -> Tensor:
+        require_parameters(x, weight, bias, mean, variance)
         require_shape("running_mean", mean, (channels_of(x),))
         require_shape("running_var", variance, (channels_of(x),))
         return NativeBatchNormLegitNoStatsOp.infer(x, weight, bias)[0]

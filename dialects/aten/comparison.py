@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import cast_operands, cast_to, operand_kind, widened
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, promote_operands, shape_of, tensor
-from flambeau.dialects.schema.families import BinaryOp, CompareOp, UnaryPredicateOp, float_element, operand_shape
+from flambeau.dialects.schema.families import NUMBERS, BinaryOp, CompareOp, UnaryPredicateOp, float_element, operand_shape, require_category
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -263,7 +263,12 @@ class ClampMaxTensorOp(BinaryOp):
 class IsinTensorTensorOp(SchemaOp):
     """Whether each element is among those of another tensor."""
 
-    infer = staticmethod(UnaryPredicateOp.infer)
+    takes = NUMBERS
+
+    @staticmethod
+    def infer(x: Tensor, others: Tensor, /) -> Tensor:
+        require_category("isin", others, at_least=1)
+        return UnaryPredicateOp.infer(x)
 
     @staticmethod
     def numpy(x: Array, others: Array, /, invert: bool) -> Array:
@@ -280,7 +285,12 @@ class IsinTensorTensorOp(SchemaOp):
 class IsinTensorScalarOp(SchemaOp):
     """Whether each element is a number."""
 
-    infer = staticmethod(UnaryPredicateOp.infer)
+    takes = NUMBERS
+
+    @staticmethod
+    def infer(x: Tensor, other: float, /) -> Tensor:
+        require_category("isin", other, at_least=1)
+        return UnaryPredicateOp.infer(x)
 
     @staticmethod
     def numpy(x: Array, other: float, /, invert: bool) -> Array:
@@ -305,10 +315,10 @@ class IscloseOp(BinaryOp):
 
     @staticmethod
     def numpy(a: Array, b: Array, /, rtol: float, atol: float, equal_nan: bool) -> Array:
-        first, second = widened(a), widened(b)
+        first, second = (x if x.dtype.kind == "f" else x.astype(np.float32) for x in (widened(a), widened(b)))
         distance = np.abs(first - second)
         close = (distance <= atol + rtol * np.abs(second)) & np.isfinite(distance)
-        return (first == second) | close | (equal_nan & np.isnan(first) & np.isnan(second))
+        return (a == b) | close | (equal_nan & np.isnan(first) & np.isnan(second))
 
     @staticmethod
     def decompose(a: SSAValue, b: SSAValue, /, rtol: float, atol: float, equal_nan: bool) -> SSAValue:

@@ -12,6 +12,7 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.numerics import element_of_array
 from flambeau.dialects.aten.shape import Atleast3dOp, expand, view
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, normalize_dim, numpy_dtype, promote, shape_of, tensor
+from flambeau.dialects.schema.families import require_same_element
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -208,6 +209,7 @@ class MeshgridIndexingOp(SchemaOp):
 
     @staticmethod
     def infer(tensors: list[Tensor], indexing: str) -> list[Tensor]:
+        require_same_element(*tensors)
         _, grid = MeshgridIndexingOp.places([shape_of(x) for x in tensors], indexing)
         return [tensor(element_of(x), grid) for x in tensors]
 

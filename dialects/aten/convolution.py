@@ -16,6 +16,7 @@ from flambeau.dialects.aten.permute import permute
 from flambeau.dialects.aten.shape import view
 from flambeau.dialects.aten.windows import spread, window_count, windows
 from flambeau.dialects.ir.tensor_types import Tensor, shape_of, tensor
+from flambeau.dialects.schema.families import FLOATS_AND_LONG
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -38,7 +39,7 @@ def convolved_shape(
     stride, padding = spread(stride, rank, "stride"), spread(padding, rank, "padding")
     dilation, extra = spread(dilation, rank, "dilation"), spread(output_padding, rank, "output_padding")
     channels = weight[0] if transposed else weight[1] * groups
-    if groups < 1 or shape[1] != channels or weight[0] % groups:
+    if groups < 1 or shape[1] != channels or weight[0] % groups or weight[0] == 0:
         raise ValueError(f"input {list(shape)} and weight {list(weight)} do not fit {groups} groups")
     spatial: list[int] = []
     for extent, kernel, step, pad, dilate, more in zip(shape[2:], weight[2:], stride, padding, dilation, extra, strict=True):
@@ -61,8 +62,9 @@ def cross_correlate(x: Array, weight: Array, stride: Sequence[int], padding: Seq
     views = windows(x, kernel, stride, padding, dilation, counts, 0)
     apart = views.reshape(batch, groups, x.shape[1] // groups, *counts, *kernel)
     order = (0, 1, 2, *range(3 + rank, 3 + 2 * rank), *range(3, 3 + rank))
-    columns = apart.transpose(order).reshape(batch, groups, -1, math.prod(counts))
-    kernels = weight.reshape(groups, weight.shape[0] // groups, -1)
+    inner = x.shape[1] // groups * math.prod(kernel)
+    columns = apart.transpose(order).reshape(batch, groups, inner, math.prod(counts))
+    kernels = weight.reshape(groups, weight.shape[0] // groups, inner)
     return np.matmul(kernels, columns).reshape(batch, weight.shape[0], *counts)
 
 
@@ -100,6 +102,8 @@ def transposed_convolve(
 )
 class ConvolutionOp(SchemaOp):
     """The convolution of a batch [N, C, …] with weight [O, C / groups, …] ([C, O / groups, …] when transposed), plus bias [O]."""
+
+    takes = FLOATS_AND_LONG
 
     @staticmethod
     def infer(
@@ -239,6 +243,7 @@ class ConvolutionFamilyOp(SchemaOp):
 class Conv1dOp(ConvolutionFamilyOp):
     """A convolution over one dimension."""
 
+    takes = FLOATS_AND_LONG
     rank = 1
 
 
@@ -249,6 +254,7 @@ class Conv1dOp(ConvolutionFamilyOp):
 class Conv2dOp(ConvolutionFamilyOp):
     """A convolution over two dimensions."""
 
+    takes = FLOATS_AND_LONG
     rank = 2
 
 
@@ -259,6 +265,7 @@ class Conv2dOp(ConvolutionFamilyOp):
 class Conv3dOp(ConvolutionFamilyOp):
     """A convolution over three dimensions."""
 
+    takes = FLOATS_AND_LONG
     rank = 3
 
 
@@ -313,6 +320,7 @@ class PaddedConvolutionOp(ConvolutionFamilyOp):
 class Conv1dPaddingOp(PaddedConvolutionOp):
     """A convolution over one dimension, padding by word."""
 
+    takes = FLOATS_AND_LONG
     rank = 1
 
 
@@ -323,6 +331,7 @@ class Conv1dPaddingOp(PaddedConvolutionOp):
 class Conv2dPaddingOp(PaddedConvolutionOp):
     """A convolution over two dimensions, padding by word."""
 
+    takes = FLOATS_AND_LONG
     rank = 2
 
 
@@ -333,6 +342,7 @@ class Conv2dPaddingOp(PaddedConvolutionOp):
 class Conv3dPaddingOp(PaddedConvolutionOp):
     """A convolution over three dimensions, padding by word."""
 
+    takes = FLOATS_AND_LONG
     rank = 3
 
 
@@ -353,6 +363,7 @@ class TransposedConvolutionOp(ConvolutionFamilyOp):
 class ConvTranspose1dOp(TransposedConvolutionOp):
     """A transposed convolution over one dimension."""
 
+    takes = FLOATS_AND_LONG
     rank = 1
 
 
@@ -363,6 +374,7 @@ class ConvTranspose1dOp(TransposedConvolutionOp):
 class ConvTranspose2dInputOp(TransposedConvolutionOp):
     """A transposed convolution over two dimensions."""
 
+    takes = FLOATS_AND_LONG
     rank = 2
 
 
@@ -373,6 +385,7 @@ class ConvTranspose2dInputOp(TransposedConvolutionOp):
 class ConvTranspose3dInputOp(TransposedConvolutionOp):
     """A transposed convolution over three dimensions."""
 
+    takes = FLOATS_AND_LONG
     rank = 3
 
 
@@ -383,6 +396,8 @@ class ConvTranspose3dInputOp(TransposedConvolutionOp):
 )
 class ConvolutionWithBackendOp(SchemaOp):
     """As `convolution`; the last four arguments choose an implementation."""
+
+    takes = FLOATS_AND_LONG
 
     @staticmethod
     def infer(*args: Any) -> Tensor:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import f32, f64, i64
+from xdsl.dialects.builtin import f32, f64, i1, i64
 from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.aten.numerics import cast_to, element_of_array
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, numpy_dtype, scalar_element, shape_of, tensor
-from flambeau.dialects.schema.families import chosen_element
+from flambeau.dialects.schema.families import chosen_element, require_number
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -34,7 +34,8 @@ class ScalarTensorOp(SchemaOp):
     """A number as a 0-d tensor, of the default float when no type is given."""
 
     @staticmethod
-    def infer(dtype: Attribute | None = None) -> Tensor:
+    def infer(s: float, dtype: Attribute | None = None) -> Tensor:
+        require_number(s, chosen_element(dtype, f32))
         return tensor(chosen_element(dtype, f32), ())
 
     @staticmethod
@@ -331,13 +332,19 @@ class ArangeStartStepOp(SchemaOp):
 
     @staticmethod
     def infer(start: float, end: float, step: float = 1, dtype: Attribute | None = None) -> Tensor:
+        if not all(map(math.isfinite, (start, end, step))):
+            raise ValueError(f"start, end and step must be finite, got {start}, {end} and {step}")
         if step == 0 or (end - start) * step < 0:
             raise ValueError(f"no step of {step} leads from {start} to {end}")
         element = chosen_element(dtype, f32 if any(isinstance(number, float) for number in (start, end, step)) else i64)
-        if dtype_of(element).category == 1:
+        if element == i1:
+            raise TypeError("arange is not defined for bool tensors")
+        if element == i64:
+            # PyTorch counts the elements of the other integer types by the numbers as they are given.
             start, end, step = int(start), int(end), int(step)
             if step == 0:
-                raise ValueError("the step of integers must be an integer other than 0")
+                raise ValueError("the step of int64 must be an integer other than 0")
+            return tensor(element, (-((start - end) // step),))
         return tensor(element, (math.ceil((end - start) / step),))
 
     @staticmethod
@@ -396,6 +403,8 @@ class LinspaceOp(SchemaOp):
     def infer(steps: int, dtype: Attribute | None = None) -> Tensor:
         if steps < 0:
             raise ValueError(f"the number of steps must not be negative, got {steps}")
+        if chosen_element(dtype, f32) == i1:
+            raise TypeError("linspace is not defined for bool tensors")
         return tensor(chosen_element(dtype, f32), (steps,))
 
     @staticmethod

@@ -8,6 +8,7 @@ from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.numerics import cast_operands
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, normalize_dim, promote_operands, shape_of, tensor
+from flambeau.dialects.schema.families import NUMBERS, require_same_element
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -26,8 +27,11 @@ def cross_dim(a: Sequence[int], b: Sequence[int], dim: int) -> int:
 class LinalgCrossOp(SchemaOp):
     """The vector products of the vectors of 3 elements along `dim`."""
 
+    takes = NUMBERS
+
     @staticmethod
     def infer(a: Tensor, b: Tensor, /, dim: int) -> Tensor:
+        require_same_element(a, b)
         cross_dim(shape_of(a), shape_of(b), dim)
         return tensor(promote_operands(a, b), broadcast(shape_of(a), shape_of(b)))
 
@@ -47,6 +51,8 @@ class LinalgCrossOp(SchemaOp):
 @aten("cross(Tensor self, Tensor other, int? dim=None) -> Tensor")
 class CrossOp(SchemaOp):
     """The vector products along `dim`, or along the first dimension of size 3."""
+
+    takes = NUMBERS
 
     @staticmethod
     def found(shape: Sequence[int], dim: int | None) -> int:

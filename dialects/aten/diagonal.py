@@ -13,7 +13,7 @@ from flambeau.dialects.aten.reduction import SumDimIntListOp
 from flambeau.dialects.aten.shape import normalize_dims
 from flambeau.dialects.aten.triangle import zero_of
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, promote_operands, shape_of, tensor
-from flambeau.dialects.schema.families import promote_values, sum_element
+from flambeau.dialects.schema.families import NUMBERS, promote_values, sum_element
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -72,7 +72,10 @@ class DiagonalScatterOp(SchemaOp):
     """The tensor with `src` in the place of a diagonal."""
 
     @staticmethod
-    def infer(x: Tensor, /) -> Tensor:
+    def infer(x: Tensor, /, src: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
+        place = shape_of(DiagonalOp.infer(x, offset, dim1, dim2))
+        if DYNAMIC_INDEX not in place and shape_of(src) != place:
+            raise ValueError(f"src has shape {list(shape_of(src))}, the diagonal {list(place)}")
         return tensor(element_of(x), shape_of(x))
 
     @staticmethod
@@ -113,7 +116,8 @@ class BlockDiagOp(SchemaOp):
 
     @staticmethod
     def numpy(tensors: list[Array]) -> Array:
-        parts = cast_operands(*[x.reshape(block) for x, block in zip(tensors, BlockDiagOp.blocks([x.shape for x in tensors]), strict=True)])
+        blocks = BlockDiagOp.blocks([x.shape for x in tensors])
+        parts = [x.reshape(block) for x, block in zip(cast_operands(*tensors), blocks, strict=True)]
         result = np.zeros((sum(part.shape[0] for part in parts), sum(part.shape[1] for part in parts)), parts[0].dtype)
         row = column = 0
         for part in parts:
@@ -160,6 +164,8 @@ class DiagonalOp(SchemaOp):
 @aten("trace(Tensor self) -> Tensor")
 class TraceOp(SchemaOp):
     """The sum of a matrix's main diagonal."""
+
+    takes = NUMBERS
 
     @staticmethod
     def infer(x: Tensor, /) -> Tensor:

@@ -18,6 +18,12 @@ def require_indices(indices: Tensor) -> None:
         raise TypeError(f"indices must be int32 or int64, got {dtype_of(element_of(indices)).torch}")
 
 
+def require_long(indices: Tensor) -> None:
+    """Raises TypeError unless the elements are int64."""
+    if element_of(indices) != i64:
+        raise TypeError(f"indices must be int64, got {dtype_of(element_of(indices)).torch}")
+
+
 def require_in_range(indices: Array, extent: int) -> None:
     """Raises IndexError when an index is negative or too large."""
     outside = (indices < 0) | (indices >= extent)

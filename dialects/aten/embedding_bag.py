@@ -8,6 +8,7 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.embedding import require_in_range, require_indices
 from flambeau.dialects.aten.numerics import element_of_array, widened
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, shape_of, tensor
+from flambeau.dialects.schema.families import FLOATS
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -30,6 +31,8 @@ class EmbeddingBagCoreOp(SchemaOp):
 
     That is each index's bag, the bags' sizes (zero for sums), and the rows of the maxima (the sizes again for sums and means).
     """
+
+    takes = FLOATS
 
     @staticmethod
     def infer(
@@ -100,6 +103,8 @@ class EmbeddingBagCoreOp(SchemaOp):
 )
 class EmbeddingBagOp(SchemaOp):
     """As `_embedding_bag`, without a row that counts as padding."""
+
+    takes = FLOATS
 
     @staticmethod
     def infer(

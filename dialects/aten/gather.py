@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.embedding import require_in_range, require_indices
+from flambeau.dialects.aten.embedding import require_in_range, require_indices, require_long
 from flambeau.dialects.aten.index import vector_length
 from flambeau.dialects.aten.shape import expand, view
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, normalize_dim, shape_of, tensor
@@ -41,7 +41,7 @@ class TakeOp(SchemaOp):
 
     @staticmethod
     def infer(x: Tensor, /, index: Tensor) -> Tensor:
-        require_indices(index)
+        require_long(index)
         return tensor(element_of(x), shape_of(index))
 
     @staticmethod
@@ -102,7 +102,7 @@ class TakeAlongDimOp(SchemaOp):
 
     @staticmethod
     def infer(x: Tensor, /, indices: Tensor, dim: int | None) -> Tensor:
-        require_indices(indices)
+        require_long(indices)
         if dim is not None and len(shape_of(x)) != len(shape_of(indices)):
             raise ValueError(f"indices {list(shape_of(indices))} must have as many dimensions as the tensor {list(shape_of(x))}")
         return tensor(element_of(x), TakeAlongDimOp.shapes(shape_of(x), shape_of(indices), dim)[1])

@@ -7,6 +7,7 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.resample import grid_sample, placed
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.schema.families import FLOATS
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array
@@ -18,6 +19,8 @@ class GridSampler2dOp(SchemaOp):
 
     Interpolation 0 is bilinear, 1 nearest, 2 bicubic; padding 0 is zeros, 1 the border, 2 the reflection.
     """
+
+    takes = FLOATS
 
     @staticmethod
     def infer(x: Tensor, /, grid: Tensor, interpolation_mode: int, padding_mode: int) -> Tensor:
@@ -40,6 +43,7 @@ class GridSampler2dOp(SchemaOp):
 class GridSamplerOp(SchemaOp):
     """As `grid_sampler_2d`."""
 
+    takes = FLOATS
     infer = staticmethod(GridSampler2dOp.infer)
     numpy = staticmethod(GridSampler2dOp.numpy)
 

@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.shape import view
 from flambeau.dialects.aten.windows import spread, window_count, windows
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.schema.families import FLOATS_AND_BOOL
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -40,6 +41,8 @@ def tap_slices(counts: Sequence[int], kernel: Numbers, dilation: Numbers, stride
 class Im2colOp(SchemaOp):
     """The sliding blocks of images [N, C, H, W] as columns [N, C · block size, blocks]; the batch may be missing."""
 
+    takes = FLOATS_AND_BOOL
+
     @staticmethod
     def infer(x: Tensor, /, kernel_size: Numbers, dilation: Numbers, padding: Numbers, stride: Numbers) -> Tensor:
         shape = shape_of(x)
@@ -55,7 +58,7 @@ class Im2colOp(SchemaOp):
         blocks = windows(x, kernel, steps, margins, gaps, counts, 0)
         rank = blocks.ndim
         columns = blocks.transpose(*range(rank - 4), rank - 2, rank - 1, rank - 4, rank - 3)
-        return columns.reshape(*x.shape[:-3], -1, math.prod(counts))
+        return columns.reshape(*x.shape[:-3], x.shape[-3] * math.prod(kernel), math.prod(counts))
 
     @staticmethod
     def decompose(x: SSAValue, /, kernel_size: Numbers, dilation: Numbers, padding: Numbers, stride: Numbers) -> SSAValue:
@@ -72,6 +75,8 @@ class Im2colOp(SchemaOp):
 class Col2imOp(SchemaOp):
     """The image [N, C, H, W] whose elements are the sums of those in the blocks [N, C · block size, blocks] that cover them."""
 
+    takes = FLOATS_AND_BOOL
+
     @staticmethod
     def infer(x: Tensor, /, output_size: Numbers, kernel_size: Numbers, dilation: Numbers, padding: Numbers, stride: Numbers) -> Tensor:
         shape = shape_of(x)
@@ -86,7 +91,7 @@ class Col2imOp(SchemaOp):
         counts = block_counts(output_size, kernel_size, dilation, padding, stride)
         kernel, gaps, margins, steps = (spread(numbers, 2, "") for numbers in (kernel_size, dilation, padding, stride))
         batch = x.shape[:-2]
-        taps = x.reshape(*batch, -1, math.prod(kernel), *counts)
+        taps = x.reshape(*batch, x.shape[-2] // math.prod(kernel), math.prod(kernel), *counts)
         result = np.zeros((*batch, taps.shape[-4], *(size + 2 * pad for size, pad in zip(output_size, margins, strict=True))), x.dtype)
         for index, (down, across) in enumerate(tap_slices(counts, kernel, gaps, steps)):
             result[..., slice(*down), slice(*across)] += taps[..., index, :, :]

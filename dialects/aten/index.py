@@ -6,14 +6,15 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, i1, i8, i32, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, i1, i32, i64
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.creation import number_for
-from flambeau.dialects.aten.embedding import require_in_range, require_indices
+from flambeau.dialects.aten.embedding import require_in_range, require_indices, require_long
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.shape import view
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, element_of, normalize_dim, shape_of, tensor, ui8
+from flambeau.dialects.schema.families import require_same_element
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -44,7 +45,7 @@ def indexed_shape(shape: Sequence[int], indices: Sequence[Tensor | None]) -> tup
             if any(a != b and DYNAMIC_INDEX not in (a, b) for a, b in zip(shape_of(index), covered, strict=False)):
                 raise IndexError(f"a mask of shape {list(shape_of(index))} does not fit the dimensions {list(covered)}")
             places += [(DYNAMIC_INDEX,)] * len(shape_of(index))
-        elif element_of(index) in (i8, i32, i64):
+        elif element_of(index) in (i32, i64):
             places.append(shape_of(index))
         else:
             raise TypeError(f"an index tensor must be of int32, int64 or bool, got {dtype_of(element_of(index)).torch}")
@@ -161,6 +162,7 @@ class IndexAddOp(SchemaOp):
 
     @staticmethod
     def infer(x: Tensor, /, dim: int, index: Tensor, source: Tensor) -> Tensor:
+        require_same_element(x, source)
         check_source(x, dim, index, source)
         return tensor(element_of(x), shape_of(x))
 
@@ -181,7 +183,10 @@ class IndexAddOp(SchemaOp):
 class IndexCopyOp(SchemaOp):
     """The tensor with the entries of `source` in the places of the entries of dimension `dim` that a vector numbers."""
 
-    infer = staticmethod(IndexAddOp.infer)
+    @staticmethod
+    def infer(x: Tensor, /, dim: int, index: Tensor, source: Tensor) -> Tensor:
+        require_long(index)
+        return IndexAddOp.infer(x, dim, index, source)
 
     @staticmethod
     def numpy(x: Array, /, dim: int, index: Array, source: Array) -> Array:
@@ -201,6 +206,7 @@ class IndexFillIntScalarOp(SchemaOp):
 
     @staticmethod
     def infer(x: Tensor, /, dim: int, index: Tensor) -> Tensor:
+        require_long(index)
         vector_length(index)
         normalize_dim(dim, len(shape_of(x)))
         return tensor(element_of(x), shape_of(x))

@@ -9,6 +9,7 @@ from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.permute import permute
 from flambeau.dialects.aten.shape import expanded_shape, view
 from flambeau.dialects.ir.tensor_types import Tensor, shape_of, tensor
+from flambeau.dialects.schema.families import NUMBERS
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -17,6 +18,8 @@ from flambeau.support.lazy import Array, np
 @aten("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", keep=True)
 class LinearOp(SchemaOp):
     """input @ weightᵀ + bias; weight is [out_features, in_features]."""
+
+    takes = NUMBERS
 
     @staticmethod
     def infer(x: Tensor, /, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -28,6 +31,11 @@ class LinearOp(SchemaOp):
         if bias is not None:
             expanded_shape(shape_of(bias), result)
         return tensor(common_element(x, weight, *([] if bias is None else [bias])), result)
+
+    def whole(self) -> bool:
+        """A weight of one dimension and a bias that broadcasts are for other operators."""
+        _, weight, bias = self.arguments()
+        return len(shape_of(weight)) == 2 and (bias is None or shape_of(bias) == shape_of(weight)[:1])
 
     @staticmethod
     def numpy(x: Array, /, weight: Array, bias: Array | None) -> Array:
@@ -42,13 +50,17 @@ class LinearOp(SchemaOp):
             return result if bias is None else aten.add.Tensor(result, bias)
         rows = view(x, (product(shape[:-1]), shape[-1]))
         columns = permute(weight, (1, 0))
-        flat = aten.mm(rows, columns) if bias is None else aten.addmm(bias, rows, columns)
-        return view(flat, (*shape[:-1], kernel[0]))
+        added = bias is not None and len(shape_of(bias)) < 2
+        flat = aten.addmm(bias, rows, columns) if added else aten.mm(rows, columns)
+        result = view(flat, (*shape[:-1], kernel[0]))
+        return result if added or bias is None else aten.add.Tensor(result, bias)
 
 
 @aten("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor")
 class BilinearOp(SchemaOp):
     """x1 · weight[k] · x2 + bias[k] for each output feature k; weight is [out_features, in1_features, in2_features]."""
+
+    takes = NUMBERS
 
     @staticmethod
     def infer(a: Tensor, b: Tensor, /, weight: Tensor, bias: Tensor | None) -> Tensor:

@@ -12,7 +12,7 @@ from flambeau.dialects.aten.numerics import cast_to, element_of_array
 from flambeau.dialects.aten.shape import expand, view
 from flambeau.dialects.aten.where import as_operand
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, element_of, shape_of, tensor
-from flambeau.dialects.schema.families import operand_shape
+from flambeau.dialects.schema.families import operand_shape, require_number
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -31,6 +31,8 @@ class MaskedFillScalarOp(SchemaOp):
             raise TypeError(f"the mask must be a bool tensor, got {element_of(mask)}")
         if operand_shape(value):
             raise ValueError(f"the value must be one number, got shape {list(operand_shape(value))}")
+        if isinstance(value, bool | int | float):
+            require_number(value, element_of(x))
         return tensor(element_of(x), broadcast(shape_of(x), shape_of(mask)))
 
     @staticmethod

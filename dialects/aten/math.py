@@ -12,7 +12,16 @@ from xdsl.ir import Attribute, SSAValue
 from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import element_of_array, erf, in_float, widened
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of
-from flambeau.dialects.schema.families import FloatOnlyUnaryOp, FloatUnaryOp, UnaryOp, UnaryPredicateOp, float_element, require_category
+from flambeau.dialects.schema.families import (
+    FLOATS,
+    NUMBERS,
+    FloatOnlyUnaryOp,
+    FloatUnaryOp,
+    UnaryOp,
+    UnaryPredicateOp,
+    float_element,
+    require_category,
+)
 from flambeau.dialects.schema.namespace import aten
 from flambeau.support.lazy import Array, np
 
@@ -20,6 +29,8 @@ from flambeau.support.lazy import Array, np
 @aten("abs(Tensor self) -> Tensor", core=True)
 class AbsOp(UnaryOp):
     """The absolute value."""
+
+    takes = NUMBERS
 
     @staticmethod
     def numpy(x: Array, /) -> Array:
@@ -292,6 +303,8 @@ class RoundOp(RoundingOp):
 @aten("round.decimals(Tensor self, *, int decimals) -> Tensor")
 class RoundDecimalsOp(RoundingOp):
     """The nearest multiple of 10 to the power of -decimals."""
+
+    takes = FLOATS
 
     @staticmethod
     def numpy(x: Array, /, decimals: int) -> Array:

@@ -7,11 +7,12 @@ import math
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX
+from xdsl.dialects.builtin import DYNAMIC_INDEX, i1
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.arithmetic import MulTensorOp
-from flambeau.dialects.aten.numerics import widened
+from flambeau.dialects.aten.creation import to_element
+from flambeau.dialects.aten.numerics import cast_operands, widened
 from flambeau.dialects.aten.permute import permute
 from flambeau.dialects.aten.shape import expand, expanded_shape, view
 from flambeau.dialects.ir.tensor_types import (
@@ -25,6 +26,7 @@ from flambeau.dialects.ir.tensor_types import (
     shape_of,
     tensor,
 )
+from flambeau.dialects.schema.families import NUMBERS, in_element, promote_values, require_category, require_same_element
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -32,9 +34,7 @@ from flambeau.support.lazy import Array, np
 
 def common_element(*operands: Tensor) -> ElementType:
     """The element type of all operands. Raises TypeError when they differ: matrix products do not promote."""
-    elements = {element_of(operand) for operand in operands}
-    if len(elements) > 1:
-        raise TypeError(f"operands must have one element type, got {' and '.join(sorted(dtype_of(e).torch for e in elements))}")
+    require_same_element(*operands)
     return element_of(operands[0])
 
 
@@ -59,6 +59,7 @@ def product(extents: Sequence[int]) -> int:
 
 def scaled(x: SSAValue, factor: float) -> SSAValue:
     """`factor * x`, built detached; `x` itself for 1."""
+    factor = in_element(factor, element_of(x))
     return x if factor == 1 else aten.mul.Scalar(x, factor)
 
 
@@ -85,6 +86,8 @@ def add_products(x: SSAValue, products: SSAValue, beta: float, alpha: float) -> 
 class MmOp(SchemaOp):
     """The product of two matrices."""
 
+    takes = NUMBERS
+
     @staticmethod
     def infer(a: Tensor, b: Tensor, /) -> Tensor:
         left, right = require_rank(a, 2, "self"), require_rank(b, 2, "mat2")
@@ -97,6 +100,8 @@ class MmOp(SchemaOp):
 @aten("bmm(Tensor self, Tensor mat2) -> Tensor", core=True)
 class BmmOp(SchemaOp):
     """The products of two batches of matrices."""
+
+    takes = NUMBERS
 
     @staticmethod
     def infer(a: Tensor, b: Tensor, /) -> Tensor:
@@ -115,11 +120,18 @@ class AddedProductOp(SchemaOp):
     product: ClassVar[type[SchemaOp]]
     """The row of the product."""
 
+    def whole(self) -> bool:
+        """A factor that PyTorch takes without its fraction is for other operators."""
+        return all(in_element(self.argument(name), element_of(self.result)) == self.argument(name) for name in ("beta", "alpha"))
+
     @classmethod
-    def infer(cls, x: Tensor, a: Tensor, b: Tensor, /) -> Tensor:
+    def infer(cls, x: Tensor, a: Tensor, b: Tensor, /, beta: float = 1, alpha: float = 1) -> Tensor:
         shape = shape_of(cls.product.infer(a, b))
         expanded_shape(shape_of(x), shape)
-        return tensor(common_element(x, a, b), shape)
+        element = common_element(x, a, b)
+        for factor in (beta, alpha):
+            in_element(factor, element)
+        return tensor(element, shape)
 
     @staticmethod
     def numpy(x: Array, a: Array, b: Array, /, beta: float, alpha: float) -> Array:
@@ -130,6 +142,7 @@ class AddedProductOp(SchemaOp):
 class AddmmOp(AddedProductOp):
     """beta * self + alpha * (mat1 @ mat2); self broadcasts."""
 
+    takes = NUMBERS
     product = MmOp
 
     @staticmethod
@@ -141,6 +154,7 @@ class AddmmOp(AddedProductOp):
 class BaddbmmOp(AddedProductOp):
     """beta * self + alpha * bmm(batch1, batch2); self broadcasts."""
 
+    takes = NUMBERS
     product = BmmOp
 
     @staticmethod
@@ -152,11 +166,16 @@ class BaddbmmOp(AddedProductOp):
 class AddbmmOp(SchemaOp):
     """beta * self + alpha * the sum of bmm(batch1, batch2) over the batch; self broadcasts."""
 
+    takes = NUMBERS
+
     @staticmethod
-    def infer(x: Tensor, a: Tensor, b: Tensor, /) -> Tensor:
+    def infer(x: Tensor, a: Tensor, b: Tensor, /, beta: float = 1, alpha: float = 1) -> Tensor:
         shape = shape_of(BmmOp.infer(a, b))[1:]
         expanded_shape(shape_of(x), shape)
-        return tensor(common_element(x, a, b), shape)
+        element = common_element(x, a, b)
+        for factor in (beta, alpha):
+            in_element(factor, element)
+        return tensor(element, shape)
 
     @staticmethod
     def numpy(x: Array, a: Array, b: Array, /, beta: float, alpha: float) -> Array:
@@ -202,6 +221,8 @@ def batched_product(a: SSAValue, b: SSAValue) -> SSAValue:
 class MatmulOp(SchemaOp):
     """The matrix product as in numpy: vectors stand for a row or a column, further dimensions are batches that broadcast."""
 
+    takes = NUMBERS
+
     @staticmethod
     def infer(a: Tensor, b: Tensor, /) -> Tensor:
         return tensor(common_element(a, b), matmul_shape(shape_of(a), shape_of(b)))
@@ -222,6 +243,8 @@ class MatmulOp(SchemaOp):
 class MvOp(SchemaOp):
     """The product of a matrix and a vector."""
 
+    takes = NUMBERS
+
     @staticmethod
     def infer(a: Tensor, b: Tensor, /) -> Tensor:
         left, right = require_rank(a, 2, "self"), require_rank(b, 1, "vec")
@@ -236,6 +259,7 @@ class MvOp(SchemaOp):
 class AddmvOp(AddedProductOp):
     """beta * self + alpha * (mat @ vec); self broadcasts."""
 
+    takes = NUMBERS
     product = MvOp
 
     @staticmethod
@@ -247,6 +271,8 @@ class AddmvOp(AddedProductOp):
 @aten("dot(Tensor self, Tensor tensor) -> Tensor")
 class DotOp(SchemaOp):
     """The sum of the products of two vectors' elements."""
+
+    takes = NUMBERS
 
     @staticmethod
     def infer(a: Tensor, b: Tensor, /) -> Tensor:
@@ -285,12 +311,25 @@ class AddrOp(AddedProductOp):
 
     product = OuterOp
 
+    @classmethod
+    def infer(cls, x: Tensor, a: Tensor, b: Tensor, /, beta: float = 1, alpha: float = 1) -> Tensor:
+        shape = shape_of(OuterOp.infer(a, b))
+        expanded_shape(shape_of(x), shape)
+        element = promote_operands(x, a, b)
+        for factor in (beta, alpha):
+            if (isinstance(factor, float) and dtype_of(element).category < 2) or (isinstance(factor, bool) and element != i1):
+                raise TypeError(f"{factor} does not scale {dtype_of(element).torch} tensors")
+        return tensor(element, shape)
+
     @staticmethod
     def numpy(x: Array, a: Array, b: Array, /, beta: float, alpha: float) -> Array:
+        x, a, b = cast_operands(x, a, b)
         return add_scaled(widened(x), widened(a)[:, None] * widened(b), beta, alpha, x.dtype)
 
     @staticmethod
     def decompose(x: SSAValue, a: SSAValue, b: SSAValue, /, beta: float, alpha: float) -> SSAValue:
+        element = promote_values(x, a, b)
+        x, a, b = (to_element(operand, element) for operand in (x, a, b))
         return add_products(x, OuterOp.decompose(a, b), beta, alpha)
 
 
@@ -303,6 +342,7 @@ class InnerOp(SchemaOp):
         left, right = shape_of(a), shape_of(b)
         if not left or not right:
             return MulTensorOp.infer(a, b)
+        require_category("a product of vectors", a, at_least=1)
         require_inner(left, right, left[-1], right[-1])
         return tensor(common_element(a, b), (*left[:-1], *right[:-1]))
 
@@ -323,6 +363,8 @@ class InnerOp(SchemaOp):
 @aten("tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor")
 class TensordotOp(SchemaOp):
     """The sums of products over pairs of dimensions."""
+
+    takes = NUMBERS
 
     @staticmethod
     def orders(a: Sequence[int], b: Sequence[int], dims_self: Sequence[int], dims_other: Sequence[int]) -> tuple[list[int], list[int], int]:
@@ -364,10 +406,13 @@ class TensordotOp(SchemaOp):
 class ChainMatmulOp(SchemaOp):
     """The product of matrices."""
 
+    takes = NUMBERS
+
     @staticmethod
     def infer(matrices: list[Tensor]) -> Tensor:
         if not matrices:
             raise ValueError("needs at least one matrix")
+        require_rank(matrices[0], 2, "a matrix")
         result = matrices[0]
         for other in matrices[1:]:
             result = MmOp.infer(result, other)
@@ -391,6 +436,8 @@ class ChainMatmulOp(SchemaOp):
 @aten("linalg_multi_dot(Tensor[] tensors) -> Tensor")
 class LinalgMultiDotOp(SchemaOp):
     """The product of matrices, of which the first and the last may be vectors."""
+
+    takes = NUMBERS
 
     @staticmethod
     def infer(tensors: list[Tensor]) -> Tensor:
@@ -429,6 +476,7 @@ class KronOp(SchemaOp):
     @staticmethod
     def numpy(a: Array, b: Array, /) -> Array:
         left, right, result = KronOp.places(a.shape, b.shape)
+        a, b = cast_operands(a, b)
         return MulTensorOp.numpy(a.reshape(left), b.reshape(right)).reshape(result)
 
     @staticmethod

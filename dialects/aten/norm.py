@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, f32, f64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, bf16, f16, f32, f64
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import widened
-from flambeau.dialects.ir.tensor_types import ElementType, Tensor, dtype_of, element_of, normalize_dim, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import ElementType, Tensor, dtype_of, element_of, normalize_dim, shape_of, tensor, tensor_type
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -29,6 +29,22 @@ def require_float(x: Tensor) -> ElementType:
 def statistics_element(x: Tensor, *parameters: Tensor | None) -> ElementType:
     """The type of a mean or a deviation: that of the parameters, where those of a half-type input are float32."""
     return next((element_of(parameter) for parameter in parameters if parameter is not None), element_of(x))
+
+
+def require_parameters(x: Tensor, *parameters: Tensor | None) -> None:
+    """Raises TypeError unless the parameters have the type of the input, or all are float32 and the input of a half type."""
+    element, others = element_of(x), {element_of(parameter) for parameter in parameters if parameter is not None}
+    if others - {element} and not (others == {f32} and element in (f16, bf16)):
+        listed = " and ".join(sorted(dtype_of(other).torch for other in others))
+        raise TypeError(
+            f"parameters of {dtype_of(element).torch} input must be of its type, or all float32 if it is a half type; got {listed}"
+        )
+
+
+def as_declared(results: Sequence[SSAValue], x: SSAValue, *parameters: SSAValue | None) -> tuple[SSAValue, ...]:
+    """A normalised tensor, a mean and a deviation in the element types that they have for an input and its parameters."""
+    stats = statistics_element(tensor_type(x), *(None if parameter is None else tensor_type(parameter) for parameter in parameters))
+    return to_element(results[0], element_of(x)), *(to_element(result, stats) for result in results[1:])
 
 
 def require_shape(name: str, x: Tensor | None, shape: Sequence[int]) -> None:
@@ -66,8 +82,13 @@ def scale_and_shift(x: Array, weight: Array | None, bias: Array | None) -> Array
 class NativeLayerNormOp(SchemaOp):
     """The input normalised over its last dimensions, times weight plus bias; then the means and the reciprocal deviations."""
 
+    def whole(self) -> bool:
+        """A half-type input with parameters in float32 is for other operators."""
+        return len({element_of(operand) for operand in self.operands}) == 1
+
     @staticmethod
     def infer(x: Tensor, /, normalized_shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        require_parameters(x, weight, bias)
         shape = shape_of(x)
         rank = normalized_rank(shape, normalized_shape)
         require_shape("weight", weight, normalized_shape)
@@ -82,6 +103,14 @@ class NativeLayerNormOp(SchemaOp):
         result = scale_and_shift((wide - mean) * deviation, weight, bias).astype(x.dtype)
         dtype = next((parameter.dtype for parameter in (weight, bias) if parameter is not None), x.dtype)
         return result, mean.astype(dtype), deviation.astype(dtype)
+
+    @staticmethod
+    def decompose(
+        x: SSAValue, /, normalized_shape: tuple[int, ...], weight: SSAValue | None, bias: SSAValue | None, eps: float
+    ) -> tuple[SSAValue, ...]:
+        wide = [None if value is None else to_element(value, f32) for value in (x, weight, bias)]
+        results = aten.native_layer_norm.results(wide[0], normalized_shape, *wide[1:], eps)
+        return as_declared(results, x, weight, bias)
 
 
 @aten(
@@ -184,10 +213,13 @@ class FusedRmsNormOp(SchemaOp):
 class NativeGroupNormOp(SchemaOp):
     """Each group of channels of each batch entry normalised, times weight plus bias per channel; then means and reciprocal deviations."""
 
+    whole = NativeLayerNormOp.whole
+
     @staticmethod
     def infer(
         x: Tensor, /, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int
     ) -> tuple[Tensor, Tensor, Tensor]:
+        require_parameters(x, weight, bias)
         shape = shape_of(x)
         if DYNAMIC_INDEX not in shape and math.prod(shape) != N * C * HxW:
             raise ValueError(f"shape {list(shape)} does not have {N} x {C} x {HxW} elements")
@@ -200,13 +232,20 @@ class NativeGroupNormOp(SchemaOp):
 
     @staticmethod
     def numpy(x: Array, /, weight: Array | None, bias: Array | None, N: int, C: int, HxW: int, group: int, eps: float) -> Stats:
-        wide = widened(x).reshape(N, group, -1)
+        wide = widened(x).reshape(N, group, C // group * HxW)
         mean, deviation = moments(wide, (2,), eps)
         normalized = ((wide - mean) * deviation).reshape(N, C, HxW)
         factors = [None if p is None else widened(p).reshape(C, 1) for p in (weight, bias)]
         result = scale_and_shift(normalized, *factors).reshape(x.shape).astype(x.dtype)
         dtype = next((parameter.dtype for parameter in (weight, bias) if parameter is not None), x.dtype)
         return result, mean.reshape(N, group).astype(dtype), deviation.reshape(N, group).astype(dtype)
+
+    @staticmethod
+    def decompose(
+        x: SSAValue, /, weight: SSAValue | None, bias: SSAValue | None, N: int, C: int, HxW: int, group: int, eps: float
+    ) -> tuple[SSAValue, ...]:
+        wide = [None if value is None else to_element(value, f32) for value in (x, weight, bias)]
+        return as_declared(aten.native_group_norm.results(*wide, N, C, HxW, group, eps), x, weight, bias)
 
 
 @aten(

@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.shape import expand
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.schema.families import NUMBERS
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -73,6 +74,8 @@ class EdgePadOp(SchemaOp):
         """Raises ValueError when the padding does not fit."""
         if len(shape) not in (cls.rank + 1, cls.rank + 2) or len(padding) != 2 * cls.rank:
             raise ValueError(f"shape {list(shape)} and padding {list(padding)} must have {cls.rank} spatial dimensions")
+        if 0 in shape[len(shape) - cls.rank - 1 :]:
+            raise ValueError(f"only the batch may be empty, got shape {list(shape)}")
         for extent, pair in zip(shape, margins(padding, len(shape)), strict=True):
             if cls.reflects and extent != DYNAMIC_INDEX and max(pair) >= extent > 0:
                 raise ValueError(f"padding {list(padding)} must be smaller than the dimension of size {extent} that it mirrors")
@@ -96,6 +99,7 @@ class EdgePadOp(SchemaOp):
 class ReflectionPad1dOp(EdgePadOp):
     """The last dimension mirrored about its border entries."""
 
+    takes = NUMBERS
     rank, reflects = 1, True
 
 
@@ -103,6 +107,7 @@ class ReflectionPad1dOp(EdgePadOp):
 class ReflectionPad2dOp(EdgePadOp):
     """The last two dimensions mirrored about their border entries."""
 
+    takes = NUMBERS
     rank, reflects = 2, True
 
 
@@ -110,6 +115,7 @@ class ReflectionPad2dOp(EdgePadOp):
 class ReflectionPad3dOp(EdgePadOp):
     """The last three dimensions mirrored about their border entries."""
 
+    takes = NUMBERS
     rank, reflects = 3, True
 
 
@@ -117,6 +123,7 @@ class ReflectionPad3dOp(EdgePadOp):
 class ReplicationPad2dOp(EdgePadOp):
     """The border entries of the last two dimensions repeated."""
 
+    takes = NUMBERS
     rank = 2
 
 
@@ -124,6 +131,7 @@ class ReplicationPad2dOp(EdgePadOp):
 class ReplicationPad3dOp(EdgePadOp):
     """The border entries of the last three dimensions repeated."""
 
+    takes = NUMBERS
     rank = 3
 
 
@@ -131,6 +139,7 @@ class ReplicationPad3dOp(EdgePadOp):
 class ReplicationPad1dOp(EdgePadOp):
     """The border entries of the last dimension repeated."""
 
+    takes = NUMBERS
     rank = 1
 
     @classmethod

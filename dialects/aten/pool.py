@@ -12,9 +12,9 @@ from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.shape import view
-from flambeau.dialects.aten.windows import adaptive_windows, places_of, spread, window_count, window_divisors, windows
+from flambeau.dialects.aten.windows import adaptive_windows, places_of, require_elements, spread, window_count, window_divisors, windows
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
-from flambeau.dialects.schema.families import require_category
+from flambeau.dialects.schema.families import FLOATS, FLOATS_AND_LONG, NUMBERS, require_category
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -42,6 +42,7 @@ class PoolOp(SchemaOp):
         """Kernel, stride, padding and dilation per dimension, and the number of windows. Raises ValueError."""
         if len(shape) not in (cls.rank + 1, cls.rank + 2):
             raise ValueError(f"input must have {cls.rank + 1} or {cls.rank + 2} dimensions, got shape {list(shape)}")
+        require_elements(shape)
         sizes = spread(kernel, cls.rank, "kernel_size")
         steps = spread(stride, cls.rank, "stride") if stride else sizes
         margins, gaps = spread(padding, cls.rank, "padding"), spread(dilation, cls.rank, "dilation")
@@ -58,11 +59,13 @@ class PoolOp(SchemaOp):
         """For each entry of each window its place in the flat pooled dimensions, or -1 outside: shape [*counts, window size]."""
         extents = x.shape[x.ndim - cls.rank :]
         numbers = places_of(extents)
-        return windows(numbers, sizes, steps, margins, gaps, counts, -1).reshape(*counts, -1)
+        return windows(numbers, sizes, steps, margins, gaps, counts, -1).reshape(*counts, math.prod(sizes))
 
 
 class MaxPoolOp(PoolOp):
     """The largest element of each window, and its place in the flat pooled dimensions."""
+
+    takes = NUMBERS
 
     @classmethod
     def infer(
@@ -80,7 +83,7 @@ class MaxPoolOp(PoolOp):
         wide = widened(x)
         lowest = -np.inf if wide.dtype.kind == "f" else np.iinfo(wide.dtype).min
         views = windows(wide, sizes, steps, margins, gaps, counts, lowest)
-        entries = views.reshape(*views.shape[: views.ndim - cls.rank], -1)
+        entries = views.reshape(*views.shape[: views.ndim - cls.rank], math.prod(sizes))
         places = cls.places(x, sizes, steps, margins, gaps, counts)
         # The first largest of those that lie inside; with NaN, the last NaN, as PyTorch.
         missing = np.isnan(entries)
@@ -138,6 +141,7 @@ class MaxPool1dWithIndicesOp(MaxPoolOp):
 class MaxPoolValuesOp(SchemaOp):
     """A max pool without the places."""
 
+    takes = NUMBERS
     pool: ClassVar[type[MaxPoolOp]]
     """The operator with the places."""
 
@@ -160,6 +164,7 @@ class MaxPoolValuesOp(SchemaOp):
 class MaxPool1dOp(MaxPoolValuesOp):
     """The largest element of each window over one dimension."""
 
+    takes = FLOATS
     pool = MaxPool1dWithIndicesOp
 
 
@@ -207,6 +212,8 @@ def over_planes(x: SSAValue, counts: Sequence[int], pool: Callable[[SSAValue, bo
 class AvgPoolOp(PoolOp):
     """The mean of each window."""
 
+    takes = FLOATS_AND_LONG
+
     @classmethod
     def infer(
         cls, x: Tensor, /, kernel_size: Numbers, stride: Numbers, padding: Numbers, ceil_mode: bool, divisor_override: int | None = None
@@ -237,7 +244,7 @@ class AvgPoolOp(PoolOp):
         divisor = np.asarray(divisor_override if divisor_override is not None else divisors)
         if x.dtype.kind == "f" or wide is not x:
             return (sums / divisor.astype(wide.dtype)).astype(x.dtype)
-        return np.trunc(sums / divisor).astype(x.dtype)
+        return np.asarray(np.sign(sums) * np.sign(divisor) * (np.abs(sums) // np.abs(divisor))).astype(x.dtype)
 
 
 @aten(
@@ -260,6 +267,7 @@ class AvgPool2dOp(AvgPoolOp):
 class AvgPool3dOp(AvgPoolOp):
     """The mean of each window over three dimensions."""
 
+    takes = FLOATS
     rank = 3
 
     @classmethod
@@ -440,7 +448,7 @@ class AdaptiveMaxPoolOp(SchemaOp):
     def numpy(cls, x: Array, /, output_size: Numbers) -> Pair:
         sizes = cls.means.sizes(x.shape, output_size)
         extents = x.shape[x.ndim - cls.rank :]
-        flat = widened(x).reshape(*x.shape[: x.ndim - cls.rank], -1)
+        flat = widened(x).reshape(*x.shape[: x.ndim - cls.rank], math.prod(x.shape[x.ndim - cls.rank :]))
         numbers = places_of(extents)
         bounds = [adaptive_windows(int(extent), count) for extent, count in zip(extents, sizes, strict=True)]
         indices = np.zeros((*flat.shape[:-1], *sizes), np.int64)
@@ -448,7 +456,7 @@ class AdaptiveMaxPoolOp(SchemaOp):
             cut = tuple(slice(*axis_bounds[index]) for axis_bounds, index in zip(bounds, place, strict=True))
             window = numbers[cut].reshape(-1)
             indices[(..., *place)] = window[flat[..., window].argmax(axis=-1)]
-        values = np.take_along_axis(flat, indices.reshape(*flat.shape[:-1], -1), -1)
+        values = np.take_along_axis(flat, indices.reshape(*flat.shape[:-1], math.prod(indices.shape[x.ndim - cls.rank :])), -1)
         return values.reshape(indices.shape).astype(x.dtype), indices
 
     @classmethod

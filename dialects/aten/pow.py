@@ -8,14 +8,14 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import cast_operands, widened
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, shape_of, tensor
-from flambeau.dialects.schema.families import BinaryOp
+from flambeau.dialects.schema.families import BinaryOp, NumberBinaryOp
 from flambeau.dialects.schema.namespace import aten
 from flambeau.support.lazy import Array, np
 
 
 @aten("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", core=True)
 @aten("pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", core=True)
-class PowTensorTensorOp(BinaryOp):
+class PowTensorTensorOp(NumberBinaryOp):
     """a to the power of b in their common type; an integer's negative power is rounded towards 0."""
 
     @staticmethod
@@ -25,18 +25,27 @@ class PowTensorTensorOp(BinaryOp):
             positive = np.power(a, np.maximum(b, 0))
             unit = np.where((a == -1) & (b % 2 == 1), -1, 1)
             return np.where(b >= 0, positive, np.where(np.abs(a) == 1, unit, 0)).astype(a.dtype)
-        return np.power(widened(a), widened(b)).astype(a.dtype)
+        # An exponent for each base: numpy takes a root where one exponent serves all.
+        shape = np.broadcast_shapes(a.shape, b.shape)
+        exponents = np.broadcast_to(np.atleast_1d(widened(b)), shape or (1,)).copy()
+        return np.power(widened(a), exponents).astype(a.dtype).reshape(shape)
 
 
 @aten("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", core=True)
 class PowTensorScalarOp(BinaryOp):
-    """a to the power of a number."""
+    """a to the power of a number; 0.5 and -0.5 are roots, but of float16."""
 
-    numpy = staticmethod(PowTensorTensorOp.numpy)
+    @staticmethod
+    def numpy(a: Array, b: float, /) -> Array:
+        base, _ = cast_operands(a, b)
+        if abs(b) != 0.5 or base.dtype.name == "float16":
+            return PowTensorTensorOp.numpy(a, b)
+        root = np.sqrt(widened(base))
+        return np.asarray(root if b > 0 else 1 / root).astype(base.dtype)
 
     @staticmethod
     def infer(a: Tensor | float, b: Tensor | float, /) -> Tensor:
-        found = BinaryOp.infer(a, b)
+        found = NumberBinaryOp.infer(a, b)
         if dtype_of(element_of(found)).category < 2 and isinstance(b, int) and b < 0:
             raise ValueError(f"integers have no power {b} of their own type")
         return found
@@ -53,7 +62,7 @@ class FloatPowerOp(BinaryOp):
 
     @staticmethod
     def numpy(a: Array | float, b: Array | float, /) -> Array:
-        return np.power(np.asarray(a).astype(np.float64), np.asarray(b).astype(np.float64))
+        return PowTensorTensorOp.numpy(np.asarray(a).astype(np.float64), np.asarray(b).astype(np.float64))
 
 
 @aten("float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor")
@@ -68,6 +77,10 @@ class FloatPowerTensorTensorOp(FloatPowerOp):
 @aten("float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor")
 class FloatPowerTensorScalarOp(FloatPowerOp):
     """a to the power of a number in double precision."""
+
+    @staticmethod
+    def numpy(a: Array | float, b: Array | float, /) -> Array:
+        return PowTensorScalarOp.numpy(np.asarray(a).astype(np.float64), float(b))
 
     @staticmethod
     def decompose(a: SSAValue, b: float, /) -> SSAValue:

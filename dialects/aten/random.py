@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.aten.creation import FilledOp, LikeOp, to_element
 from flambeau.dialects.aten.numerics import cast_to, element_of_array
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, shape_of, tensor
 from flambeau.dialects.schema.families import chosen_element
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -100,9 +100,11 @@ class NativeDropoutOp(SchemaOp):
     random = True
 
     @staticmethod
-    def infer(x: Tensor, /, p: float) -> tuple[Tensor, Tensor]:
-        if not 0 <= p <= 1:
+    def infer(x: Tensor, /, p: float, train: bool | None = None) -> tuple[Tensor, Tensor]:
+        if train is not False and not 0 <= p <= 1:
             raise ValueError(f"p must be a probability, got {p}")
+        if train is not False and dtype_of(element_of(x)).category < 2:
+            raise TypeError(f"dropout is not defined for {dtype_of(element_of(x)).torch} tensors")
         return tensor(element_of(x), shape_of(x)), tensor(i1, shape_of(x))
 
     @staticmethod
@@ -118,6 +120,18 @@ class NativeDropoutOp(SchemaOp):
         """Only when it trains, and both dropping and keeping may happen."""
         return self.argument("train") is not False and 0 < self.argument("p") < 1
 
+    def whole(self) -> bool:
+        """Kernels drop nothing: training draws random numbers, of which the target has operators or not."""
+        return self.argument("train") is False or self.argument("p") == 0
+
+    @staticmethod
+    def decompose(x: SSAValue, /, p: float, train: bool | None) -> tuple[SSAValue, SSAValue]:
+        if train is False or p == 0:
+            return aten.clone(x), aten.full(shape_of(x), True, i1)
+        kept = aten.full(shape_of(x), False, i1) if p == 1 else aten.ge.Scalar(aten.rand(shape_of(x)), p)
+        scaled = aten.mul.Scalar(aten.mul.Tensor(x, kept), 0.0 if p == 1 else 1 / (1 - p))
+        return scaled, kept
+
 
 @aten("dropout(Tensor input, float p, bool train) -> Tensor")
 class DropoutOp(SchemaOp):
@@ -131,8 +145,10 @@ class DropoutOp(SchemaOp):
         return bool(self.argument("train")) and 0 < self.argument("p") < 1
 
     @staticmethod
-    def infer(x: Tensor, /, p: float) -> Tensor:
-        return NativeDropoutOp.infer(x, p)[0]
+    def infer(x: Tensor, /, p: float, train: bool) -> Tensor:
+        if not 0 <= p <= 1:
+            raise ValueError(f"p must be a probability, got {p}")
+        return NativeDropoutOp.infer(x, p, train and p > 0)[0]
 
     @staticmethod
     def numpy(x: Array, /, p: float, train: bool) -> Array:
@@ -152,6 +168,8 @@ class AlphaDropoutOp(SchemaOp):
 
     @staticmethod
     def infer(x: Tensor, /, p: float, train: bool) -> Tensor:
+        if not 0 <= p <= 1:
+            raise ValueError(f"p must be a probability, got {p}")
         if train and p > 0:
             raise ValueError("training drops elements in a way that no operator of a program does; export the model in eval mode")
         return tensor(element_of(x), shape_of(x))

@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.matmul import common_element
 from flambeau.dialects.aten.numerics import sigmoid, widened
 from flambeau.dialects.ir.tensor_types import Tensor, shape_of, tensor
+from flambeau.dialects.schema.families import FLOATS, NUMBERS
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -276,6 +277,7 @@ class RecurrentOp(SchemaOp):
 class LstmInputOp(RecurrentOp):
     """Layers of long short-term memory."""
 
+    takes = FLOATS
     cell = LstmCell
 
 
@@ -286,6 +288,7 @@ class LstmInputOp(RecurrentOp):
 class GruInputOp(RecurrentOp):
     """Layers of gated recurrent units."""
 
+    takes = FLOATS
     cell = GruCell
 
 
@@ -296,6 +299,7 @@ class GruInputOp(RecurrentOp):
 class RnnTanhInputOp(RecurrentOp):
     """Layers of plain cells with tanh."""
 
+    takes = FLOATS
     cell = TanhCell
 
 
@@ -306,6 +310,7 @@ class RnnTanhInputOp(RecurrentOp):
 class RnnReluInputOp(RecurrentOp):
     """Layers of plain cells with ReLU."""
 
+    takes = NUMBERS
     cell = ReluCell
 
 
@@ -316,12 +321,14 @@ class RecurrentCellOp(SchemaOp):
     """The computation of one step."""
 
     @classmethod
-    def infer(cls, x: Tensor, /, hx: Tensor | list[Tensor], w_ih: Tensor, w_hh: Tensor) -> Any:
+    def infer(
+        cls, x: Tensor, /, hx: Tensor | list[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
+    ) -> Any:
         states = RecurrentOp.states_of(hx)
         kernel = shape_of(w_ih)
         if len(states) != cls.cell.states or len(kernel) != 2 or kernel[1] != shape_of(x)[-1]:
             raise ValueError(f"input {list(shape_of(x))} and {len(states)} states do not fit weight {list(kernel)}")
-        element = common_element(x, *states, w_ih, w_hh)
+        element = common_element(x, *states, w_ih, w_hh, *(bias for bias in (b_ih, b_hh) if bias is not None))
         results = [tensor(element, shape_of(state)) for state in states]
         return tuple(results) if len(results) > 1 else results[0]
 
@@ -344,6 +351,7 @@ class RecurrentCellOp(SchemaOp):
 class LstmCellOp(RecurrentCellOp):
     """One step of long short-term memory: the next hidden state and memory."""
 
+    takes = FLOATS
     cell = LstmCell
 
 
@@ -351,6 +359,7 @@ class LstmCellOp(RecurrentCellOp):
 class GruCellOp(RecurrentCellOp):
     """One step of a gated recurrent unit."""
 
+    takes = FLOATS
     cell = GruCell
 
 
@@ -358,6 +367,7 @@ class GruCellOp(RecurrentCellOp):
 class RnnTanhCellOp(RecurrentCellOp):
     """One step of a plain cell with tanh."""
 
+    takes = NUMBERS
     cell = TanhCell
 
 
@@ -365,4 +375,5 @@ class RnnTanhCellOp(RecurrentCellOp):
 class RnnReluCellOp(RecurrentCellOp):
     """One step of a plain cell with ReLU."""
 
+    takes = NUMBERS
     cell = ReluCell

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute
 
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
@@ -19,6 +20,8 @@ class CumsumOp(SchemaOp):
     @staticmethod
     def infer(x: Tensor, /, dim: int, dtype: Attribute | None = None) -> Tensor:
         normalize_dim(dim, len(shape_of(x)))
+        if dtype is not None and chosen_element(dtype, i1) == i1:
+            raise TypeError("a sum is not defined for bool tensors; choose another dtype")
         return tensor(chosen_element(dtype, sum_element(element_of(x))), shape_of(x))
 
     @staticmethod

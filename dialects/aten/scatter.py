@@ -70,6 +70,12 @@ class ScatterValueOp(ScatterOp):
     """The tensor with a number in the places that the index tensor names along `dim`."""
 
     @staticmethod
+    def infer(x: Tensor, dim: int, index: Tensor, source: Tensor | float, /) -> Tensor:
+        if isinstance(source, bool | int | float):
+            require_number(source, element_of(x))
+        return ScatterOp.infer(x, dim, index, source)
+
+    @staticmethod
     def numpy(x: Array, /, dim: int, index: Array, value: float) -> Array:
         result, places = targets(x, dim, index)
         result[places] = np.asarray(value).astype(x.dtype)

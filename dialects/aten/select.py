@@ -179,6 +179,7 @@ class SliceScatterOp(SchemaOp):
     """The tensor with `src` in the place of a slice."""
 
     inplace = (0,)
+    computes_in = "result"
 
     @staticmethod
     def infer(x: Tensor, /, src: Tensor, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
@@ -199,6 +200,7 @@ class SelectScatterOp(SchemaOp):
     """The tensor with `src` in the place of entry `index` of dimension `dim`."""
 
     inplace = (0,)
+    computes_in = "result"
 
     @staticmethod
     def infer(x: Tensor, /, src: Tensor, dim: int, index: int) -> Tensor:

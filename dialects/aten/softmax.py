@@ -131,7 +131,7 @@ class LogsumexpOp(SchemaOp):
         axes = reduced_dims(dim, x.ndim)
         x = cast_to(x, float_element(element_of_array(x)))
         wide = widened(x)
-        largest = np.max(wide, axis=axes, keepdims=True)
+        largest = np.max(wide, axis=axes, keepdims=True, initial=-np.inf)
         largest = np.where(np.isinf(largest), 0, largest).astype(wide.dtype)
         total = np.log(np.sum(np.exp(wide - largest), axis=axes, keepdims=True)) + largest
         return (total if keepdim else np.squeeze(total, axis=axes)).astype(x.dtype)

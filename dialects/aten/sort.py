@@ -12,6 +12,7 @@ from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.selection import selected
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, normalize_dim, shape_of, tensor, ui8
+from flambeau.dialects.schema.families import NUMBERS
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -153,6 +154,8 @@ class MsortOp(SchemaOp):
 @aten("kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)")
 class KthvalueOp(SchemaOp):
     """The k-th smallest element along `dim`, counted from 1, and its place."""
+
+    takes = NUMBERS
 
     @staticmethod
     def infer(x: Tensor, /, k: int, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:

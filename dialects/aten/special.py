@@ -12,7 +12,7 @@ from flambeau.dialects.aten.numerics import float_operands, in_float, widened
 from flambeau.dialects.aten.pow import PowTensorTensorOp
 from flambeau.dialects.aten.where import as_operand
 from flambeau.dialects.ir.tensor_types import Tensor, element_of
-from flambeau.dialects.schema.families import BinaryOp, FloatBinaryOp, FloatUnaryOp, IdentityOp, float_element, promote_values
+from flambeau.dialects.schema.families import NUMBERS, BinaryOp, FloatBinaryOp, FloatUnaryOp, IdentityOp, float_element, promote_values
 from flambeau.dialects.schema.namespace import aten
 from flambeau.support.lazy import Array, np
 
@@ -60,6 +60,8 @@ class SincOp(FloatUnaryOp):
 @aten("positive(Tensor(a) self) -> Tensor(a)")
 class PositiveOp(IdentityOp):
     """The same content."""
+
+    takes = NUMBERS
 
     @staticmethod
     def decompose(x: SSAValue, /) -> SSAValue:

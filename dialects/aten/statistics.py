@@ -10,7 +10,7 @@ from flambeau.dialects.aten.creation import number_for, to_element
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
 from flambeau.dialects.aten.reduction import AccumulationOp, Dims, ExtremeOp, FloatReductionOp, SumDimIntListOp
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, normalize_dim, shape_of, tensor
-from flambeau.dialects.schema.families import chosen_element, reduced_dims, reduced_shape, require_category
+from flambeau.dialects.schema.families import FLOATS, chosen_element, reduced_dims, reduced_shape, require_category
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -56,6 +56,8 @@ def without_nan(x: SSAValue) -> SSAValue:
 class NanmeanOp(FloatReductionOp):
     """The mean of the elements that are not NaN."""
 
+    takes = FLOATS
+
     @staticmethod
     def numpy(x: Array, /, dim: Dims, keepdim: bool, dtype: Attribute | None) -> Array:
         x = cast_to(x, chosen_element(dtype, element_of_array(x)))
@@ -88,7 +90,7 @@ class DiffOp(SchemaOp):
 
     @staticmethod
     def numpy(x: Array, /, n: int, dim: int, prepend: Array | None, append: Array | None) -> Array:
-        joined = np.concatenate([part for part in (prepend, x, append) if part is not None], axis=dim)
+        joined = CatOp.numpy([part for part in (prepend, x, append) if part is not None], dim)
         return np.diff(joined, min(n, joined.shape[dim]), dim)
 
     @staticmethod

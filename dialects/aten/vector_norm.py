@@ -12,7 +12,18 @@ from xdsl.ir import Attribute, SSAValue
 from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import cast_operands, cast_to, element_of_array, widened
 from flambeau.dialects.aten.reduction import Dims
-from flambeau.dialects.ir.tensor_types import ElementType, Tensor, broadcast, element_of, normalize_dim, promote_operands, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import (
+    ElementType,
+    Tensor,
+    broadcast,
+    dtype_of,
+    element_of,
+    normalize_dim,
+    promote,
+    promote_operands,
+    shape_of,
+    tensor,
+)
 from flambeau.dialects.schema.families import chosen_element, promote_values, reduced_dims, reduced_shape, require_category
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -22,7 +33,9 @@ from flambeau.support.lazy import Array, np
 def norm_type(x: Tensor, dims: Dims, keepdim: bool, dtype: Attribute | None) -> Tensor:
     """The type of a norm over `dims`."""
     found = tensor(chosen_element(dtype, element_of(x)), reduced_shape(shape_of(x), dims, keepdim))
-    require_category("a norm", found, at_least=2)
+    require_category("a norm", x, at_least=2)
+    if promote(element_of(x), element_of(found)) != element_of(found):
+        raise TypeError(f"{dtype_of(element_of(x)).torch} does not fit {dtype_of(element_of(found)).torch}; choose a dtype that holds it")
     return found
 
 
@@ -192,6 +205,8 @@ class PairwiseDistanceOp(SchemaOp):
 
     @staticmethod
     def infer(a: Tensor, b: Tensor, /, keepdim: bool) -> Tensor:
+        for operand in (a, b):
+            require_category("a difference", operand, at_least=1)
         require_category("pairwise_distance", a, b, at_least=2)
         return norm_type(tensor(promote_operands(a, b), broadcast(shape_of(a), shape_of(b))), -1, keepdim, None)
 

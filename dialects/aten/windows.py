@@ -19,6 +19,12 @@ def spread(values: Sequence[int], rank: int, name: str) -> tuple[int, ...]:
     return tuple(values)
 
 
+def require_elements(shape: Sequence[int], batched: int | None = None) -> None:
+    """Raises ValueError when a dimension other than the first, which may be the batch, has no element."""
+    if 0 in shape[0 if batched is not None and len(shape) < batched else 1 :]:
+        raise ValueError(f"only the batch may be empty, got shape {list(shape)}")
+
+
 def window_count(extent: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool = False) -> int:
     """The number of windows in a dimension. With `ceil_mode` the last may reach beyond the end, but not start there. Raises ValueError."""
     if kernel < 1 or stride < 1 or dilation < 1 or padding < 0:

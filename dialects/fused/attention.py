@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from flambeau.dialects.aten.attention import ScaledDotProductAttentionOp
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, f32, shape_of, tensor
+from flambeau.dialects.schema.families import require_same_element
 from flambeau.dialects.schema.row import SchemaOp, row
 from flambeau.support.lazy import Array
 
@@ -20,10 +21,12 @@ class FusedAttentionOp(SchemaOp):
     A row of which the mask hides everything gives 0.
     """
 
+    takes = frozenset((f32,))
     any_order = (0, 1, 2, 3)
 
     @staticmethod
     def infer(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> Tensor:
+        require_same_element(query, key, value)
         q, k, v = shape_of(query), shape_of(key), shape_of(value)
         if len(q) != 4 or len(k) != 4 or len(v) != 4 or q[3] != k[3] or k[2] != v[2] or k[1] != v[1]:
             raise ValueError(f"query {list(q)}, key {list(k)} and value {list(v)} do not fit each other")

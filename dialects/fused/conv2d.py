@@ -5,7 +5,8 @@ from __future__ import annotations
 from flambeau.dialects.aten.convolution import ConvolutionOp
 from flambeau.dialects.fused.epilogue import apply_epilogue, check_activation
 from flambeau.dialects.fused.packing import PANEL, panels, unpack_conv_weight
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, f32, shape_of, tensor
+from flambeau.dialects.schema.families import require_same_element
 from flambeau.dialects.schema.row import SchemaOp, row
 from flambeau.support.lazy import Array
 
@@ -21,10 +22,13 @@ Pair = tuple[int, int]
 class FusedConv2dOp(SchemaOp):
     """activation(convolution + bias + addend) of channels-last images, dense (groups 1) or depthwise, the weight packed."""
 
+    takes = frozenset((f32,))
+
     @staticmethod
     def infer(
         x: Tensor,
         packed: Tensor,
+        bias: Tensor | None,
         /,
         addend: Tensor | None,
         kernel_size: Pair,
@@ -36,6 +40,7 @@ class FusedConv2dOp(SchemaOp):
         activation: str,
     ) -> Tensor:
         check_activation(activation)
+        require_same_element(x, packed, bias, addend)
         shape = shape_of(x)
         if len(shape) != 4:
             raise ValueError(f"input must have 4 dimensions, got {len(shape)}")

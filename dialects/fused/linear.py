@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from flambeau.dialects.fused.epilogue import apply_epilogue, check_activation
 from flambeau.dialects.fused.packing import PANEL, panels, unpack_linear_weight
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, f32, shape_of, tensor
+from flambeau.dialects.schema.families import require_same_element
 from flambeau.dialects.schema.row import SchemaOp, row
 from flambeau.support.lazy import Array
 
@@ -17,9 +18,12 @@ from flambeau.support.lazy import Array
 class FusedLinearOp(SchemaOp):
     """activation(input @ weight.T + bias + addend), the weight packed in panels of 16 output features."""
 
+    takes = frozenset((f32,))
+
     @staticmethod
     def infer(x: Tensor, packed: Tensor, /, bias: Tensor | None, addend: Tensor | None, out_features: int, activation: str) -> Tensor:
         check_activation(activation)
+        require_same_element(x, packed, bias, addend)
         shape = shape_of(x)
         expected = (panels(out_features), shape[-1], PANEL)
         if shape_of(packed) != expected:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from flambeau.dialects.aten.norm import LayerNormOp, RmsNormOp
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, f32, shape_of, tensor
+from flambeau.dialects.schema.families import require_same_element
 from flambeau.dialects.schema.row import SchemaOp, row
 from flambeau.support.lazy import Array
 
 
 def _infer(x: Tensor, addend: Tensor | None, shape: tuple[int, ...], *affine: Tensor | None) -> Tensor:
+    require_same_element(x, addend, *affine)
     size = shape_of(x)
     if not shape or size[-len(shape) :] != tuple(shape):
         raise ValueError(f"normalized_shape {list(shape)} must be the last dimensions of the input's shape {list(size)}")
@@ -28,6 +30,7 @@ def _infer(x: Tensor, addend: Tensor | None, shape: tuple[int, ...], *affine: Te
 class FusedLayerNormOp(SchemaOp):
     """Layer normalisation of input + addend over the last dimensions."""
 
+    takes = frozenset((f32,))
     inplace = (0, 1)
 
     @staticmethod
@@ -43,6 +46,7 @@ class FusedLayerNormOp(SchemaOp):
 class FusedRmsNormOp(SchemaOp):
     """Root-mean-square normalisation of input + addend over the last dimensions."""
 
+    takes = frozenset((f32,))
     inplace = (0, 1)
 
     @staticmethod

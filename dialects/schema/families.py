@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import bf16, f16, f32, i1, i64
 from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.ir.tensor_types import (
+    DTYPES,
     ElementType,
     Tensor,
     broadcast,
@@ -27,6 +28,11 @@ from flambeau.dialects.ir.tensor_types import (
     ui64,
 )
 from flambeau.dialects.schema.row import SchemaOp
+
+FLOATS = frozenset(row.element for row in DTYPES if row.category == 2)
+NUMBERS = frozenset(row.element for row in DTYPES if row.category)
+FLOATS_AND_LONG = FLOATS | {i64}
+FLOATS_AND_BOOL = FLOATS | {i1}
 
 
 def float_element(element: Attribute) -> ElementType:
@@ -92,6 +98,22 @@ def require_integer(what: str, number: bool | int | float, *operands: Tensor | b
         raise ValueError(f"{what} must be an integer when the operands are, got {number}")
     if isinstance(number, bool) and dtype_of(promote_operands(*operands)).category > 0:
         raise ValueError(f"{what} must not be a bool when the operands are numbers")
+
+
+def require_same_element(*operands: Tensor | None) -> None:
+    """Raises TypeError when tensors that are present have different element types."""
+    names = {dtype_of(element_of(operand)).torch for operand in operands if operand is not None}
+    if len(names) > 1:
+        raise TypeError(f"operands must have one element type, got {' and '.join(sorted(names))}")
+
+
+def in_element(factor: float, element: Attribute) -> float:
+    """A factor as PyTorch takes it in products of an element type: of integers without its fraction. Raises ValueError."""
+    if dtype_of(element).category == 2:
+        return factor
+    if not math.isfinite(factor):
+        raise ValueError(f"{factor} cannot multiply {dtype_of(element).torch} tensors")
+    return int(factor)
 
 
 def operand_shape(operand: Tensor | bool | int | float) -> tuple[int, ...]:
@@ -175,6 +197,15 @@ class FloatBinaryOp(BinaryOp):
     @staticmethod
     def infer(a: Tensor | float, b: Tensor | float, /) -> Tensor:
         return tensor(float_element(promote_operands(a, b)), broadcast(operand_shape(a), operand_shape(b)))
+
+
+class NumberBinaryOp(BinaryOp):
+    """As BinaryOp, not for bools."""
+
+    @staticmethod
+    def infer(a: Tensor | float, b: Tensor | float, /) -> Tensor:
+        require_category("this operator", a, b, at_least=1)
+        return BinaryOp.infer(a, b)
 
 
 class IntegerBinaryOp(BinaryOp):

@@ -58,7 +58,7 @@ from xdsl.traits import MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.ir.attribute_values import to_value
-from flambeau.dialects.ir.tensor_types import Tensor, check_storage, shape_of, tensor_type
+from flambeau.dialects.ir.tensor_types import DTYPES, Tensor, check_storage, dtype_of, element_of, shape_of, tensor_type
 from flambeau.dialects.ir.verify import verifies_types_only
 from flambeau.dialects.schema.inferred_types import fits, with_known_extents
 from flambeau.dialects.schema.operation_syntax import (
@@ -130,6 +130,8 @@ class SchemaOp(IRDLOperation):
     """The result is the tensors of the first argument one after another: along the dimension `dim` that they have, or across a new one."""
     activations: ClassVar[tuple[tuple[str, *tuple[Value, ...]], ...]] = ()
     """The activations of fused operators (`runtime/c/kernels/epilogue.def`) that this is, each with the arguments after the tensor."""
+    takes: ClassVar[frozenset[Attribute] | None] = None
+    """The element types of the first tensor for which PyTorch implements the operator. None: all, but for those that `infer` refuses."""
     any_order: ClassVar[tuple[int, ...]] = ()
     """Operands that may be, as then the result may, in any dim order whose innermost dimension is the last."""
     traits = PURE
@@ -283,6 +285,9 @@ class SchemaOp(IRDLOperation):
     @classmethod
     def infer_types(cls, operands: Sequence[SSAValue], properties: dict[str, Attribute]) -> list[Tensor]:
         """The result types that the row infers. Raises VerifyException with the reason when the operands do not fit."""
+        if cls.takes is not None and operands and (element := element_of(operands[0])) not in cls.takes:
+            taken = ", ".join(row.torch for row in DTYPES if row.element in cls.takes)
+            raise VerifyException(f"{cls.name} is not defined for {dtype_of(element).torch} tensors; it is for {taken}")
         try:
             inferred = cls.call("infer", cls.bind([operand.type for operand in operands], properties))
         except (ValueError, TypeError, IndexError) as error:
@@ -327,6 +332,10 @@ class SchemaOp(IRDLOperation):
     def draws(self) -> bool:
         """Whether another run of this operation may give another result."""
         return self.random
+
+    def whole(self) -> bool:
+        """Whether kernels of this operator take these operands and attributes. If not, it is decomposed for every target."""
+        return True
 
     # Verification and syntax
 

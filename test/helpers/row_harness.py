@@ -13,6 +13,7 @@ from op_samples import all_samples
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Attribute, Block, SSAValue
 
+from flambeau.dialects.edge.layout import with_dim_order
 from flambeau.dialects.ir.detached_operations import detached_ops
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, from_numpy_name, numpy_dtype, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp
@@ -35,10 +36,12 @@ def samples_of(op: type[SchemaOp]) -> list[tuple[Any, ...]]:
 
 
 def type_of(array: Any) -> Tensor:
-    """The tensor type of an array."""
+    """The tensor type of an array, with its dim order if that is not row-major."""
     row = from_numpy_name(array.dtype.name)
     assert row is not None, array.dtype
-    return tensor(row.element, array.shape)
+    kind = tensor(row.element, array.shape)
+    order = sorted(range(array.ndim), key=lambda dim: (-array.strides[dim], dim))
+    return kind if array.flags.c_contiguous or not array.transpose(order).flags.c_contiguous else with_dim_order(kind, order)
 
 
 def arrays_of(sample: Sequence[Any]) -> list[Array]:

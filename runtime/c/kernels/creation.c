@@ -138,10 +138,14 @@ static fl_status arange(fl_context *context, const fl_value *from, const fl_valu
     n = count_steps(r.start_integer, end_integer, r.step_integer);
   }
   if (!fl_is_float(out->dtype) && !r.is_integer) {
-    /* ATen casts the numbers to an integer type first. */
+    /* ATen casts the numbers to an integer type first; of int64 it counts the elements only then. */
     r.is_integer = 1;
     r.start_integer = fl_i64_of_real(start);
     r.step_integer = fl_i64_of_real(r.step);
+    if (out->dtype == FL_INT64) {
+      FL_CHECK(context, r.step_integer != 0, "the step of int64 must be an integer other than 0");
+      n = count_steps(r.start_integer, fl_i64_of_real(end), r.step_integer);
+    }
   }
   FL_CHECK(context, n >= 0, "the bounds are inconsistent with the step's sign, or too far apart");
   r.n = (size_t)n;

@@ -87,6 +87,18 @@ static void average(const image *in, const image *out, size_t n, size_t y, size_
       fl_store((float *)out->tensor->data + to + c, sum / scale);
     }
   }
+  for (; c < in->channels && !fl_is_float(in->tensor->dtype); ++c) {
+    uint64_t sum = 0;
+    for (int64_t i = y0; i < y1; ++i) {
+      for (int64_t j = x0; j < x1; ++j) {
+        sum += (uint64_t)fl_read_integer(in->tensor->dtype, in->tensor->data,
+                                         start + c * in->channel_stride + (size_t)i * in->stride[0] + (size_t)j * in->stride[1]);
+      }
+    }
+    /* By -1 the smallest integer has no quotient. */
+    const int64_t mean = divisor == -1 ? (int64_t)(0 - sum) : (int64_t)sum / divisor;
+    fl_write_integer(out->tensor->dtype, out->tensor->data, to + c * out->channel_stride, mean);
+  }
   for (; c < in->channels; ++c) {
     double sum = 0;
     for (int64_t i = y0; i < y1; ++i) {
@@ -110,7 +122,8 @@ fl_status fl_avg_pool2d_out(fl_context *context, fl_value *const *args, size_t c
   image in, out;
   window w = {.dilation = {1, 1}};
   FL_CHECK(context, image_of(input, &in), "the input must have 3 or 4 dimensions");
-  FL_CHECK(context, fl_is_float(input->dtype) && input->dtype == out_tensor->dtype, "the input must be of a floating type, and the result of the same");
+  FL_CHECK(context, (fl_is_float(input->dtype) || input->dtype == FL_INT64) && input->dtype == out_tensor->dtype,
+           "the input must be of a floating type or int64, and the result of the same");
   FL_TRY(read_pair(context, args[1], NULL, w.kernel));
   FL_TRY(read_pair(context, args[2], w.kernel, w.stride));
   FL_TRY(read_pair(context, args[3], NULL, w.padding));

@@ -25,6 +25,8 @@ FL_VECTOR_SPAN1(cube_f32, , x *x *x)
 FL_VECTOR_SPAN1(square_root_f32, , fl_sqrt(x))
 FL_VECTOR_SPAN1(inverse_f32, , fl_set(1.0f) / x)
 FL_VECTOR_SPAN1(inverse_root_f32, , fl_set(1.0f) / fl_sqrt(x))
+FL_SPAN1(square_root_f64, double, double, sqrt(x))
+FL_SPAN1(inverse_root_f64, double, double, 1.0 / sqrt(x))
 
 fl_status fl_pow_tensor_scalar_out(fl_context *context, fl_value *const *args, size_t count) {
   static const struct {
@@ -33,16 +35,18 @@ fl_status fl_pow_tensor_scalar_out(fl_context *context, fl_value *const *args, s
   } special[] = {{2.0, {square_f32, NULL, NULL, 0}},
                  {3.0, {cube_f32, NULL, NULL, 0}},
                  {-1.0, {inverse_f32, NULL, NULL, 0}},
-                 {0.5, {square_root_f32, NULL, NULL, 0}},
-                 {-0.5, {inverse_root_f32, NULL, NULL, 0}}};
+                 {0.5, {square_root_f32, square_root_f64, NULL, 0}},
+                 {-0.5, {inverse_root_f32, inverse_root_f64, NULL, 0}}};
   int8_t common;
   FL_TENSOR_ARGUMENT(self, 0);
   FL_REAL_ARGUMENT(exponent, 1);
   FL_TRY(fl_common_type(context, args, 2, &common));
   FL_CHECK(context, fl_is_float(common) || exponent >= 0.0, "integers have no negative integer powers");
-  if (fl_is_float(self->dtype) && self->dtype != FL_FLOAT64) {
+  if (fl_is_float(self->dtype)) {
     for (size_t i = 0; i < sizeof special / sizeof *special; ++i) {
-      if (special[i].exponent == exponent) {
+      /* ATen takes roots of all types but float16, whose -inf and -0 become those of pow. */
+      const int root = special[i].exponent == 0.5 || special[i].exponent == -0.5;
+      if (special[i].exponent == exponent && (root ? self->dtype != FL_FLOAT16 : self->dtype != FL_FLOAT64)) {
         return fl_pointwise_run(context, &special[i].operation, args, 1, args[2], NULL);
       }
     }

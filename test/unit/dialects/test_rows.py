@@ -158,7 +158,7 @@ def test_decomposition_has_the_meaning(name: str):
         assert [value.type for value in values] == list(op.result_types), f"{op}"
         arrays = arrays_of(sample)
         actual, expected = evaluate(values, dict(zip(block.args, arrays, strict=True))), meaning(op, arrays)
-        if name not in RANDOM | UNINITIALIZED:
+        if name not in RANDOM | UNINITIALIZED and not op.draws():
             assert_close(f"{op}", actual, expected, LOOSER.get(name))
 
 

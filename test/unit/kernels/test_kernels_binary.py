@@ -161,23 +161,6 @@ def test_powers() -> None:
         run("aten::pow.Tensor_Scalar_out", base, -1, outs=[Out((6,), torch.int64)])
 
 
-@pytest.mark.parametrize("name", ["eq", "ne", "lt", "le", "gt", "ge"])
-def test_comparisons(name: str) -> None:
-    function = getattr(torch, name)
-    for dtype in FLOATS + INTEGERS + [torch.bool]:
-        for i, (a, b) in enumerate(BROADCASTS):
-            x, y = sample(a, dtype, i), sample(b, dtype, i + 1)
-            check(f"aten::{name}.Tensor_out", function(x, y), x, y)
-        z = sample((4, 5), dtype, 2)
-        check(f"aten::{name}.Scalar_out", function(z, 1), z, 1)
-        check(f"aten::{name}.Scalar_out", function(z, 0.5), z, 0.5)
-    x, y = (torch.tensor(v) for v in zip(*itertools.product(SPECIAL, SPECIAL), strict=True))
-    check(f"aten::{name}.Tensor_out", function(x, y), x, y)
-    big = torch.tensor([2**53, 2**53 + 1])
-    check(f"aten::{name}.Tensor_out", function(big, big.flip(0)), big, big.flip(0))
-    check(f"aten::{name}.Tensor_out", function(x, y).float(), x, y)
-
-
 def test_promotion_follows_dimensions_before_scalars() -> None:
     dtypes = [*FLOATS, *INTEGERS, torch.bool]
     for a, b in itertools.product(dtypes, dtypes):
@@ -202,67 +185,17 @@ def test_integers_wrap_in_the_type_they_are_computed_in() -> None:
     check("aten::mul.out", torch.mul(y, 4), y, torch.tensor(4))
 
 
-@pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor"])
-def test_logical(name: str) -> None:
-    for a, b in itertools.product([torch.float32, torch.int64, torch.bool, torch.float16], repeat=2):
-        x, y = sample((4, 5), a, 0), sample((5,), b, 1)
-        x = torch.where(x > 1, torch.zeros_like(x), x) if a != torch.bool else x
-        check(f"aten::{name}.out", getattr(torch, name)(x, y), x, y)
-
-
 @pytest.mark.parametrize("name", ["bitwise_and", "bitwise_or", "bitwise_xor"])
-def test_bitwise(name: str) -> None:
-    for dtype in [*INTEGERS, torch.bool]:
-        x, y = sample((4, 5), dtype, 0), sample((5,), dtype, 1)
-        check(f"aten::{name}.Tensor_out", getattr(torch, name)(x, y), x, y)
-        scalar = True if dtype == torch.bool else 5
-        check(f"aten::{name}.Scalar_out", getattr(torch, name)(x, scalar), x, scalar)
+def test_bitwise_operators_refuse_floats(name: str) -> None:
     with pytest.raises(KernelError, match="integers"):
         run(f"aten::{name}.Tensor_out", torch.ones(3), torch.ones(3), outs=[Out((3,), torch.float32)])
 
 
 @pytest.mark.parametrize("name", ["bitwise_left_shift", "bitwise_right_shift"])
-def test_shifts(name: str) -> None:
-    for dtype in INTEGERS:
-        x = sample((8,), dtype, 0)
-        for by in (0, 1, 3, 7):
-            y = torch.full((8,), by, dtype=dtype)
-            check(f"aten::{name}.Tensor_out", getattr(torch, name)(x, y), x, y)
-            check(f"aten::{name}.Tensor_Scalar_out", getattr(torch, name)(x, by), x, by)
+def test_shifts_beyond_the_width(name: str) -> None:
     x = torch.tensor([5, -5])
     for by in (64, 100, -1):
         check(f"aten::{name}.Tensor_Scalar_out", torch.tensor([0, 0] if "left" in name else [0, -1]), x, by)
-
-
-def test_where() -> None:
-    for dtype in [*FLOATS, *INTEGERS, torch.bool]:
-        for shapes in (
-            ((3, 4), (3, 4), (3, 4)),
-            ((4,), (3, 1), (3, 4)),
-            ((3, 1), (4,), ()),
-            ((), (2, 300), (300,)),
-            ((0, 2), (1, 2), (2,)),
-        ):
-            condition = sample(shapes[0], torch.bool, 0)
-            x, y = sample(shapes[1], dtype, 1), sample(shapes[2], dtype, 2)
-            check("aten::where.self_out", torch.where(condition, x, y), condition, x, y)
-        mask = sample((4,), torch.bool, 3)
-        x = sample((3, 4), dtype, 4)
-        value = True if dtype == torch.bool else 3
-        check("aten::masked_fill.Scalar_out", torch.masked_fill(x, mask, value), x, mask, value)
-    condition = torch.tensor([True, False])
-    mixed = torch.where(condition, torch.tensor([1, 2]), torch.tensor([0.5, 1.5]))
-    check("aten::where.self_out", mixed, condition, torch.tensor([1, 2]), torch.tensor([0.5, 1.5]))
-    x = torch.randn(2, 3)
-    check("aten::masked_fill.Scalar_out", torch.masked_fill(x, x > 0, float("-inf")), x, x > 0, float("-inf"))
-
-
-def test_addcmul() -> None:
-    for dtype in [*FLOATS, *INTEGERS]:
-        for shapes in (((3, 4), (3, 4), (3, 4)), ((4,), (3, 1), (3, 4)), ((), (2, 300), (300,)), ((0, 2), (1, 2), (2,))):
-            x, y, z = (sample(shape, dtype, seed) for seed, shape in enumerate(shapes))
-            for value in (1, 2) if dtype in INTEGERS else (1, 2, 0.5):
-                check("aten::addcmul.out", torch.addcmul(x, y, z, value=value), x, y, z, value)
 
 
 def test_clamp() -> None:

@@ -262,13 +262,3 @@ def test_distances(p: float) -> None:
         check("aten::_pdist_forward.out", aten._pdist_forward(x, p), x, p, tolerance=1e-5)
     with pytest.raises(KernelError, match="negative"):
         run("aten::_pdist_forward.out", random(3, 2), -1.0, outs=[Out((3,), torch.float32)])
-
-
-def test_dropout_without_training() -> None:
-    x = random(3, 4)
-    outs = [Out((3, 4), torch.float32), Out((3, 4), torch.bool)]
-    for train, p in [(False, 0.5), (True, 0.0)]:
-        result, mask = run("aten::native_dropout.out", x, p, train, outs=outs)
-        assert torch.equal(result, x) and bool(mask.all())
-    with pytest.raises(KernelError, match="training"):
-        run("aten::native_dropout.out", x, 0.5, True, outs=outs)

@@ -80,21 +80,6 @@ def test_per_channel(axis: int) -> None:
             torch.testing.assert_close(result, y, rtol=1e-6, atol=0)
 
 
-def test_per_token() -> None:
-    x = random(2, 7, 30) * 3
-    x[0, 0] = 0
-    scales, zeros = ops._choose_qparams_per_token_asymmetric_impl(x, torch.int8)
-    outs = [Out(tuple(scales.shape), torch.float64), Out(tuple(zeros.shape), torch.int64)]
-    results = run("quantized_decomposed::choose_qparams_per_token_asymmetric.out", x, torch.int8, outs=outs)
-    torch.testing.assert_close(results[0], scales, rtol=1e-6, atol=0)
-    assert torch.equal(results[1], zeros)
-    q = ops.quantize_per_token(x, scales, zeros, -128, 127, torch.int8)
-    assert torch.equal(run("quantized_decomposed::quantize_per_token.out", x, scales, zeros, -128, 127, torch.int8, outs=out(q))[0], q)
-    y = ops.dequantize_per_token(q, scales, zeros, -128, 127, torch.int8, torch.float32)
-    args = (q, scales, zeros, -128, 127, torch.int8, torch.float32)
-    torch.testing.assert_close(run("quantized_decomposed::dequantize_per_token.out", *args, outs=out(y))[0], y, rtol=1e-6, atol=1e-7)
-
-
 def test_choose_qparams() -> None:
     for x in (random(40) * 3, random(5, 6).abs(), torch.zeros(3), -random(9).abs() - 1):
         expected = ops.choose_qparams.tensor(x, -128, 127, 1e-7, torch.int8)

@@ -10,11 +10,9 @@ FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
 SHAPES = [(), (0,), (1,), (5,), (3, 37), (2, 3, 4, 5), (2, 0, 3), (1031,)]
 
-REAL = (
-    "acos acosh asin asinh atan atanh cos cosh erf erfc exp exp2 expm1 log log10 log1p log2 reciprocal rsqrt sigmoid sin sinh sqrt tan tanh"
-)
-ANY_NUMBER = "abs neg sign sgn square"
-ROUNDING = "ceil floor round trunc frac"
+# Kernels that programs of other compilers call; those that ours call are compared with their rows.
+REAL = ("erfc", "exp2")
+SAME_TYPE = ("sgn", "square", "frac")
 SPECIAL = [
     0.0,
     -0.0,
@@ -44,7 +42,7 @@ def sample(shape: tuple[int, ...], dtype: torch.dtype, seed: int = 0, scale: flo
     return (x > 0) if dtype == torch.bool else (x * 10).to(torch.int32).to(dtype) if not dtype.is_floating_point else x.to(dtype)
 
 
-@pytest.mark.parametrize("name", REAL.split())
+@pytest.mark.parametrize("name", REAL)
 def test_real_functions(name: str) -> None:
     function = getattr(torch, name)
     for dtype in FLOATS:
@@ -54,15 +52,11 @@ def test_real_functions(name: str) -> None:
     for dtype in [*INTEGERS, torch.bool]:
         x = sample((3, 7), dtype)
         check(f"aten::{name}.out", function(x), x, tolerance=4e-6)
-
-
-@pytest.mark.parametrize("name", REAL.split())
-def test_real_functions_at_special_values(name: str) -> None:
     x = torch.tensor(SPECIAL)
-    check(f"aten::{name}.out", getattr(torch, name)(x), x, tolerance=4e-6)
+    check(f"aten::{name}.out", function(x), x, tolerance=4e-6)
 
 
-@pytest.mark.parametrize("name", [*ANY_NUMBER.split(), *ROUNDING.split(), "relu"])
+@pytest.mark.parametrize("name", SAME_TYPE)
 def test_functions_that_keep_the_type(name: str) -> None:
     function = getattr(torch, name)
     for dtype in FLOATS + (INTEGERS if name != "frac" else []):
@@ -82,7 +76,7 @@ def test_integers_wrap() -> None:
         check(f"aten::{name}.out", getattr(torch, name)(x), x)
 
 
-@pytest.mark.parametrize("name", "isnan isinf isposinf isneginf signbit logical_not".split())
+@pytest.mark.parametrize("name", ("isposinf", "isneginf", "signbit"))
 def test_predicates(name: str) -> None:
     for dtype in [*FLOATS, *INTEGERS, torch.bool]:
         x = sample((4, 9), dtype)
@@ -91,10 +85,7 @@ def test_predicates(name: str) -> None:
     check(f"aten::{name}.out", getattr(torch, name)(x), x)
 
 
-def test_bitwise_not() -> None:
-    for dtype in [*INTEGERS, torch.bool]:
-        x = sample((4, 9), dtype)
-        check("aten::bitwise_not.out", torch.bitwise_not(x), x)
+def test_bitwise_not_refuses_floats() -> None:
     with pytest.raises(KernelError, match="integers"):
         run("aten::bitwise_not.out", torch.ones(3), outs=[Out((3,), torch.float32)])
 

@@ -1,0 +1,195 @@
+"""Variations of a row's samples: other element types, extents, ranks, values, dim orders and attributes, most of which torch computes and
+some of which it refuses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import ml_dtypes
+import numpy as np
+from row_harness import arrays_of
+
+from flambeau.dialects.ir.tensor_types import DTYPES, from_numpy_name
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.schema.schema import SchemaArgument
+from flambeau.support.lazy import Array
+
+Sample = tuple[Any, ...]
+Change = Callable[[int, Array], Array]
+"""Of a tensor and its number."""
+FLOATS = ("float32", "float64", "float16", "bfloat16")
+NAMES = (*FLOATS, "int64", "int32", "int16", "int8", "uint8", "bool")
+NUMBERS = (2, -1, 0, 0.5, -1.5, True, math.inf, math.nan, 1e10)
+"""What an argument that is a number becomes."""
+DIMS = (0, -1, 1, 7, -9)
+"""What an argument that names a dimension becomes."""
+LAYOUTS: dict[str, Callable[[int], tuple[int, ...]]] = {
+    "channels last": lambda rank: (0, *range(2, rank), 1),
+    "transposed": lambda rank: tuple(reversed(range(rank))),
+}
+"""The dim order of a tensor of some rank, by its name."""
+SWITCHES_OF_DEVICES = {"non_blocking", "copy", "pin_memory", "cudnn_enable", "cudnn_enabled", "benchmark", "deterministic", "allow_tf32"}
+"""Booleans that say how torch computes, not what."""
+
+
+def numpy_type(name: str) -> np.dtype[Any]:
+    """The numpy type with this name."""
+    return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
+
+
+def converted(array: Array, name: str) -> Array:
+    """The values in another element type; those that it does not hold become small ones."""
+    if name == "bool":
+        return np.asarray(array.astype(np.float64) > 0)
+    if name in FLOATS:
+        return np.asarray(array.astype(numpy_type(name)))
+    values = np.nan_to_num(array.astype(np.float64), posinf=9, neginf=-9).clip(-100, 100)
+    return np.asarray((np.abs(values) if name == "uint8" else values).astype(name))
+
+
+def special(array: Array, shift: int, limits: bool) -> Array:
+    """The array with NaN, infinities and a negative zero among its elements; with `limits` also the extremes of its type."""
+    kind = array.dtype
+    if kind == np.dtype(bool):
+        return array
+    if kind.name in FLOATS:
+        info = cast(Any, ml_dtypes).finfo(kind)
+        values = [math.nan, math.inf, -math.inf, -0.0, *([float(info.max), float(info.smallest_subnormal)] if limits else [])]
+    else:
+        values = [np.iinfo(kind).max, np.iinfo(kind).min]
+    flat: Array = array.reshape(-1).copy()
+    for place, value in enumerate(values[: flat.size]):
+        flat[(place * 7 + shift * 3) % flat.size] = value
+    return flat.reshape(array.shape)
+
+
+def changed(sample: Sample, change: Change) -> Sample:
+    """The sample with each tensor, of which the function also gets the number, changed."""
+    number = iter(range(1 << 20))
+
+    def value(item: Any) -> Any:
+        if isinstance(item, np.ndarray):
+            return change(next(number), cast(Array, item))
+        return [value(part) for part in cast("list[Any]", item)] if isinstance(item, list) else item
+
+    return tuple(value(item) for item in sample)
+
+
+def only(tensor: int, change: Callable[[Array], Array]) -> Change:
+    """A change of one tensor."""
+    return lambda number, array: change(array) if number == tensor else array
+
+
+def first(array: Array) -> Array:
+    """A tensor without dimensions."""
+    return np.asarray(array.reshape(-1)[0]) if array.size else array
+
+
+def in_type(name: str, main: Any) -> Change:
+    """Each tensor of type `main` in another type."""
+    return lambda _, array: converted(array, name) if array.dtype == main else array
+
+
+def special_in_type(name: str, main: Any, limits: bool) -> Change:
+    """Each tensor of type `main` in another type, with special values."""
+    return lambda number, array: special(converted(array, name), number, limits) if array.dtype == main else array
+
+
+def one_in_type(tensor: int, name: str) -> Change:
+    """One tensor in another type."""
+    return only(tensor, lambda array: converted(array, name))
+
+
+def cut(extent: int, other: int) -> Change:
+    """Each tensor with another extent in the place of one."""
+
+    def change(_: int, array: Array) -> Array:
+        for axis, size in enumerate(array.shape):
+            if size == extent:
+                array = array.take(range(other), axis)
+        return array
+
+    return change
+
+
+def permuted(order: Callable[[int], tuple[int, ...]]) -> Change:
+    """Each tensor with its elements in another dim order, outermost dimension first, for its rank."""
+
+    def change(_: int, array: Array) -> Array:
+        axes = order(array.ndim)
+        return np.asarray(np.ascontiguousarray(array.transpose(axes)).transpose(np.argsort(axes))) if array.ndim > 1 else array
+
+    return change
+
+
+def variations(op: type[SchemaOp], sample: Sample) -> Iterator[tuple[str, Sample]]:
+    """What is varied, and the sample that it gives."""
+    yield from of_values(op, sample)
+    yield from of_shapes(sample)
+    if op.elementwise and len(arrays_of(sample)) == 1:
+        # Longer than the vectors and the blocks in which kernels compute.
+        yield "long", changed(sample, lambda _, array: np.resize(array, (1031,)) if array.size else array)
+    for place, argument in enumerate(op.schema.arguments):
+        for value in other_values(argument, sample[place]):
+            # A number may be an extent where there is no tensor.
+            if value != 1e10 or arrays_of(sample):
+                element = next((row.torch for row in DTYPES if row.element == value), value)
+                yield f"{argument.name} = {element}", (*sample[:place], value, *sample[place + 1 :])
+
+
+def of_values(op: type[SchemaOp], sample: Sample) -> Iterator[tuple[str, Sample]]:
+    """Other element types, those that mix among them, and special values."""
+    arrays = arrays_of(sample)
+    for name in NAMES if arrays else ():
+        # The first tensor's type is that of what is computed; others are indices and masks.
+        main = arrays[0].dtype
+        if numpy_type(name) != main:
+            yield f"in {name}", changed(sample, in_type(name, main))
+        if name != "bool":
+            # Whether a sum of extremes overflows depends on its order.
+            yield f"special {name}", changed(sample, special_in_type(name, main, op.elementwise or op.moves))
+        for number, array in enumerate(arrays if len(arrays) > 1 else ()):
+            if numpy_type(name) != array.dtype:
+                yield f"tensor {number} in {name}", changed(sample, one_in_type(number, name))
+
+
+def of_shapes(sample: Sample) -> Iterator[tuple[str, Sample]]:
+    """Extents of 0 and 1, fewer dimensions."""
+    arrays = arrays_of(sample)
+    for extent in sorted({extent for array in arrays for extent in array.shape} - {0, 1}):
+        for other in (0, 1):
+            yield f"extent {extent} is {other}", changed(sample, cut(extent, other))
+    for number, array in enumerate(arrays):
+        if array.ndim:
+            yield f"tensor {number} without dimensions", changed(sample, only(number, first))
+            yield f"tensor {number} broadcast", changed(sample, only(number, lambda array: array[:1]))
+            yield f"tensor {number} empty", changed(sample, only(number, lambda array: array[:0]))
+    if len(arrays) > 1:
+        yield "all without dimensions", changed(sample, lambda _, array: first(array))
+    for name, order in LAYOUTS.items():
+        yield name, changed(sample, permuted(order))
+
+
+def other_values(argument: SchemaArgument, value: Any) -> Iterator[Any]:
+    """Other values of an argument; of tensors, their absence."""
+    kind = argument.type.base
+    candidates: tuple[Any, ...] = ()
+    if argument.type.is_list or (value is None and kind == "bool"):
+        pass
+    elif argument.type.is_tensor:
+        candidates = (None,) if argument.type.optional else ()
+    elif kind == "Scalar":
+        candidates = NUMBERS
+    elif kind == "float" and not argument.name.startswith("scale"):
+        candidates = (0.0, 0.5, 2.0, math.inf)
+    elif kind == "bool" and argument.name not in SWITCHES_OF_DEVICES:
+        candidates = (not value,)
+    elif kind == "int" and argument.name.startswith(("dim", "axis")):
+        candidates = DIMS
+    elif kind == "ScalarType":
+        candidates = tuple(row.element for name in NAMES if (row := from_numpy_name(name)) is not None)
+    for candidate in candidates:
+        if type(candidate) is not type(value) or (candidate != value):
+            yield candidate

@@ -1,0 +1,46 @@
+"""Kernel = row: each row on samples and their variations, against torch, its `numpy`, and its compiled program on each target.
+
+test/README.md says how to walk all variations.
+"""
+
+from __future__ import annotations
+
+import pytest
+from row_exceptions import KNOWN, Known
+from row_harness import ROWS, SAMPLES
+from row_walk import Walk, cases_of, walk, walk_cases
+
+from flambeau.passes.targets.interface import target_names
+
+SHARE = 0.01
+"""Of the variations of a row; the samples of all rows are walked."""
+PARTS = 8
+
+
+def unknown(found: Walk) -> str:
+    """What a walk found that is not known."""
+    return "\n".join(map(str, found.unknown()))
+
+
+def test_every_row_has_samples():
+    assert sorted(set(ROWS) - set(SAMPLES)) == []
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_torch_and_numpy_and_the_compiled_program_agree(part: int):
+    names = sorted(ROWS)[part::PARTS]
+    found = walk(names, SHARE)
+    assert not found.unknown(), unknown(found)
+    assert found.counts["compiled for flambeau"] > 500 and found.counts["compiled for executorch"] > 500
+
+
+@pytest.mark.parametrize("entry", KNOWN, ids=lambda entry: f"{entry.kind}, {entry.rows}, {entry.what}")
+def test_what_is_known_to_disagree_still_does(entry: Known):
+    targets = [target for target in target_names() if entry.kind.endswith((target, " *"))]
+    for name in filter(entry.is_about, sorted(ROWS)):
+        for case in cases_of(name, 1.0, 0):
+            if entry.is_about(name, case.what) and any(
+                entry.covers(each.kind, name, case.what) for each in walk_cases([case], targets).disagreements
+            ):
+                return
+    pytest.fail("nothing disagrees any more: take the entry away")
