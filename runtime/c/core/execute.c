@@ -240,7 +240,9 @@ const fl_value *fl_method_output(const fl_method *method, uint32_t index) {
 static fl_status fl_call(fl_method *method, uint32_t at, const fl_instruction *instruction, fl_error *error) {
   const int is_kernel = instruction->kind == INSTRUCTION_KERNEL;
   const char *name = fl_instruction_name(instruction);
-  fl_context *context = &method->context;
+  /* A copy: the kernel takes pieces of the scratch memory. */
+  fl_context call = method->context;
+  fl_context *context = &call;
   context->message = "it gave no reason";
   context->has_numbers = 0;
   fl_status status = FL_OK;

@@ -260,7 +260,7 @@ static void run_block(const attention *a, const buffers *b, size_t batch, size_t
   }
 }
 
-static void run(const attention *a, const buffers *b) {
+static __attribute__((noinline)) void run(const attention *a, const buffers *b) {
   const size_t group = a->q.count / a->k.count;
   const size_t rows = group * a->q.length;
   for (size_t batch = 0; batch < a->q.batch; ++batch) {

@@ -163,7 +163,7 @@ static size_t packed_weight(const problem *p) {
   return p->way == CHANNELS_LAST ? fl_packed_size(taps * p->in_channels, p->out_channels) : taps * ((p->in_channels + 15) / 16 * 16);
 }
 
-static size_t scratch_of(const problem *p, int bound) {
+static __attribute__((noinline)) size_t scratch_of(const problem *p, int bound) {
   if (p->way == CHANNELS_LAST) {
     const fl_conv2d c = channels_last(p);
     return packed_weight(p) * sizeof(float) + fl_conv2d_scratch_size(&c, bound);
@@ -185,7 +185,7 @@ size_t fl_convolution_scratch(fl_value *const *args, size_t count) {
   return read_problem(&context, args, &p) == FL_OK ? scratch_of(&p, p.input->dynamic) : 0;
 }
 
-static void run_channels_last(const problem *p, float *scratch) {
+static __attribute__((noinline)) void run_channels_last(const problem *p, float *scratch) {
   fl_conv2d c = channels_last(p);
   const float *weight = p->weight->data;
   const size_t out_step = (size_t)p->weight->strides[0], in_step = (size_t)p->weight->strides[1];
@@ -238,7 +238,7 @@ static void gather_panel(const problem *p, const float *image, size_t channels, 
   }
 }
 
-static void run_by_columns(const problem *p, float *scratch) {
+static __attribute__((noinline)) void run_by_columns(const problem *p, float *scratch) {
   const size_t channels = p->in_channels / p->groups, outs = p->out_channels / p->groups;
   const size_t depth = channels * p->kernel[1] * p->kernel[2];
   const size_t pixels = p->out_size[1] * p->out_size[2];
@@ -267,7 +267,7 @@ static void run_by_columns(const problem *p, float *scratch) {
 }
 
 /* Contiguous planes with one input channel per group. */
-static void run_by_rows(const problem *p) {
+static __attribute__((noinline)) void run_by_rows(const problem *p) {
   const size_t outs = p->out_channels / p->groups;
   for (size_t plane = 0; plane < p->batch * p->out_channels; ++plane) {
     const size_t o = plane % p->out_channels;

@@ -47,7 +47,7 @@ fl_status fl_cdist_forward_out(fl_context *context, fl_value *const *args, size_
   b_strides[rank - 1] = (size_t)b->strides[b->rank - 2];
   FL_TRY(fl_resize(context, out, sizes, rank));
   const size_t n = (size_t)a->sizes[a->rank - 1], total = fl_numel(out);
-  size_t index[FL_MAX_RANK] = {0};
+  uint32_t index[FL_MAX_RANK] = {0};
   for (size_t e = 0; e < total; ++e) {
     size_t a_at = 0, b_at = 0, to = 0;
     for (uint8_t d = 0; d < rank; ++d) {
@@ -58,7 +58,7 @@ fl_status fl_cdist_forward_out(fl_context *context, fl_value *const *args, size_
     fl_write_real(out->dtype, out->data, to,
                   distance(a->dtype, a->data, a_at, (size_t)a->strides[a->rank - 1], b->data, b_at, (size_t)b->strides[b->rank - 1], n, p));
     for (uint8_t d = rank; d-- > 0;) {
-      if (++index[d] < (size_t)sizes[d]) {
+      if (++index[d] < (uint32_t)sizes[d]) {
         break;
       }
       index[d] = 0;

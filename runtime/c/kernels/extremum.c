@@ -78,10 +78,12 @@ static const fl_tensor *align(aligned *a, const fl_tensor *out, const fl_tensor 
 }
 
 /* Along one dimension; `values` and `indices` may be NULL. Both have been resized. */
-static void along_dim(const fl_tensor *self, uint8_t dim, int keepdim, int largest, fl_tensor *values, fl_tensor *indices) {
-  aligned storage[2];
+static fl_status along_dim(fl_context *context, const fl_tensor *self, uint8_t dim, int keepdim, int largest, fl_tensor *values, fl_tensor *indices) {
+  const fl_mark mark = fl_mark_scratch(context);
+  FL_TAKE(aligned, storage, 2);
+  FL_TAKE(fl_lines, lines, 1);
   fl_buffer buffer;
-  size_t index[FL_MAX_DIMS] = {0};
+  uint32_t index[FL_MAX_DIMS] = {0};
   const fl_compute type = fl_compute_of(self->dtype);
   const search_fn search = searches[largest][type];
   const fl_tensor *operands[3] = {self, NULL, NULL};
@@ -90,7 +92,8 @@ static void along_dim(const fl_tensor *self, uint8_t dim, int keepdim, int large
   const uint8_t value_at = values != NULL ? number++ : 0;
   const uint8_t index_at = indices != NULL ? number++ : 0;
   if (fl_numel(values != NULL ? values : indices) == 0) {
-    return;
+    fl_release(context, mark);
+    return FL_OK;
   }
   if (values != NULL) {
     operands[value_at] = align(&storage[0], values, self, dim, keepdim);
@@ -100,19 +103,21 @@ static void along_dim(const fl_tensor *self, uint8_t dim, int keepdim, int large
     operands[index_at] = align(&storage[1], indices, self, dim, keepdim);
     at[index_at] = indices->data;
   }
-  const fl_lines lines = fl_lines_of(operands, number, dim);
-  const int64_t stride = self->rank > 0 ? lines.strides[0] : 0;
-  fl_buffer_for_reading(&buffer, self->dtype, type);
+  fl_lines_of(lines, operands, number, dim);
+  const int64_t stride = self->rank > 0 ? lines->strides[0] : 0;
+  FL_TRY(fl_buffer_for_reading(context, &buffer, self->dtype, type));
   do {
     best found = {0.0, 0, -1};
-    search_line(&buffer, search, &found, lines.length, at[0], stride, 0);
+    search_line(&buffer, search, &found, lines->length, at[0], stride, 0);
     if (values != NULL) {
       memcpy(at[value_at], at[0] + found.index * stride, buffer.element);
     }
     if (indices != NULL) {
       memcpy(at[index_at], &found.index, sizeof found.index);
     }
-  } while (fl_nest_next(&lines.nest, 0, index, at));
+  } while (fl_nest_next(&lines->nest, 0, index, at));
+  fl_release(context, mark);
+  return FL_OK;
 }
 
 static fl_status check_input(fl_context *context, const fl_tensor *self, uint8_t dim) {
@@ -137,8 +142,7 @@ static fl_status extremum_dim(fl_context *context, fl_value *const *args, int la
   const uint8_t rank = reduced_sizes(self, at, keepdim != 0, sizes);
   FL_TRY(fl_resize(context, values, sizes, rank));
   FL_TRY(fl_resize(context, indices, sizes, rank));
-  along_dim(self, at, keepdim != 0, largest, values, indices);
-  return FL_OK;
+  return along_dim(context, self, at, keepdim != 0, largest, values, indices);
 }
 
 fl_status fl_max_dim_out(fl_context *context, fl_value *const *args, size_t count) {
@@ -152,22 +156,24 @@ fl_status fl_min_dim_out(fl_context *context, fl_value *const *args, size_t coun
 }
 
 /* The best of all elements, its index counted in logical order. */
-static best search_all(const fl_tensor *self, int largest) {
+static fl_status search_all(fl_context *context, const fl_tensor *self, int largest, best *found) {
   const fl_compute type = fl_compute_of(self->dtype);
   const fl_view view = fl_view_of(self);
   const size_t n = view.rank > 0 ? (size_t)view.sizes[view.rank - 1] : 1;
   const int64_t stride = view.rank > 0 ? view.strides[view.rank - 1] : 0;
-  size_t index[FL_MAX_DIMS] = {0};
-  best found = {0.0, 0, -1};
+  uint32_t index[FL_MAX_DIMS] = {0};
   fl_buffer buffer;
   int64_t first = 0;
   char *row = view.data;
-  fl_buffer_for_reading(&buffer, self->dtype, type);
+  const fl_mark mark = fl_mark_scratch(context);
+  *found = (best){0.0, 0, -1};
+  FL_TRY(fl_buffer_for_reading(context, &buffer, self->dtype, type));
   do {
-    search_line(&buffer, searches[largest][type], &found, n, row, stride, first);
+    search_line(&buffer, searches[largest][type], found, n, row, stride, first);
     first += (int64_t)n;
   } while (fl_view_next(&view, 1, index, &row));
-  return found;
+  fl_release(context, mark);
+  return FL_OK;
 }
 
 static fl_status index_of_extremum(fl_context *context, fl_value *const *args, int largest) {
@@ -183,15 +189,15 @@ static fl_status index_of_extremum(fl_context *context, fl_value *const *args, i
     FL_TRY(check_input(context, self, at));
     const uint8_t rank = reduced_sizes(self, at, keepdim != 0, sizes);
     FL_TRY(fl_resize(context, out, sizes, rank));
-    along_dim(self, at, keepdim != 0, largest, NULL, out);
-    return FL_OK;
+    return along_dim(context, self, at, keepdim != 0, largest, NULL, out);
   }
   FL_CHECK(context, fl_numel(self) > 0 && self->dtype != FL_UINT64, "an extremum of no elements, or of uint64, is not defined");
   for (uint8_t d = 0; d < self->rank; ++d) {
     sizes[d] = 1;
   }
   FL_TRY(fl_resize(context, out, sizes, keepdim != 0 ? self->rank : 0));
-  const best found = search_all(self, largest);
+  best found;
+  FL_TRY(search_all(context, self, largest, &found));
   memcpy(out->data, &found.index, sizeof found.index);
   return FL_OK;
 }
@@ -231,15 +237,15 @@ fl_status fl_aminmax_out(fl_context *context, fl_value *const *args, size_t coun
   FL_TRY(fl_resize(context, smallest, sizes, rank));
   FL_TRY(fl_resize(context, largest, sizes, rank));
   if (!all) {
-    along_dim(self, at, keepdim != 0, 0, smallest, NULL);
-    along_dim(self, at, keepdim != 0, 1, largest, NULL);
-    return FL_OK;
+    FL_TRY(along_dim(context, self, at, keepdim != 0, 0, smallest, NULL));
+    return along_dim(context, self, at, keepdim != 0, 1, largest, NULL);
   }
   for (int k = 0; k < 2; ++k) {
-    const best found = search_all(self, k);
+    best found;
+    FL_TRY(search_all(context, self, k, &found));
     const fl_compute type = fl_compute_of(self->dtype);
     fl_buffer buffer;
-    fl_buffer_for_writing(&buffer, type == FL_COMPUTE_I64 ? FL_COMPUTE_I64 : FL_COMPUTE_F64, self->dtype);
+    FL_TRY(fl_buffer_for_writing(context, &buffer, type == FL_COMPUTE_I64 ? FL_COMPUTE_I64 : FL_COMPUTE_F64, self->dtype));
     fl_buffer_write(&buffer, 1, type == FL_COMPUTE_I64 ? (const void *)&found.integer : (const void *)&found.real,
                     k == 0 ? smallest->data : largest->data, 0);
   }

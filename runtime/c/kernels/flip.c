@@ -42,9 +42,14 @@ fl_status fl_roll_out(fl_context *context, fl_value *const *args, size_t count) 
   (void)count;
   FL_CHECK(context, shift_number > 0 && (dim_number == shift_number || (dim_number == 0 && shift_number == 1)),
            "roll needs as many shifts as dimensions");
-  const fl_view from = fl_view_of(self);
-  FL_TRY(fl_resize_out(context, out, &from, self->dtype));
-  const fl_view to = fl_view_of(out);
+  FL_TAKE(fl_view, views, 4);
+  fl_view *const from = &views[0];
+  fl_view *const to = &views[1];
+  fl_view *const source = &views[2];
+  fl_view *const target = &views[3];
+  *from = fl_view_of(self);
+  FL_TRY(fl_resize_out(context, out, from, self->dtype));
+  *to = fl_view_of(out);
   const size_t n = fl_numel(self);
   if (n == 0) {
     return FL_OK;
@@ -52,7 +57,7 @@ fl_status fl_roll_out(fl_context *context, fl_value *const *args, size_t count) 
   if (dim_number == 0) {
     const size_t shift = (size_t)((shifts[0] % (int64_t)n + (int64_t)n) % (int64_t)n);
     for (size_t i = 0; i < n; ++i) {
-      memcpy(element_at(&to, (i + shift) % n), element_at(&from, i), to.element);
+      memcpy(element_at(to, (i + shift) % n), element_at(from, i), to->element);
     }
     return FL_OK;
   }
@@ -60,25 +65,25 @@ fl_status fl_roll_out(fl_context *context, fl_value *const *args, size_t count) 
   for (uint32_t i = 0; i < dim_number; ++i) {
     uint8_t at;
     FL_TRY(fl_wrap_dim(context, dims[i], self->rank, &at));
-    const int64_t size = self->rank > 0 ? from.sizes[at] : 1;
+    const int64_t size = self->rank > 0 ? from->sizes[at] : 1;
     offset[at] = (offset[at] + (shifts[i] % size + size)) % size;
     rolled |= offset[at] != 0 ? 1u << at : 0u;
   }
   /* Every rolled dimension falls into two runs; `piece` says which one of each. */
   for (uint32_t piece = rolled;; piece = (piece - 1) & rolled) {
-    fl_view source = from;
-    fl_view target = to;
-    for (uint8_t d = 0; d < from.rank; ++d) {
+    *source = *from;
+    *target = *to;
+    for (uint8_t d = 0; d < from->rank; ++d) {
       const int64_t shift = offset[d];
       if ((piece >> d & 1u) != 0) {
-        source.data += source.strides[d] * (from.sizes[d] - shift);
-        source.sizes[d] = target.sizes[d] = shift;
+        source->data += source->strides[d] * (from->sizes[d] - shift);
+        source->sizes[d] = target->sizes[d] = shift;
       } else if (shift != 0) {
-        target.data += target.strides[d] * shift;
-        source.sizes[d] = target.sizes[d] = from.sizes[d] - shift;
+        target->data += target->strides[d] * shift;
+        source->sizes[d] = target->sizes[d] = from->sizes[d] - shift;
       }
     }
-    fl_view_copy(&target, &source);
+    fl_view_copy(target, source);
     if (piece == 0) {
       return FL_OK;
     }

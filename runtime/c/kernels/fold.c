@@ -50,7 +50,7 @@ size_t fl_reduced_count(const fl_tensor *in, uint32_t reduced) {
 
 static void fold_rows(fl_buffer *r, const fl_fold *fold, const fl_nest *nest, char *from, fl_accumulator *accumulator,
                       const fl_accumulator *origin) {
-  size_t index[FL_MAX_DIMS] = {0};
+  uint32_t index[FL_MAX_DIMS] = {0};
   const size_t n = nest->rank > 0 ? nest->sizes[nest->rank - 1] : 1;
   const int64_t stride = nest->rank > 0 ? nest->strides[0][nest->rank - 1] : (int64_t)r->element;
   const size_t step = r->convert == NULL && stride == (int64_t)r->element ? PIECE : FL_BLOCK;
@@ -64,17 +64,10 @@ static void fold_rows(fl_buffer *r, const fl_fold *fold, const fl_nest *nest, ch
 
 static void fold_lanes(fl_buffer *r, const fl_fold *fold, const fl_nest *nest, size_t n, char *from, int64_t stride,
                        fl_accumulator *accumulators, const fl_accumulator *origins) {
-  size_t index[FL_MAX_DIMS] = {0};
+  uint32_t index[FL_MAX_DIMS] = {0};
   do {
     fold->lanes(n, accumulators, fl_buffer_read(r, n, from, stride), origins);
   } while (fl_nest_next(nest, 0, index, &from));
-}
-
-/* Writes n accumulators as elements `stride` bytes apart. */
-static void write_results(size_t n, const fl_accumulator *accumulators, int is_real, int8_t dtype, char *to, int64_t stride) {
-  fl_buffer w;
-  fl_buffer_for_writing(&w, is_real ? FL_COMPUTE_F64 : FL_COMPUTE_I64, dtype);
-  fl_buffer_write(&w, n, accumulators, to, stride);
 }
 
 static void set_all(size_t n, fl_accumulator *accumulators, fl_accumulator value) {
@@ -86,43 +79,52 @@ static void set_all(size_t n, fl_accumulator *accumulators, fl_accumulator value
 fl_status fl_reduce_run(fl_context *context, fl_tensor *out, fl_tensor *first_out, const fl_tensor *in, uint32_t reduced, int keepdim,
                         const fl_reduction *reduction) {
   /* Operand 0 is the input, 1 and 2 the outs. */
-  fl_nest kept = {.rank = 0, .operands = (uint8_t)(first_out != NULL ? 3 : 2)};
-  fl_nest folded = {.rank = 0, .operands = 1};
+  FL_TAKE(fl_nest, kept, 1);
+  FL_TAKE(fl_nest, folded, 1);
+  FL_TAKE(fl_accumulator, accumulators, FL_BLOCK);
+  FL_TAKE(fl_accumulator, origins, FL_BLOCK);
   fl_buffer r;
-  fl_accumulator accumulators[FL_BLOCK];
-  fl_accumulator origins[FL_BLOCK];
-  size_t index[FL_MAX_DIMS] = {0};
+  fl_buffer results;
+  fl_buffer first_results;
+  uint32_t index[FL_MAX_DIMS] = {0};
   char *at[3] = {in->data, out->data, first_out != NULL ? first_out->data : NULL};
   const int is_real = reduction->type == FL_COMPUTE_F32 || reduction->type == FL_COMPUTE_F64;
   const fl_accumulator start = reduction->start[is_real ? 0 : 1];
   const size_t count = fl_reduced_count(in, reduced);
   uint8_t out_dim = 0;
-  (void)context;
-  fl_buffer_for_reading(&r, in->dtype, reduction->type);
-  memset(origins, 0, sizeof origins);
+  const fl_compute result = is_real ? FL_COMPUTE_F64 : FL_COMPUTE_I64;
+  FL_TRY(fl_buffer_for_reading(context, &r, in->dtype, reduction->type));
+  FL_TRY(fl_buffer_for_writing(context, &results, result, out->dtype));
+  if (first_out != NULL) {
+    FL_TRY(fl_buffer_for_writing(context, &first_results, result, first_out->dtype));
+  }
+  memset(origins, 0, FL_BLOCK * sizeof *origins);
+  kept->rank = folded->rank = 0;
+  kept->operands = first_out != NULL ? 3 : 2;
+  folded->operands = 1;
   for (uint8_t d = 0; d < in->rank; ++d) {
     int64_t strides[3] = {(int64_t)in->strides[d] * (int64_t)r.element, 0, 0};
     if ((reduced >> d & 1u) != 0) {
-      fl_nest_push(&folded, (size_t)in->sizes[d], strides);
+      fl_nest_push(folded, (size_t)in->sizes[d], strides);
       out_dim = (uint8_t)(out_dim + (keepdim ? 1 : 0));
     } else {
       strides[1] = (int64_t)out->strides[out_dim] * (int64_t)fl_dtype_size(out->dtype);
       strides[2] = first_out != NULL ? (int64_t)first_out->strides[out_dim] * (int64_t)fl_dtype_size(first_out->dtype) : 0;
-      fl_nest_push(&kept, (size_t)in->sizes[d], strides);
+      fl_nest_push(kept, (size_t)in->sizes[d], strides);
       ++out_dim;
     }
   }
   if (fl_numel(out) == 0) {
     return FL_OK;
   }
-  fl_nest_simplify(&kept, 0);
-  fl_nest_simplify(&folded, 0);
-  const int64_t kept_stride = kept.rank > 0 ? kept.strides[0][kept.rank - 1] : INT64_MAX;
-  const int64_t folded_stride = folded.rank > 0 ? folded.strides[0][folded.rank - 1] : INT64_MAX;
+  fl_nest_simplify(kept, 0);
+  fl_nest_simplify(folded, 0);
+  const int64_t kept_stride = kept->rank > 0 ? kept->strides[0][kept->rank - 1] : INT64_MAX;
+  const int64_t folded_stride = folded->rank > 0 ? folded->strides[0][folded->rank - 1] : INT64_MAX;
   const int by_lanes = kept_stride < folded_stride && count > 0;
-  const size_t n = kept.rank > 0 ? kept.sizes[kept.rank - 1] : 1;
-  const int64_t strides[3] = {kept.rank > 0 ? kept_stride : 0, kept.rank > 0 ? kept.strides[1][kept.rank - 1] : 0,
-                              kept.rank > 0 ? kept.strides[2][kept.rank - 1] : 0};
+  const size_t n = kept->rank > 0 ? kept->sizes[kept->rank - 1] : 1;
+  const int64_t strides[3] = {kept->rank > 0 ? kept_stride : 0, kept->rank > 0 ? kept->strides[1][kept->rank - 1] : 0,
+                              kept->rank > 0 ? kept->strides[2][kept->rank - 1] : 0};
   const fl_fold *folds[2] = {&reduction->folds[reduction->type], reduction->second != NULL ? &reduction->second[reduction->type] : NULL};
   do {
     for (size_t i = 0; i < n; i += FL_BLOCK) {
@@ -134,23 +136,23 @@ fl_status fl_reduce_run(fl_context *context, fl_tensor *out, fl_tensor *first_ou
             origins[j].real = accumulators[j].real / (double)count;
           }
           if (first_out != NULL) {
-            write_results(m, origins, is_real, first_out->dtype, at[2] + (int64_t)i * strides[2], strides[2]);
+            fl_buffer_write(&first_results, m, origins, at[2] + (int64_t)i * strides[2], strides[2]);
           }
         }
         set_all(m, accumulators, start);
         if (by_lanes) {
-          fold_lanes(&r, folds[pass], &folded, m, at[0] + (int64_t)i * strides[0], strides[0], accumulators, origins);
+          fold_lanes(&r, folds[pass], folded, m, at[0] + (int64_t)i * strides[0], strides[0], accumulators, origins);
         } else if (count > 0) {
           for (size_t j = 0; j < m; ++j) {
-            fold_rows(&r, folds[pass], &folded, at[0] + (int64_t)(i + j) * strides[0], &accumulators[j], &origins[j]);
+            fold_rows(&r, folds[pass], folded, at[0] + (int64_t)(i + j) * strides[0], &accumulators[j], &origins[j]);
           }
         }
       }
       if (reduction->finish != NULL) {
         reduction->finish(m, accumulators, is_real, count, reduction->parameters);
       }
-      write_results(m, accumulators, is_real, out->dtype, at[1] + (int64_t)i * strides[1], strides[1]);
+      fl_buffer_write(&results, m, accumulators, at[1] + (int64_t)i * strides[1], strides[1]);
     }
-  } while (fl_nest_next(&kept, 1, index, at));
+  } while (fl_nest_next(kept, 1, index, at));
   return FL_OK;
 }

@@ -3,17 +3,18 @@
 #include "gather.def"
 
 /* Rows of `source` along dimension `dim` by a list of indices into dimension `dim` of out: one strided copy for each. */
-static void take_rows(fl_view to, fl_view from, uint8_t dim, const fl_view *index, int8_t index_dtype) {
-  const int64_t n = to.sizes[dim];
-  const int64_t to_stride = to.strides[dim];
-  const int64_t from_stride = from.strides[dim];
-  char *const to_data = to.data;
-  char *const from_data = from.data;
-  to.sizes[dim] = from.sizes[dim] = 1;
+static void take_rows(fl_view *to, fl_view *from, uint8_t dim, const fl_tensor *index) {
+  const int64_t n = to->sizes[dim];
+  const int64_t element = (int64_t)fl_dtype_size(index->dtype);
+  const int64_t to_stride = to->strides[dim];
+  const int64_t from_stride = from->strides[dim];
+  char *const to_data = to->data;
+  char *const from_data = from->data;
+  to->sizes[dim] = from->sizes[dim] = 1;
   for (int64_t i = 0; i < n; ++i) {
-    to.data = to_data + i * to_stride;
-    from.data = from_data + fl_index_at(index->data + (index->rank > 0 ? i * index->strides[0] : 0), index_dtype) * from_stride;
-    fl_view_copy(&to, &from);
+    to->data = to_data + i * to_stride;
+    from->data = from_data + fl_index_at((const char *)index->data + (index->rank > 0 ? i * index->strides[0] * element : 0), index->dtype) * from_stride;
+    fl_view_copy(to, from);
   }
 }
 
@@ -27,20 +28,21 @@ fl_status fl_index_select_out(fl_context *context, fl_value *const *args, size_t
   FL_TRY(fl_wrap_dim(context, dim, self->rank, &axis));
   FL_CHECK(context, index->rank <= 1, "the indices must have one dimension");
   FL_TRY(fl_check_indices(context, index, 0, self->rank > 0 ? self->sizes[axis] : 1));
-  fl_view shape = fl_view_of(self);
+  FL_TAKE(fl_view, from, 1);
+  FL_TAKE(fl_view, to, 1);
+  *from = fl_view_of(self);
+  *to = *from;
   const int64_t number = index->rank > 0 ? index->sizes[0] : 1;
   if (self->rank > 0) {
-    shape.sizes[axis] = number;
+    to->sizes[axis] = number;
   }
   FL_CHECK(context, self->rank > 0 || number == 1, "a zero-dimensional input takes one index");
-  FL_TRY(fl_resize_out(context, out, &shape, self->dtype));
-  const fl_view from = fl_view_of(self);
-  const fl_view to = fl_view_of(out);
-  const fl_view indices = fl_view_of(index);
+  FL_TRY(fl_resize_out(context, out, to, self->dtype));
+  *to = fl_view_of(out);
   if (self->rank == 0) {
-    fl_view_copy(&to, &from);
+    fl_view_copy(to, from);
   } else if (fl_numel(out) > 0) {
-    take_rows(to, from, axis, &indices, index->dtype);
+    take_rows(to, from, axis, index);
   }
   return FL_OK;
 }
@@ -67,15 +69,14 @@ fl_status fl_gather_out(fl_context *context, fl_value *const *args, size_t count
     FL_TRY(fl_check_index_shape(context, index, self, axis));
   }
   FL_TRY(fl_check_indices(context, index, 0, self->rank > 0 ? self->sizes[axis] : 1));
-  const fl_view shape = fl_view_of(index);
   FL_CHECK(context, out->dtype == self->dtype, "the output must have the input's type");
-  FL_TRY(fl_resize_out(context, out, &shape, self->dtype));
+  FL_TRY(fl_resize(context, out, index->sizes, index->rank));
   if (fl_numel(out) == 0) {
     return FL_OK;
   }
-  const fl_view indices = fl_view_at_least_1d(index);
-  const fl_view from = fl_view_at_least_1d(self);
-  const fl_view to = fl_view_at_least_1d(out);
-  fl_visit_indices(&indices, index->dtype, &from, &to, axis, fl_visit_by_size(from.element, picks), self->dtype);
-  return FL_OK;
+  FL_TAKE(fl_view, views, 3);
+  views[0] = fl_view_at_least_1d(index);
+  views[1] = fl_view_at_least_1d(self);
+  views[2] = fl_view_at_least_1d(out);
+  return fl_visit_indices(context, &views[0], index->dtype, &views[1], &views[2], axis, fl_visit_by_size(views[1].element, picks), self->dtype);
 }

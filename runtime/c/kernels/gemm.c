@@ -26,7 +26,9 @@
 #define TILE_ACCUMULATORS (TILE_ROWS * TILE_VECTORS)
 
 typedef struct tile {
-  const float *const *rows; /* of this tile, in the first segment */
+  const float *const *rows; /* of this tile, in the first segment; NULL: they lie `row_stride` apart from `first_row` on, in one segment */
+  const float *first_row;
+  size_t row_stride;
   size_t rows_stride;       /* to the next segment's */
   size_t segments;
   size_t offset;            /* within each segment */
@@ -51,20 +53,18 @@ typedef struct tile {
 /* The place in C (or the addend) of vector x of a tile, counted row by row. */
 #define C_VECTOR(c, stride, x) ((c) + (size_t)((x) / nv) * (stride) + (size_t)((x) % nv * FL_LANES))
 
-/* Finishes a tile that reaches beyond the last column, from memory: seldom, and so not worth code in every tile. */
-static __attribute__((noinline)) void finish_part(const tile *t, const float *product, size_t rows, size_t width) {
-  for (size_t i = 0; i < rows; ++i) {
-    for (size_t j = 0; j < t->columns; ++j) {
-      float *c = t->c + i * t->c_stride + j;
-      float v = product[i * width + j];
-      v += t->accumulate ? *c : 0.0f;
-      v += t->bias ? t->bias[j] : 0.0f;
-      v += t->addend ? t->addend[i * t->addend_stride + j] : 0.0f;
-      if (t->clamp) {
-        v = v < t->low ? t->low : v > t->high ? t->high : v;
-      }
-      *c = v;
+/* Finishes row i of a tile that reaches beyond the last column, from memory: seldom, and so not worth code in every tile. */
+static __attribute__((noinline)) void finish_part(const tile *t, const float *product, size_t i) {
+  for (size_t j = 0; j < t->columns; ++j) {
+    float *c = t->c + i * t->c_stride + j;
+    float v = product[j];
+    v += t->accumulate ? *c : 0.0f;
+    v += t->bias ? t->bias[j] : 0.0f;
+    v += t->addend ? t->addend[i * t->addend_stride + j] : 0.0f;
+    if (t->clamp) {
+      v = v < t->low ? t->low : v > t->high ? t->high : v;
     }
+    *c = v;
   }
 }
 
@@ -90,7 +90,7 @@ FL_INLINE void compute_tile(const tile *t, const int mr, const int nv, const int
     const float *a[TILE_ROWS];
     FL_UNROLL
     for (int i = 0; i < mr; ++i) {
-      a[i] = t->rows[s * t->rows_stride + (size_t)i] + t->offset;
+      a[i] = (t->rows ? t->rows[s * t->rows_stride + (size_t)i] : t->first_row + (size_t)i * t->row_stride) + t->offset;
     }
     const float *b = t->b + s * t->segment_stride;
     size_t k = 0;
@@ -122,12 +122,14 @@ FL_INLINE void compute_tile(const tile *t, const int mr, const int nv, const int
   }
 
   if (!whole) {
-    float product[TILE_ROWS * TILE_VECTORS * FL_LANES];
+    float product[TILE_VECTORS * FL_LANES];
     FL_UNROLL
     for (int x = 0; x < mr * nv; ++x) {
-      fl_store(product + x * FL_LANES, acc[x]);
+      fl_store(product + x % nv * FL_LANES, acc[x]);
+      if (x % nv == nv - 1) {
+        finish_part(t, product, (size_t)(x / nv));
+      }
     }
-    finish_part(t, product, (size_t)mr, (size_t)(nv * FL_LANES));
     return;
   }
   if (t->accumulate) {
@@ -221,7 +223,11 @@ static void run_columns(tile t, size_t m, size_t columns, const float *next, fl_
         fl_activate(activation, t.c + i * t.c_stride, valid);
       }
     }
-    t.rows += rows;
+    if (t.rows) {
+      t.rows += rows;
+    } else {
+      t.first_row += rows * t.row_stride;
+    }
     t.c += rows * t.c_stride;
     if (t.addend) {
       t.addend += rows * t.addend_stride;
@@ -229,8 +235,9 @@ static void run_columns(tile t, size_t m, size_t columns, const float *next, fl_
   }
 }
 
-void fl_gemm_rows(const fl_gemm *g, const float *const *rows, size_t m, float *c, size_t c_stride, const float *addend,
-                  size_t addend_stride) {
+/* The rows are listed, or lie `row_stride` apart from `first_row` on. */
+static void multiply_rows(const fl_gemm *g, const float *const *rows, const float *first_row, size_t row_stride, size_t m, float *c,
+                          size_t c_stride, const float *addend, size_t addend_stride) {
   if (m == 0 || g->n == 0) {
     return;
   }
@@ -258,7 +265,9 @@ void fl_gemm_rows(const fl_gemm *g, const float *const *rows, size_t m, float *c
       for (size_t column = 0; column < g->n;) {
         const size_t columns = tile_columns(g->n - column);
         tile t = {0};
-        t.rows = rows + segment * m;
+        t.rows = rows ? rows + segment * m : NULL;
+        t.first_row = first_row;
+        t.row_stride = row_stride;
         t.rows_stride = m;
         t.segments = segments;
         t.offset = offset;
@@ -288,16 +297,17 @@ void fl_gemm_rows(const fl_gemm *g, const float *const *rows, size_t m, float *c
   } while (segment < g->segments);
 }
 
+void fl_gemm_rows(const fl_gemm *g, const float *const *rows, size_t m, float *c, size_t c_stride, const float *addend,
+                  size_t addend_stride) {
+  multiply_rows(g, rows, NULL, 0, m, c, c_stride, addend, addend_stride);
+}
+
 void fl_gemm_dense(const fl_gemm *g, const float *a, size_t a_stride, size_t m, float *c, size_t c_stride, const float *addend,
                    size_t addend_stride) {
-  const float *rows[FL_GEMM_ROWS];
   const size_t blocks = (m + FL_GEMM_ROWS - 1) / FL_GEMM_ROWS;
   for (size_t block = 0, i = 0; block < blocks; ++block) {
     const size_t count = m / blocks + (block < m % blocks);
-    for (size_t r = 0; r < count; ++r) {
-      rows[r] = a + (i + r) * a_stride;
-    }
-    fl_gemm_rows(g, rows, count, c + i * c_stride, c_stride, addend ? addend + i * addend_stride : NULL, addend_stride);
+    multiply_rows(g, NULL, a + i * a_stride, a_stride, count, c + i * c_stride, c_stride, addend ? addend + i * addend_stride : NULL, addend_stride);
     i += count;
   }
 }

@@ -59,6 +59,7 @@ static fl_status note_mask(fl_context *context, indexing *x, const fl_tensor *ma
 }
 
 static fl_status analyse(fl_context *context, const fl_value *list, const fl_tensor *self, indexing *x) {
+  FL_TAKE(fl_view, own, 1);
   const fl_tensor *tensors[FL_MAX_RANK] = {NULL};
   uint8_t present = 0; /* dimensions that are indexed */
   uint8_t first = 0;
@@ -104,28 +105,28 @@ static fl_status analyse(fl_context *context, const fl_value *list, const fl_ten
       x->index_sizes[d] = size == 1 ? x->index_sizes[d] : size;
     }
   }
-  const fl_view own = fl_view_of(self);
-  x->rest = own;
+  *own = fl_view_of(self);
+  x->rest = *own;
   x->rest.rank = 0;
   for (uint8_t d = 0; d < self->rank; ++d) {
     if (x->mask != NULL && d >= x->mask_place && d < x->mask_place + x->mask->rank) {
       continue;
     }
     if (tensors[d] == NULL) {
-      x->rest.sizes[x->rest.rank] = own.sizes[d];
-      x->rest.strides[x->rest.rank] = own.strides[d];
+      x->rest.sizes[x->rest.rank] = own->sizes[d];
+      x->rest.strides[x->rest.rank] = own->strides[d];
       ++x->rest.rank;
       continue;
     }
     indexer *one = &x->indexers[x->number++];
-    const fl_view view = fl_view_of(tensors[d]);
-    one->at = view.data;
-    one->step = own.strides[d];
-    one->size = own.sizes[d];
+    const int64_t element = (int64_t)fl_dtype_size(tensors[d]->dtype);
+    one->at = tensors[d]->data;
+    one->step = own->strides[d];
+    one->size = own->sizes[d];
     one->dtype = tensors[d]->dtype;
     for (uint8_t e = 0; e < x->index_rank; ++e) {
-      const int i = (int)e - (int)(x->index_rank - view.rank);
-      one->strides[e] = i >= 0 && view.sizes[i] != 1 ? view.strides[i] : 0;
+      const int i = (int)e - (int)(x->index_rank - tensors[d]->rank);
+      one->strides[e] = i >= 0 && tensors[d]->sizes[i] != 1 ? tensors[d]->strides[i] * element : 0;
     }
   }
   /* Indices that stand side by side give their dimensions in place; others, in front. */
@@ -158,7 +159,7 @@ static fl_status named_shape(fl_context *context, const indexing *x, fl_view *sh
 typedef struct walk {
   const indexing *x;
   const char *at[FL_MAX_RANK]; /* each indexer's element */
-  size_t position[FL_MAX_DIMS]; /* in the index shape, or in the mask */
+  uint32_t position[FL_MAX_DIMS]; /* in the index shape, or in the mask */
   int64_t done;                 /* positions behind, with a mask */
   fl_view mask;
   char *mask_at;
@@ -253,32 +254,38 @@ static void split_view(const indexing *x, const fl_view *named, fl_view *part, f
   }
 }
 
+/* What a call holds beside the indexing. */
+typedef struct work {
+  walk w;
+  fl_view named; /* a view of the named shape, whose parts are: */
+  fl_view part;
+  fl_view outer;
+  fl_view other; /* the side that the part is copied from or to */
+} work;
+
 fl_status fl_index_out(fl_context *context, fl_value *const *args, size_t count) {
   FL_TENSOR_ARGUMENT(self, 0);
   FL_TENSOR_ARGUMENT(out, 2);
-  indexing x;
-  walk w;
-  fl_view shape;
-  fl_view part;
-  fl_view outer;
-  size_t position[FL_MAX_DIMS] = {0};
+  FL_TAKE(indexing, x, 1);
+  FL_TAKE(work, own, 1);
+  uint32_t position[FL_MAX_DIMS] = {0};
   (void)count;
-  FL_TRY(analyse(context, args[1], self, &x));
-  FL_TRY(named_shape(context, &x, &shape));
-  FL_TRY(fl_resize_out(context, out, &shape, self->dtype));
-  if (fl_numel(out) == 0 || !walk_start(&w, &x)) {
+  FL_TRY(analyse(context, args[1], self, x));
+  FL_TRY(named_shape(context, x, &own->named));
+  FL_TRY(fl_resize_out(context, out, &own->named, self->dtype));
+  if (fl_numel(out) == 0 || !walk_start(&own->w, x)) {
     return FL_OK;
   }
-  const fl_view to = fl_view_of(out);
-  split_view(&x, &to, &part, &outer);
-  fl_view from = x.rest;
-  char *at = part.data;
+  own->named = fl_view_of(out);
+  split_view(x, &own->named, &own->part, &own->outer);
+  own->other = x->rest;
+  char *at = own->part.data;
   do {
-    part.data = at;
-    from.data = (char *)self->data + walk_offset(&w, self);
-    fl_view_copy(&part, &from);
-    fl_view_next(&outer, 0, position, &at);
-  } while (walk_next(&w));
+    own->part.data = at;
+    own->other.data = (char *)self->data + walk_offset(&own->w, self);
+    fl_view_copy(&own->part, &own->other);
+    fl_view_next(&own->outer, 0, position, &at);
+  } while (walk_next(&own->w));
   return FL_OK;
 }
 
@@ -315,49 +322,48 @@ ADD(add_f32, float, float)
 ADD(add_f64, double, double)
 ADD(add_i64, int64_t, uint64_t)
 
+/* part += values, for parts of a tensor of this type. */
+static fl_status add_to(fl_context *context, const fl_view *part, const fl_view *values, int8_t dtype) {
+  static const fl_span_fn adds[] = {add_f32, add_f64, add_i64};
+  view_tensor storage[2];
+  fl_tensor *result = as_tensor(&storage[0], part, dtype);
+  const fl_tensor *in[2] = {result, as_tensor(&storage[1], values, dtype)};
+  const fl_compute type = fl_compute_of(dtype);
+  const fl_map map = {.span = adds[type], .in = {type, type}, .result = type, .common = -1};
+  return fl_map_run(context, result, in, 2, &map);
+}
+
 /* target[indices] = values, or += with accumulate; target already holds self. */
 static fl_status put(fl_context *context, fl_tensor *target, const indexing *x, const fl_tensor *values, int accumulate) {
-  static const fl_span_fn adds[] = {add_f32, add_f64, add_i64};
-  walk w;
-  fl_view shape;
-  fl_view part;
-  fl_view outer;
-  size_t position[FL_MAX_DIMS] = {0};
-  FL_TRY(named_shape(context, x, &shape));
+  FL_TAKE(work, own, 1);
+  uint32_t position[FL_MAX_DIMS] = {0};
+  fl_view *const from = &own->named;
+  FL_TRY(named_shape(context, x, from));
   /* values broadcast to the named shape. */
-  fl_view from = fl_view_of(values);
-  const fl_view own = from;
-  FL_CHECK(context, values->rank <= shape.rank, "the values have more dimensions than what they replace");
-  from.rank = shape.rank;
-  for (uint8_t d = 0; d < shape.rank; ++d) {
-    const int i = (int)d - (int)(shape.rank - values->rank);
-    const int64_t size = i >= 0 ? own.sizes[i] : 1;
-    FL_CHECK(context, size == 1 || size == shape.sizes[d], "the values' shape does not broadcast to what they replace");
-    from.sizes[d] = shape.sizes[d];
-    from.strides[d] = size == 1 ? 0 : own.strides[i];
+  FL_CHECK(context, values->rank <= from->rank, "the values have more dimensions than what they replace");
+  for (uint8_t d = 0; d < from->rank; ++d) {
+    const int i = (int)d - (int)(from->rank - values->rank);
+    const int64_t size = i >= 0 ? values->sizes[i] : 1;
+    FL_CHECK(context, size == 1 || size == from->sizes[d], "the values' shape does not broadcast to what they replace");
+    from->strides[d] = size == 1 ? 0 : (int64_t)values->strides[i] * from->element;
   }
-  if (fl_view_numel(&shape) == 0 || !walk_start(&w, x)) {
+  from->data = values->data;
+  if (fl_view_numel(from) == 0 || !walk_start(&own->w, x)) {
     return FL_OK;
   }
-  split_view(x, &from, &part, &outer);
-  fl_view to = x->rest;
-  char *at = part.data;
+  split_view(x, from, &own->part, &own->outer);
+  own->other = x->rest;
+  char *at = own->part.data;
   do {
-    part.data = at;
-    to.data = (char *)target->data + walk_offset(&w, target);
+    own->part.data = at;
+    own->other.data = (char *)target->data + walk_offset(&own->w, target);
     if (accumulate) {
-      view_tensor to_tensor;
-      view_tensor part_tensor;
-      fl_tensor *result = as_tensor(&to_tensor, &to, target->dtype);
-      const fl_tensor *in[2] = {result, as_tensor(&part_tensor, &part, target->dtype)};
-      const fl_compute type = fl_compute_of(target->dtype);
-      const fl_map map = {.span = adds[type], .in = {type, type}, .result = type, .common = -1};
-      FL_TRY(fl_map_run(context, result, in, 2, &map));
+      FL_TRY(add_to(context, &own->other, &own->part, target->dtype));
     } else {
-      fl_view_copy(&to, &part);
+      fl_view_copy(&own->other, &own->part);
     }
-    fl_view_next(&outer, 0, position, &at);
-  } while (walk_next(&w));
+    fl_view_next(&own->outer, 0, position, &at);
+  } while (walk_next(&own->w));
   return FL_OK;
 }
 
@@ -373,22 +379,23 @@ static fl_status check_put(fl_context *context, fl_value *const *args, const fl_
 fl_status fl_index_put_out(fl_context *context, fl_value *const *args, size_t count) {
   FL_TENSOR_ARGUMENT(self, 0);
   FL_TENSOR_ARGUMENT(out, 4);
-  indexing x;
+  FL_TAKE(indexing, x, 1);
   int accumulate;
   (void)count;
   FL_CHECK(context, out->dtype == self->dtype, "the output must have the input's type");
   FL_TRY(fl_resize(context, out, self->sizes, self->rank));
-  FL_TRY(check_put(context, args, out, &x, &accumulate));
-  const fl_view from = fl_view_of(self);
-  FL_TRY(fl_copy_out(context, out, &from, self->dtype));
-  return put(context, out, &x, fl_get_tensor(args[2]), accumulate);
+  FL_TRY(check_put(context, args, out, x, &accumulate));
+  FL_TAKE(fl_view, from, 1);
+  *from = fl_view_of(self);
+  FL_TRY(fl_copy_out(context, out, from, self->dtype));
+  return put(context, out, x, fl_get_tensor(args[2]), accumulate);
 }
 
 fl_status fl_index_put_in_place(fl_context *context, fl_value *const *args, size_t count) {
   FL_TENSOR_ARGUMENT(self, 0);
-  indexing x;
+  FL_TAKE(indexing, x, 1);
   int accumulate;
   (void)count;
-  FL_TRY(check_put(context, args, self, &x, &accumulate));
-  return put(context, self, &x, fl_get_tensor(args[2]), accumulate);
+  FL_TRY(check_put(context, args, self, x, &accumulate));
+  return put(context, self, x, fl_get_tensor(args[2]), accumulate);
 }

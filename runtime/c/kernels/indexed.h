@@ -43,6 +43,14 @@ static inline fl_view fl_view_at_least_1d(const fl_tensor *tensor) {
   return view;
 }
 
+/* The element at `data` in every place of a view. */
+static inline fl_view fl_view_repeating(const fl_view *shape, void *data) {
+  fl_view view = *shape;
+  view.data = data;
+  memset(view.strides, 0, sizeof view.strides);
+  return view;
+}
+
 /* A row of index elements, with the places that each belongs to. Strides in bytes. */
 typedef struct fl_indexed_row {
   const char *index;
@@ -68,27 +76,32 @@ typedef void (*fl_visit_fn)(size_t n, const fl_indexed_row *row);
   }
 
 /* Visits every element of the index tensor in logical order. */
-static inline void fl_visit_indices(const fl_view *index, int8_t index_dtype, const fl_view *indexed, const fl_view *aligned, uint8_t axis,
+static inline fl_status fl_visit_indices(fl_context *context, const fl_view *index, int8_t index_dtype, const fl_view *indexed, const fl_view *aligned, uint8_t axis,
                                     fl_visit_fn visit, int8_t dtype) {
-  size_t position[FL_MAX_DIMS] = {0};
-  fl_nest nest = {.rank = index->rank, .operands = 3};
+  uint32_t position[FL_MAX_DIMS] = {0};
+  const fl_mark mark = fl_mark_scratch(context);
+  FL_TAKE(fl_nest, nest, 1);
   char *at[3] = {index->data, indexed->data, aligned->data};
   const uint8_t last = (uint8_t)(index->rank - 1);
+  nest->rank = index->rank;
+  nest->operands = 3;
   for (uint8_t d = 0; d < index->rank; ++d) {
-    nest.sizes[d] = (size_t)index->sizes[d];
-    nest.strides[0][d] = index->strides[d];
-    nest.strides[1][d] = d == axis ? 0 : indexed->strides[d];
-    nest.strides[2][d] = aligned->strides[d];
+    nest->sizes[d] = (uint32_t)index->sizes[d];
+    nest->strides[0][d] = index->strides[d];
+    nest->strides[1][d] = d == axis ? 0 : indexed->strides[d];
+    nest->strides[2][d] = aligned->strides[d];
   }
-  fl_indexed_row row = {.index_stride = nest.strides[0][last], .indexed_stride = nest.strides[1][last],
-                        .aligned_stride = nest.strides[2][last],
+  fl_indexed_row row = {.index_stride = nest->strides[0][last], .indexed_stride = nest->strides[1][last],
+                        .aligned_stride = nest->strides[2][last],
                         .axis_stride = indexed->strides[axis], .index_dtype = index_dtype, .dtype = dtype};
   do {
     row.index = at[0];
     row.indexed = at[1];
     row.aligned = at[2];
-    visit(nest.sizes[last], &row);
-  } while (fl_nest_next(&nest, 1, position, at));
+    visit(nest->sizes[last], &row);
+  } while (fl_nest_next(nest, 1, position, at));
+  fl_release(context, mark);
+  return FL_OK;
 }
 
 /* The function for elements of this size, out of those for 1, 2, 4 and 8 bytes. */

@@ -1,6 +1,34 @@
 /* Elementwise work over tensors: broadcast, converted, in blocks. */
 #include "loops.h"
 
+size_t fl_views_scratch(fl_value *const *args, size_t count) {
+  (void)args;
+  (void)count;
+  return 6144;
+}
+
+/* A buffer for each operand, and what fl_map_run and fl_reduce_run hold beside them. */
+size_t fl_blocks_scratch(fl_value *const *args, size_t count) { return FL_MAX_OPERANDS * FL_BUFFER_BYTES + fl_views_scratch(args, count); }
+
+static fl_status take_blocks(fl_context *context, fl_buffer *buffer) {
+  FL_TAKE(unsigned char, blocks, FL_BUFFER_BYTES);
+  buffer->raw = blocks;
+  buffer->computed = blocks + FL_BLOCK * 8;
+  return FL_OK;
+}
+
+fl_status fl_buffer_for_reading(fl_context *context, fl_buffer *buffer, int8_t from, fl_compute to) {
+  buffer->convert = fl_widen(from, to);
+  buffer->element = fl_dtype_size(from);
+  return take_blocks(context, buffer);
+}
+
+fl_status fl_buffer_for_writing(fl_context *context, fl_buffer *buffer, fl_compute from, int8_t to) {
+  buffer->convert = fl_narrow(from, to);
+  buffer->element = fl_dtype_size(to);
+  return take_blocks(context, buffer);
+}
+
 const fl_tensor *fl_operand(const fl_value *value, fl_scalar_tensor *storage) {
   if (value->tag == FL_TENSOR) {
     return fl_dtype_size(value->as.tensor->dtype) > 0 ? value->as.tensor : NULL;
@@ -106,24 +134,25 @@ void fl_buffer_write(fl_buffer *buffer, size_t n, const void *computed, char *to
   fl_copy_strided(n, buffer->element, to, side_by_side ? (int64_t)buffer->element : stride, computed, (int64_t)buffer->element);
 }
 
-fl_lines fl_lines_of(const fl_tensor *const *operands, uint8_t count, uint8_t dim) {
-  fl_lines lines = {.nest = {.rank = 0, .operands = count}, .length = 1};
+void fl_lines_of(fl_lines *lines, const fl_tensor *const *operands, uint8_t count, uint8_t dim) {
+  memset(lines, 0, sizeof *lines);
+  lines->nest.operands = count;
+  lines->length = 1;
   for (uint8_t d = 0; d < operands[0]->rank; ++d) {
     int64_t strides[FL_MAX_OPERANDS];
     for (uint8_t k = 0; k < count; ++k) {
       strides[k] = (int64_t)operands[k]->strides[d] * (int64_t)fl_dtype_size(operands[k]->dtype);
       if (d == dim) {
-        lines.strides[k] = strides[k];
+        lines->strides[k] = strides[k];
       }
     }
     if (d == dim) {
-      lines.length = (size_t)operands[0]->sizes[d];
+      lines->length = (size_t)operands[0]->sizes[d];
     } else {
-      fl_nest_push(&lines.nest, (size_t)operands[0]->sizes[d], strides);
+      fl_nest_push(&lines->nest, (size_t)operands[0]->sizes[d], strides);
     }
   }
-  fl_nest_simplify(&lines.nest, 0);
-  return lines;
+  fl_nest_simplify(&lines->nest, 0);
 }
 
 /* One operand's way to the span, or the span's to the output. */
@@ -196,27 +225,29 @@ static void run_row(const fl_map *map, channel *channels, size_t count, size_t n
 }
 
 fl_status fl_map_run(fl_context *context, fl_tensor *out, const fl_tensor *const *in, size_t count, const fl_map *map) {
-  fl_nest nest;
+  const fl_mark mark = fl_mark_scratch(context);
   channel channels[FL_MAX_OPERANDS];
   char *at[FL_MAX_OPERANDS];
-  size_t index[FL_MAX_DIMS] = {0};
-  FL_TRY(build_nest(context, &nest, out, in, count));
+  uint32_t index[FL_MAX_DIMS] = {0};
+  FL_TAKE(fl_nest, nest, 1);
+  FL_TRY(build_nest(context, nest, out, in, count));
   if (fl_numel(out) == 0) {
+    fl_release(context, mark);
     return FL_OK;
   }
-  const size_t n = nest.rank > 0 ? nest.sizes[nest.rank - 1] : 1;
+  const size_t n = nest->rank > 0 ? nest->sizes[nest->rank - 1] : 1;
   int in_blocks = 0;
   for (size_t k = 0; k <= count; ++k) {
     const fl_tensor *tensor = k == 0 ? out : in[k - 1];
     const fl_compute type = k == 0 ? map->result : map->in[k - 1];
     channel *c = &channels[k];
     if (k == 0) {
-      fl_buffer_for_writing(&c->buffer, type, tensor->dtype);
+      FL_TRY(fl_buffer_for_writing(context, &c->buffer, type, tensor->dtype));
     } else {
-      fl_buffer_for_reading(&c->buffer, tensor->dtype, type);
+      FL_TRY(fl_buffer_for_reading(context, &c->buffer, tensor->dtype, type));
     }
     c->width = fl_compute_size(type);
-    c->stride = nest.rank > 0 ? nest.strides[k][nest.rank - 1] : 0;
+    c->stride = nest->rank > 0 ? nest->strides[k][nest->rank - 1] : 0;
     c->splat = NULL;
     at[k] = tensor->data;
     in_blocks |= !fl_is_direct(&c->buffer, n, c->stride);
@@ -228,7 +259,8 @@ fl_status fl_map_run(fl_context *context, fl_tensor *out, const fl_tensor *const
   const size_t step = in_blocks || wraps ? FL_BLOCK : n;
   do {
     run_row(map, channels, count, n, step, at, wrap, unwrap);
-  } while (fl_nest_next(&nest, 1, index, at));
+  } while (fl_nest_next(nest, 1, index, at));
+  fl_release(context, mark);
   return FL_OK;
 }
 

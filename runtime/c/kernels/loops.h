@@ -7,8 +7,8 @@
 
 #include "dtype.h"
 
-/* Views such as repeat's have two dimensions for each of a tensor's. */
-#define FL_MAX_DIMS (2 * FL_MAX_RANK)
+/* Some views split two dimensions of a tensor. */
+#define FL_MAX_DIMS (FL_MAX_RANK + 2)
 #define FL_MAX_OPERANDS 4
 /* Elements that are converted at a time. */
 #define FL_BLOCK 256
@@ -50,11 +50,49 @@ static inline fl_status fl_wrap_dim(fl_context *context, int64_t dim, uint8_t ra
   return FL_OK;
 }
 
+/* ---- working memory ---- */
+
+/* What is too large for the stack stands in scratch memory. A piece is aligned to 64 bytes; NULL when there is not enough left. */
+static inline void *fl_take(fl_context *context, size_t bytes) {
+  const size_t whole = (bytes + 63) / 64 * 64;
+  if (context->scratch_size < whole) {
+    return NULL;
+  }
+  char *const piece = context->scratch;
+  context->scratch = piece + whole;
+  context->scratch_size -= whole;
+  return piece;
+}
+
+/* Declares a pointer to working memory for `number` of a type. */
+#define FL_TAKE(type, name, number)                                      \
+  type *const name = fl_take(context, (size_t)(number) * sizeof(type));  \
+  if (name == NULL) {                                                    \
+    return FL_FAIL(context, FL_OUT_OF_MEMORY, "the kernel was given too little scratch memory"); \
+  }
+
+/* For a function that is called several times by one kernel: what it took is free again. */
+typedef struct fl_mark {
+  void *scratch;
+  size_t scratch_size;
+} fl_mark;
+
+static inline fl_mark fl_mark_scratch(const fl_context *context) { return (fl_mark){context->scratch, context->scratch_size}; }
+
+static inline void fl_release(fl_context *context, fl_mark mark) {
+  context->scratch = mark.scratch;
+  context->scratch_size = mark.scratch_size;
+}
+
+/* Scratch memory of kernels that convert elements in blocks, and of kernels that hold several views. */
+size_t fl_blocks_scratch(fl_value *const *args, size_t count);
+size_t fl_views_scratch(fl_value *const *args, size_t count);
+
 /* ---- loop nests ---- */
 
 /* Loops over several operands at once. Strides are in bytes; operand 0 is the one written. */
 typedef struct fl_nest {
-  size_t sizes[FL_MAX_DIMS];
+  uint32_t sizes[FL_MAX_DIMS]; /* a tensor has at most 2^31 - 1 elements */
   int64_t strides[FL_MAX_OPERANDS][FL_MAX_DIMS];
   uint8_t rank;
   uint8_t operands;
@@ -65,27 +103,23 @@ void fl_nest_push(fl_nest *nest, size_t size, const int64_t *strides);
 /* Drops dimensions of size 1, orders the rest by the strides of operand `key` (largest outermost), merges those that make one run. */
 void fl_nest_simplify(fl_nest *nest, uint8_t key);
 /* Steps the outer `rank - inner` dimensions; `index` starts as zeros. Returns 0 after the last position. */
-int fl_nest_next(const fl_nest *nest, uint8_t inner, size_t *index, char **at);
+int fl_nest_next(const fl_nest *nest, uint8_t inner, uint32_t *index, char **at);
 
 /* ---- elements in blocks ---- */
 
 /* Elements of one operand on their way to or from a computing type. */
 typedef struct fl_buffer {
-  _Alignas(64) unsigned char raw[FL_BLOCK * 8];
-  _Alignas(64) unsigned char computed[FL_BLOCK * FL_COMPUTE_BYTES];
-  fl_convert_fn convert; /* NULL: the element type is the computing type */
-  size_t element;        /* bytes */
+  unsigned char *raw;      /* FL_BLOCK elements as they are stored */
+  unsigned char *computed; /* FL_BLOCK elements of the computing type */
+  fl_convert_fn convert;   /* NULL: the element type is the computing type */
+  size_t element;          /* bytes */
 } fl_buffer;
 
-static inline void fl_buffer_for_reading(fl_buffer *buffer, int8_t from, fl_compute to) {
-  buffer->convert = fl_widen(from, to);
-  buffer->element = fl_dtype_size(from);
-}
+#define FL_BUFFER_BYTES (FL_BLOCK * (8 + FL_COMPUTE_BYTES))
 
-static inline void fl_buffer_for_writing(fl_buffer *buffer, fl_compute from, int8_t to) {
-  buffer->convert = fl_narrow(from, to);
-  buffer->element = fl_dtype_size(to);
-}
+/* Their blocks are scratch memory. */
+fl_status fl_buffer_for_reading(fl_context *context, fl_buffer *buffer, int8_t from, fl_compute to);
+fl_status fl_buffer_for_writing(fl_context *context, fl_buffer *buffer, fl_compute from, int8_t to);
 
 /* True when n elements, `stride` bytes apart, need no buffer. */
 static inline int fl_is_direct(const fl_buffer *buffer, size_t n, int64_t stride) {
@@ -107,7 +141,7 @@ typedef struct fl_lines {
 } fl_lines;
 
 /* The operands must have the sizes of the first one but for dimension `dim`; the length is the first one's. */
-fl_lines fl_lines_of(const fl_tensor *const *operands, uint8_t count, uint8_t dim);
+void fl_lines_of(fl_lines *lines, const fl_tensor *const *operands, uint8_t count, uint8_t dim);
 
 /* ---- elementwise ---- */
 
@@ -173,7 +207,7 @@ fl_status fl_view_broadcast(fl_context *context, fl_view *view, const fl_tensor 
 /* Copies element by element; both have the same sizes and element size and do not overlap (unless they are the same view). */
 void fl_view_copy(const fl_view *to, const fl_view *from);
 /* Steps the outer `rank - inner` dimensions in logical order; `index` starts as zeros. Returns 0 after the last position. */
-int fl_view_next(const fl_view *view, uint8_t inner, size_t *index, char **at);
+int fl_view_next(const fl_view *view, uint8_t inner, uint32_t *index, char **at);
 /* Copies in logical (row-major) order between views of the same number of elements and possibly other shapes. */
 void fl_view_reshape(const fl_view *to, const fl_view *from);
 /* Takes a dimension of size 1 away. */

@@ -23,7 +23,7 @@ static fl_status broadcast_two(fl_context *context, const fl_tensor *a, const fl
 }
 
 static int64_t count_true(const fl_view *mask) {
-  size_t index[FL_MAX_DIMS] = {0};
+  uint32_t index[FL_MAX_DIMS] = {0};
   int64_t number = 0;
   char *at = mask->data;
   if (fl_view_numel(mask) == 0) {
@@ -39,32 +39,33 @@ fl_status fl_masked_select_out(fl_context *context, fl_value *const *args, size_
   FL_TENSOR_ARGUMENT(self, 0);
   FL_TENSOR_ARGUMENT(mask, 1);
   FL_TENSOR_ARGUMENT(out, 2);
-  fl_view from;
-  fl_view truths;
-  size_t from_index[FL_MAX_DIMS] = {0};
-  size_t mask_index[FL_MAX_DIMS] = {0};
+  FL_TAKE(fl_view, views, 2);
+  fl_view *const from = &views[0];
+  fl_view *const truths = &views[1];
+  uint32_t from_index[FL_MAX_DIMS] = {0};
+  uint32_t mask_index[FL_MAX_DIMS] = {0};
   (void)count;
   FL_CHECK(context, mask->dtype == FL_BOOL, "the mask must be a tensor of bool");
   FL_CHECK(context, out->dtype == self->dtype, "the output must have the input's type");
-  FL_TRY(broadcast_two(context, self, mask, &from, &truths));
-  const int64_t number = count_true(&truths);
+  FL_TRY(broadcast_two(context, self, mask, from, truths));
+  const int64_t number = count_true(truths);
   FL_CHECK_NUMBERS(context, number <= INT32_MAX, "% elements are selected; at most % are possible", number, INT32_MAX);
   const int32_t size = (int32_t)number;
   FL_TRY(fl_resize(context, out, &size, 1));
   if (number == 0) {
     return FL_OK;
   }
-  const size_t element = from.element;
+  const size_t element = from->element;
   char *to = out->data;
-  char *at = from.data;
-  char *truth = truths.data;
+  char *at = from->data;
+  char *truth = truths->data;
   do {
     if (*truth != 0) {
       memcpy(to, at, element);
       to += element;
     }
-    fl_view_next(&from, 0, from_index, &at);
-  } while (fl_view_next(&truths, 0, mask_index, &truth));
+    fl_view_next(from, 0, from_index, &at);
+  } while (fl_view_next(truths, 0, mask_index, &truth));
   return FL_OK;
 }
 
@@ -73,32 +74,35 @@ fl_status fl_masked_scatter_out(fl_context *context, fl_value *const *args, size
   FL_TENSOR_ARGUMENT(mask, 1);
   FL_TENSOR_ARGUMENT(source, 2);
   FL_TENSOR_ARGUMENT(out, 3);
-  fl_view from;
-  fl_view truths;
-  size_t out_index[FL_MAX_DIMS] = {0};
-  size_t mask_index[FL_MAX_DIMS] = {0};
-  size_t source_index[FL_MAX_DIMS] = {0};
+  FL_TAKE(fl_view, views, 4);
+  fl_view *const from = &views[0];
+  fl_view *const truths = &views[1];
+  uint32_t out_index[FL_MAX_DIMS] = {0};
+  uint32_t mask_index[FL_MAX_DIMS] = {0};
+  uint32_t source_index[FL_MAX_DIMS] = {0};
   (void)count;
   FL_CHECK(context, mask->dtype == FL_BOOL, "the mask must be a tensor of bool");
   FL_CHECK(context, source->dtype == self->dtype, "the source must have self's type");
-  FL_TRY(broadcast_two(context, self, mask, &from, &truths));
-  FL_CHECK(context, count_true(&truths) <= (int64_t)fl_numel(source), "the source has too few elements for the mask");
-  FL_TRY(fl_copy_out(context, out, &from, self->dtype));
+  FL_TRY(broadcast_two(context, self, mask, from, truths));
+  FL_CHECK(context, count_true(truths) <= (int64_t)fl_numel(source), "the source has too few elements for the mask");
+  FL_TRY(fl_copy_out(context, out, from, self->dtype));
   if (fl_numel(out) == 0) {
     return FL_OK;
   }
-  const fl_view to = fl_view_of(out);
-  const fl_view elements = fl_view_of(source);
-  char *at = to.data;
-  char *truth = truths.data;
-  char *element = elements.data;
+  fl_view *const to = &views[2];
+  fl_view *const elements = &views[3];
+  *to = fl_view_of(out);
+  *elements = fl_view_of(source);
+  char *at = to->data;
+  char *truth = truths->data;
+  char *element = elements->data;
   do {
     if (*truth != 0) {
-      memcpy(at, element, to.element);
-      fl_view_next(&elements, 0, source_index, &element);
+      memcpy(at, element, to->element);
+      fl_view_next(elements, 0, source_index, &element);
     }
-    fl_view_next(&to, 0, out_index, &at);
-  } while (fl_view_next(&truths, 0, mask_index, &truth));
+    fl_view_next(to, 0, out_index, &at);
+  } while (fl_view_next(truths, 0, mask_index, &truth));
   return FL_OK;
 }
 
@@ -124,7 +128,7 @@ fl_status fl_nonzero_out(fl_context *context, fl_value *const *args, size_t coun
   int64_t number = 0;
   /* Counts, resizes, then writes the same places. */
   for (int writing = 0; writing < 2; ++writing) {
-    size_t index[FL_MAX_DIMS] = {0};
+    uint32_t index[FL_MAX_DIMS] = {0};
     char *at = from.data;
     if (writing) {
       FL_CHECK_NUMBERS(context, number <= INT32_MAX, "% elements are not zero; at most % are possible", number, INT32_MAX);

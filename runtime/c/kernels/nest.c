@@ -2,7 +2,7 @@
 #include "loops.h"
 
 void fl_nest_push(fl_nest *nest, size_t size, const int64_t *strides) {
-  nest->sizes[nest->rank] = size;
+  nest->sizes[nest->rank] = (uint32_t)size;
   for (uint8_t k = 0; k < nest->operands; ++k) {
     nest->strides[k][nest->rank] = strides[k];
   }
@@ -37,7 +37,7 @@ void fl_nest_simplify(fl_nest *nest, uint8_t key) {
   for (uint8_t d = 1; d < rank; ++d) { /* insertion sort: ranks are small and mostly in order */
     for (uint8_t e = d; e > 0 && magnitude(nest->strides[key][e - 1]) < magnitude(nest->strides[key][e]); --e) {
       uint8_t f = (uint8_t)(e - 1);
-      size_t size = nest->sizes[e];
+      const uint32_t size = nest->sizes[e];
       nest->sizes[e] = nest->sizes[f];
       nest->sizes[f] = size;
       for (uint8_t k = 0; k < nest->operands; ++k) {
@@ -50,7 +50,7 @@ void fl_nest_simplify(fl_nest *nest, uint8_t key) {
   uint8_t merged = 0;
   for (uint8_t d = 0; d < rank; ++d) {
     if (merged > 0 && is_one_run(nest, (uint8_t)(merged - 1), d)) {
-      size_t size = nest->sizes[merged - 1];
+      const uint32_t size = nest->sizes[merged - 1];
       move_dim(nest, (uint8_t)(merged - 1), d);
       nest->sizes[merged - 1] *= size;
     } else {
@@ -60,7 +60,7 @@ void fl_nest_simplify(fl_nest *nest, uint8_t key) {
   nest->rank = merged;
 }
 
-int fl_nest_next(const fl_nest *nest, uint8_t inner, size_t *index, char **at) {
+int fl_nest_next(const fl_nest *nest, uint8_t inner, uint32_t *index, char **at) {
   for (int d = (int)nest->rank - (int)inner - 1; d >= 0; --d) {
     if (++index[d] < nest->sizes[d]) {
       for (uint8_t k = 0; k < nest->operands; ++k) {

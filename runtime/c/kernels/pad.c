@@ -27,25 +27,26 @@ fl_status fl_constant_pad_nd_out(fl_context *context, fl_value *const *args, siz
   FL_TENSOR_ARGUMENT(out, 3);
   int64_t before[FL_MAX_RANK];
   int64_t after[FL_MAX_RANK];
-  fl_view shape;
+  FL_TAKE(fl_view, from, 1);
+  FL_TAKE(fl_view, to, 1);
   (void)count;
-  FL_TRY(read_amounts(context, args[1], self, before, after, &shape));
-  FL_TRY(fl_resize_out(context, out, &shape, self->dtype));
+  FL_TRY(read_amounts(context, args[1], self, before, after, to));
+  FL_TRY(fl_resize_out(context, out, to, self->dtype));
   FL_TRY(fl_fill_scalar(context, out, args[2]));
-  fl_view from = fl_view_of(self);
-  fl_view to = fl_view_of(out);
+  *from = fl_view_of(self);
+  *to = fl_view_of(out);
   for (uint8_t d = 0; d < self->rank; ++d) {
     /* A negative amount cuts the input instead. */
     const int64_t low = before[d] < 0 ? -before[d] : 0;
-    const int64_t high = from.sizes[d] + (after[d] < 0 ? after[d] : 0);
+    const int64_t high = from->sizes[d] + (after[d] < 0 ? after[d] : 0);
     if (high <= low) {
       return FL_OK;
     }
-    from.data += low * from.strides[d];
-    to.data += (before[d] > 0 ? before[d] : 0) * to.strides[d];
-    from.sizes[d] = to.sizes[d] = high - low;
+    from->data += low * from->strides[d];
+    to->data += (before[d] > 0 ? before[d] : 0) * to->strides[d];
+    from->sizes[d] = to->sizes[d] = high - low;
   }
-  fl_view_copy(&to, &from);
+  fl_view_copy(to, from);
   return FL_OK;
 }
 
@@ -64,11 +65,12 @@ static fl_status pad_by_index(fl_context *context, fl_value *const *args, uint8_
   FL_TENSOR_ARGUMENT(out, 2);
   int64_t before[FL_MAX_RANK];
   int64_t after[FL_MAX_RANK];
-  fl_view shape;
-  size_t index[FL_MAX_DIMS] = {0};
+  FL_TAKE(fl_view, from, 1);
+  FL_TAKE(fl_view, to, 1);
+  uint32_t index[FL_MAX_DIMS] = {0};
   FL_CHECK(context, self->rank == dims + 1 || self->rank == dims + 2,
            "the input must have a channel dimension and at most a batch dimension");
-  FL_TRY(read_amounts(context, args[1], self, before, after, &shape));
+  FL_TRY(read_amounts(context, args[1], self, before, after, to));
   for (uint8_t d = 0; d < self->rank; ++d) {
     const int padded = d + dims >= self->rank;
     FL_CHECK(context, padded || (before[d] == 0 && after[d] == 0), "only the last dimensions are padded");
@@ -76,34 +78,34 @@ static fl_status pad_by_index(fl_context *context, fl_value *const *args, uint8_
     FL_CHECK(context, !padded || !reflect || (before[d] < self->sizes[d] && after[d] < self->sizes[d]),
              "a reflection must be smaller than the dimension");
   }
-  FL_TRY(fl_resize_out(context, out, &shape, self->dtype));
+  FL_TRY(fl_resize_out(context, out, to, self->dtype));
   if (fl_numel(out) == 0) {
     return FL_OK;
   }
-  const fl_view from = fl_view_of(self);
-  const fl_view to = fl_view_of(out);
-  const uint8_t last = (uint8_t)(to.rank - 1);
+  *from = fl_view_of(self);
+  *to = fl_view_of(out);
+  const uint8_t last = (uint8_t)(to->rank - 1);
   /* Columns [low, high) of a row come from side by side places. */
   const int64_t low = before[last] > 0 ? before[last] : 0;
-  int64_t high = before[last] + from.sizes[last];
-  high = high > to.sizes[last] ? to.sizes[last] : high < low ? low : high;
-  char *row = to.data;
+  int64_t high = before[last] + from->sizes[last];
+  high = high > to->sizes[last] ? to->sizes[last] : high < low ? low : high;
+  char *row = to->data;
   do {
-    const char *source = from.data;
+    const char *source = from->data;
     for (uint8_t d = 0; d < last; ++d) {
-      source += from.strides[d] * source_index((int64_t)index[d], before[d], from.sizes[d], reflect);
+      source += from->strides[d] * source_index((int64_t)index[d], before[d], from->sizes[d], reflect);
     }
-    for (int64_t j = 0; j < to.sizes[last]; ++j) {
+    for (int64_t j = 0; j < to->sizes[last]; ++j) {
       if (j == low && high > low) {
-        fl_copy_strided((size_t)(high - low), to.element, row + low * to.strides[last], to.strides[last],
-                        source + (low - before[last]) * from.strides[last], from.strides[last]);
+        fl_copy_strided((size_t)(high - low), to->element, row + low * to->strides[last], to->strides[last],
+                        source + (low - before[last]) * from->strides[last], from->strides[last]);
         j = high - 1;
       } else {
-        memcpy(row + j * to.strides[last], source + from.strides[last] * source_index(j, before[last], from.sizes[last], reflect),
-               to.element);
+        memcpy(row + j * to->strides[last], source + from->strides[last] * source_index(j, before[last], from->sizes[last], reflect),
+               to->element);
       }
     }
-  } while (fl_view_next(&to, 1, index, &row));
+  } while (fl_view_next(to, 1, index, &row));
   return FL_OK;
 }
 

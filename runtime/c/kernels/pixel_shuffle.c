@@ -10,30 +10,35 @@ static fl_status pixels(fl_context *context, fl_value *const *args, int shuffle)
   FL_CHECK(context, self->rank >= 3 && self->rank <= FL_MAX_RANK, "the input needs three dimensions or more");
   FL_CHECK(context, factor > 0 && factor <= 32767, "the factor must be positive");
   const uint8_t batch = (uint8_t)(self->rank - 3);
-  const fl_view own = fl_view_of(self);
-  fl_view shape = own;
+  FL_TAKE(fl_view, views, 4);
+  fl_view *const own = &views[0];
+  fl_view *const result = &views[1];
+  fl_view *const from = &views[2];
+  fl_view *const to = &views[3];
+  *own = fl_view_of(self);
+  *result = *own;
   const int64_t square = factor * factor;
   if (shuffle) {
-    FL_CHECK(context, own.sizes[batch] % square == 0, "the channels must be a multiple of the factor's square");
-    shape.sizes[batch] /= square;
-    shape.sizes[batch + 1] *= factor;
-    shape.sizes[batch + 2] *= factor;
+    FL_CHECK(context, own->sizes[batch] % square == 0, "the channels must be a multiple of the factor's square");
+    result->sizes[batch] /= square;
+    result->sizes[batch + 1] *= factor;
+    result->sizes[batch + 2] *= factor;
   } else {
-    FL_CHECK(context, own.sizes[batch + 1] % factor == 0 && own.sizes[batch + 2] % factor == 0,
+    FL_CHECK(context, own->sizes[batch + 1] % factor == 0 && own->sizes[batch + 2] % factor == 0,
              "height and width must be multiples of the factor");
-    shape.sizes[batch] *= square;
-    shape.sizes[batch + 1] /= factor;
-    shape.sizes[batch + 2] /= factor;
+    result->sizes[batch] *= square;
+    result->sizes[batch + 1] /= factor;
+    result->sizes[batch + 2] /= factor;
   }
-  FL_TRY(fl_resize_out(context, out, &shape, self->dtype));
-  const fl_view result = fl_view_of(out);
-  const fl_view *deep = shuffle ? &own : &result; /* many channels */
-  const fl_view *wide = shuffle ? &result : &own; /* many pixels */
-  fl_view from = own;
-  fl_view to = result;
-  from.rank = to.rank = (uint8_t)(batch + 5);
+  FL_TRY(fl_resize_out(context, out, result, self->dtype));
+  *result = fl_view_of(out);
+  const fl_view *deep = shuffle ? own : result; /* many channels */
+  const fl_view *wide = shuffle ? result : own; /* many pixels */
+  *from = *own;
+  *to = *result;
+  from->rank = to->rank = (uint8_t)(batch + 5);
   for (int side = 0; side < 2; ++side) {
-    fl_view *view = side == 0 ? &from : &to;
+    fl_view *view = side == 0 ? from : to;
     const int is_deep = (side == 0) == (shuffle != 0);
     const int64_t *strides = is_deep ? deep->strides : wide->strides;
     const int64_t channel = strides[batch];
@@ -50,7 +55,7 @@ static fl_status pixels(fl_context *context, fl_value *const *args, int shuffle)
     view->strides[batch + 3] = is_deep ? column : column * factor;
     view->strides[batch + 4] = is_deep ? channel : column;
   }
-  fl_view_copy(&to, &from);
+  fl_view_copy(to, from);
   return FL_OK;
 }
 

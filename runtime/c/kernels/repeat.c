@@ -8,30 +8,44 @@ fl_status fl_repeat_out(fl_context *context, fl_value *const *args, size_t count
   FL_TENSOR_ARGUMENT(out, 2);
   (void)count;
   FL_CHECK(context, number >= self->rank, "repeat needs a count for each dimension");
-  const fl_view own = fl_view_of(self);
-  fl_view shape = own;
-  shape.rank = (uint8_t)number;
-  for (uint8_t d = 0; d < shape.rank; ++d) {
-    const int i = (int)d - (int)(shape.rank - self->rank);
+  FL_TAKE(fl_view, views, 3);
+  fl_view *const from = &views[0];
+  fl_view *const to = &views[1];
+  fl_view *const part = &views[2];
+  *from = fl_view_of(self);
+  *to = *from;
+  to->rank = (uint8_t)number;
+  for (uint8_t d = 0; d < to->rank; ++d) {
+    const int i = (int)d - (int)(to->rank - self->rank);
     FL_CHECK(context, repeats[d] >= 0 && repeats[d] <= INT32_MAX, "repeat's counts must not be negative");
-    shape.sizes[d] = repeats[d] * (i >= 0 ? own.sizes[i] : 1);
+    to->sizes[d] = repeats[d] * (i >= 0 ? from->sizes[i] : 1);
   }
-  FL_TRY(fl_resize_out(context, out, &shape, self->dtype));
-  /* Dimension d of out is (repeat, element) of dimension d of self. */
-  const fl_view flat = fl_view_of(out);
-  fl_view to = {.data = flat.data, .rank = (uint8_t)(2 * number), .element = flat.element};
-  fl_view from = {.data = own.data, .rank = to.rank, .element = own.element};
-  for (uint8_t d = 0; d < flat.rank; ++d) {
-    const int i = (int)d - (int)(flat.rank - self->rank);
-    const int64_t size = i >= 0 ? own.sizes[i] : 1;
-    to.sizes[2 * d] = from.sizes[2 * d] = repeats[d];
-    to.sizes[2 * d + 1] = from.sizes[2 * d + 1] = size;
-    to.strides[2 * d] = size * flat.strides[d];
-    to.strides[2 * d + 1] = flat.strides[d];
-    from.strides[2 * d] = 0;
-    from.strides[2 * d + 1] = i >= 0 ? own.strides[i] : 0;
+  FL_TRY(fl_resize_out(context, out, to, self->dtype));
+  if (fl_numel(out) == 0) {
+    return FL_OK;
   }
-  fl_view_copy(&to, &from);
+  /* One copy in the first place; then, along each dimension, what is there already is copied behind itself until all of it is full. */
+  int32_t sizes[FL_MAX_RANK];
+  *to = fl_view_of(out);
+  *part = *to;
+  for (uint8_t d = 0; d < to->rank; ++d) {
+    part->sizes[d] /= repeats[d];
+    sizes[d] = (int32_t)part->sizes[d];
+  }
+  FL_TRY(fl_view_broadcast(context, from, self, to->rank, sizes));
+  fl_view_copy(part, from);
+  for (uint8_t d = to->rank; d-- > 0;) {
+    int64_t n = 0;
+    for (int64_t done = 1; done < repeats[d]; done += n) {
+      n = done < repeats[d] - done ? done : repeats[d] - done;
+      part->sizes[d] = n * sizes[d];
+      *from = *part;
+      part->data += done * sizes[d] * part->strides[d];
+      fl_view_copy(part, from);
+      part->data = to->data;
+    }
+    part->sizes[d] = to->sizes[d];
+  }
   return FL_OK;
 }
 

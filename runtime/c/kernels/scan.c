@@ -32,7 +32,7 @@ static fl_status scan(fl_context *context, fl_value *const *args, const scan_fn 
   FL_TENSOR_ARGUMENT(out, 3);
   fl_buffer reading;
   fl_buffer writing;
-  size_t index[FL_MAX_DIMS] = {0};
+  uint32_t index[FL_MAX_DIMS] = {0};
   uint8_t axis;
   FL_TRY(fl_wrap_dim(context, dim, self->rank, &axis));
   FL_TRY(fl_resize(context, out, self->sizes, self->rank));
@@ -41,21 +41,22 @@ static fl_status scan(fl_context *context, fl_value *const *args, const scan_fn 
   }
   const fl_tensor *operands[2] = {self, out};
   char *at[2] = {self->data, out->data};
-  const fl_lines lines = fl_lines_of(operands, 2, axis);
+  FL_TAKE(fl_lines, lines, 1);
+  fl_lines_of(lines, operands, 2, axis);
   const fl_compute type = fl_compute_of(out->dtype);
-  fl_buffer_for_reading(&reading, self->dtype, type);
-  fl_buffer_for_writing(&writing, type, out->dtype);
+  FL_TRY(fl_buffer_for_reading(context, &reading, self->dtype, type));
+  FL_TRY(fl_buffer_for_writing(context, &writing, type, out->dtype));
   do {
     double real = (double)start;
     int64_t integer = start;
     void *total = type == FL_COMPUTE_I64 ? (void *)&integer : (void *)&real;
-    for (size_t i = 0; i < lines.length; i += FL_BLOCK) {
-      const size_t n = lines.length - i < FL_BLOCK ? lines.length - i : FL_BLOCK;
-      const void *x = fl_buffer_read(&reading, n, at[0] + (int64_t)i * lines.strides[0], lines.strides[0]);
+    for (size_t i = 0; i < lines->length; i += FL_BLOCK) {
+      const size_t n = lines->length - i < FL_BLOCK ? lines->length - i : FL_BLOCK;
+      const void *x = fl_buffer_read(&reading, n, at[0] + (int64_t)i * lines->strides[0], lines->strides[0]);
       functions[type](n, writing.computed, x, total);
-      fl_buffer_write(&writing, n, writing.computed, at[1] + (int64_t)i * lines.strides[1], lines.strides[1]);
+      fl_buffer_write(&writing, n, writing.computed, at[1] + (int64_t)i * lines->strides[1], lines->strides[1]);
     }
-  } while (fl_nest_next(&lines.nest, 0, index, at));
+  } while (fl_nest_next(&lines->nest, 0, index, at));
   return FL_OK;
 }
 

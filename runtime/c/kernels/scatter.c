@@ -52,10 +52,12 @@ static fl_status scatter_sources(fl_context *context, fl_value *const *args, con
   FL_TRY(check_source(context, src, index, self));
   FL_TRY(start_scatter(context, self, dim, index, out, &axis));
   if (fl_numel(index) > 0) {
-    const fl_view indices = fl_view_at_least_1d(index);
-    const fl_view from = fl_view_at_least_1d(src);
-    const fl_view to = fl_view_at_least_1d(out);
-    fl_visit_indices(&indices, index->dtype, &to, &from, axis, by_size != NULL ? fl_visit_by_size(to.element, by_size) : visit, self->dtype);
+    FL_TAKE(fl_view, views, 3);
+    views[0] = fl_view_at_least_1d(index);
+    views[1] = fl_view_at_least_1d(out);
+    views[2] = fl_view_at_least_1d(src);
+    return fl_visit_indices(context, &views[0], index->dtype, &views[1], &views[2], axis,
+                            by_size != NULL ? fl_visit_by_size(views[1].element, by_size) : visit, self->dtype);
   }
   return FL_OK;
 }
@@ -78,12 +80,11 @@ fl_status fl_scatter_value_out(fl_context *context, fl_value *const *args, size_
   FL_CHECK(context, fl_scalar_element(args[3], self->dtype, element), "the value must be a number");
   FL_TRY(start_scatter(context, self, dim, index, out, &axis));
   if (fl_numel(index) > 0) {
-    const fl_view indices = fl_view_at_least_1d(index);
-    const fl_view to = fl_view_at_least_1d(out);
-    fl_view from = indices;
-    from.data = element;
-    memset(from.strides, 0, sizeof from.strides);
-    fl_visit_indices(&indices, index->dtype, &to, &from, axis, fl_visit_by_size(to.element, puts), self->dtype);
+    FL_TAKE(fl_view, views, 3);
+    views[0] = fl_view_at_least_1d(index);
+    views[1] = fl_view_at_least_1d(out);
+    views[2] = fl_view_repeating(&views[0], element);
+    return fl_visit_indices(context, &views[0], index->dtype, &views[1], &views[2], axis, fl_visit_by_size(views[1].element, puts), self->dtype);
   }
   return FL_OK;
 }
@@ -171,8 +172,8 @@ static void integer_limit(int8_t dtype, int smallest_one, void *element) {
 /* Counts for each element of the output, which a mean needs. */
 size_t fl_scatter_reduce_scratch(fl_value *const *args, size_t count) {
   const fl_tensor *self = fl_get_tensor(args[0]);
-  (void)count;
-  return self != NULL ? fl_scratch_bytes(fl_numel(self), sizeof(int64_t)) : 0;
+  const size_t counts = self != NULL ? fl_scratch_bytes(fl_numel(self), sizeof(int64_t)) : 0;
+  return counts > SIZE_MAX / 2 ? SIZE_MAX : counts + fl_views_scratch(args, count);
 }
 
 /* Divides every element by its count, rounding integers down. */
@@ -221,46 +222,43 @@ fl_status fl_scatter_reduce_out(fl_context *context, fl_value *const *args, size
   const int is_mean = strcmp(chosen->name, "mean") == 0;
   FL_TRY(check_source(context, src, index, self));
   FL_CHECK(context, (self->dtype != FL_BOOL || !is_mean) && self->dtype != FL_UINT64, "the reduction is not defined on this type");
-  if (is_mean && (context->scratch == NULL || context->scratch_size < fl_numel(self) * sizeof(int64_t))) {
-    return FL_FAIL(context, fl_numel(self) > 0 ? FL_OUT_OF_MEMORY : FL_INVALID_ARGUMENT, "the scratch memory is too small for the counts");
-  }
   FL_TRY(start_scatter(context, self, dim, index, out, &axis));
   if (fl_numel(index) == 0) {
     return FL_OK;
   }
-  const fl_view indices = fl_view_at_least_1d(index);
-  const fl_view from = fl_view_at_least_1d(src);
-  const fl_view to = fl_view_at_least_1d(out);
+  FL_TAKE(fl_view, views, 4);
+  fl_view *const indices = &views[0];
+  fl_view *const from = &views[1];
+  fl_view *const to = &views[2];
+  fl_view *const other = &views[3];
+  *indices = fl_view_at_least_1d(index);
+  *from = fl_view_at_least_1d(src);
+  *to = fl_view_at_least_1d(out);
   if (!include_self) {
     _Alignas(8) char element[8];
     const fl_value start = {.as = {.real = chosen->start}, .tag = FL_DOUBLE};
-    fl_view source = indices;
     (void)fl_scalar_element(&start, self->dtype, element);
     if (!fl_is_float(self->dtype) && (chosen->combine == largest || chosen->combine == smallest)) {
       integer_limit(self->dtype, chosen->combine == largest, element);
     }
-    source.data = element;
-    memset(source.strides, 0, sizeof source.strides);
-    fl_visit_indices(&indices, index->dtype, &to, &source, axis, fl_visit_by_size(to.element, puts), self->dtype);
+    *other = fl_view_repeating(indices, element);
+    FL_TRY(fl_visit_indices(context, indices, index->dtype, to, other, axis, fl_visit_by_size(to->element, puts), self->dtype));
   }
-  fl_visit_indices(&indices, index->dtype, &to, &from, axis, chosen->combine, self->dtype);
+  FL_TRY(fl_visit_indices(context, indices, index->dtype, to, from, axis, chosen->combine, self->dtype));
   if (is_mean) {
     /* The counts lie as the output does. */
-    int64_t *counts = context->scratch;
     const size_t n = fl_numel(out);
+    FL_TAKE(int64_t, counts, n);
     int64_t one = 1;
-    fl_view counted = to;
-    fl_view ones = indices;
     for (size_t i = 0; i < n; ++i) {
       counts[i] = include_self ? 1 : 0;
     }
-    counted.data = (char *)counts;
-    ones.data = (char *)&one;
-    memset(ones.strides, 0, sizeof ones.strides);
-    for (uint8_t d = 0; d < counted.rank; ++d) {
-      counted.strides[d] = counted.strides[d] / (int64_t)to.element * (int64_t)sizeof(int64_t);
+    *other = fl_view_repeating(indices, &one);
+    for (uint8_t d = 0; d < to->rank; ++d) {
+      to->strides[d] = to->strides[d] / (int64_t)to->element * (int64_t)sizeof(int64_t);
     }
-    fl_visit_indices(&indices, index->dtype, &counted, &ones, axis, add, FL_INT64);
+    to->data = (char *)counts;
+    FL_TRY(fl_visit_indices(context, indices, index->dtype, to, other, axis, add, FL_INT64));
     divide_by_counts(out, counts);
   }
   return FL_OK;

@@ -100,11 +100,18 @@ static void line(fl_buffer *reading, fl_buffer *writing, fl_compute type, size_t
   }
 }
 
-/* n lines side by side (at most FL_BLOCK), each `length` elements a stride apart: every pass goes along the rows. */
-static void lines_side_by_side(size_t n, size_t length, char *to, int64_t to_stride, const char *from, int64_t from_stride, int logarithm) {
+typedef struct side_by_side {
   float largest[FL_BLOCK];
   float exponentials[FL_BLOCK];
   double sum[FL_BLOCK];
+} side_by_side;
+
+/* n lines side by side (at most FL_BLOCK), each `length` elements a stride apart: every pass goes along the rows. */
+static void lines_side_by_side(side_by_side *work, size_t n, size_t length, char *to, int64_t to_stride, const char *from, int64_t from_stride,
+                               int logarithm) {
+  float *const largest = work->largest;
+  float *const exponentials = work->exponentials;
+  double *const sum = work->sum;
   for (size_t i = 0; i < n; ++i) {
     largest[i] = -INFINITY;
     sum[i] = 0.0;
@@ -148,7 +155,7 @@ static fl_status softmax(fl_context *context, fl_value *const *args, int logarit
   FL_TENSOR_ARGUMENT(out, 3);
   fl_buffer reading;
   fl_buffer writing;
-  size_t index[FL_MAX_DIMS] = {0};
+  uint32_t index[FL_MAX_DIMS] = {0};
   uint8_t axis;
   FL_TRY(fl_wrap_dim(context, dim, self->rank, &axis));
   FL_CHECK(context, fl_is_float(self->dtype) && fl_is_float(out->dtype), "softmax takes and gives floating types");
@@ -158,37 +165,39 @@ static fl_status softmax(fl_context *context, fl_value *const *args, int logarit
   }
   const fl_tensor *operands[2] = {self, out};
   char *at[2] = {self->data, out->data};
-  const fl_lines lines = fl_lines_of(operands, 2, axis);
+  FL_TAKE(fl_lines, lines, 1);
+  fl_lines_of(lines, operands, 2, axis);
   const fl_compute type = fl_compute_of(self->dtype);
-  fl_buffer_for_reading(&reading, self->dtype, type);
-  fl_buffer_for_writing(&writing, type, out->dtype);
-  const int direct = type == FL_COMPUTE_F32 && fl_is_direct(&reading, lines.length, lines.strides[0]) &&
-                     fl_is_direct(&writing, lines.length, lines.strides[1]);
-  const uint8_t last = (uint8_t)(lines.nest.rank - 1); /* of no meaning without other dimensions */
-  if (!direct && lines.nest.rank > 0 && self->dtype == FL_FLOAT32 && out->dtype == FL_FLOAT32 && lines.nest.strides[0][last] == 4 &&
-      lines.nest.strides[1][last] == 4) {
+  FL_TRY(fl_buffer_for_reading(context, &reading, self->dtype, type));
+  FL_TRY(fl_buffer_for_writing(context, &writing, type, out->dtype));
+  const int direct = type == FL_COMPUTE_F32 && fl_is_direct(&reading, lines->length, lines->strides[0]) &&
+                     fl_is_direct(&writing, lines->length, lines->strides[1]);
+  const uint8_t last = (uint8_t)(lines->nest.rank - 1); /* of no meaning without other dimensions */
+  if (!direct && lines->nest.rank > 0 && self->dtype == FL_FLOAT32 && out->dtype == FL_FLOAT32 && lines->nest.strides[0][last] == 4 &&
+      lines->nest.strides[1][last] == 4) {
+    FL_TAKE(side_by_side, work, 1);
     do {
-      for (size_t i = 0; i < lines.nest.sizes[last]; i += FL_BLOCK) {
-        const size_t n = lines.nest.sizes[last] - i < FL_BLOCK ? lines.nest.sizes[last] - i : FL_BLOCK;
-        lines_side_by_side(n, lines.length, at[1] + i * 4, lines.strides[1], at[0] + i * 4, lines.strides[0], logarithm);
+      for (size_t i = 0; i < lines->nest.sizes[last]; i += FL_BLOCK) {
+        const size_t n = lines->nest.sizes[last] - i < FL_BLOCK ? lines->nest.sizes[last] - i : FL_BLOCK;
+        lines_side_by_side(work, n, lines->length, at[1] + i * 4, lines->strides[1], at[0] + i * 4, lines->strides[0], logarithm);
       }
-    } while (fl_nest_next(&lines.nest, 1, index, at));
+    } while (fl_nest_next(&lines->nest, 1, index, at));
     return FL_OK;
   }
   do {
     if (!direct) {
-      line(&reading, &writing, type, lines.length, at[1], lines.strides[1], at[0], lines.strides[0], logarithm);
+      line(&reading, &writing, type, lines->length, at[1], lines->strides[1], at[0], lines->strides[0], logarithm);
       continue;
     }
     const float *x = (const float *)(const void *)at[0];
     float *y = (float *)(void *)at[1];
-    const float largest = fl_row_max(lines.length, x, -INFINITY);
+    const float largest = fl_row_max(lines->length, x, -INFINITY);
     if (logarithm) {
-      results(lines.length, y, x, type, (double)largest, (double)exp_sum_f32(lines.length, NULL, x, largest), 1);
+      results(lines->length, y, x, type, (double)largest, (double)exp_sum_f32(lines->length, NULL, x, largest), 1);
     } else {
-      scale_f32(lines.length, y, 1.0f / exp_sum_f32(lines.length, y, x, largest));
+      scale_f32(lines->length, y, 1.0f / exp_sum_f32(lines->length, y, x, largest));
     }
-  } while (fl_nest_next(&lines.nest, 0, index, at));
+  } while (fl_nest_next(&lines->nest, 0, index, at));
   return FL_OK;
 }
 

@@ -14,11 +14,12 @@ typedef struct entry {
 size_t fl_sort_scratch(fl_value *const *args, size_t count) {
   const fl_tensor *self = fl_get_tensor(args[0]);
   size_t longest = 1;
-  (void)count;
   for (uint8_t d = 0; self != NULL && d < self->rank; ++d) {
     longest = (size_t)self->sizes[d] > longest ? (size_t)self->sizes[d] : longest;
   }
-  return fl_scratch_bytes(longest, 2 * sizeof(entry));
+  const size_t entries = fl_scratch_bytes(longest, 2 * sizeof(entry));
+  const size_t blocks = fl_blocks_scratch(args, count);
+  return entries > SIZE_MAX / 2 ? SIZE_MAX : entries + blocks;
 }
 
 /* Maps doubles to integers of the same order: NaN above infinity, -0 as 0. */
@@ -231,7 +232,7 @@ static fl_status sort(fl_context *context, const fl_tensor *self, int64_t dim, i
                       fl_tensor *values, fl_tensor *indices) {
   fl_buffer buffer;
   int32_t sizes[FL_MAX_RANK];
-  size_t index[FL_MAX_DIMS] = {0};
+  uint32_t index[FL_MAX_DIMS] = {0};
   uint8_t axis;
   FL_TRY(fl_wrap_dim(context, dim, self->rank, &axis));
   FL_CHECK(context, indices->dtype == FL_INT64 && (values == NULL || values->dtype == self->dtype),
@@ -250,18 +251,16 @@ static fl_status sort(fl_context *context, const fl_tensor *self, int64_t dim, i
   if (fl_numel(indices) == 0 || k == 0) {
     return FL_OK;
   }
-  if (context->scratch == NULL || context->scratch_size < 2 * (size_t)length * sizeof(entry)) {
-    return FL_FAIL(context, FL_OUT_OF_MEMORY, "the scratch memory is too small for the dimension to sort");
-  }
-  entry *const entries = context->scratch;
+  FL_TAKE(entry, entries, 2 * length);
+  FL_TAKE(fl_lines, lines, 1);
   const fl_tensor *operands[3] = {self, indices, values};
   char *at[3] = {self->data, indices->data, values != NULL ? values->data : NULL};
-  const fl_lines lines = fl_lines_of(operands, values != NULL ? 3 : 2, axis);
+  fl_lines_of(lines, operands, values != NULL ? 3 : 2, axis);
   const fl_compute type = fl_is_float(self->dtype) ? FL_COMPUTE_F64 : FL_COMPUTE_I64;
   const size_t kept = k >= 0 ? (size_t)k : (size_t)length;
-  fl_buffer_for_reading(&buffer, self->dtype, type);
+  FL_TRY(fl_buffer_for_reading(context, &buffer, self->dtype, type));
   do {
-    read_entries(&buffer, type, (size_t)length, at[0], lines.strides[0], descending, entries);
+    read_entries(&buffer, type, (size_t)length, at[0], lines->strides[0], descending, entries);
     const entry *sorted = entries;
     if (k >= 0) {
       select_first(entries, kept, (size_t)length, in_order);
@@ -269,12 +268,12 @@ static fl_status sort(fl_context *context, const fl_tensor *self, int64_t dim, i
       sorted = merge_sort(entries, entries + length, (size_t)length);
     }
     for (size_t i = 0; i < kept; ++i) {
-      memcpy(at[1] + (int64_t)i * lines.strides[1], &sorted[i].index, sizeof sorted[i].index);
+      memcpy(at[1] + (int64_t)i * lines->strides[1], &sorted[i].index, sizeof sorted[i].index);
       if (values != NULL) {
-        memcpy(at[2] + (int64_t)i * lines.strides[2], at[0] + sorted[i].index * lines.strides[0], buffer.element);
+        memcpy(at[2] + (int64_t)i * lines->strides[2], at[0] + sorted[i].index * lines->strides[0], buffer.element);
       }
     }
-  } while (fl_nest_next(&lines.nest, 0, index, at));
+  } while (fl_nest_next(&lines->nest, 0, index, at));
   return FL_OK;
 }
 

@@ -96,7 +96,7 @@ void fl_copy_strided(size_t n, size_t element, char *to, int64_t to_stride, cons
   }                                                                                             \
   return
 
-static void exchange(size_t rows, size_t columns, size_t element, char *to, int64_t to_stride, const char *from, int64_t from_stride) {
+static __attribute__((noinline)) void exchange(size_t rows, size_t columns, size_t element, char *to, int64_t to_stride, const char *from, int64_t from_stride) {
   switch (element) {
     case 1: EXCHANGE(uint8_t);
     case 2: EXCHANGE(uint16_t);
@@ -108,7 +108,7 @@ static void exchange(size_t rows, size_t columns, size_t element, char *to, int6
 /* Makes dimension d the last but one. */
 static void move_to_second_last(fl_nest *nest, uint8_t d) {
   for (uint8_t e = d; e + 2 < nest->rank; ++e) {
-    size_t size = nest->sizes[e];
+    const uint32_t size = nest->sizes[e];
     nest->sizes[e] = nest->sizes[e + 1];
     nest->sizes[e + 1] = size;
     for (uint8_t k = 0; k < nest->operands; ++k) {
@@ -121,7 +121,7 @@ static void move_to_second_last(fl_nest *nest, uint8_t d) {
 
 void fl_view_copy(const fl_view *to, const fl_view *from) {
   fl_nest nest = {.rank = 0, .operands = 2};
-  size_t index[FL_MAX_DIMS] = {0};
+  uint32_t index[FL_MAX_DIMS] = {0};
   char *at[2] = {to->data, from->data};
   if (fl_view_numel(to) == 0) {
     return;
@@ -152,7 +152,7 @@ void fl_view_copy(const fl_view *to, const fl_view *from) {
   } while (fl_nest_next(&nest, 1, index, at));
 }
 
-int fl_view_next(const fl_view *view, uint8_t inner, size_t *index, char **at) {
+int fl_view_next(const fl_view *view, uint8_t inner, uint32_t *index, char **at) {
   for (int d = (int)view->rank - (int)inner - 1; d >= 0; --d) {
     if (++index[d] < (size_t)view->sizes[d]) {
       *at += view->strides[d];
@@ -205,8 +205,8 @@ void fl_view_reshape(const fl_view *to, const fl_view *from) {
     }
     return;
   }
-  size_t to_index[FL_MAX_DIMS] = {0};
-  size_t from_index[FL_MAX_DIMS] = {0};
+  uint32_t to_index[FL_MAX_DIMS] = {0};
+  uint32_t from_index[FL_MAX_DIMS] = {0};
   char *to_at = to->data;
   char *from_at = from->data;
   for (size_t i = 0; i < n; ++i) {

@@ -8,7 +8,7 @@ static fl_status triangle(fl_context *context, fl_value *const *args, int lower)
   FL_INT_ARGUMENT(diagonal, 1);
   FL_TENSOR_ARGUMENT(out, 2);
   static const uint64_t zero = 0;
-  size_t index[FL_MAX_DIMS] = {0};
+  uint32_t index[FL_MAX_DIMS] = {0};
   FL_CHECK(context, self->rank >= 2, "the input needs two dimensions or more");
   const fl_view from = fl_view_of(self);
   FL_TRY(fl_copy_out(context, out, &from, self->dtype));
