@@ -4,8 +4,8 @@
  * again (one out: the same value twice; several: a FL_TENSOR_LIST of them), which is the calling convention of the .pte format.
  * Which arguments a kernel reads and which it writes stands in its table, and the executor relies on it: before a call that could write to a
  * constant, or over an operand, the program is refused.
- * A kernel may not allocate, except from the scratch memory that its own `scratch` function asked for; may not keep state; must check what
- * depends on shapes and dtypes before it writes; and reports failures with FL_FAIL, whose text is what the user reads, followed by the
+ * A kernel may not allocate, except from the scratch memory that its own `scratch` function asked for, where everything stands that would
+ * take a function more than 1 kB of stack; may not keep state; must check what depends on shapes and dtypes before it writes; and reports failures with FL_FAIL, whose text is what the user reads, followed by the
  * arguments of the call. FL_FAIL_NUMBERS adds numbers that the arguments do not show, such as an index that a tensor holds.
  */
 #ifndef FLAMBEAU_KERNEL_H
@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/* Passed to each call. Owned by the executor. */
+/* Passed to each call, which may change it: the next call gets all of the scratch memory again. */
 typedef struct fl_context {
   void *scratch;         /* `scratch` bytes, 64-byte aligned; NULL when the kernel asked for none */
   size_t scratch_size;
