@@ -216,7 +216,7 @@ static void introsort(entry *entries, size_t n) {
 }
 
 /* Moves the first k of n entries in order to the front; few of many are always sorted. */
-static void select_first(entry *entries, size_t k, size_t n, int sorted) {
+static __attribute__((noinline)) void select_first(entry *entries, size_t k, size_t n, int sorted) {
   if (k * 64 <= n) {
     partial_sort(entries, k, n);
     return;
