@@ -13,13 +13,13 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.delegate.ops import PayloadOp
-from flambeau.dialects.edge.layout import byte_strides, upper_bounds
+from flambeau.dialects.edge.layout import LayoutAttr, byte_strides, dim_order, upper_bounds
 from flambeau.dialects.edge.stored_arrays import logical_array
 from flambeau.dialects.exec import literals
 from flambeau.dialects.exec.instructions import COPY_INDEX, CallOp, DelegateCallOp, FreeOp, JumpFalseOp, LabelOp, MoveOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import AliasOp, ConstantOp, Roots, StateOp, TensorOp, nbytes, place_of, root_of
-from flambeau.dialects.ir.tensor_types import numpy_dtype, tensor_type
+from flambeau.dialects.ir.tensor_types import DYNAMIC_INDEX, numpy_dtype, tensor, tensor_type
 from flambeau.dialects.ml_program import BlobAttr, GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.runtime.interpreter.array_kinds import check_size
@@ -42,6 +42,18 @@ class _Memory:
     storage: dict[SSAValue, memoryview] = field(default_factory=dict[SSAValue, memoryview])
     """The bytes of each tensor slot that no other slot lends its own."""
     roots: Roots = field(default_factory=dict[SSAValue, tuple[SSAValue, int]])
+
+    def resized(self, slot: SSAValue, shape: Sequence[int]) -> Array | None:
+        """The memory of a dynamic tensor in another shape; None where its type does not admit the shape."""
+        known = tensor_type(slot).get_shape()
+        if DYNAMIC_INDEX not in known or len(shape) != len(known):
+            return None
+        limits = zip(shape, upper_bounds(slot), known, strict=True)
+        if any(extent > bound or wanted not in (extent, DYNAMIC_INDEX) for extent, bound, wanted in limits):
+            return None
+        kind = tensor(tensor_type(slot).element_type, shape, LayoutAttr.of(dim_order(slot)))
+        root, offset = root_of(slot, self.roots)
+        return np.ndarray(tuple(shape), numpy_dtype(kind.element_type), self.storage[root], offset, byte_strides(kind))
 
 
 class MethodProgram:
@@ -98,18 +110,17 @@ class MethodProgram:
     @staticmethod
     def _set_input(memory: _Memory, slot: SSAValue, value: Leaf, name: str) -> None:
         if not isinstance(slot.type, TensorType):
-            held = memory.values[slot]
-            if type(held) is not type(value):
-                raise InterpreterError(f"input {name!r} must be of type {type(held).__name__}, got {type(value).__name__}")
-            memory.values[slot] = value
+            memory.values[slot] = _scalar(value, memory.values[slot], name)
             return
-        target = cast(Array, memory.values[slot])
         array = np.asarray(value)
+        resized = memory.resized(slot, array.shape)
+        target = cast(Array, memory.values[slot]) if resized is None else resized
         if array.dtype != target.dtype:
             raise InterpreterError(f"input {name!r} must be {target.dtype}, got {array.dtype}")
         if array.shape != target.shape:
             raise InterpreterError(f"input {name!r} must have the shape {list(target.shape)}, got {list(array.shape)}")
         target[...] = array
+        memory.values[slot] = target
 
     # Memory
 
@@ -204,7 +215,11 @@ class MethodProgram:
         targets = op.ins[:1] if name == COPY_INDEX else op.outs or op.returns
         slots = [item for value in targets for item in _tensors(value, memory.values)]
         outs = [cast(Array, memory.values[slot]) for slot in slots]
-        _write(name, outs, self._compute(name, ins, outs))
+        results = self._compute(name, ins, outs)
+        for index, (slot, result) in enumerate(zip(slots, results, strict=False)):
+            if result.shape != outs[index].shape and (resized := memory.resized(slot, result.shape)) is not None:
+                memory.values[slot] = outs[index] = resized
+        _write(name, outs, results)
         if observer is not None and (others := observer(op, outs)) is not None:
             _write(name, outs, others)
 
@@ -230,6 +245,16 @@ class MethodProgram:
         if kernel is None:
             raise UnsupportedError(f"the interpreter has no kernel {name}")
         return [np.asarray(result) for result in kernel.compute(ins, outs)]
+
+
+def _scalar(value: Leaf, held: object, name: str) -> object:
+    """A value for an input that holds `held`: what the C runtime takes as well. Raises InterpreterError."""
+    item = cast(object, value.item()) if isinstance(value, np.generic | np.ndarray) and value.ndim == 0 else value
+    if isinstance(held, float) and type(item) is int:
+        item = float(item)
+    if type(item) is not type(held):
+        raise InterpreterError(f"input {name!r} must be of type {type(held).__name__}, got {type(item).__name__}")
+    return item
 
 
 def _write(name: str, outs: Sequence[Array], results: Sequence[Array]) -> None:

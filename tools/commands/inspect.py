@@ -33,6 +33,12 @@ def inspect_command(
     _print(report)
 
 
+def _shape(item: dict[str, Any]) -> str:
+    """A shape, in which a dynamic dimension shows its bound: `[?<=8, 4]`."""
+    extents = zip(item["shape"], item.get("bounds", item["shape"]), strict=True)
+    return f"[{', '.join(str(extent) if extent is not None else f'?<={bound}' for extent, bound in extents)}]"
+
+
 def _print(report: dict[str, Any]) -> None:
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
     console.print(
@@ -48,14 +54,14 @@ def _print(report: dict[str, Any]) -> None:
             console.print(f"  memory {memory['total']} bytes: {parts}", markup=False)
         for kind in ("inputs", "outputs"):
             for item in method[kind]:
-                shape = f" {item['dtype']} {item['shape']}" if "shape" in item else f" {item['type']}"
+                shape = f" {item['dtype']} {_shape(item)}" if "shape" in item else f" {item['type']}"
                 order = f" dim order {item['dim_order']}" if "dim_order" in item else ""
                 console.print(f"  {kind[:-1]} {item['name']}:{shape}{order}", markup=False)
         table = Table("operator", "calls", box=None, header_style="bold")
         for operator, count in sorted(method["operators"].items(), key=lambda item: (-item[1], item[0])):
             table.add_row(operator, str(count))
         for delegate, count in method.get("delegates", {}).items():
-            table.add_row(f"delegate {delegate}", str(count))
+            table.add_row(f"delegate {delegate} ({report['backends'].get(delegate, 'unknown backend')})", str(count))
         console.print(table)
     if report["weights"]:
         table = Table("weight", "type", "bytes", box=None, header_style="bold")

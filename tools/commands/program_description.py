@@ -12,11 +12,12 @@ from xdsl.ir import Attribute, SSAValue
 
 from flambeau.compiler.memory_report import MemoryReport, memory_reports, methods_of
 from flambeau.compiler.stages import stage_of
-from flambeau.dialects.edge.layout import dim_order
+from flambeau.dialects.delegate.ops import PayloadOp
+from flambeau.dialects.edge.layout import dim_order, upper_bounds
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, LabelOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.flambeau.method_interface import Leaf, inputs_of, outputs_of
-from flambeau.dialects.ir.tensor_types import dtype_of, nbytes, tensor_type
+from flambeau.dialects.ir.tensor_types import DYNAMIC_INDEX, dtype_of, nbytes, tensor_type
 from flambeau.dialects.ml_program import GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
@@ -33,6 +34,7 @@ def describe_program(module: ModuleOp, context: FlambeauContext) -> dict[str, An
     return {
         "stage": stage_of(module),
         "methods": methods,
+        "backends": {op.sym_name.data: op.backend.data for op in module.body.block.ops if isinstance(op, PayloadOp)},
         "weights": weights,
         "weight_bytes": sum(item["bytes"] for item in weights),
     }
@@ -55,12 +57,15 @@ def _describe_leaf(leaf: Leaf, kinds: Iterator[Attribute]) -> dict[str, Any]:
 
 
 def _describe_slot(slot: SSAValue) -> dict[str, Any]:
-    """A method's input or output, for JSON."""
+    """A method's input or output, for JSON. The extent of a dynamic dimension is None; `bounds` has the greatest ones."""
     if not isinstance(slot.type, TensorType):
         return {"type": str(slot.type).removeprefix("!exec.")}
     kind = tensor_type(slot)
     order = list(dim_order(slot))
-    entry: dict[str, Any] = {"type": "tensor", "dtype": dtype_of(kind.element_type).torch, "shape": list(kind.get_shape())}
+    shape = [None if extent == DYNAMIC_INDEX else extent for extent in kind.get_shape()]
+    entry: dict[str, Any] = {"type": "tensor", "dtype": dtype_of(kind.element_type).torch, "shape": shape}
+    if None in shape:
+        entry["bounds"] = list(upper_bounds(slot))
     if order != sorted(order):
         entry["dim_order"] = order
     return entry

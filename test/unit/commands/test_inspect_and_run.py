@@ -1,0 +1,70 @@
+"""What `flambeau inspect` says of programs, and that the engines of `flambeau run` take the same inputs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from runtime_programs import call, plan, stock, write
+
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.runtime import Runtime, pte
+from flambeau.runtime.emit import read_pte
+from flambeau.runtime.interpreter import interpret
+from flambeau.tools.main import main
+
+MODULE = """
+func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = aten.add.Tensor(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %1 = aten.mul.Tensor(%0, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %2 = aten.relu(%1) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %2 : tensor<4xf32>
+}
+"""
+
+
+def test_a_dynamic_dimension_shows_its_bound(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", str(stock("dynamic"))]) == 0
+    out = capsys.readouterr().out
+    assert "float32 [?<=6, ?<=8]" in out and "9223372036854775808" not in out
+    assert main(["inspect", "--json", str(stock("dynamic"))]) == 0
+    (entry,) = json.loads(capsys.readouterr().out)["methods"]["forward"]["inputs"]
+    assert (entry["shape"], entry["bounds"]) == ([None, None], [6, 8])
+
+
+def test_a_delegate_shows_its_backend(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.mlir").write_text(MODULE)
+    program = str(tmp_path / "a.pte")
+    assert main(["compile", str(tmp_path / "a.mlir"), "--backend", "elementwise", "-o", program]) == 0
+    capsys.readouterr()
+    assert main(["inspect", program]) == 0
+    assert "delegate delegate0 (" in (out := capsys.readouterr().out) and "unknown backend" not in out
+    assert main(["inspect", "--json", program]) == 0
+    backends = json.loads(capsys.readouterr().out)["backends"]
+    assert list(backends) == ["delegate0"] and f"delegate0 ({backends['delegate0']})" in out
+
+
+def test_engines_take_dynamic_inputs_of_any_size(tmp_path: Path) -> None:
+    outputs: list[np.ndarray] = []
+    for rows in (6, 1, 3):
+        np.save(tmp_path / "x.npy", np.linspace(-1, 1, rows * 8, dtype=np.float32).reshape(rows, 8))
+        for engine in ("c", "numpy"):
+            out = tmp_path / "out.npz"
+            assert main(["run", str(stock("dynamic")), "--engine", engine, "--input", str(tmp_path / "x.npy"), "--output", str(out)]) == 0
+            outputs.append(np.load(out)["output_0"])
+        np.testing.assert_allclose(outputs[-1], outputs[-2], rtol=1e-6)
+        assert outputs[-1].shape == (rows, 4)
+
+
+def test_engines_take_the_same_scalars() -> None:
+    values: list[pte.Value] = [pte.Int(3), pte.Int(5), pte.Int(0), pte.Double(0.5), pte.Bool(True)]
+    data = write(plan(values, [call(0, 0, 1, 2)], ["executorch_prim::add.Scalar"], [0, 1, 3, 4], [2, 3, 4]))
+    context = FlambeauContext()
+    loaded = Runtime.get().load_program(data).load_method()
+    program = interpret(read_pte(data, context), context)
+    cases: list[tuple[Any, ...]] = [(3, 5, 0.5, True), (np.int64(-4), 2**61, np.float32(2), np.bool_(False)), (1, 2, 3, False)]
+    for inputs in cases:
+        assert program.run("forward", inputs) == loaded.execute(inputs)
