@@ -62,12 +62,14 @@ class _Solver:
         self.facts: dict[SSAValue, object] = {}
         self._runs: set[Block] = set()
         self._work: deque[Operation] = deque()
+        self._waiting: set[Operation] = set()
 
     def solve(self, root: Operation) -> None:
         """Finds the facts about all values inside `root`, which stands for a function or holds functions that anybody may call."""
         self._open(root)
         while self._work:
             op = self._work.popleft()
+            self._waiting.discard(op)
             if op.parent in self._runs:
                 self._visit(op)
 
@@ -81,7 +83,7 @@ class _Solver:
     def _run(self, block: Block) -> None:
         if block not in self._runs:
             self._runs.add(block)
-            self._work.extend(block.ops)
+            self._push(block.ops)
 
     def _join(self, values: Sequence[SSAValue], facts: Iterable[object]) -> None:
         for value, fact in zip(values, facts, strict=True):
@@ -89,7 +91,13 @@ class _Solver:
             if fact is None or old is _VARIES or old == fact:
                 continue
             self.facts[value] = fact if old is None else _VARIES
-            self._work.extend(use.operation for use in value.uses)
+            self._push(use.operation for use in value.uses)
+
+    def _push(self, ops: Iterable[Operation]) -> None:
+        for op in ops:
+            if op not in self._waiting:
+                self._waiting.add(op)
+                self._work.append(op)
 
     def _known(self, values: Iterable[SSAValue]) -> list[object]:
         return [self.facts.get(value) for value in values]
@@ -133,6 +141,8 @@ class _Solver:
 
     def _fold(self, op: Operation) -> Sequence[object]:
         """The facts about the results, given those about the operands."""
+        if not op.results:
+            return ()
         varies: Sequence[object] = [_VARIES] * len(op.results)
         operands = self._known(op.operands)
         if None in operands:
