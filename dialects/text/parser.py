@@ -32,6 +32,10 @@ _LOCATION = " loc("
 _LOCATION_FOLLOWS = (MLIRTokenKind.BARE_IDENT, "loc")
 
 
+_NAMED = re.compile(r"\(\s*%")
+"""The beginning of a list of arguments with names."""
+
+
 @dataclass(slots=True)
 class _Line:
     """A line that may be one operation, split into its text and the names of values."""
@@ -134,8 +138,8 @@ class ModuleParser(TokenParser):
         other = self._at(start)
         while other._consume_token().kind not in (MLIRTokenKind.AT_IDENT, MLIRTokenKind.STRING_LIT):
             pass
-        if other._token.text != "(":
-            return None  # the generic form
+        if other._token.text != "(" or _NAMED.match(self._text, other._token.start):
+            return None  # the generic form, or arguments with names, which a comment with a brace follows
 
         def attributes() -> DictionaryAttr:
             other.parse_type()

@@ -42,6 +42,9 @@ _UNSIGNED = (ui8, ui16, ui32, ui64)
 _LONG = 400
 """The length in characters from which parsing a list of numbers as JSON is faster."""
 
+_INTEGER_TYPE = re.compile(r"[su]?i(\d{8,})\b")
+_MOST_BITS = 2**24 - 1
+"""The largest width of an integer type, as in MLIR."""
 _MOST = 2**63 - 1
 """The largest extent of a dimension."""
 
@@ -194,6 +197,9 @@ class TokenParser(Parser):
     def _parse_optional_builtin_type(self) -> TypeAttribute | None:
         token = self._token
         if token.kind is not MLIRTokenKind.BARE_IDENT or (match := _TYPE.match(self._text, token.start)) is None:
+            # xDSL computes the range of a type before it looks at the width.
+            if (wide := _INTEGER_TYPE.match(self._text, token.start)) and int(wide[1]) > _MOST_BITS:
+                self.raise_error(f"An integer type of {wide[1]} bits is too wide: it has at most {_MOST_BITS}.", token.span)
             return super()._parse_optional_builtin_type()
         text = match[0]
         known = self._types.get(text) or self._plain_tensor(text)

@@ -23,7 +23,7 @@ from flambeau.dialects.text.module_text import print_module
 from flambeau.runtime.interpreter.inputs import DYNAMIC_EXTENT
 from fuzz.mutation import ROOT
 
-_SAMPLES = ROOT / "test" / "unit"
+_SAMPLES = ROOT / "test" / "helpers"
 _SIMPLE = (
     "add.Tensor",
     "mul.Tensor",

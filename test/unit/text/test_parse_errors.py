@@ -70,8 +70,8 @@ def test_every_place_is_within_its_line() -> None:
     ("text", "message"),
     [
         ("func.func @f() {\n  cf.br ^a\n^a:\n  func.return\n^a:\n  func.return\n}", "a.mlir:5:1: error: block ^a is defined twice"),
-        ('"x"() {a = 1 : i99999999999999999999} : () -> ()', "a number is too large here"),
-        ('"x"() {a = dense<0> : tensor<9999999999999999999xf32>} : () -> ()', "a number is too large here"),
+        ('"x"() {a = 1 : i99999999999999999999} : () -> ()', "an integer type of 99999999999999999999 bits is too wide"),
+        ('"x"() {a = dense<0> : tensor<9999999999999999999xf32>} : () -> ()', "dimension 9999999999999999999 is too large for an int64"),
         ('"x"() {a = dense<(1., 2. : tensor<2xf32>} : () -> ()', "expected ')', got ':'"),
     ],
 )
@@ -101,3 +101,12 @@ def test_what_a_check_of_the_parser_speaks_of_is_marked(line: str, marked: str) 
 def test_what_is_missing_at_the_end_is_missing_behind_the_last_token() -> None:
     with pytest.raises(IRError, match=r"^a.mlir:1:21: error: '\)' expected, got the end of the text"):
         parse_module("func.func @f(%a: i32\n\n// a comment\n\n", FlambeauContext(), "a.mlir")
+
+
+def test_an_integer_type_is_not_wider_than_in_mlir() -> None:
+    with pytest.raises(IRError, match="4294967296 bits is too wide"):
+        parse_module('"x.y"() {a = 808 : i4294967296} : () -> ()', FlambeauContext(allow_unregistered=True))
+
+
+def test_a_brace_in_a_comment_behind_named_arguments_is_no_attribute() -> None:
+    parse_module("func.func private @m(%a: i2) // {\n", FlambeauContext(allow_unregistered=True))
