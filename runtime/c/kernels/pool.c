@@ -97,7 +97,7 @@ static void average(const image *in, const image *out, size_t n, size_t y, size_
     }
     /* By -1 the smallest integer has no quotient. */
     const int64_t mean = divisor == -1 ? (int64_t)(0 - sum) : (int64_t)sum / divisor;
-    fl_write_integer(out->tensor->dtype, out->tensor->data, to + c * out->channel_stride, mean);
+    fl_write_integer(out->tensor->dtype, out->tensor->data, to + c * out->channel_stride, (uint64_t)mean);
   }
   for (; c < in->channels; ++c) {
     double sum = 0;
