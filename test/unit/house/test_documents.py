@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from documents import commands_of, documents_in, matches
 
+from flambeau.passes.manager.registry import all_passes
 from flambeau.tools.opt.argument_parser import make_parser
 from flambeau.tools.opt.foreign_options import HINTS, NOTHING_TO_DO
 
@@ -113,6 +114,7 @@ def test_the_manual_of_flambeau_opt_speaks_of_every_option_and_of_no_other():
     theirs = {option for row in rows for option in re.findall(r"--[a-z][\w-]*", row[0])}
     understood = theirs & ({*make_parser()._option_string_actions} | {f"--{name}" for name in NOTHING_TO_DO})
     hinted = {option for option in theirs if option[2:] in HINTS}
-    assert theirs - understood - hinted == {"--my-pass"} and not understood & hinted
-    passes = {"--cse", "--plan-memory", "--my-pass"} | {"-cse", "-plan-memory", "-pcse", "-split-input-file"}
-    assert mentioned - known - passes - theirs == set(), "options that flambeau-opt does not have"
+    named = {f"--{name}" for name in all_passes()}
+    assert theirs - understood - hinted - named == {"--my-pass"} and not understood & hinted
+    passes = {"--my-pass"} | {"-cse", "-plan-memory", "-pcse", "-split-input-file"}
+    assert mentioned - known - passes - named - theirs == set(), "options that flambeau-opt does not have"

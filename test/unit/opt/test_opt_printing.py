@@ -438,7 +438,7 @@ def test_flambeau_compile_prints_and_dumps_passes(tmp_path: Path):
     output = str(tmp_path / "m.pte")
     result = runner.invoke(app, ["compile", str(source), "-o", output, "--dump-passes", str(tmp_path / "dump"), "--print-changed", "diff"])
     assert result.exit_code == 0
-    assert "// -----// IR Diff After ConvertCoreToEdgePass (convert-core-to-edge) //----- //" in result.stderr
+    assert "// -----// IR Diff After ConvertCoreToEdgePass (convert-core-to-edge{target=executorch}) //----- //" in result.stderr
     assert result.stdout == ""
     assert (tmp_path / "dump" / "00_input.mlir").exists()
     with pytest.raises(StageError, match="--print-changed is full, quiet, diff, cdiff, not 'loud'"):
