@@ -115,7 +115,9 @@ static fl_status fl_refuse_access(const fl_method *method, uint32_t at, const fl
 static int fl_lies_on(const fl_tensor *out, const fl_tensor *operand, int is_ordered) {
   const uintptr_t a = (uintptr_t)out->data;
   const uintptr_t b = (uintptr_t)operand->data;
-  if (is_ordered && a == b && fl_dtype_size(out->dtype) == fl_dtype_size(operand->dtype)) {
+  /* Of a dynamic tensor the sizes at the time are not known yet, and an operand that is broadcast is read again after it was written over. */
+  if (is_ordered && a == b && out->dtype == operand->dtype && !out->dynamic && !operand->dynamic && fl_same_sizes(out, operand) &&
+      fl_same_order(out, operand)) {
     return 0;
   }
   return a != 0 && b != 0 && (a <= b ? b - a < out->capacity && operand->capacity > 0 : a - b < operand->capacity && out->capacity > 0);

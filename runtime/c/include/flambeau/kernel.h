@@ -39,7 +39,7 @@ typedef struct fl_kernel {
   fl_scratch_fn scratch; /* NULL: none */
   /* A letter for each argument of a call, returns included:
    *   r  read
-   *   i  read; an out of the same element size may begin where it begins, as the kernel reads each element before it writes there
+   *   i  read; an out of the same fixed type and layout may take its memory, as the kernel reads each element before it writes there
    *   w  a tensor, or list of tensors, that is written; the last of several at the end is what the call returns
    *   v  a tensor that becomes a view of argument 0
    *   s  a number, which is replaced
