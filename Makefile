@@ -98,6 +98,7 @@ campaign: $(RUNTIME) $(SEEDS) ## hours of changed programs and texts, and of ran
 	mkdir -p build/corpus
 	build/coverage/fuzz_coverage -detect_leaks=0 -max_total_time=3600 -artifact_prefix=build/ build/corpus build/seeds runtime/c/test/programs
 	PYTHONPATH=src:test $(BIN)/python -m fuzz text --cases 50000 --keep build/findings
+	PYTHONPATH=src:test $(BIN)/python -m fuzz changed --cases 50000 --keep build/findings
 	PYTHONPATH=src:test $(BIN)/python -m fuzz passes --cases 5000 --keep build/findings
 	PYTHONPATH=src:test $(BIN)/python -m fuzz layouts --cases 400 --keep build/findings
 

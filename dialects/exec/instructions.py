@@ -71,7 +71,7 @@ class CallOp(InstructionOp):
         outs, returns = tuple(self.outs), tuple(self.returns)
         operator = self.operator.data
         namespace, separator, name = operator.partition("::")
-        if not (namespace and separator and name):
+        if not (namespace and separator and name and operator.isascii()):
             raise VerifyException(f'"{operator}" is not an operator name: expected "namespace::name.overload"')
         if len(outs) == 1 and returns == outs:
             raise VerifyException(f"{operator} always returns its only out {syntax.describe(outs[0])}: leave out `returns`")

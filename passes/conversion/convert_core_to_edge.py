@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xdsl.context import Context
+from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
@@ -87,14 +88,17 @@ def _write_scalars(op: SchemaOp, properties: dict[str, Attribute], element: Elem
             properties[argument.name] = attribute
 
 
-def _is_free(value: SSAValue) -> bool:
+def _is_settled_by(value: SSAValue, target: Target) -> bool:
+    """Whether an input is a tensor in a layout that the target does not take, which only operators read."""
+    if not isinstance(value.type, TensorType) or target.takes_input(dim_order(value)):
+        return False
     return all(isinstance(use.operation, SchemaOp | ReturnOp) for use in value.uses)
 
 
 def _settle_inputs(op: Operation, target: Target) -> None:
     """Makes inputs row-major whose layout a caller of the target cannot give; what functions of the module give to each other stays."""
     functions = [item for item in op.walk() if isinstance(item, FuncOp) and item.body.blocks]
-    wrong = {item: [a for a in item.body.block.args if not target.takes_input(dim_order(a)) and _is_free(a)] for item in functions}
+    wrong = {item: [a for a in item.body.block.args if _is_settled_by(a, target)] for item in functions}
     if not any(wrong.values()):
         return
     called = {item.callee.string_value() for item in op.get_toplevel_object().walk() if isinstance(item, CallOp)}

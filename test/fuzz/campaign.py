@@ -27,18 +27,22 @@ class Hang(BaseException):
 
 @contextmanager
 def limited(seconds: int) -> Generator[None, None, None]:
-    """Raises Hang when the block takes longer."""
+    """Raises Hang when the block computes for longer, or takes much longer: the machine may be busy."""
 
     def hang(number: int, frame: FrameType | None) -> None:
         raise Hang("".join(traceback.format_stack(frame)[-6:]))
 
-    before = signal.signal(signal.SIGALRM, hang)
-    signal.alarm(seconds)
+    signals = signal.SIGALRM, signal.SIGPROF
+    before = [signal.signal(number, hang) for number in signals]
+    signal.alarm(20 * seconds)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
         signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        for number, handler in zip(signals, before, strict=True):
+            signal.signal(number, handler)
 
 
 @dataclass(frozen=True)

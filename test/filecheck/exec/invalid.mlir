@@ -286,3 +286,12 @@ exec.method @m {} {
   %l = "exec.optional_tensor_list"(%x) <{present = array<i1: true, true>}> : (tensor<2xf32>) -> !exec.optional_tensor_list
   exec.return
 }) : () -> ()
+
+// -----
+
+exec.method @m {} {
+  %x = exec.tensor : tensor<2xf32>
+  // expected-error @+1 {{is not an operator name: expected "namespace::name.overload"}}
+  exec.call "aten::tänh.out"(%x) outs(%x)
+  exec.return
+}

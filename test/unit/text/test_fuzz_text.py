@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fuzz import command_line, editor, irdl, jumps, passes, planted, text, unusual
+from fuzz import changed, command_line, editor, irdl, jumps, passes, planted, text, unusual
 from fuzz.campaign import Campaign, run
 
 ROUNDS = {
@@ -12,6 +12,7 @@ ROUNDS = {
     "command_line": (command_line.CAMPAIGN, 30),
     "editor": (editor.CAMPAIGN, 8),
     "passes": (passes.CAMPAIGN, 1),
+    "changed": (changed.CAMPAIGN, 40),
     "planted": (planted.CAMPAIGN, 6),
     "unusual": (unusual.CAMPAIGN, 12),
     "jumps": (jumps.CAMPAIGN, 6),

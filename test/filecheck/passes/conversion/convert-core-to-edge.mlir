@@ -99,3 +99,12 @@ func.func @without_bound(%x: tensor<2x3xf32>) -> tensor<?x2xi64> {
   %0 = core.nonzero(%x) : (tensor<2x3xf32>) -> tensor<?x2xi64>
   func.return %0 : tensor<?x2xi64>
 }
+
+// -----
+
+// An input that is not a tensor stays.
+// CHECK-LABEL: func.func @number
+// TARGET-LABEL: func.func @number(%n: i32,
+func.func @number(%n: i32, %x: tensor<2xf32>) -> tensor<2xf32> {
+  func.return %x : tensor<2xf32>
+}
