@@ -258,7 +258,7 @@ static int fl_check_string(fl_walk *walk, uint32_t at) {
   if (text == 0) {
     return 0;
   }
-  if (length > walk->size - text - 1 || walk->file[text + length] != 0) {
+  if (length >= walk->size - text || walk->file[text + length] != 0) {
     return fl_fault(walk, "a string does not end");
   }
   return 1;

@@ -95,6 +95,17 @@ static void test_truncation(void) {
   }
 }
 
+/* A string whose length is the last of the file has no byte left for its zero. */
+static void test_string_at_the_end(void) {
+  size_t size = 0;
+  fl_program program;
+  fl_error error;
+  uint8_t *file = read_program("crafted/string_at_the_end_of_the_file", &size);
+  CHECK(fl_program_load(&program, file, size, &error) == FL_INVALID_PROGRAM);
+  CHECK_TEXT(error, "does not end");
+  free(file);
+}
+
 /* Sharing makes a file describe more than it holds; the walk gives up instead of following. */
 static void test_repeated_tables(void) {
   enum { METHODS = 4096, VALUES = 4096, SIZE = 8 * (METHODS + VALUES) };
@@ -139,6 +150,7 @@ int main(void) {
   test_long_messages();
   test_what_is_no_program();
   test_truncation();
+  test_string_at_the_end();
   test_repeated_tables();
   return 0;
 }
