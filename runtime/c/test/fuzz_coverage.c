@@ -32,9 +32,12 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t limit, unsigne
   memset(file + size, 0, 1024);
   memcpy(file, data, size);
   if (fl_program_load(&program, file, size, NULL) == FL_OK && draw(&c, 16) > 0) {
-    fuzz_places *places = find_places(file, size);
-    mutate(places, file, &c);
-    free_places(places);
+    /* Tables may lie across each other here, so the places are found anew after each change. */
+    for (uint32_t times = 1 + draw(&c, 3); times > 0 && fl_program_load(&program, file, size, NULL) == FL_OK; --times) {
+      fuzz_places *places = find_places(file, size);
+      change_place(places, file, &c);
+      free_places(places);
+    }
     memcpy(data, file, size);
   } else {
     size = LLVMFuzzerMutate(data, size, limit);

@@ -272,8 +272,17 @@ static const place *choose(const fuzz_places *p, chance *c) {
   return &p->all[p->starts[kind] + draw(c, p->starts[kind + 1] - p->starts[kind])];
 }
 
+/* Without values, no index can be of one. */
+static int is_empty(const fuzz_places *p) { return p->count == 0 || p->value_count == 0; }
+
+void change_place(const fuzz_places *p, uint8_t *file, chance *c) {
+  if (!is_empty(p)) {
+    change_one(p, choose(p, c), file, c);
+  }
+}
+
 void mutate(const fuzz_places *p, uint8_t *file, chance *c) {
-  if (p->count == 0) {
+  if (is_empty(p)) {
     return;
   }
   uint32_t times = draw(c, 8) == 0 ? 3 + draw(c, 4) : 1 + draw(c, 2);

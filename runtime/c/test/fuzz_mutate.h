@@ -22,7 +22,9 @@ typedef struct fuzz_places fuzz_places;
 fuzz_places *find_places(const uint8_t *file, size_t size);
 void free_places(fuzz_places *places);
 
-/* Changes some of the places of a copy of the program. */
+/* Changes one place of a copy of the program. */
+void change_place(const fuzz_places *places, uint8_t *file, chance *c);
+/* Changes some of the places of a copy of the program, whose tables must not lie across each other. */
 void mutate(const fuzz_places *places, uint8_t *file, chance *c);
 /* Changes any bytes; the size may become smaller. */
 void damage(uint8_t *file, size_t *size, chance *c);

@@ -120,7 +120,7 @@ static void add_plan(fuzz_places *p, const uint8_t *file, uint32_t plan) {
   for (uint32_t i = 0; i < chains.count; ++i) {
     const fl_vector instructions = fl_child_vector(file, fl_element(file, chains, i), CHAIN_INSTRUCTIONS);
     add_tables(p, file, instructions, INSTRUCTIONS, add_instruction);
-    add(p, LENGTH, instructions.at - 4, 0);
+    add(p, LENGTH, instructions.at == 0 ? 0 : instructions.at - 4, 0);
   }
   add_tables(p, file, fl_child_vector(file, plan, PLAN_OPERATORS), OPERATORS, NULL);
   add_list(p, file, plan, PLAN_INPUTS, PORT, 4, INDICES);
