@@ -60,6 +60,7 @@ def _write_file(example: Example) -> None:
     assert not path.is_absolute(), path
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(example.parsed)
+    sys.modules.pop(path.stem, None)  # another test may have loaded a module of that name
 
 
 def _check_ir(example: Example) -> None:

@@ -42,11 +42,15 @@ def check(file: Path, text: str, pipeline: str) -> int:
     return attempts
 
 
+ONLY_LOOK = {"print-op-stats", "strip-debuginfo", "verify-plan", "view-op-graph"}
+"""Passes that rewrite no operation."""
+
+
 @pytest.mark.parametrize("name", own_pass_names())
 def test_a_pass_may_be_stopped_after_each_rewrite(name: str):
     pipeline = "partition{backends=elementwise}" if name == "partition" else name
     attempts = sum(check(file, text, pipeline) for file, text in chunks(name))
-    assert attempts > 0 or name == "verify-plan"
+    assert attempts > 0 or name in ONLY_LOOK
 
 
 PROGRAM = """
