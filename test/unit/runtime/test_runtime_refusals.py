@@ -4,7 +4,7 @@ import struct
 from dataclasses import replace
 
 import pytest
-from runtime_programs import call, plan, stock, tensor, write
+from runtime_programs import BOOL, call, plan, stock, tensor, write
 
 from flambeau.runtime import FlambeauError, Runtime, Status, pte
 from flambeau.runtime.pte.records import EMPTY
@@ -141,7 +141,9 @@ def test_a_malformed_method_is_refused(name: str, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_sound_method_is_not_refused():
-    for method in (with_value(pte.Null()), with_instruction(pte.MoveCall(0, 3))):
+    # Nothing that writes value 3 follows the jump, so that it is no output there.
+    jump = replace(with_instruction(pte.JumpFalseCall(4, 1), tensor(2, at=96, type=BOOL)), outputs=())
+    for method in (with_value(pte.Null()), with_instruction(pte.MoveCall(0, 3)), jump):
         Runtime.get().load_program(write(method)).load_method()
     # In place, where both start at one byte; the output, value 5, lies there as well, and no call names it.
     in_place = with_instruction(call(0, 0, 1, 2, 4, 4), tensor(2, 3, at=0), tensor(6, at=0))
