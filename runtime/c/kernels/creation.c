@@ -86,12 +86,12 @@ typedef struct ramp {
 } ramp;
 
 static fl_status write_ramp(fl_context *context, fl_tensor *out, const ramp *r) {
-  fl_buffer buffer;
+  fl_buffer buffer = fl_buffer_for_writing(r->is_integer ? FL_COMPUTE_I64 : FL_COMPUTE_F64, out->dtype);
   FL_CHECK(context, r->n <= INT32_MAX, "the result would have a dimension out of range");
   const int32_t size = (int32_t)r->n;
   FL_TRY(fl_resize(context, out, &size, 1));
   const size_t element = fl_dtype_size(out->dtype);
-  FL_TRY(fl_buffer_for_writing(context, &buffer, r->is_integer ? FL_COMPUTE_I64 : FL_COMPUTE_F64, out->dtype));
+  FL_TRY(fl_buffer_take(context, &buffer, FL_BLOCK, 1));
   for (size_t i = 0; i < r->n; i += FL_BLOCK) {
     const size_t m = r->n - i < FL_BLOCK ? r->n - i : FL_BLOCK;
     int64_t *integers = (int64_t *)(void *)buffer.computed;

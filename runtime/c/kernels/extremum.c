@@ -40,8 +40,9 @@ typedef void (*search_fn)(best *, size_t, const void *, int64_t);
 static const search_fn searches[2][3] = {{smallest_f32, smallest_f64, smallest_i64}, {largest_f32, largest_f64, largest_i64}};
 
 static void search_line(fl_buffer *buffer, search_fn search, best *found, size_t n, const char *from, int64_t stride, int64_t index) {
-  for (size_t i = 0; i < n; i += FL_BLOCK) {
-    const size_t m = n - i < FL_BLOCK ? n - i : FL_BLOCK;
+  const size_t step = fl_is_direct(buffer, n, stride) ? n : FL_BLOCK;
+  for (size_t i = 0; i < n; i += step) {
+    const size_t m = n - i < step ? n - i : step;
     search(found, m, fl_buffer_read(buffer, m, from + (int64_t)i * stride, stride), index + (int64_t)i);
   }
 }
@@ -82,7 +83,6 @@ static fl_status along_dim(fl_context *context, const fl_tensor *self, uint8_t d
   const fl_mark mark = fl_mark_scratch(context);
   FL_TAKE(aligned, storage, 2);
   FL_TAKE(fl_lines, lines, 1);
-  fl_buffer buffer;
   uint32_t index[FL_MAX_DIMS] = {0};
   const fl_compute type = fl_compute_of(self->dtype);
   const search_fn search = searches[largest][type];
@@ -105,7 +105,8 @@ static fl_status along_dim(fl_context *context, const fl_tensor *self, uint8_t d
   }
   fl_lines_of(lines, operands, number, dim);
   const int64_t stride = self->rank > 0 ? lines->strides[0] : 0;
-  FL_TRY(fl_buffer_for_reading(context, &buffer, self->dtype, type));
+  fl_buffer buffer = fl_buffer_for_reading(self->dtype, type);
+  FL_TRY(fl_buffer_take(context, &buffer, FL_BLOCK, 1));
   do {
     best found = {0.0, 0, -1};
     search_line(&buffer, search, &found, lines->length, at[0], stride, 0);
@@ -162,12 +163,12 @@ static fl_status search_all(fl_context *context, const fl_tensor *self, int larg
   const size_t n = view.rank > 0 ? (size_t)view.sizes[view.rank - 1] : 1;
   const int64_t stride = view.rank > 0 ? view.strides[view.rank - 1] : 0;
   uint32_t index[FL_MAX_DIMS] = {0};
-  fl_buffer buffer;
+  fl_buffer buffer = fl_buffer_for_reading(self->dtype, type);
   int64_t first = 0;
   char *row = view.data;
   const fl_mark mark = fl_mark_scratch(context);
   *found = (best){0.0, 0, -1};
-  FL_TRY(fl_buffer_for_reading(context, &buffer, self->dtype, type));
+  FL_TRY(fl_buffer_take(context, &buffer, FL_BLOCK, 1));
   do {
     search_line(&buffer, searches[largest][type], found, n, row, stride, first);
     first += (int64_t)n;
@@ -244,8 +245,7 @@ fl_status fl_aminmax_out(fl_context *context, fl_value *const *args, size_t coun
     best found;
     FL_TRY(search_all(context, self, k, &found));
     const fl_compute type = fl_compute_of(self->dtype);
-    fl_buffer buffer;
-    FL_TRY(fl_buffer_for_writing(context, &buffer, type == FL_COMPUTE_I64 ? FL_COMPUTE_I64 : FL_COMPUTE_F64, self->dtype));
+    fl_buffer buffer = fl_buffer_for_writing(type == FL_COMPUTE_I64 ? FL_COMPUTE_I64 : FL_COMPUTE_F64, self->dtype);
     fl_buffer_write(&buffer, 1, type == FL_COMPUTE_I64 ? (const void *)&found.integer : (const void *)&found.real,
                     k == 0 ? smallest->data : largest->data, 0);
   }

@@ -48,12 +48,12 @@ size_t fl_reduced_count(const fl_tensor *in, uint32_t reduced) {
 /* Rows longer than this are folded piece by piece, which bounds the rounding error of sums in float. */
 #define PIECE 1024
 
-static void fold_rows(fl_buffer *r, const fl_fold *fold, const fl_nest *nest, char *from, fl_accumulator *accumulator,
+static void fold_rows(fl_buffer *r, size_t block, const fl_fold *fold, const fl_nest *nest, char *from, fl_accumulator *accumulator,
                       const fl_accumulator *origin) {
   uint32_t index[FL_MAX_DIMS] = {0};
   const size_t n = nest->rank > 0 ? nest->sizes[nest->rank - 1] : 1;
   const int64_t stride = nest->rank > 0 ? nest->strides[0][nest->rank - 1] : (int64_t)r->element;
-  const size_t step = r->convert == NULL && stride == (int64_t)r->element ? PIECE : FL_BLOCK;
+  const size_t step = r->convert == NULL && stride == (int64_t)r->element ? PIECE : block;
   do {
     for (size_t i = 0; i < n; i += step) {
       const size_t m = n - i < step ? n - i : step;
@@ -81,11 +81,6 @@ fl_status fl_reduce_run(fl_context *context, fl_tensor *out, fl_tensor *first_ou
   /* Operand 0 is the input, 1 and 2 the outs. */
   FL_TAKE(fl_nest, kept, 1);
   FL_TAKE(fl_nest, folded, 1);
-  FL_TAKE(fl_accumulator, accumulators, FL_BLOCK);
-  FL_TAKE(fl_accumulator, origins, FL_BLOCK);
-  fl_buffer r;
-  fl_buffer results;
-  fl_buffer first_results;
   uint32_t index[FL_MAX_DIMS] = {0};
   char *at[3] = {in->data, out->data, first_out != NULL ? first_out->data : NULL};
   const int is_real = reduction->type == FL_COMPUTE_F32 || reduction->type == FL_COMPUTE_F64;
@@ -93,12 +88,11 @@ fl_status fl_reduce_run(fl_context *context, fl_tensor *out, fl_tensor *first_ou
   const size_t count = fl_reduced_count(in, reduced);
   uint8_t out_dim = 0;
   const fl_compute result = is_real ? FL_COMPUTE_F64 : FL_COMPUTE_I64;
-  FL_TRY(fl_buffer_for_reading(context, &r, in->dtype, reduction->type));
-  FL_TRY(fl_buffer_for_writing(context, &results, result, out->dtype));
-  if (first_out != NULL) {
-    FL_TRY(fl_buffer_for_writing(context, &first_results, result, first_out->dtype));
-  }
-  memset(origins, 0, FL_BLOCK * sizeof *origins);
+  fl_buffer r = fl_buffer_for_reading(in->dtype, reduction->type);
+  /* What they write stands in the accumulators and the origins: they need no block of computed elements. */
+  fl_buffer results = fl_buffer_for_writing(result, out->dtype);
+  fl_buffer first_results = fl_buffer_for_writing(result, first_out != NULL ? first_out->dtype : out->dtype);
+  results.width = first_results.width = 0;
   kept->rank = folded->rank = 0;
   kept->operands = first_out != NULL ? 3 : 2;
   folded->operands = 1;
@@ -126,9 +120,23 @@ fl_status fl_reduce_run(fl_context *context, fl_tensor *out, fl_tensor *first_ou
   const int64_t strides[3] = {kept->rank > 0 ? kept_stride : 0, kept->rank > 0 ? kept->strides[1][kept->rank - 1] : 0,
                               kept->rank > 0 ? kept->strides[2][kept->rank - 1] : 0};
   const fl_fold *folds[2] = {&reduction->folds[reduction->type], reduction->second != NULL ? &reduction->second[reduction->type] : NULL};
+  const int is_direct = by_lanes ? fl_is_direct(&r, n, strides[0])
+                                 : fl_is_direct(&r, folded->rank > 0 ? folded->sizes[folded->rank - 1] : 1, folded_stride);
+  const size_t block = fl_block_length(2 * sizeof(fl_accumulator) + results.element + (first_out != NULL ? first_results.element : 0) +
+                                       (is_direct ? 0 : r.element + r.width));
+  FL_TAKE(fl_accumulator, accumulators, block);
+  FL_TAKE(fl_accumulator, origins, block);
+  FL_TRY(fl_buffer_take(context, &results, block, 1));
+  if (first_out != NULL) {
+    FL_TRY(fl_buffer_take(context, &first_results, block, 1));
+  }
+  if (!is_direct) {
+    FL_TRY(fl_buffer_take(context, &r, block, 1));
+  }
+  memset(origins, 0, block * sizeof *origins);
   do {
-    for (size_t i = 0; i < n; i += FL_BLOCK) {
-      const size_t m = n - i < FL_BLOCK ? n - i : FL_BLOCK;
+    for (size_t i = 0; i < n; i += block) {
+      const size_t m = n - i < block ? n - i : block;
       for (int pass = 0; pass < 2 && folds[pass] != NULL; ++pass) {
         if (pass == 1) {
           /* The first pass of two is a sum: its mean is the second's origin. */
@@ -144,7 +152,7 @@ fl_status fl_reduce_run(fl_context *context, fl_tensor *out, fl_tensor *first_ou
           fold_lanes(&r, folds[pass], folded, m, at[0] + (int64_t)i * strides[0], strides[0], accumulators, origins);
         } else if (count > 0) {
           for (size_t j = 0; j < m; ++j) {
-            fold_rows(&r, folds[pass], folded, at[0] + (int64_t)(i + j) * strides[0], &accumulators[j], &origins[j]);
+            fold_rows(&r, block, folds[pass], folded, at[0] + (int64_t)(i + j) * strides[0], &accumulators[j], &origins[j]);
           }
         }
       }

@@ -25,6 +25,8 @@ typedef struct indexing {
   uint8_t mask_place;
 } indexing;
 
+size_t fl_index_scratch(fl_value *const *args, size_t count);
+
 static fl_status count_true(const fl_tensor *mask, int64_t *number) {
   const uint8_t *truths = mask->data;
   const size_t n = fl_numel(mask);
@@ -262,6 +264,10 @@ typedef struct work {
   fl_view outer;
   fl_view other; /* the side that the part is copied from or to */
 } work;
+
+size_t fl_index_scratch(fl_value *const *args, size_t count) {
+  return FL_TAKEN(indexing, 1) + FL_TAKEN(work, 1) + FL_TAKEN(fl_view, 1) + fl_blocks_scratch(args, count);
+}
 
 fl_status fl_index_out(fl_context *context, fl_value *const *args, size_t count) {
   FL_TENSOR_ARGUMENT(self, 0);

@@ -4,29 +4,36 @@
 size_t fl_views_scratch(fl_value *const *args, size_t count) {
   (void)args;
   (void)count;
-  return 6144;
+  return FL_TAKEN(fl_view, 4) + FL_TAKEN(fl_nest, 1);
 }
 
-/* A buffer for each operand, and what fl_map_run and fl_reduce_run hold beside them. */
-size_t fl_blocks_scratch(fl_value *const *args, size_t count) { return FL_MAX_OPERANDS * FL_BUFFER_BYTES + fl_views_scratch(args, count); }
+/* The blocks, and the two nests that fl_reduce_run holds beside them; other kernels hold less. */
+size_t fl_blocks_scratch(fl_value *const *args, size_t count) {
+  (void)args;
+  (void)count;
+  return FL_BLOCKS_BYTES + 2 * FL_TAKEN(fl_nest, 1);
+}
 
-static fl_status take_blocks(fl_context *context, fl_buffer *buffer) {
-  FL_TAKE(unsigned char, blocks, FL_BUFFER_BYTES);
-  buffer->raw = blocks;
-  buffer->computed = blocks + FL_BLOCK * 8;
+fl_buffer fl_buffer_for_reading(int8_t from, fl_compute to) {
+  return (fl_buffer){.convert = fl_widen(from, to), .element = fl_dtype_size(from), .width = fl_compute_size(to)};
+}
+
+fl_buffer fl_buffer_for_writing(fl_compute from, int8_t to) {
+  return (fl_buffer){.convert = fl_narrow(from, to), .element = fl_dtype_size(to), .width = fl_compute_size(from)};
+}
+
+fl_status fl_buffer_take(fl_context *context, fl_buffer *buffer, size_t n, int with_raw) {
+  FL_TAKE(unsigned char, raw, with_raw ? n * buffer->element : 0);
+  FL_TAKE(unsigned char, computed, n * buffer->width);
+  buffer->raw = raw;
+  buffer->computed = computed;
   return FL_OK;
 }
 
-fl_status fl_buffer_for_reading(fl_context *context, fl_buffer *buffer, int8_t from, fl_compute to) {
-  buffer->convert = fl_widen(from, to);
-  buffer->element = fl_dtype_size(from);
-  return take_blocks(context, buffer);
-}
-
-fl_status fl_buffer_for_writing(fl_context *context, fl_buffer *buffer, fl_compute from, int8_t to) {
-  buffer->convert = fl_narrow(from, to);
-  buffer->element = fl_dtype_size(to);
-  return take_blocks(context, buffer);
+/* Of 64 elements or a multiple, so that pieces of scratch memory end where the next one starts. */
+size_t fl_block_length(size_t bytes) {
+  const size_t n = FL_BLOCKS_BYTES / (bytes > 0 ? bytes : 1) / 64 * 64;
+  return n < FL_BLOCK ? n : FL_BLOCK;
 }
 
 const fl_tensor *fl_operand(const fl_value *value, fl_scalar_tensor *storage) {
@@ -159,12 +166,11 @@ void fl_lines_of(fl_lines *lines, const fl_tensor *const *operands, uint8_t coun
 typedef struct channel {
   fl_buffer buffer;
   int64_t stride;    /* along the innermost dimension */
-  size_t width;      /* bytes of a computing element */
   const char *splat; /* the element that the buffer is full of */
 } channel;
 
-/* The n elements at `from`, which are part of a row of `whole`. */
-static const void *read_span(channel *c, size_t n, size_t whole, const char *from) {
+/* The n elements at `from`, which are part of a row of `whole`, in blocks of `block`. */
+static const void *read_span(channel *c, size_t n, size_t whole, size_t block, const char *from) {
   if (c->stride != 0 || whole == 1) {
     return fl_buffer_read(&c->buffer, n, from, c->stride);
   }
@@ -173,9 +179,9 @@ static const void *read_span(channel *c, size_t n, size_t whole, const char *fro
     if (c->buffer.convert != NULL) {
       c->buffer.convert(1, element, from);
     } else {
-      memcpy(element, from, c->width);
+      memcpy(element, from, c->buffer.width);
     }
-    fl_splat(FL_BLOCK, c->width, c->buffer.computed, element);
+    fl_splat(block, c->buffer.width, c->buffer.computed, element);
     c->splat = from;
   }
   return c->buffer.computed;
@@ -210,7 +216,7 @@ static void run_row(const fl_map *map, channel *channels, size_t count, size_t n
     const size_t m = n - i < step ? n - i : step;
     const void *in[FL_MAX_OPERANDS - 1];
     for (size_t k = 1; k <= count; ++k) {
-      in[k - 1] = read_span(&channels[k], m, n, at[k] + (int64_t)i * channels[k].stride);
+      in[k - 1] = read_span(&channels[k], m, n, step, at[k] + (int64_t)i * channels[k].stride);
     }
     char *to = at[0] + (int64_t)i * channels[0].stride;
     map->span(m, direct_out ? to : (char *)result->computed, in, map->parameters);
@@ -227,6 +233,8 @@ static void run_row(const fl_map *map, channel *channels, size_t count, size_t n
 fl_status fl_map_run(fl_context *context, fl_tensor *out, const fl_tensor *const *in, size_t count, const fl_map *map) {
   const fl_mark mark = fl_mark_scratch(context);
   channel channels[FL_MAX_OPERANDS];
+  int in_blocks[FL_MAX_OPERANDS];
+  int with_raw[FL_MAX_OPERANDS];
   char *at[FL_MAX_OPERANDS];
   uint32_t index[FL_MAX_DIMS] = {0};
   FL_TAKE(fl_nest, nest, 1);
@@ -236,27 +244,29 @@ fl_status fl_map_run(fl_context *context, fl_tensor *out, const fl_tensor *const
     return FL_OK;
   }
   const size_t n = nest->rank > 0 ? nest->sizes[nest->rank - 1] : 1;
-  int in_blocks = 0;
-  for (size_t k = 0; k <= count; ++k) {
-    const fl_tensor *tensor = k == 0 ? out : in[k - 1];
-    const fl_compute type = k == 0 ? map->result : map->in[k - 1];
-    channel *c = &channels[k];
-    if (k == 0) {
-      FL_TRY(fl_buffer_for_writing(context, &c->buffer, type, tensor->dtype));
-    } else {
-      FL_TRY(fl_buffer_for_reading(context, &c->buffer, tensor->dtype, type));
-    }
-    c->width = fl_compute_size(type);
-    c->stride = nest->rank > 0 ? nest->strides[k][nest->rank - 1] : 0;
-    c->splat = NULL;
-    at[k] = tensor->data;
-    in_blocks |= !fl_is_direct(&c->buffer, n, c->stride);
-  }
   /* Integers computed in a type narrower than out wrap to that type first. */
   const int wraps = map->result == FL_COMPUTE_I64 && map->common >= 0 && map->common != out->dtype && map->common != FL_INT64;
   fl_convert_fn wrap = wraps ? fl_narrow(FL_COMPUTE_I64, map->common) : NULL;
   fl_convert_fn unwrap = wraps ? fl_widen(map->common, FL_COMPUTE_I64) : NULL;
-  const size_t step = in_blocks || wraps ? FL_BLOCK : n;
+  size_t bytes = 0;
+  for (size_t k = 0; k <= count; ++k) {
+    const fl_tensor *tensor = k == 0 ? out : in[k - 1];
+    const fl_compute type = k == 0 ? map->result : map->in[k - 1];
+    channel *c = &channels[k];
+    c->buffer = k == 0 ? fl_buffer_for_writing(type, tensor->dtype) : fl_buffer_for_reading(tensor->dtype, type);
+    c->stride = nest->rank > 0 ? nest->strides[k][nest->rank - 1] : 0;
+    c->splat = NULL;
+    at[k] = tensor->data;
+    in_blocks[k] = !fl_is_direct(&c->buffer, n, c->stride) || (k == 0 && wraps);
+    with_raw[k] = c->stride == 0 && k > 0 ? 0 : c->stride != (int64_t)c->buffer.element || (k == 0 && wraps);
+    bytes += in_blocks[k] ? (with_raw[k] ? c->buffer.element : 0) + c->buffer.width : 0;
+  }
+  const size_t step = bytes > 0 ? fl_block_length(bytes) : n;
+  for (size_t k = 0; k <= count; ++k) {
+    if (in_blocks[k]) {
+      FL_TRY(fl_buffer_take(context, &channels[k].buffer, step, with_raw[k]));
+    }
+  }
   do {
     run_row(map, channels, count, n, step, at, wrap, unwrap);
   } while (fl_nest_next(nest, 1, index, at));

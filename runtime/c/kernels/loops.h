@@ -10,8 +10,10 @@
 /* Some views split two dimensions of a tensor. */
 #define FL_MAX_DIMS (FL_MAX_RANK + 2)
 #define FL_MAX_OPERANDS 4
-/* Elements that are converted at a time. */
+/* Elements that are converted at a time, at most, and the bytes that they may take together. */
 #define FL_BLOCK 256
+#define FL_BLOCKS_BYTES 4096
+_Static_assert(FL_BLOCK * (8 + FL_COMPUTE_BYTES) <= FL_BLOCKS_BYTES, "one operand of the widest types has whole blocks");
 
 /* Loops of one body do not depend on each other: an out may be the very storage of an input. */
 #if defined(__clang__)
@@ -84,7 +86,10 @@ static inline void fl_release(fl_context *context, fl_mark mark) {
   context->scratch_size = mark.scratch_size;
 }
 
-/* Scratch memory of kernels that convert elements in blocks, and of kernels that hold several views. */
+/* Bytes that fl_take uses for `number` of a type. */
+#define FL_TAKEN(type, number) (((number) * sizeof(type) + 63) / 64 * 64)
+
+/* Scratch memory of kernels that convert elements in blocks, and of kernels that hold up to four views and a nest. */
 size_t fl_blocks_scratch(fl_value *const *args, size_t count);
 size_t fl_views_scratch(fl_value *const *args, size_t count);
 
@@ -109,26 +114,29 @@ int fl_nest_next(const fl_nest *nest, uint8_t inner, uint32_t *index, char **at)
 
 /* Elements of one operand on their way to or from a computing type. */
 typedef struct fl_buffer {
-  unsigned char *raw;      /* FL_BLOCK elements as they are stored */
-  unsigned char *computed; /* FL_BLOCK elements of the computing type */
+  unsigned char *raw;      /* a block of elements as they are stored */
+  unsigned char *computed; /* a block of elements of the computing type */
   fl_convert_fn convert;   /* NULL: the element type is the computing type */
-  size_t element;          /* bytes */
+  size_t element;          /* bytes of an element as it is stored */
+  size_t width;            /* bytes of an element of the computing type */
 } fl_buffer;
 
-#define FL_BUFFER_BYTES (FL_BLOCK * (8 + FL_COMPUTE_BYTES))
-
-/* Their blocks are scratch memory. */
-fl_status fl_buffer_for_reading(fl_context *context, fl_buffer *buffer, int8_t from, fl_compute to);
-fl_status fl_buffer_for_writing(fl_context *context, fl_buffer *buffer, fl_compute from, int8_t to);
+/* Without blocks, which one that reads or writes directly does not need. */
+fl_buffer fl_buffer_for_reading(int8_t from, fl_compute to);
+fl_buffer fl_buffer_for_writing(fl_compute from, int8_t to);
+/* Takes scratch memory for blocks of n elements, the raw one for elements that do not stand side by side. */
+fl_status fl_buffer_take(fl_context *context, fl_buffer *buffer, size_t n, int with_raw);
+/* The length of blocks that take so many bytes for each of their elements. */
+size_t fl_block_length(size_t bytes);
 
 /* True when n elements, `stride` bytes apart, need no buffer. */
 static inline int fl_is_direct(const fl_buffer *buffer, size_t n, int64_t stride) {
   return buffer->convert == NULL && (n <= 1 || stride == (int64_t)buffer->element);
 }
 
-/* n elements, `stride` bytes apart, as computing elements side by side; at most FL_BLOCK unless direct. */
+/* n elements, `stride` bytes apart, as computing elements side by side; at most a block unless direct. */
 const void *fl_buffer_read(fl_buffer *buffer, size_t n, const char *from, int64_t stride);
-/* Writes n computing elements, which may be buffer->computed, as elements `stride` bytes apart; at most FL_BLOCK unless direct. */
+/* Writes n computing elements, which may be buffer->computed, as elements `stride` bytes apart; at most a block unless direct. */
 void fl_buffer_write(fl_buffer *buffer, size_t n, const void *computed, char *to, int64_t stride);
 
 /* ---- lines: the elements along one dimension ---- */

@@ -30,8 +30,6 @@ static fl_status scan(fl_context *context, fl_value *const *args, const scan_fn 
   FL_TENSOR_ARGUMENT(self, 0);
   FL_INT_ARGUMENT(dim, 1);
   FL_TENSOR_ARGUMENT(out, 3);
-  fl_buffer reading;
-  fl_buffer writing;
   uint32_t index[FL_MAX_DIMS] = {0};
   uint8_t axis;
   FL_TRY(fl_wrap_dim(context, dim, self->rank, &axis));
@@ -44,14 +42,17 @@ static fl_status scan(fl_context *context, fl_value *const *args, const scan_fn 
   FL_TAKE(fl_lines, lines, 1);
   fl_lines_of(lines, operands, 2, axis);
   const fl_compute type = fl_compute_of(out->dtype);
-  FL_TRY(fl_buffer_for_reading(context, &reading, self->dtype, type));
-  FL_TRY(fl_buffer_for_writing(context, &writing, type, out->dtype));
+  fl_buffer reading = fl_buffer_for_reading(self->dtype, type);
+  fl_buffer writing = fl_buffer_for_writing(type, out->dtype);
+  const size_t block = fl_block_length(reading.element + reading.width + writing.element + writing.width);
+  FL_TRY(fl_buffer_take(context, &reading, block, 1));
+  FL_TRY(fl_buffer_take(context, &writing, block, 1));
   do {
     double real = (double)start;
     int64_t integer = start;
     void *total = type == FL_COMPUTE_I64 ? (void *)&integer : (void *)&real;
-    for (size_t i = 0; i < lines->length; i += FL_BLOCK) {
-      const size_t n = lines->length - i < FL_BLOCK ? lines->length - i : FL_BLOCK;
+    for (size_t i = 0; i < lines->length; i += block) {
+      const size_t n = lines->length - i < block ? lines->length - i : block;
       const void *x = fl_buffer_read(&reading, n, at[0] + (int64_t)i * lines->strides[0], lines->strides[0]);
       functions[type](n, writing.computed, x, total);
       fl_buffer_write(&writing, n, writing.computed, at[1] + (int64_t)i * lines->strides[1], lines->strides[1]);

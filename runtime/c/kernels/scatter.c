@@ -173,7 +173,7 @@ static void integer_limit(int8_t dtype, int smallest_one, void *element) {
 size_t fl_scatter_reduce_scratch(fl_value *const *args, size_t count) {
   const fl_tensor *self = fl_get_tensor(args[0]);
   const size_t counts = self != NULL ? fl_scratch_bytes(fl_numel(self), sizeof(int64_t)) : 0;
-  return counts > SIZE_MAX / 2 ? SIZE_MAX : counts + fl_views_scratch(args, count);
+  return counts > SIZE_MAX / 2 ? SIZE_MAX : counts + 64 + fl_views_scratch(args, count);
 }
 
 /* Divides every element by its count, rounding integers down. */

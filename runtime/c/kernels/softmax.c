@@ -80,13 +80,13 @@ static void results(size_t n, void *out, const void *in, fl_compute type, double
 }
 
 /* One line that needs conversion, gathering or both: three passes in blocks. */
-static void line(fl_buffer *reading, fl_buffer *writing, fl_compute type, size_t length, char *to, int64_t to_stride, const char *from,
+static void line(fl_buffer *reading, fl_buffer *writing, fl_compute type, size_t block, size_t length, char *to, int64_t to_stride, const char *from,
                  int64_t from_stride, int logarithm) {
   double largest = -INFINITY;
   double sum = 0.0;
   for (int pass = 0; pass < 3; ++pass) {
-    for (size_t i = 0; i < length; i += FL_BLOCK) {
-      const size_t n = length - i < FL_BLOCK ? length - i : FL_BLOCK;
+    for (size_t i = 0; i < length; i += block) {
+      const size_t n = length - i < block ? length - i : block;
       const void *x = fl_buffer_read(reading, n, from + (int64_t)i * from_stride, from_stride);
       if (pass == 0) {
         largest = type == FL_COMPUTE_F32 ? (double)fl_row_max(n, x, (float)largest) : max_f64(n, x, largest);
@@ -153,8 +153,6 @@ static fl_status softmax(fl_context *context, fl_value *const *args, int logarit
   FL_TENSOR_ARGUMENT(self, 0);
   FL_INT_ARGUMENT(dim, 1);
   FL_TENSOR_ARGUMENT(out, 3);
-  fl_buffer reading;
-  fl_buffer writing;
   uint32_t index[FL_MAX_DIMS] = {0};
   uint8_t axis;
   FL_TRY(fl_wrap_dim(context, dim, self->rank, &axis));
@@ -168,8 +166,8 @@ static fl_status softmax(fl_context *context, fl_value *const *args, int logarit
   FL_TAKE(fl_lines, lines, 1);
   fl_lines_of(lines, operands, 2, axis);
   const fl_compute type = fl_compute_of(self->dtype);
-  FL_TRY(fl_buffer_for_reading(context, &reading, self->dtype, type));
-  FL_TRY(fl_buffer_for_writing(context, &writing, type, out->dtype));
+  fl_buffer reading = fl_buffer_for_reading(self->dtype, type);
+  fl_buffer writing = fl_buffer_for_writing(type, out->dtype);
   const int direct = type == FL_COMPUTE_F32 && fl_is_direct(&reading, lines->length, lines->strides[0]) &&
                      fl_is_direct(&writing, lines->length, lines->strides[1]);
   const uint8_t last = (uint8_t)(lines->nest.rank - 1); /* of no meaning without other dimensions */
@@ -184,9 +182,14 @@ static fl_status softmax(fl_context *context, fl_value *const *args, int logarit
     } while (fl_nest_next(&lines->nest, 1, index, at));
     return FL_OK;
   }
+  const size_t block = fl_block_length(reading.element + reading.width + writing.element + writing.width);
+  if (!direct) {
+    FL_TRY(fl_buffer_take(context, &reading, block, 1));
+    FL_TRY(fl_buffer_take(context, &writing, block, 1));
+  }
   do {
     if (!direct) {
-      line(&reading, &writing, type, lines->length, at[1], lines->strides[1], at[0], lines->strides[0], logarithm);
+      line(&reading, &writing, type, block, lines->length, at[1], lines->strides[1], at[0], lines->strides[0], logarithm);
       continue;
     }
     const float *x = (const float *)(const void *)at[0];

@@ -230,7 +230,6 @@ static __attribute__((noinline)) void select_first(entry *entries, size_t k, siz
 /* Sorts along `dim`, or selects the first k (-1: sorts all), in order or not; `values` may be NULL. */
 static fl_status sort(fl_context *context, const fl_tensor *self, int64_t dim, int64_t k, int in_order, int descending,
                       fl_tensor *values, fl_tensor *indices) {
-  fl_buffer buffer;
   int32_t sizes[FL_MAX_RANK];
   uint32_t index[FL_MAX_DIMS] = {0};
   uint8_t axis;
@@ -258,7 +257,8 @@ static fl_status sort(fl_context *context, const fl_tensor *self, int64_t dim, i
   fl_lines_of(lines, operands, values != NULL ? 3 : 2, axis);
   const fl_compute type = fl_is_float(self->dtype) ? FL_COMPUTE_F64 : FL_COMPUTE_I64;
   const size_t kept = k >= 0 ? (size_t)k : (size_t)length;
-  FL_TRY(fl_buffer_for_reading(context, &buffer, self->dtype, type));
+  fl_buffer buffer = fl_buffer_for_reading(self->dtype, type);
+  FL_TRY(fl_buffer_take(context, &buffer, FL_BLOCK, 1));
   do {
     read_entries(&buffer, type, (size_t)length, at[0], lines->strides[0], descending, entries);
     const entry *sorted = entries;
