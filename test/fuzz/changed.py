@@ -58,7 +58,7 @@ def check(case: str) -> str:
         verify_parsed(parsed)
     except IRError:
         return "not valid"
-    printing = Printing(forms=1)
+    printing = Printing()
     semantics = CheckSemantics()
     pipeline = Pipeline.parse(head.removeprefix("// "))
     watchers: list[Instrumentation] = [semantics, printing]

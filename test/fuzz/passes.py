@@ -61,32 +61,29 @@ def make(chosen: random.Random) -> str:
 
 
 class Printing(Instrumentation):
-    """After each pass, the text of the module reads back as the same."""
+    """After each pass, the text of the module reads back as the same; each pass prints another of the forms of text."""
 
-    def __init__(self, forms: int = 4) -> None:
-        self.forms = forms
-        """In how many of the forms of text each module is printed."""
+    def __init__(self) -> None:
         self.last: PassStep | None = None
 
     def before_pass(self, step: PassStep) -> None:
         self.last = step
 
     def after_pass(self, step: PassStep) -> None:
-        forms = [(False, False), (True, True), (True, False), (False, True)]
+        generic, locations = [(False, False), (True, True), (True, False), (False, True)][step.index % 4]
         # xDSL gives a resource that is read once more another name.
         if "dense_resource" in print_module(step.module):
             return
-        for generic, locations in (forms + forms)[step.index % 4 :][: self.forms]:
-            given = print_module(step.module, generic=generic, locations=locations)
-            context = FlambeauContext(allow_unregistered=step.context.allow_unregistered)
-            context.blobs = step.context.blobs if isinstance(step.context, FlambeauContext) else context.blobs
-            try:
-                parsed = parse_module(given, context)
-                verify_parsed(parsed)
-            except IRError as error:
-                raise Failure(f"{step.name}: printed what does not parse: {error.diagnostic.message}", given) from error
-            if (again := print_module(parsed.module, generic=generic, locations=locations)) != given:
-                raise Failure(f"{step.name}: not printed as it was read", f"{given}\n{again}")
+        given = print_module(step.module, generic=generic, locations=locations)
+        context = FlambeauContext(allow_unregistered=step.context.allow_unregistered)
+        context.blobs = step.context.blobs if isinstance(step.context, FlambeauContext) else context.blobs
+        try:
+            parsed = parse_module(given, context)
+            verify_parsed(parsed)
+        except IRError as error:
+            raise Failure(f"{step.name}: printed what does not parse: {error.diagnostic.message}", given) from error
+        if (again := print_module(parsed.module, generic=generic, locations=locations)) != given:
+            raise Failure(f"{step.name}: not printed as it was read", f"{given}\n{again}")
 
     def failure(self, error: PassError) -> Failure:
         """A fault of the last pass."""

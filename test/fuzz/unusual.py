@@ -103,7 +103,7 @@ def check(case: str) -> str:
     except IRError as error:
         raise Failure(f"no valid module: {error.diagnostic.message}", text) from error
     fill_globals(parsed.module, context)
-    printing = Printing(forms=1)
+    printing = Printing()
     watchers: list[Instrumentation] = [printing]
     try:
         watchers.append(_Comparing(parsed.module, context))
