@@ -14,6 +14,7 @@ from flambeau.dialects.exec import slot_syntax as syntax
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import PlacedOp
 from flambeau.passes.manager import OperationPass, count
+from flambeau.passes.memory.verify_plan import check_places
 from flambeau.passes.planning.buffers import Buffer, Plan, align, check_plan, lower_bound
 from flambeau.passes.planning.portfolio import EFFORT, check_algorithm, plan_buffers
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
@@ -73,9 +74,9 @@ class PlanMemoryPass(OperationPass):
     Lifetimes count instructions. Inputs live from the call to their last use, outputs to the end, state always; what a loop touches lives
     through it where it may carry a value around. Slots that no instruction, input or output mentions stay without a place.
 
-    Needs: `exec` methods, whose earlier places are forgotten. Leaves: a plan that passed a check of its own; `arenas`, the lower bound
-    `flambeau.arena_lower_bound` and the algorithm `flambeau.arena_algorithm` on each method. The plan is never larger than what
-    ExecuTorch's greedy planner makes of the same lifetimes.
+    Needs: `exec` methods that read nothing that was not written. Places that a method has already must be right, and are forgotten.
+    Leaves: a plan that passed a check of its own; `arenas`, the lower bound `flambeau.arena_lower_bound` and the algorithm
+    `flambeau.arena_algorithm` on each method. The plan is never larger than what ExecuTorch's greedy planner makes of the same lifetimes.
     """
 
     name = "plan-memory"
@@ -99,6 +100,8 @@ class PlanMemoryPass(OperationPass):
                 self._plan(method)
 
     def _plan(self, method: MethodOp) -> None:
+        # Under a wrong plan, the method computes something else than it would under a right one.
+        check_places(method)
         planned = plan_method(method, alignment=self.alignment, algorithm=self.algorithm, effort=self.effort)
         for slot in method.slots:
             if isinstance(slot, PlacedOp):

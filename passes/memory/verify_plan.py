@@ -11,7 +11,7 @@ from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, LabelOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slot_contents import Conflict, ContentAnalysis, Fault
 from flambeau.dialects.exec.slot_syntax import describe
-from flambeau.dialects.exec.slots import StateOp
+from flambeau.dialects.exec.slots import PlacedOp, StateOp
 from flambeau.dialects.ir.diagnostics import Diagnostic, OperationError
 from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.memory.reuse_storage import inplace_arguments
@@ -85,7 +85,7 @@ def _may_overwrite(kernel: str, position: int) -> bool:
     return position in inplace_arguments(kernel)
 
 
-def _faults(method: MethodOp) -> list[PlanVerificationError]:
+def _faults(method: MethodOp, *, unplaced: bool = False) -> list[PlanVerificationError]:
     if method.arenas is None:
         return [PlanVerificationError(method, f"method @{method.sym_name.data} is not planned: run plan-memory first")]
     with analysis("contents of slots", method):
@@ -93,7 +93,21 @@ def _faults(method: MethodOp) -> list[PlanVerificationError]:
     if not conflicts:
         return []
     described = _Method(method)
-    return [described.fault(conflict) for conflict in conflicts]
+    return [described.fault(conflict) for conflict in conflicts if not (unplaced and conflict.fault is Fault.NOWHERE)]
+
+
+def _raise_first(faults: list[PlanVerificationError]) -> None:
+    if faults:
+        first, *others = faults
+        more = f" (and {len(others)} more)" if others else ""
+        notes = tuple(Diagnostic("note", str(fault), op=fault.op) for fault in others)
+        raise PlanVerificationError(first.op, f"{first}{more}", (*first.notes, *notes))
+
+
+def check_places(method: MethodOp) -> None:
+    """Checks the places that a method has so far; those that it lacks may be missing. Raises PlanVerificationError."""
+    if any(isinstance(slot, PlacedOp) and slot.place is not None for slot in method.slots):
+        _raise_first(_faults(method, unplaced=True))
 
 
 def check_method(method: MethodOp) -> list[str]:
@@ -126,8 +140,4 @@ class VerifyPlanPass(OperationPass):
                 continue
             faults += _faults(method)
             count("methods verified")
-        if faults:
-            first, *others = faults
-            more = f" (and {len(others)} more)" if others else ""
-            notes = tuple(Diagnostic("note", str(fault), op=fault.op) for fault in others)
-            raise PlanVerificationError(first.op, f"{first}{more}", (*first.notes, *notes))
+        _raise_first(faults)

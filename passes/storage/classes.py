@@ -12,7 +12,9 @@ from flambeau.dialects.exec.instructions import CallOp, FreeOp, InstructionOp, J
 from flambeau.dialects.exec.literals import OptionalTensorListOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slot_contents import ALIASING
+from flambeau.dialects.exec.slot_syntax import describe
 from flambeau.dialects.exec.slots import AliasOp, ConstantOp, StateOp, TensorSlotOp, nbytes
+from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.passes.planning.buffers import align
 from flambeau.passes.planning.live_bytes import LiveProfile
 
@@ -64,7 +66,11 @@ class StorageClass:
 
 
 class MethodStorage:
-    """The storage classes of a method, kept right while classes are joined and instructions vanish."""
+    """The storage classes of a method, kept right while classes are joined and instructions vanish.
+
+    Raises:
+        OperationError: for a method that reads or returns memory before anything is written into it: what it computes is not defined.
+    """
 
     def __init__(self, method: MethodOp, alignment: int = 16):
         self.method = method
@@ -75,6 +81,7 @@ class MethodStorage:
         """When the caller reads the outputs."""
         self._classes: dict[SSAValue, StorageClass] = {}
         self._collect()
+        self._check_written()
         self._profile: LiveProfile | None = None
 
     def _collect(self) -> None:
@@ -102,6 +109,19 @@ class MethodStorage:
             if (found := self._classes.get(slot)) is not None:
                 found.touch(self.end)
                 found.is_output = True
+
+    def _check_written(self) -> None:
+        labels = {op.label.data: time for op, time in self.time.items() if isinstance(op, LabelOp)}
+        loops = any(isinstance(op, JumpFalseOp) and labels[op.label.data] < time for op, time in self.time.items())
+        reads = [(op, slot, time) for op, time in self.time.items() for slot in reads_and_writes(op)[0]]
+        reads += [(self.method.terminator, slot, self.end) for slot in self.method.terminator.outputs if slot in self._classes]
+        for op, slot, time in reads:
+            item = self._classes[slot]
+            if item.is_constant or item.is_state or (item.writes and (loops or item.writes[0] < time)):
+                continue
+            what = "is returned" if time == self.end else "is read here"
+            help = "write it before, declare it as exec.state, or list it among the inputs of exec.return"
+            raise OperationError(op, f"{describe(slot)} of @{self.method.sym_name.data} {what}, but nothing has written it: {help}")
 
     def __getitem__(self, slot: SSAValue) -> StorageClass:
         """The class of a tensor slot."""

@@ -90,8 +90,10 @@ class Compilation:
     def _reach(self, stage: str, passes: Sequence[ModulePass]) -> None:
         start = time.perf_counter()
         elements = (*passes, *(self.extra[stage].elements if stage in self.extra else ()))
-        if elements:
-            pipeline = Pipeline(MODULE, elements)
+        # The plan of a program that is given with one, or that other passes may have changed, is not ours yet.
+        others_plan = stage == STAGES[-1] and (not passes or stage in self.extra)
+        if elements or others_plan:
+            pipeline = Pipeline(MODULE, (*elements, *(Pipeline.parse("verify-plan").elements if others_plan else ())))
             with redirect_stdout(sys.stderr):  # what passes print is not part of what a command prints
                 pipeline.run(self.module, self.context, self.instrumentations, verifier=self.verifier)
         self.records.append(StageRecord(stage, count_operations(self.module), time.perf_counter() - start))

@@ -28,6 +28,17 @@ TEXT = """func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
   func.return %2 : tensor<4xf32>
 }
 """
+OVERLAPPING = """exec.method @forward {arenas = [48]} {
+  %x = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
+  %a = exec.tensor {arena = 1, offset = 16} : tensor<4xf32>
+  %b = exec.tensor {arena = 1, offset = 16} : tensor<4xf32>
+  %y = exec.tensor {arena = 1, offset = 32} : tensor<4xf32>
+  exec.call "aten::relu.out"(%x) outs(%a)
+  exec.call "aten::exp.out"(%x) outs(%b)
+  exec.call "aten::mul.out"(%a, %b) outs(%y)
+  exec.return inputs(%x) outputs(%y)
+}
+"""
 MODEL = """
 import torch
 
@@ -215,6 +226,22 @@ def test_what_a_stage_is_too_late_for_is_said(folder: Path, capsys: pytest.Captu
     assert b"FlambeauElementwise" in (folder / "handed.pte").read_bytes()
     assert compiled("edge.mlir", "--target", "flambeau") == 0
     assert "note: edge.mlir is at stage edge already; what --target and --preserve mean for earlier stages" in capsys.readouterr().err
+
+
+def test_a_plan_that_was_given_is_verified(folder: Path, capsys: pytest.CaptureFixture[str]):
+    reads = "@forward: instruction 2 (aten::mul.out) reads %a, over whose bytes instruction 1 (aten::exp.out) wrote through %b\n"
+    (folder / "planned.mlir").write_text(OVERLAPPING)
+    for options in (["-o", "planned.pte"], ["--to", "planned", "-o", "again.mlir"], ["--passes", "planned:cse"]):
+        assert compiled("planned.mlir", *options) == 1
+        assert capsys.readouterr().err.startswith(f"error: verify-plan: method {reads}")
+    # One of several methods has a plan.
+    (folder / "both.mlir").write_text(OVERLAPPING + "exec.method @other {} { exec.return }")
+    assert compiled("both.mlir") == 1
+    assert capsys.readouterr().err.startswith(f"error: plan-memory: method {reads}")
+    assert {path.suffix for path in folder.iterdir()} == {".mlir"}
+    (folder / "planned.mlir").write_text(OVERLAPPING.replace("(%a, %b)", "(%x, %b)"))
+    assert compiled("planned.mlir", "-o", "planned.pte", "--dump-dir", ".") == 0
+    assert (folder / "planned.pte").is_file()
 
 
 def test_a_planner_and_its_options(folder: Path):

@@ -98,3 +98,54 @@ exec.method @moved {} {
   exec.call "aten::neg.out"(%b) outs(%y)
   exec.return inputs(%x) outputs(%y, %d)
 }
+
+// -----
+
+// Under a wrong plan a method computes something else than under a right one.
+exec.method @overlapping {arenas = [32]} {
+  %x = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
+  %a = exec.tensor {arena = 1, offset = 16} : tensor<4xf32>
+  %b = exec.tensor {arena = 1, offset = 16} : tensor<4xf32>
+  %y = exec.tensor : tensor<4xf32>
+  exec.call "aten::relu.out"(%x) outs(%a)
+  // expected-note @+1 {{instruction 1 (aten::exp.out) is this one}}
+  exec.call "aten::exp.out"(%x) outs(%b)
+  // expected-error @+1 {{plan-memory: method @overlapping: instruction 2 (aten::mul.out) reads %a, over whose bytes instruction 1 (aten::exp.out) wrote through %b}}
+  exec.call "aten::mul.out"(%a, %b) outs(%y)
+  exec.return inputs(%x) outputs(%y)
+}
+
+// -----
+
+// Memory that is read before it is written would hold what the plan puts there.
+exec.method @unwritten {} {
+  %x = exec.tensor : tensor<4xf32>
+  %a = exec.tensor : tensor<4xf32>
+  %y = exec.tensor : tensor<4xf32>
+  // expected-error @+1 {{plan-memory: %a of @unwritten is read here, but nothing has written it: write it before, declare it as exec.state, or list it among the inputs of exec.return}}
+  exec.call "aten::mul.out"(%x, %a) outs(%y)
+  exec.call "aten::relu.out"(%x) outs(%a)
+  exec.return inputs(%x) outputs(%y)
+}
+
+// -----
+
+exec.method @returned {} {
+  %x = exec.tensor : tensor<4xf32>
+  %y = exec.tensor : tensor<4xf32>
+  // expected-error @+1 {{plan-memory: %y of @returned is returned, but nothing has written it: }}
+  exec.return inputs(%x) outputs(%y)
+}
+
+// -----
+
+// Some values have places, which are forgotten.
+// CHECK-LABEL: exec.method @partly {arenas = [32]
+exec.method @partly {arenas = [64]} {
+  // CHECK-NEXT: %x = exec.tensor {arena = 1
+  %x = exec.tensor {arena = 1, offset = 48} : tensor<4xf32>
+  // CHECK-NEXT: %y = exec.tensor {arena = 1
+  %y = exec.tensor : tensor<4xf32>
+  exec.call "aten::relu.out"(%x) outs(%y)
+  exec.return inputs(%x) outputs(%y)
+}
