@@ -186,7 +186,8 @@ class SoftplusOp(FloatOnlyUnaryOp):
     @staticmethod
     def decompose(x: SSAValue, /, beta: float, threshold: float) -> SSAValue:
         scaled = x if beta == 1 else aten.mul.Scalar(x, beta)
-        smooth = aten.log1p(aten.exp(scaled))
+        # exp(scaled) would overflow in float16 before scaled exceeds the threshold.
+        smooth = aten.add.Tensor(aten.relu(scaled), aten.log1p(aten.exp(aten.neg(aten.abs(scaled)))))
         return aten.where.self(aten.gt.Scalar(scaled, threshold), x, smooth if beta == 1 else aten.div.Scalar(smooth, beta))
 
 

@@ -163,7 +163,7 @@ SAMPLES: dict[str, Samples] = {
     "aten.silu": unary(),
     "aten.hardsigmoid": unary(low=-5, high=5),
     "aten.hardswish": unary(low=-5, high=5),
-    "aten.softplus": unary((), (2, 3), (0.5, 20.0)),
+    "aten.softplus": unary((), (2, 3), (0.5, 20.0), low=-60, high=60),
     "aten.mish": unary(),
     "aten.celu": unary((), (0.5,)),
     "aten.selu": unary(),
