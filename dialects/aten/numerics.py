@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import f32, i8, i16, i32
 
-from flambeau.dialects.ir.tensor_types import dtype_of, from_numpy_name, numpy_dtype, promote_operands, tensor
+from flambeau.dialects.ir.tensor_types import dtype_of, from_numpy_name, numpy_dtype, promote_operands, tensor, ui16, ui64
 from flambeau.support.lazy import Array, np
 
 
@@ -26,8 +26,18 @@ def operand_kind(operand: Array | bool | int | float) -> Any:
 
 
 def cast_to(x: Any, element: Any) -> Array:
-    """An array or a Python number as an array of an element type."""
-    return np.asarray(x).astype(numpy_dtype(element), copy=False)
+    """An array or a Python number as an array of an element type.
+
+    A real number becomes an integer of up to 32 bits (but ui8 and ui32) by way of int32 and another one by way of int64; outside the range
+    of that type it is the smallest of it, as where PyTorch runs on x86-64.
+    """
+    array = np.asarray(x)
+    if array.dtype.kind in "iub" or element == ui64 or dtype_of(element).category != 1:
+        return array.astype(numpy_dtype(element), copy=False)
+    by = np.iinfo(np.int32 if element in (i8, i16, i32, ui16) else np.int64)
+    real = array.astype(np.float64)
+    fits = (real >= by.min) & (real < 2.0 ** (by.bits - 1))
+    return np.where(fits, real, by.min).astype(by.dtype).astype(numpy_dtype(element))
 
 
 def cast_operands(*operands: Any) -> tuple[Array, ...]:

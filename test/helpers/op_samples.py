@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 
 from flambeau.dialects.aten.aliases import ALIASES
-from flambeau.dialects.ir.tensor_types import bf16, f16, f32, f64, i1, i8, i32, i64
+from flambeau.dialects.ir.tensor_types import bf16, f16, f32, f64, i1, i8, i16, i32, i64, ui8, ui16
 from flambeau.support.lazy import Array
 
 Samples: TypeAlias = Callable[[np.random.Generator], list[tuple[Any, ...]]]
@@ -126,6 +126,12 @@ def selecting(a: tuple[tuple[int, ...], str] | float, b: tuple[tuple[int, ...], 
 def each(*makers: Callable[[np.random.Generator], Any]) -> Samples:
     """One sample from each maker."""
     return lambda rng: [maker(rng) for maker in makers]
+
+
+def and_reals_that_do_not_fit(samples: Samples, *rest: tuple[Any, ...]) -> Samples:
+    """Further samples: a column of numbers that integer types cannot hold, in two types, with each tail of arguments."""
+    column = np.array([np.nan, np.inf, -np.inf, 3000000001, -3000000001, 1e20, 300.7, -300.7])[:, None]
+    return lambda rng: samples(rng) + [(column.astype(dtype), *tail) for dtype in ("float32", "float64") for tail in rest]
 
 
 def tensors(*samples: tuple[Any, ...], low: float = -3, high: float = 3) -> Samples:
@@ -329,9 +335,15 @@ SAMPLES: dict[str, Samples] = {
     "aten.ldexp.Tensor": binary(dtypes=("float32", "float64", "int64"), mixed=(("float32", "int32"), ("int8", "int64")), special=False),
     # reduction
     "aten.sum": reduction((), (f32,), (i64,), dtypes=ALL, special=False),
-    "aten.sum.dim_IntList": reduction((None,), ((),), ((1,),), ((0, -1), True), ((2,), False, f64), dtypes=ALL, special=False),
+    "aten.sum.dim_IntList": and_reals_that_do_not_fit(
+        reduction((None,), ((),), ((1,),), ((0, -1), True), ((2,), False, f64), dtypes=ALL, special=False),
+        ((1,), False, i32),
+        ((0,), False, i16),
+    ),
     "aten.prod": reduction((), (f32,), dtypes=ALL, special=False),
-    "aten.prod.dim_int": reduction((1,), (-1, True), (0, False, i32), dtypes=ALL, special=False),
+    "aten.prod.dim_int": and_reals_that_do_not_fit(
+        reduction((1,), (-1, True), (0, False, i32), dtypes=ALL, special=False), (1, False, i32), (1, False, i16)
+    ),
     "aten.mean": reduction((), (f32,), dtypes=FLOATS),
     "aten.mean.dim": reduction(((1,),), (None, True), ((0, -1), True), ((2,), False, f64), dtypes=FLOATS),
     "aten.var": reduction((), (False,), dtypes=FLOATS, empty=False),
@@ -345,7 +357,7 @@ SAMPLES: dict[str, Samples] = {
     **{f"aten.{name}": reduction((), dtypes=ALL) for name in ("any", "all")},
     **{f"aten.{name}.dim": reduction((1,), (-1, True), dtypes=ALL) for name in ("any", "all")},
     **{f"aten.{name}.dims": reduction(((1, 2),), (None, True), ((0, -1), True), dtypes=ALL) for name in ("any", "all")},
-    "aten.cumsum": reduction((1,), (-1,), (0, f64), dtypes=ALL),
+    "aten.cumsum": and_reals_that_do_not_fit(reduction((1,), (-1,), (0, f64), dtypes=ALL), (1, i32), (0, i16)),
     "aten.logsumexp": reduction(((1,),), ((0, -1), True), dtypes=(*FLOATS, "int64"), empty=False),
     # statistics
     **{f"aten.{name}": reduction((), (False,), dtypes=FLOATS, empty=False) for name in ("var_mean", "std_mean")},
@@ -424,7 +436,9 @@ SAMPLES: dict[str, Samples] = {
     "aten.arange.start": fixed((2, 7), (0.5, 3.5), (3, 3), (1, 4, f16)),
     "aten.arange.start_step": fixed((2, 9, 3), (9, 2, -3), (0, 1, 0.25), (0.5, 4, 1, f64), (0, 5, 1, i32), (5, 0, -1.5)),
     "aten.linspace": fixed((0, 1, 5), (-2.5, 7, 8), (3, 3, 1), (0, 1, 0), (5, -5, 11, f64), (0, 10, 4, f16)),
-    "aten._to_copy": unary((f32,), (i64,), (i1,), (f16,), (bf16,), (), dtypes=ALL, special=()),
+    "aten._to_copy": and_reals_that_do_not_fit(
+        unary((f32,), (i64,), (i1,), (f16,), (bf16,), (), dtypes=ALL, special=()), (i8,), (i16,), (i32,), (i64,), (ui8,), (ui16,)
+    ),
     "aten.to.dtype": unary((f32,), (i32,), (bf16,), dtypes=ALL, special=()),
     "aten.to.dtype_layout": unary((f64,), (None, None, "cpu"), dtypes=ALL, special=()),
     "aten.to.device": unary(("cpu", f32), ("cpu", i64), dtypes=ALL, special=()),

@@ -25,9 +25,9 @@
   CONVERT(tag##_to_i64, int64_t, uint16_t, fl_i64_of_real((double)decode(x))) \
   CONVERT(tag##_to_bool, uint8_t, uint16_t, (uint8_t)(decode(x) != 0))
 
-#define NARROW_INTEGER(tag, T)                                 \
-  CONVERT(f32_to_##tag, T, float, (T)fl_i64_of_real((double)x)) \
-  CONVERT(f64_to_##tag, T, double, (T)fl_i64_of_real(x))       \
+#define NARROW_INTEGER(tag, T, integer_of_real)                \
+  CONVERT(f32_to_##tag, T, float, (T)integer_of_real((double)x)) \
+  CONVERT(f64_to_##tag, T, double, (T)integer_of_real(x))      \
   CONVERT(i64_to_##tag, T, int64_t, (T)x)                      \
   CONVERT(bool_to_##tag, T, uint8_t, (T)(x != 0))
 
@@ -89,18 +89,21 @@ WIDEN_INTEGER(u16, uint16_t)
 WIDEN_INTEGER(u32, uint32_t)
 WIDEN_INTEGER(u64, uint64_t)
 
-NARROW_INTEGER(u8, uint8_t)
-NARROW_INTEGER(i8, int8_t)
-NARROW_INTEGER(i16, int16_t)
-CONVERT(f32_to_i32, int32_t, float, fl_i32_of_real((double)x))
-CONVERT(f64_to_i32, int32_t, double, fl_i32_of_real(x))
-CONVERT(i64_to_i32, int32_t, int64_t, (int32_t)x)
-CONVERT(bool_to_i32, int32_t, uint8_t, x != 0)
+NARROW_INTEGER(u8, uint8_t, fl_i64_of_real)
+NARROW_INTEGER(i8, int8_t, fl_i32_of_real)
+NARROW_INTEGER(i16, int16_t, fl_i32_of_real)
+NARROW_INTEGER(i32, int32_t, fl_i32_of_real)
 NARROW_HALF(f16, fl_f16_of_f32)
 NARROW_HALF(bf16, fl_bf16_of_f32)
-NARROW_INTEGER(u16, uint16_t)
-NARROW_INTEGER(u32, uint32_t)
-NARROW_INTEGER(u64, uint64_t)
+NARROW_INTEGER(u16, uint16_t, fl_i32_of_real)
+NARROW_INTEGER(u32, uint32_t, fl_i64_of_real)
+NARROW_INTEGER(u64, uint64_t, fl_i64_of_real)
+
+/* By way of int32_t. */
+CONVERT(f16_by_i32, int64_t, uint16_t, fl_i32_of_real((double)fl_f32_of_f16(x)))
+CONVERT(bf16_by_i32, int64_t, uint16_t, fl_i32_of_real((double)fl_f32_of_bf16(x)))
+CONVERT(f32_by_i32, int64_t, float, fl_i32_of_real((double)x))
+CONVERT(f64_by_i32, int64_t, double, fl_i32_of_real(x))
 
 /* A dtype's place in the tables below; -1 for an unknown one. */
 static int place(int8_t dtype) {
@@ -128,6 +131,19 @@ fl_convert_fn fl_widen(int8_t from, fl_compute to) {
       TO_EACH(bf16), TO_EACH(u16), TO_EACH(u32), TO_EACH(u64)};
   int at = place(from);
   return at < 0 ? NULL : table[at][to];
+}
+
+fl_convert_fn fl_widen_by(int8_t from, int8_t by, fl_compute to) {
+  if (to != FL_COMPUTE_I64 || (by != FL_INT8 && by != FL_INT16 && by != FL_INT32 && by != FL_UINT16)) {
+    return fl_widen(from, to);
+  }
+  switch (from) {
+    case FL_FLOAT16: return f16_by_i32;
+    case FL_BFLOAT16: return bf16_by_i32;
+    case FL_FLOAT32: return f32_by_i32;
+    case FL_FLOAT64: return f64_by_i32;
+    default: return fl_widen(from, to);
+  }
 }
 
 fl_convert_fn fl_narrow(fl_compute from, int8_t to) {

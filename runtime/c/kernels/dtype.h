@@ -1,8 +1,9 @@
 /* Element types as kernels see them: conversions, type promotion, and the few types that arithmetic is done in.
  *
  * Kernels compute in one of four types: float (also for float16 and bfloat16), double, int64_t (every integer, and bool as a number) and
- * bool. Inputs are widened to it, results narrowed from it. Integers wrap modulo 2^n when narrowed, as ATen's do; a real number outside
- * an integer type's range becomes its smallest value.
+ * bool. Inputs are widened to it, results narrowed from it. Integers wrap modulo 2^n when narrowed, as ATen's do. A real number
+ * becomes an int8, int16, int32 or uint16 by way of int32_t and another integer by way of int64_t; outside the range of that type it is the
+ * smallest of it, as on x86-64.
  */
 #ifndef FLAMBEAU_KERNELS_DTYPE_H
 #define FLAMBEAU_KERNELS_DTYPE_H
@@ -50,6 +51,8 @@ typedef void (*fl_convert_fn)(size_t n, void *to, const void *from);
 
 /* From an element type to a computing type; NULL when they are one type, so that there is nothing to do. */
 fl_convert_fn fl_widen(int8_t from, fl_compute to);
+/* The same for sums and products of elements that are converted to the integer type `by` first; they may wrap around in it later. */
+fl_convert_fn fl_widen_by(int8_t from, int8_t by, fl_compute to);
 /* From a computing type to an element type; NULL when they are one type. */
 fl_convert_fn fl_narrow(fl_compute from, int8_t to);
 

@@ -89,6 +89,7 @@ fl_status fl_reduce_run(fl_context *context, fl_tensor *out, fl_tensor *first_ou
   uint8_t out_dim = 0;
   const fl_compute result = is_real ? FL_COMPUTE_F64 : FL_COMPUTE_I64;
   fl_buffer r = fl_buffer_for_reading(in->dtype, reduction->type);
+  r.convert = fl_widen_by(in->dtype, out->dtype, reduction->type);
   /* What they write stands in the accumulators and the origins: they need no block of computed elements. */
   fl_buffer results = fl_buffer_for_writing(result, out->dtype);
   fl_buffer first_results = fl_buffer_for_writing(result, first_out != NULL ? first_out->dtype : out->dtype);

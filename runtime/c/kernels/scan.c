@@ -43,6 +43,7 @@ static fl_status scan(fl_context *context, fl_value *const *args, const scan_fn 
   fl_lines_of(lines, operands, 2, axis);
   const fl_compute type = fl_compute_of(out->dtype);
   fl_buffer reading = fl_buffer_for_reading(self->dtype, type);
+  reading.convert = fl_widen_by(self->dtype, out->dtype, type);
   fl_buffer writing = fl_buffer_for_writing(type, out->dtype);
   const size_t block = fl_block_length(reading.element + reading.width + writing.element + writing.width);
   FL_TRY(fl_buffer_take(context, &reading, block, 1));
