@@ -51,6 +51,11 @@ class StorageClass:
         return isinstance(self.root.owner, StateOp)
 
     @property
+    def is_unwritten(self) -> bool:
+        """Whether no instruction gives it contents, and neither the program nor the caller does."""
+        return not self.writes and not self.is_constant and not self.is_state
+
+    @property
     def span(self) -> tuple[int, int] | None:
         """The half-open span of time in which it occupies an arena; None when it never does."""
         return None if self.first is None or self.is_constant else (self.first, self.last + 1)
@@ -81,7 +86,6 @@ class MethodStorage:
         """When the caller reads the outputs."""
         self._classes: dict[SSAValue, StorageClass] = {}
         self._collect()
-        self._check_written()
         self._profile: LiveProfile | None = None
 
     def _collect(self) -> None:
@@ -99,8 +103,12 @@ class MethodStorage:
             if (found := self._classes.get(slot)) is not None:
                 found.touch(0)
                 found.writes.append(0)
+        early: list[tuple[Operation, SSAValue]] = []
+        """What is read, in the order of the text, before it is written."""
         for op, time in self.time.items():
             reads, writes = touched_slots(op)
+            if not isinstance(op, MoveOp | FreeOp):
+                early += [(op, slot) for slot in reads if self._classes[slot].is_unwritten]
             for slot in (*reads, *writes):
                 self._classes[slot].touch(time)
             for slot in writes:
@@ -109,17 +117,16 @@ class MethodStorage:
             if (found := self._classes.get(slot)) is not None:
                 found.touch(self.end)
                 found.is_output = True
+                early += [(self.method.terminator, slot)] if found.is_unwritten else []
+        self._check_written(early)
 
-    def _check_written(self) -> None:
-        labels = {op.label.data: time for op, time in self.time.items() if isinstance(op, LabelOp)}
-        loops = any(isinstance(op, JumpFalseOp) and labels[op.label.data] < time for op, time in self.time.items())
-        reads = [(op, slot, time) for op, time in self.time.items() for slot in reads_and_writes(op)[0]]
-        reads += [(self.method.terminator, slot, self.end) for slot in self.method.terminator.outputs if slot in self._classes]
-        for op, slot, time in reads:
-            item = self._classes[slot]
-            if item.is_constant or item.is_state or (item.writes and (loops or item.writes[0] < time)):
+    def _check_written(self, early: Sequence[tuple[Operation, SSAValue]]) -> None:
+        labels = {op.label.data: self.time[op] for op in self.instructions if isinstance(op, LabelOp)}
+        loops = any(isinstance(op, JumpFalseOp) and labels[op.label.data] < self.time[op] for op in self.instructions)
+        for op, slot in early:
+            if loops and not self._classes[slot].is_unwritten:
                 continue
-            what = "is returned" if time == self.end else "is read here"
+            what = "is returned" if op is self.method.terminator else "is read here"
             help = "write it before, declare it as exec.state, or list it among the inputs of exec.return"
             raise OperationError(op, f"{describe(slot)} of @{self.method.sym_name.data} {what}, but nothing has written it: {help}")
 
