@@ -229,7 +229,7 @@ class ModuleParser(TokenParser):
         op = cached.kind.create(
             operands=operands, result_types=cached.result_types, properties=cached.properties, attributes=cached.attributes
         )
-        if line.located and (location := self.parse_optional_location()) is not None:
+        if (location := self.parse_optional_location()) is not None:
             op.location = location
         first = 0
         for name, size in results:

@@ -144,6 +144,11 @@ def test_a_location_that_is_an_attribute_is_not_the_operations_own() -> None:
     assert same(f"{line}\n{line}\n") is not None
 
 
+def test_a_location_on_the_next_line_is_the_operations_own() -> None:
+    line = '"x.y"() : () -> ()'
+    assert same(f'{line} loc("a")\n{line}\n  loc("b")\n') is not None
+
+
 PIECES = (
     *(
         "%a",
