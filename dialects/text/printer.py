@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from io import StringIO
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, ModuleOp, NoneAttr, TensorType, UnitAttr, UnregisteredOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, ModuleOp, NoneAttr, TensorType, UnitAttr, UnregisteredAttr, UnregisteredOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
 from xdsl.printer import Printer
@@ -69,8 +69,13 @@ class ModulePrinter(Printer):
 
     def print_attribute(self, attribute: Attribute) -> None:
         """Prints an attribute."""
-        if isinstance(attribute, TypeAttribute):
-            self.print_string(self.type_text(attribute))
+        if isinstance(attribute, UnregisteredAttr):
+            # Its text is kept as it was read, and an indent of its lines would become part of it.
+            indent, self._indent = self._indent, 0
+            super().print_attribute(attribute)
+            self._indent = indent
+        elif isinstance(attribute, TypeAttribute) and "\n" not in (text := self.type_text(attribute)):
+            self.print_string(text)
         else:
             super().print_attribute(attribute)
 
@@ -83,7 +88,11 @@ class ModulePrinter(Printer):
         results = ", ".join([self.type_text(item) for item in outputs])
         if len(outputs) != 1 or isinstance(outputs[0], FunctionType):
             results = f"({results})"
-        self.print_string(f"({', '.join([self.type_text(item) for item in inputs])}) -> {results}")
+        text = f"({', '.join([self.type_text(item) for item in inputs])}) -> {results}"
+        if "\n" in text:
+            super().print_function_type(inputs, outputs)
+        else:
+            self.print_string(text)
 
     def print_op(self, op: Operation) -> None:
         """Prints an operation."""

@@ -57,3 +57,14 @@ def test_both_printers_write_the_same_for_types_of_all_kinds() -> None:
     compare(
         ModuleOp([AnOp(result_types=[kind], attributes={"type": kind, "text": StringAttr('"\n\\é'), "unit": UnitAttr()}) for kind in types])
     )
+
+
+def test_an_unregistered_attribute_of_several_lines_is_printed_as_it_was_read() -> None:
+    kind = '!x.y<"a"\n  "b">'
+    lines = (f"%0 = {kind}", f"%1 = tensor<2x{kind}>", f"%2 = ({kind}) -> {kind}")
+    body = "\n".join(f'{value} = "x.y"() {{a = [#x.y<1\n2>]}} : () -> ({kind})' for value, kind in (line.split(" = ") for line in lines))
+    before = parse_module(body, FlambeauContext(allow_unregistered=True)).module
+    for generic in (False, True):
+        printed = text(ModulePrinter, before, generic=generic, locations=False)
+        again = parse_module(printed, FlambeauContext(allow_unregistered=True)).module
+        assert text(ModulePrinter, again, generic=generic, locations=False) == printed
