@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 JOBS ?= 2
-ROUNDS ?= 9000000
+ROUNDS ?= 9500000
 CLANG ?= clang
 QUERY ?= which animal sleeps the most?
 

@@ -157,7 +157,7 @@ fl_status fl_check_access(const fl_method *method, uint32_t at, const fl_instruc
     uint32_t count = 0;
     fl_value *const *items = letter == '*' ? NULL : fl_items(&instruction->to.args[i], &count);
     for (uint32_t k = 0; k < count; ++k) {
-      const fl_tensor *t = fl_tensor_of(items[k]);
+      fl_tensor *t = fl_tensor_of(items[k]);
       const char *fault = NULL;
       fl_status status = FL_INVALID_PROGRAM;
       if (t == NULL) {
@@ -167,12 +167,15 @@ fl_status fl_check_access(const fl_method *method, uint32_t at, const fl_instruc
         fault = (t->flags & FL_TENSOR_VIEW) == 0 ? "was moved there, and cannot become a view" : NULL;
       } else if (letter == 'w' && (t->flags & FL_TENSOR_READ_ONLY) != 0) {
         fault = "is written, and is a constant or an input in the caller's memory";
-      } else if (fl_lacks_data(t)) {
+      } else if (fl_lacks_data(t) || (letter == 'w' && t->data == NULL && t->capacity > 0)) {
         fault = "has no memory; if it is an output, fl_method_set_output gives it some";
         status = FL_INVALID_STATE;
       }
       if (fault != NULL) {
         return fl_refuse_access(method, at, instruction, status, fault, i, items[k], error);
+      }
+      if (t->data == NULL && letter != 'v') {
+        t->data = method->values; /* any place does for no elements; to step from NULL is undefined */
       }
       if (letter == 'w') {
         status = fl_check_out(method, at, instruction, i, items[k], work, error);

@@ -178,21 +178,30 @@ fl_status fl_adaptive_avg_pool2d_out(fl_context *context, fl_value *const *args,
   return FL_OK;
 }
 
+/* Where a window lies along each axis: its elements from `first` on and before `end` are in the image. */
+typedef struct range {
+  int64_t first[2], end[2], step[2];
+} range;
+
+static void range_of(const image *in, const window *w, int axis, int64_t at, range *r) {
+  const int64_t start = at * w->stride[axis] - w->padding[axis];
+  const int64_t step = w->dilation[axis];
+  const int64_t before = start < 0 ? (step - 1 - start) / step : 0;
+  const int64_t end = start + w->kernel[axis] * step;
+  r->first[axis] = start + before * step;
+  r->end[axis] = end < in->size[axis] ? end : in->size[axis];
+  r->step[axis] = step;
+}
+
 /* The largest element (the last NaN when there is one) of a window, and its index within the plane; 0 when dilation makes the window miss
  * the image. */
-static int maximum(const image *in, size_t start, const window *w, int64_t y, int64_t x, size_t *offset, int64_t *index) {
+static int maximum(const image *in, size_t start, const range *r, size_t *offset, int64_t *index) {
   const int real = fl_is_float(in->tensor->dtype);
-  const int64_t y0 = y * w->stride[0] - w->padding[0], x0 = x * w->stride[1] - w->padding[1];
   double best = 0;
   int64_t best_integer = 0;
   int found = 0;
-  for (int64_t a = 0; a < w->kernel[0]; ++a) {
-    const int64_t i = y0 + a * w->dilation[0];
-    for (int64_t b = 0; b < w->kernel[1] && i >= 0 && i < in->size[0]; ++b) {
-      const int64_t j = x0 + b * w->dilation[1];
-      if (j < 0 || j >= in->size[1]) {
-        continue;
-      }
+  for (int64_t i = r->first[0]; i < r->end[0]; i += r->step[0]) {
+    for (int64_t j = r->first[1]; j < r->end[1]; j += r->step[1]) {
       const size_t at = start + (size_t)i * in->stride[0] + (size_t)j * in->stride[1];
       const double v = real ? fl_read_real(in->tensor->dtype, in->tensor->data, at) : 0.0;
       const int64_t v_integer = real ? 0 : (int64_t)fl_read_integer(in->tensor->dtype, in->tensor->data, at);
@@ -209,16 +218,10 @@ static int maximum(const image *in, size_t start, const window *w, int64_t y, in
 }
 
 /* The result of a window without any element: the lowest value, at the index that ATen gives. */
-static void write_lowest(const image *in, const image *out, size_t to, const window *w, int64_t y, int64_t x, int64_t *index) {
+static void write_lowest(const image *in, const image *out, size_t to, const range *r, int64_t *index) {
   const int8_t dtype = out->tensor->dtype;
   const int is_signed = dtype == FL_INT8 || dtype == FL_INT16 || dtype == FL_INT32 || dtype == FL_INT64;
-  int64_t first[2] = {y * w->stride[0] - w->padding[0], x * w->stride[1] - w->padding[1]};
-  for (int i = 0; i < 2; ++i) {
-    while (first[i] < 0) {
-      first[i] += w->dilation[i];
-    }
-  }
-  *index = first[0] * in->size[1] + first[1];
+  *index = r->first[0] * in->size[1] + r->first[1];
   if (fl_is_float(dtype)) {
     fl_write_real(dtype, out->tensor->data, to, -INFINITY);
   } else {
@@ -227,19 +230,12 @@ static void write_lowest(const image *in, const image *out, size_t to, const win
 }
 
 /* The same for FL_LANES channels that lie side by side, of windows that do not miss the image. */
-static void maximum_of_channels(const image *in, size_t start, const window *w, int64_t y, int64_t x, float *best_out, int64_t *index_out,
-                                size_t index_stride) {
-  const int64_t y0 = y * w->stride[0] - w->padding[0], x0 = x * w->stride[1] - w->padding[1];
+static void maximum_of_channels(const image *in, size_t start, const range *r, float *best_out, int64_t *index_out, size_t index_stride) {
   fl_vec best = fl_set(-INFINITY);
   fl_ivec index = fl_iset(0);
   int found = 0;
-  for (int64_t a = 0; a < w->kernel[0]; ++a) {
-    const int64_t i = y0 + a * w->dilation[0];
-    for (int64_t b = 0; b < w->kernel[1] && i >= 0 && i < in->size[0]; ++b) {
-      const int64_t j = x0 + b * w->dilation[1];
-      if (j < 0 || j >= in->size[1]) {
-        continue;
-      }
+  for (int64_t i = r->first[0]; i < r->end[0]; i += r->step[0]) {
+    for (int64_t j = r->first[1]; j < r->end[1]; j += r->step[1]) {
       const fl_vec v = fl_load((const float *)in->tensor->data + start + (size_t)i * in->stride[0] + (size_t)j * in->stride[1]);
       const fl_ivec better = found ? (fl_ivec)(v > best) | (fl_ivec)(v != v) : fl_iset(-1);
       best = fl_select(better, v, best);
@@ -276,24 +272,27 @@ fl_status fl_max_pool2d_with_indices_out(fl_context *context, fl_value *const *a
   const int vectors = input->dtype == FL_FLOAT32 && in.channel_stride == 1 && out.channel_stride == 1 && in.size[0] * in.size[1] <= INT32_MAX && w.dilation[0] == 1 &&
                       w.dilation[1] == 1;
   const size_t element = fl_dtype_size(input->dtype);
+  range r;
   for (size_t n = 0; n < in.batch; ++n) {
     for (int64_t y = 0; y < w.out[0]; ++y) {
+      range_of(&in, &w, 0, y, &r);
       for (int64_t x = 0; x < w.out[1]; ++x) {
+        range_of(&in, &w, 1, x, &r);
         const size_t to = n * out.batch_stride + (size_t)y * out.stride[0] + (size_t)x * out.stride[1];
         const size_t place = n * places.batch_stride + (size_t)y * places.stride[0] + (size_t)x * places.stride[1];
         int64_t *index = (int64_t *)indices->data + place;
         size_t c = 0;
         for (; vectors && c + FL_LANES <= in.channels; c += FL_LANES) {
-          maximum_of_channels(&in, n * in.batch_stride + c, &w, y, x, (float *)out_tensor->data + to + c, index + c * places.channel_stride,
+          maximum_of_channels(&in, n * in.batch_stride + c, &r, (float *)out_tensor->data + to + c, index + c * places.channel_stride,
                               places.channel_stride);
         }
         for (; c < in.channels; ++c) {
           size_t from = 0;
           int64_t *const at = index + c * places.channel_stride;
-          if (maximum(&in, n * in.batch_stride + c * in.channel_stride, &w, y, x, &from, at)) {
+          if (maximum(&in, n * in.batch_stride + c * in.channel_stride, &r, &from, at)) {
             memcpy((char *)out_tensor->data + (to + c * out.channel_stride) * element, (const char *)input->data + from * element, element);
           } else {
-            write_lowest(&in, &out, to + c * out.channel_stride, &w, y, x, at);
+            write_lowest(&in, &out, to + c * out.channel_stride, &r, at);
           }
         }
       }

@@ -36,7 +36,14 @@ REFUSED = {
     "ubsan_null_offset_matmul": "instruction 3: its argument 3, value 10, is written, and is not a tensor",
 }
 """What each program is told."""
-FUZZED = ("view_of_a_moved_value", "view_not_followed", "string_at_the_end_of_the_file", "in_place_on_a_broadcast_operand")
+FUZZED = (
+    "view_of_a_moved_value",
+    "view_not_followed",
+    "string_at_the_end_of_the_file",
+    "in_place_on_a_broadcast_operand",
+    "no_elements_in_no_memory",
+    "window_far_beyond_the_image",
+)
 """Programs that the fuzz test found: what happens to them depends on their inputs."""
 
 
