@@ -19,7 +19,10 @@ from typing import Any
 
 import torch
 
+from flambeau.dialects.schema.operators import find_schema
+from flambeau.dialects.schema.schema import Schema, SchemaArgument, parse_schema
 from flambeau.runtime.binding.library import CList, CPayload, CString, CTensor, CValue
+from flambeau.runtime.interpreter.kernels import RowKernel, row_kernels
 
 NONE, TENSOR, STRING, DOUBLE, INT, BOOLEAN, BOOL_LIST, DOUBLE_LIST, INT_LIST, TENSOR_LIST, OPTIONAL_TENSOR_LIST = range(11)
 
@@ -39,15 +42,14 @@ DTYPES = {
     torch.uint64: 29,
 }
 TOLERANCES = {torch.float32: 2e-6, torch.float64: 1e-12, torch.float16: 1e-3, torch.bfloat16: 8e-3}
-# Operators of ExecuTorch that torch itself does not define.
 SCHEMAS = {
-    f"dim_order_ops::{name}.out": f"dim_order_ops::{name}.out({arguments}, int[]? dim_order=None, Tensor(a!) out) -> Tensor(a!)"
+    f"{name}.out": f"{name}.out({arguments}, int[]? dim_order=None, Tensor(a!) out) -> Tensor(a!)"
     for name, arguments in (
-        ("_to_dim_order_copy", "Tensor self, *, bool non_blocking=False"),
-        ("_clone_dim_order", "Tensor self, *, bool non_blocking=False"),
-        ("_empty_dim_order", "int[] size, *"),
+        ("dim_order_ops::_clone_dim_order", "Tensor self, *, bool non_blocking=False"),
+        ("dim_order_ops::_empty_dim_order", "int[] size, *"),
     )
 }
+"""Of kernels without a row that ATen does not define."""
 GUARD = 64
 GUARD_BYTE = 0xA5
 
@@ -229,34 +231,28 @@ class Frame:
 
 
 def bytes_of(x: torch.Tensor) -> bytes:
-    return x.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if x.numel() else b""
+    return torch.empty(x.numel(), dtype=x.dtype).copy_(x.reshape(-1)).view(torch.uint8).numpy().tobytes()
+
+
+def row_kernel(name: str) -> RowKernel | None:
+    """What a row says of a kernel; ExecuTorch's kernels of `quantize_per_tensor.tensor` and its like are called Tensor_out."""
+    return row_kernels().get(name) or row_kernels().get(name.replace(".Tensor_", ".tensor_"))
 
 
 @functools.cache
-def schema_of(name: str) -> Any:
-    """The schema of an operator name such as aten::add.out; None for those that neither torch nor SCHEMAS knows."""
-    if name in SCHEMAS:
-        return torch._C.parse_schema(SCHEMAS[name])  # pyright: ignore[reportPrivateUsage]  # torch has no public parser of schemas
+def schema_of(name: str) -> Schema | None:
+    """The schema of a kernel such as aten::add.out; None where neither a row nor ATen has one."""
+    described = row_kernel(name)
+    if described is not None or name in SCHEMAS:
+        return parse_schema(SCHEMAS[name]) if described is None else described.out
     namespace, _, rest = name.partition("::")
-    operator, _, overload = rest.partition(".")
-    packet = getattr(getattr(torch.ops, namespace), operator, None)
-    if packet is None or (overload or "default") not in packet.overloads():
-        return None
-    return getattr(packet, overload or "default")._schema
+    return find_schema(rest) if namespace == "aten" else None
 
 
-def type_of(argument: Any) -> str:
+def type_of(argument: SchemaArgument) -> str:
     """The schema's type of an argument: Tensor, Tensor?, Tensor?[], int[], int[]?, float, Scalar, …"""
-
-    def text(kind: Any) -> str:
-        name: str = kind.kind()
-        if name == "OptionalType":
-            return text(kind.getElementType()) + "?"
-        if name == "ListType":
-            return text(kind.getElementType()) + "[]"
-        return {"TensorType": "Tensor", "NumberType": "Scalar", "StringType": "str"}.get(name, str(kind))
-
-    return text(argument.type)
+    kind = argument.type
+    return kind.base + "?" * kind.element_optional + "[]" * kind.is_list + "?" * kind.optional
 
 
 def run(name: str, *args: Any, outs: Sequence[Out], in_place: bool = False, over: int | None = None) -> list[torch.Tensor]:
@@ -270,8 +266,7 @@ def run(name: str, *args: Any, outs: Sequence[Out], in_place: bool = False, over
     kernel = kernels()[name]
     values: list[CValue] = []
     written: list[tuple[Out, CValue, Any, int, int]] = []
-    in_place = in_place or (schema is not None and not any(a.is_out for a in schema.arguments))
-    out_list = False
+    in_place = in_place or (schema is not None and not schema.outs)
 
     def make_out(out: Out) -> CValue:
         order = list(out.order) if out.order is not None else list(range(len(out.shape)))
@@ -289,32 +284,17 @@ def run(name: str, *args: Any, outs: Sequence[Out], in_place: bool = False, over
         made = [make_out(out) for out in outs]
         values = made + given if in_place else given + made
     else:
-        arguments = list(schema.arguments)
-        remaining = list(outs)
+        inputs = [argument for argument in schema.arguments if argument not in schema.outs]
+        made = [make_out(out) for out in outs]
         if in_place:
-            values.append(make_out(remaining[0]))
-            arguments = arguments[1:]
-        given = list(args)
-        for argument in arguments:
-            if argument.is_out:
-                if type_of(argument) == "Tensor[]":
-                    out_list = True
-                    values.append(frame.list_of(TENSOR_LIST, [make_out(out) for out in remaining]))
-                else:
-                    values.append(make_out(remaining[len(written)]))
-                continue
-            if given:
-                value = given.pop(0)
-            elif argument.has_default_value():
-                value = argument.default_value
-            else:
-                raise TypeError(f"{name}: no value for {argument.name}")
-            values.append(frame.argument(value, type_of(argument)))
-        out_values = [value for _, value, *_ in written]
-        if out_list:
-            values.append(values[-1])
+            values, inputs = [made[0]], inputs[1:]
+        for place, argument in enumerate(inputs):
+            values.append(frame.argument(args[place] if place < len(args) else argument.default, type_of(argument)))
+        listed = frame.list_of(TENSOR_LIST, made)
+        if any(out.type.is_list for out in schema.outs):
+            values += [listed, listed]
         else:
-            values.append(out_values[0] if len(out_values) == 1 else frame.list_of(TENSOR_LIST, out_values))
+            values += [*made[len(made) - len(schema.outs) :], made[0] if len(made) == 1 else listed]
 
     if over is not None:
         source, (_, _, _, start, size) = values[over].payload.tensor.contents, written[0]

@@ -63,6 +63,7 @@ def unary(
         samples += [(make(rng, shape, dtypes[0], low, high), *tails[0]) for shape in ((2, 3, 2), (5,), (), (0, 3))]
         if special:
             samples += [(np.array(special, "float32"), *tail) for tail in tails]
+            samples += [(np.array(special, "float64"), *tails[0])] if "float64" in dtypes else []
         return samples
 
     return generate
@@ -149,7 +150,7 @@ FLOATING_UNARY = unary(dtypes=(*FLOATS, "int64", "uint8", "bool"))
 POSITIVE_UNARY = unary(dtypes=(*FLOATS, "int64", "bool"), low=0.1, high=9)
 UNIT_UNARY = unary(dtypes=(*FLOATS, "int64", "bool"), low=-0.95, high=1)
 COMPARISON = binary(dtypes=ALL)
-SCALARS = unary((2,), (1.5,), (-1,), dtypes=("float32", "float64", "float16", "bfloat16", "int64", "int16"))
+SCALARS = unary((2,), (1.5,), (-1,), dtypes=("float32", "float64", "float16", "bfloat16", "int64", "int16", "uint8"))
 SHIFTABLE = ("int64", "int32", "int16", "int8", "uint8")
 BITWISE = binary(dtypes=(*INTS, "bool"), mixed=(("int8", "uint8"), ("int64", "int32"), ("bool", "int16")), special=False)
 BITWISE_SCALAR = unary((5,), (1,), dtypes=(*INTS, "bool"), special=())
@@ -176,7 +177,7 @@ SAMPLES: dict[str, Samples] = {
     "aten.log_sigmoid": unary(low=-60, high=60),
     "aten.hardshrink": unary((), (1.0,)),
     "aten.softshrink": unary((), (1.0,)),
-    "aten.threshold": unary((0.5, 2.0), (-1, 7), dtypes=(*FLOATS, "int64")),
+    "aten.threshold": unary((0.5, 2.0), (-1, 7), dtypes=(*FLOATS, "int64", "uint8")),
     "aten.prelu": tensors(
         (((2, 3, 4), "float32"), ((3,), "float32")),
         (((2, 3), "float16"), ((1,), "float16")),

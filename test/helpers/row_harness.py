@@ -103,9 +103,9 @@ def evaluate(values: Sequence[SSAValue], known: dict[SSAValue, Array]) -> list[A
 def to_torch(value: Any, argument: SchemaArgument | None = None) -> Any:
     """A sample's value as torch takes it."""
     if isinstance(value, np.ndarray):
-        array = cast(Array, value)
+        array = np.array(cast(Array, value))  # without negative strides
         if array.dtype == ml_dtypes.bfloat16:
-            return torch.tensor(np.array(array).view(np.int16)).view(torch.bfloat16)
+            return torch.tensor(array.view(np.int16)).view(torch.bfloat16)
         return torch.tensor(array)
     if isinstance(value, list | tuple):
         return [to_torch(item) for item in cast("Sequence[Any]", value)]

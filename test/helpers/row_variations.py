@@ -25,6 +25,10 @@ NUMBERS = (2, -1, 0, 0.5, -1.5, True, math.inf, math.nan, 1e10)
 """What an argument that is a number becomes."""
 DIMS = (0, -1, 1, 7, -9)
 """What an argument that names a dimension becomes."""
+LONG = 131
+"""An extent longer than the vectors and the tiles in which kernels compute."""
+MOST = 1 << 14
+"""Elements of the tensors of a sample in which an extent is longer."""
 LAYOUTS: dict[str, Callable[[int], tuple[int, ...]]] = {
     "channels last": lambda rank: (0, *range(2, rank), 1),
     "transposed": lambda rank: tuple(reversed(range(rank))),
@@ -102,13 +106,13 @@ def one_in_type(tensor: int, name: str) -> Change:
     return only(tensor, lambda array: converted(array, name))
 
 
-def cut(extent: int, other: int) -> Change:
-    """Each tensor with another extent in the place of one."""
+def resized(extent: int, other: int) -> Change:
+    """Each tensor with another extent in the place of one; its entries are repeated where they are too few."""
 
     def change(_: int, array: Array) -> Array:
         for axis, size in enumerate(array.shape):
             if size == extent:
-                array = array.take(range(other), axis)
+                array = array.take([place % size for place in range(other)], axis)
         return array
 
     return change
@@ -124,13 +128,13 @@ def permuted(order: Callable[[int], tuple[int, ...]]) -> Change:
     return change
 
 
-def variations(op: type[SchemaOp], sample: Sample) -> Iterator[tuple[str, Sample]]:
-    """What is varied, and the sample that it gives."""
+def variations(op: type[SchemaOp], sample: Sample, longer: bool = False) -> Iterator[tuple[str, Sample]]:
+    """What is varied, and the sample that it gives; `longer`: also tensors that are longer than the vectors and tiles of kernels."""
     yield from of_values(op, sample)
-    yield from of_shapes(sample)
-    if op.elementwise and len(arrays_of(sample)) == 1:
+    yield from of_shapes(sample, longer)
+    if op.elementwise and (longer or len(arrays_of(sample)) == 1):
         # Longer than the vectors and the blocks in which kernels compute.
-        yield "long", changed(sample, lambda _, array: np.resize(array, (1031,)) if array.size else array)
+        yield "long", changed(sample, lambda _, array: np.resize(array, (1031,)) if array.size and array.ndim else array)
     for place, argument in enumerate(op.schema.arguments):
         for value in other_values(argument, sample[place]):
             # A number may be an extent where there is no tensor.
@@ -155,12 +159,13 @@ def of_values(op: type[SchemaOp], sample: Sample) -> Iterator[tuple[str, Sample]
                 yield f"tensor {number} in {name}", changed(sample, one_in_type(number, name))
 
 
-def of_shapes(sample: Sample) -> Iterator[tuple[str, Sample]]:
-    """Extents of 0 and 1, fewer dimensions."""
+def of_shapes(sample: Sample, longer: bool = False) -> Iterator[tuple[str, Sample]]:
+    """Extents of 0 and 1 and perhaps a large one, fewer dimensions."""
     arrays = arrays_of(sample)
     for extent in sorted({extent for array in arrays for extent in array.shape} - {0, 1}):
-        for other in (0, 1):
-            yield f"extent {extent} is {other}", changed(sample, cut(extent, other))
+        elements = sum(math.prod(LONG if size == extent else size for size in array.shape) for array in arrays)
+        for other in (0, 1, LONG) if longer and elements < MOST else (0, 1):
+            yield f"extent {extent} is {other}", changed(sample, resized(extent, other))
     for number, array in enumerate(arrays):
         if array.ndim:
             yield f"tensor {number} without dimensions", changed(sample, only(number, first))

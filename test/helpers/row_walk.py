@@ -124,10 +124,11 @@ class Walk:
         self.disagreements.append(Disagreement(kind, case, str(details)))
 
 
-def cases_of(name: str, share: float, seed: int) -> list[Case]:
-    """The samples of a row, and a share of their variations."""
+def cases_of(name: str, share: float, seed: int, of_torch: bool = True) -> list[Case]:
+    """The samples of a row, and a share of their variations; `of_torch`: without those that end its process or say nothing of it."""
     row, chance, seen = ROWS[name], random.Random(f"{name} {seed}"), set[str]()
     given = samples_of(row)
+    alias, unchecked = of_torch and name in ALIAS_ROWS, of_torch and name in UNCHECKED_BY_TORCH
     cases: list[Case] = []
 
     def add(what: str, sample: tuple[Any, ...]) -> None:
@@ -136,14 +137,14 @@ def cases_of(name: str, share: float, seed: int) -> list[Case]:
             seen.add(key)
             cases.append(Case(row, what, sample))
 
-    for sample in given[:1] if name in ALIAS_ROWS else given:
+    for sample in given[:1] if alias else given:
         add("as given", sample)
     # Samples of the same shapes and attributes have the same variations.
     bases = {re.sub(r"\b[a-z]+\d*\[", "[", ", ".join(map(_text, sample))): sample for sample in reversed(given)}
-    for sample in list(reversed(bases.values())) if name not in ALIAS_ROWS else ():
-        found = of_values(row, sample) if name in UNCHECKED_BY_TORCH else variations(row, sample)
+    for sample in list(reversed(bases.values())) if not alias else ():
+        found = of_values(row, sample) if unchecked else variations(row, sample, longer=not of_torch)
         for what, varied in found:
-            if chance.random() < share and not (name in UNCHECKED_BY_TORCH and what.startswith("tensor")):
+            if chance.random() < share and not (unchecked and what.startswith("tensor")):
                 add(what, varied)
     return cases
 

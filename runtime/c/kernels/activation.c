@@ -24,7 +24,7 @@ FL_INLINE fl_vec softplus_vector(fl_vec x) {
   return fl_max_b(fl_zero(), x) + log1p_exp((fl_vec)((fl_ivec)x | fl_iset(INT32_MIN)));
 }
 
-static double softplus(double x) { return (x > 0.0 ? x : 0.0) + log1p(exp(-fabs(x))) + 0.0 * x; }
+static double softplus(double x) { return (x > 0.0 ? x : 0.0) + log1p(exp(-fabs(x))); }
 
 static inline double hold(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 
@@ -127,8 +127,14 @@ FL_SPAN1(threshold_i64, int64_t, int64_t, x <= p[0].integer ? p[1].integer : x)
 fl_status fl_threshold_out(fl_context *context, fl_value *const *args, size_t count) {
   static const fl_pointwise operation = {threshold_f32, threshold_f64, threshold_i64, 0};
   fl_parameter parameters[2];
+  FL_TENSOR_ARGUMENT(self, 0);
   (void)count;
   FL_TRY(read_parameters(context, args, 2, parameters));
+  if (fl_is_integer(self->dtype) && self->dtype != FL_INT64) {
+    int64_t bits = 0; /* as in ATen, the threshold is of the tensor's type: -1 is 255 for bytes */
+    fl_narrow(FL_COMPUTE_I64, self->dtype)(1, &bits, &parameters[0].integer);
+    fl_widen(self->dtype, FL_COMPUTE_I64)(1, &parameters[0].integer, &bits);
+  }
   return fl_pointwise_run(context, &operation, args, 1, args[3], parameters);
 }
 

@@ -24,11 +24,11 @@ fl_status fl_pointwise_run(fl_context *context, const fl_pointwise *operation, f
   fl_tensor *result = fl_get_tensor(out);
   FL_CHECK(context, result != NULL && fl_dtype_size(result->dtype) > 0, "the output must be a tensor of a known type");
   FL_TRY(fl_common_type(context, operands, count, &common));
-  for (size_t k = 0; k < count; ++k) {
-    in[k] = fl_operand_as(operands[k], common, &storage[k]);
-  }
   if (!fl_is_float(common) && operation->i64 == NULL) {
     common = FL_FLOAT32;
+  }
+  for (size_t k = 0; k < count; ++k) {
+    in[k] = fl_operand_as(operands[k], common, &storage[k]);
   }
   if (!operation->gives_bool && !fl_can_cast(common, result->dtype)) {
     return FL_FAIL(context, FL_INVALID_TYPE, "the result's type does not convert to the output's");

@@ -1,4 +1,4 @@
-"""Matrix products and convolution of the aten:: namespace against torch, over types, shapes and layouts."""
+"""Matrix products and convolutions of sizes that reach blocks and tails, in every layout, against torch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from kernel_harness import KernelError, Out, check, run
+from kernel_harness import check
 
 torch.set_num_threads(1)
 
@@ -49,19 +49,6 @@ def test_mm_depth_blocks(k: int) -> None:
             check("aten::mm.out", product(a, random(k, n)), a, random(k, n), tolerance=2e-4)  # of sums near 100
 
 
-@pytest.mark.parametrize("dtype", REAL + WHOLE)
-def test_products_of_every_type(dtype: torch.dtype) -> None:
-    limit = LIMITS.get(dtype, 0.0)
-    for a in orders(random(5, 12, dtype=dtype)):
-        for b in orders(random(12, 9, dtype=dtype)):
-            check("aten::mm.out", product(a, b), a, b, tolerance=limit)
-            batch_a, batch_b = torch.stack([a, a + 1, a]), torch.stack([b, b, b + 1])
-            check("aten::bmm.out", product(batch_a, batch_b), batch_a, batch_b, tolerance=limit)
-    x, w, b = random(2, 3, 12, dtype=dtype), random(7, 12, dtype=dtype), random(7, dtype=dtype)
-    check("aten::linear.out", product(x, w.T) + b, x, w, b, tolerance=limit)
-    check("aten::addmm.out", product(x[0], w.T) * 2 + b * 3, b, x[0], w.T.contiguous(), 3, 2, tolerance=2 * limit)
-
-
 def test_bmm_layouts() -> None:
     a, b = random(3, 20, 30), random(3, 30, 40)
     for order in ([0, 1, 2], [0, 2, 1], [1, 0, 2], [2, 1, 0], [1, 2, 0]):
@@ -71,45 +58,6 @@ def test_bmm_layouts() -> None:
         check("aten::bmm.out", product(a, b), p, b, tolerance=4e-6)
         check("aten::bmm.out", product(a, b), a, q, tolerance=4e-6)
         check("aten::bmm.out", product(a, b), a, b, order=order, tolerance=4e-6)
-
-
-def test_addmm_broadcasts() -> None:
-    a, b = random(6, 10), random(10, 9)
-    for shape in [(), (1,), (9,), (6, 9), (6, 1), (1, 9), (1, 1)]:
-        self = random(*shape)
-        for beta, alpha in [(1, 1), (0.5, 2), (0, 1), (2, 0)]:
-            expected = torch.addmm(self.double(), a.double(), b.double(), beta=beta, alpha=alpha).float()
-            check("aten::addmm.out", expected, self, a, b, beta, alpha, tolerance=4e-6)
-            check("aten::addmm.out", expected, self, a, b, beta, alpha, order=[1, 0], tolerance=4e-6)
-    check("aten::addmm.out", a @ b, torch.full((9,), float("nan")), a, b, 0, 1, tolerance=4e-6)
-    x, y, z = random(2, 4, 5), random(2, 5, 3), random(4, 3)
-    check("aten::baddbmm.out", torch.baddbmm(z, x, y, beta=2, alpha=0.5), z, x, y, 2, 0.5, tolerance=4e-6)
-
-
-def test_products_keep_nan_and_infinity() -> None:
-    for m in (2, 9):
-        a, b = random(m, 20), random(20, 18)
-        a[1, 3], b[5, 7], b[6, 0] = float("nan"), float("inf"), float("-inf")
-        check("aten::mm.out", a @ b, a, b, tolerance=1e-5)
-
-
-def test_products_refuse() -> None:
-    a, b = random(3, 4), random(4, 5)
-    out = [Out((3, 5), torch.float32)]
-    for name, args in [
-        ("aten::mm.out", (a, a)),
-        ("aten::mm.out", (a[0], b)),
-        ("aten::mm.out", (a, b.double())),
-        ("aten::bmm.out", (a, b)),
-        ("aten::addmm.out", (random(4), a, b)),
-        ("aten::addmm.out", (random(1, 3, 5), a, b)),
-        ("aten::linear.out", (a, random(5, 3))),
-        ("aten::linear.out", (a, random(5, 4), random(4))),
-    ]:
-        with pytest.raises(KernelError):
-            run(name, *args, outs=out)
-    with pytest.raises(KernelError, match="size of"):
-        run("aten::mm.out", a, b, outs=[Out((3, 6), torch.float32)])
 
 
 CONVOLUTIONS = [
@@ -154,15 +102,6 @@ def test_convolution(case: tuple[Any, ...]) -> None:
             check("aten::convolution.out", expected, last, w.to(memory_format=torch.channels_last), b, *rest, order=order, tolerance=4e-6)
             check("aten::convolution.out", expected, x, w.to(memory_format=torch.channels_last), b, *rest, tolerance=4e-6)
             check("aten::convolution.out", expected, last, w, b, *rest, order=[0, 1, 2, 3], tolerance=4e-6)
-
-
-@pytest.mark.parametrize("case", CONVOLUTIONS)
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16, torch.int8, torch.int32])
-def test_convolution_of_every_type(case: tuple[Any, ...], dtype: torch.dtype) -> None:
-    channels, out, size, kernel, stride, padding, dilation, groups = case
-    x, w, b = random(1, channels, *size, dtype=dtype), random(out, channels // groups, *kernel, dtype=dtype), random(out, dtype=dtype)
-    rest = (stride, padding, dilation, False, [0], groups)
-    check("aten::convolution.out", convolve(x, w, b, *rest), x, w, b, *rest, tolerance=LIMITS.get(dtype, 0.0))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int32])
@@ -211,36 +150,3 @@ def test_linear_layouts() -> None:
             check("aten::linear.out", expected, x, weight, b, tolerance=4e-6)
             check("aten::linear.out", expected - b, x, weight, None, tolerance=4e-6)
     check("aten::linear.out", F.linear(x[0], w), x[0], w, tolerance=4e-6)
-
-
-def test_convolution_refuses() -> None:
-    x, w = random(1, 4, 6, 6), random(8, 4, 3, 3)
-    good: list[Any] = [x, w, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1]
-    for i, value in [
-        (3, [0, 1]),
-        (3, [-1, 1]),
-        (3, [1, 1, 1]),
-        (3, []),
-        (3, [2**40, 1]),
-        (4, [-1, 0]),
-        (4, [2**62, 0]),
-        (5, [0, 1]),
-        (5, [9, 1]),
-        (5, [2**62, 1]),
-        (8, 0),
-        (8, -1),
-        (8, 3),
-        (8, 2),
-        (2, random(7)),
-        (2, random(8).double()),
-        (1, random(8, 5, 3, 3)),
-        (1, random(8, 4, 3)),
-        (1, random(8, 4, 9, 9)),
-        (1, random(8, 4, 0, 3)),
-        (0, random(4, 6, 6)),
-    ]:
-        with pytest.raises(KernelError):
-            run("aten::convolution.out", *[value if j == i else old for j, old in enumerate(good)], outs=[Out((1, 8, 6, 6), torch.float32)])
-    transposed = [x, random(4, 8, 3, 3), None, [2, 2], [1, 1], [1, 1], True, [2, 2], 1]
-    with pytest.raises(KernelError, match="output_padding"):
-        run("aten::convolution.out", *transposed, outs=[Out((1, 8, 13, 13), torch.float32)])

@@ -1,0 +1,129 @@
+"""Each kernel alone, without passes: on samples of its row, in several layouts and over its operands, against the row's `numpy`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+from kernel_harness import KernelError, Out, dim_order, kernels, row_kernel, run, schema_of
+from row_exceptions import HALVES, KNOWN, NOT_A_NUMBER, OVERFLOW, Known
+from row_harness import arrays_of, assert_close, from_torch, meaning, operation, to_torch
+from row_walk import RANDOM, UNINITIALIZED, Case, cases_of
+from xdsl.dialects.builtin import DYNAMIC_INDEX
+from xdsl.utils.exceptions import VerifyException
+
+from flambeau.dialects.ir.tensor_types import dtype_of, element_of, shape_of
+from flambeau.support.lazy import Array
+
+SHARE = 0.1
+"""Of the variations of a row."""
+CONTIGUOUS = "must be contiguous"
+SCALES, LAYOUT, TYPES = "one scale for each channel or row", "laid out as the input", "the input must be of an integer type"
+WEIGHT, BIAS = "the weight must have", "the bias must have"
+REFUSED: dict[str, tuple[str, ...]] = {
+    "aten::_native_batch_norm_legit.no_stats_out": ("only training mode has a meaning",),
+    "aten::addmm.out": ("beta and alpha must be integers",),
+    "aten::baddbmm.out": ("beta and alpha must be integers",),
+    "aten::linear.out": (CONTIGUOUS, BIAS, "the input needs a dimension, and the weight two"),
+    "aten::masked_scatter.out": ("the mask must be a tensor of bool",),
+    "aten::masked_select.out": ("the mask must be a tensor of bool",),
+    "aten::native_dropout.out": ("dropout in training",),
+    "aten::native_group_norm.out": (CONTIGUOUS, WEIGHT),
+    "aten::native_layer_norm.out": (CONTIGUOUS, WEIGHT, BIAS),
+    "aten::select_scatter.out": ("the source must have self's type",),
+    "aten::slice_scatter.out": ("the source must have self's type",),
+    "flambeau::conv2d.out": (CONTIGUOUS, "the input must be stored channels last", "the result must be stored channels last"),
+    "flambeau::layer_norm.out": (CONTIGUOUS,),
+    "flambeau::linear.out": (CONTIGUOUS, "the weight must be packed"),
+    "flambeau::rms_norm.out": (CONTIGUOUS,),
+    "flambeau::scaled_dot_product_attention.out": ("innermost", "the same number of dimensions", "the mask must be of bool or float32"),
+    "quantized_decomposed::choose_qparams_per_token_asymmetric.out": (CONTIGUOUS,),
+    "quantized_decomposed::dequantize_per_channel.out": (SCALES, LAYOUT, TYPES),
+    "quantized_decomposed::dequantize_per_tensor.out": (LAYOUT, TYPES),
+    "quantized_decomposed::dequantize_per_tensor.Tensor_out": (LAYOUT, TYPES),
+    "quantized_decomposed::dequantize_per_token.out": (SCALES, CONTIGUOUS, TYPES),
+    "quantized_decomposed::quantize_per_channel.out": (SCALES, LAYOUT),
+    "quantized_decomposed::quantize_per_tensor.out": (LAYOUT,),
+    "quantized_decomposed::quantize_per_tensor.Tensor_out": (LAYOUT,),
+    "quantized_decomposed::quantize_per_token.out": (SCALES, LAYOUT, CONTIGUOUS),
+}
+"""What kernels say of calls that their rows allow: the passes give them other operands, or do not call them."""
+DIFFERENT = (
+    Known("alone", "aten.prod.dim_int", "special *float*", NOT_A_NUMBER),
+    Known("alone", "aten.rsub.Tensor", "alpha = *", OVERFLOW),
+    Known("alone", "quantized_decomposed.*quantize_per_token", "*float16", HALVES),
+)
+"""What kernels compute otherwise than their rows, beside what the walk through the passes knows."""
+
+
+# As programs import them: their operands need not be of one type.
+ROWS = {name: described.row.siblings["row"] for name in sorted(kernels()) if (described := row_kernel(name)) is not None}
+KERNELS = [name for name, row in ROWS.items() if row.name not in RANDOM | UNINITIALIZED]
+
+
+def is_known(case: Case) -> bool:
+    """Whether kernels are known to compute something else for a case, or the row's numpy is known not to."""
+    kinds = ("numpy differs", "differs on flambeau", "alone")
+    return any(each.covers(kind, case.row.name, case.what) for each in (*KNOWN, *DIFFERENT) for kind in kinds)
+
+
+class Call:
+    """What a sample of its row gives a kernel."""
+
+    def __init__(self, kernel: str, case: Case):
+        self.kernel, self.case = kernel, case
+        self.op, _ = operation(case.row, case.sample)
+        given = dict(zip((argument.name for argument in case.row.schema.arguments), case.sample, strict=True))
+        out = schema_of(kernel)
+        assert out is not None
+        self.inputs = [to_torch(given.get(argument.name, argument.default)) for argument in out.arguments if argument not in out.outs]
+
+    def replaceable(self, wanted: Sequence[Array]) -> list[int]:
+        """The inputs over which the kernel may write its first result."""
+        places = [place for place, letter in enumerate(kernels()[self.kernel].access.decode()) if letter == "i"]
+        own = [to_torch(result) for result in wanted[:1]]
+        tensors = {place: value for place in places if isinstance(value := self.inputs[place], torch.Tensor)}
+        return [place for place, value in tensors.items() if [(value.shape, value.dtype)] == [(x.shape, x.dtype) for x in own]]
+
+    def results(self, shapes: Sequence[tuple[int, ...]], innermost: int = -1, over: int | None = None) -> list[Array]:
+        """What the kernel writes to outs of these shapes, with a dimension innermost; or over one of its inputs, in its dim order."""
+        outs: list[Out] = []
+        for kind, shape in zip(self.op.result_types, shapes, strict=True):
+            order = sorted(range(len(shape)), key=lambda dim: dim == innermost) if over is None else dim_order(self.inputs[over])
+            outs.append(Out(shape, getattr(torch, dtype_of(element_of(kind)).torch), order, DYNAMIC_INDEX in shape_of(kind)))
+        return [from_torch(result) for result in run(self.kernel, *self.inputs, outs=outs, over=over)]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_kernel_computes_what_its_row_says(kernel: str) -> None:
+    compared, met = 0, set[str]()
+    for case in cases_of(ROWS[kernel].name, SHARE if kernel not in REFUSED else 1.0, 0, of_torch=False):
+        try:
+            call = Call(kernel, case)
+        except VerifyException:
+            continue
+        try:
+            wanted = meaning(call.op, arrays_of(case.sample))
+        except Exception:
+            shapes = [tuple(shape_of(kind)) for kind in call.op.result_types]
+            if not is_known(case) and DYNAMIC_INDEX not in sum(shapes, ()):
+                with pytest.raises(KernelError):
+                    call.results(shapes)
+            continue
+        shapes = [result.shape for result in wanted]
+        ways: list[dict[str, Any]] = [{}, {"innermost": 1}, *({"over": place} for place in call.replaceable(wanted))]
+        for way in ways:
+            try:
+                assert_close(f"{case} {way}", call.results(shapes, **way), wanted)
+                compared += 1
+            except KernelError as error:
+                texts = {text for text in REFUSED.get(kernel, ()) if text in error.message}
+                assert texts, f"{case} {way}: {error.message}"
+                met |= texts
+            except AssertionError:
+                if not is_known(case):
+                    raise
+    assert compared > 0
+    assert met == set(REFUSED.get(kernel, ())), "no longer refused"
