@@ -14,6 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from flambeau.dialects.exec.instructions import CallOp, InstructionOp, JumpFalseOp, LabelOp, MoveOp
 from flambeau.dialects.exec.literals import BoolOp, IntOp
 from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.exec.slot_contents import ContentAnalysis, Fault
 from flambeau.dialects.exec.slots import SlotOp, TensorOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import print_module
@@ -102,21 +103,27 @@ class _Jumps:
         return self.slot(BoolOp(self.chosen.random() < 0.5))
 
 
-def make(chosen: random.Random) -> str:
-    """A pipeline, and a module of one method."""
-    while True:
-        module = ModuleOp([random_function(chosen)])
-        store_globals(chosen, module)
-        context = FlambeauContext()
-        fill_globals(module, context)
-        try:
-            Pipeline.parse(_LOWERING).run(module, context)
-        except PassError:
-            continue
-        break
+def _jumping(chosen: random.Random) -> ModuleOp | None:
+    """A module of one method; None for one that cannot be lowered, or in which a path reads what it does not write."""
+    module = ModuleOp([random_function(chosen)])
+    store_globals(chosen, module)
+    context = FlambeauContext()
+    fill_globals(module, context)
+    try:
+        Pipeline.parse(_LOWERING).run(module, context)
+    except PassError:
+        return None
     jumps = _Jumps(chosen, next(op for op in module.body.block.ops if isinstance(op, MethodOp)))
     for _ in range(chosen.choice((1, 2, 3, 5))):
         chosen.choice((jumps.again, jumps.either, jumps.loop, jumps.move))()
+    faults = {conflict.fault for conflict in ContentAnalysis(jumps.method).run()}
+    return None if faults & {Fault.BROKEN, Fault.LOST} else module
+
+
+def make(chosen: random.Random) -> str:
+    """A pipeline, and a module of one method."""
+    while (module := _jumping(chosen)) is None:
+        pass
     names: list[str] = []
     while chosen.random() < 0.6:
         names.append(chosen.choice(_STORAGE))
