@@ -78,5 +78,16 @@ class Lexer(MLIRLexer):
         return LexedToken(kind, start, end, text, source)
 
     def _lexed(self, token: MLIRToken) -> LexedToken:
-        span = token.span
-        return LexedToken(token.kind, span.start, span.end, span.text, self.input)
+        span, kind = token.span, token.kind
+        if kind is MLIRTokenKind.BYTES_LIT and isinstance(span, StringLiteral) and _is_text(span.bytes_contents):
+            # As to MLIR, and as the printer writes them: to xDSL's lexer, only ASCII is text.
+            kind = MLIRTokenKind.STRING_LIT
+        return LexedToken(kind, span.start, span.end, span.text, self.input)
+
+
+def _is_text(given: bytes) -> bool:
+    try:
+        given.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

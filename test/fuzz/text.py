@@ -16,11 +16,13 @@ from fuzz.campaign import Campaign, Failure, Hang, limited
 from fuzz.mutation import mutated
 
 _OURS_ALONE = re.compile(
-    r"\d{19}x|\b[su]?i\d{8}|fused\s*<|^#[\w.$-]+\s*=\s*loc|dense_resource|_resources|scf\.[^\n]*->\s*[^\s(]|func\.func[^\n]*\([^\n]*\{[^\n]*\)",
+    r"\d{19}x|\b[su]?i\d{8}|\\[89a-fA-F][0-9a-fA-F]|fused\s*<|^#[\w.$-]+\s*=\s*loc|dense_resource|_resources"
+    r"|scf\.[^\n]*->\s*[^\s(]|func\.func[^\n]*\([^\n]*\{[^\n]*\)",
     re.MULTILINE,
 )
-"""What is read otherwise than by xDSL on purpose: extents beyond an int64, integer types of millions of bits,
-metadata of locations, aliases that come later, names of resources, single types behind arrows, attributes of arguments without names."""
+"""What is read otherwise than by xDSL on purpose: extents beyond an int64, integer types of millions of bits, escaped text that is not
+ASCII, metadata of locations, aliases that come later, names of resources, single types behind arrows, attributes of arguments without
+names."""
 
 
 def _generic(module: ModuleOp) -> str:

@@ -74,7 +74,8 @@ def test_both_parsers_read_the_same_from_every_test_file(path: Path) -> None:
             continue  # to xDSL, an empty text is no module
         generic = same(chunk, path)
         if generic is not None:
-            same(generic, path)
+            if chunk.isascii():  # to xDSL, other text is bytes when it is escaped, as in what is printed
+                same(generic, path)
             # Everything twice: most of the second half is read from memory.
             lines = chunk.splitlines()
             same("\n".join(["builtin.module {", *lines, "}", "builtin.module {", *lines, "}"]), path)

@@ -11,6 +11,7 @@ from xdsl.dialects.test import TestOp as AnOp
 from xdsl.dialects.test import TestType as AType
 from xdsl.printer import Printer
 
+from flambeau.dialects.ir.equivalence import equivalent
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import IRError, parse_module
 from flambeau.dialects.text.printer import ModulePrinter
@@ -68,3 +69,11 @@ def test_an_unregistered_attribute_of_several_lines_is_printed_as_it_was_read() 
         printed = text(ModulePrinter, before, generic=generic, locations=False)
         again = parse_module(printed, FlambeauContext(allow_unregistered=True)).module
         assert text(ModulePrinter, again, generic=generic, locations=False) == printed
+
+
+def test_text_that_is_not_ascii_is_read_as_it_was_printed() -> None:
+    body = '"x.y"() {"é" = "ü", ø, "\\C3\\A5" = @"ß", x = "\\FF"} : () -> () loc("modèle"("é.py":1:2))'
+    before = parse_module(body, FlambeauContext(allow_unregistered=True)).module
+    for generic in (False, True):
+        printed = text(ModulePrinter, before, generic=generic, locations=True)
+        assert equivalent(parse_module(printed, FlambeauContext(allow_unregistered=True)).module, before)
