@@ -1,6 +1,7 @@
 """Tensor slots: constants, states, views and planned buffers. All slots of a method are declared before its instructions."""
 
 from abc import ABC, abstractmethod
+from math import prod
 from typing import Self, TypeAlias, cast
 
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr, SymbolRefAttr, TensorType
@@ -12,7 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.edge.layout import upper_bounds
 from flambeau.dialects.exec import slot_syntax as syntax
-from flambeau.dialects.ir.tensor_types import MOST_BYTES, dtype_of
+from flambeau.dialects.ir.tensor_types import dtype_of
 
 TENSOR = BaseAttr(TensorType)
 INTEGER = BaseAttr(IntegerAttr)
@@ -23,14 +24,17 @@ def element_size(type: Attribute) -> int:
     return dtype_of(cast("TensorType[Attribute]", type).element_type).size
 
 
+MOST_ELEMENTS = 2**31 - 1
+"""The most elements of a tensor of a program, where empty dimensions count as one: the runtime has them in 32 bits."""
+
+
 def nbytes(type: Attribute) -> int:
-    """Bytes of a tensor at its upper bounds. Raises TypeError for a dynamic dimension without a bound, and for more than MOST_BYTES."""
-    size = element_size(type)
-    for extent in upper_bounds(type):
-        size *= extent
-    if size > MOST_BYTES:
-        raise TypeError(f"{type} takes {size} bytes, more than the 2^63 - 1 that a program can address")
-    return size
+    """Bytes of a tensor at its upper bounds. Raises TypeError for a dynamic dimension without a bound, and for more than MOST_ELEMENTS."""
+    bounds = upper_bounds(type)
+    elements = prod(max(extent, 1) for extent in bounds)
+    if elements > MOST_ELEMENTS:
+        raise TypeError(f"{type} has {elements} elements, more than the 2^31 - 1 that a tensor of a program can have")
+    return element_size(type) * prod(bounds)
 
 
 class SlotOp(IRDLOperation, ABC):

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Annotated, Any, cast
 
+import ml_dtypes
 import numpy as np
 import typer
 
@@ -37,7 +38,9 @@ def parse_input(text: str) -> Any:
         raise EngineError(f"{text} is not a .npy file of numbers") from error
     if not isinstance(loaded, np.ndarray):
         raise EngineError(f"{text} is not a .npy file: give each input a file of its own, written with numpy.save")
-    return cast(Any, loaded)
+    # numpy writes bfloat16, a type that it does not know, as two bytes.
+    array = cast("np.ndarray[Any, Any]", loaded)
+    return array.view(ml_dtypes.bfloat16) if array.dtype == np.dtype("V2") else array
 
 
 def run_command(

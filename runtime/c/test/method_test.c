@@ -84,18 +84,9 @@ static fl_status copy_index(fl_context *context, fl_value *const *args, size_t c
   return status;
 }
 
-static fl_status pad(fl_context *context, fl_value *const *args, size_t count) {
-  (void)context;
-  (void)count;
-  CHECK(fl_numel(args[0]->as.tensor) == 0 && args[0]->as.tensor->data != NULL && args[3]->as.tensor->data != NULL);
-  return FL_OK;
-}
-
 static const fl_kernel kernels[] = {
     {"aten::add.out", add, hundred_per_row, "iirww"},
-    {"aten::constant_pad_nd.out", pad, NULL, "rrrww"},
     {"aten::mul.out", mul, NULL, "iiww"},
-    {"aten::new_full.out", pad, NULL, "rrrww"},
     {"aten::select_copy.int_out", select_copy, NULL, "rrrww"},
     {"aten::sym_size.int", sym_size, NULL, "rrs"},
     {"executorch_prim::add.Scalar", add_scalar, NULL, "rrs"},
@@ -206,18 +197,6 @@ static void test_unplanned(void) {
   set_floats(&l, 1, counting, (int32_t[]){2, 3}, 2);
   CHECK(fl_method_execute(&l.method, &error) == FL_OK && out[5] == 10 && floats(&l, 0) == out);
   free(out);
-  close_method(&l);
-}
-
-/* A kernel need not tell that a tensor without elements has no memory. */
-static void test_no_elements(void) {
-  static float rows[400];
-  loaded l;
-  fl_error error;
-  open_method(&l, "crafted/no_elements_in_no_memory", &registry);
-  fl_tensor columns = {.data = rows, .sizes = (int32_t[]){100, 4}, .strides = (int32_t[]){1, 100}, .rank = 2, .dtype = FL_FLOAT32};
-  CHECK(set(&l, 0, &columns, &error) == FL_OK);
-  CHECK(fl_method_execute(&l.method, &error) == FL_OK);
   close_method(&l);
 }
 
@@ -494,7 +473,6 @@ int main(void) {
   test_layouts();
   test_inputs_that_do_not_fit();
   test_unplanned();
-  test_no_elements();
   test_condition();
   test_loop();
   test_endless_loop();

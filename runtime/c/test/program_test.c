@@ -1,4 +1,5 @@
-/* Loading, and what can be asked about a program. */
+/* Loading, what can be asked about a program, and programs that were crafted. */
+#include "flambeau/kernel.h"
 #include "test/test.h"
 
 static void test_metadata(void) {
@@ -106,6 +107,28 @@ static void test_string_at_the_end(void) {
   free(file);
 }
 
+static fl_status pad(fl_context *context, fl_value *const *args, size_t count) {
+  (void)context;
+  (void)count;
+  CHECK(fl_numel(args[0]->as.tensor) == 0 && args[0]->as.tensor->data != NULL && args[3]->as.tensor->data != NULL);
+  return FL_OK;
+}
+
+/* A kernel need not tell that a tensor without elements has no memory. */
+static void test_no_elements(void) {
+  static const fl_kernel own[] = {{"aten::constant_pad_nd.out", pad, NULL, "rrrww"}, {"aten::new_full.out", pad, NULL, "rrrww"}};
+  static const fl_kernel_table table = {own, 2};
+  static const fl_kernel_table *const tables[] = {&table};
+  static float rows[400];
+  loaded l;
+  fl_error error;
+  open_method(&l, "crafted/no_elements_in_no_memory", &(fl_registry){.tables = tables, .table_count = 1});
+  fl_tensor columns = {.data = rows, .sizes = (int32_t[]){100, 4}, .strides = (int32_t[]){1, 100}, .rank = 2, .dtype = FL_FLOAT32};
+  CHECK(fl_method_set_input(&l.method, 0, &(fl_value){.as.tensor = &columns, .tag = FL_TENSOR}, &error) == FL_OK);
+  CHECK(fl_method_execute(&l.method, &error) == FL_OK);
+  close_method(&l);
+}
+
 /* Sharing makes a file describe more than it holds; the walk gives up instead of following. */
 static void test_repeated_tables(void) {
   enum { METHODS = 4096, VALUES = 4096, SIZE = 8 * (METHODS + VALUES) };
@@ -151,6 +174,7 @@ int main(void) {
   test_what_is_no_program();
   test_truncation();
   test_string_at_the_end();
+  test_no_elements();
   test_repeated_tables();
   return 0;
 }

@@ -11,7 +11,7 @@ func.func @bytes(%x: tensor<4611686018427387904x4xf32>) -> tensor<46116860184273
 // -----
 
 exec.method @slot {} {
-  // expected-error @+1 {{%x cannot be a slot: tensor<4611686018427387904x4xf32> takes 73786976294838206464 bytes, more than the 2^63 - 1 that a program can address}}
+  // expected-error @+1 {{%x cannot be a slot: tensor<4611686018427387904x4xf32> has 18446744073709551616 elements, more than the 2^31 - 1 that a tensor of a program can have}}
   %x = exec.tensor : tensor<4611686018427387904x4xf32>
   exec.return
 }

@@ -247,6 +247,19 @@ def test_a_plan_that_was_given_is_verified(folder: Path, capsys: pytest.CaptureF
     assert (folder / "planned.pte").is_file()
 
 
+def test_what_the_runtime_would_refuse_is_not_written(folder: Path, capsys: pytest.CaptureFixture[str]):
+    huge = TEXT.replace("tensor<4xf32>", "tensor<50000x50000xf32>")
+    (folder / "huge.mlir").write_text(huge)
+    assert compiled("huge.mlir", "-o", "huge.pte") == 1
+    told = capsys.readouterr().err
+    assert "tensor<50000x50000xf32> has 2500000000 elements, more than the 2^31 - 1 that a tensor of a program can have" in told
+    assert told.startswith("error: ") and "huge.mlir" in told and "internal" not in told, told
+    (folder / "short.mlir").write_text(OVERLAPPING.replace("(%a, %b)", "(%x)").replace("offset = 16", "offset = 32", 1))
+    assert compiled("short.mlir", "-o", "short.pte") == 1
+    assert "error: the runtime refuses the program: method 'forward', instruction 2" in capsys.readouterr().err
+    assert {path.suffix for path in folder.iterdir()} == {".mlir"}
+
+
 def test_a_planner_and_its_options(folder: Path):
     (folder / "plugin.py").write_text(
         "from flambeau import planner\n@planner('apart')\ndef apart(buffers):\n"

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from runtime_programs import call, plan, stock, write
@@ -14,6 +15,7 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.runtime import Runtime, pte
 from flambeau.runtime.emit import read_pte
 from flambeau.runtime.interpreter import interpret
+from flambeau.tools.commands.run import parse_input
 from flambeau.tools.main import main
 
 MODULE = """
@@ -68,3 +70,11 @@ def test_engines_take_the_same_scalars() -> None:
     cases: list[tuple[Any, ...]] = [(3, 5, 0.5, True), (np.int64(-4), 2**61, np.float32(2), np.bool_(False)), (1, 2, 3, False)]
     for inputs in cases:
         assert program.run("forward", inputs) == loaded.execute(inputs)
+
+
+def test_a_file_of_bfloat16_is_an_input(tmp_path: Path) -> None:
+    numbers = np.array([1.5, -2], ml_dtypes.bfloat16)
+    np.save(tmp_path / "x.npy", numbers)
+    read = parse_input(str(tmp_path / "x.npy"))
+    assert read.dtype == numbers.dtype
+    np.testing.assert_array_equal(read, numbers)

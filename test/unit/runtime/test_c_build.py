@@ -30,3 +30,13 @@ def test_another_machine_with_a_system_gets_all_of_it_but_not_for_this_ones_inst
 
 def test_this_machine_gets_kernels_for_its_instructions(tmp_path: Path) -> None:
     assert "FLAMBEAU_NATIVE:BOOL=ON" in configured(tmp_path)[1]
+
+
+def test_a_project_chooses_kernels_and_backends_by_variables(tmp_path: Path) -> None:
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.20)\nproject(app C)\nset(FLAMBEAU_KERNELS aten::linear.out aten::relu.out)\n"
+        f'set(FLAMBEAU_BACKENDS "")\nadd_subdirectory({SOURCE.as_posix()} flambeau)\n'
+    )
+    done = subprocess.run([CMAKE, "-S", tmp_path, "-B", tmp_path / "build"], check=True, capture_output=True, text=True)
+    assert "flambeau: 2 kernels" in done.stdout
+    assert (tmp_path / "build" / "flambeau" / "backend_table.c").read_text().count("fl_backend_") == 0, "no backend was chosen"
