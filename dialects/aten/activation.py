@@ -7,9 +7,18 @@ import math
 from xdsl.dialects.builtin import DYNAMIC_INDEX, bf16, f16, f32
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, erf, in_float, sigmoid, softplus, widened
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, element_of, normalize_dim, shape_of, tensor, tensor_type, ui8
-from flambeau.dialects.schema.families import NUMBERS, FloatOnlyUnaryOp, FloatUnaryOp, UnaryOp, require_category, require_number
+from flambeau.dialects.schema.families import (
+    NUMBERS,
+    FloatOnlyUnaryOp,
+    FloatUnaryOp,
+    UnaryOp,
+    require_category,
+    require_number,
+    wide_element,
+)
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -171,7 +180,8 @@ class HardswishOp(FloatOnlyUnaryOp):
 
     @staticmethod
     def decompose(x: SSAValue, /) -> SSAValue:
-        return aten.div.Scalar(aten.mul.Tensor(x, aten.hardtanh(aten.add.Scalar(x, 3), 0, 6)), 6)
+        wide = to_element(x, wide_element(element_of(x)))
+        return to_element(aten.div.Scalar(aten.mul.Tensor(wide, aten.hardtanh(aten.add.Scalar(wide, 3), 0, 6)), 6), element_of(x))
 
 
 @aten("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", keep=True)
@@ -284,8 +294,9 @@ class SoftshrinkOp(FloatOnlyUnaryOp):
 
     @staticmethod
     def decompose(x: SSAValue, /, lambd: float) -> SSAValue:
-        inner = aten.where.self(aten.lt.Scalar(x, -lambd), aten.add.Scalar(x, lambd), aten.mul.Scalar(x, 0))
-        return aten.where.self(aten.gt.Scalar(x, lambd), aten.sub.Scalar(x, lambd), inner)
+        width = float(lambd)
+        inner = aten.where.self(aten.lt.Scalar(x, -width), aten.add.Scalar(x, width), aten.mul.Scalar(x, 0))
+        return aten.where.self(aten.gt.Scalar(x, width), aten.sub.Scalar(x, width), inner)
 
 
 @aten("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor")

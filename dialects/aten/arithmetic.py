@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.creation import number_for, to_element
 from flambeau.dialects.aten.math import is_negative
 from flambeau.dialects.aten.numerics import cast_operands, float_operands, widened
-from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, element_of, promote_operands, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, element_of, promote_operands, shape_of, tensor
 from flambeau.dialects.schema.families import (
     BinaryOp,
     FloatBinaryOp,
@@ -281,7 +281,8 @@ class AddcmulOp(TernaryOp):
     @staticmethod
     def decompose(a: SSAValue, b: SSAValue, c: SSAValue, /, value: float) -> SSAValue:
         element = promote_values(a, b, c)
-        return aten.add.Tensor(a, aten.mul.Tensor(b, c), int(value) if dtype_of(element).category == 1 else value)
+        product = aten.mul.Tensor(to_element(b, element), c)
+        return aten.add.Tensor(a, product, int(value) if dtype_of(element).category == 1 else float(value))
 
 
 @aten("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor")
@@ -300,7 +301,7 @@ class AddcdivOp(TernaryOp):
 
     @staticmethod
     def decompose(a: SSAValue, b: SSAValue, c: SSAValue, /, value: float) -> SSAValue:
-        return aten.add.Tensor(a, aten.div.Tensor(b, c), value)
+        return aten.add.Tensor(a, aten.div.Tensor(to_element(b, promote_values(a, b, c)), c), float(value))
 
 
 class InterpolateOp(TernaryOp):
@@ -310,7 +311,8 @@ class InterpolateOp(TernaryOp):
 
     @staticmethod
     def infer(a: Tensor, b: Tensor, c: Tensor | float, /) -> Tensor:
-        require_same_element(a, b, None if isinstance(c, bool | int | float) else c)
+        # A weight without dimensions is a number.
+        require_same_element(a, b, None if isinstance(c, bool | int | float) or (shape_of(a) and not shape_of(c)) else c)
         require_category("lerp", a, at_least=2)
         return tensor(element_of(a), broadcast(*map(operand_shape, (a, b, c))))
 
@@ -343,11 +345,11 @@ class LerpTensorOp(InterpolateOp):
 
     @staticmethod
     def numpy(a: Array, b: Array, /, weight: Array) -> Array:
-        return interpolated(a, b, weight)
+        return interpolated(a, b, weight.astype(a.dtype))
 
     @staticmethod
     def decompose(a: SSAValue, b: SSAValue, /, weight: SSAValue) -> SSAValue:
-        distance = aten.sub.Tensor(b, a)
+        weight, distance = to_element(weight, element_of(a)), aten.sub.Tensor(b, a)
         from_end = aten.sub.Tensor(b, aten.mul.Tensor(distance, RsubScalarOp.decompose(weight, 1, 1)))
         return aten.where.self(aten.lt.Scalar(aten.abs(weight), 0.5), aten.add.Tensor(a, aten.mul.Tensor(weight, distance)), from_end)
 

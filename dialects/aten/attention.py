@@ -28,6 +28,11 @@ def head_repeats(query: Sequence[int], key: Sequence[int], enable_gqa: bool) -> 
     return query[-3] // key[-3]
 
 
+def scale_of(query: Sequence[int], scale: float | None) -> float:
+    """The factor of the scores: where it is not given, one over the root of the features, of which there may be none."""
+    return scale if scale is not None else 1 / math.sqrt(query[-1] or 1)
+
+
 def repeated_heads(shape: tuple[int, ...], repeats: int) -> tuple[int, ...]:
     """The shape of keys or values with each head repeated."""
     return shape if repeats == 1 else (*shape[:-3], shape[-3] * repeats, *shape[-2:])
@@ -57,8 +62,12 @@ class ScaledDotProductAttentionOp(SchemaOp):
     takes = FLOATS
 
     @staticmethod
-    def infer(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, /, is_causal: bool, enable_gqa: bool) -> Tensor:
+    def infer(
+        query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, /, dropout_p: float, is_causal: bool, enable_gqa: bool
+    ) -> Tensor:
         shape = shape_of(query)
+        if dropout_p:
+            raise ValueError(f"attention that drops elements with probability {dropout_p} is for training; export the model after .eval()")
         if min(len(shape_of(operand)) for operand in (query, key, value)) < 2:
             raise ValueError("query, key and value must have at least 2 dimensions")
         repeats = head_repeats(shape, shape_of(key), enable_gqa)
@@ -69,6 +78,8 @@ class ScaledDotProductAttentionOp(SchemaOp):
                 raise ValueError("attn_mask and is_causal exclude each other")
             if element_of(mask) not in (i1, element_of(query)):
                 raise TypeError(f"attn_mask must be of bool or of the query's type, got {element_of(mask)}")
+            if len(shape_of(mask)) < 2 < len(shape):
+                raise ValueError(f"attn_mask {list(shape_of(mask))} must have at least 2 dimensions")
             expanded_shape(shape_of(mask), scores)
         return tensor(common_element(query, key, value), matmul_shape(scores, repeated_heads(shape_of(value), repeats)))
 
@@ -80,7 +91,7 @@ class ScaledDotProductAttentionOp(SchemaOp):
         wide, keys, values = widened(query), widened(key), widened(value)
         if repeats > 1:
             keys, values = np.repeat(keys, repeats, axis=-3), np.repeat(values, repeats, axis=-3)
-        factor = wide.dtype.type(1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+        factor = wide.dtype.type(scale_of(query.shape, scale))
         scores = np.matmul(wide * factor, keys.swapaxes(-1, -2))
         weights = masked_softmax(scores, mask if mask is None or mask.dtype == np.bool_ else widened(mask), is_causal)
         return np.matmul(weights.astype(wide.dtype), values).astype(query.dtype)
@@ -92,19 +103,16 @@ class ScaledDotProductAttentionOp(SchemaOp):
         value: SSAValue,
         mask: SSAValue | None,
         /,
-        dropout_p: float,
         is_causal: bool,
         scale: float | None,
         enable_gqa: bool,
     ) -> SSAValue:
-        if dropout_p:
-            raise ValueError("attention with dropout is for training; export the model after .eval()")
         shape = shape_of(query)
         repeats = head_repeats(shape, shape_of(key), enable_gqa)
         if repeats > 1:
             key, value = (aten.repeat_interleave.self_int(operand, repeats, -3) for operand in (key, value))
         rank = len(shape_of(key))
-        factor = 1 / math.sqrt(shape[-1]) if scale is None else scale
+        factor = scale_of(shape, scale)
         scores = aten.matmul(aten.mul.Scalar(query, factor), permute(key, swapped(rank, -2, -1)))
         visible: SSAValue | None = None
         if is_causal:

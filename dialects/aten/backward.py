@@ -8,14 +8,15 @@ from collections.abc import Sequence
 
 from xdsl.ir import Attribute
 
-from flambeau.dialects.aten.convolution import cross_correlate, transposed_convolve
-from flambeau.dialects.aten.embedding import require_indices
+from flambeau.dialects.aten.convolution import ConvolutionOp, by_group, columns, cross_correlate, taps, transposed_convolve
+from flambeau.dialects.aten.embedding import require_indices, require_long
 from flambeau.dialects.aten.matmul import common_element
+from flambeau.dialects.aten.norm import NativeGroupNormOp, require_parameters
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.pool import AdaptiveAvgPool2dCoreOp, AvgPool2dOp, MaxPool2dWithIndicesOp
-from flambeau.dialects.aten.windows import adaptive_windows, spread, window_divisors, windows
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
-from flambeau.dialects.schema.families import FLOATS, FLOATS_AND_LONG
+from flambeau.dialects.aten.windows import adaptive_windows, spread, window_divisors
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, may_equal, shape_of, tensor
+from flambeau.dialects.schema.families import FLOATS, FLOATS_AND_LONG, require_same_element, require_shape
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -26,7 +27,7 @@ Numbers = tuple[int, ...]
 
 def require_gradient(grad: Tensor, shape: Sequence[int]) -> None:
     """Raises ValueError unless the gradient has the shape of the result that it belongs to."""
-    if shape_of(grad) != tuple(shape):
+    if not may_equal(shape_of(grad), shape):
         raise ValueError(f"the gradient must have the result's shape {list(shape)}, got {list(shape_of(grad))}")
 
 
@@ -94,6 +95,8 @@ class MaxPool2dWithIndicesBackwardOp(SchemaOp):
         values, places = MaxPool2dWithIndicesOp.infer(x, kernel_size, stride, padding, dilation, ceil_mode)
         require_gradient(grad, shape_of(values))
         require_gradient(indices, shape_of(places))
+        require_same_element(grad, x)
+        require_long(indices)
         return tensor(element_of(x), shape_of(x))
 
     @staticmethod
@@ -233,10 +236,25 @@ class NativeGroupNormBackwardOp(SchemaOp):
 
     @staticmethod
     def infer(
-        grad: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, batch: int, channels: int, /, output_mask: Mask
+        grad: Tensor,
+        x: Tensor,
+        mean: Tensor,
+        rstd: Tensor,
+        weight: Tensor | None,
+        batch: int,
+        channels: int,
+        size: int,
+        /,
+        group: int,
+        output_mask: Mask,
     ) -> tuple[Tensor, ...]:
         require_gradient(grad, shape_of(x))
-        element = element_of(x)
+        require_same_element(grad, x)
+        require_parameters(x, mean, rstd, weight)
+        result, _, stats = NativeGroupNormOp.infer(x, weight, None, batch, channels, size, group)
+        element = element_of(result)
+        for name, statistics in (("mean", mean), ("rstd", rstd)):
+            require_shape(name, statistics, shape_of(stats))
         vector = tensor(element, (channels,))
         return tuple(wanted(kind, element, present) for kind, present in zip((x, vector, vector), output_mask, strict=True))
 
@@ -274,9 +292,23 @@ class ConvolutionBackwardOp(SchemaOp):
     takes = FLOATS_AND_LONG
 
     @staticmethod
-    def infer(grad: Tensor, x: Tensor, /, weight: Tensor, output_mask: Mask) -> tuple[Tensor, ...]:
-        element = common_element(grad, x, weight)
-        bias = tensor(element, shape_of(grad)[1:2])
+    def infer(
+        grad: Tensor,
+        x: Tensor,
+        /,
+        weight: Tensor,
+        stride: Numbers,
+        padding: Numbers,
+        dilation: Numbers,
+        transposed: bool,
+        output_padding: Numbers,
+        groups: int,
+        output_mask: Mask,
+    ) -> tuple[Tensor, ...]:
+        common_element(grad, x, weight)
+        result = ConvolutionOp.infer(x, weight, None, stride, padding, dilation, transposed, output_padding, groups)
+        require_gradient(grad, shape_of(result))
+        element, bias = element_of(result), tensor(element_of(result), shape_of(result)[1:2])
         return tuple(wanted(kind, element, present) for kind, present in zip((x, weight, bias), output_mask, strict=True))
 
     @staticmethod
@@ -310,8 +342,9 @@ def weight_gradient(
     grad: Array, x: Array, shape: Sequence[int], stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int
 ) -> Array:
     """The gradient of kernels of `shape`, from the gradient of a convolution's result and its input."""
-    batch, counts, kernel = x.shape[0], grad.shape[2:], shape[2:]
-    views = windows(x, kernel, stride, padding, dilation, counts, 0)
-    columns = views.reshape(batch, groups, -1, math.prod(counts), math.prod(kernel))
-    rows = grad.reshape(batch, groups, -1, math.prod(counts))
-    return np.einsum("bgop,bgcpk->gock", rows, columns, optimize=True).reshape(tuple(shape))
+    of_result, of_input = by_group(grad, groups, 1), by_group(x, groups, 1)
+    result = np.zeros((groups, shape[0] // groups, *shape[1:]), x.dtype)
+    for place, of, where in taps(shape[2:], grad.shape[2:], x.shape[2:], stride, padding, dilation):
+        parts = columns(of_result[(..., *of)]), columns(of_input[(..., *where)])
+        result[(..., *place)] = np.einsum("bgok,bgck->goc", *parts, optimize=True)
+    return result.reshape(tuple(shape))

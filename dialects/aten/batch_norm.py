@@ -14,12 +14,12 @@ from flambeau.dialects.aten.norm import (
     per_channel,
     require_float,
     require_parameters,
-    require_shape,
     scale_and_shift,
     statistics_element,
 )
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.schema.families import require_shape
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -79,13 +79,14 @@ class NativeBatchNormLegitNoStatsOp(SchemaOp):
         return result, mean.reshape(-1).astype(dtype), deviation.reshape(-1).astype(dtype)
 
 
-def require_inference(training: bool, mean: object, variance: object) -> bool:
-    """Whether running statistics are used. Raises ValueError when they would be updated, or one is missing."""
+def require_inference(training: bool, mean: object, variance: object) -> None:
+    """Raises ValueError when running statistics would be updated, or one that is used is missing."""
     if (mean is None) != (variance is None):
         raise ValueError("running_mean and running_var must both be present or both absent")
     if training and mean is not None:
         raise ValueError("batch normalisation that updates running statistics is for training; export the model after .eval()")
-    return mean is not None
+    if not training and mean is None:
+        raise ValueError("outside training there must be a running_mean and a running_var")
 
 
 @aten(
@@ -96,17 +97,17 @@ class BatchNormOp(SchemaOp):
     """Each channel normalised by its running statistics, or by the batch's when there are none, times weight plus bias."""
 
     @staticmethod
-    def infer(x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor | None, variance: Tensor | None, /) -> Tensor:
+    def infer(
+        x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor | None, variance: Tensor | None, /, training: bool
+    ) -> Tensor:
+        require_inference(training, mean, variance)
         require_parameters(x, weight, bias, mean, variance)
         require_shape("running_mean", mean, (channels_of(x),))
         require_shape("running_var", variance, (channels_of(x),))
         return NativeBatchNormLegitNoStatsOp.infer(x, weight, bias)[0]
 
     @staticmethod
-    def numpy(
-        x: Array, weight: Array | None, bias: Array | None, mean: Array | None, variance: Array | None, /, training: bool, eps: float
-    ) -> Array:
-        require_inference(training, mean, variance)
+    def numpy(x: Array, weight: Array | None, bias: Array | None, mean: Array | None, variance: Array | None, /, eps: float) -> Array:
         if mean is None or variance is None:
             return NativeBatchNormLegitNoStatsOp.numpy(x, weight, bias, eps)[0]
         return NativeBatchNormLegitNoTrainingOp.numpy(x, weight, bias, mean, variance, eps)[0]
@@ -119,11 +120,10 @@ class BatchNormOp(SchemaOp):
         mean: SSAValue | None,
         variance: SSAValue | None,
         /,
-        training: bool,
         momentum: float,
         eps: float,
     ) -> SSAValue:
-        if require_inference(training, mean, variance):
+        if mean is not None:
             return aten._native_batch_norm_legit_no_training.results(x, weight, bias, mean, variance, momentum, eps)[0]
         return aten._native_batch_norm_legit.no_stats.results(x, weight, bias, True, momentum, eps)[0]
 
@@ -136,16 +136,17 @@ class InstanceNormOp(SchemaOp):
     """Each channel of each batch entry normalised by its own statistics (or by running ones), times weight plus bias."""
 
     @staticmethod
-    def infer(x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor | None, variance: Tensor | None, /) -> Tensor:
-        return BatchNormOp.infer(x, weight, bias, mean, variance)
+    def infer(
+        x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor | None, variance: Tensor | None, /, use_input_stats: bool
+    ) -> Tensor:
+        return BatchNormOp.infer(x, weight, bias, mean, variance, use_input_stats)
 
     @staticmethod
     def numpy(
         x: Array, weight: Array | None, bias: Array | None, mean: Array | None, variance: Array | None, /, use_input_stats: bool, eps: float
     ) -> Array:
         if not use_input_stats:
-            return BatchNormOp.numpy(x, weight, bias, mean, variance, False, eps)
-        require_inference(True, mean, variance)
+            return BatchNormOp.numpy(x, weight, bias, mean, variance, eps)
         size = math.prod(x.shape[2:])
         return NativeGroupNormOp.numpy(x, weight, bias, x.shape[0], x.shape[1], size, x.shape[1], eps)[0]
 
@@ -164,6 +165,5 @@ class InstanceNormOp(SchemaOp):
     ) -> SSAValue:
         if not use_input_stats:
             return aten.batch_norm(x, weight, bias, mean, variance, False, momentum, eps, cudnn_enabled)
-        require_inference(True, mean, variance)
         shape = shape_of(x)
         return aten.native_group_norm.results(x, weight, bias, shape[0], shape[1], math.prod(shape[2:]), shape[1], eps)[0]

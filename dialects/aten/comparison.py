@@ -195,6 +195,8 @@ class ClampOp(SchemaOp):
         limits = [limit for limit in (low, high) if limit is not None]
         if not limits:
             raise ValueError("one of min and max must be given")
+        if len(limits) == 2:
+            require_category("clamp", x, *limits, at_least=1)
         return tensor(promote_operands(x, *limits), broadcast(*map(operand_shape, (x, *limits))))
 
     @staticmethod

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX
@@ -14,9 +15,9 @@ from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.pad import ConstantPadNdOp, with_margins
 from flambeau.dialects.aten.permute import permute
 from flambeau.dialects.aten.shape import view
-from flambeau.dialects.aten.windows import spread, window_count, windows
-from flambeau.dialects.ir.tensor_types import Tensor, shape_of, tensor
-from flambeau.dialects.schema.families import FLOATS_AND_LONG
+from flambeau.dialects.aten.windows import spread, window_count
+from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, shape_of, tensor
+from flambeau.dialects.schema.families import FLOATS_AND_LONG, NUMBERS, require_shape
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -41,6 +42,10 @@ def convolved_shape(
     channels = weight[0] if transposed else weight[1] * groups
     if groups < 1 or shape[1] != channels or weight[0] % groups or weight[0] == 0:
         raise ValueError(f"input {list(shape)} and weight {list(weight)} do not fit {groups} groups")
+    if 0 in shape[2:] and 0 not in shape[:2]:
+        raise ValueError(f"only the batch or the channels may be empty, got input {list(shape)}")
+    if transposed and 0 in weight[1:]:
+        raise ValueError(f"weight {list(weight)} of a transposed convolution must not be empty")
     spatial: list[int] = []
     for extent, kernel, step, pad, dilate, more in zip(shape[2:], weight[2:], stride, padding, dilation, extra, strict=True):
         if not transposed:
@@ -54,18 +59,53 @@ def convolved_shape(
     return (shape[0], weight[1] * groups if transposed else weight[0], *spatial)
 
 
+Slices = tuple[slice, ...]
+"""One range per spatial dimension."""
+
+
+def taps(
+    kernel: Sequence[int],
+    counts: Sequence[int],
+    extents: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+) -> Iterator[tuple[tuple[int, ...], Slices, Slices]]:
+    """Each place of a kernel, the windows in which an entry lies there, and these entries: the padding is left out."""
+    axes: list[list[tuple[int, slice, slice]]] = []
+    for size, count, extent, step, pad, gap in zip(kernel, counts, extents, stride, padding, dilation, strict=True):
+        places: list[tuple[int, slice, slice]] = []
+        for place in range(size):
+            offset = place * gap - pad
+            first, end = max(0, -(offset // step)), min(count, (extent - 1 - offset) // step + 1)
+            if first < end:
+                places.append((place, slice(first, end), slice(first * step + offset, (end - 1) * step + offset + 1, step)))
+        axes.append(places)
+    for parts in itertools.product(*axes):
+        yield tuple(part[0] for part in parts), tuple(part[1] for part in parts), tuple(part[2] for part in parts)
+
+
+def by_group(x: Array, groups: int, axis: int) -> Array:
+    """The array with the groups and the channels of each apart."""
+    return x.reshape(*x.shape[:axis], groups, x.shape[axis] // groups, *x.shape[axis + 1 :])
+
+
+def columns(x: Array) -> Array:
+    """The places of a batch by group and channel, in one dimension."""
+    return x.reshape(*x.shape[:3], math.prod(x.shape[3:]))
+
+
 def cross_correlate(x: Array, weight: Array, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int) -> Array:
-    """The convolution of a batch, as a product of each group's windows with its kernels."""
-    batch, rank = x.shape[0], weight.ndim - 2
+    """The convolution of a batch: for each place of the kernels, a product of each group's channels."""
     kernel = weight.shape[2:]
     counts = [window_count(*numbers) for numbers in zip(x.shape[2:], kernel, stride, padding, dilation, strict=True)]
-    views = windows(x, kernel, stride, padding, dilation, counts, 0)
-    apart = views.reshape(batch, groups, x.shape[1] // groups, *counts, *kernel)
-    order = (0, 1, 2, *range(3 + rank, 3 + 2 * rank), *range(3, 3 + rank))
-    inner = x.shape[1] // groups * math.prod(kernel)
-    columns = apart.transpose(order).reshape(batch, groups, inner, math.prod(counts))
-    kernels = weight.reshape(groups, weight.shape[0] // groups, inner)
-    return np.matmul(kernels, columns).reshape(batch, weight.shape[0], *counts)
+    channels, kernels = by_group(x, groups, 1), by_group(weight, groups, 0)
+    result = np.zeros((x.shape[0], groups, weight.shape[0] // groups, *counts), x.dtype)
+    for place, to, of in taps(kernel, counts, x.shape[2:], stride, padding, dilation):
+        part = channels[(..., *of)]
+        product = np.matmul(kernels[(..., *place)], columns(part))
+        result[(..., *to)] += product.reshape(*product.shape[:3], *part.shape[3:])
+    return result.reshape(x.shape[0], weight.shape[0], *counts)
 
 
 def transposed_convolve(
@@ -77,22 +117,19 @@ def transposed_convolve(
     output_padding: Sequence[int],
     groups: int,
 ) -> Array:
-    """The transposed convolution of a batch: its input spread out by the stride, under mirrored kernels."""
-    channels, features, *kernel = weight.shape
-    spreaded = np.zeros((*x.shape[:2], *((extent - 1) * step + 1 for extent, step in zip(x.shape[2:], stride, strict=True))), x.dtype)
-    spreaded[(..., *(slice(None, None, step) for step in stride))] = x
-    margins = [
-        (d * (k - 1) - pad, d * (k - 1) - pad + more) for k, d, pad, more in zip(kernel, dilation, padding, output_padding, strict=True)
+    """The transposed convolution of a batch: each entry adds the kernels times itself to a window of the result."""
+    kernel = weight.shape[2:]
+    extents = [
+        (count - 1) * step - 2 * pad + gap * (size - 1) + more + 1
+        for count, size, step, pad, gap, more in zip(x.shape[2:], kernel, stride, padding, dilation, output_padding, strict=True)
     ]
-    widths = [(max(low, 0), max(high, 0)) for low, high in margins]
-    padded = np.pad(spreaded, [(0, 0), (0, 0), *widths])
-    cropped = padded[
-        (..., *(slice(max(-low, 0), extent - max(-high, 0)) for (low, high), extent in zip(margins, padded.shape[2:], strict=True)))
-    ]
-    mirrored = np.flip(weight, tuple(range(2, weight.ndim))).reshape(groups, channels // groups, features, *kernel)
-    kernels = mirrored.swapaxes(1, 2).reshape(groups * features, channels // groups, *kernel)
-    ones, zeros = (1,) * len(kernel), (0,) * len(kernel)
-    return cross_correlate(cropped, kernels, ones, zeros, dilation, groups)
+    channels, kernels = by_group(x, groups, 1), by_group(weight, groups, 0).swapaxes(1, 2)
+    result = np.zeros((x.shape[0], groups, weight.shape[1], *extents), x.dtype)
+    for place, of, to in taps(kernel, x.shape[2:], extents, stride, padding, dilation):
+        part = channels[(..., *of)]
+        product = np.matmul(kernels[(..., *place)], columns(part))
+        result[(..., *to)] += product.reshape(*product.shape[:3], *part.shape[3:])
+    return result.reshape(x.shape[0], groups * weight.shape[1], *extents)
 
 
 @aten(
@@ -103,7 +140,7 @@ def transposed_convolve(
 class ConvolutionOp(SchemaOp):
     """The convolution of a batch [N, C, …] with weight [O, C / groups, …] ([C, O / groups, …] when transposed), plus bias [O]."""
 
-    takes = FLOATS_AND_LONG
+    takes = NUMBERS
 
     @staticmethod
     def infer(
@@ -119,9 +156,11 @@ class ConvolutionOp(SchemaOp):
         groups: int,
     ) -> Tensor:
         shape = convolved_shape(shape_of(x), shape_of(weight), stride, padding, dilation, transposed, output_padding, groups)
-        if bias is not None and shape_of(bias) != (shape[1],):
-            raise ValueError(f"bias must have shape [{shape[1]}], got {list(shape_of(bias))}")
-        return tensor(common_element(x, weight, *([] if bias is None else [bias])), shape)
+        require_shape("bias", bias, (shape[1],))
+        element = common_element(x, weight, *([] if bias is None else [bias]))
+        if element not in FLOATS_AND_LONG and (transposed or set(dilation) != {1}):
+            raise TypeError(f"a transposed or dilated convolution is not defined for {dtype_of(element).torch} tensors")
+        return tensor(element, shape)
 
     @staticmethod
     def numpy(
@@ -243,7 +282,7 @@ class ConvolutionFamilyOp(SchemaOp):
 class Conv1dOp(ConvolutionFamilyOp):
     """A convolution over one dimension."""
 
-    takes = FLOATS_AND_LONG
+    takes = NUMBERS
     rank = 1
 
 
@@ -254,7 +293,7 @@ class Conv1dOp(ConvolutionFamilyOp):
 class Conv2dOp(ConvolutionFamilyOp):
     """A convolution over two dimensions."""
 
-    takes = FLOATS_AND_LONG
+    takes = NUMBERS
     rank = 2
 
 
@@ -265,7 +304,7 @@ class Conv2dOp(ConvolutionFamilyOp):
 class Conv3dOp(ConvolutionFamilyOp):
     """A convolution over three dimensions."""
 
-    takes = FLOATS_AND_LONG
+    takes = NUMBERS
     rank = 3
 
 
@@ -320,7 +359,7 @@ class PaddedConvolutionOp(ConvolutionFamilyOp):
 class Conv1dPaddingOp(PaddedConvolutionOp):
     """A convolution over one dimension, padding by word."""
 
-    takes = FLOATS_AND_LONG
+    takes = NUMBERS
     rank = 1
 
 
@@ -331,7 +370,7 @@ class Conv1dPaddingOp(PaddedConvolutionOp):
 class Conv2dPaddingOp(PaddedConvolutionOp):
     """A convolution over two dimensions, padding by word."""
 
-    takes = FLOATS_AND_LONG
+    takes = NUMBERS
     rank = 2
 
 
@@ -342,7 +381,7 @@ class Conv2dPaddingOp(PaddedConvolutionOp):
 class Conv3dPaddingOp(PaddedConvolutionOp):
     """A convolution over three dimensions, padding by word."""
 
-    takes = FLOATS_AND_LONG
+    takes = NUMBERS
     rank = 3
 
 
@@ -363,7 +402,7 @@ class TransposedConvolutionOp(ConvolutionFamilyOp):
 class ConvTranspose1dOp(TransposedConvolutionOp):
     """A transposed convolution over one dimension."""
 
-    takes = FLOATS_AND_LONG
+    takes = NUMBERS
     rank = 1
 
 
@@ -374,7 +413,7 @@ class ConvTranspose1dOp(TransposedConvolutionOp):
 class ConvTranspose2dInputOp(TransposedConvolutionOp):
     """A transposed convolution over two dimensions."""
 
-    takes = FLOATS_AND_LONG
+    takes = NUMBERS
     rank = 2
 
 
@@ -385,7 +424,7 @@ class ConvTranspose2dInputOp(TransposedConvolutionOp):
 class ConvTranspose3dInputOp(TransposedConvolutionOp):
     """A transposed convolution over three dimensions."""
 
-    takes = FLOATS_AND_LONG
+    takes = NUMBERS
     rank = 3
 
 
@@ -397,7 +436,7 @@ class ConvTranspose3dInputOp(TransposedConvolutionOp):
 class ConvolutionWithBackendOp(SchemaOp):
     """As `convolution`; the last four arguments choose an implementation."""
 
-    takes = FLOATS_AND_LONG
+    takes = NUMBERS
 
     @staticmethod
     def infer(*args: Any) -> Tensor:

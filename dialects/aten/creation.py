@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import f32, f64, i1, i64
 from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.aten.numerics import cast_to, element_of_array
-from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, numpy_dtype, scalar_element, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import ElementType, Tensor, dtype_of, element_of, numpy_dtype, scalar_element, shape_of, tensor
 from flambeau.dialects.schema.families import chosen_element, require_number
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -400,15 +400,24 @@ class LinspaceOp(SchemaOp):
     """`steps` numbers at equal distances from `start` to `end`, both included."""
 
     @staticmethod
-    def infer(steps: int, dtype: Attribute | None = None) -> Tensor:
+    def bounds(start: float, end: float, element: ElementType) -> tuple[float, float]:
+        """The first and the last number in an element type: integers are without fractions, and wrap around."""
+        return (cast_to(start, element).item(), cast_to(end, element).item()) if dtype_of(element).category == 1 else (start, end)
+
+    @staticmethod
+    def infer(start: float, end: float, steps: int, dtype: Attribute | None = None) -> Tensor:
+        element = chosen_element(dtype, f32)
         if steps < 0:
             raise ValueError(f"the number of steps must not be negative, got {steps}")
-        if chosen_element(dtype, f32) == i1:
+        if element == i1 and steps > 1:
             raise TypeError("linspace is not defined for bool tensors")
-        return tensor(chosen_element(dtype, f32), (steps,))
+        for bound in (start, end):
+            require_number(bound, element)
+        return tensor(element, (steps,))
 
     @staticmethod
     def numpy(start: float, end: float, steps: int, dtype: Attribute | None) -> Array:
+        start, end = LinspaceOp.bounds(start, end, chosen_element(dtype, f32))
         index = np.arange(steps)
         if steps < 2:
             numbers = np.full(steps, start)
@@ -422,6 +431,7 @@ class LinspaceOp(SchemaOp):
         element = chosen_element(dtype, f32)
         if steps < 2:
             return aten.full([steps], start, element)
+        start, end = LinspaceOp.bounds(start, end, element)
         step = (end - start) / (steps - 1)
         index = aten.arange.start_step(0, steps, 1, f64)
         from_start = aten.add.Scalar(aten.mul.Scalar(index, step), float(start))

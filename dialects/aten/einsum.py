@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -9,11 +10,11 @@ from typing import Any
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.matmul import common_element
-from flambeau.dialects.aten.numerics import widened
+from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
 from flambeau.dialects.aten.permute import permute
-from flambeau.dialects.aten.shape import expand, view
-from flambeau.dialects.ir.tensor_types import Tensor, shape_of, tensor
+from flambeau.dialects.aten.shape import view
+from flambeau.dialects.ir.tensor_types import ElementType, Tensor, dtype_of, element_of, may_equal, promote, shape_of, tensor
+from flambeau.dialects.schema.families import sum_element
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -61,6 +62,9 @@ def parse_equation(equation: str, shapes: Sequence[tuple[int, ...]]) -> tuple[li
     inputs = [parse_side(side, len(shape)) for side, shape in zip(sides, shapes, strict=True)]
     extents: dict[Label, int] = {}
     for labels, shape in zip(inputs, shapes, strict=True):
+        own = list(zip(labels, shape, strict=True))
+        if any(a == b and not may_equal((left,), (right,)) for (a, left), (b, right) in itertools.combinations(own, 2)):
+            raise ValueError(f'"{equation}" repeats a name in an operand of shape {list(shape)}, whose sizes are not equal there')
         for label, extent in zip(labels, shape, strict=True):
             known = extents.get(label, 1)
             if known == 1 or (known == DYNAMIC_INDEX and extent != 1):
@@ -79,9 +83,15 @@ def parse_equation(equation: str, shapes: Sequence[tuple[int, ...]]) -> tuple[li
     return inputs, output, extents
 
 
+def not_spread(labels: Sequence[Label], shape: Sequence[int], extents: dict[Label, int]) -> list[Label]:
+    """The labels of an operand without those of single entries that meet more entries in another operand."""
+    return [label for label, extent in zip(labels, shape, strict=True) if extent != 1 or extents[label] == 1]
+
+
 def without_repeats(x: SSAValue, labels: list[Label], extents: dict[Label, int]) -> tuple[SSAValue, list[Label]]:
-    """The operand expanded to the labels' extents, with the diagonal of the dimensions that share a label; built detached."""
-    x, labels = expand(x, [extents[label] for label in labels]), list(labels)
+    """The operand without single entries that meet more, with the diagonal of the dimensions that share a label; built detached."""
+    single = [dim for dim, (label, extent) in enumerate(zip(labels, shape_of(x), strict=True)) if extent == 1 != extents[label]]
+    x, labels = aten.squeeze.dims(x, single) if single else x, not_spread(labels, shape_of(x), extents)
     for label in [label for label in dict.fromkeys(labels) if labels.count(label) > 1]:
         while labels.count(label) > 1:
             first = labels.index(label)
@@ -126,6 +136,21 @@ def contract(
     return view(product, [extents[label] for label in result]), result
 
 
+def result_element(inputs: Sequence[Sequence[Label]], output: Sequence[Label], elements: Sequence[ElementType]) -> ElementType:
+    """The element type of the sums of products. Raises TypeError for a product that sums and takes another type."""
+    known, element = set(inputs[0]), elements[0]
+    for index, (labels, other) in enumerate(zip(inputs[1:], elements[1:], strict=True), 2):
+        names, later = set(labels), {label for group in inputs[index:] for label in group} | set(output)
+        element = element if known <= names | later else sum_element(element)
+        other = other if names <= known | later else sum_element(other)
+        if known & names <= later:
+            element = promote(element, other)
+        elif element != other or dtype_of(element).category == 0:
+            raise TypeError(f"a sum of products of {dtype_of(element).torch} and {dtype_of(other).torch} tensors is not defined")
+        known = (known | names) & later
+    return element if known <= set(output) else sum_element(element)
+
+
 @aten("einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor")
 class EinsumOp(SchemaOp):
     """The sums of products that an equation such as `bij,bjk->bik` describes: names that the output lacks are summed over."""
@@ -134,17 +159,22 @@ class EinsumOp(SchemaOp):
     def infer(equation: str, tensors: list[Tensor]) -> Tensor:
         if not tensors:
             raise ValueError("needs at least one tensor")
-        _, output, extents = parse_equation(equation, [shape_of(x) for x in tensors])
-        return tensor(common_element(*tensors), [extents[label] for label in output])
+        shapes = [shape_of(x) for x in tensors]
+        inputs, output, extents = parse_equation(equation, shapes)
+        names = [not_spread(labels, shape, extents) for labels, shape in zip(inputs, shapes, strict=True)]
+        return tensor(result_element(names, output, [element_of(x) for x in tensors]), [extents[label] for label in output])
 
     @staticmethod
     def numpy(equation: str, tensors: list[Array]) -> Array:
         inputs, output, extents = parse_equation(equation, [x.shape for x in tensors])
         number = {label: index for index, label in enumerate(extents)}
         arguments: list[Any] = []
+        names = [not_spread(labels, x.shape, extents) for labels, x in zip(inputs, tensors, strict=True)]
+        element = result_element(names, output, [element_of_array(x) for x in tensors])
         for x, labels in zip(tensors, inputs, strict=True):
-            arguments += [np.broadcast_to(widened(x), [extents[label] for label in labels]), [number[label] for label in labels]]
-        return np.asarray(np.einsum(*arguments, [number[label] for label in output], optimize="greedy")).astype(tensors[0].dtype)
+            wide = widened(cast_to(x, element))
+            arguments += [np.broadcast_to(wide, [extents[label] for label in labels]), [number[label] for label in labels]]
+        return cast_to(np.einsum(*arguments, [number[label] for label in output], optimize="greedy"), element)
 
     @staticmethod
     def decompose(equation: str, tensors: list[SSAValue]) -> SSAValue:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from xdsl.dialects.builtin import DYNAMIC_INDEX, i32, i64
 from xdsl.ir import SSAValue
 
@@ -24,6 +27,12 @@ def require_long(indices: Tensor) -> None:
         raise TypeError(f"indices must be int64, got {dtype_of(element_of(indices)).torch}")
 
 
+def require_rows(shape: Sequence[int], dim: int, count: int) -> None:
+    """Raises ValueError when `count` entries are chosen along a dimension that has none."""
+    if shape and shape[dim] == 0 and count != 0:
+        raise ValueError(f"dimension {dim} of shape {list(shape)} has no entries to choose")
+
+
 def require_in_range(indices: Array, extent: int) -> None:
     """Raises IndexError when an index is negative or too large."""
     outside = (indices < 0) | (indices >= extent)
@@ -44,6 +53,7 @@ class EmbeddingOp(SchemaOp):
         shape = shape_of(weight)
         if len(shape) != 2:
             raise ValueError(f"weight must have 2 dimensions, got shape {list(shape)}")
+        require_rows(shape, 0, math.prod(shape_of(indices)))
         return tensor(element_of(weight), (*shape_of(indices), shape[1]))
 
     @staticmethod

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.embedding import require_in_range, require_indices, require_long
+from flambeau.dialects.aten.embedding import require_in_range, require_indices, require_long, require_rows
 from flambeau.dialects.aten.index import vector_length
 from flambeau.dialects.aten.shape import expand, view
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, normalize_dim, shape_of, tensor
@@ -25,6 +25,7 @@ class IndexSelectOp(SchemaOp):
     def infer(x: Tensor, /, dim: int, index: Tensor) -> Tensor:
         shape = shape_of(x)
         dim, length = normalize_dim(dim, len(shape)), vector_length(index)
+        require_rows(shape, dim, length)
         return tensor(element_of(x), (*shape[:dim], length, *shape[dim + 1 :]) if shape else ())
 
     @staticmethod
@@ -102,7 +103,7 @@ class TakeAlongDimOp(SchemaOp):
 
     @staticmethod
     def infer(x: Tensor, /, indices: Tensor, dim: int | None) -> Tensor:
-        require_long(indices)
+        (require_indices if dim is None else require_long)(indices)
         if dim is not None and len(shape_of(x)) != len(shape_of(indices)):
             raise ValueError(f"indices {list(shape_of(indices))} must have as many dimensions as the tensor {list(shape_of(x))}")
         return tensor(element_of(x), TakeAlongDimOp.shapes(shape_of(x), shape_of(indices), dim)[1])

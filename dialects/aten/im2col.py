@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.shape import view
-from flambeau.dialects.aten.windows import spread, window_count, windows
+from flambeau.dialects.aten.windows import require_elements, spread, window_count, windows
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.dialects.schema.families import FLOATS_AND_BOOL
 from flambeau.dialects.schema.namespace import aten
@@ -48,6 +48,7 @@ class Im2colOp(SchemaOp):
         shape = shape_of(x)
         if len(shape) not in (3, 4):
             raise ValueError(f"input must have 3 or 4 dimensions, got shape {list(shape)}")
+        require_elements(shape, 4)
         counts = block_counts(shape[-2:], kernel_size, dilation, padding, stride)
         return tensor(element_of(x), (*shape[:-3], shape[-3] * math.prod(spread(kernel_size, 2, "kernel_size")), math.prod(counts)))
 
@@ -84,6 +85,7 @@ class Col2imOp(SchemaOp):
         size = math.prod(spread(kernel_size, 2, "kernel_size"))
         if len(shape) not in (2, 3) or shape[-2] % size or shape[-1] != math.prod(counts):
             raise ValueError(f"columns {list(shape)} do not fit {math.prod(counts)} blocks of {size} elements")
+        require_elements(shape, 3)
         return tensor(element_of(x), (*shape[:-2], shape[-2] // size, *output_size))
 
     @staticmethod

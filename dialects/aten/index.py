@@ -14,7 +14,7 @@ from flambeau.dialects.aten.embedding import require_in_range, require_indices, 
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.shape import view
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, element_of, normalize_dim, shape_of, tensor, ui8
-from flambeau.dialects.schema.families import require_same_element
+from flambeau.dialects.schema.families import in_element, require_same_element
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -175,7 +175,7 @@ class IndexAddOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue, /, dim: int, index: SSAValue, source: SSAValue, alpha: float) -> SSAValue:
-        scaled = source if alpha == 1 else aten.mul.Scalar(source, alpha)
+        scaled = source if alpha == 1 else aten.mul.Scalar(source, in_element(alpha, element_of(x)))
         return aten.index_put(x, vector_indices(x, dim, index), scaled, True)
 
 

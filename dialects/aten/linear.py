@@ -9,7 +9,7 @@ from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.permute import permute
 from flambeau.dialects.aten.shape import expanded_shape, view
 from flambeau.dialects.ir.tensor_types import Tensor, shape_of, tensor
-from flambeau.dialects.schema.families import NUMBERS
+from flambeau.dialects.schema.families import NUMBERS, require_shape
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -68,6 +68,9 @@ class BilinearOp(SchemaOp):
         features, rows, columns = require_rank(weight, 3, "weight")
         if left[:-1] != right[:-1] or left[-1:] != (rows,) or right[-1:] != (columns,):
             raise ValueError(f"inputs {list(left)} and {list(right)} do not fit weight {list(shape_of(weight))}")
+        if 0 in (rows, columns):
+            raise ValueError(f"input {list(left)} and weight {list(shape_of(weight))} must not be empty")
+        require_shape("bias", bias, (features,))
         return tensor(common_element(a, b, weight, *([] if bias is None else [bias])), (*left[:-1], features))
 
     @staticmethod

@@ -6,12 +6,12 @@ import math
 import sys
 from typing import Any
 
-from xdsl.dialects.builtin import bf16, f16, f32, f64
+from xdsl.dialects.builtin import bf16, f16, f32, f64, i1, i64
 from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import element_of_array, erf, in_float, widened
-from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of
+from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, shape_of, tensor
 from flambeau.dialects.schema.families import (
     FLOATS,
     NUMBERS,
@@ -21,6 +21,7 @@ from flambeau.dialects.schema.families import (
     UnaryPredicateOp,
     float_element,
     require_category,
+    wide_element,
 )
 from flambeau.dialects.schema.namespace import aten
 from flambeau.support.lazy import Array, np
@@ -321,23 +322,26 @@ class RoundDecimalsOp(RoundingOp):
             return x
         if decimals == 0:
             return aten.round(x)
-        scale = 10.0 ** abs(decimals)
-        if decimals > 0:
-            return aten.div.Scalar(aten.round(aten.mul.Scalar(x, scale)), scale)
-        return aten.mul.Scalar(aten.round(aten.div.Scalar(x, scale)), scale)
+        scale, wide = 10.0 ** abs(decimals), to_element(x, wide_element(element_of(x)))
+        before, after = (aten.mul.Scalar, aten.div.Scalar) if decimals > 0 else (aten.div.Scalar, aten.mul.Scalar)
+        return to_element(after(aten.round(before(wide, scale)), scale), element_of(x))
 
 
 @aten("square(Tensor self) -> Tensor")
-class SquareOp(NegateOp):
-    """x * x."""
+class SquareOp(UnaryOp):
+    """x * x; bools give int64."""
+
+    @staticmethod
+    def infer(x: Tensor, /) -> Tensor:
+        return tensor(i64 if element_of(x) == i1 else element_of(x), shape_of(x))
 
     @staticmethod
     def numpy(x: Array, /) -> Array:
-        return np.multiply(x, x)
+        return x.astype(np.int64) if x.dtype == np.bool_ else np.multiply(x, x)
 
     @staticmethod
     def decompose(x: SSAValue, /) -> SSAValue:
-        return aten.mul.Tensor(x, x)
+        return to_element(x, i64) if element_of(x) == i1 else aten.mul.Tensor(x, x)
 
 
 @aten("exp2(Tensor self) -> Tensor")

@@ -22,6 +22,7 @@ from flambeau.dialects.ir.tensor_types import (
     dtype_of,
     element_of,
     normalize_dim,
+    promote,
     promote_operands,
     shape_of,
     tensor,
@@ -374,7 +375,7 @@ class TensordotOp(SchemaOp):
         if len(left) != len(right):
             raise ValueError(f"dims {list(dims_self)} and {list(dims_other)} must be as many")
         for first, second in zip(left, right, strict=True):
-            require_inner(a, b, a[first], b[second])
+            broadcast(a[first : first + 1], b[second : second + 1])
         kept_left = [dim for dim in range(len(a)) if dim not in left]
         kept_right = [dim for dim in range(len(b)) if dim not in right]
         return [*kept_left, *left], [*right, *kept_right], len(left)
@@ -387,11 +388,23 @@ class TensordotOp(SchemaOp):
         return tensor(common_element(a, b), kept)
 
     @staticmethod
+    def spread_out(a: Sequence[int], b: Sequence[int], dims_self: Sequence[int], dims_other: Sequence[int]) -> list[int]:
+        """The dimensions of the first operand that meet a single entry of the second, and so are summed before the product."""
+        return [first for first, second in zip(dims_self, dims_other, strict=True) if b[second] == 1 and a[first] != 1]
+
+    @staticmethod
     def numpy(a: Array, b: Array, /, dims_self: tuple[int, ...], dims_other: tuple[int, ...]) -> Array:
+        of_a = tuple(TensordotOp.spread_out(a.shape, b.shape, dims_self, dims_other))
+        of_b = tuple(TensordotOp.spread_out(b.shape, a.shape, dims_other, dims_self))
+        a, b = (np.sum(widened(x), dims, widened(x).dtype, keepdims=True).astype(x.dtype) for x, dims in ((a, of_a), (b, of_b)))
         return np.asarray(np.tensordot(widened(a), widened(b), axes=(dims_self, dims_other)).astype(a.dtype))
 
     @staticmethod
     def decompose(a: SSAValue, b: SSAValue, /, dims_self: tuple[int, ...], dims_other: tuple[int, ...]) -> SSAValue:
+        left, right = shape_of(a), shape_of(b)
+        of_a = TensordotOp.spread_out(left, right, dims_self, dims_other)
+        of_b = TensordotOp.spread_out(right, left, dims_other, dims_self)
+        a, b = (aten.sum.dim_IntList(x, dims, True, element_of(x)) if dims else x for x, dims in ((a, of_a), (b, of_b)))
         left, right = shape_of(a), shape_of(b)
         first, second, count = TensordotOp.orders(left, right, dims_self, dims_other)
         rows = [left[dim] for dim in first[: len(first) - count]]
@@ -471,13 +484,12 @@ class KronOp(SchemaOp):
 
     @staticmethod
     def infer(a: Tensor, b: Tensor, /) -> Tensor:
-        return tensor(promote_operands(a, b), KronOp.places(shape_of(a), shape_of(b))[2])
+        return tensor(promote(element_of(a), element_of(b)), KronOp.places(shape_of(a), shape_of(b))[2])
 
     @staticmethod
     def numpy(a: Array, b: Array, /) -> Array:
         left, right, result = KronOp.places(a.shape, b.shape)
-        a, b = cast_operands(a, b)
-        return MulTensorOp.numpy(a.reshape(left), b.reshape(right)).reshape(result)
+        return MulTensorOp.numpy(*cast_operands(a.reshape(left), b.reshape(right))).reshape(result)
 
     @staticmethod
     def decompose(a: SSAValue, b: SSAValue, /) -> SSAValue:

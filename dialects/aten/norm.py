@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, dtype_of, element_of, normalize_dim, shape_of, tensor, tensor_type
+from flambeau.dialects.schema.families import require_shape
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -45,12 +46,6 @@ def as_declared(results: Sequence[SSAValue], x: SSAValue, *parameters: SSAValue 
     """A normalised tensor, a mean and a deviation in the element types that they have for an input and its parameters."""
     stats = statistics_element(tensor_type(x), *(None if parameter is None else tensor_type(parameter) for parameter in parameters))
     return to_element(results[0], element_of(x)), *(to_element(result, stats) for result in results[1:])
-
-
-def require_shape(name: str, x: Tensor | None, shape: Sequence[int]) -> None:
-    """Raises ValueError when a tensor that is present has another shape."""
-    if x is not None and shape_of(x) != tuple(shape):
-        raise ValueError(f"{name} must have shape {list(shape)}, got {list(shape_of(x))}")
 
 
 def normalized_rank(shape: Sequence[int], normalized_shape: Sequence[int]) -> int:

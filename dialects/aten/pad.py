@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.shape import expand
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
-from flambeau.dialects.schema.families import NUMBERS
+from flambeau.dialects.schema.families import NUMBERS, require_category
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -168,10 +168,8 @@ class PadOp(SchemaOp):
     """Padding of the last dimensions: `constant`, `reflect`, `replicate` or `circular`."""
 
     @staticmethod
-    def edge_pad(rank: int, pad: Sequence[int], mode: str, value: float | None) -> type[EdgePadOp]:
+    def edge_pad(rank: int, pad: Sequence[int], mode: str) -> type[EdgePadOp]:
         """The operator of a mode that pads with entries of the tensor. Raises ValueError."""
-        if value is not None:
-            raise ValueError(f'mode "{mode}" takes no value')
         found = _EDGE_PADS.get((mode, len(pad) // 2))
         if found is None or len(pad) % 2 or rank - len(pad) // 2 not in (1, 2):
             raise ValueError(f'mode "{mode}" does not pad {rank} dimensions by {list(pad)}')
@@ -188,10 +186,13 @@ class PadOp(SchemaOp):
     @staticmethod
     def infer(x: Tensor, /, pad: tuple[int, ...], mode: str, value: float | None) -> Tensor:
         shape = shape_of(x)
+        if mode != "constant" and value:
+            raise ValueError(f'mode "{mode}" takes no value, got {value}')
         if mode == "circular":
             PadOp.circular(shape, pad)
         elif mode != "constant":
-            return PadOp.edge_pad(len(shape), pad, mode, value).infer(x, pad)
+            require_category(f'padding of the mode "{mode}"', x, at_least=1)
+            return PadOp.edge_pad(len(shape), pad, mode).infer(x, pad)
         return tensor(element_of(x), padded_shape(shape, pad))
 
     @staticmethod
@@ -199,7 +200,7 @@ class PadOp(SchemaOp):
         if mode == "constant":
             return ConstantPadNdOp.numpy(x, pad, value or 0)
         if mode != "circular":
-            return PadOp.edge_pad(x.ndim, pad, mode, value).numpy(x, pad)
+            return PadOp.edge_pad(x.ndim, pad, mode).numpy(x, pad)
         for axis, (low, high) in enumerate(PadOp.circular(x.shape, pad)):
             x = np.take(x, np.arange(-low, x.shape[axis] + high, dtype=np.int64) % max(x.shape[axis], 1), axis)
         return x
@@ -210,7 +211,7 @@ class PadOp(SchemaOp):
         if mode == "constant":
             return aten.constant_pad_nd(x, pad, value or 0) if any(pad) else x
         if mode != "circular":
-            return PadOp.edge_pad(len(shape), pad, mode, value)(x, pad).result
+            return PadOp.edge_pad(len(shape), pad, mode)(x, pad).result
         for axis, (low, high) in enumerate(PadOp.circular(shape, pad)):
             extent = shape_of(x)[axis]
             before = [aten.slice.Tensor(x, axis, extent - low, extent)] if low > 0 else []

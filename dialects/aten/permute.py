@@ -100,10 +100,10 @@ class MTOp(PermuteFamilyOp):
 
     @staticmethod
     def order(rank: int) -> Sequence[int]:
-        """The last two exchanged."""
-        if rank < 2:
-            raise ValueError(f"mT takes at least 2 dimensions, got {rank}")
-        return swapped(rank, -2, -1)
+        """The last two exchanged; there is nothing to exchange in a number."""
+        if rank == 1:
+            raise ValueError("a vector has no two dimensions to exchange")
+        return swapped(rank, -2, -1) if rank else ()
 
 
 @aten("numpy_T(Tensor(a) self) -> Tensor(a)")

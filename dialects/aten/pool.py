@@ -28,6 +28,8 @@ class PoolOp(SchemaOp):
 
     rank: ClassVar[int]
     """The number of pooled dimensions."""
+    inside: ClassVar[bool] = False
+    """Whether the kernel must not be larger than the input without its padding."""
 
     @classmethod
     def windows(
@@ -42,13 +44,15 @@ class PoolOp(SchemaOp):
         """Kernel, stride, padding and dilation per dimension, and the number of windows. Raises ValueError."""
         if len(shape) not in (cls.rank + 1, cls.rank + 2):
             raise ValueError(f"input must have {cls.rank + 1} or {cls.rank + 2} dimensions, got shape {list(shape)}")
-        require_elements(shape)
+        require_elements(shape, cls.rank + 2)
         sizes = spread(kernel, cls.rank, "kernel_size")
         steps = spread(stride, cls.rank, "stride") if stride else sizes
         margins, gaps = spread(padding, cls.rank, "padding"), spread(dilation, cls.rank, "dilation")
         if any(2 * pad > size for pad, size in zip(margins, sizes, strict=True)):
             raise ValueError(f"padding {list(margins)} must be at most half of the kernel size {list(sizes)}")
         extents = shape[len(shape) - cls.rank :]
+        if cls.inside and any(0 <= extent < size for extent, size in zip(extents, sizes, strict=True)):
+            raise ValueError(f"input {list(shape)} is smaller than the kernel size {list(sizes)}")
         counts = tuple(window_count(*numbers, ceil_mode) for numbers in zip(extents, sizes, steps, margins, gaps, strict=True))
         return sizes, steps, margins, gaps, counts
 
@@ -72,7 +76,7 @@ class MaxPoolOp(PoolOp):
         cls, x: Tensor, /, kernel_size: Numbers, stride: Numbers, padding: Numbers, dilation: Numbers, ceil_mode: bool
     ) -> tuple[Tensor, Tensor]:
         shape = shape_of(x)
-        require_category("a max pool", x, at_least=1 if cls.rank > 1 else 2)
+        require_category("a max pool", x, at_least=1)
         counts = cls.windows(shape, kernel_size, stride, padding, dilation, ceil_mode)[-1]
         result = (*shape[: len(shape) - cls.rank], *counts)
         return tensor(element_of(x), result), tensor(i64, result)
@@ -205,7 +209,7 @@ def over_planes(x: SSAValue, counts: Sequence[int], pool: Callable[[SSAValue, bo
     shape = shape_of(x)
     *batch, depth, height, width = shape
     planes = pool(view(x, (math.prod(batch), depth, height, width)), True)
-    columns = pool(view(planes, (math.prod(batch), depth, counts[1] * counts[2])), False)
+    columns = pool(view(planes, (math.prod(batch), 1, depth, counts[1] * counts[2])), False)
     return view(columns, (*batch, *counts))
 
 
@@ -268,7 +272,7 @@ class AvgPool3dOp(AvgPoolOp):
     """The mean of each window over three dimensions."""
 
     takes = FLOATS
-    rank = 3
+    rank, inside = 3, True
 
     @classmethod
     def decompose(
@@ -359,7 +363,7 @@ class AdaptiveAvgPoolOp(SchemaOp):
         shape = shape_of(x)
         sizes = cls.sizes(shape, output_size)
         extents = shape[len(shape) - cls.rank :]
-        if 0 in sizes:
+        if 0 in (*sizes, *shape[: len(shape) - cls.rank]):
             return aten.full((*shape[: len(shape) - cls.rank], *sizes), 0, dtype=element_of(x))
         if all(size == 1 for size in sizes):
             return aten.mean.dim(x, tuple(range(-cls.rank, 0)), True)
@@ -397,7 +401,7 @@ class AdaptiveAvgPool3dCoreOp(AdaptiveAvgPoolOp):
 class AdaptiveAvgPool1dOp(AdaptiveAvgPoolOp):
     """The means of as many windows over one dimension as the output has entries."""
 
-    rank, pool, filled = 1, AvgPool1dOp, -1
+    rank, pool, filled, means_of_none = 1, AvgPool1dOp, -1, True
 
 
 @aten("adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor")
@@ -464,7 +468,7 @@ class AdaptiveMaxPoolOp(SchemaOp):
         shape = shape_of(x)
         sizes = cls.means.sizes(shape, output_size)
         extents = shape[len(shape) - cls.rank :]
-        if 0 in sizes:
+        if 0 in (*sizes, *shape[: len(shape) - cls.rank]):
             empty = (*shape[: len(shape) - cls.rank], *sizes)
             return aten.full(empty, 0, dtype=element_of(x)), aten.full(empty, 0, dtype=i64)
         if DYNAMIC_INDEX in extents or any(extent % size for extent, size in zip(extents, sizes, strict=True)):

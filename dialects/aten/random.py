@@ -148,7 +148,7 @@ class DropoutOp(SchemaOp):
     def infer(x: Tensor, /, p: float, train: bool) -> Tensor:
         if not 0 <= p <= 1:
             raise ValueError(f"p must be a probability, got {p}")
-        return NativeDropoutOp.infer(x, p, train and p > 0)[0]
+        return NativeDropoutOp.infer(x, p, train and 0 < p < 1)[0]
 
     @staticmethod
     def numpy(x: Array, /, p: float, train: bool) -> Array:
@@ -156,7 +156,9 @@ class DropoutOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue, /, p: float, train: bool) -> SSAValue:
-        return aten.native_dropout.results(x, p, True)[0] if train and p > 0 else x
+        if not train or p == 0:
+            return x
+        return aten.native_dropout.results(x, p, True)[0] if p < 1 else aten.mul.Scalar(x, 0)
 
 
 @aten("feature_dropout(Tensor input, float p, bool train) -> Tensor")

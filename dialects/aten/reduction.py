@@ -94,12 +94,12 @@ class MeanDimOp(FloatReductionOp):
 
 
 def variance(x: Array, dims: Dims, correction: float, keepdim: bool) -> Array:
-    """The sum of squared distances from the mean, over the number of elements less `correction`; widened."""
+    """The sum of squared distances from the mean, over the number of elements less `correction`, in float64; NaN of no elements."""
     axes = reduced_dims(dims, x.ndim)
-    wide = widened(x)
+    wide = x.astype(np.float64)
     squares = np.square(wide - average(wide, axes, True))
     count = math.prod(x.shape[axis] for axis in axes)
-    return np.sum(squares, axis=axes, keepdims=keepdim) / np.asarray(max(0, count - correction), wide.dtype)
+    return np.sum(squares, axis=axes, keepdims=keepdim) / np.float64(max(0, count - correction) if count else 0)
 
 
 def correction_of(correction: float | None, unbiased: bool | None) -> float | None:

@@ -8,10 +8,11 @@ from typing import Any, ClassVar, NamedTuple, cast
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.matmul import common_element
-from flambeau.dialects.aten.numerics import sigmoid, widened
-from flambeau.dialects.ir.tensor_types import Tensor, shape_of, tensor
-from flambeau.dialects.schema.families import FLOATS, NUMBERS
+from flambeau.dialects.aten.matmul import common_element, require_rank
+from flambeau.dialects.aten.numerics import element_of_array, sigmoid, to_float, widened
+from flambeau.dialects.aten.shape import expanded_shape
+from flambeau.dialects.ir.tensor_types import ElementType, Tensor, numpy_dtype, shape_of, tensor
+from flambeau.dialects.schema.families import FLOATS, NUMBERS, float_element, require_shape
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -39,6 +40,21 @@ def cells(params: Sequence[Any], has_biases: bool, num_layers: int, bidirectiona
     if has_biases:
         return [Cell(*group) for group in groups]
     return [Cell(group[0], group[1], None, None, *group[2:]) for group in groups]
+
+
+def require_step(gates: int, x: Tensor, states: Sequence[Tensor], cell: Cell) -> None:
+    """Raises ValueError when the input, the states and the parameters of one step do not fit each other."""
+    batch, features = require_rank(x, 2, "the input of a step")
+    rows, hidden = require_rank(cell.w_hh, 2, "the weight of the hidden state")
+    size = hidden if cell.w_hr is None else rows // gates
+    require_shape("the weight of the hidden state", cell.w_hh, (gates * size, hidden))
+    require_shape("the weight of the input", cell.w_ih, (gates * size, features))
+    require_shape("the weight of the projection", cell.w_hr, (hidden, size))
+    for bias in (cell.b_ih, cell.b_hh):
+        if bias is not None:
+            expanded_shape(shape_of(bias), (batch, gates * size))
+    for state, extent in zip(states, (hidden, size), strict=False):
+        require_shape("a state", state, (batch, extent))
 
 
 def apart(gates: SSAValue, count: int) -> list[SSAValue]:
@@ -133,7 +149,7 @@ class TanhCell(CellFamily):
     @staticmethod
     def numpy_step(projected: Array, state: list[Array], cell: Cell) -> list[Array]:
         """The tanh of the sum."""
-        return [np.tanh(product_of(state[0], cell.w_hh, cell.b_hh) + projected)]
+        return [np.tanh(to_float(product_of(state[0], cell.w_hh, cell.b_hh) + projected))]
 
 
 class ReluCell(CellFamily):
@@ -187,12 +203,18 @@ class RecurrentOp(SchemaOp):
         if len(states) != cls.cell.states:
             raise ValueError(f"needs {cls.cell.states} initial states, got {len(states)}")
         shape, state = shape_of(x), shape_of(states[0])
-        cls.checked(shape, state, parameters, batch_first)
-        kernel = shape_of(parameters[0].w_ih)
-        if len(kernel) != 2 or kernel[1] != shape[-1] or kernel[0] % cls.cell.gates:
-            raise ValueError(f"input {list(shape)} does not fit weight {list(kernel)}")
+        time = cls.checked(shape, state, parameters, batch_first)
+        if shape[time] == 0:
+            raise ValueError(f"the sequence in input {list(shape)} must have at least one step")
         element = common_element(x, *states, *params)
-        output = (*shape[:-1], state[-1] * (2 if bidirectional else 1))
+        directions = 2 if bidirectional else 1
+        features = shape[-1]
+        for number, cell in enumerate(parameters):
+            if number == directions:
+                features = state[-1] * directions
+            step = tensor(element, (shape[1 - time], features))
+            require_step(cls.cell.gates, step, [tensor(element, shape_of(each)[1:]) for each in states], cell)
+        output = (*shape[:-1], state[-1] * directions)
         return (tensor(element, output), *(tensor(element, shape_of(each)) for each in states))
 
     @classmethod
@@ -320,23 +342,28 @@ class RecurrentCellOp(SchemaOp):
     cell: ClassVar[type[CellFamily]]
     """The computation of one step."""
 
+    @staticmethod
+    def element(element: ElementType) -> ElementType:
+        """The element type of the next states, from that of the operands."""
+        return element
+
     @classmethod
     def infer(
         cls, x: Tensor, /, hx: Tensor | list[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
     ) -> Any:
         states = RecurrentOp.states_of(hx)
-        kernel = shape_of(w_ih)
-        if len(states) != cls.cell.states or len(kernel) != 2 or kernel[1] != shape_of(x)[-1]:
-            raise ValueError(f"input {list(shape_of(x))} and {len(states)} states do not fit weight {list(kernel)}")
+        if len(states) != cls.cell.states:
+            raise ValueError(f"needs {cls.cell.states} states, got {len(states)}")
+        require_step(cls.cell.gates, x, states, Cell(w_ih, w_hh, b_ih, b_hh))
         element = common_element(x, *states, w_ih, w_hh, *(bias for bias in (b_ih, b_hh) if bias is not None))
-        results = [tensor(element, shape_of(state)) for state in states]
+        results = [tensor(cls.element(element), shape_of(state)) for state in states]
         return tuple(results) if len(results) > 1 else results[0]
 
     @classmethod
     def numpy(cls, x: Array, /, hx: Array | list[Array], w_ih: Array, w_hh: Array, b_ih: Array | None, b_hh: Array | None) -> Any:
         states = [widened(state) for state in RecurrentOp.states_of(hx)]
         results = cls.cell.numpy_step(product_of(widened(x), w_ih, b_ih), states, Cell(w_ih, w_hh, b_ih, b_hh))
-        rounded = [result.astype(x.dtype) for result in results]
+        rounded = [result.astype(numpy_dtype(cls.element(element_of_array(x)))) for result in results]
         return tuple(rounded) if len(rounded) > 1 else rounded[0]
 
     @classmethod
@@ -365,10 +392,14 @@ class GruCellOp(RecurrentCellOp):
 
 @aten("rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor")
 class RnnTanhCellOp(RecurrentCellOp):
-    """One step of a plain cell with tanh."""
+    """One step of a plain cell with tanh; integers give the default float."""
 
     takes = NUMBERS
     cell = TanhCell
+
+    @staticmethod
+    def element(element: ElementType) -> ElementType:
+        return float_element(element)
 
 
 @aten("rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor")

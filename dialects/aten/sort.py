@@ -93,6 +93,8 @@ class SortStableOp(SchemaOp):
 class TopkOp(SchemaOp):
     """The k largest or smallest elements along `dim` and their places, in order, equal ones in the order of PyTorch's CPU kernel."""
 
+    takes = NUMBERS
+
     @staticmethod
     def infer(x: Tensor, /, k: int, dim: int) -> tuple[Tensor, Tensor]:
         shape = shape_of(x)

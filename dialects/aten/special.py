@@ -8,11 +8,21 @@ from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.arithmetic import product
 from flambeau.dialects.aten.creation import to_element
-from flambeau.dialects.aten.numerics import float_operands, in_float, widened
+from flambeau.dialects.aten.numerics import cast_to, element_of_array, float_operands, in_float, widened
 from flambeau.dialects.aten.pow import PowTensorTensorOp
 from flambeau.dialects.aten.where import as_operand
-from flambeau.dialects.ir.tensor_types import Tensor, element_of
-from flambeau.dialects.schema.families import NUMBERS, BinaryOp, FloatBinaryOp, FloatUnaryOp, IdentityOp, float_element, promote_values
+from flambeau.dialects.ir.tensor_types import ElementType, Tensor, dtype_of, element_of, promote_operands, tensor
+from flambeau.dialects.schema.families import (
+    NUMBERS,
+    BinaryOp,
+    FloatBinaryOp,
+    FloatUnaryOp,
+    IdentityOp,
+    float_element,
+    operand_shape,
+    promote_values,
+    wide_element,
+)
 from flambeau.dialects.schema.namespace import aten
 from flambeau.support.lazy import Array, np
 
@@ -53,8 +63,10 @@ class SincOp(FloatUnaryOp):
 
     @staticmethod
     def decompose(x: SSAValue, /) -> SSAValue:
-        angle = aten.mul.Scalar(x, math.pi)
-        return aten.masked_fill.Scalar(aten.div.Tensor(aten.sin(angle), angle), aten.eq.Scalar(x, 0), 1)
+        element = float_element(element_of(x))
+        angle = aten.mul.Scalar(to_element(x, wide_element(element)), math.pi)
+        found = aten.masked_fill.Scalar(aten.div.Tensor(aten.sin(angle), angle), aten.eq.Scalar(x, 0), 1)
+        return to_element(found, element)
 
 
 @aten("positive(Tensor(a) self) -> Tensor(a)")
@@ -114,13 +126,23 @@ class LdexpTensorOp(FloatBinaryOp):
     """a * 2**b."""
 
     @staticmethod
+    def factor_element(a: ElementType, b: ElementType) -> ElementType:
+        """The type of the power of two: that of a float, also for integers in the other operand. Raises TypeError for bools there."""
+        if dtype_of(b).category == 0 and dtype_of(a).category == 2:
+            raise TypeError("ldexp of floats takes numbers as exponents, got bool")
+        return a if dtype_of(b).category < 2 and dtype_of(a).category == 2 else float_element(b)
+
+    @staticmethod
     def infer(a: Tensor | float, b: Tensor | float, /) -> Tensor:
-        return FloatBinaryOp.infer(a, FloatBinaryOp.infer(2.0, b))
+        element = LdexpTensorOp.factor_element(promote_operands(a), promote_operands(b))
+        return FloatBinaryOp.infer(a, tensor(element, operand_shape(b)))
 
     @staticmethod
     def numpy(a: Array, b: Array, /) -> Array:
-        return product(a, PowTensorTensorOp.numpy(2.0, b))
+        element = LdexpTensorOp.factor_element(element_of_array(a), element_of_array(b))
+        return product(a, PowTensorTensorOp.numpy(2.0, cast_to(b, element)))
 
     @staticmethod
     def decompose(a: SSAValue, b: SSAValue, /) -> SSAValue:
-        return aten.mul.Tensor(a, aten.pow.Scalar(2.0, b))
+        exponent = to_element(b, LdexpTensorOp.factor_element(element_of(a), element_of(b)))
+        return aten.mul.Tensor(a, aten.pow.Scalar(2.0, exponent))

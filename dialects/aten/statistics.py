@@ -81,6 +81,8 @@ class DiffOp(SchemaOp):
     def infer(x: Tensor, /, n: int, dim: int, prepend: Tensor | None, append: Tensor | None) -> Tensor:
         if n < 0 or not shape_of(x):
             raise ValueError(f"differences of order {n} of a tensor of shape {list(shape_of(x))} are not defined")
+        if n == 0:
+            return x
         parts = [part for part in (prepend, x, append) if part is not None]
         joined = CatOp.infer(parts, dim)
         shape = list(shape_of(joined))
@@ -90,11 +92,15 @@ class DiffOp(SchemaOp):
 
     @staticmethod
     def numpy(x: Array, /, n: int, dim: int, prepend: Array | None, append: Array | None) -> Array:
+        if n == 0:
+            return x
         joined = CatOp.numpy([part for part in (prepend, x, append) if part is not None], dim)
         return np.diff(joined, min(n, joined.shape[dim]), dim)
 
     @staticmethod
     def decompose(x: SSAValue, /, n: int, dim: int, prepend: SSAValue | None, append: SSAValue | None) -> SSAValue:
+        if n == 0:
+            return x
         parts = [part for part in (prepend, x, append) if part is not None]
         value = aten.cat(parts, dim) if len(parts) > 1 else x
         extent = shape_of(value)[dim]
@@ -141,5 +147,5 @@ class HistcOp(SchemaOp):
             last = aten.where.self(single, aten.add.Scalar(largest, 1), largest)
         inside = to_element(aten.logical_and(aten.ge.Tensor(x, first), aten.le.Tensor(x, last)), element)
         place = aten.div.Tensor(aten.mul.Scalar(aten.sub.Tensor(x, first), bins), aten.sub.Tensor(last, first))
-        index = to_element(aten.clamp(place, 0, bins - 1), i64)
+        index = to_element(aten.where.ScalarOther(aten.ge.Scalar(place, 0), aten.clamp(place, None, bins - 1), 0.0), i64)
         return aten.scatter_add(aten.full([bins], 0, element), 0, index, inside)

@@ -102,12 +102,9 @@ class UpsampleOp(SchemaOp):
         sizes, factors, align_corners = cls.plan(placed(x.shape, cls.rank), *args)
         return resample(widened(x), cls.mode, sizes, factors, align_corners).astype(x.dtype)
 
-
-class DecomposedUpsampleOp(UpsampleOp):
-    """Resampling that no core operator does: by index for the nearest neighbour, else by a matrix per dimension."""
-
     @classmethod
-    def decompose(cls, x: SSAValue, /, *args: Any) -> SSAValue:
+    def by_matrices(cls, x: SSAValue, *args: Any) -> SSAValue:
+        """As core operators do it: by index for the nearest neighbour, else by a matrix per dimension. Built detached."""
         extents = placed(shape_of(x), cls.rank)
         sizes, factors, align_corners = cls.plan(extents, *args)
         if DYNAMIC_INDEX in extents:
@@ -123,6 +120,14 @@ class DecomposedUpsampleOp(UpsampleOp):
             product = aten.matmul(permute(x, order), permute(matrix, (1, 0)))
             x = permute(product, [order.index(d) for d in range(cls.rank + 2)])
         return x
+
+
+class DecomposedUpsampleOp(UpsampleOp):
+    """Resampling that no core operator does."""
+
+    @classmethod
+    def decompose(cls, x: SSAValue, /, *args: Any) -> SSAValue:
+        return cls.by_matrices(x, *args)
 
 
 class LineUpsampleOp(UpsampleOp):
@@ -154,7 +159,7 @@ class PlainUpsampleOp(UpsampleOp):
         if any(factor is None for factor in factors):
             return cls.image(x, sizes, *corners, None).result
         if output_sizes(extents, None, [factor for factor in factors if factor is not None]) != sizes:
-            raise ValueError(f"scale factors {list(factors)} do not give the output size {list(sizes)}")
+            return cls.by_matrices(x, *args)
         return cls.image(x, None, *corners, factors).result
 
 

@@ -6,14 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.aten.creation import to_element
-from flambeau.dialects.aten.numerics import cast_operands, cast_to, element_of_array, widened
-from flambeau.dialects.aten.reduction import Dims
+from flambeau.dialects.aten.numerics import cast_operands, cast_to, element_of_array, to_float, widened
+from flambeau.dialects.aten.reduction import Dims, ExtremeOp
 from flambeau.dialects.ir.tensor_types import (
-    ElementType,
     Tensor,
     broadcast,
     dtype_of,
@@ -24,14 +22,29 @@ from flambeau.dialects.ir.tensor_types import (
     shape_of,
     tensor,
 )
-from flambeau.dialects.schema.families import chosen_element, promote_values, reduced_dims, reduced_shape, require_category
+from flambeau.dialects.schema.families import (
+    chosen_element,
+    float_element,
+    promote_values,
+    reduced_dims,
+    reduced_shape,
+    require_category,
+    wide_element,
+)
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 
-def norm_type(x: Tensor, dims: Dims, keepdim: bool, dtype: Attribute | None) -> Tensor:
+def is_absolute(shape: Sequence[int], axes: Sequence[int], order: float) -> bool:
+    """Whether a norm is that of single entries, which is their absolute value."""
+    return order != 0 and all(shape[axis] == 1 for axis in axes)
+
+
+def norm_type(x: Tensor, order: float | None, dims: Dims, keepdim: bool, dtype: Attribute | None) -> Tensor:
     """The type of a norm over `dims`."""
+    if order is not None and (order < 0 or order == math.inf):
+        ExtremeOp.infer(x, dims)
     found = tensor(chosen_element(dtype, element_of(x)), reduced_shape(shape_of(x), dims, keepdim))
     require_category("a norm", x, at_least=2)
     if promote(element_of(x), element_of(found)) != element_of(found):
@@ -44,7 +57,9 @@ def vector_norm(x: Array, order: float, dims: Dims, keepdim: bool, dtype: Attrib
     x = cast_to(x, chosen_element(dtype, element_of_array(x)))
     size = np.abs(widened(x))
     axes = reduced_dims(dims, x.ndim)
-    if math.isinf(order):
+    if is_absolute(x.shape, axes, order):
+        found = np.sum(size, axis=axes, keepdims=keepdim)
+    elif math.isinf(order):
         found = (np.max if order > 0 else np.min)(size, axis=axes, keepdims=keepdim)
     elif order == 0:
         found = np.sum(size != 0, axis=axes, keepdims=keepdim)
@@ -53,16 +68,13 @@ def vector_norm(x: Array, order: float, dims: Dims, keepdim: bool, dtype: Attrib
     return np.asarray(found).astype(x.dtype)
 
 
-def wide_element(element: Attribute) -> ElementType:
-    """The type in which a sum of powers of floats neither overflows nor loses digits."""
-    return f32 if element in (f16, bf16) else chosen_element(element, element)
-
-
 def vector_norm_of(x: SSAValue, order: float, dims: Dims, keepdim: bool, dtype: Attribute | None) -> SSAValue:
     """As `vector_norm`, in terms of core operators."""
     element = chosen_element(dtype, element_of(x))
     axes = reduced_dims(dims, len(shape_of(x)))
     x = to_element(x, element)
+    if is_absolute(shape_of(x), axes, order):
+        return aten.abs(x) if keepdim else aten.squeeze.dims(aten.abs(x), axes)
     if math.isinf(order):
         return (aten.amax if order > 0 else aten.amin)(aten.abs(x), axes, keepdim)
     if order == 0:
@@ -86,8 +98,8 @@ class LinalgVectorNormOp(SchemaOp):
     """The norm of order `ord` or `p` (2 when absent) over the named dimensions, or over all elements."""
 
     @staticmethod
-    def infer(x: Tensor, /, dim: Dims = None, keepdim: bool = False, dtype: Attribute | None = None) -> Tensor:
-        return norm_type(x, dim, keepdim, dtype)
+    def infer(x: Tensor, order: float | None, /, dim: Dims = None, keepdim: bool = False, dtype: Attribute | None = None) -> Tensor:
+        return norm_type(x, order, dim, keepdim, dtype)
 
     @staticmethod
     def numpy(x: Array, order: float | None, /, dim: Dims = None, keepdim: bool = False, dtype: Attribute | None = None) -> Array:
@@ -133,8 +145,12 @@ class LinalgNormOp(SchemaOp):
 
     @staticmethod
     def infer(x: Tensor, order: Any, /, dim: Dims, keepdim: bool, dtype: Attribute | None) -> Tensor:
-        matrix_norm_axes(order, dim, len(shape_of(x)))
-        return norm_type(x, dim, keepdim, dtype)
+        axes = matrix_norm_axes(order, dim, len(shape_of(x)))
+        if axes is None:
+            return norm_type(x, None if order == "fro" else order, dim, keepdim, dtype)
+        if order < 0:
+            ExtremeOp.infer(x, axes[1])
+        return norm_type(x, None, dim, keepdim, dtype)
 
     @staticmethod
     def numpy(x: Array, order: Any, /, dim: Dims, keepdim: bool, dtype: Attribute | None) -> Array:
@@ -142,7 +158,9 @@ class LinalgNormOp(SchemaOp):
         if axes is None:
             return vector_norm(x, 2 if order in (None, "fro") else order, dim, keepdim, dtype)
         totals = vector_norm(x, 1, axes[0], True, dtype)
-        found = (np.max if order > 0 else np.min)(widened(totals), axis=axes[1], keepdims=True).astype(totals.dtype)
+        wide = widened(totals)
+        found = np.max(wide, axes[1], keepdims=True, initial=0) if order > 0 else np.min(wide, axes[1], keepdims=True)
+        found = found.astype(totals.dtype)
         return found if keepdim else np.squeeze(found, axis=axes)
 
     @staticmethod
@@ -151,7 +169,9 @@ class LinalgNormOp(SchemaOp):
         if axes is None:
             return vector_norm_of(x, 2 if order in (None, "fro") else order, dim, keepdim, dtype)
         totals = vector_norm_of(x, 1, axes[0], True, dtype)
-        found = (aten.amax if order > 0 else aten.amin)(totals, [axes[1]], True)
+        # There is no largest element of none, but a norm of 0, which is the sum.
+        choose = aten.sum.dim_IntList if shape_of(totals)[axes[1]] == 0 else aten.amax if order > 0 else aten.amin
+        found = choose(totals, [axes[1]], True)
         return found if keepdim else aten.squeeze.dims(found, sorted(axes))
 
 
@@ -159,7 +179,9 @@ class LinalgNormOp(SchemaOp):
 class FrobeniusNormDimOp(SchemaOp):
     """The square root of the sum of squares over the named dimensions."""
 
-    infer = staticmethod(LinalgVectorNormOp.infer)
+    @staticmethod
+    def infer(x: Tensor, /, dim: Dims, keepdim: bool) -> Tensor:
+        return norm_type(x, 2, dim, keepdim, None)
 
     @staticmethod
     def numpy(x: Array, /, dim: Dims, keepdim: bool) -> Array:
@@ -177,7 +199,7 @@ class CosineSimilarityOp(SchemaOp):
     @staticmethod
     def infer(a: Tensor, b: Tensor, /, dim: int) -> Tensor:
         require_category("cosine_similarity", a, b, at_least=2)
-        return norm_type(tensor(promote_operands(a, b), broadcast(shape_of(a), shape_of(b))), dim, False, None)
+        return norm_type(tensor(promote_operands(a, b), broadcast(shape_of(a), shape_of(b))), 2, dim, False, None)
 
     @staticmethod
     def numpy(a: Array, b: Array, /, dim: int, eps: float) -> Array:
@@ -201,19 +223,20 @@ class CosineSimilarityOp(SchemaOp):
 
 @aten("pairwise_distance(Tensor x1, Tensor x2, float p=2., float eps=9.9999999999999995e-07, bool keepdim=False) -> Tensor")
 class PairwiseDistanceOp(SchemaOp):
-    """The norm of order p of x1 - x2 + eps over the last dimension, of floats."""
+    """The norm of order p of x1 - x2 + eps over the last dimension."""
 
     @staticmethod
-    def infer(a: Tensor, b: Tensor, /, keepdim: bool) -> Tensor:
+    def infer(a: Tensor, b: Tensor, /, p: float, keepdim: bool) -> Tensor:
         for operand in (a, b):
             require_category("a difference", operand, at_least=1)
-        require_category("pairwise_distance", a, b, at_least=2)
-        return norm_type(tensor(promote_operands(a, b), broadcast(shape_of(a), shape_of(b))), -1, keepdim, None)
+        element = float_element(promote_operands(a, b))
+        return norm_type(tensor(element, broadcast(shape_of(a), shape_of(b))), p, -1, keepdim, None)
 
     @staticmethod
     def numpy(a: Array, b: Array, /, p: float, eps: float, keepdim: bool) -> Array:
         left, right = cast_operands(a, b)
-        return vector_norm((left - right + np.asarray(eps, left.dtype)).astype(left.dtype), p, -1, keepdim, None)
+        distance = to_float((left - right).astype(left.dtype))
+        return vector_norm((distance + np.asarray(eps, distance.dtype)).astype(distance.dtype), p, -1, keepdim, None)
 
     @staticmethod
     def decompose(a: SSAValue, b: SSAValue, /, p: float, eps: float, keepdim: bool) -> SSAValue:

@@ -19,9 +19,9 @@ def spread(values: Sequence[int], rank: int, name: str) -> tuple[int, ...]:
     return tuple(values)
 
 
-def require_elements(shape: Sequence[int], batched: int | None = None) -> None:
-    """Raises ValueError when a dimension other than the first, which may be the batch, has no element."""
-    if 0 in shape[0 if batched is not None and len(shape) < batched else 1 :]:
+def require_elements(shape: Sequence[int], batched: int) -> None:
+    """Raises ValueError when a dimension has no element, other than the batch, which is the first of `batched`."""
+    if 0 in shape[len(shape) == batched :]:
         raise ValueError(f"only the batch may be empty, got shape {list(shape)}")
 
 

@@ -153,6 +153,11 @@ def element_of(value: SSAValue | Attribute) -> ElementType:
     return cast(ElementType, tensor_type(value).element_type)
 
 
+def may_equal(left: Sequence[int], right: Sequence[int]) -> bool:
+    """Whether two shapes have one rank and, where both are known, one extent in each dimension."""
+    return len(left) == len(right) and all(a == b or DYNAMIC_INDEX in (a, b) for a, b in zip(left, right, strict=True))
+
+
 def numel(value: SSAValue | Attribute) -> int:
     """The number of elements of a static shape."""
     shape = shape_of(value)

@@ -6,8 +6,9 @@ from xdsl.dialects.builtin import f32, f64, i8, i64
 from xdsl.ir import Attribute
 
 from flambeau.dialects.aten.numerics import widened
+from flambeau.dialects.aten.reduction import ExtremeOp
 from flambeau.dialects.ir.tensor_types import Tensor, bf16, dtype_of, element_of, shape_of, tensor, ui8
-from flambeau.dialects.quantized_decomposed.quantize import quantized_element, require_float
+from flambeau.dialects.quantized_decomposed.quantize import quantized_element, require_float, require_single
 from flambeau.dialects.schema.namespace import quantized_decomposed
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -15,12 +16,20 @@ from flambeau.support.lazy import Array, np
 Pair = tuple[Array, Array]
 
 
+def require_vectors(x: Tensor) -> None:
+    """Raises ValueError unless there is a last dimension that has elements."""
+    if not shape_of(x):
+        raise ValueError("a tensor without dimensions has no vectors")
+    ExtremeOp.infer(x, -1)
+
+
 class ChooseQparamsOp(SchemaOp):
     """One scale (float64) and zero point (int64) for a tensor."""
 
     @staticmethod
     def infer(x: Tensor, /, quant_min: int, quant_max: int, dtype: Attribute) -> tuple[Tensor, Tensor]:
-        require_float(x)
+        require_single(x)
+        ExtremeOp.infer(x)
         quantized_element(dtype)
         if quant_min >= quant_max:
             raise ValueError(f"quant_min {quant_min} must be smaller than quant_max {quant_max}")
@@ -63,6 +72,7 @@ class ChooseQparamsPerTokenOp(SchemaOp):
     @staticmethod
     def infer(x: Tensor, /, dtype: Attribute) -> tuple[Tensor, Tensor]:
         require_float(x)
+        require_vectors(x)
         if quantized_element(dtype) != i8:
             raise TypeError(f"it chooses for int8, not for {dtype_of(quantized_element(dtype)).torch}")
         element = bf16 if element_of(x) == bf16 else f64 if element_of(x) == f64 else f32
@@ -86,6 +96,7 @@ class ChooseQparamsPerTokenAsymmetricOp(SchemaOp):
     @staticmethod
     def infer(x: Tensor, /) -> tuple[Tensor, Tensor]:
         require_float(x)
+        require_vectors(x)
         shape = (*shape_of(x)[:-1], 1)
         return tensor(f64, shape), tensor(i64, shape)
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 from xdsl.ir import Attribute
 
-from flambeau.dialects.aten.embedding import require_in_range, require_indices
+from flambeau.dialects.aten.embedding import require_in_range, require_indices, require_rows
 from flambeau.dialects.aten.numerics import element_of_array
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, i8, is_float, shape_of, tensor, ui8
-from flambeau.dialects.quantized_decomposed.quantize import dequantize_groups
-from flambeau.dialects.schema.families import chosen_element
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, i8, shape_of, tensor, ui8
+from flambeau.dialects.quantized_decomposed.quantize import dequantize_groups, require_single
+from flambeau.dialects.schema.families import chosen_element, require_same_element, require_shape
 from flambeau.dialects.schema.namespace import quantized_decomposed
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -22,7 +23,7 @@ def unpacked(weight: Array, bits: int) -> Array:
         return weight
     shifts = (4, 0) if bits == 4 else (0, 2, 4, 6)
     parts = [(weight >> shift) & (2**bits - 1) for shift in shifts]
-    numbers = np.stack(parts, axis=-1).reshape(weight.shape[0], -1)
+    numbers = np.stack(parts, axis=-1).reshape(weight.shape[0], weight.shape[1] * len(shifts))
     return numbers.astype(np.int8) - np.int8(2 ** (bits - 1))
 
 
@@ -48,12 +49,13 @@ class QuantizedEmbeddingOp(SchemaOp):
         if len(shape) != 2 or element_of(weight) not in (i8, ui8) or (cls.bits < 8 and element_of(weight) != ui8):
             raise TypeError(f"weight must be a matrix of bytes (uint8 where they are packed), got {weight}")
         columns = shape[1] * 8 // cls.bits
-        if len(groups) not in (1, 2) or groups[0] != shape[0] or (len(groups) == 2 and columns % groups[1]):
-            raise ValueError(f"scales {list(groups)} do not fit a table of {shape[0]} rows and {columns} columns")
-        if not is_float(element_of(weight_scales)) or (
-            weight_zero_points is not None and element_of(weight_zero_points) != element_of(weight_scales)
-        ):
-            raise TypeError("scales and zero points must be floats of one type")
+        group_size = columns // max(groups[1], 1) if len(groups) == 2 else columns
+        if len(groups) not in (1, 2) or groups[0] != shape[0] or group_size < 2 or math.prod(groups[1:]) * group_size != columns:
+            raise ValueError(f"scales {list(groups)} do not fit a table of {shape[0]} rows and {columns} columns in groups of at least 2")
+        require_rows(shape, 0, math.prod(shape_of(indices)))
+        require_single(weight_scales)
+        require_same_element(weight_scales, weight_zero_points)
+        require_shape("zero points", weight_zero_points, groups)
         if cls.bits < 8 and (weight_quant_min, weight_quant_max) != (-(2 ** (cls.bits - 1)), 2 ** (cls.bits - 1) - 1):
             raise ValueError(f"the range of {cls.bits} bits is not {weight_quant_min} to {weight_quant_max}")
         return tensor(chosen_element(dtype, element_of(weight_scales)), (*shape_of(indices), columns))

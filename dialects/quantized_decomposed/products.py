@@ -99,7 +99,8 @@ class MixedLinearOp(SchemaOp):
     def infer(x: Tensor, /, weight: Tensor, weight_scales: Tensor, weight_zero_points: Tensor | None, dtype: Attribute | None) -> Tensor:
         require_mixed(x, weight, weight_scales, weight_zero_points)
         rows, columns = shape_of(weight)
-        if shape_of(x)[1] != columns or (len(shape_of(weight_scales)) == 2 and columns % shape_of(weight_scales)[1]):
+        groups = shape_of(weight_scales)[1:]
+        if shape_of(x)[1] != columns or any(not count or columns % count for count in groups):
             raise ValueError(f"input {list(shape_of(x))} and scales {list(shape_of(weight_scales))} do not fit weight {[rows, columns]}")
         return tensor(chosen_element(dtype, element_of(x)), (shape_of(x)[0], rows))
 

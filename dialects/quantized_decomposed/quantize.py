@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import f32, i8, i16, i32
+from xdsl.dialects.builtin import bf16, f16, f32, i8, i16, i32
 from xdsl.ir import Attribute
 
 from flambeau.dialects.aten.numerics import cast_to
-from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, is_float, normalize_dim, numel, shape_of, tensor, ui8, ui16
+from flambeau.dialects.ir.tensor_types import (
+    ElementType,
+    Tensor,
+    dtype_of,
+    element_of,
+    is_float,
+    normalize_dim,
+    numel,
+    shape_of,
+    tensor,
+    ui8,
+    ui16,
+)
 from flambeau.dialects.schema.families import chosen_element
 from flambeau.dialects.schema.namespace import quantized_decomposed
 from flambeau.dialects.schema.row import SchemaOp
@@ -42,6 +54,28 @@ def require_float(x: Tensor) -> None:
         raise TypeError(f"only floats are quantised, got {dtype_of(element_of(x)).torch}")
 
 
+def require_single(x: Tensor) -> None:
+    """Raises TypeError unless the elements are floats of at most 32 bits."""
+    if element_of(x) not in (f32, f16, bf16):
+        raise TypeError(f"only float32, float16 and bfloat16 are quantised here, got {dtype_of(element_of(x)).torch}")
+
+
+def float_of(dtype: Attribute | None) -> ElementType:
+    """The element type of dequantised numbers, float32 when absent. Raises TypeError for types that are not floats."""
+    element = chosen_element(dtype, f32)
+    if not is_float(element):
+        raise TypeError(f"quantised numbers stand for floats, not for {dtype_of(element).torch}")
+    return element
+
+
+def require_parameters(scales: Tensor, zero_points: Tensor | None) -> None:
+    """Raises TypeError unless scales are floats, and zero points too or integers of at least 32 bits, so that no difference overflows."""
+    if not is_float(element_of(scales)):
+        raise TypeError(f"scales must be floats, got {dtype_of(element_of(scales)).torch}")
+    if zero_points is not None and dtype_of(element_of(zero_points)).size < 4 and not is_float(element_of(zero_points)):
+        raise TypeError(f"zero points must be of at least 32 bits, got {dtype_of(element_of(zero_points)).torch}")
+
+
 def require_dtype(x: Tensor, dtype: Attribute) -> None:
     """Raises TypeError unless the elements have the declared type."""
     if element_of(x) != chosen_element(dtype, dtype):
@@ -69,7 +103,7 @@ class QuantizePerTensorOp(SchemaOp):
 
     @staticmethod
     def infer(x: Tensor, /, quant_min: int, quant_max: int, dtype: Attribute) -> Tensor:
-        require_float(x)
+        require_single(x)
         return tensor(quantized_element(dtype, quant_min, quant_max), shape_of(x))
 
     @staticmethod
@@ -85,7 +119,8 @@ class QuantizePerTensorTensorOp(SchemaOp):
 
     @staticmethod
     def infer(x: Tensor, /, scale: Tensor, zero_point: Tensor, quant_min: int, quant_max: int, dtype: Attribute) -> Tensor:
-        require_float(x)
+        require_single(x)
+        require_parameters(scale, zero_point)
         require_scalar("scale", scale)
         require_scalar("zero_point", zero_point)
         return tensor(quantized_element(dtype, quant_min, quant_max), shape_of(x))
@@ -105,7 +140,7 @@ class DequantizePerTensorOp(SchemaOp):
     @staticmethod
     def infer(x: Tensor, /, dtype: Attribute, out_dtype: Attribute | None) -> Tensor:
         require_dtype(x, quantized_element(dtype))
-        return tensor(chosen_element(out_dtype, f32), shape_of(x))
+        return tensor(float_of(out_dtype), shape_of(x))
 
     @staticmethod
     def numpy(x: Array, /, scale: float, zero_point: int, out_dtype: Attribute | None) -> Array:
@@ -124,6 +159,7 @@ class DequantizePerTensorTensorOp(SchemaOp):
     def infer(
         x: Tensor, /, scale: Tensor, zero_point: Tensor, quant_min: int, quant_max: int, dtype: Attribute, out_dtype: Attribute | None
     ) -> Tensor:
+        require_parameters(scale, zero_point)
         require_scalar("scale", scale)
         require_scalar("zero_point", zero_point)
         return DequantizePerTensorOp.infer(x, dtype, out_dtype)
@@ -157,7 +193,8 @@ class QuantizePerChannelOp(SchemaOp):
 
     @staticmethod
     def infer(x: Tensor, /, scales: Tensor, zero_points: Tensor, axis: int, quant_min: int, quant_max: int, dtype: Attribute) -> Tensor:
-        require_float(x)
+        require_single(x)
+        require_parameters(scales, zero_points)
         require_per_channel(x, axis, scales, zero_points)
         return tensor(quantized_element(dtype, quant_min, quant_max), shape_of(x))
 
@@ -188,8 +225,9 @@ class DequantizePerChannelOp(SchemaOp):
         out_dtype: Attribute | None,
     ) -> Tensor:
         require_dtype(x, quantized_element(dtype, quant_min, quant_max))
+        require_parameters(scales, zero_points)
         require_per_channel(x, axis, scales, zero_points)
-        return tensor(chosen_element(out_dtype, f32), shape_of(x))
+        return tensor(float_of(out_dtype), shape_of(x))
 
     @staticmethod
     def numpy(x: Array, /, scales: Array, zero_points: Array | None, axis: int, out_dtype: Attribute | None) -> Array:
@@ -206,6 +244,8 @@ def dequantize(x: Array, scales: Array, zero_points: Array | None, dtype: Attrib
 def require_per_token(x: Tensor, *parameters: Tensor) -> None:
     """Raises ValueError unless the parameters have one entry per vector along the last dimension."""
     shape = shape_of(x)
+    if not shape or shape[-1] == 0:
+        raise ValueError(f"there must be vectors of at least one element, got shape {list(shape)}")
     for parameter in parameters:
         if shape_of(parameter) not in ((*shape[:-1], 1), shape[:-1]) or len(shape_of(parameter)) != len(shape):
             raise ValueError(f"scales and zero points must have shape {[*shape[:-1], 1]}, got {list(shape_of(parameter))}")
@@ -220,6 +260,7 @@ class QuantizePerTokenOp(SchemaOp):
     @staticmethod
     def infer(x: Tensor, /, scales: Tensor, zero_points: Tensor, quant_min: int, quant_max: int, dtype: Attribute) -> Tensor:
         require_float(x)
+        require_parameters(scales, zero_points)
         require_per_token(x, scales, zero_points)
         return tensor(quantized_element(dtype, quant_min, quant_max), shape_of(x))
 
@@ -241,8 +282,9 @@ class DequantizePerTokenOp(SchemaOp):
         x: Tensor, /, scales: Tensor, zero_points: Tensor, quant_min: int, quant_max: int, dtype: Attribute, output_dtype: Attribute
     ) -> Tensor:
         require_dtype(x, quantized_element(dtype, quant_min, quant_max))
+        require_parameters(scales, zero_points)
         require_per_token(x, scales, zero_points)
-        return tensor(chosen_element(output_dtype, f32), shape_of(x))
+        return tensor(float_of(output_dtype), shape_of(x))
 
     @staticmethod
     def numpy(x: Array, /, scales: Array, zero_points: Array, output_dtype: Attribute) -> Array:
@@ -276,6 +318,7 @@ class QuantizePerChannelGroupOp(SchemaOp):
         x: Tensor, /, scales: Tensor, zero_points: Tensor, quant_min: int, quant_max: int, dtype: Attribute, group_size: int
     ) -> Tensor:
         require_float(x)
+        require_parameters(scales, zero_points)
         require_per_group(x, group_size, scales, zero_points)
         return tensor(quantized_element(dtype, quant_min, quant_max), shape_of(x))
 
@@ -297,8 +340,9 @@ class DequantizePerChannelGroupOp(SchemaOp):
     @staticmethod
     def infer(x: Tensor, /, scales: Tensor, zero_points: Tensor | None, group_size: int, output_dtype: Attribute) -> Tensor:
         quantized_element(element_of(x))
+        require_parameters(scales, zero_points)
         require_per_group(x, group_size, scales, zero_points)
-        return tensor(chosen_element(output_dtype, f32), shape_of(x))
+        return tensor(float_of(output_dtype), shape_of(x))
 
     @staticmethod
     def numpy(x: Array, /, scales: Array, zero_points: Array | None, group_size: int, output_dtype: Attribute) -> Array:
@@ -307,6 +351,8 @@ class DequantizePerChannelGroupOp(SchemaOp):
 
 def dequantize_groups(x: Array, scales: Array, zero_points: Array | None, group_size: int, dtype: Attribute) -> Array:
     """A matrix dequantised per group of neighbours in a row, in the type of the scales."""
+    if not x.size:
+        return cast_to(x, dtype)
     groups = x.reshape(-1, group_size).astype(np.int64)
     whole = groups if zero_points is None else groups - zero_points.reshape(-1, 1)
     return cast_to(whole.astype(scales.dtype) * scales.reshape(-1, 1), dtype).reshape(x.shape)

@@ -17,6 +17,7 @@ from flambeau.dialects.ir.tensor_types import (
     dtype_of,
     element_of,
     from_scalar_type,
+    may_equal,
     normalize_dim,
     promote_operands,
     shape_of,
@@ -39,6 +40,11 @@ def float_element(element: Attribute) -> ElementType:
     """The element type itself when it is a float, else the default float."""
     found = dtype_of(element)
     return found.element if found.category == 2 else f32
+
+
+def wide_element(element: Attribute) -> ElementType:
+    """The type in which several steps neither overflow nor lose digits of a float: float32 for the half types."""
+    return f32 if element in (f16, bf16) else dtype_of(element).element
 
 
 def sum_element(element: Attribute) -> ElementType:
@@ -107,10 +113,18 @@ def require_same_element(*operands: Tensor | None) -> None:
         raise TypeError(f"operands must have one element type, got {' and '.join(sorted(names))}")
 
 
+def require_shape(name: str, x: Tensor | None, shape: Sequence[int]) -> None:
+    """Raises ValueError when a tensor that is present has another shape."""
+    if x is not None and not may_equal(shape_of(x), shape):
+        raise ValueError(f"{name} must have shape {list(shape)}, got {list(shape_of(x))}")
+
+
 def in_element(factor: float, element: Attribute) -> float:
-    """A factor as PyTorch takes it in products of an element type: of integers without its fraction. Raises ValueError."""
+    """A factor as PyTorch takes it in products of an element type: of integers whole, of bools a truth. Raises ValueError."""
     if dtype_of(element).category == 2:
         return factor
+    if dtype_of(element).category == 0:
+        return bool(factor)
     if not math.isfinite(factor):
         raise ValueError(f"{factor} cannot multiply {dtype_of(element).torch} tensors")
     return int(factor)

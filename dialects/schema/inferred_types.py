@@ -7,7 +7,7 @@ from typing import cast
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.ir import Attribute
 
-from flambeau.dialects.ir.tensor_types import Tensor, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, may_equal, tensor
 
 _NO_EXTENT = 1 << 60
 """A size from which an extent is not real, but was computed from the number for a dynamic extent."""
@@ -34,6 +34,4 @@ def fits(declared: Attribute, inferred: Attribute) -> bool:
     if not isinstance(declared, TensorType) or not isinstance(inferred, TensorType):
         return False
     left, right = cast(Tensor, declared), cast(Tensor, inferred)
-    if left.element_type != right.element_type or len(left.get_shape()) != len(right.get_shape()):
-        return False
-    return all(a == b or DYNAMIC_INDEX in (a, b) for a, b in zip(left.get_shape(), right.get_shape(), strict=True))
+    return left.element_type == right.element_type and may_equal(left.get_shape(), right.get_shape())

@@ -17,7 +17,7 @@ from flambeau.dialects.edge.dim_order import ToDimOrderCopyOp
 from flambeau.dialects.edge.layout import dim_order, row_major, upper_bounds
 from flambeau.dialects.edge.operator_rules import compute_element, promoted_operands
 from flambeau.dialects.ir.tensor_types import ElementType, dtype_of, element_of, shape_of
-from flambeau.dialects.schema.operators import find_op
+from flambeau.dialects.schema.operators import LEVELS, find_op
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.schema import Value
 from flambeau.dialects.schema.syntax import normalized_attribute
@@ -40,8 +40,13 @@ class ToEdgePattern(Pattern):
     counter = "operators converted"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op` when it belongs to `core`."""
+        """Rewrites `op` when it belongs to `core`, and what a row of another dialect reads in another layout."""
         assert isinstance(op, SchemaOp)
+        if op.level() not in (*LEVELS, "fused") and any(row_major(operand) != operand.type for operand in op.operands):
+            operands = [self._row_major(op, operand, rewriter) for operand in op.operands]
+            new = type(op).from_attributes(operands, op.result_types, dict(op.properties), dict(op.attributes))
+            rename_values(op, new)
+            return rewriter.replace(op, new)
         if op.level() != "core":
             return
         try:

@@ -29,6 +29,8 @@ def _scaled_first(a: SSAValue, b: SSAValue, alpha: float) -> SSAValue:
 
 
 def _log_softmax(x: SSAValue, dim: int, half_to_float: bool) -> SSAValue:
+    if 0 in shape_of(x):
+        return x
     shifted = aten.sub.Tensor(x, aten.amax(x, (dim,), True))
     return aten.sub.Tensor(shifted, aten.log(aten.sum.dim_IntList(aten.exp(shifted), (dim,), True)))
 

@@ -33,6 +33,8 @@ FLOATS = ("float32", "float64", "float16", "bfloat16")
 INTS = ("int64", "int32", "int16", "int8", "uint8")
 REALS = (*FLOATS, *INTS)
 ALL = (*REALS, "bool")
+LARGE = ("float32", "bfloat16")
+"""Types that hold numbers whose squares float32 does not."""
 SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 1e-30, 1e38)
 FINITE = tuple(number for number in SPECIAL if np.isfinite(number))
 MIXED = (("float32", "int64"), ("int32", "float16"), ("int8", "uint8"), ("int64", "int32"), ("float16", "bfloat16"), ("float32", "float64"))
@@ -96,9 +98,17 @@ def binary(
 
 
 def reduction(
-    *rest: tuple[Any, ...], dtypes: tuple[str, ...] = REALS, low: float = -3, special: bool = True, empty: bool = True
+    *rest: tuple[Any, ...],
+    dtypes: tuple[str, ...] = REALS,
+    low: float = -3,
+    special: bool = True,
+    empty: bool = True,
+    large: tuple[str, ...] = (),
 ) -> Samples:
-    """A tensor of rank 3 of each dtype with each tail of arguments, then a 0-d, an empty one and one with NaN with the first tail."""
+    """A tensor of rank 3 of each dtype with each tail of arguments, then a 0-d, an empty one and one with NaN with the first tail.
+
+    Of the types in `large` also numbers whose squares are among the largest of float32.
+    """
 
     def generate(rng: np.random.Generator) -> list[tuple[Any, ...]]:
         samples = [(make(rng, (2, 3, 4), dtype, low), *tail) for dtype in dtypes for tail in rest]
@@ -110,6 +120,7 @@ def reduction(
             with_nan = make(rng, (2, 3, 4), "float32", low)
             with_nan[0, 1, 2], with_nan[1, 0, 1], with_nan[1, 1, 1] = np.nan, np.inf, -np.inf
             samples += [(with_nan, *tail) for tail in rest]
+        samples += [(make(rng, (2, 3, 4), dtype, -1.7e19, 1.7e19), *tail) for dtype in large for tail in rest]
         return samples
 
     return generate
@@ -347,10 +358,12 @@ SAMPLES: dict[str, Samples] = {
     ),
     "aten.mean": reduction((), (f32,), dtypes=FLOATS),
     "aten.mean.dim": reduction(((1,),), (None, True), ((0, -1), True), ((2,), False, f64), dtypes=FLOATS),
-    "aten.var": reduction((), (False,), dtypes=FLOATS, empty=False),
-    "aten.std": reduction((), (False,), dtypes=FLOATS, empty=False),
-    **{f"aten.{name}.dim": reduction(((1,),), ((0, 2), False, True), dtypes=FLOATS) for name in ("var", "std")},
-    **{f"aten.{name}.correction": reduction(((1,),), (None, 0), ((0, 2), 1.5, True), dtypes=FLOATS) for name in ("var", "std")},
+    "aten.var": reduction((), (False,), dtypes=FLOATS, empty=False, large=LARGE),
+    "aten.std": reduction((), (False,), dtypes=FLOATS, empty=False, large=LARGE),
+    **{f"aten.{name}.dim": reduction(((1,),), ((0, 2), False, True), dtypes=FLOATS, large=LARGE) for name in ("var", "std")},
+    **{
+        f"aten.{name}.correction": reduction(((1,),), (None, 0), ((0, 2), 1.5, True), dtypes=FLOATS, large=LARGE) for name in ("var", "std")
+    },
     **{f"aten.{name}": reduction(((1,),), (), ((0, -1), True), dtypes=ALL, empty=False) for name in ("amax", "amin")},
     **{f"aten.{name}": reduction((), dtypes=ALL, empty=False) for name in ("max", "min")},
     **{f"aten.{name}": reduction((), (1,), (-1, True), (None, True), empty=False) for name in ("argmax", "argmin")},

@@ -102,9 +102,11 @@ static void min_f32_vectors(size_t n, fl_accumulator *accumulator, const void *e
 static const fl_fold max_folds[] = {{max_f32_vectors, max_f32_lanes}, ROWS(max_f64), ROWS(max_i64), NO_FOLD};
 static const fl_fold min_folds[] = {{min_f32_vectors, min_f32_lanes}, ROWS(min_f64), ROWS(min_i64), NO_FOLD};
 
-/* Squared distances from the mean, the origin. */
-FOLD(square_f32, float, float, real, double, 0.0f, a + (x - o) * (x - o), a + x)
+/* What a variance needs, in double: a sum whose mean is exact, and squared distances from the mean, the origin, which float may not hold. */
+FOLD(total_f32, float, double, real, double, 0.0, a + x, a + x)
+FOLD(square_f32, float, double, real, double, 0.0, a + (x - o) * (x - o), a + x)
 FOLD(square_f64, double, double, real, double, 0.0, a + (x - o) * (x - o), a + x)
+static const fl_fold total_folds[] = {ROWS(total_f32), ROWS(sum_f64), NO_FOLD, NO_FOLD};
 static const fl_fold square_folds[] = {ROWS(square_f32), ROWS(square_f64), NO_FOLD, NO_FOLD};
 
 /* ---- sum, mean, prod ---- */
@@ -265,7 +267,7 @@ static void to_variance(size_t n, fl_accumulator *accumulators, int is_real, siz
   const double rest = (double)count - parameters[0].real;
   (void)is_real;
   for (size_t i = 0; i < n; ++i) {
-    accumulators[i].real /= rest > 0.0 ? rest : 0.0;
+    accumulators[i].real /= count > 0 && rest > 0.0 ? rest : 0.0;
   }
 }
 
@@ -279,7 +281,7 @@ static void to_deviation(size_t n, fl_accumulator *accumulators, int is_real, si
 static fl_status variance(fl_context *context, fl_value *const *args, double correction, const fl_value *keepdim, const fl_value *output,
                           const fl_value *mean_output, int root) {
   const fl_parameter parameter = {correction, 0};
-  fl_reduction reduction = {.folds = sum_folds, .second = square_folds, .finish = root ? to_deviation : to_variance,
+  fl_reduction reduction = {.folds = total_folds, .second = square_folds, .finish = root ? to_deviation : to_variance,
                             .parameters = &parameter};
   operands o;
   fl_tensor *mean_out = mean_output != NULL ? fl_get_tensor(mean_output) : NULL;
