@@ -26,6 +26,8 @@ class ToDimOrderCopyOp(SchemaOp):
     @staticmethod
     def infer(x: Tensor, /, dtype: Attribute | None, dim_order: Sequence[int] | None) -> Tensor:
         kind = tensor(dtype or element_of(x), x.get_shape(), x.encoding)
+        if dim_order is not None and len(dim_order) != len(x.get_shape()):
+            raise ValueError(f"dim order {list(dim_order)} is not one of {len(x.get_shape())} dimensions")
         return kind if dim_order is None else with_dim_order(kind, dim_order)
 
     @staticmethod

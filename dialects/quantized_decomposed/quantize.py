@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import bf16, f16, f32, i8, i16, i32
+from xdsl.dialects.builtin import f32, f64, i8, i16, i32
 from xdsl.ir import Attribute
 
 from flambeau.dialects.aten.numerics import cast_to
@@ -56,8 +56,9 @@ def require_float(x: Tensor) -> None:
 
 def require_single(x: Tensor) -> None:
     """Raises TypeError unless the elements are floats of at most 32 bits."""
-    if element_of(x) not in (f32, f16, bf16):
-        raise TypeError(f"only float32, float16 and bfloat16 are quantised here, got {dtype_of(element_of(x)).torch}")
+    require_float(x)
+    if element_of(x) == f64:
+        raise TypeError("only floats of at most 32 bits are quantised here, got float64")
 
 
 def float_of(dtype: Attribute | None) -> ElementType:
