@@ -164,6 +164,12 @@ fl_status fl_arange_start_out(fl_context *context, fl_value *const *args, size_t
 }
 
 /* The second half counts down from the end, so that both ends are exact. */
+/* A bound as its element type holds it: integers are without fractions, and bytes wrap around. */
+static double bound_of(double x, fl_dtype dtype) {
+  const double whole = trunc(x);
+  return fl_is_float(dtype) || dtype == FL_BOOL ? x : dtype == FL_UINT8 ? whole - 256.0 * floor(whole / 256.0) : whole;
+}
+
 fl_status fl_linspace_out(fl_context *context, fl_value *const *args, size_t count) {
   FL_REAL_ARGUMENT(start, 0);
   FL_REAL_ARGUMENT(end, 1);
@@ -171,6 +177,8 @@ fl_status fl_linspace_out(fl_context *context, fl_value *const *args, size_t cou
   FL_TENSOR_ARGUMENT(out, 3);
   (void)count;
   FL_CHECK(context, steps >= 0 && steps <= INT32_MAX, "the number of steps is out of range");
+  start = bound_of(start, out->dtype);
+  end = bound_of(end, out->dtype);
   const ramp r = {.start = start, .end = end, .step = steps > 1 ? (end - start) / (double)(steps - 1) : 0.0, .n = (size_t)steps,
                   .turn = steps > 1 ? (size_t)steps / 2 : (size_t)steps};
   return write_ramp(context, out, &r);

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from kernel_harness import KernelError, Out, dim_order, kernels, row_kernel, run, schema_of
-from row_exceptions import HALVES, KNOWN, NOT_A_NUMBER, OVERFLOW, Known
+from row_exceptions import KNOWN, NOT_A_NUMBER, OVERFLOW, OWN_STEPS, Known
 from row_harness import arrays_of, assert_close, from_torch, meaning, operation, to_torch
 from row_walk import RANDOM, UNINITIALIZED, Case, cases_of
 from xdsl.dialects.builtin import DYNAMIC_INDEX
@@ -20,15 +20,13 @@ from flambeau.support.lazy import Array
 SHARE = 0.1
 """Of the variations of a row."""
 CONTIGUOUS = "must be contiguous"
-SCALES, LAYOUT, TYPES = "one scale for each channel or row", "laid out as the input", "the input must be of an integer type"
+LAYOUT = "laid out as the input"
 WEIGHT, BIAS = "the weight must have", "the bias must have"
 REFUSED: dict[str, tuple[str, ...]] = {
     "aten::_native_batch_norm_legit.no_stats_out": ("only training mode has a meaning",),
     "aten::addmm.out": ("beta and alpha must be integers",),
     "aten::baddbmm.out": ("beta and alpha must be integers",),
     "aten::linear.out": (CONTIGUOUS, BIAS, "the input needs a dimension, and the weight two"),
-    "aten::masked_scatter.out": ("the mask must be a tensor of bool",),
-    "aten::masked_select.out": ("the mask must be a tensor of bool",),
     "aten::native_dropout.out": ("dropout in training",),
     "aten::native_group_norm.out": (CONTIGUOUS, WEIGHT),
     "aten::native_layer_norm.out": (CONTIGUOUS, WEIGHT, BIAS),
@@ -40,20 +38,20 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "flambeau::rms_norm.out": (CONTIGUOUS,),
     "flambeau::scaled_dot_product_attention.out": ("innermost", "the same number of dimensions", "the mask must be of bool or float32"),
     "quantized_decomposed::choose_qparams_per_token_asymmetric.out": (CONTIGUOUS,),
-    "quantized_decomposed::dequantize_per_channel.out": (SCALES, LAYOUT, TYPES),
-    "quantized_decomposed::dequantize_per_tensor.out": (LAYOUT, TYPES),
-    "quantized_decomposed::dequantize_per_tensor.Tensor_out": (LAYOUT, TYPES),
-    "quantized_decomposed::dequantize_per_token.out": (SCALES, CONTIGUOUS, TYPES),
-    "quantized_decomposed::quantize_per_channel.out": (SCALES, LAYOUT),
+    "quantized_decomposed::dequantize_per_channel.out": (LAYOUT,),
+    "quantized_decomposed::dequantize_per_tensor.out": (LAYOUT,),
+    "quantized_decomposed::dequantize_per_tensor.Tensor_out": (LAYOUT,),
+    "quantized_decomposed::dequantize_per_token.out": (CONTIGUOUS,),
+    "quantized_decomposed::quantize_per_channel.out": (LAYOUT,),
     "quantized_decomposed::quantize_per_tensor.out": (LAYOUT,),
     "quantized_decomposed::quantize_per_tensor.Tensor_out": (LAYOUT,),
-    "quantized_decomposed::quantize_per_token.out": (SCALES, LAYOUT, CONTIGUOUS),
+    "quantized_decomposed::quantize_per_token.out": (LAYOUT, CONTIGUOUS),
 }
 """What kernels say of calls that their rows allow: the passes give them other operands, or do not call them."""
 DIFFERENT = (
     Known("alone", "aten.prod.dim_int", "special *float*", NOT_A_NUMBER),
     Known("alone", "aten.rsub.Tensor", "alpha = *", OVERFLOW),
-    Known("alone", "quantized_decomposed.*quantize_per_token", "*float16", HALVES),
+    Known("alone", "quantized_decomposed.*quantize_per_token", "*float16", OWN_STEPS),
 )
 """What kernels compute otherwise than their rows, beside what the walk through the passes knows."""
 
