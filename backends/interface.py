@@ -14,6 +14,7 @@ from xdsl.ir import Operation, SSAValue
 
 import flambeau.backends
 from flambeau.dialects.delegate.ops import PartitionOp
+from flambeau.support.executorch_names import INSTEAD
 from flambeau.support.lazy import Array
 from flambeau.support.tables import RegistrationError, Table, discover, hint, note_registration, origin
 
@@ -51,6 +52,10 @@ class Backend:
     least: int = 1
     most: int = 1_000_000
     library: Path | None = None
+
+
+ABSENT_ADVICE = "load its plug-in with --load-plugin; if there is none, export the program without a partitioner for this backend"
+"""What to do about a program that needs a backend which is not here."""
 
 
 @cache
@@ -91,7 +96,8 @@ def find_backend(name: str) -> Backend:
         return _own(name)
     found = _BACKENDS.find(name)
     if found is None:
-        raise BackendError(f"there is no backend {name!r}{hint(name, list(backend_names()), listing=True)}")
+        instead = f"; {INSTEAD[name]}" if name in INSTEAD else ""
+        raise BackendError(f"there is no backend {name!r}{hint(name, list(backend_names()), listing=True)}{instead}")
     return found
 
 
@@ -116,4 +122,4 @@ def run_payload(identifier: str, data: memoryview, inputs: Sequence[Array]) -> S
 
 def unknown_identifier(identifier: str) -> str:
     """The message for a program whose backend is absent."""
-    return f"no backend here is called {identifier!r} by programs ({', '.join(backend_names())}); load its plug-in with --load-plugin"
+    return f"no backend here is called {identifier!r} by programs ({', '.join(backend_names())}); {ABSENT_ADVICE}"

@@ -34,7 +34,7 @@ def has_torch() -> bool:
 def require_torch(what: str) -> None:
     """Raises SourceError when PyTorch is not installed; `what` needs it."""
     if not has_torch():
-        raise SourceError(f"{what} needs PyTorch: pip install 'flambeau[torch]'")
+        raise SourceError(f"{what} needs PyTorch: run pip install '.[torch]' in the folder of Flambeau's sources")
 
 
 def _mlir(source: str, context: FlambeauContext) -> ModuleOp:

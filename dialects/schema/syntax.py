@@ -217,10 +217,17 @@ def _parse_item(parser: Parser, kind: SchemaType) -> Value:
         if kind.base in ("bool", "Scalar"):
             return flag
         parser.raise_error(f"expected a value of type {kind.base}, got a bool")
-    number = parser.parse_number()
+    start, number = parser.pos, parser.parse_number()
     if kind.base == "bool" or (kind.base == "int" and isinstance(number, float)):
         parser.raise_error(f"expected a value of type {kind.base}, got {number}")
-    return float(number) if kind.base == "float" else number
+    return float(number) if kind.base == "float" else _in_64_bits(parser, number, start)
+
+
+def _in_64_bits(parser: Parser, number: float, start: int) -> float:
+    """`number`, unless it is an int outside of PyTorch's; xDSL's i64 has unsigned values as well."""
+    if isinstance(number, int) and not -(2**63) <= number < 2**63:
+        parser.raise_error(f"{number} does not fit in 64 bits: an int is between {-(2**63)} and {2**63 - 1}", start, parser.pos)
+    return number
 
 
 def normalized_attribute(argument: SchemaArgument, value: Value | Attribute) -> Attribute | None:

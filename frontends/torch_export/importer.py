@@ -407,7 +407,7 @@ class _Method:
 
 
 _HIDDEN_WRITE = "other tensors share the memory it writes to, in a way that cannot be written out of place; write to a clone()"
-_ROWS = '--load-plugin loads rows, and the tutorial "Add an operator" shows how to write them'
+_ROWS = "--load-plugin loads rows, and docs/tutorials/add_kernel.md shows how to write them"
 _ADVICE = "return the new value instead, or keep it in a buffer"
 
 

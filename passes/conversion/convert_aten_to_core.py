@@ -70,7 +70,7 @@ class ConvertAtenToCorePass(OperationPass):
             return None
         if not op.has("infer"):
             return (
-                'Flambeau knows this operator\'s schema but not its meaning; a row in a plug-in says it: see the tutorial "Add an operator"'
+                "Flambeau knows this operator's schema but not its meaning; a row in a plug-in says it: see docs/tutorials/add_operator.md"
             )
         why = "it is not in Core ATen"
         if op.keep and self.target is not None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from flambeau.runtime.binding.library import MAXIMUM_RANK, CTensor, FlambeauError, Status
 from flambeau.runtime.binding.metadata import DTYPE_NAMES, TensorInfo
+from flambeau.support.numbers import number_as_array
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,17 +44,19 @@ def aligned_bytes(size: int) -> "Array":
     return room[start : start + max(size, 1)]
 
 
-def as_array(value: object, where: str) -> "Array":
-    """A numpy array that shares the memory of `value`.
+def as_array(value: object, info: TensorInfo, where: str) -> "Array":
+    """A numpy array that shares the memory of `value`; for a tensor without dimensions `value` may be a number.
 
     Raises:
-        FlambeauError: `value` is neither an array nor an exporter of DLPack.
+        FlambeauError: `value` is neither an array, nor an exporter of DLPack, nor such a number.
     """
     import numpy as np
 
     tensor: Any = value
     if isinstance(value, np.ndarray | np.generic):
         return np.asarray(tensor)
+    if isinstance(value, bool | int | float) and not info.shape:
+        return number_as_array(value, numpy_dtype(info.type))
     if not hasattr(value, "__dlpack__"):
         raise FlambeauError(
             Status.INVALID_ARGUMENT,

@@ -106,7 +106,8 @@ class Method(ExplainsMembers):
 
         Args:
             inputs: the arguments of the model, or their leaves in the order of the flattened pytree: numpy arrays or anything with
-                `__dlpack__` (such as a torch tensor) for tensors, Python numbers for scalars, None where the program takes None.
+                `__dlpack__` (such as a torch tensor) for tensors, Python numbers for scalars and for tensors without dimensions, None where
+                the program takes None.
             kwargs: the keyword arguments of the model, as it was exported with.
             nested: whether the outputs are nested as the model returned them. A class other than Python's containers becomes a dict by
                 field, or a tuple.
@@ -126,7 +127,7 @@ class Method(ExplainsMembers):
         if kwargs or (any(isinstance(value, list | tuple | Mapping) for value in inputs) and self._nestings[0] is not None):
             inputs = self._flatten(inputs, kwargs or {})
         if len(inputs) != len(slots):
-            raise FlambeauError(Status.INVALID_ARGUMENT, f"{self._where} takes {len(slots)} inputs, {len(inputs)} were given")
+            raise FlambeauError(Status.INVALID_ARGUMENT, f"{self._where} takes {_inputs(len(slots))}, got {len(inputs)}")
         nesting = self._nestings[1]
         if nested and nesting is None:
             raise FlambeauError(Status.NOT_SUPPORTED, f"{self._where}: the program does not say how its outputs were nested")
@@ -160,13 +161,13 @@ class Method(ExplainsMembers):
         nesting = self._nestings[0]
         if nesting is None:
             why = "the program does not say which inputs have a keyword"
-            raise FlambeauError(Status.INVALID_ARGUMENT, f"{self._where} takes {len(self.metadata.inputs)} inputs in a list: {why}")
+            raise FlambeauError(Status.INVALID_ARGUMENT, f"{self._where} takes {_inputs(len(self.metadata.inputs))} in a list: {why}")
         positional, named = nesting.children
         keys = named.keys or ()
         if len(inputs) != len(positional.children) or set(kwargs) != set(keys):
-            takes = f"{len(positional.children)} positional inputs" + (f" and the keyword inputs {', '.join(keys)}" if keys else "")
+            takes = _inputs(len(positional.children), "positional ") + (f" and the keyword inputs {', '.join(keys)}" if keys else "")
             given = f"{len(inputs)}" + (f" and {', '.join(kwargs)}" if kwargs else "")
-            raise FlambeauError(Status.INVALID_ARGUMENT, f"{self._where} takes {takes}, as the model was exported with; {given} were given")
+            raise FlambeauError(Status.INVALID_ARGUMENT, f"{self._where} takes {takes}, as the model was exported with; got {given}")
         leaves = [
             leaf
             for position, (child, value) in enumerate(zip(positional.children, inputs, strict=True))
@@ -185,7 +186,7 @@ class Method(ExplainsMembers):
         kept: object = None
         where = f"{self._where}, input {position}"
         if slot.tensor is not None:
-            tensor, kept = to_tensor(as_array(given, where), slot.tensor, where)
+            tensor, kept = to_tensor(as_array(given, slot.tensor, where), slot.tensor, where)
             value.payload.tensor = ctypes.pointer(tensor)
         else:
             kept = _set_scalar(value, slot.tag, given, where)
@@ -225,6 +226,10 @@ class Method(ExplainsMembers):
 
     def __repr__(self) -> str:
         return repr(self.metadata)
+
+
+def _inputs(count: int, kind: str = "") -> str:
+    return f"{count} {kind}input{'' if count == 1 else 's'}"
 
 
 def _set_scalar(value: CValue, tag: ValueTag, given: object, where: str) -> object:

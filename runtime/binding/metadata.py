@@ -180,16 +180,17 @@ class MethodMeta(ExplainsMembers):
 
     def input_tag(self, index: int) -> ValueTag:
         """The kind of an input."""
-        return self.inputs[index].tag
+        return self._slot(self.inputs, "input", index).tag
 
     def output_tag(self, index: int) -> ValueTag:
         """The kind of an output."""
-        return self.outputs[index].tag
+        return self._slot(self.outputs, "output", index).tag
 
     def input_tensor_meta(self, index: int) -> TensorInfo:
         """The requirements on a tensor input.
 
         Raises:
+            IndexError: there is no such input.
             TypeError: the input is not a tensor.
         """
         return self._tensor(self.inputs, "input", index)
@@ -198,15 +199,22 @@ class MethodMeta(ExplainsMembers):
         """The description of a tensor output.
 
         Raises:
+            IndexError: there is no such output.
             TypeError: the output is not a tensor.
         """
         return self._tensor(self.outputs, "output", index)
 
     def _tensor(self, slots: tuple[Slot, ...], what: str, index: int) -> TensorInfo:
-        tensor = slots[index].tensor
-        if tensor is None:
-            raise TypeError(f"{what} {index} of {self.name()!r} is not a tensor but {slots[index].tag.name}")
-        return tensor
+        slot = self._slot(slots, what, index)
+        if slot.tensor is None:
+            raise TypeError(f"{what} {index} of {self.name()!r} is not a tensor but {slot.tag.name}")
+        return slot.tensor
+
+    def _slot(self, slots: tuple[Slot, ...], what: str, index: int) -> Slot:
+        if not 0 <= index < len(slots):
+            has = f"its {what}s are 0 to {len(slots) - 1}" if slots else f"it has no {what}s"
+            raise IndexError(f"method {self.name()!r} has no {what} {index}; {has}")
+        return slots[index]
 
     def num_instructions(self) -> int:
         """Of all chains."""

@@ -61,7 +61,7 @@ def to_program(module: ModuleOp, context: FlambeauContext, *, strip_debug: bool 
             case _:
                 raise EmitError(f"{op.name} cannot be in a program: convert the whole module to exec methods first")
     if not methods:
-        raise EmitError("the module has no exec.method")
+        raise EmitError("there is no function to compile: the module has neither a func.func nor an exec.method")
     plans = [_Plan(method, data).build(strip_debug=strip_debug) for method in methods]
     described = {plan.name: _describe(method, plan) for method, plan in zip(methods, plans, strict=True)}
     named.append(pte.NamedData(named_data.KEY, memoryview(named_data.encode(described))))

@@ -23,6 +23,7 @@ from flambeau.runtime.interpreter.execution import OPERATION_LIMIT, CompiledBloc
 from flambeau.runtime.interpreter.function_interface import InterpreterError, InterpreterFunction, Jump, UnsupportedError, op_name
 from flambeau.runtime.interpreter.functions import interpreter_function
 from flambeau.support.lazy import Array, np
+from flambeau.support.numbers import number_as_array
 from flambeau.support.tracebacks import in_one_line, raised_outside
 
 Leaf = Array | Constant
@@ -225,7 +226,7 @@ def check_inputs(function: FuncOp, inputs: Sequence[Leaf]) -> list[Array]:
     """The tensors among the leaves of a call, checked against the function. Raises InterpreterError."""
     leaves = inputs_of(function)
     if len(inputs) != len(leaves):
-        raise InterpreterError(f"{function.sym_name.data} takes {len(leaves)} inputs, got {len(inputs)}")
+        raise InterpreterError(f"{function.sym_name.data} takes {len(leaves)} input{'s' * (len(leaves) != 1)}, got {len(inputs)}")
     kinds = iter(function.function_type.inputs)
     arrays: list[Array] = []
     for leaf, value in zip(leaves, inputs, strict=True):
@@ -239,20 +240,10 @@ def check_inputs(function: FuncOp, inputs: Sequence[Leaf]) -> list[Array]:
             shape, dtype = array_kind(next(kinds))
         except TypeError as error:
             raise InterpreterError(f"input {leaf.name!r}: {error}") from error
-        array = _number(value, dtype) if isinstance(value, bool | int | float) else np.asarray(value)
+        array = number_as_array(value, dtype) if isinstance(value, bool | int | float) else np.asarray(value)
         if array.dtype != dtype:
             raise InterpreterError(f"input {leaf.name!r} must be {dtype}, got {array.dtype}")
         if array.ndim != len(shape) or any(b >= 0 and a != b for a, b in zip(array.shape, shape, strict=True)):
             raise InterpreterError(f"input {leaf.name!r} must have the shape {list(shape)}, got {list(array.shape)}")
         arrays.append(array)
     return arrays
-
-
-def _number(value: float, dtype: np.dtype[Any]) -> Array:
-    """A number of Python's as one of a dtype that can hold it; floats are rounded."""
-    try:
-        array = np.asarray(value).astype(dtype)
-    except OverflowError:
-        return np.asarray(value)
-    is_held = array.item() == value or (isinstance(value, float) and dtype.kind not in "biu")
-    return array if is_held else np.asarray(value)

@@ -28,6 +28,7 @@ from flambeau.runtime.interpreter.function_interface import InterpreterError, Un
 from flambeau.runtime.interpreter.function_runner import DelegateRunner, Leaf, run_delegate
 from flambeau.runtime.interpreter.kernels import PRIMITIVES, TENSOR_PRIMITIVES, row_kernels
 from flambeau.support.lazy import Array, np
+from flambeau.support.numbers import number_as_array
 
 _POISON = 0xAB
 """The byte that fills memory before a program writes it."""
@@ -89,7 +90,7 @@ class MethodProgram:
         names = found.input_names.data if found.input_names is not None else ()
         slots = list(found.terminator.inputs)
         if len(inputs) != len(slots):
-            raise InterpreterError(f"{method} takes {len(slots)} inputs, got {len(inputs)}")
+            raise InterpreterError(f"{method} takes {len(slots)} input{'s' * (len(slots) != 1)}, got {len(inputs)}")
         for index, (slot, value) in enumerate(zip(slots, inputs, strict=True)):
             name = names[index].data if index < len(names) else f"input_{index}"
             self._set_input(memory, slot, value, name)
@@ -112,9 +113,10 @@ class MethodProgram:
         if not isinstance(slot.type, TensorType):
             memory.values[slot] = _scalar(value, memory.values[slot], name)
             return
-        array = np.asarray(value)
+        target = cast(Array, memory.values[slot])
+        array = number_as_array(value, target.dtype) if isinstance(value, bool | int | float) and not target.shape else np.asarray(value)
         resized = memory.resized(slot, array.shape)
-        target = cast(Array, memory.values[slot]) if resized is None else resized
+        target = target if resized is None else resized
         if array.dtype != target.dtype:
             raise InterpreterError(f"input {name!r} must be {target.dtype}, got {array.dtype}")
         if array.shape != target.shape:

@@ -3,6 +3,8 @@
 The names are ExecuTorch's where it has them; each is imported when it is first used. Beside them stand the decorators of plug-ins.
 """
 
+import sys
+from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -78,6 +80,20 @@ def _load_installed_plugins() -> str:
 
 
 set_discovery(_load_installed_plugins)
+
+
+class _MissingModules:
+    """The last finder of modules: the error about a module of ExecuTorch that Flambeau does not have says what to use instead."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: object = None) -> None:
+        """Raises ModuleNotFoundError for a module of ExecuTorch."""
+        package, _, module = name.rpartition(".")
+        if package.partition(".")[0] == __name__ and module in (instead := import_module("flambeau.support.executorch_names").INSTEAD):
+            raise ModuleNotFoundError(f"{package} has no {module!r}, which ExecuTorch has: {instead[module]}", name=name)
+
+
+sys.meta_path.append(_MissingModules)
 
 
 def __getattr__(name: str) -> object:

@@ -218,7 +218,10 @@ def test_ir_that_is_not_valid(folder: Path, capsys: pytest.CaptureFixture[str], 
 
 def test_an_empty_module_is_no_program(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("empty.mlir").write_text("// nothing\n")
-    assert refused(capsys, "compile", "empty.mlir", "-o", "empty.pte") == "error: the module has no exec.method"
+    assert (
+        refused(capsys, "compile", "empty.mlir", "-o", "empty.pte")
+        == "error: there is no function to compile: the module has neither a func.func nor an exec.method"
+    )
     assert refused(capsys, "run", "empty.mlir") == "error: the module has no method 'forward'; it has none"
 
 
@@ -273,7 +276,7 @@ def test_without_pytorch_the_rest_works(folder: Path, monkeypatch: pytest.Monkey
     )
     Path("model.pt2").write_bytes(b"PK")
     monkeypatch.setitem(sys.modules, "torch", None)
-    needs = "needs PyTorch: pip install 'flambeau[torch]'"
+    needs = "needs PyTorch: run pip install '.[torch]' in the folder of Flambeau's sources"
     assert refused(capsys, "compile", "bad_input_factories:good") == f"error: bad_input_factories:good {needs}"
     assert refused(capsys, "compile", "model.pt2") == f"error: model.pt2 {needs}"
     assert refused(capsys, "run", "program.mlir", "--input", "x.npy", "--engine", "torch") == f"error: the engine torch {needs}"

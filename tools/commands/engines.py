@@ -91,13 +91,13 @@ def _beyond_torch(module: ModuleOp) -> str | None:
 
 def about_backends(module: ModuleOp, message: str) -> str:
     """Advice for a failure of the C runtime that says that a backend is absent or refuses the program."""
-    from flambeau.backends.interface import find_identifier
+    from flambeau.backends.interface import ABSENT_ADVICE, find_identifier
 
     for op in module.body.block.ops:
         if isinstance(op, PayloadOp | PartitionOp) and f"backend {op.backend.data!r}" in message:
             backend = find_identifier(op.backend.data)
             if backend is None:
-                return "; load its plug-in with --load-plugin"
+                return f"; {ABSENT_ADVICE}"
             if backend.library is not None and backend.library.is_file():
                 return f"; {backend.library} may be older than its sources: build it again; --engine numpy runs it without"
             if "does not have" not in message:

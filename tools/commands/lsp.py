@@ -25,7 +25,7 @@ def lsp_command(
 ) -> None:
     """Serve an editor: diagnostics, hover, definitions, references, completion for .mlir files."""
     if importlib.util.find_spec("pygls") is None or importlib.util.find_spec("lsprotocol") is None:
-        raise LanguageServerError("the language server needs pygls: pip install 'flambeau[lsp]'")
+        raise LanguageServerError("the language server needs pygls: run pip install '.[lsp]' in the folder of Flambeau's sources")
     from flambeau.tools.language_server.analysis import Settings
     from flambeau.tools.language_server.server import make_server
 

@@ -53,6 +53,8 @@ class WhyNot(Instrumentation):
         self._parsed = parsed
         self._trace = Trace(None)
         self._failed: dict[Operation, Trace] = {}
+        self._told: dict[Operation, str] = {}
+        """The last reason that was given about each operation, so that another pass does not repeat it."""
         self._was_tried = False
 
     def before_action(self, action: Action) -> bool:
@@ -77,8 +79,10 @@ class WhyNot(Instrumentation):
         """Gives the reasons of the attempts that failed on operations that are still there."""
         set_trace(None)
         for op, trace in self._failed.items():
-            if op.parent is not None:
-                emit(Diagnostic("note", f"{self._question.pattern} did not apply: {trace.reason or 'it gave no reason'}", op=op))
+            reason = trace.reason or "it is Python code that gave no reason here; patterns that declare a graph always give one"
+            if op.parent is not None and self._told.get(op) != reason:
+                self._told[op] = reason
+                emit(Diagnostic("note", f"{self._question.pattern} did not apply: {reason}", op=op))
         self._failed.clear()
 
     def after_pass_failed(self, step: PassStep, error: Exception) -> None:

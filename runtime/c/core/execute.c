@@ -192,7 +192,12 @@ fl_status fl_method_set_input(fl_method *method, uint32_t index, const fl_value 
     return fl_bad_input(error, FL_NOT_SUPPORTED, method, index, "lists cannot be given", NULL);
   }
   if (!port->is_read && !fl_same_scalar(value, port->value)) {
-    return FL_BAD_INPUT("the program was made for one value of it, and this is another", FL_NUMBER(0));
+    const fl_status status = FL_BAD_INPUT("the program takes only the value that it was made with, ", FL_NUMBER(0));
+    const fl_value *const fixed = port->value;
+    fl_append_values(error, &fixed, 1);
+    fl_append(error, ", not ", NULL);
+    fl_append_values(error, &value, 1);
+    return status;
   }
   const uint8_t flags = port->value->flags;
   *port->value = *value;

@@ -116,7 +116,7 @@ static void fl_put_value(fl_error *error, size_t *length, const fl_value *value)
     case FL_BOOLEAN: fl_put_text(error, length, value->as.boolean ? "True" : "False"); break;
     case FL_STRING:
       fl_put(error, length, "'", 1);
-      fl_put_text(error, length, value->as.string.data);
+      fl_put(error, length, value->as.string.data, value->as.string.length);
       fl_put(error, length, "'", 1);
       break;
     default: fl_put_text(error, length, fl_tag_name(value->tag)); break;

@@ -232,7 +232,8 @@ static int parse_scalar(const char *text, uint8_t tag, fl_value *value) {
 static int read_inputs(const options *opts, run *r) {
   char text[128];
   if (opts->input_count != r->info.inputs) {
-    snprintf(text, sizeof text, "method '%.64s' takes %u inputs, %u were given", opts->method, r->info.inputs, opts->input_count);
+    snprintf(text, sizeof text, "method '%.64s' takes %u input%s, got %u", opts->method, r->info.inputs, r->info.inputs == 1 ? "" : "s",
+             opts->input_count);
     return fail(EXIT_INPUT, opts->program, text);
   }
   for (uint32_t i = 0; i < opts->input_count; ++i) {
@@ -288,7 +289,8 @@ static int execute(const options *opts, run *r) {
 static int write_outputs(const options *opts, const run *r) {
   if (opts->output_count > 1 && opts->output_count != r->info.outputs) {
     char text[128];
-    snprintf(text, sizeof text, "method '%.64s' has %u outputs, %u paths were given", opts->method, r->info.outputs, opts->output_count);
+    snprintf(text, sizeof text, "method '%.64s' has %u output%s, %u paths were given", opts->method, r->info.outputs, r->info.outputs == 1 ? "" : "s",
+             opts->output_count);
     return fail(EXIT_USAGE, "--output", text);
   }
   for (uint32_t i = 0; opts->output_count > 0 && i < r->info.outputs; ++i) {

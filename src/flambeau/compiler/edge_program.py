@@ -220,8 +220,16 @@ def _checked_passes(passes: Sequence[ModulePass]) -> Sequence[ModulePass]:
     wrong = next((item for item in items if not hasattr(item, "apply")), None)
     if wrong is None:
         return cast("list[ModulePass]", items)
-    why = "passes over torch.fx graphs are not, and passes run on all methods"
-    raise TypeError(f"transform takes the text of a pipeline or a list of passes over IR, not {_full_name(wrong)}: {why}")
+    if isinstance(wrong, str):
+        why = f"write the names in one text, {','.join(map(str, items))!r}"
+    else:
+        why = instead_of_object(
+            wrong, "passes over torch.fx graphs do not run here; docs/tutorials/first_pass.md shows how to write one over IR"
+        )
+    given_text = f"a list of {_full_name(wrong)}" if isinstance(given, list | tuple) else _full_name(wrong)
+    raise TypeError(
+        f'transform takes the text of a pipeline, such as "canonicalize,cse", or a list of passes over IR, not {given_text}: {why}'
+    )
 
 
 def _planner(config: ExecutorchBackendConfig, options: PipelineOptions) -> str:

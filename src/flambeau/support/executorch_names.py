@@ -12,6 +12,7 @@ INSTEAD = {
     "devtools": "flambeau inspect shows a program, and --check-semantics finds the pass that changes a result",
     "exir": "its names are those of flambeau itself: from flambeau import to_edge, EdgeCompileConfig, ExecutorchBackendConfig",
     "extension": "flambeau.runtime loads programs",
+    "xnnpack": "the runtime of Flambeau has no XNNPACK, and kernels of its own for the CPU: leave to_backend out",
     # executorch.exir
     "CallSpec": "program.call_spec of what torch.export.export gives",
     "CaptureConfig": "torch.export.export(module, inputs) takes all that is needed",
@@ -81,6 +82,7 @@ INSTEAD = {
     "ExecutorchProgramManager.get_etrecord": 'edge.save("edge.mlir") keeps the IR, with the line of the model of each operation',
     "ExecutorchProgramManager.instruction_id_to_num_outs_map": "module is the program as IR, and print shows it",
     "ExecutorchProgramManager.write_tensor_data_to_file": "weights are always in the .pte, which save writes",
+    "ExecutorchProgramManager.tensor_data": "weights are always in the .pte, which save writes",
     "Method.call": "execute(inputs)",
     "Method.get_attribute": "state stays in the method: return it as an output of the model",
     "Method.get_outputs": "execute(inputs) returns the outputs",
@@ -102,6 +104,7 @@ INSTEAD = {
     "EdgeCompileConfig(_check_ir_validity)": "leave it out, the IR is always verified, after each pass",
     "EdgeCompileConfig(_core_aten_ops_exception_list)": "preserve_ops keeps operators whole",
     "EdgeCompileConfig(_skip_dim_order)": "leave it out, the target decides the layouts",
+    "EdgeCompileConfig(_use_edge_ops)": "leave it out, programs always reach the edge level",
     "EdgeProgramManager.to_backend(partitioner)": "to_backend takes the name of a backend, as its only argument",
     "EdgeProgramManager.transform(compile_config)": "leave it out, the IR is always verified, after each pass",
     "ExecutorchBackendConfig(constant_tensor_alignment)": "leave it out, constants lie at multiples of 16 bytes",

@@ -24,6 +24,14 @@ func.func @attribute(%x: tensor<2x3xf32>) -> tensor<2xf32> {
 
 // -----
 
+func.func @wide(%x: tensor<2x3xf32>) -> tensor<2xf32> {
+  // expected-error @+1 {{18446744073709551616 does not fit in 64 bits: an int is between -9223372036854775808 and 9223372036854775807}}
+  %0 = aten.select.int(%x) {dim = 0, index = 18446744073709551616} : (tensor<2x3xf32>) -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}
+
+// -----
+
 func.func @missing(%x: tensor<2x3xf32>) -> tensor<2xf32> {
   // expected-error @+1 {{aten.select.int needs the attribute 'index'}}
   %0 = aten.select.int(%x) {dim = 1} : (tensor<2x3xf32>) -> tensor<2xf32>

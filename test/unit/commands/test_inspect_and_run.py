@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from runtime_programs import call, plan, stock, write
 
+from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.runtime import Runtime, pte
 from flambeau.runtime.emit import read_pte
@@ -59,6 +60,36 @@ def test_engines_take_dynamic_inputs_of_any_size(tmp_path: Path) -> None:
             outputs.append(np.load(out)["output_0"])
         np.testing.assert_allclose(outputs[-1], outputs[-2], rtol=1e-6)
         assert outputs[-1].shape == (rows, 4)
+
+
+def test_engines_take_a_number_for_a_tensor_without_dimensions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kind = "tensor<f32>"
+    (tmp_path / "a.mlir").write_text(
+        f"func.func @forward(%x: {kind}) -> {kind} {{\n"
+        f"  %0 = aten.add.Tensor(%x, %x) : ({kind}, {kind}) -> {kind}\n  func.return %0 : {kind}\n}}\n"
+    )
+    program = str(tmp_path / "a.pte")
+    assert main(["compile", str(tmp_path / "a.mlir"), "-o", program]) == 0
+    capsys.readouterr()
+    for engine in ("c", "numpy"):
+        assert main(["run", program, "--engine", engine, "--input", "0.25"]) == 0
+        assert capsys.readouterr().out == "output_0: float32 []\n0.5\n"
+    assert main(["run", program]) == 1
+    assert "takes 1 input, got 0" in capsys.readouterr().err
+
+
+def test_a_backend_that_no_plug_in_brings_is_advised_against(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.mlir").write_text(MODULE)
+    program = tmp_path / "a.pte"
+    assert main(["compile", str(tmp_path / "a.mlir"), "--backend", "elementwise", "-o", str(program)]) == 0
+    (identifier,) = (op.backend.data for op in read_pte(program.read_bytes(), FlambeauContext()).walk() if isinstance(op, PayloadOp))
+    program.write_bytes(program.read_bytes().replace(identifier.encode(), b"X" * len(identifier)))
+    capsys.readouterr()
+    np.save(tmp_path / "x.npy", np.ones(4, np.float32))
+    for engine in ("c", "numpy"):
+        assert main(["run", str(program), "--engine", engine, "--input", str(tmp_path / "x.npy")]) == 1
+        advice = "load its plug-in with --load-plugin; if there is none, export the program without a partitioner for this backend"
+        assert advice in " ".join(capsys.readouterr().err.split())
 
 
 def test_engines_take_the_same_scalars() -> None:

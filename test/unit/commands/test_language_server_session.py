@@ -47,7 +47,7 @@ FOOBAR = Dialect("foobar", [BarOp])
 def test_without_its_packages_the_server_says_what_to_install(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]  it takes a name
     assert main(["lsp"]) == 1
-    assert "pip install 'flambeau[lsp]'" in capsys.readouterr().err
+    assert "run pip install '.[lsp]' in the folder of Flambeau's sources" in capsys.readouterr().err
 
 
 def session(work: Callable[[Any, "asyncio.Queue[Any]"], Awaitable[None]], folder: Path, *arguments: str, **options: Any) -> None:

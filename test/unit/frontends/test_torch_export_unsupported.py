@@ -53,7 +53,7 @@ def test_all_problems_are_listed_with_their_places() -> None:
         "the program has 2 unsupported constructs:",
         f"  test_torch_export.mystery (×2) at blocks.0, {__file__}:{line + 1}; blocks.1, {__file__}:{line + 1}: "
         "the operator is unknown: it is not ATen's, and has no row; --load-plugin loads rows, "
-        'and the tutorial "Add an operator" shows how to write them',
+        "and docs/tutorials/add_kernel.md shows how to write them",
         f"  aten.complex (×2) at blocks.0, {__file__}:{line + 2}; blocks.1, {__file__}:{line + 2}: "
         "tensors of torch.complex64 are not supported",
     ]

@@ -246,7 +246,7 @@ def test_memory_that_is_never_set_is_state() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("builtin.module {}", "the module has no exec.method"),
+        ("builtin.module {}", "there is no function to compile"),
         ("func.func @f() { func.return }", "func.func cannot be in a program: convert the whole module to exec methods first"),
         ("exec.method @m {} { exec.return }", "method @m is not planned: run plan-memory first"),
         (

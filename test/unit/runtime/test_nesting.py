@@ -90,15 +90,15 @@ def test_each_kind_of_container_comes_back():
 @pytest.mark.parametrize(
     ("inputs", "kwargs", "message"),
     [
-        ([X, (Y, {"a": X, "b": Z})], {"maks": Y}, "takes 2 positional inputs and the keyword inputs mask, .*; 2 and maks were given"),
-        ([X, (Y, {"a": X, "b": Z})], {}, "takes 2 positional inputs and the keyword inputs mask, .*; 2 were given"),
-        ([X], {"mask": Y}, "takes 2 positional inputs and the keyword inputs mask, .*; 1 and mask were given"),
+        ([X, (Y, {"a": X, "b": Z})], {"maks": Y}, "takes 2 positional inputs and the keyword inputs mask, .*; got 2 and maks"),
+        ([X, (Y, {"a": X, "b": Z})], {}, "takes 2 positional inputs and the keyword inputs mask, .*; got 2"),
+        ([X], {"mask": Y}, "takes 2 positional inputs and the keyword inputs mask, .*; got 1 and mask"),
         ([X, (Y,)], {"mask": Y}, "input 1: expected 2 values, as the model was exported with, got 1 values"),
         ([X, Y], {"mask": Y}, "input 1: expected 2 values, as the model was exported with, got ndarray"),
         ([X, (Y, {"a": X})], {"mask": Y}, r"input 1\[1\]: expected b, a, as the model was exported with, got a$"),
         ([X, (Y, [X, Z])], {"mask": Y}, r"input 1\[1\]: expected b, a, as the model was exported with, got 2 values"),
         ([X, (Y, {"a": X, "b": "z"})], {"mask": Y}, "input 2: expected a tensor"),
-        ([X], {}, "takes 5 inputs, 1 were given"),
+        ([X], {}, "takes 5 inputs, got 1"),
     ],
 )
 def test_what_does_not_fit_is_named(nested: Method, inputs: list[Any], kwargs: dict[str, Any], message: str):

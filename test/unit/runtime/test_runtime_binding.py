@@ -67,6 +67,11 @@ def test_metadata_says_what_a_method_takes_gives_and_needs():
     assert (scalar.input_tag(1), scalar.inputs[1].value) == (ValueTag.INT, 3)
     with pytest.raises(TypeError, match="input 1 of 'forward' is not a tensor but INT"):
         scalar.input_tensor_meta(1)
+    for read in (scalar.input_tensor_meta, scalar.input_tag):
+        with pytest.raises(IndexError, match=r"^method 'forward' has no input 3; its inputs are 0 to 1$"):
+            read(3)
+    with pytest.raises(IndexError, match=r"^method 'forward' has no output -1; its outputs are 0 to 0$"):
+        scalar.output_tag(-1)
 
 
 def test_operators_and_backends_are_listed():
@@ -196,15 +201,21 @@ def test_a_scalar_that_nothing_reads_was_fixed_when_the_program_was_made():
     loaded = Runtime.get().load_program(stock("scalar")).load_method()
     ones = np.ones(3, np.float32)
     assert np.array_equal(loaded.execute((ones, 3))[0], 4 * ones)
-    assert "method 'forward', input 1: the program was made for one value of it, and this is another" in message(loaded.execute, (ones, 4))
+    assert "method 'forward', input 1: the program takes only the value that it was made with, 3, not 4" == message(
+        loaded.execute, (ones, 4)
+    )
 
 
 def test_each_kind_of_scalar_can_have_been_fixed():
     values: list[pte.Value] = [pte.Double(0.5), pte.Bool(True), pte.String("x"), pte.Null(), pte.IntList(())]
     loaded = method(plan(values, [], [], [0, 1, 2, 3], []))
     assert loaded.execute((0.5, True, "x", None)) == []
-    for given in ((0.25, True, "x", None), (0.5, False, "x", None), (0.5, True, "y", None)):
-        assert "made for one value" in message(loaded.execute, given)
+    for given, text in (
+        ((0.25, True, "x", None), "input 0: the program takes only the value that it was made with, 0.5, not 0.25"),
+        ((0.5, False, "x", None), "input 1: the program takes only the value that it was made with, True, not False"),
+        ((0.5, True, "y", None), "input 2: the program takes only the value that it was made with, 'x', not 'y'"),
+    ):
+        assert message(loaded.execute, given) == f"method 'forward', {text}"
     lists = method(plan(values, [], [], [4], []))
     assert message(lists.execute, ([],)) == "method 'forward', input 0: expected int_list, got list"
 
@@ -224,7 +235,7 @@ def test_a_tensor_of_bools_is_true_when_all_are():
 def test_inputs_that_do_not_fit_are_named():
     loaded = method(add_plan())
     where = "method 'forward', input 1: "
-    assert message(loaded.execute, (X,)) == "method 'forward' takes 2 inputs, 1 were given"
+    assert message(loaded.execute, (X,)) == "method 'forward' takes 2 inputs, got 1"
     assert message(loaded.execute, (X, X.astype(np.float64))) == where + "expected float32, got float64"
     assert message(loaded.execute, (X, X.astype(">f4"))) == where + "expected float32, got >f4"
     assert message(loaded.execute, (X, X[None])) == where + "expected 2 dimensions, got 3"
@@ -232,6 +243,15 @@ def test_inputs_that_do_not_fit_are_named():
     assert message(loaded.execute, (X, [1])) == where + "expected a tensor (a numpy array, or anything with __dlpack__), got list"
     assert message(loaded.execute, (X, np.array(["a"]))).startswith(where + "expected float32, got <U1")
     assert np.array_equal(loaded.execute((X, X))[0], 2 * X)
+
+
+def test_a_tensor_without_dimensions_takes_a_number_that_its_dtype_holds():
+    loaded = method(plan([tensor(at=0), tensor(at=64, type=LONG)], [], [], [0, 1], [0, 1]))
+    assert loaded.execute((0.25, 2)) == [0.25, 2]
+    assert loaded.execute((3, True)) == [3.0, 1]
+    assert message(loaded.execute, (0.25, 2.5)) == "method 'forward', input 1: expected int64, got float64"
+    assert message(loaded.execute, (0.25, 2**63)) == "method 'forward', input 1: expected int64, got uint64"
+    assert message(loaded.execute, (0.25,)) == "method 'forward' takes 2 inputs, got 1"
 
 
 @pytest.mark.parametrize("name", ["uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "bool", "bfloat16"])

@@ -113,7 +113,7 @@ def test_bad_command_lines_are_one_line(tmp_path: Path):
         (4, "x.npy: this is not a .pte file", (x,)),
         (4, "truncated or damaged", (damaged,)),
         (4, "no method 'backward'; it has 'forward'", (program, "--method", "backward")),
-        (5, "takes 2 inputs, 1 were given", (program, "--input", x)),
+        (5, "takes 2 inputs, got 1", (program, "--input", x)),
         (3, "absent.npy: No such file or directory", (program, "--input", x, tmp_path / "absent.npy")),
         (3, "text.npy: it is not a .npy file", (program, "--input", x, text)),
         (3, "cut.npy: it is truncated", (program, "--input", x, cut)),
