@@ -147,5 +147,8 @@ class HistcOp(SchemaOp):
             last = aten.where.self(single, aten.add.Scalar(largest, 1), largest)
         inside = to_element(aten.logical_and(aten.ge.Tensor(x, first), aten.le.Tensor(x, last)), element)
         place = aten.div.Tensor(aten.mul.Scalar(aten.sub.Tensor(x, first), bins), aten.sub.Tensor(last, first))
-        index = to_element(aten.where.ScalarOther(aten.ge.Scalar(place, 0), aten.clamp(place, None, bins - 1), 0.0), i64)
-        return aten.scatter_add(aten.full([bins], 0, element), 0, index, inside)
+        place = aten.clamp(place, 0, bins - 1)
+        if low < high:
+            # A NaN is outside. In the range of the elements it makes the range NaN, and its place is refused.
+            place = aten.where.ScalarOther(aten.ge.Scalar(place, 0), place, 0.0)
+        return aten.scatter_add(aten.full([bins], 0, element), 0, to_element(place, i64), inside)
