@@ -23,6 +23,7 @@ from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.frontends.torch_export.exported_graph import Step, flatten, schema_of
 from flambeau.frontends.torch_export.functionalization import (
+    Variable,
     analyze_writes,
     argument,
     meta_copy,
@@ -165,7 +166,7 @@ class _Method:
     def _find_states(self) -> None:
         used = {node for step in self.flat.steps for node in step.inputs()}
         used.update(node for node in self.flat.outputs if isinstance(node, fx.Node))
-        written = {self.variables[node] for node in self._written_nodes()}
+        written = self._writers()
         stored = {
             spec.target for spec in self.signature.output_specs if spec.kind in (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
         }
@@ -185,14 +186,16 @@ class _Method:
             state.is_mutable |= is_stored
             self.states[node] = state
 
-    def _written_nodes(self) -> list[fx.Node]:
-        return [
-            target
-            for step in self.flat.steps
-            if step.overload is not None and not only_metadata(step.overload)
-            for index in mutated_arguments(step.overload)
-            if isinstance(target := argument(step, index), fx.Node)
-        ]
+    def _writers(self) -> dict[Variable, fx.Node]:
+        """The first call that writes each variable that is written."""
+        found: dict[Variable, fx.Node] = {}
+        for step in self.flat.steps:
+            if step.overload is None or only_metadata(step.overload):
+                continue
+            for index in mutated_arguments(step.overload):
+                if isinstance(target := argument(step, index), fx.Node):
+                    found.setdefault(self.variables[target], step.node)
+        return found
 
     def _tensor(self, target: str, kind: InputKind) -> torch.Tensor:
         values = self.program.state_dict
@@ -375,7 +378,8 @@ class _Method:
                 if _is_value(value):
                     stores.append((self._stored_state(item), value))
             elif item.kind is OutputKind.USER_INPUT_MUTATION:
-                self._problem(f"input {item.target!r}", f"the program writes to it; {_ADVICE}")
+                writer = self._writers().get(self.variables[output], output)
+                self._problem(f"input {item.target!r}", f"the program writes to it; {_ADVICE}", writer)
             else:
                 self._problem(f"output {getattr(item.arg, 'name', '')!r}", f"{item.kind.name} outputs are not supported")
         stores += self._in_place_stores()
@@ -393,14 +397,14 @@ class _Method:
         raise ValueError(f"the graph signature names no input for {spec.target!r}")
 
     def _in_place_stores(self) -> list[tuple[_State, SSAValue]]:
-        written = {self.variables[node] for node in self._written_nodes()}
+        written = self._writers()
         stores: list[tuple[_State, SSAValue]] = []
         for node, spec in zip(self.flat.placeholders, self.signature.input_specs, strict=True):
             if self.variables[node] not in written:
                 continue
             value = self.variables[node].value
             if spec.kind is InputKind.USER_INPUT:
-                self._problem(f"input {node.name!r}", f"the program writes to it; {_ADVICE}")
+                self._problem(f"input {node.name!r}", f"the program writes to it; {_ADVICE}", written[self.variables[node]])
             elif _is_value(value) and node in self.states:
                 stores.append((self.states[node], value))
         return stores

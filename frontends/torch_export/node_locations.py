@@ -13,22 +13,31 @@ from xdsl.dialects.builtin import FileLineColLoc, IntAttr, NameLoc, StringAttr, 
 _FRAME = re.compile(r'File "(?P<file>.+?)", line (?P<line>\d+)')
 _SLICE = re.compile(r"\.slice\([^)]*\)")
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+_GENERATED = "<eval_with_key>"
+"""What the names of files begin with that torch.fx made up for the code it generates."""
 
 
 @cache
 def _frames(stack_trace: str) -> list[tuple[str, int]]:
-    """The frames of a stack trace as file and line, the outermost first."""
-    return [(match["file"], int(match["line"])) for match in _FRAME.finditer(stack_trace)]
+    """The frames of a stack trace as file and line, the outermost first, without those of generated code."""
+    found = ((match["file"], int(match["line"])) for match in _FRAME.finditer(stack_trace))
+    return [frame for frame in found if not frame[0].startswith(_GENERATED)]
 
 
 @cache
-def user_frame(stack_trace: str) -> tuple[str, int] | None:
-    """The innermost frame of a stack trace that is not in PyTorch itself; else the innermost one."""
+def _user_frame(stack_trace: str) -> tuple[str, int] | None:
+    """The innermost frame that is not in PyTorch itself; else the innermost one, as `torch/nn/modules/linear.py`, wherever PyTorch is."""
     frames = _frames(stack_trace)
     for frame in reversed(frames):
         if not frame[0].startswith(_TORCH):
             return frame
-    return frames[-1] if frames else None
+    return (f"torch/{frames[-1][0].removeprefix(_TORCH).replace(os.sep, '/')}", frames[-1][1]) if frames else None
+
+
+def _frame_of(node: fx.Node) -> tuple[str, int] | None:
+    """The user's line of a call; where only generated code makes it, the line of its first argument that has one."""
+    traces = (item.meta.get("stack_trace") for item in (node, *node.all_input_nodes))
+    return next((frame for trace in traces if trace and (frame := _user_frame(trace)) is not None), None)
 
 
 def module_path(node: fx.Node) -> str:
@@ -49,8 +58,7 @@ def _location(path: str, frame: tuple[str, int] | None) -> NameLoc:
 
 def location(node: fx.Node, method: str) -> NameLoc:
     """`loc("layers.0.attention"("model.py":12:0))`; operators of the model itself carry the method's name."""
-    trace = node.meta.get("stack_trace")
-    return _location(module_path(node) or method, user_frame(trace) if trace else None)
+    return _location(module_path(node) or method, _frame_of(node))
 
 
 def input_location(node: fx.Node, name: str) -> NameLoc:
@@ -65,6 +73,5 @@ def input_location(node: fx.Node, name: str) -> NameLoc:
 
 def place(node: fx.Node) -> str:
     """The same for people: `layers.0.attention, model.py:12`."""
-    trace = node.meta.get("stack_trace")
-    frame = user_frame(trace) if trace else None
+    frame = _frame_of(node)
     return ", ".join(part for part in (module_path(node), f"{frame[0]}:{frame[1]}" if frame else "") if part)

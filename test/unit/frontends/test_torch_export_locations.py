@@ -3,9 +3,10 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor, fx, nn
 from torch_programs import export, imported, text_of
 
+from flambeau.frontends.torch_export.node_locations import place
 from flambeau.passes.manager import Pipeline
 
 
@@ -53,3 +54,19 @@ def test_inputs_carry_their_name_and_the_line_of_the_model_that_uses_them_first(
         Pipeline.parse(pipeline).run(ir, context)
         text = text_of(ir, locations=True).replace("(unknown)", "")
         assert all(place in text for place in places), pipeline
+
+
+def test_operators_of_pytorchs_own_modules_name_their_line_wherever_pytorch_is() -> None:
+    text = text_of(imported(export(nn.Sequential(nn.ReLU()), torch.randn(2)))[0], locations=True)
+    assert 'loc("0"("torch/nn/modules/activation.py":' in text
+
+
+@pytest.mark.parametrize("outer", [True, False])
+def test_a_call_in_generated_code_is_placed_by_its_own_trace_or_by_its_arguments(outer: bool) -> None:
+    graph = fx.Graph()
+    x = graph.placeholder("x")
+    computed = graph.call_function(torch.relu, (x,))
+    called = graph.call_function(torch.relu, (computed,))
+    computed.meta["stack_trace"] = 'File "model.py", line 6, in forward'
+    called.meta["stack_trace"] = ('File "model.py", line 7, in forward\n' if outer else "") + 'File "<eval_with_key>.5", line 9, in forward'
+    assert place(called) == ("model.py:7" if outer else "model.py:6")

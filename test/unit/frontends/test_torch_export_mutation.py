@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -396,6 +397,18 @@ def test_writing_to_an_input_is_reported() -> None:
 
     with pytest.raises(UnsupportedProgramError, match="input 'x': the program writes to it; return the new value instead"):
         imported(export(function, torch.randn(2)))
+
+
+def test_the_report_of_a_write_to_an_input_names_its_line() -> None:
+    class Writes(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            y = x * 2
+            x.add_(1)
+            return y + x
+
+    place = f"{__file__}:{Writes.forward.__code__.co_firstlineno + 2}"
+    with pytest.raises(UnsupportedProgramError, match=f"input 'x' at {re.escape(place)}: the program writes to it"):
+        imported(export(Writes(), torch.randn(2)))
 
 
 def test_writing_to_a_view_of_an_input_is_reported() -> None:
