@@ -1,6 +1,7 @@
 """The syntax that `exec` operations share: slots, and `{name = value}` with plain numbers, strings and lists as values of properties."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, IntegerType, StringAttr, UnitAttr, i64
@@ -128,12 +129,12 @@ def print_slots(printer: Printer, slots: Sequence[SSAValue], keyword: str = "") 
 
 
 def describe(slot: SSAValue) -> str:
-    """The name of a slot for messages: its name in the text, or else its index."""
-    if slot.name_hint:
-        return f"%{slot.name_hint}"
+    """The name of a slot for messages: its name as the method prints, or else its index."""
     owner = slot.owner
-    if isinstance(owner, Operation) and owner.parent is not None:
-        for index, op in enumerate(owner.parent.ops):
-            if op is owner:
-                return f"slot {index}"
-    return "a slot"
+    siblings = owner.parent.ops if isinstance(owner, Operation) and owner.parent is not None else ()
+    if slot.name_hint:
+        # The printer numbers values that share a name, and the parser keeps the name without the number.
+        before = [result for op in takewhile(lambda op: op is not owner, siblings) for result in op.results]
+        number = sum(result.name_hint == slot.name_hint for result in before)
+        return f"%{slot.name_hint}_{number}" if number else f"%{slot.name_hint}"
+    return next((f"slot {index}" for index, op in enumerate(siblings) if op is owner), "a slot")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from xdsl.ir import Operation
+
+from flambeau.dialects.ir.diagnostics import Diagnostic
 from flambeau.support.files import same_file
 from flambeau.support.safetensors import is_ours
 
@@ -16,6 +19,11 @@ _SUFFIX = ".safetensors"
 
 class BlobError(ValueError):
     """Bytes that are missing, that do not match the text, or that are in a damaged file. The message is one line for users."""
+
+    def __init__(self, message: str, op: Operation | None = None):
+        super().__init__(message)
+        self.diagnostic = Diagnostic("error", message, op=op)
+        """The error, with the operation that refers to the bytes if it is known."""
 
 
 def weights_beside(module_path: str | os.PathLike[str]) -> Path:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from math import prod
 from os import PathLike
 
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
 from xdsl.ir import Operation
 
 from flambeau.dialects.flambeau.blobs import BlobAttr, BlobStore
+from flambeau.dialects.flambeau.weight_files import BlobError
 from flambeau.dialects.ir.tensor_types import dtype_of, element_of, shape_of
 from flambeau.dialects.ml_program.ops import GlobalOp
 
@@ -44,8 +46,22 @@ def weights_in(module: ModuleOp, blobs: BlobStore, *, held_only: bool = False) -
     return entries
 
 
+def check_weights(module: ModuleOp, blobs: BlobStore) -> None:
+    """Raises BlobError, with the operation, for weights that are not in the store, or whose size is not that of their global."""
+    for op in module.body.block.ops:
+        for blob in blobs_in(op):
+            try:
+                found = len(blobs.get(blob))
+            except BlobError as error:
+                raise BlobError(str(error), op) from error
+            if isinstance(op, GlobalOp) and found != (size := prod(shape_of(op.type)) * dtype_of(element_of(op.type)).size):
+                name = f"@{op.sym_name.data}"
+                raise BlobError(f"global {name} is {op.type}, which takes {size} bytes, but its weights {blob.key.data!r} have {found}", op)
+
+
 def save_weights(module: ModuleOp, blobs: BlobStore, path: str | PathLike[str]) -> bool:
     """Saves the weights that `module` refers to as a safetensors file; returns whether there are any. Raises BlobError."""
+    check_weights(module, blobs)
     entries = weights_in(module, blobs)
     if entries:
         blobs.save(path, entries)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -12,6 +13,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from flambeau.dialects.flambeau.method_interface import inputs_of, outputs_of
+from flambeau.dialects.ir.diagnostics import Diagnostic
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, shape_of, tensor_type
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
 from flambeau.dialects.schema.context import FlambeauContext
@@ -22,8 +24,16 @@ from flambeau.frontends.torch_export.values import MEMORY_FORMATS
 _FORMATS = {name: value for value, name in MEMORY_FORMATS.items()}
 
 
+_ENFORCED = re.compile(r"\[enforce fail at [^]]*\] .*?\. ")
+"""What PyTorch's allocator says first: its own file, line and condition."""
+
+
 class EvaluationError(ValueError):
-    """A module that PyTorch cannot run, or inputs that do not fit it."""
+    """A module that PyTorch cannot run, or inputs that do not fit it. One line, with the operation that cannot, if it is one."""
+
+    def __init__(self, message: str, op: Operation | None = None):
+        super().__init__(message)
+        self.diagnostic = Diagnostic("error", message, op=op)
 
 
 def run_aten(module: ModuleOp, context: FlambeauContext, inputs: Sequence[torch.Tensor], method: str = "forward") -> list[torch.Tensor]:
@@ -100,7 +110,11 @@ class AtenProgram:
             # A copy: the value may be a view of an input, which the caller may change.
             self.globals[op.global_attr.string_value()] = values[op.value].clone()
         elif isinstance(op, SchemaOp):
-            values.update(zip(op.results, run_operation(op, values), strict=True))
+            try:
+                results = run_operation(op, values)
+            except (RuntimeError, MemoryError) as error:
+                raise EvaluationError(f"{op.name}: {_ENFORCED.sub('', ' '.join(str(error).split()))}", op) from error
+            values.update(zip(op.results, results, strict=True))
         else:
             raise EvaluationError(f"PyTorch cannot run {op.name}: only operators with a schema, globals and a return")
 

@@ -17,6 +17,8 @@ from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.memory.reuse_storage import inplace_arguments
 from flambeau.passes.rewriting.actions import analysis, was_restricted
 from flambeau.passes.storage.slot_rewrites import methods_of
+from flambeau.runtime.interpreter.kernels import row_kernels
+from flambeau.support.suggestions import did_you_mean
 
 
 class PlanVerificationError(OperationError):
@@ -78,7 +80,14 @@ class _Method:
             case Fault.OVERLAP:
                 return f"{place} writes {slot} over bytes of {other}, which it reads, without an exec.reuse of just these"
             case Fault.UNSAFE:
-                return f"{place} writes {slot} over {other} as it reads it, which its kernel does not allow"
+                return f"{place} writes {slot} over {other} as it reads it, {_refusal(conflict.op)}"
+
+
+def _refusal(op: Operation | None) -> str:
+    """Why an instruction may not write over what it reads: the end of a sentence."""
+    if not isinstance(op, CallOp) or op.operator.data in row_kernels():
+        return "which its kernel does not allow"
+    return f"and there is no kernel {op.operator.data}{did_you_mean(op.operator.data, row_kernels())}"
 
 
 def _may_overwrite(kernel: str, position: int) -> bool:

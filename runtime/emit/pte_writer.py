@@ -14,6 +14,7 @@ from flambeau.dialects.exec.method import MethodOp, NamedDataOp
 from flambeau.dialects.exec.slot_syntax import describe
 from flambeau.dialects.ir.tensor_types import dtype_of, tensor_type
 from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
+from flambeau.dialects.ml_program.weights import check_weights
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.runtime import pte
 from flambeau.runtime.emit import named_data
@@ -38,7 +39,7 @@ def emit_pte(
 
     Raises:
         EmitError: a method is not planned, or the format cannot say something.
-        BlobError: weights are missing.
+        BlobError: weights are missing, or do not have the size of their global.
         PteError: a number is out of the range that the format has for it.
     """
     program = to_program(module, context, strip_debug=strip_debug)
@@ -47,6 +48,7 @@ def emit_pte(
 
 def to_program(module: ModuleOp, context: FlambeauContext, *, strip_debug: bool = False) -> pte.Program:
     """The records of the program. Raises as `emit_pte` does."""
+    check_weights(module, context.blobs)
     data = _Data(context.blobs, {})
     methods: list[MethodOp] = []
     named: list[pte.NamedData] = []

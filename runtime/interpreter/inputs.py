@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, cast
 from zlib import crc32
 
@@ -36,6 +36,9 @@ _TABLES = ("self", "weight")
 
 WIDE = 8
 """The factor of wide inputs over usual ones: they pass the bends of the usual activations."""
+
+_PIECE = 2**20
+"""The number of elements of a large input that are made up at a time."""
 
 EXTREMES = (1e4, -100.0, 100.0, -1e4, 0.0, -0.0)
 """The magnitude of every other element of extreme inputs, as far as the dtype holds its square: exponentials overflow."""
@@ -88,8 +91,14 @@ def _array(value: SSAValue, random: np.random.Generator, kind: InputKind) -> Arr
     shape, dtype = _concrete(value)
     check_size(shape, dtype, f"an input of type {value.type}", _owner(value))
     wide = kind != "usual"
+    try:
+        array = np.empty(shape, dtype)
+    except MemoryError as error:
+        size = math.prod(shape) * dtype.itemsize
+        raise InterpreterError(f"an input of type {value.type} has {size} bytes, which do not fit in memory", _owner(value)) from error
     if dtype.kind == "b":
-        return np.asarray(random.integers(0, 2, shape)).astype(dtype)
+        _fill(array, lambda count: random.integers(0, 2, count))
+        return array
     if dtype.kind in "iu":
         bound = _bound(value)
         low, high = 0, min(bound or 2, np.iinfo(cast(Any, dtype)).max)
@@ -97,20 +106,32 @@ def _array(value: SSAValue, random: np.random.Generator, kind: InputKind) -> Arr
             low, high = 0 if dtype.kind == "u" or isinstance(value.type, IndexType) else -WIDE, WIDE + 1
         if any(isinstance(use.operation, scf.ForOp) and use.operation.step is value for use in value.uses):
             low = 1
-        array = np.asarray(random.integers(low, max(high, low + 1), shape)).astype(dtype)
+        _fill(array, lambda count: random.integers(low, max(high, low + 1), count))
         is_extreme = kind == "extreme" and bound is None and shape and not isinstance(value.type, IndexType)
         info = np.iinfo(cast(Any, dtype))
         return _with_extremes(array, [item for item in EXTREMES if info.min <= item <= info.max], random) if is_extreme else array
-    array = np.asarray(random.standard_normal(shape) * (WIDE if wide else 1)).astype(dtype)
+    _fill(array, lambda count: random.standard_normal(count) * (WIDE if wide else 1))
     most = float(np.finfo(np.float16).max if dtype == np.float16 else np.finfo(np.float32).max) ** 0.5
     return _with_extremes(array, [item for item in EXTREMES if abs(item) <= most], random) if kind == "extreme" else array
 
 
+def _fill(array: Array, draw: Callable[[int], Array]) -> None:
+    """Fills an array piece by piece with what `draw` gives, for the numbers that are drawn take more memory than the array's."""
+    for piece in _pieces(array):
+        piece[...] = draw(piece.size).astype(array.dtype)
+
+
 def _with_extremes(array: Array, extremes: Sequence[float], random: np.random.Generator) -> Array:
     """Puts extremes in the place of half of the elements."""
-    places = random.permutation(array.size)[: (array.size + 1) // 2]
-    array.flat[places] = np.resize(np.asarray(extremes), places.size).astype(array.dtype)
+    for piece in _pieces(array):
+        places = random.permutation(piece.size)[: (piece.size + 1) // 2]
+        piece[places] = np.resize(np.asarray(extremes), places.size).astype(array.dtype)
     return array
+
+
+def _pieces(array: Array) -> Iterator[Array]:
+    flat = array.reshape(-1)
+    return (flat[start : start + _PIECE] for start in range(0, flat.size, _PIECE))
 
 
 def _concrete(value: SSAValue) -> tuple[tuple[int, ...], np.dtype[np.generic]]:

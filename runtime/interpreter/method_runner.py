@@ -29,6 +29,7 @@ from flambeau.runtime.interpreter.function_runner import DelegateRunner, Leaf, r
 from flambeau.runtime.interpreter.kernels import PRIMITIVES, TENSOR_PRIMITIVES, row_kernels
 from flambeau.support.lazy import Array, np
 from flambeau.support.numbers import number_as_array
+from flambeau.support.suggestions import did_you_mean
 
 _POISON = 0xAB
 """The byte that fills memory before a program writes it."""
@@ -245,7 +246,7 @@ class MethodProgram:
             return [TENSOR_PRIMITIVES[name](*ins)]
         kernel = row_kernels().get(name)
         if kernel is None:
-            raise UnsupportedError(f"the interpreter has no kernel {name}")
+            raise UnsupportedError(f"the interpreter has no kernel {name}{did_you_mean(name, row_kernels())}")
         return [np.asarray(result) for result in kernel.compute(ins, outs)]
 
 

@@ -147,6 +147,8 @@ def compile_command(
         compilation.to(options.to or STAGES[-1])
         status.update(Text(f"writing {path}"))
         if form == "mlir":
+            if options.strip_debug:
+                Pipeline.parse("strip-debuginfo").run(compilation.module, context)
             write_module(compilation.module, context, path)
         else:
             data = compilation.emit()

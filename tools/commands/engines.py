@@ -10,9 +10,10 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 
 from flambeau.compiler.compilation import Compilation
-from flambeau.compiler.stages import stage_of
+from flambeau.compiler.stages import STAGES, stage_of
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalStoreOp
+from flambeau.dialects.ml_program.weights import check_weights
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.frontends.interface import has_torch, require_torch
@@ -42,7 +43,10 @@ def make_engine(engine: str | None, module: ModuleOp, context: FlambeauContext, 
 
     Raises:
         EngineError: no such engine, or one that cannot run this stage.
+        BlobError: weights are missing, or do not have the size of their global.
+        PassError: a plan is wrong.
     """
+    check_weights(module, context.blobs)
     stage = stage_of(module)
     is_pte = path is not None and path.suffix == ".pte"
     beyond = _beyond_torch(module)
@@ -61,6 +65,8 @@ def make_engine(engine: str | None, module: ModuleOp, context: FlambeauContext, 
             from flambeau.backends.interface import run_payload
             from flambeau.runtime.interpreter import interpret
 
+            if stage == STAGES[-1]:
+                Compilation(module, context)  # verifies the plan, which may be anybody's
             program = interpret(module, context, run_payload)
             return lambda inputs: program.run(method, inputs)
         case "c":

@@ -13,6 +13,7 @@ from flambeau.passes.manager.errors import ResultChanged
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 from flambeau.passes.manager.pipeline import PassError, Pipeline
 from flambeau.support.lazy import Array
+from flambeau.support.tracebacks import in_one_line
 from flambeau.tools.instruments.snapshot import Snapshot
 from flambeau.tools.semantics.divergence import first_divergence
 from flambeau.tools.semantics.reference_results import Reference, SemanticsError
@@ -49,6 +50,8 @@ class CheckSemantics(Instrumentation):
             divergence = None if difference.is_failure else first_divergence(reference, difference, (good, context), (step.module, context))
         except SemanticsError as error:
             raise PassError(step, f"left a module whose results cannot be checked: {error}", op=error.op) from error
+        except MemoryError as error:
+            raise PassError(step, f"left a module whose results cannot be checked: {in_one_line(error)}") from error
         note = Diagnostic("note", "flambeau bisect, given the reproducer or the same input and pipeline, finds the rewrite that does so")
         if divergence is None:
             raise ResultChanged(step, f"changes the result: {difference}", op=difference.op, notes=(note,))

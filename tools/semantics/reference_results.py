@@ -222,7 +222,7 @@ class Reference:
                     observer = observers.get((session, call)) if rounding is None else rounding.observe
                     found = program.run(name, inputs, observer)
                     outputs[session].append([*found, *(program.state(name, state) for state in self.states)])
-            except (ValueError, TypeError) as error:
+            except (ValueError, TypeError, MemoryError) as error:
                 op = error.op if isinstance(error, InterpreterError) else None
                 failure = Difference(name, len(outputs[session]), None, str(error), op, session=session)
                 raise _RunError(f"@{name} cannot be run: {error}", failure) from error

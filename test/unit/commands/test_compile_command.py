@@ -72,6 +72,9 @@ def test_strip_debug_leaves_the_lines_of_the_model_out(folder: Path) -> None:
     assert compiled("model:make", "-o", "with.pte") == compiled("model:make", "-o", "without.pte", "--strip-debug") == 0
     assert b"model.py" in (folder / "with.pte").read_bytes()
     assert b"model.py" not in (folder / "without.pte").read_bytes()
+    assert compiled("model:make", "-o", "with.mlir") == compiled("model:make", "-o", "without.mlir", "--strip-debug") == 0
+    assert "model.py" in (folder / "with.mlir").read_text()
+    assert "model.py" not in (folder / "without.mlir").read_text()
 
 
 def form_of(path: Path) -> str:

@@ -12,10 +12,12 @@ import pytest
 from runtime_programs import call, plan, stock, write
 
 from flambeau.dialects.delegate.ops import PayloadOp
+from flambeau.dialects.flambeau.blobs import digest_of
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.runtime import Runtime, pte
 from flambeau.runtime.emit import read_pte
 from flambeau.runtime.interpreter import interpret
+from flambeau.support.safetensors import write_safetensors
 from flambeau.tools.commands.run import parse_input
 from flambeau.tools.main import main
 
@@ -109,3 +111,59 @@ def test_a_file_of_bfloat16_is_an_input(tmp_path: Path) -> None:
     read = parse_input(str(tmp_path / "x.npy"))
     assert read.dtype == numbers.dtype
     np.testing.assert_array_equal(read, numbers)
+
+
+PLANNED = """exec.method @forward {arenas = [48]} {
+  %x = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
+  %y = exec.tensor {arena = 1, offset = 16} : tensor<4xf32>
+  %y_1 = exec.tensor {arena = 1, offset = 16} : tensor<4xf32>
+  %z = exec.tensor {arena = 1, offset = 32} : tensor<4xf32>
+  exec.call "aten::relu.out"(%x) outs(%y)
+  exec.call "aten::exp.out"(%x) outs(%y_1)
+  exec.call "aten::mul.out"(%y, %y_1) outs(%z)
+  exec.return inputs(%x) outputs(%z)
+}
+"""
+
+
+@pytest.mark.parametrize("engine", ["c", "numpy"])
+def test_a_wrong_plan_is_not_run(engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "planned.mlir").write_text(PLANNED)
+    assert main(["run", str(tmp_path / "planned.mlir"), "--engine", engine]) == 1
+    error = capsys.readouterr().err
+    assert "instruction 2 (aten::mul.out) reads %y, over whose bytes instruction 1 (aten::exp.out) wrote through %y_1\n" in error
+
+
+@pytest.mark.parametrize("size", [None, 8])
+def test_weights_that_a_program_lacks_are_named_with_their_line(
+    size: int | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = bytes(size or 0)
+    path = tmp_path / "planned.mlir"
+    path.write_text(
+        f'ml_program.global private @w(#flambeau.blob<"w", "{digest_of(data)}">) : tensor<4xf32>\n'
+        + PLANNED.replace("%y_1 = exec.tensor {arena = 1, offset = 16}", "%y_1 = exec.constant @w").replace(
+            '  exec.call "aten::exp.out"(%x) outs(%y_1)\n', ""
+        )
+    )
+    if size is not None:
+        write_safetensors(tmp_path / "planned.safetensors", [("w", "I8", (size,), memoryview(data))])
+    expected = (
+        "there are no weights under 'w'" if size is None else "global @w is tensor<4xf32>, which takes 16 bytes, but its weights 'w' have 8"
+    )
+    for arguments in (["compile", str(path), "-o", str(tmp_path / "p.pte")], ["run", str(path)], ["run", str(path), "--engine", "c"]):
+        assert main(arguments) == 1
+        first, second, *_ = capsys.readouterr().err.splitlines()
+        assert first.startswith(f"error: {expected}") and second == f"  in {path}:1"
+
+
+def test_what_torch_cannot_run_is_named_with_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kind = f"tensor<{2**58}xf32>"
+    path = tmp_path / "full.mlir"
+    path.write_text(
+        f"func.func @forward() -> {kind} {{\n  %0 = aten.full() {{size = [{2**58}], fill_value = 1.0}} : () -> {kind}\n"
+        f"  func.return %0 : {kind}\n}}\n"
+    )
+    assert main(["run", str(path)]) == 1
+    first, second, *_ = capsys.readouterr().err.splitlines()
+    assert first.startswith("error: aten.full: ") and "enforce" not in first and second == f"  in {path}:2"

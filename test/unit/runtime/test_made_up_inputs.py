@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
@@ -11,7 +13,8 @@ from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.manager import Pipeline
-from flambeau.runtime.interpreter import generate_inputs
+from flambeau.runtime.interpreter import InputKind, InterpreterError, array_kinds, generate_inputs, inputs
+from flambeau.support.lazy import Array
 from flambeau.tools.semantics.reference_results import Reference
 
 
@@ -73,6 +76,25 @@ def test_inputs_follow_the_seed_and_the_method():
     assert np.array_equal(x, again)  # pyright: ignore[reportArgumentType]  both are arrays
     assert not np.array_equal(x, other)  # pyright: ignore[reportArgumentType]  both are arrays
     assert not np.array_equal(x, elsewhere)  # pyright: ignore[reportArgumentType]  both are arrays
+
+
+@pytest.mark.parametrize("kind", ["usual", "wide"])
+def test_large_inputs_are_made_in_pieces(kind: InputKind, monkeypatch: pytest.MonkeyPatch):
+    method = function("func.func @f(%a: tensor<3x5xf32>, %b: tensor<17xi8>, %c: tensor<9xi1>) { func.return }")
+    whole = generate_inputs(method, 1, kind)
+    monkeypatch.setattr(inputs, "_PIECE", 4)
+    for expected, found in zip(whole, generate_inputs(method, 1, kind), strict=True):
+        assert np.array_equal(cast(Array, expected), cast(Array, found))
+
+
+def test_an_input_that_does_not_fit_in_memory_is_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(array_kinds, "LARGEST", 2**62)
+    method = function(f"func.func @f(%x: tensor<{2**60}xi8>) {{ func.return }}")
+    with pytest.raises(
+        InterpreterError, match=f"an input of type tensor<{2**60}xi8> has {2**60} bytes, which do not fit in memory"
+    ) as caught:
+        generate_inputs(method, 0)
+    assert caught.value.op is method
 
 
 def test_planned_methods_have_the_same_bounds():

@@ -130,6 +130,17 @@ exec.method @m {arenas = [64]} {
 
 // -----
 
+// Values that share a name are told apart as they print.
+exec.method @m {arenas = [64]} {
+  %x = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
+  %x_1 = exec.reuse %x : tensor<4xf32>
+  // expected-error @+1 {{writes %x_1 over %x as it reads it, and there is no kernel aten::rellu.out; did you mean 'aten::relu.out'?}}
+  exec.call "aten::rellu.out"(%x) outs(%x_1)
+  exec.return inputs(%x) outputs(%x_1)
+}
+
+// -----
+
 // expected-error @+1 {{verify-plan: method @m: at its end, output %y is lost: instruction 1 (aten::exp.out) wrote through %t over its bytes}}
 exec.method @m {arenas = [64]} {
   %x = exec.tensor {arena = 1, offset = 0} : tensor<4xf32>
