@@ -205,7 +205,11 @@ SAMPLES: dict[str, Samples] = {
     "aten.sub.Scalar": unary((2,), (1, 3), (-1,), dtypes=REALS),
     "aten.rsub.Scalar": unary((2,), (1, 3), (-1,), dtypes=REALS),
     "aten.rsub.Tensor": binary((), (2,)),
-    "aten.mul.Tensor": binary(dtypes=ALL),
+    "aten.mul.Tensor": lambda rng: [
+        *binary(dtypes=ALL)(rng),
+        (np.array([200, 255, 3], "uint8"), np.array([-1, 100, -128], "int8")),
+        (np.array([1.001, 300, 1e-4], "float16"), np.array([3, 256, 1e5]).astype(ml_dtypes.bfloat16)),
+    ],
     "aten.mul.Scalar": SCALARS,
     "aten.div.Tensor": binary(dtypes=ALL, mixed=(*MIXED, ("bool", "int8"))),
     "aten.div.Scalar": SCALARS,

@@ -109,6 +109,7 @@ AVG_POOL = (((2, 3, 7, 6), (3, 2)), ((3, 7, 6), (3, 3), (2, 1), (1, 1), False, F
 
 POOL: dict[str, Samples] = {
     "max_pool2d_with_indices": lambda rng: [
+        (f32(rng, 1, 2, 9, 3), (2, 2), (5, 3), (1, 0), (1, 1), True),
         *shapes(*MAX_POOL)(rng),
         (np.array([[[0, np.nan, 1], [np.nan, 2, -np.inf]]], np.float32), (2,), (1,)),
         (np.full((1, 3, 3), -np.inf, np.float32), (2,), (1,), (1,)),
@@ -121,6 +122,7 @@ POOL: dict[str, Samples] = {
     "avg_pool2d": lambda rng: [
         *floats(*[(shape, *(list(part) if isinstance(part, tuple) else part for part in rest)) for shape, *rest in AVG_POOL])(rng),
         (f32(rng, 2, 5, 5), (2,), (2,), (1,), False, True, 7),
+        (f32(rng, 1, 2, 9, 3), (2, 2), (5, 3), (1, 0), True),
         (f32(rng, 2, 5, 5).astype(np.float16), (3,)),
     ],
     "avg_pool1d": floats(((2, 3, 7), [3]), ((3, 7), [3], [2], [1], True, False)),
