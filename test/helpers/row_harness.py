@@ -160,6 +160,8 @@ def assert_close(name: str, actual: Sequence[Array], expected: Sequence[Array], 
     for got, want in zip(actual, expected, strict=True):
         assert got.shape == want.shape, f"{name}: shape {got.shape}, expected {want.shape}"
         assert got.dtype == want.dtype, f"{name}: {got.dtype}, expected {want.dtype}"
+        if got.tobytes() == want.tobytes():
+            continue  # numpy takes a hundred times longer to say so
         bound = TOLERANCES.get(got.dtype.name)
         if bound is None:
             np.testing.assert_array_equal(got, want, err_msg=name)
