@@ -111,7 +111,7 @@ static fl_status fl_refuse_access(const fl_method *method, uint32_t at, const fl
   return status;
 }
 
-/* Whether an out lies on an operand. `is_ordered`: the kernel reads each element before it writes there. */
+/* Whether an out lies on an operand, or gives it new sizes. `is_ordered`: the kernel reads each element before it writes there. */
 static int fl_lies_on(const fl_tensor *out, const fl_tensor *operand, int is_ordered) {
   const uintptr_t a = (uintptr_t)out->data;
   const uintptr_t b = (uintptr_t)operand->data;
@@ -119,6 +119,9 @@ static int fl_lies_on(const fl_tensor *out, const fl_tensor *operand, int is_ord
   if (is_ordered && a == b && out->dtype == operand->dtype && !out->dynamic && !operand->dynamic && fl_same_sizes(out, operand) &&
       fl_same_order(out, operand)) {
     return 0;
+  }
+  if (out == operand && out->dynamic) {
+    return 1;
   }
   return a != 0 && b != 0 && (a <= b ? b - a < out->capacity && operand->capacity > 0 : a - b < operand->capacity && out->capacity > 0);
 }

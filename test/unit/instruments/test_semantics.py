@@ -306,7 +306,7 @@ def test_what_does_not_fit_in_memory_is_refused_with_its_place():
     for text in (
         f"func.func @f(%x: {kind}) -> {kind} {{ func.return %x : {kind} }}",
         f"func.func @f() -> {kind} {{ %x = aten.ones() {{size = [1000000, 1000000]}} : () -> {kind}\nfunc.return %x : {kind} }}",
-        f"exec.method @f {{}} {{ %x = exec.tensor : {kind}\nexec.return }}",
+        "exec.method @f {arenas = [4000000000000]} { exec.return }",
     ):
         with pytest.raises(SemanticsError, match="would have 4000000000000 bytes") as caught:
             Reference(*parse(text))

@@ -28,6 +28,7 @@ REFUSED = {
     "index_select_out_on_index": "aten::index_select.out: its out, value 3, overlaps its argument 2",
     "malformed_py_index_alias": "aten::index_put.out: its out, value 35, overlaps its argument 1",
     "cat_out_is_input": "aten::cat.out: its out, value 0, overlaps its argument 0",
+    "joins_itself_without_elements": "aten::cat.out: its out, value 5, overlaps its argument 0",
     "et_view_capacity": "aten::add.out: the result takes 256 bytes, where the program gives it 4",
     "unplanned_input_resized": "aten::add.out: argument 3, value 0, is written, and is a constant or an input in the caller's memory",
     "stale_view": "aten::add.out: argument 0, value 4, has no memory",
