@@ -163,13 +163,13 @@ fl_status fl_arange_start_out(fl_context *context, fl_value *const *args, size_t
   return arange(context, args[0], args[1], args[2], args[3]);
 }
 
-/* The second half counts down from the end, so that both ends are exact. */
 /* A bound as its element type holds it: integers are without fractions, and bytes wrap around. */
-static double bound_of(double x, fl_dtype dtype) {
+static double bound_of(double x, int8_t dtype) {
   const double whole = trunc(x);
   return fl_is_float(dtype) || dtype == FL_BOOL ? x : dtype == FL_UINT8 ? whole - 256.0 * floor(whole / 256.0) : whole;
 }
 
+/* The second half counts down from the end, so that both ends are exact. */
 fl_status fl_linspace_out(fl_context *context, fl_value *const *args, size_t count) {
   FL_REAL_ARGUMENT(start, 0);
   FL_REAL_ARGUMENT(end, 1);
