@@ -17,7 +17,7 @@ from flambeau.dialects.edge.dim_order import ToDimOrderCopyOp
 from flambeau.dialects.edge.layout import dim_order, row_major, upper_bounds
 from flambeau.dialects.edge.operator_rules import compute_element, promoted_operands
 from flambeau.dialects.ir.tensor_types import ElementType, dtype_of, element_of, shape_of
-from flambeau.dialects.schema.operators import LEVELS, find_op
+from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.schema import Value
 from flambeau.dialects.schema.syntax import normalized_attribute
@@ -27,6 +27,14 @@ from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.legality import ConversionTarget
 from flambeau.passes.rewriting.pattern import Pattern, rename_values
 from flambeau.passes.targets.interface import Target, TargetName, find_target
+
+_LEVELS = {
+    "aten": "it does not belong to the edge level; run aten-to-core first",
+    "core": "it has no form at the edge level",
+    "edge": None,
+    "fused": None,
+}
+"""Why operators of each level may not stay; None where they may."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +50,7 @@ class ToEdgePattern(Pattern):
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op` when it belongs to `core`, and what a row of another dialect reads in another layout."""
         assert isinstance(op, SchemaOp)
-        if op.level() not in (*LEVELS, "fused") and any(row_major(operand) != operand.type for operand in op.operands):
+        if op.level() not in _LEVELS:
             operands = [self._row_major(op, operand, rewriter) for operand in op.operands]
             new = type(op).from_attributes(operands, op.result_types, dict(op.properties), dict(op.attributes))
             rename_values(op, new)
@@ -115,6 +123,14 @@ def _settle_inputs(op: Operation, target: Target) -> None:
         function.update_function_type()
 
 
+def _why_illegal(op: Operation) -> str | None:
+    """Why an operator may not stay: for its level, or, where a row of another dialect made it, for the layouts that it reads."""
+    assert isinstance(op, SchemaOp)
+    if op.level() in _LEVELS:
+        return _LEVELS[op.level()]
+    return None if all(row_major(operand) == operand.type for operand in op.operands) else "it reads a tensor that is not row-major"
+
+
 @dataclass(frozen=True)
 class ConvertCoreToEdgePass(OperationPass):
     """Replaces `core` operators by `edge` ones.
@@ -134,7 +150,5 @@ class ConvertCoreToEdgePass(OperationPass):
         """Rewrites what is inside `op` in place."""
         if self.target is not None:
             _settle_inputs(op, find_target(self.target))
-        target = ConversionTarget("the edge level").legal("edge")
-        target.illegal("aten", because="it does not belong to the edge level; run aten-to-core first")
-        target.illegal("core", because="it has no form at the edge level")
+        target = ConversionTarget("the edge level").dynamic(_why_illegal, SchemaOp)
         apply_partial_conversion(op, target, [ToEdgePattern()])

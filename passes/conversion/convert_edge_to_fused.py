@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.dialects.aten.attention import ScaledDotProductAttentionOp
+from flambeau.dialects.aten.attention import ScaledDotProductAttentionOp, scale_of
 from flambeau.dialects.aten.convolution import ConvolutionOp
 from flambeau.dialects.aten.linear import LinearOp
 from flambeau.dialects.aten.matmul import AddmmOp, MmOp
@@ -183,7 +183,7 @@ class AttentionPattern(Pattern):
             return decline(_lacks(self.target, FusedAttentionOp))
         if dropout != 0.0 or not _plain(query, key, value, op.result) or len(shape_of(query)) != 4:
             return decline("not fused: only attention without dropout on row-major static f32 tensors of four dimensions is")
-        factor = shape_of(query)[-1] ** -0.5 if scale is None else scale
+        factor = scale_of(shape_of(query), scale)
         # A single head of keys that all query heads share is a group; what is broadcast otherwise is expanded.
         batch, heads = shape_of(op.result)[:2]
         shared = heads if not grouped and shape_of(key)[1] == shape_of(value)[1] == 1 else 1

@@ -108,3 +108,15 @@ func.func @without_bound(%x: tensor<2x3xf32>) -> tensor<?x2xi64> {
 func.func @number(%n: i32, %x: tensor<2xf32>) -> tensor<2xf32> {
   func.return %x : tensor<2xf32>
 }
+
+// -----
+
+// A row of another dialect reads row-major tensors too.
+// CHECK-LABEL: func.func @quantized
+// CHECK:         [[ROWS:%.*]] = edge._to_dim_order_copy(%x) {dim_order = [0, 1]}
+// CHECK-NEXT:    quantized_decomposed.quantize_per_tensor([[ROWS]])
+// TARGET-LABEL: func.func @quantized(%x: tensor<3x4xf32>)
+func.func @quantized(%x: tensor<3x4xf32, #edge.layout<[1, 0]>>) -> tensor<3x4xi8> {
+  %0 = quantized_decomposed.quantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<3x4xf32, #edge.layout<[1, 0]>>) -> tensor<3x4xi8>
+  func.return %0 : tensor<3x4xi8>
+}

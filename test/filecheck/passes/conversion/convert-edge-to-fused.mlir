@@ -69,3 +69,11 @@ func.func @stays(%x: tensor<2x3xf32>, %w: tensor<4x3xf32>, %h: tensor<2x4xf16>) 
   %1 = edge.layer_norm(%h, none, none) {normalized_shape = [4]} : (tensor<2x4xf16>) -> tensor<2x4xf16>
   func.return %0, %1 : tensor<2x4xf32>, tensor<2x4xf16>
 }
+
+// Queries without features have no root to divide by.
+// CHECK-LABEL: func.func @attention_of_nothing
+// CHECK:         fused.scaled_dot_product_attention(%q, %q, %v, none) {is_causal = false, scale = 1.0, enable_gqa = false}
+func.func @attention_of_nothing(%q: tensor<1x2x3x0xf32>, %v: tensor<1x2x3x4xf32>) -> tensor<1x2x3x4xf32> {
+  %0 = edge.scaled_dot_product_attention(%q, %q, %v, none) : (tensor<1x2x3x0xf32>, tensor<1x2x3x0xf32>, tensor<1x2x3x4xf32>) -> tensor<1x2x3x4xf32>
+  func.return %0 : tensor<1x2x3x4xf32>
+}
