@@ -122,6 +122,9 @@ def _flatten(module: fx.GraphModule, known: dict[fx.Node, Any], add: Callable[[S
         args, kwargs = resolve(node.args), resolve(node.kwargs)
         if node.target is operator.getitem and not isinstance(args[0], fx.Node):
             known[node] = args[0][args[1]]
+        elif isinstance(node.target, type) and issubclass(node.target, tuple):
+            # What gathers the results of an operator under their names.
+            known[node] = args[0] if len(args) == 1 and isinstance(args[0], tuple | list) else args
         elif (region := _mode_region(node, args)) is not None:
             body, operands = region
             inner = [inner for inner in body.graph.nodes if inner.op == "placeholder"]

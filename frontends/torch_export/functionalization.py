@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import torch
 from torch import fx
+from torch._C import DispatchKey
 
 from flambeau.frontends.torch_export.exported_graph import FlatProgram, Overload, Step, nodes_in, schema_of
 
@@ -173,8 +174,13 @@ def _gives_alias(overload: Overload) -> bool:
 @cache
 def _is_composite(overload: Overload) -> bool:
     """Made of other operators, without a word in its schema about what its result shares."""
-    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key  # pyright: ignore[reportPrivateUsage] # the only way to ask
-    return has_kernel(overload.name(), "CompositeImplicitAutograd") and not _gives_alias(overload)
+    return has_kernel(overload, DispatchKey.CompositeImplicitAutograd) and not _gives_alias(overload)
+
+
+def has_kernel(overload: Overload, key: DispatchKey) -> bool:
+    """Whether PyTorch has a kernel of an operator for a dispatch key."""
+    ask = torch._C._dispatch_has_kernel_for_dispatch_key  # pyright: ignore[reportPrivateUsage] # the only way to ask
+    return ask(overload.name(), key.name)
 
 
 def _kind(value: Any) -> Any:

@@ -15,7 +15,8 @@ from flambeau.dialects.schema.operators import find_op, schema_table
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_table import cached_over_rows, load_rows
 from flambeau.dialects.schema.schema import Schema, SchemaArgument, SchemaType, parse_schema
-from flambeau.frontends.torch_export.exported_graph import Overload, qualified, schema_of
+from flambeau.frontends.torch_export.exported_graph import Overload, Step, qualified, schema_of
+from flambeau.frontends.torch_export.functionalization import meta_copy, mutated_arguments, run_on_meta
 from flambeau.frontends.torch_export.values import MEMORY_FORMATS, element_type
 from flambeau.support.tables import discover
 
@@ -56,6 +57,11 @@ def functional_class(overload: Overload) -> type[SchemaOp] | None:
     # Most keep their overload's name; `transpose_` is the sibling of `transpose.int`.
     fitting.sort(key=lambda schema: schema.overload != suffix)
     return find_op(f"aten.{fitting[0].name}") if fitting else None
+
+
+def class_of(overload: Overload) -> type[SchemaOp] | None:
+    """The class of what an operator computes: of its functional sibling if it writes."""
+    return functional_class(overload) if mutated_arguments(overload) else operator_class(overload)
 
 
 def plain_type(kind: SchemaType) -> SchemaType:
@@ -169,3 +175,15 @@ def _attribute(argument: SchemaArgument, value: Any) -> Any:
     if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool):
         raise UnsupportedError(f"argument {argument.name!r} is a dynamic size: export without dynamic_shapes")
     raise UnsupportedError(f"argument {argument.name!r} is {type(value).__name__}, which has no form in the IR")
+
+
+def functional_type(step: Step, op: SchemaOp) -> Tensor:
+    """The result type of the functional sibling, which promotes types where the in-place operator keeps its operand's."""
+    cls, kept = type(op), tensor_type(op.result)
+    if cls.has("infer"):
+        return cls.infer_types(op.operands, op.properties)[0]
+    arguments = schema_of(step.overload).arguments if step.overload is not None else ()
+    given = {item.name: meta_copy(value) for item, value in zip(arguments, step.args, strict=False)}
+    given.update((name, meta_copy(value)) for name, value in step.kwargs.items())
+    result = run_on_meta(functional_overload(cls), (), given)
+    return tensor(element_type(result.dtype), kept.get_shape()) if isinstance(result, torch.Tensor) else kept

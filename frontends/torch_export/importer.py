@@ -16,33 +16,32 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from flambeau.dialects.flambeau.method_interface import INPUTS, OUTPUTS, Leaf, leaves_attribute
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, tensor, tensor_type
+from flambeau.dialects.ir.diagnostics import remark
+from flambeau.dialects.ir.tensor_types import Tensor, element_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.frontends.torch_export.exported_graph import Step, flatten, schema_of
+from flambeau.frontends.torch_export.decompositions import Decomposition, find_decomposition
+from flambeau.frontends.torch_export.exported_graph import Step, flatten
 from flambeau.frontends.torch_export.functionalization import (
     Variable,
     analyze_writes,
     argument,
-    meta_copy,
     mutated_arguments,
     only_metadata,
-    run_on_meta,
 )
 from flambeau.frontends.torch_export.graph_signature import TreeSpecs, constant_leaf, example_arrays, is_constant, leaf_names
 from flambeau.frontends.torch_export.import_report import Unsupported, UnsupportedProgramError
 from flambeau.frontends.torch_export.imported_operators import (
     UnsupportedError,
     build,
-    functional_class,
-    functional_overload,
-    operator_class,
+    class_of,
+    functional_type,
 )
 from flambeau.frontends.torch_export.node_locations import input_location, location, place
 from flambeau.frontends.torch_export.storage import Storages
-from flambeau.frontends.torch_export.values import Weights, element_type, is_fake, tensor_type_of
+from flambeau.frontends.torch_export.values import Weights, is_fake, tensor_type_of
 
 _STATE = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 _STORED = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
@@ -263,15 +262,19 @@ class _Method:
         self.variables[node].value = POISON
         return Leaf(name)
 
-    def _emit_step(self, step: Step) -> None:
+    def _emit_step(self, step: Step, decomposition: Decomposition | None = None) -> None:
         variable = self.variables[step.node]
         if step.is_getitem:
             source = self._resolve(step.args[0])
             variable.value = source if source is POISON else source[step.args[1]]
             return
         try:
-            cls = self._class(step)
             types: list[Tensor] = []
+            decomposition = decomposition or find_decomposition(step)
+            if decomposition is not None:
+                variable.value = self._emit_decomposition(step, decomposition)
+                return
+            cls = self._class(step)
             nesting = _collect_types(step.node.meta.get("val"), types)
             given = self._arguments(step, cls)
             variable.value = POISON if given is None else _restore(nesting, self._call(step, cls, given, types))
@@ -279,11 +282,41 @@ class _Method:
             self._problem(step.name, str(error), step.node)
             variable.value = POISON
 
+    def _emit_decomposition(self, step: Step, found: Decomposition) -> Any:
+        """Emits a call's decomposition, with a remark that says so; its result, nested as the call's."""
+        operands = [self.variables[node].value for node in found.operands]
+        if _poisoned(operands):
+            return POISON
+        self.variables |= found.variables
+        self.storages.add(found.program)
+        for placeholder, value in zip(found.program.placeholders, operands, strict=True):
+            self.variables[placeholder].value = value
+        last = self.block.last_op
+        for inner in found.program.steps:
+            self._emit_step(inner, found.inner.get(inner.node))
+        first = self.block.first_op if last is None else last.next_op
+        if first is not None:
+            remark(first, f"{step.name} has no row: PyTorch decomposes it into {found}")
+        results = [self._resolve(output) for output in found.program.outputs]
+        if not isinstance(declared := step.node.meta.get("val"), torch.Tensor):
+            return results
+        kind = tensor_type_of(declared)
+        return results[0] if results[0] is POISON or results[0].type == kind else self._converted(results[0], kind, step)
+
+    def _converted(self, value: SSAValue, kind: Tensor, step: Step) -> SSAValue:
+        """The value in the element type that an in-place operator keeps."""
+        convert = find_op("aten._to_copy")
+        assert convert is not None
+        op = convert(value, dtype=element_of(kind), result_types=[kind])
+        op.location = location(step.node, self.name)
+        self._emit(op)
+        return op.result
+
     def _class(self, step: Step) -> type[SchemaOp]:
         overload = step.overload
         if overload is None:
             raise UnsupportedError(_reason_without_schema(step))
-        cls = functional_class(overload) if mutated_arguments(overload) else operator_class(overload)
+        cls = class_of(overload)
         if cls is None:
             raise UnsupportedError(f"the operator is unknown: it is not ATen's, and has no row; {_ROWS}")
         return cls
@@ -340,13 +373,10 @@ class _Method:
             self._emit(op)
 
         op = build(cls, given, types, insert)
-        if in_place and not only_metadata(cast(Any, step.overload)) and (promoted := _functional_type(step, op)) != types[0]:
+        if in_place and not only_metadata(cast(Any, step.overload)) and (promoted := functional_type(step, op)) != types[0]:
             op = build(cls, given, [promoted], insert)
             insert(op)
-            convert = find_op("aten._to_copy")
-            if convert is None:
-                raise UnsupportedError("the schema table lacks aten._to_copy")
-            op = convert(op.result, dtype=element_of(types[0]), result_types=types)
+            return [self._converted(op.result, types[0], step)]
         insert(op)
         for result in op.results:
             result.name_hint = _hint(step.node.name)
@@ -434,18 +464,6 @@ def _poisoned(value: Any) -> bool:
     if isinstance(value, list):
         return any(_poisoned(item) for item in cast("list[Any]", value))
     return value is POISON
-
-
-def _functional_type(step: Step, op: SchemaOp) -> Tensor:
-    """The result type of the functional sibling, which promotes types where the in-place operator keeps its operand's."""
-    cls, kept = type(op), tensor_type(op.result)
-    if cls.has("infer"):
-        return cls.infer_types(op.operands, op.properties)[0]
-    arguments = schema_of(step.overload).arguments if step.overload is not None else ()
-    given = {item.name: meta_copy(value) for item, value in zip(arguments, step.args, strict=False)}
-    given.update((name, meta_copy(value)) for name, value in step.kwargs.items())
-    result = run_on_meta(functional_overload(cls), (), given)
-    return tensor(element_type(result.dtype), kept.get_shape()) if isinstance(result, torch.Tensor) else kept
 
 
 def _collect_types(value: Any, types: list[Tensor]) -> Any:

@@ -44,9 +44,14 @@ class Storages:
     """The storages of a program's tensors."""
 
     def __init__(self, program: FlatProgram, variables: dict[fx.Node, Variable]):
-        self._steps = {step.node: step for step in program.steps}
+        self._steps: dict[fx.Node, Step] = {}
         self._variables = variables
         self._reshaped = [step for step in program.steps if step.overload is not None and only_metadata(step.overload)]
+        self.add(program)
+
+    def add(self, program: FlatProgram) -> None:
+        """Adds the tensors of a program that stands for one of the calls."""
+        self._steps.update((step.node, step) for step in program.steps)
 
     def find(self, step: Step) -> Storage:
         """The tensor whose elements are the memory of the first operand of `step`. Raises UnsupportedError when the program has none."""

@@ -1,0 +1,117 @@
+"""PyTorch's own decompositions, one call at a time: for operators that have no row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast
+
+import torch
+from torch import _decomp, fx
+from torch._C import DispatchKey
+from torch._dispatch.python import enable_python_dispatcher
+from torch._guards import detect_fake_mode
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from flambeau.frontends.torch_export.exported_graph import FlatProgram, Overload, Step, flatten
+from flambeau.frontends.torch_export.functionalization import Variable, analyze_writes, has_kernel
+from flambeau.frontends.torch_export.imported_operators import class_of, functional_overload
+
+_TABLE = cast("dict[Overload, Callable[..., Any]]", cast(Any, _decomp).decomposition_table)
+_PLACE = ("nn_module_stack", "stack_trace")
+
+
+def _meanings(overload: Overload) -> Iterator[Callable[..., Any]]:
+    """What PyTorch has that computes an operator in terms of others: none for one that it has a kernel of its own for."""
+    found = (_TABLE.get(overload), getattr(overload, "impl_aten", None))
+    yield from (meaning for meaning in found if meaning is not None)
+    for key in (DispatchKey.CompositeImplicitAutograd, DispatchKey.CompositeExplicitAutograd):
+        if has_kernel(overload, key):
+            yield partial(cast(Any, overload)._op_dk, key)
+
+
+def _plain(value: Any, known: Mapping[fx.Node, Any]) -> Any:
+    """An argument with the values of its nodes, and with lists that may be changed, as decompositions do."""
+    if isinstance(value, tuple | list):
+        return [_plain(item, known) for item in cast("Sequence[Any]", value)]
+    return known[value] if isinstance(value, fx.Node) else value
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """A call in terms of operators that have rows."""
+
+    program: FlatProgram
+    variables: dict[fx.Node, Variable]
+    """The variable behind each of its nodes."""
+    operands: tuple[fx.Node, ...]
+    """The values of the program around it that its placeholders stand for."""
+    inner: dict[fx.Node, Decomposition]
+    """What its calls are whose operators have no row either."""
+
+    def __str__(self) -> str:
+        counts = Counter(step.name for step in self.program.steps if not step.is_getitem)
+        return ", ".join(f"{name} ×{count}" if count > 1 else name for name, count in counts.items()) or "its operand"
+
+
+def find_decomposition(step: Step) -> Decomposition | None:
+    """What PyTorch makes of a call whose operator has no row, down to operators that have one.
+
+    Only this call is traced, on the values that the program says it has; the nodes have its place in the model. None where the operator has
+    a row, and where PyTorch has no such decomposition or needs data for it.
+    """
+    overload = _without_row(step)
+    return None if overload is None else _decomposed(step, overload, ())
+
+
+def _without_row(step: Step) -> Overload | None:
+    """What a call computes, out of place, when its operator has no row."""
+    if step.overload is None:
+        return None
+    cls = class_of(step.overload)
+    return step.overload if cls is None else None if cls.has("infer") else functional_overload(cls)
+
+
+def _decomposed(step: Step, overload: Overload, outer: tuple[Overload, ...]) -> Decomposition | None:
+    if overload in outer:
+        return None
+    nodes = tuple(dict.fromkeys(step.inputs()))
+    for program in _traced(step, overload, nodes):
+        writes = analyze_writes(program)
+        if writes.hidden:
+            continue
+        inner: dict[fx.Node, Decomposition] = {}
+        for own in program.steps:
+            own.node.meta.update({key: step.node.meta[key] for key in _PLACE if key in step.node.meta})
+            if (missing := _without_row(own)) is None:
+                continue
+            found = _decomposed(own, missing, (*outer, overload))
+            if found is None:
+                break
+            inner[own.node] = found
+        else:
+            return Decomposition(program, writes.variables, nodes, inner)
+    return None
+
+
+def _traced(step: Step, overload: Overload, nodes: Sequence[fx.Node]) -> Iterator[FlatProgram]:
+    """The operator on the arguments of a call, as each of its decompositions computes it: as it is, and out of place."""
+    values = [node.meta["val"] for node in nodes]
+    for meaning in _meanings(overload):
+
+        def call(*given: Any, meaning: Callable[..., Any] = meaning) -> Any:
+            known = dict(zip(nodes, given, strict=True))
+            return meaning(
+                *(_plain(value, known) for value in step.args), **{key: _plain(value, known) for key, value in step.kwargs.items()}
+            )
+
+        for function in (call, torch.func.functionalize(call, remove="mutations")):
+            try:
+                with torch.no_grad(), detect_fake_mode(values) or nullcontext(), enable_python_dispatcher():
+                    yield flatten(make_fx(function)(*values))
+            except Exception:
+                # Decompositions are Python and C++ that raise what they happen to raise; the operator itself is then reported.
+                break

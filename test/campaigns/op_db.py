@@ -1,0 +1,236 @@
+"""PyTorch's own samples of its operators (`op_db`), exported, compiled to a `.pte`, run by the C runtime, and compared with eager.
+
+    PYTHONPATH=test python test/campaigns/op_db.py [operator …] [--samples 4] [--dtypes float32 int64 bool] [--target executorch]
+
+prints what was exported, taken, refused and wrong, and the reasons of refusals by how many samples they concern. It returns 1 if a result
+is wrong. Work that ends the process or takes too long is told, and the next operator goes on in another process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import re
+import signal
+import subprocess
+import sys
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TextIO, cast
+
+import torch
+from torch.utils import _pytree as pytree
+
+Verdict = Literal["taken", "refused", "wrong", "not exported"]
+DTYPES = ("float32", "int64", "bool")
+TOLERANCE = 2e-4
+"""Relative and absolute: some of the samples multiply hundreds of numbers."""
+_NUMBERS = re.compile(r"%[\w.]+|-?\d[\d.e+-]*|\[[^]]*\]|tensor<[^>]*>|'[^']*'")
+
+
+class Outcome(NamedTuple):
+    """What became of one sample."""
+
+    operator: str
+    dtype: str
+    sample: int
+    verdict: Verdict
+    reason: str
+
+
+class _Sample(torch.nn.Module):
+    """An operator with the arguments of a sample that are not tensors."""
+
+    def __init__(self, operator: Any, leaves: list[Any], spec: Any):
+        super().__init__()
+        self.operator, self.leaves, self.nesting = operator, leaves, spec
+
+    def forward(self, *tensors: torch.Tensor) -> Any:
+        """The operator's results."""
+        given = iter(tensors)
+        leaves = [next(given) if isinstance(leaf, torch.Tensor) else leaf for leaf in self.leaves]
+        args, kwargs = pytree.tree_unflatten(leaves, self.nesting)
+        return self.operator(*args, **kwargs)
+
+
+class TooLongError(Exception):
+    """Work that takes longer than a sample may take."""
+
+
+def _interrupt(signum: int, frame: object) -> None:
+    raise TooLongError("it takes too long")
+
+
+def _evenly(items: Sequence[Any], count: int) -> list[tuple[int, Any]]:
+    """`count` of the items with their places, from the first to the last."""
+    places = range(len(items)) if len(items) <= count else sorted({round(i * (len(items) - 1) / max(count - 1, 1)) for i in range(count)})
+    return [(place, items[place]) for place in places]
+
+
+def outcomes(info: Any, dtype: str, samples: int, seconds: int, target: str) -> Iterator[Outcome]:
+    """What becomes of some samples of an operator in a dtype."""
+    name = info.name + (f".{info.variant_test_name}" if info.variant_test_name else "")
+    try:
+        found = list(info.sample_inputs("cpu", getattr(torch, dtype)))
+    except Exception:
+        return  # PyTorch says that it takes the dtype, and its own samples fail
+    for place, sample in _evenly(found, samples):
+        signal.alarm(seconds)
+        try:
+            verdict, reason = judge(info.op, sample, target)
+        except TooLongError as error:
+            verdict, reason = "refused", str(error)
+        finally:
+            signal.alarm(0)
+        yield Outcome(name, dtype, place, verdict, reason)
+
+
+def judge(operator: Any, sample: Any, target: str) -> tuple[Verdict, str]:
+    """The verdict on one sample, with the reason of everything but success."""
+    from flambeau.compiler.compilation import Compilation
+    from flambeau.dialects.schema.context import FlambeauContext
+    from flambeau.frontends.torch_export import capture, import_program
+    from flambeau.passes.manager.pipeline_options import PipelineOptions
+    from flambeau.runtime import FlambeauError, Runtime
+
+    leaves, spec = pytree.tree_flatten(((sample.input, *sample.args), sample.kwargs))
+    tensors = [leaf.detach() for leaf in leaves if isinstance(leaf, torch.Tensor)]
+    module = _Sample(operator, leaves, spec).eval()
+    wanted: list[list[Any]] = []
+    try:
+        program = capture(module, tuple(tensors))
+        for seed in (0, 1):
+            cast(Any, torch).manual_seed(seed)
+            with torch.no_grad():
+                wanted.append(pytree.tree_leaves(module(*(tensor.clone() for tensor in tensors))))
+    except TooLongError:
+        raise
+    except Exception as error:
+        return "not exported", str(error)
+    try:
+        context = FlambeauContext()
+        compilation = Compilation(import_program(program, context), context, PipelineOptions(target=target))
+        data = compilation.emit()
+    except (TooLongError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        return "refused", f"{type(error).__name__}: {error}"
+    try:
+        method = Runtime.get().load_program(data).load_method("forward")
+        outputs = pytree.tree_leaves(method(*tensors))
+    except FlambeauError as error:
+        return ("refused" if "no kernel" in str(error) else "wrong"), f"it fails when it runs: {error}"
+    try:
+        for result, first, second in zip(outputs, *wanted, strict=True):
+            _compare(result, first, second)
+    except (AssertionError, ValueError, TypeError) as error:
+        return "wrong", str(error)
+    return "taken", ""
+
+
+def _compare(result: Any, first: Any, second: Any) -> None:
+    """A result with what eager gives; where eager gives two different results, only their kind."""
+    if not isinstance(first, torch.Tensor):
+        assert result == first, f"{result!r}, eager gives {first!r}"
+        return
+    found = torch.as_tensor(result)
+    torch.testing.assert_close(found, first, rtol=float("inf"), atol=float("inf"), equal_nan=True) if found.numel() else None
+    assert (found.shape, found.dtype) == (first.shape, first.dtype), f"{found.dtype} {found.shape}, eager gives {first.dtype} {first.shape}"
+    if torch.equal(torch.nan_to_num(first), torch.nan_to_num(second)):
+        torch.testing.assert_close(found, first, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True)
+
+
+def _infos(names: Sequence[str]) -> list[Any]:
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    return [info for info in cast("list[Any]", op_db) if not names or info.name in names]
+
+
+def work(arguments: argparse.Namespace) -> None:
+    """Judges operators from a place in the list on, and writes outcomes as lines of JSON."""
+    warnings.simplefilter("ignore")
+    logging.disable()
+    torch.set_num_threads(1)
+    signal.signal(signal.SIGALRM, _interrupt)
+    infos = _infos(arguments.operators)
+    print(json.dumps(["operators", len(infos)]), flush=True)
+    for place in range(arguments.start, len(infos), 1):
+        print(json.dumps(["operator", place, infos[place].name]), flush=True)
+        for dtype in arguments.dtypes:
+            if getattr(torch, dtype) in infos[place].dtypes:
+                for outcome in outcomes(infos[place], dtype, arguments.samples, arguments.seconds, arguments.target):
+                    print(json.dumps(outcome), flush=True)
+
+
+def _run(argv: Sequence[str], log: TextIO | None) -> Iterator[Outcome]:
+    """The outcomes of all operators, each from a process that lives."""
+    start, count = 0, 1
+    while start < count:
+        worker = subprocess.Popen([sys.executable, __file__, *argv, "--work", "--start", str(start)], stdout=subprocess.PIPE, text=True)
+        name = ""
+        assert worker.stdout is not None
+        for line in worker.stdout:
+            if not line.startswith("["):
+                continue
+            message = json.loads(line)
+            if message[0] == "operators":
+                count = message[1]
+            elif message[0] == "operator":
+                start, name = message[1], message[2]
+            else:
+                if log is not None:
+                    log.write(line)
+                    log.flush()
+                yield Outcome(*message)
+        if worker.wait() != 0:
+            yield Outcome(name, "", 0, "wrong", f"the process ends with {worker.returncode}")
+        start += 1
+
+
+def _print_reasons(found: Sequence[Outcome], verdict: Verdict) -> None:
+    reasons: dict[str, list[Outcome]] = defaultdict(list)
+    for outcome in found:
+        if outcome.verdict == verdict:
+            lines = outcome.reason.splitlines() or [""]
+            first = next((line for line in lines[1:] if line.strip()), lines[0]) if "unsupported construct" in lines[0] else lines[0]
+            reasons[_NUMBERS.sub("…", first.strip())[:200]].append(outcome)
+    for reason, listed in sorted(reasons.items(), key=lambda item: -len(item[1])):
+        names = list(dict.fromkeys(outcome.operator for outcome in listed))
+        more = f" and {len(names) - 12} more" if len(names) > 12 else ""
+        print(f"{len(listed):6} {verdict}: {reason}\n         {', '.join(names[:12])}{more}")
+
+
+def main() -> int:
+    """Returns whether a result was wrong."""
+    parser = argparse.ArgumentParser(prog="op_db", description="PyTorch's samples of its operators against the C runtime.")
+    parser.add_argument("operators", nargs="*", help="their names in op_db (all)")
+    parser.add_argument("--samples", type=int, default=4, help="the most of one operator and dtype (4)")
+    parser.add_argument("--dtypes", nargs="+", default=list(DTYPES), help="of the samples (float32 int64 bool)")
+    parser.add_argument("--seconds", type=int, default=60, help="the longest that one sample may take (60)")
+    parser.add_argument("--target", default="executorch", help="whose kernels programs use (executorch)")
+    parser.add_argument("--log", type=Path, help="a file that receives each outcome as a line of JSON")
+    parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--start", type=int, default=0, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.work:
+        work(arguments)
+        return 0
+    log = arguments.log.open("w", encoding="utf-8") if arguments.log else None
+    found = list(_run(sys.argv[1:], log))
+    for verdict in ("refused", "wrong"):
+        _print_reasons(found, verdict)
+    counts: Counter[str] = Counter()
+    for dtype in (*arguments.dtypes, ""):
+        counts = Counter(outcome.verdict for outcome in found if not dtype or outcome.dtype == dtype)
+        exported = counts.total() - counts["not exported"]
+        share = f"{100 * counts['taken'] / max(exported, 1):.1f} %"
+        told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ("refused", "wrong"))
+        print(f"{dtype or 'all'}: {exported} exported, {counts['taken']} taken ({share}), {told}")
+    return 1 if counts["wrong"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""Operators without a row are decomposed by PyTorch, one call at a time: nothing else changes, and a remark says so."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch_programs import check, export, text_of, unary
+
+from flambeau.dialects.ir.diagnostics import Diagnostic, listening
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.frontends.torch_export import import_program
+
+
+class Loss(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.full((3, 4), 0.5))
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return F.hinge_embedding_loss(F.silu(x) * self.scale, y, reduction="none")
+
+
+class Model(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.loss = Loss()
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return self.loss(x, y)
+
+
+def test_only_the_operator_without_a_row_changes() -> None:
+    text = check(Model(), torch.randn(3, 4), torch.randn(3, 4).sign(), tolerance=1e-6)
+    assert "aten.silu" in text and "hinge" not in text
+    assert "@loss.scale" in text
+
+
+def test_its_operations_have_its_place_and_a_remark_tells_what_they_are() -> None:
+    said: list[Diagnostic] = []
+    with listening(said.append, ("remark",)):
+        module = import_program(export(Model(), torch.randn(3, 4), torch.randn(3, 4)), FlambeauContext())
+    line = Loss.forward.__code__.co_firstlineno + 1
+    places = {text.rpartition(" loc(")[2] for text in text_of(module, locations=True).splitlines() if "aten." in text}
+    assert places == {f'"loss"("{__file__}":{line}:0))'}
+    assert len(said) == 1
+    assert said[0].message.startswith("aten.hinge_embedding_loss has no row: PyTorch decomposes it into aten.")
+    assert said[0].op is not None and said[0].op.name.startswith("aten.")
+
+
+def test_an_in_place_operator_keeps_its_type_and_its_name_stands_for_the_result() -> None:
+    def halved(x: Tensor) -> Tensor:
+        y = x + 1
+        y.deg2rad_()
+        return y * 2
+
+    check(unary(halved), torch.randn(3, 4, dtype=torch.float64), tolerance=1e-9)
+
+
+def test_a_decomposition_may_write_to_what_it_makes() -> None:
+    check(unary(lambda x: torch.quantile(x, 0.3, dim=1)), torch.randn(3, 5), tolerance=1e-6)
+
+
+def test_a_decomposition_may_give_several_results() -> None:
+    check(unary(lambda x: torch.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5)), torch.randn(3, 4), tolerance=1e-6)
+
+
+def test_what_has_no_decomposition_down_to_rows_keeps_its_name() -> None:
+    module = import_program(export(unary(lambda x: torch.igamma(x, x)), torch.rand(3)), FlambeauContext())
+    assert "aten.igamma" in text_of(module)
