@@ -185,8 +185,8 @@ def _parse_symbol(parser: Parser) -> SymbolRefAttr:
 class StateOp(PlacedOp):
     """`%s = exec.state @counter {arena = 1, offset = 64} : tensor<1xi64>`: a tensor that keeps its bytes between calls.
 
-    Its first value is that of a mutable `ml_program.global`, and unspecified if the global has none. Applications find the state in the
-    runtime by its `qualified_name`.
+    Its first value is that of a mutable `ml_program.global`, and zeros if the global has none. Methods that name one global have one state.
+    Applications find it in the runtime by its `qualified_name`, which is that of the global unless it is given; "" is none.
     """
 
     name = "exec.state"
@@ -205,6 +205,11 @@ class StateOp(PlacedOp):
         name = None if qualified_name is None else StringAttr(qualified_name)
         properties = {"global_name": symbol(global_name), "qualified_name": name, **_place_properties(arena, offset)}
         super().__init__(result_types=[type], properties=properties)
+
+    @property
+    def public_name(self) -> str:
+        """The name by which applications find it; "" for none."""
+        return self.global_name.string_value() if self.qualified_name is None else self.qualified_name.data
 
     def print(self, printer: Printer) -> None:
         """Prints `@counter {arena = 1, offset = 64} : type`."""

@@ -72,6 +72,7 @@ def import_program(source: ExportedProgram | Mapping[str, ExportedProgram], cont
     globals_ = _Globals(Weights(context.blobs), reserved=set(programs))
     problems: list[Unsupported] = []
     methods = [_Method(method, program, globals_, problems) for method, program in programs.items()]
+    globals_.join_states()
     functions = [method.emit() for method in methods]
     if problems:
         raise UnsupportedProgramError(problems)
@@ -116,6 +117,24 @@ class _Globals:
             self.reserved.add(symbol)
             state = self._states[identity] = _State(symbol, symbol, value, tensor_type_of(value))
         return state
+
+    def join_states(self) -> None:
+        """Makes one state of a buffer that some method writes and others know by another name, or by its name where they come from files.
+
+        The memory of a buffer tells what it is, but not in a file. Programs are of one model if all that they hold under one name is equal.
+        """
+        named: dict[str, list[_State]] = {}
+        for (key, *_), state in self._states.items():
+            named.setdefault(key, []).append(state)
+        alike = ((found[0], other) for key, found in named.items() if key != "constant" for other in found[1:])
+        one_model = all(one.type == other.type and torch.equal(one.tensor, other.tensor) for one, other in alike)
+        first: dict[object, _State] = {}
+        for (key, *memory), state in sorted(self._states.items(), key=lambda item: not item[1].is_mutable):
+            known = first.get(tuple(memory)) or (first.get(key) if one_model else None)
+            if known is not None:
+                state.symbol, state.is_used, state.is_mutable = known.symbol, False, True
+            elif state.is_mutable:
+                first[key] = first[tuple(memory)] = state
 
     def ops(self) -> list[Operation]:
         """The globals that some method uses."""

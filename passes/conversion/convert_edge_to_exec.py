@@ -274,36 +274,13 @@ def convert_function(function: FuncOp, target: str) -> tuple[MethodOp, list[Ille
     return result, method.illegal
 
 
-def check_state(functions: Sequence[FuncOp]) -> None:
-    """Raises OperationError when a function writes a buffer that another one reads or writes: each method has its own copy of its state."""
-    users: dict[str, list[FuncOp]] = {}
-    stores: dict[str, GlobalStoreOp] = {}
-    for function in functions:
-        for op in function.walk():
-            if isinstance(op, GlobalLoadOp | GlobalStoreOp):
-                name = op.global_attr.string_value()
-                if function not in (found := users.setdefault(name, [])):
-                    found.append(function)
-                if isinstance(op, GlobalStoreOp):
-                    stores.setdefault(name, op)
-    for name, op in stores.items():
-        if len(users[name]) > 1:
-            methods = " and ".join(f"@{function.sym_name.data}" for function in users[name])
-            raise OperationError(
-                op,
-                f"the methods {methods} use the buffer @{name}, and each would have its own copy of it; "
-                "give it to one method, or pass it as an input and an output",
-            )
-
-
 @dataclass(frozen=True)
 class ConvertEdgeToExecPass(ModulePass):
     """Gives every value a slot and every operator a kernel call in ExecuTorch's calling convention.
 
     Needs: `edge`, `quantized_decomposed` or `fused` operators with static or bounded shapes, and calls of payloads. Leaves: one
     `exec.method` per function, its tensors without places; scalars and lists that are equal share a slot. Raises ConversionError that
-    lists every operator for which the target has no kernel, and leaves the module as it was then; and OperationError where two functions
-    use one buffer that one of them writes.
+    lists every operator for which the target has no kernel, and leaves the module as it was then.
     """
 
     name = "convert-edge-to-exec"
@@ -311,9 +288,8 @@ class ConvertEdgeToExecPass(ModulePass):
     """Whose kernels may be called."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites `op` in place, or leaves it as it is when something has no kernel. Raises ConversionError and OperationError."""
+        """Rewrites `op` in place, or leaves it as it is when something has no kernel. Raises ConversionError, OperationError."""
         functions = [item for item in op.body.block.ops if isinstance(item, FuncOp) and item.body.blocks and may_rewrite(self.name, item)]
-        check_state(functions)
         converted = [(function, *convert_function(function, self.target)) for function in functions]
         illegal = [item for _, _, missing in converted for item in missing]
         if illegal and not was_restricted():

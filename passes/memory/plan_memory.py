@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
 from flambeau.dialects.exec import slot_syntax as syntax
 from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.exec.slots import PlacedOp
+from flambeau.dialects.exec.slots import PlacedOp, StateOp, nbytes
 from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.memory.verify_plan import check_places
 from flambeau.passes.planning.buffers import Buffer, Plan, align, check_plan, lower_bound
@@ -28,17 +28,37 @@ ALGORITHM = "flambeau.arena_algorithm"
 """Attribute of a planned method: what found the plan."""
 
 
+def state_layout(method: MethodOp, alignment: int = 16) -> tuple[dict[str, int], int]:
+    """The offset of each state in the arena that the methods of the program share, and the size of that arena.
+
+    Empty for a method without state, and in a program of one method, which shares with nobody.
+    """
+    module = method.parent_op()
+    methods = methods_of(module) if isinstance(module, ModuleOp) else []
+    offsets: dict[str, int] = {}
+    end = 0
+    if len(methods) > 1 and any(isinstance(slot, StateOp) for slot in method.slots):
+        for slot in (slot for item in methods for slot in item.slots if isinstance(slot, StateOp)):
+            if (name := slot.global_name.string_value()) not in offsets:
+                offsets[name] = end
+                end += align(nbytes(slot.slot.type), alignment)
+    return offsets, end
+
+
 @dataclass(frozen=True)
 class MethodPlan:
     """The plan of one method's memory."""
 
     method: MethodOp
     classes: Sequence[StorageClass]
-    """The storage classes that have a place."""
+    """The storage classes that have a place in the method's own arena."""
     buffers: Sequence[Buffer]
     """Their lifetimes and sizes."""
     plan: Plan
     lower_bound: int
+    shared: dict[str, int]
+    """The offset of each state in the arena that methods share."""
+    shared_size: int
 
 
 def plan_method(method: MethodOp, *, alignment: int = 16, algorithm: str = "best", effort: int = EFFORT) -> MethodPlan:
@@ -50,11 +70,14 @@ def plan_method(method: MethodOp, *, alignment: int = 16, algorithm: str = "best
     """
     with analysis("lifetimes", method):
         spans = lifetimes(MethodStorage(method))
+    shared, shared_size = state_layout(method, alignment)
+    if shared:
+        spans = {item: span for item, span in spans.items() if not item.is_state}
     buffers = [Buffer(start, end, item.size) for item, (start, end) in spans.items()]
     with analysis("placement", method):
         plan = plan_buffers(buffers, alignment=alignment, algorithm=algorithm, effort=effort)
     check_plan(buffers, plan, alignment)
-    return MethodPlan(method, tuple(spans), buffers, plan, lower_bound(buffers, alignment))
+    return MethodPlan(method, tuple(spans), buffers, plan, lower_bound(buffers, alignment), shared, shared_size)
 
 
 def _check_alignment(alignment: int) -> None:
@@ -72,7 +95,8 @@ class PlanMemoryPass(OperationPass):
     """Gives each tensor and state of an `exec` method its arena and offset, and the method the sizes of its arenas.
 
     Lifetimes count instructions. Inputs live from the call to their last use, outputs to the end, state always; what a loop touches lives
-    through it where it may carry a value around. Slots that no instruction, input or output mentions stay without a place.
+    through it where it may carry a value around. Slots that no instruction, input or output mentions stay without a place. In a program
+    of several methods, state lies in the arena after `arena`, at the same offset in each method: the runtime gives it to all of them.
 
     Needs: `exec` methods that read nothing that was not written. Places that a method has already must be right, and are forgotten.
     Leaves: a plan that passed a check of its own; `arenas`, the lower bound `flambeau.arena_lower_bound` and the algorithm
@@ -109,8 +133,12 @@ class PlanMemoryPass(OperationPass):
         for item, offset in zip(planned.classes, planned.plan.offsets, strict=True):
             if isinstance(item.root.owner, PlacedOp):
                 item.root.owner.place = (self.arena, offset)
-        method.arena_sizes = (*(0 for _ in range(1, self.arena)), align(planned.plan.size, self.alignment))
+        for slot in method.slots:
+            if isinstance(slot, StateOp) and planned.shared:
+                slot.place = (self.arena + 1, planned.shared[slot.global_name.string_value()])
+        shared = (planned.shared_size,) if planned.shared else ()
+        method.arena_sizes = (*(0 for _ in range(1, self.arena)), align(planned.plan.size, self.alignment), *shared)
         count("tensors placed", len(planned.buffers))
-        count("bytes of arena", planned.plan.size)
-        method.attributes[LOWER_BOUND] = syntax.integer(planned.lower_bound)
+        count("bytes of arena", planned.plan.size + planned.shared_size)
+        method.attributes[LOWER_BOUND] = syntax.integer(planned.lower_bound + planned.shared_size)
         method.attributes[ALGORITHM] = StringAttr(planned.plan.algorithm)

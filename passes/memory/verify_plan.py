@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
+from itertools import pairwise
 
 from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, LabelOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slot_contents import Conflict, ContentAnalysis, Fault
 from flambeau.dialects.exec.slot_syntax import describe
-from flambeau.dialects.exec.slots import PlacedOp, StateOp
+from flambeau.dialects.exec.slots import PlacedOp, StateOp, TensorOp, nbytes
 from flambeau.dialects.ir.diagnostics import Diagnostic, OperationError
 from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.memory.reuse_storage import inplace_arguments
@@ -119,6 +122,44 @@ def check_places(method: MethodOp) -> None:
         _raise_first(_faults(method, unplaced=True))
 
 
+def _state_faults(methods: list[MethodOp]) -> list[PlanVerificationError]:
+    """Where methods of one program disagree about the state in the arenas that they share, which are those after the first."""
+    placed = [
+        (method, op, op.place) for method in methods for op in method.slots if isinstance(op, StateOp | TensorOp) and op.place is not None
+    ]
+    first: dict[str, tuple[MethodOp, StateOp, tuple[int, int]]] = {}
+    faults: list[PlanVerificationError] = []
+    for method, op, place in placed:
+        if isinstance(op, StateOp):
+            other, _, known = first.setdefault(op.global_name.string_value(), (method, op, place))
+            if other is not method and (place != known or place[0] == 1):
+                where = f"{_place(known)} in @{other.sym_name.data} and at {_place(place)} in @{method.sym_name.data}"
+                why = "the first arena is each method's own" if place == known else "neither method would see what the other writes"
+                faults.append(PlanVerificationError(op, f"state @{op.global_name.string_value()} lies at {where}: {why}"))
+    shared = sorted(
+        ((place, place[1] + nbytes(op.slot.type), method, op) for method, op, place in first.values() if place[0] > 1),
+        key=lambda item: item[:2],
+    )
+    for (low, end, _, under), (high, _, _, over) in pairwise(shared):
+        if low[0] == high[0] and high[1] < end:
+            names = f"@{under.global_name.string_value()} and @{over.global_name.string_value()}"
+            faults.append(PlanVerificationError(over, f"the states {names} have bytes of arena {low[0]} in common"))
+    starts = [place for place, _, _, _ in shared]
+    for method, op, place in placed:
+        near = shared[max(bisect_left(starts, (place[0], place[1] + nbytes(op.slot.type))) - 1, 0)] if shared else None
+        if near is None or isinstance(op, StateOp) or near[2] is method or near[0][0] != place[0] or near[1] <= place[1]:
+            continue
+        text = (
+            f"{describe(op.slot)} of @{method.sym_name.data} lies at {_place(place)}, over the state @{near[3].global_name.string_value()}"
+        )
+        faults.append(PlanVerificationError(op, f"{text} of @{near[2].sym_name.data}"))
+    return faults
+
+
+def _place(place: tuple[int, int]) -> str:
+    return f"byte {place[1]} of arena {place[0]}"
+
+
 def check_method(method: MethodOp) -> list[str]:
     """Everything that is wrong with the plan of a method, one line each."""
     return [str(fault) for fault in _faults(method)]
@@ -131,8 +172,8 @@ class VerifyPlanPass(OperationPass):
     Needs: planned methods. Changes nothing. On every path through the jumps, each slot that an instruction, an output or a state reads
     must hold, in all of its bytes, what was last written through it or through a view of the same content; constants are never written;
     what is written has memory; and only a reuse may overwrite what the same instruction reads, and
-    only where the kernel allows it. Sizes, bounds and alignment are the
-    dialect's own rules.
+    only where the kernel allows it. State of several methods lies at one place, in an arena after the first, in which nothing else lies.
+    Sizes, bounds and alignment are the dialect's own rules.
 
     Raises:
         PlanVerificationError: with the first fault, the number of the others, and these as notes.
@@ -149,4 +190,6 @@ class VerifyPlanPass(OperationPass):
                 continue
             faults += _faults(method)
             count("methods verified")
+        if isinstance(op, ModuleOp):
+            faults += _state_faults(methods_of(op))
         _raise_first(faults)

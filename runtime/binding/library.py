@@ -123,6 +123,7 @@ class CMemory(ctypes.Structure):
         ("arena_count", ctypes.c_uint32),
         ("scratch", ctypes.c_void_p),
         ("scratch_size", ctypes.c_size_t),
+        ("keep_state", ctypes.c_uint8),
     )
 
 
@@ -205,12 +206,14 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "fl_program_method_info": (ctypes.c_int, (_POINTER, _INDEX, ctypes.POINTER(CMethodInfo), _ERROR)),
     "fl_program_slot": (ctypes.c_int, (_POINTER, _INDEX, ctypes.c_int, _INDEX, ctypes.POINTER(CSlotInfo), _ERROR)),
     "fl_program_arena_size": (ctypes.c_size_t, (_POINTER, _INDEX, _INDEX)),
+    "fl_program_arena_is_shared": (ctypes.c_int, (_POINTER, _INDEX)),
     "fl_program_operator": (ctypes.c_size_t, (_POINTER, _INDEX, _INDEX, ctypes.c_char_p, ctypes.c_size_t)),
     "fl_program_delegate": (ctypes.c_char_p, (_POINTER, _INDEX, _INDEX)),
     "fl_find_kernel": (_POINTER, (_POINTER, ctypes.c_char_p)),
     "fl_method_measure": (ctypes.c_int, (_POINTER, _INDEX, ctypes.POINTER(CRegistry), ctypes.POINTER(CRequirements), _ERROR)),
     "fl_method_init": (ctypes.c_int, (_POINTER, _POINTER, _INDEX, ctypes.POINTER(CRegistry), ctypes.POINTER(CMemory), _ERROR)),
     "fl_method_reset": (None, (_POINTER,)),
+    "fl_method_state": (ctypes.POINTER(CTensor), (_POINTER, _INDEX, ctypes.POINTER(ctypes.c_char_p))),
     "fl_method_destroy": (None, (_POINTER,)),
     "fl_method_set_input": (ctypes.c_int, (_POINTER, _INDEX, ctypes.POINTER(CValue), _ERROR)),
     "fl_method_set_output": (ctypes.c_int, (_POINTER, _INDEX, _POINTER, ctypes.c_size_t, _ERROR)),

@@ -21,6 +21,7 @@ from flambeau.runtime.binding.library import (
     library,
 )
 from flambeau.runtime.binding.metadata import MethodMeta, Slot, ValueTag
+from flambeau.runtime.binding.method_state import State
 from flambeau.runtime.binding.nesting import Nesting, parse_nesting
 from flambeau.support.executorch_names import ExplainsMembers
 
@@ -53,7 +54,12 @@ class Method(ExplainsMembers):
         self._where = f"method {self.metadata.name()!r}"
         self.memory = self.metadata.memory
         try:
-            self._blocks = [aligned_bytes(size) for size in (self.memory.method, self.memory.scratch, *self.memory.arenas)]
+            self._blocks = [aligned_bytes(size) for size in (self.memory.method, self.memory.scratch)]
+            known = program.shared_arenas
+            shared = {arena for arena in range(len(self.memory.arenas)) if self._library.fl_program_arena_is_shared(program.handle, arena)}
+            self._blocks += [
+                known[arena] if arena in shared and arena in known else aligned_bytes(size) for arena, size in enumerate(self.memory.arenas)
+            ]
         except MemoryError:
             text = f"{self._where} plans {self.memory.total} bytes of memory, which this machine does not have"
             raise FlambeauError(Status.OUT_OF_MEMORY, text) from None
@@ -66,11 +72,15 @@ class Method(ExplainsMembers):
             arena_count=len(arenas),
             scratch=scratch,
             scratch_size=self.memory.scratch,
+            keep_state=shared <= known.keys(),
         )
         handle = ctypes.create_string_buffer(METHOD_BYTES)
         check(self._library.fl_method_init(handle, program.handle, index, registry(), memory, self._error), self._error)
         ctypes.c_uint32.from_buffer(handle).value = instruction_limit
         self._handle = handle
+        if shared:
+            known.update((arena, self._blocks[2 + arena]) for arena in shared)
+            self._lock = program.shared_lock
         self._own_outputs = [
             (position, slot.tensor)
             for position, slot in enumerate(self.metadata.outputs)
@@ -132,7 +142,9 @@ class Method(ExplainsMembers):
         if nested and nesting is None:
             raise FlambeauError(Status.NOT_SUPPORTED, f"{self._where}: the program does not say how its outputs were nested")
         if not self._lock.acquire(blocking=False):
-            raise FlambeauError(Status.INVALID_STATE, f"{self._where} is being executed by another thread; load it once per thread")
+            busy = "or another that shares its state, " if self._lock is self._program.shared_lock else ""
+            help = "load the program once per thread" if busy else "load it once per thread"
+            raise FlambeauError(Status.INVALID_STATE, f"{self._where}, {busy}is being executed by another thread; {help}")
         try:
             kept = [self._set_input(position, slots[position], value) for position, value in enumerate(inputs)]
             owned = self._set_outputs()
@@ -143,8 +155,17 @@ class Method(ExplainsMembers):
             self._lock.release()
 
     def reset(self) -> None:
-        """Puts mutable buffers back to what they were after loading."""
+        """Puts mutable buffers back to what they were after loading; those that methods share, for all of them."""
         self._library.fl_method_reset(self._handle)
+
+    @cached_property
+    def state(self) -> State:
+        """The mutable buffers by name. They may be read and written between executions."""
+        found: dict[str, Array] = {}
+        name = ctypes.c_char_p()
+        while tensor := self._library.fl_method_state(self._handle, len(found), name):
+            found[(name.value or b"").decode(errors="replace")] = from_tensor(tensor.contents, self)
+        return State(found, self._where)
 
     @cached_property
     def _nestings(self) -> tuple[Nesting | None, Nesting | None]:

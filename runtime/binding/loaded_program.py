@@ -6,6 +6,7 @@ from collections.abc import Set as AbstractSet
 from enum import Enum
 from os import PathLike, fspath
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, BinaryIO
 
 from flambeau.runtime.binding.arrays import aligned_bytes
@@ -29,13 +30,19 @@ class Verification(Enum):
 class Program(ExplainsMembers):
     """A loaded program. It does not change and may be shared by threads.
 
+    Methods that update the same buffers share their state if they are loaded from the same program; such methods take turns.
+
     Attributes:
         handle: the C structure.
+        shared_arenas: the memory of that state, by arena, once a method is loaded that needs it.
+        shared_lock: held while a method with such state is executed.
     """
 
     def __init__(self, data: "mmap.mmap | bytes | bytearray | memoryview", name: str = ""):
         self._memory = _in_place(data)
         self.handle = ctypes.create_string_buffer(PROGRAM_BYTES)
+        self.shared_arenas: dict[int, Array] = {}
+        self.shared_lock = Lock()
         error = CError()
         address, size = self._memory.ctypes.data, self._memory.nbytes
         check(library().fl_program_load(self.handle, address, size if len(data) else 0, error), error, f"{name}: " if name else "")
@@ -53,7 +60,7 @@ class Program(ExplainsMembers):
         return index.value
 
     def load_method(self, name: str = "forward", *, instruction_limit: int = INSTRUCTION_LIMIT) -> Method:
-        """A method, in memory of its own.
+        """A method, in memory of its own but for the state that it shares with other methods.
 
         Args:
             name: one of `method_names`.

@@ -100,14 +100,14 @@ class _Symbols:
         data = self.program.constants[index][:size]
         return self._add((index, type), f"constant_{index}", lambda name: GlobalOp(name, type, self.blobs.add(name, data)))
 
-    def state(self, index: int, type: Tensor, size: int, name: str | None, place: tuple[int, int]) -> str:
-        """The mutable global of a tensor that lasts; methods that keep it in one place share it."""
+    def state(self, index: int, type: Tensor, size: int, name: str | None, place: tuple[int, int], method: str) -> str:
+        """The mutable global of a tensor that lasts; methods share what lies at one place of the arenas after the first."""
 
         def make(unique: str) -> Operation:
             value = self.blobs.add(unique, self.program.mutable_data[0][index][:size]) if index else None
             return GlobalOp(unique, type, value, is_mutable=True)
 
-        return self._add(("state", index, type, name, place), name or "state", make)
+        return self._add(("state", index, type, name, place, method if place[0] == 1 else None), name or "state", make)
 
     def payload(self, delegate: pte.BackendDelegate) -> str:
         """The payload of a delegate; equal ones are one."""
@@ -162,7 +162,7 @@ class _Method:
         for slot in lasting_slots(method):
             op = slot.owner
             if isinstance(op, slots.TensorOp) and op.place is not None:
-                make_state(op, self.symbols.state(0, tensor_type(slot), slots.nbytes(slot.type), None, op.place))
+                make_state(op, self.symbols.state(0, tensor_type(slot), slots.nbytes(slot.type), None, op.place, self.plan.name))
         infer_sharing(method)
         return method
 
@@ -238,10 +238,11 @@ class _Method:
                 return slots.TensorOp(type)
             return slots.ConstantOp(self.symbols.constant(value.data_buffer_idx, type, value.nbytes), type)
         place = (allocation.memory_id, allocation.memory_offset)
-        if not value.data_buffer_idx:
+        public = extra.fully_qualified_name
+        if not value.data_buffer_idx and public is None:
             return slots.TensorOp(type, *place)
-        name = self.symbols.state(value.data_buffer_idx, type, value.nbytes, extra.fully_qualified_name, place)
-        return slots.StateOp(name, type, *place, extra.fully_qualified_name)
+        name = self.symbols.state(value.data_buffer_idx, type, value.nbytes, public, place, self.plan.name)
+        return slots.StateOp(name, type, *place, None if name == public else public or "")
 
     # Instructions
 

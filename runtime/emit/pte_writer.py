@@ -96,8 +96,12 @@ class _Data:
     initial_values: list[memoryview] = field(default_factory=lambda: [memoryview(b"")])
     indices: dict[tuple[bool, str], int] = field(default_factory=dict[tuple[bool, str], int])
 
-    def index(self, name: SymbolRefAttr, *, mutable: bool) -> int:
-        """The index of a global's value among the constants or the initial values; 0 for a global without one."""
+    def index(self, name: SymbolRefAttr, *, mutable: bool, or_zeros: bool = False) -> int:
+        """The index of a global's value among the constants or the initial values; 0 for a global without one.
+
+        Also 0 for zeros, with which every arena starts, if `or_zeros`: ExecuTorch gives state its first value each time that it loads a
+        method, and a method that is loaded late should not put back what the methods before it have written to state of them all.
+        """
         found = self.symbols.get(name.string_value())
         if not isinstance(found, GlobalOp):
             raise EmitError(f"@{name.string_value()} is not an ml_program.global of the module")
@@ -108,8 +112,11 @@ class _Data:
         entries = self.initial_values if mutable else self.constants
         key = (mutable, found.value.digest.data)
         if key not in self.indices:
+            data = self.blobs.get(found.value)
+            if or_zeros and not any(data):
+                return 0
             self.indices[key] = len(entries)
-            entries.append(self.blobs.get(found.value))
+            entries.append(data)
         return self.indices[key]
 
     def delegate(self, name: SymbolRefAttr) -> pte.BackendDelegate:
@@ -213,9 +220,8 @@ class _Plan:
         elif isinstance(op, slots.StateOp):
             if place is None:
                 raise EmitError(f"state {describe(op.slot)} has no place in an arena")
-            buffer = self.data.index(op.global_name, mutable=True)
-            if op.qualified_name is not None:
-                extra = pte.ExtraTensorInfo(fully_qualified_name=op.qualified_name.data)
+            buffer = self.data.index(op.global_name, mutable=True, or_zeros=place[0] > 1)
+            extra = pte.ExtraTensorInfo(fully_qualified_name=op.public_name) if op.public_name else None
         dynamic = DYNAMIC_INDEX in type.get_shape()
         return pte.Tensor(
             scalar_type=pte.ScalarType(dtype_of(type.element_type).scalar_type),

@@ -115,7 +115,7 @@ def make_state(op: TensorOp, global_name: str) -> StateOp:
     """Declares a tensor as state with the value of a global; returns the new declaration."""
     place = op.place
     arena, offset = (None, None) if place is None else place
-    new = StateOp(global_name, op.slot.type, arena, offset)
+    new = StateOp(global_name, op.slot.type, arena, offset, "")
     new.attributes, new.location, new.slot.name_hint = op.attributes, op.location, op.slot.name_hint
     Rewriter.replace_op(op, new)
     return new

@@ -14,7 +14,7 @@ from flambeau.dialects.delegate.ops import CallOp as DelegateCallOp
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.edge.stored_arrays import logical_array
 from flambeau.dialects.flambeau.method_interface import Constant, inputs_of, outputs_of
-from flambeau.dialects.ir.tensor_types import tensor_type
+from flambeau.dialects.ir.tensor_types import numpy_dtype, tensor_type
 from flambeau.dialects.ml_program import BlobAttr, GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
@@ -128,6 +128,9 @@ class FunctionProgram:
 
     def _initial(self, name: str, op: Operation) -> Array:
         found = self._globals.get(name)
+        if found is not None and found.value is None and found.is_mutable is not None:
+            kind = tensor_type(found.type)
+            return np.zeros(kind.get_shape(), numpy_dtype(kind.element_type))
         if found is None or found.value is None:
             raise InterpreterError(f"global @{name} has no value", op)
         if not isinstance(found.value, BlobAttr):

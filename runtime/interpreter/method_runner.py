@@ -69,6 +69,8 @@ class MethodProgram:
         self._globals = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, GlobalOp)}
         self._methods = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, MethodOp)}
         self._memories: dict[str, _Memory] = {}
+        self._shared: dict[int | str, memoryview] = {}
+        """What methods have in common: arenas after the first that hold state, by their number, and unplanned state, by its name."""
 
     @property
     def method_names(self) -> tuple[str, ...]:
@@ -100,6 +102,8 @@ class MethodProgram:
 
     def state(self, method: str, name: str) -> Array | None:
         """What a mutable global holds after the calls of a method so far; None where there is no such global, or it has no value."""
+        if method in self._methods and method not in self._memories:
+            self._memories[method] = self._allocate(self._methods[method])
         memory = self._memories.get(method)
         for slot, value in memory.values.items() if memory is not None else ():
             if isinstance(slot.owner, StateOp) and slot.owner.global_name.string_value() == name:
@@ -128,19 +132,47 @@ class MethodProgram:
     # Memory
 
     def _allocate(self, method: MethodOp) -> _Memory:
-        memory = _Memory(arenas=[_fresh(size, "an arena", method) for size in method.arena_sizes or ()])
+        memory = _Memory(arenas=[self._arena(number, method) for number, _ in enumerate(method.arena_sizes or (), 1)])
         for op in method.slots:
             memory.values[op.results[0]] = self._initial(op, memory)
         return memory
+
+    def _arena(self, number: int, method: MethodOp) -> memoryview:
+        """The arena of a method, which it may have in common with others: then with the first values of the state in it."""
+        states = [op for other in self._methods.values() for op in other.slots if isinstance(op, StateOp)]
+        states = [op for op in states if number > 1 and op.place is not None and op.place[0] == number]
+        if not states:
+            return _fresh((method.arena_sizes or ())[number - 1], "an arena", method)
+        if number not in self._shared:
+            sizes = [(other.arena_sizes or ())[number - 1 : number] for other in self._methods.values()]
+            self._shared[number] = _fresh(max(size for found in sizes for size in found), "an arena", method)
+            for op in states:
+                self._set_first_value(op, _storage(op.slot, [self._shared[number]] * number))
+        return self._shared[number]
+
+    def _set_first_value(self, op: StateOp, storage: memoryview) -> None:
+        found = self._globals.get(op.global_name.string_value())
+        has_value = found is not None and isinstance(found.value, BlobAttr)
+        storage[:] = self._global(op.global_name.string_value()) if has_value else bytes(len(storage))
+
+    def _state_storage(self, op: StateOp, arenas: list[memoryview]) -> memoryview:
+        name = op.global_name.string_value()
+        if op.place is not None and op.place[0] > 1:
+            return _storage(op.slot, arenas)
+        if op.place is None and name in self._shared:
+            return self._shared[name]
+        storage = _storage(op.slot, arenas)
+        self._set_first_value(op, storage)
+        if op.place is None:
+            self._shared[name] = storage
+        return storage
 
     def _initial(self, op: Operation, memory: _Memory) -> Any:
         match op:
             case ConstantOp():
                 memory.storage[op.slot] = self._global(op.global_name.string_value())
             case StateOp():
-                memory.storage[op.slot] = _storage(op.slot, memory.arenas)
-                initial = self._global(op.global_name.string_value())
-                memory.storage[op.slot][: len(initial)] = initial
+                memory.storage[op.slot] = self._state_storage(op, memory.arenas)
             case TensorOp():
                 memory.storage[op.slot] = _storage(op.slot, memory.arenas)
             case AliasOp():

@@ -67,6 +67,7 @@ typedef struct fl_plan {
   const fl_program *program;
   const uint8_t *file;
   const char *name;
+  uint32_t index;
   uint32_t table;
   fl_vector values;
   fl_vector inputs;
@@ -103,6 +104,7 @@ typedef struct fl_tensor_record {
   uint64_t offset;  /* in its arena */
   uint32_t arena;   /* from 1; 0: none */
   uint32_t buffer;  /* constant or initial value; 0: none */
+  const char *name; /* of state; "": none */
   uint8_t rank;
   int8_t dtype;
   uint8_t dynamic;
@@ -127,7 +129,8 @@ enum { /* flags of fl_value */
 enum { /* flags of fl_tensor */
   FL_TENSOR_READ_ONLY = 1, /* a constant, or an input where the caller has it */
   FL_TENSOR_VIEW = 2,      /* lies where the last et_view put it */
-  FL_TENSOR_WRITTEN = 4    /* while the memory plan is checked: a call or the caller has written it */
+  FL_TENSOR_WRITTEN = 4,   /* while the memory plan is checked: a call or the caller has written it */
+  FL_TENSOR_SHARED = 8     /* lies in an arena that methods share */
 };
 
 typedef struct fl_delegate {
@@ -240,8 +243,14 @@ void fl_begin_access(fl_method *method);
 /* Fails when an output has no memory. */
 fl_status fl_end_access(const fl_method *method, fl_error *error);
 
-/* Checks that the memory plan keeps each value until it is read (liveness.c). The arenas hold anything afterwards. */
+/* Checks that the memory plan keeps each value until it is read (liveness.c). The method's own arenas hold anything
+ * afterwards; those that it shares stay. */
 fl_status fl_check_liveness(fl_method *method, const fl_plan *plan, fl_error *error);
+
+/* The first content of planned memory: initial values where the file has some, zeros elsewhere. State of several methods stays if `keep_state`. */
+void fl_fill_arenas(fl_method *method, const fl_plan *plan, int keep_state);
+/* Flags the tensors in arenas that other methods use too. */
+void fl_mark_shared(fl_method *method, const fl_plan *plan);
 
 /* Puts scalars, lists and the tensors that slots hold back to what the program says, and asks for all inputs again. */
 void fl_restore_values(fl_method *method);

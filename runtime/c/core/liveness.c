@@ -3,7 +3,8 @@
  * The method is followed without computing anything: each call leaves, in the arenas themselves, the number of the tensor that it writes in every
  * granule of its memory, and finds there the number of each tensor that it reads. A granule is the largest power of two up to 64 bytes that
  * divides where every tensor begins, so that two tensors share one only if they overlap. A tensor that no call has written through itself may be
- * another name for what lies there, which the format does not say: nothing is asked of it.
+ * another name for what lies there, which the format does not say: nothing is asked of it. Memory that methods share holds what others wrote:
+ * it stays as it is, and is not followed.
  *
  * A method without computed jumps takes one path, which is followed twice, as what lasts from run to run has to last. Of the paths of other methods
  * two are followed: where each condition is true, and where each is false. The steps are limited, so that loading stays linear. */
@@ -27,7 +28,7 @@ static uint32_t fl_number_of(const fl_trail *trail, const fl_tensor *t) {
 /* The granules of a tensor in an arena; 0 where it is elsewhere, or has not been given a place. */
 static size_t fl_granules(const fl_trail *trail, const fl_tensor *t) {
   const uint32_t number = fl_number_of(trail, t);
-  if (t->data == NULL || (t->flags & FL_TENSOR_READ_ONLY) != 0 || number == 0) {
+  if (t->data == NULL || (t->flags & (FL_TENSOR_READ_ONLY | FL_TENSOR_SHARED)) != 0 || number == 0) {
     return 0;
   }
   /* A view may say that it is larger than what it views; a call is refused then. */
@@ -125,7 +126,7 @@ static fl_status fl_follow_call(fl_trail *trail, uint32_t at, const fl_instructi
       }
       view->capacity = fl_number_of(trail, base);
       view->data = base->data;
-      view->flags = FL_TENSOR_VIEW | (base->flags & FL_TENSOR_READ_ONLY);
+      view->flags = FL_TENSOR_VIEW | (base->flags & (FL_TENSOR_READ_ONLY | FL_TENSOR_SHARED));
     }
   }
   return FL_OK;

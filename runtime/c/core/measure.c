@@ -129,7 +129,9 @@ fl_status fl_measure_plan(const fl_plan *plan, const fl_registry *registry, fl_r
     }
   }
   for (uint32_t i = 1; i < plan->buffers.count; ++i) {
-    need->planned += (size_t)fl_read_i64(plan->file + plan->buffers.at + (size_t)8 * i);
+    if (fl_add(need->planned, fl_program_arena_size(plan->program, plan->index, i - 1), &need->planned)) {
+      return FL_ERROR(error, FL_OUT_OF_MEMORY, "method '%' is too large for this machine", FL_TEXT(plan->name));
+    }
   }
   need->arenas = plan->buffers.count > 0 ? plan->buffers.count - 1 : 0;
   return fl_measure_delegates(plan, registry, need, error);

@@ -19,7 +19,7 @@ static fl_status fl_check_memory(const fl_plan *plan, const fl_requirements *nee
                     FL_NUMBER(memory->arena_count));
   }
   for (uint32_t i = 0; i < need->arenas; ++i) {
-    const size_t size = (size_t)fl_read_i64(plan->file + plan->buffers.at + (size_t)8 * (i + 1));
+    const size_t size = fl_program_arena_size(plan->program, plan->index, i);
     if (size > 0 && (memory->arenas[i] == NULL || memory->arena_sizes[i] < size || (uintptr_t)memory->arenas[i] % 16 != 0)) {
       return FL_ERROR(error, FL_OUT_OF_MEMORY, "method '%' needs % bytes for arena %, aligned to 16; it was given %", FL_TEXT(plan->name),
                       FL_NUMBER(size), FL_NUMBER(i), FL_NUMBER(memory->arenas[i] == NULL ? 0 : memory->arena_sizes[i]));
@@ -123,27 +123,6 @@ static void fl_make_ports(fl_method *method, const fl_plan *plan) {
   }
 }
 
-/* The first content of planned memory: initial values where the file has some, zeros elsewhere. */
-static void fl_fill_arenas(fl_method *method, const fl_plan *plan) {
-  for (uint32_t i = 1; i < plan->buffers.count; ++i) {
-    const size_t size = fl_program_arena_size(method->program, method->index, i - 1);
-    if (size > 0) {
-      memset(method->arenas[i - 1], 0, size);
-    }
-  }
-  for (uint32_t i = 0; i < plan->values.count; ++i) {
-    uint32_t table = 0;
-    if (fl_plan_value(plan, i, &table) != VALUE_TENSOR) {
-      continue;
-    }
-    fl_tensor_record record;
-    fl_read_tensor(plan->file, table, &record);
-    if (record.arena != 0 && record.buffer != 0 && record.bytes > 0) {
-      memcpy((uint8_t *)method->arenas[record.arena - 1] + record.offset, fl_constant(plan->program, record.buffer, record.bytes, 1), record.bytes);
-    }
-  }
-}
-
 static fl_status fl_init_delegates(fl_method *method, const fl_plan *plan, const fl_registry *registry, uint8_t *memory, size_t at, fl_error *error) {
   for (uint32_t i = 0; i < plan->delegates.count; ++i) {
     fl_payload payload;
@@ -224,6 +203,7 @@ fl_status fl_method_init(fl_method *method, const fl_program *program, uint32_t 
     }
   }
   fl_make_ports(method, &plan);
+  fl_mark_shared(method, &plan);
   status = fl_init_delegates(method, &plan, registry, (uint8_t *)memory->method, own, error);
   if (status != FL_OK) {
     return status;
@@ -236,7 +216,7 @@ fl_status fl_method_init(fl_method *method, const fl_program *program, uint32_t 
     fl_method_destroy(method);
     return status;
   }
-  fl_fill_arenas(method, &plan);
+  fl_fill_arenas(method, &plan, memory->keep_state);
   if (error != NULL) {
     error->status = FL_OK;
     error->text[0] = 0;
@@ -248,7 +228,7 @@ void fl_method_reset(fl_method *method) {
   fl_plan plan;
   if (method->program != NULL && fl_plan_open(method->program, method->index, &plan)) {
     fl_restore_values(method);
-    fl_fill_arenas(method, &plan);
+    fl_fill_arenas(method, &plan, 0);
   }
 }
 

@@ -14,6 +14,7 @@ int fl_plan_open(const fl_program *program, uint32_t method, fl_plan *plan) {
   *plan = (fl_plan){.program = program,
                     .file = file,
                     .name = fl_child_string(file, table, PLAN_NAME),
+                    .index = method,
                     .table = table,
                     .values = fl_child_vector(file, table, PLAN_VALUES),
                     .inputs = fl_child_vector(file, table, PLAN_INPUTS),
@@ -50,6 +51,7 @@ void fl_read_tensor(const uint8_t *file, uint32_t table, fl_tensor_record *recor
   record->rank = (uint8_t)sizes.count;
   record->dtype = (int8_t)fl_field_u8(file, table, TENSOR_SCALAR_TYPE);
   record->buffer = fl_field_u32(file, table, TENSOR_DATA_BUFFER);
+  record->name = fl_child_string(file, fl_child(file, table, TENSOR_EXTRA), EXTRA_NAME);
   record->arena = fl_field_u32(file, allocation, ALLOCATION_ARENA);
   record->offset = (uint64_t)fl_field_u32(file, allocation, ALLOCATION_HIGH) << 32 | fl_field_u32(file, allocation, ALLOCATION_LOW);
   record->dynamic = fl_field_u8(file, table, TENSOR_DYNAMISM) != 0 && !fl_is_constant(record);

@@ -113,14 +113,6 @@ fl_status fl_program_slot(const fl_program *program, uint32_t method, fl_directi
   return FL_OK;
 }
 
-size_t fl_program_arena_size(const fl_program *program, uint32_t method, uint32_t arena) {
-  fl_plan plan;
-  if (!fl_plan_open(program, method, &plan) || plan.buffers.count < 2 || arena >= plan.buffers.count - 1) {
-    return 0;
-  }
-  return (size_t)fl_read_i64(plan.file + plan.buffers.at + (size_t)8 * (arena + 1));
-}
-
 size_t fl_program_operator(const fl_program *program, uint32_t method, uint32_t index, char *name, size_t capacity) {
   fl_plan plan;
   if (!fl_plan_open(program, method, &plan) || index >= plan.operators.count) {

@@ -185,7 +185,7 @@ static int load(const options *opts, run *r) {
   if (!complete) {
     return fail(EXIT_PROGRAM, opts->program, "not enough memory for what the program plans");
   }
-  const fl_memory memory = {r->memory, r->need.method, r->arenas, r->arena_sizes, r->need.arenas, r->scratch, r->need.scratch};
+  const fl_memory memory = {r->memory, r->need.method, r->arenas, r->arena_sizes, r->need.arenas, r->scratch, r->need.scratch, 0};
   if (fl_method_init(&r->method, &r->program, index, NULL, &memory, &error) != FL_OK) {
     return fail(EXIT_PROGRAM, opts->program, error.text);
   }

@@ -11,7 +11,7 @@
  *     fl_program_load(&program, file, file_size, &error);                      // the file stays where it is, 16-byte aligned
  *     fl_program_find_method(&program, "forward", &forward, &error);
  *     fl_method_measure(&program, forward, NULL, &need, &error);               // every byte that the next call wants
- *     fl_memory memory = {method_memory, need.method, arenas, arena_sizes, need.arenas, scratch, need.scratch};
+ *     fl_memory memory = {method_memory, need.method, arenas, arena_sizes, need.arenas, scratch, need.scratch, 0};
  *     fl_method_init(&method, &program, forward, NULL, &memory, &error);
  *     fl_method_set_input(&method, 0, &input, &error);
  *     fl_method_execute(&method, &error);
@@ -29,7 +29,7 @@
  * twice: a wrong plan can then give wrong numbers, but no access outside of the memories that the caller gave.
  *
  * Threads: a program is read only once loaded and may be shared. A method belongs to one thread at a time. Methods of one program are
- * independent as far as their memories are.
+ * independent as far as their memories are: those that share an arena of state take turns.
  *
  * All structures below are plain and of fixed size so that the caller can place them; fields marked private may change between versions.
  */
@@ -121,6 +121,9 @@ FL_API fl_status fl_program_slot(const fl_program *program, uint32_t method, fl_
 
 /* Bytes of planned memory `arena` (from 0); 0 when there is none such. */
 FL_API size_t fl_program_arena_size(const fl_program *program, uint32_t method, uint32_t arena);
+/* Nonzero for an arena in which methods of the program keep state together: each method that has it wants the same memory there. The first is
+ * never shared. State is what has an initial value or a name in the program. */
+FL_API int fl_program_arena_is_shared(const fl_program *program, uint32_t arena);
 /* Writes the name of an operator that the method calls, "aten::add.out", zero-terminated and cut to `capacity`; returns its full length, 0
  * when there is no such operator. */
 FL_API size_t fl_program_operator(const fl_program *program, uint32_t method, uint32_t index, char *name, size_t capacity);
@@ -167,6 +170,7 @@ typedef struct fl_memory {
   uint32_t arena_count;
   void *scratch;             /* 64-byte aligned */
   size_t scratch_size;
+  uint8_t keep_state;        /* 1: the shared arenas hold state already, since another method was initialised with them */
 } fl_memory;
 
 /* The memory that fl_method_init will need. Reports everything that would stop the method from loading: each operator that no table has
@@ -211,12 +215,19 @@ typedef struct fl_method {
 } fl_method;
 
 /* Builds a method in `memory`, which belongs to it until fl_method_destroy, fills the arenas with zeros, and gives state tensors the initial
- * values that the program has. `program` must not move. On failure nothing needs to be destroyed. */
+ * values that the program has: in a shared arena the state of every method, unless memory->keep_state says that it is there already. `program`
+ * must not move. On failure nothing needs to be destroyed. */
 FL_API fl_status fl_method_init(fl_method *method, const fl_program *program, uint32_t index, const fl_registry *registry, const fl_memory *memory,
                                 fl_error *error);
 
-/* Puts arenas, and with them state (mutable buffers), and scalars back to what they were after init. */
+/* Puts arenas, and with them state (mutable buffers), and scalars back to what they were after init. State that methods share is reset for all. */
 FL_API void fl_method_reset(fl_method *method);
+
+/* State `index` of a method and its name, "" without one; NULL when there are not as many. The bytes at `data` may be read and written between
+ * executes: fl_numel(t) elements in the order of `strides`. To save and restore state, copy these bytes. */
+FL_API const fl_tensor *fl_method_state(const fl_method *method, uint32_t index, const char **name);
+/* The state of that name. NULL: the text lists those that exist. */
+FL_API const fl_tensor *fl_method_find_state(const fl_method *method, const char *name, fl_error *error);
 
 /* Destroys the delegates. The memories are the caller's again. */
 FL_API void fl_method_destroy(fl_method *method);

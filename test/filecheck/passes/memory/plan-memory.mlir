@@ -149,3 +149,34 @@ exec.method @partly {arenas = [64]} {
   exec.call "aten::relu.out"(%x) outs(%y)
   exec.return inputs(%x) outputs(%y)
 }
+
+// -----
+
+// State of a program of several methods lies in an arena that they share, at one offset; a method without state has no such arena.
+// CHECK-LABEL: exec.method @write {arenas = [16, 48]
+// CHECK-NEXT:    %a = exec.state @a {arena = 2, offset = 0} : tensor<2xf32>
+// CHECK-NEXT:    %x = exec.tensor {arena = 1, offset = 0} : tensor<2xf32>
+// CHECK-LABEL: exec.method @read {arenas = [0, 48]
+// CHECK-NEXT:    %b = exec.state @b {arena = 2, offset = 16} : tensor<5xf32>
+// CHECK-NEXT:    %a = exec.state @a {arena = 2, offset = 0} : tensor<2xf32>
+// CHECK-LABEL: exec.method @stateless {arenas = [16]
+// NAIVE-LABEL: exec.method @write {arenas = [0, 64, 128]
+// NAIVE-NEXT:    %a = exec.state @a {arena = 3, offset = 0} : tensor<2xf32>
+ml_program.global private mutable @a : tensor<2xf32>
+ml_program.global private mutable @b : tensor<5xf32>
+exec.method @write {} {
+  %a = exec.state @a : tensor<2xf32>
+  %x = exec.tensor : tensor<2xf32>
+  %no = exec.bool false
+  exec.call "aten::copy_"(%a, %x, %no) returns(%a)
+  exec.return inputs(%x)
+}
+exec.method @read {} {
+  %b = exec.state @b : tensor<5xf32>
+  %a = exec.state @a : tensor<2xf32>
+  exec.return outputs(%a, %b)
+}
+exec.method @stateless {} {
+  %x = exec.tensor : tensor<2xf32>
+  exec.return inputs(%x) outputs(%x)
+}

@@ -287,3 +287,26 @@ exec.method @loop {arenas = [128]} {
   exec.jump_false %c, @again
   exec.return inputs(%x) outputs(%a)
 }
+
+// -----
+
+// Methods have one state where they name one global, so it has one place.
+ml_program.global private mutable @a : tensor<4xf32>
+ml_program.global private mutable @b : tensor<4xf32>
+ml_program.global private mutable @c : tensor<4xf32>
+exec.method @one {arenas = [16, 64]} {
+  %a = exec.state @a {arena = 2, offset = 0} : tensor<4xf32>
+  %b = exec.state @b {arena = 1, offset = 0} : tensor<4xf32>
+  exec.return outputs(%a, %b)
+}
+exec.method @two {arenas = [32, 64]} {
+  // expected-error @+1 {{verify-plan: state @a lies at byte 0 of arena 2 in @one and at byte 32 of arena 2 in @two: neither method would see what the other writes (and 3 more)}}
+  %a = exec.state @a {arena = 2, offset = 32} : tensor<4xf32>
+  // expected-note @+1 {{state @b lies at byte 0 of arena 1 in @one and at byte 0 of arena 1 in @two: the first arena is each method's own}}
+  %b = exec.state @b {arena = 1, offset = 0} : tensor<4xf32>
+  // expected-note @+1 {{the states @a and @c have bytes of arena 2 in common}}
+  %c = exec.state @c {arena = 2, offset = 8} : tensor<4xf32>
+  // expected-note @+1 {{%t of @two lies at byte 4 of arena 2, over the state @a of @one}}
+  %t = exec.tensor {arena = 2, offset = 4} : tensor<1xf32>
+  exec.return inputs(%t) outputs(%a, %b, %c)
+}

@@ -1,0 +1,132 @@
+/* State: what lies in planned memory from call to call, and the arenas that the methods of a program share because it lies there. */
+#include "core/schema.h"
+
+static int fl_is_state(const fl_tensor_record *record) { return record->arena != 0 && (record->buffer != 0 || record->name[0] != 0); }
+
+/* Reads value `index` if it is state. */
+static int fl_read_state(const fl_plan *plan, uint32_t index, fl_tensor_record *record) {
+  uint32_t table = 0;
+  if (fl_plan_value(plan, index, &table) != VALUE_TENSOR) {
+    return 0;
+  }
+  fl_read_tensor(plan->file, table, record);
+  return fl_is_state(record);
+}
+
+int fl_program_arena_is_shared(const fl_program *program, uint32_t arena) {
+  const uint32_t methods = fl_program_method_count(program);
+  for (uint32_t method = 0; arena > 0 && methods > 1 && method < methods; ++method) {
+    fl_plan plan;
+    fl_plan_open(program, method, &plan);
+    for (uint32_t i = 0; i < plan.values.count; ++i) {
+      fl_tensor_record record;
+      if (fl_read_state(&plan, i, &record) && record.arena == arena + 1) {
+        return 1;
+      }
+    }
+  }
+  return 0;
+}
+
+static size_t fl_own_arena_size(const fl_program *program, uint32_t method, uint32_t arena) {
+  fl_plan plan;
+  if (!fl_plan_open(program, method, &plan) || plan.buffers.count < 2 || arena >= plan.buffers.count - 1) {
+    return 0;
+  }
+  return (size_t)fl_read_i64(plan.file + plan.buffers.at + (size_t)8 * (arena + 1));
+}
+
+size_t fl_program_arena_size(const fl_program *program, uint32_t method, uint32_t arena) {
+  size_t size = fl_own_arena_size(program, method, arena);
+  for (uint32_t i = 0; size > 0 && arena > 0 && i < fl_program_method_count(program); ++i) {
+    const size_t other = fl_own_arena_size(program, i, arena);
+    if (other > size && fl_program_arena_is_shared(program, arena)) {
+      size = other;
+    }
+  }
+  return size;
+}
+
+/* Gives the state of a method that lies in arena `arena`, from 1, its first value. */
+static void fl_fill_state(const fl_method *method, const fl_plan *plan, uint32_t arena) {
+  for (uint32_t i = 0; i < plan->values.count; ++i) {
+    fl_tensor_record record;
+    if (fl_read_state(plan, i, &record) && record.buffer != 0 && record.bytes > 0 && record.arena == arena) {
+      memcpy((uint8_t *)method->arenas[record.arena - 1] + record.offset, fl_constant(plan->program, record.buffer, record.bytes, 1), record.bytes);
+    }
+  }
+}
+
+void fl_fill_arenas(fl_method *method, const fl_plan *plan, int keep_state) {
+  const uint32_t arenas = plan->buffers.count > 0 ? plan->buffers.count - 1 : 0;
+  for (uint32_t i = 0; i < arenas; ++i) {
+    const size_t size = fl_program_arena_size(method->program, method->index, i);
+    const int is_shared = fl_program_arena_is_shared(method->program, i);
+    if (size > 0 && !(is_shared && keep_state)) {
+      memset(method->arenas[i], 0, size);
+    }
+    for (uint32_t other = 0; is_shared && !keep_state && other < fl_program_method_count(method->program); ++other) {
+      fl_plan theirs;
+      /* Nobody has looked at the other methods yet. */
+      if (fl_plan_open(method->program, other, &theirs) && fl_check_plan(&theirs, NULL) == FL_OK) {
+        fl_fill_state(method, &theirs, i + 1);
+      }
+    }
+    if (!is_shared) {
+      fl_fill_state(method, plan, i + 1);
+    }
+  }
+}
+
+void fl_mark_shared(fl_method *method, const fl_plan *plan) {
+  for (uint32_t arena = 2; arena < plan->buffers.count; ++arena) {
+    fl_tensor *tensor = method->tensors;
+    if (!fl_program_arena_is_shared(method->program, arena - 1)) {
+      continue;
+    }
+    for (uint32_t i = 0; i < plan->values.count; ++i) {
+      uint32_t table = 0;
+      fl_tensor_record record;
+      if (fl_plan_value(plan, i, &table) == VALUE_TENSOR) {
+        fl_read_tensor(plan->file, table, &record);
+        tensor->flags |= record.arena == arena ? FL_TENSOR_SHARED : 0;
+        ++tensor;
+      }
+    }
+  }
+}
+
+const fl_tensor *fl_method_state(const fl_method *method, uint32_t index, const char **name) {
+  fl_plan plan;
+  fl_tensor_record record;
+  const fl_tensor *tensor = method->tensors;
+  if (method->program == NULL || !fl_plan_open(method->program, method->index, &plan)) {
+    return NULL;
+  }
+  for (uint32_t i = 0; i < plan.values.count; ++i) {
+    uint32_t table = 0;
+    if (fl_read_state(&plan, i, &record) && index-- == 0) {
+      if (name != NULL) {
+        *name = record.name;
+      }
+      return tensor;
+    }
+    tensor += fl_plan_value(&plan, i, &table) == VALUE_TENSOR;
+  }
+  return NULL;
+}
+
+const fl_tensor *fl_method_find_state(const fl_method *method, const char *name, fl_error *error) {
+  const char *found = NULL;
+  const fl_tensor *tensor = NULL;
+  for (uint32_t i = 0; (tensor = fl_method_state(method, i, &found)) != NULL; ++i) {
+    if (strcmp(found, name) == 0) {
+      return tensor;
+    }
+  }
+  FL_ERROR(error, FL_NOT_FOUND, "method '%' has no state '%'; it has: ", FL_TEXT(fl_program_method_name(method->program, method->index)), FL_TEXT(name));
+  for (uint32_t i = 0; fl_method_state(method, i, &found) != NULL; ++i) {
+    fl_append(error, i > 0 ? ", '%'" : "'%'", (const fl_item[]){FL_TEXT(found)});
+  }
+  return NULL;
+}
