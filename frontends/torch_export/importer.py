@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeGuard, cast
 
 import torch
 from torch import fx
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind, OutputSpec
-from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -18,7 +16,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from flambeau.dialects.flambeau.method_interface import INPUTS, OUTPUTS, Leaf, leaves_attribute
 from flambeau.dialects.ir.diagnostics import remark
 from flambeau.dialects.ir.tensor_types import Tensor, element_of
-from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
+from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalStoreOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
@@ -39,9 +37,10 @@ from flambeau.frontends.torch_export.imported_operators import (
     class_of,
     functional_type,
 )
+from flambeau.frontends.torch_export.model_globals import Globals, GlobalState
 from flambeau.frontends.torch_export.node_locations import input_location, location, place
 from flambeau.frontends.torch_export.storage import Storages
-from flambeau.frontends.torch_export.values import Weights, is_fake, tensor_type_of
+from flambeau.frontends.torch_export.values import Weights, tensor_type_of
 
 _STATE = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 _STORED = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
@@ -69,7 +68,7 @@ def import_program(source: ExportedProgram | Mapping[str, ExportedProgram], cont
         UnsupportedProgramError: lists everything that cannot be imported.
     """
     programs = {name: source} if isinstance(source, ExportedProgram) else dict(source)
-    globals_ = _Globals(Weights(context.blobs), reserved=set(programs))
+    globals_ = Globals(Weights(context.blobs), reserved=set(programs))
     problems: list[Unsupported] = []
     methods = [_Method(method, program, globals_, problems) for method, program in programs.items()]
     globals_.join_states()
@@ -81,74 +80,10 @@ def import_program(source: ExportedProgram | Mapping[str, ExportedProgram], cont
     return ModuleOp([*globals_.ops(), *functions])
 
 
-@dataclass
-class _State:
-    """A parameter, a buffer or a constant of the program."""
-
-    symbol: str
-    key: str
-    tensor: torch.Tensor
-    type: Tensor
-    is_mutable: bool = False
-    is_used: bool = False
-
-
-@dataclass
-class _Globals:
-    """The globals of the module, by the tensors they hold."""
-
-    weights: Weights
-    reserved: set[str]
-    _states: dict[tuple[Any, ...], _State] = field(default_factory=dict[tuple[Any, ...], _State])
-
-    def find(self, key: str, value: torch.Tensor) -> _State:
-        """The global for a tensor under its name in the model. Raises TypeError for tensors without a type here."""
-        if is_fake(value):
-            raise TypeError("it has no data; load the weights before the export")
-        if is_traceable_wrapper_subclass(value):
-            raise TypeError(f"a {type(value).__name__} is not a plain tensor")
-        identity = (key, *Weights.identity(value))
-        state = self._states.get(identity)
-        if state is None:
-            symbol, count = key, 0
-            while symbol in self.reserved:
-                count += 1
-                symbol = f"{key}_{count}"
-            self.reserved.add(symbol)
-            state = self._states[identity] = _State(symbol, symbol, value, tensor_type_of(value))
-        return state
-
-    def join_states(self) -> None:
-        """Makes one state of a buffer that some method writes and others know by another name, or by its name where they come from files.
-
-        The memory of a buffer tells what it is, but not in a file. Programs are of one model if all that they hold under one name is equal.
-        """
-        named: dict[str, list[_State]] = {}
-        for (key, *_), state in self._states.items():
-            named.setdefault(key, []).append(state)
-        alike = ((found[0], other) for key, found in named.items() if key != "constant" for other in found[1:])
-        one_model = all(one.type == other.type and torch.equal(one.tensor, other.tensor) for one, other in alike)
-        first: dict[object, _State] = {}
-        for (key, *memory), state in sorted(self._states.items(), key=lambda item: not item[1].is_mutable):
-            known = first.get(tuple(memory)) or (first.get(key) if one_model else None)
-            if known is not None:
-                state.symbol, state.is_used, state.is_mutable = known.symbol, False, True
-            elif state.is_mutable:
-                first[key] = first[tuple(memory)] = state
-
-    def ops(self) -> list[Operation]:
-        """The globals that some method uses."""
-        return [
-            GlobalOp(state.symbol, state.type, self.weights.add(state.key, state.tensor), is_mutable=state.is_mutable)
-            for state in self._states.values()
-            if state.is_used
-        ]
-
-
 class _Method:
     """One program on its way to one function."""
 
-    def __init__(self, name: str, program: ExportedProgram, globals_: _Globals, problems: list[Unsupported]):
+    def __init__(self, name: str, program: ExportedProgram, globals_: Globals, problems: list[Unsupported]):
         self.name = name
         self.globals = globals_
         self.problems = problems
@@ -166,7 +101,7 @@ class _Method:
         self.program = program
         self.variables = writes.variables
         self.signature = program.graph_signature
-        self.states: dict[fx.Node, _State] = {}
+        self.states: dict[fx.Node, GlobalState] = {}
         self.storages = Storages(self.flat, self.variables)
         self._find_states()
 
@@ -244,7 +179,7 @@ class _Method:
 
     def _emit_inputs(self) -> list[Leaf]:
         leaves: list[Leaf] = []
-        loads: list[tuple[fx.Node, _State]] = []
+        loads: list[tuple[fx.Node, GlobalState]] = []
         for node, spec in zip(self.flat.placeholders, self.signature.input_specs, strict=True):
             if spec.kind is InputKind.USER_INPUT:
                 leaves.append(self._user_input(node, getattr(spec.arg, "name", node.name)))
@@ -409,7 +344,7 @@ class _Method:
             names = [f"output_{index}" for index in range(len(users))]
         leaves: list[Leaf] = []
         results: list[SSAValue] = []
-        stores: list[tuple[_State, SSAValue]] = []
+        stores: list[tuple[GlobalState, SSAValue]] = []
         for item, output in zip(self.signature.output_specs, self.flat.outputs, strict=True):
             value = self._resolve(output)
             if item.kind is OutputKind.USER_OUTPUT:
@@ -439,15 +374,15 @@ class _Method:
                 self._problem(f"buffer {state.key!r}", f"the program changes its type from {state.type} to {value.type}")
         return leaves, results
 
-    def _stored_state(self, spec: OutputSpec) -> _State:
+    def _stored_state(self, spec: OutputSpec) -> GlobalState:
         for node, given in zip(self.flat.placeholders, self.signature.input_specs, strict=True):
             if given.target == spec.target and node in self.states:
                 return self.states[node]
         raise ValueError(f"the graph signature names no input for {spec.target!r}")
 
-    def _in_place_stores(self) -> list[tuple[_State, SSAValue]]:
+    def _in_place_stores(self) -> list[tuple[GlobalState, SSAValue]]:
         written = self._writers()
-        stores: list[tuple[_State, SSAValue]] = []
+        stores: list[tuple[GlobalState, SSAValue]] = []
         for node, spec in zip(self.flat.placeholders, self.signature.input_specs, strict=True):
             if self.variables[node] not in written:
                 continue

@@ -190,7 +190,7 @@ def test_state_is_read_and_written_by_name(tmp_path: Path) -> None:
 def test_methods_that_share_state_take_turns() -> None:
     loaded = Runtime.get().load_program(compiled("flambeau")[2])
     put, show = loaded.load_method("put"), loaded.load_method("show")
-    with loaded.shared_lock, pytest.raises(FlambeauError, match="another that shares its state.*load the program once per thread"):
+    with loaded.shared_lock, pytest.raises(FlambeauError, match=r"another that shares its state.*load the program once per thread"):
         show.execute([np.ones(2, np.float32)])
     thread = Thread(target=put.execute, args=([np.ones(2, np.float32)],))
     thread.start()
