@@ -366,6 +366,13 @@ static void test_state(void) {
     CHECK(fl_method_execute(&l.method, &error) == FL_OK);
     CHECK(floats(&l, 0)[2] == (float)(2 + 6 + round % 3));
   }
+  const char *name = NULL;
+  const fl_tensor *state = fl_method_state(&l.method, 0, &name);
+  CHECK(state != NULL && fl_numel(state) == 1);
+  CHECK(fl_method_find_state(&l.method, name, &error) == state);
+  CHECK(fl_method_state(&l.method, 1, NULL) == NULL);
+  CHECK(fl_method_find_state(&l.method, "absent", &error) == NULL && error.status == FL_NOT_FOUND);
+  CHECK_TEXT(error, "method 'forward' has no state 'absent'; it has: ");
   close_method(&l);
 }
 

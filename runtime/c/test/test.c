@@ -41,7 +41,7 @@ void provide(loaded *l, uint32_t method) {
     sizes[i] = fl_program_arena_size(&l->program, method, i);
     arenas[i] = exact(sizes[i]);
   }
-  l->memory = (fl_memory){exact(l->need.method), l->need.method, arenas, sizes, l->need.arenas, exact(l->need.scratch), l->need.scratch};
+  l->memory = (fl_memory){exact(l->need.method), l->need.method, arenas, sizes, l->need.arenas, exact(l->need.scratch), l->need.scratch, 0};
 }
 
 void open_method(loaded *l, const char *name, const fl_registry *registry) {
