@@ -17,7 +17,7 @@ from flambeau.dialects.schema.row_table import cached_over_rows, load_rows
 from flambeau.dialects.schema.schema import Schema, SchemaArgument, SchemaType, parse_schema
 from flambeau.frontends.torch_export.exported_graph import Overload, Step, qualified, schema_of
 from flambeau.frontends.torch_export.functionalization import meta_copy, mutated_arguments, run_on_meta
-from flambeau.frontends.torch_export.values import MEMORY_FORMATS, element_type
+from flambeau.frontends.torch_export.values import MEMORY_FORMATS, element_type, tensor_type_of
 from flambeau.support.tables import discover
 
 Insert = Callable[[Operation], None]
@@ -187,3 +187,20 @@ def functional_type(step: Step, op: SchemaOp) -> Tensor:
     given.update((name, meta_copy(value)) for name, value in step.kwargs.items())
     result = run_on_meta(functional_overload(cls), (), given)
     return tensor(element_type(result.dtype), kept.get_shape()) if isinstance(result, torch.Tensor) else kept
+
+
+def collect_types(value: Any, types: list[Tensor]) -> Any:
+    """Appends the types of a result to `types` and gives its nesting: None for a tensor, lists for tuples."""
+    if isinstance(value, torch.Tensor):
+        types.append(tensor_type_of(value))
+        return None
+    if isinstance(value, tuple | list):
+        return [collect_types(item, types) for item in cast("Sequence[Any]", value)]
+    if value is None:
+        raise UnsupportedError("one of its results is None")
+    raise UnsupportedError("it gives a number that depends on data; keep it a tensor")
+
+
+def restore(nesting: Any, results: list[SSAValue]) -> Any:
+    """Results in the nesting of `collect_types`; takes them from the list."""
+    return results.pop(0) if nesting is None else [restore(item, results) for item in nesting]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeGuard, cast
 
 import torch
 from torch import fx
+from torch._ops import HigherOrderOperator
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind, OutputSpec
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import LocationAttr, ModuleOp, UnrealizedConversionCastOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -20,6 +22,7 @@ from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, Glo
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.frontends.torch_export.control_flow import check_operator, import_higher_order, needs_retracing
 from flambeau.frontends.torch_export.decompositions import Decomposition, find_decomposition
 from flambeau.frontends.torch_export.exported_graph import Step, flatten
 from flambeau.frontends.torch_export.functionalization import (
@@ -35,7 +38,9 @@ from flambeau.frontends.torch_export.imported_operators import (
     UnsupportedError,
     build,
     class_of,
+    collect_types,
     functional_type,
+    restore,
 )
 from flambeau.frontends.torch_export.model_globals import Globals, GlobalState
 from flambeau.frontends.torch_export.node_locations import input_location, location, place
@@ -90,7 +95,7 @@ class _Method:
         self.block = Block()
         self.flat = flatten(program.graph_module)
         writes = analyze_writes(self.flat)
-        if writes.hidden and not writes.lost:
+        if (writes.hidden and not writes.lost) or needs_retracing(program.graph_module):
             functional = self._functionalize(program)
             if functional is not None:
                 program = functional
@@ -222,6 +227,9 @@ class _Method:
             source = self._resolve(step.args[0])
             variable.value = source if source is POISON else source[step.args[1]]
             return
+        if isinstance(step.node.target, HigherOrderOperator):
+            variable.value = self._higher_order(step, step.node.target)
+            return
         try:
             types: list[Tensor] = []
             decomposition = decomposition or find_decomposition(step)
@@ -229,9 +237,9 @@ class _Method:
                 variable.value = self._emit_decomposition(step, decomposition)
                 return
             cls = self._class(step)
-            nesting = _collect_types(step.node.meta.get("val"), types)
+            nesting = collect_types(step.node.meta.get("val"), types)
             given = self._arguments(step, cls)
-            variable.value = POISON if given is None else _restore(nesting, self._call(step, cls, given, types))
+            variable.value = POISON if given is None else restore(nesting, self._call(step, cls, given, types))
         except (UnsupportedError, TypeError) as error:
             self._problem(step.name, str(error), step.node)
             variable.value = POISON
@@ -265,6 +273,61 @@ class _Method:
         op.location = location(step.node, self.name)
         self._emit(op)
         return op.result
+
+    def _higher_order(self, step: Step, operator: HigherOrderOperator) -> Any:
+        known = len(self.problems)
+        poisoned = _poisoned(self._resolve(step.args))
+        try:
+            check_operator(operator)
+            types: list[Tensor] = []
+            nesting = collect_types(step.node.meta.get("val"), types)
+            results = import_higher_order(operator, self._standing_in(step.args), types, location(step.node, self.name), self)
+        except (UnsupportedError, TypeError) as error:
+            if not poisoned and len(self.problems) == known:
+                self._problem(step.name, str(error), step.node)
+            return POISON
+        return POISON if poisoned or len(self.problems) > known else restore(nesting, results)
+
+    def _standing_in(self, value: Any) -> Any:
+        """As `_resolve`; a value of the right type stands for what could not be imported, so that its users are looked at too."""
+        if isinstance(value, tuple | list):
+            return [self._standing_in(item) for item in cast("Sequence[Any]", value)]
+        found = self._resolve(value)
+        if found is not POISON:
+            return found
+        op = UnrealizedConversionCastOp.get([], [tensor_type_of(value.meta["val"])])
+        self.add(op, location(value, self.name))
+        return op.results[0]
+
+    # What control flow needs of it.
+
+    def add(self, op: Operation, where: LocationAttr) -> None:
+        """Adds an operation to the current block."""
+        op.location = where
+        self._emit(op)
+
+    @contextmanager
+    def emitting_to(self, block: Block) -> Generator[None]:
+        """Makes `block` the current block."""
+        outer, self.block = self.block, block
+        yield
+        self.block = outer
+
+    def inline(self, module: fx.GraphModule, operands: Sequence[Any]) -> list[Any]:
+        """Emits the calls of a graph for the values of its placeholders; gives those of its outputs."""
+        flat = flatten(module)
+        writes = analyze_writes(flat)
+        self.variables |= writes.variables
+        self.storages.add(flat)
+        for node, operand in zip(flat.placeholders, operands, strict=True):
+            self.variables[node].value = operand
+        for step in writes.hidden:
+            self._problem(step.name, _HIDDEN_WRITE, step.node)
+        for step in flat.steps:
+            self._emit_step(step)
+        if any(self.variables[node].value is not operand for node, operand in zip(flat.placeholders, operands, strict=True)):
+            raise UnsupportedError("a subgraph writes to its operands; return the new value instead")
+        return [self._standing_in(item) for item in flat.outputs]
 
     def _class(self, step: Step) -> type[SchemaOp]:
         overload = step.overload
@@ -405,8 +468,6 @@ def _hint(name: str) -> str | None:
 
 
 def _reason_without_schema(step: Step) -> str:
-    if step.name.startswith("higher_order."):
-        return "control flow and other higher-order operators are not supported"
     return "arithmetic on sizes: the program has dynamic shapes; export without dynamic_shapes"
 
 
@@ -418,19 +479,3 @@ def _poisoned(value: Any) -> bool:
     if isinstance(value, list):
         return any(_poisoned(item) for item in cast("list[Any]", value))
     return value is POISON
-
-
-def _collect_types(value: Any, types: list[Tensor]) -> Any:
-    """Appends the types of a result to `types` and gives its nesting: None for a tensor, lists for tuples."""
-    if isinstance(value, torch.Tensor):
-        types.append(tensor_type_of(value))
-        return None
-    if isinstance(value, tuple | list):
-        return [_collect_types(item, types) for item in cast("Sequence[Any]", value)]
-    if value is None:
-        raise UnsupportedError("one of its results is None")
-    raise UnsupportedError("it gives a number that depends on data; keep it a tensor")
-
-
-def _restore(nesting: Any, results: list[SSAValue]) -> Any:
-    return results.pop(0) if nesting is None else [_restore(item, results) for item in nesting]

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.traits import SymbolTable
+from xdsl.traits import IsTerminator, SymbolTable
 
 from flambeau.dialects.delegate.ops import CallOp as DelegatedCallOp
 from flambeau.dialects.delegate.ops import PayloadOp
@@ -36,13 +36,14 @@ from flambeau.dialects.exec.out_variants import out_variant
 from flambeau.dialects.exec.slots import ConstantOp, StateOp, TensorOp
 from flambeau.dialects.flambeau.method_interface import IN_SPEC, OUT_SPEC, Constant, inputs_of, outputs_of
 from flambeau.dialects.ir.diagnostics import OperationError
-from flambeau.dialects.ir.tensor_types import dtype_of
+from flambeau.dialects.ir.tensor_types import dtype_of, tensor_type
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalStoreOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.schema import Schema, SchemaArgument
 from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import may_rewrite, was_restricted
 from flambeau.passes.rewriting.conversion_report import ConversionError, IllegalOperation, LegalizationReport
+from flambeau.passes.storage.structured_control_flow import STRUCTURED, ControlFlow
 from flambeau.passes.targets.interface import TargetName, find_target
 
 
@@ -57,6 +58,10 @@ class _Method:
     values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     shared: dict[object, SSAValue] = field(default_factory=dict[object, SSAValue])
     illegal: list[IllegalOperation] = field(default_factory=list[IllegalOperation])
+
+    def __post_init__(self) -> None:
+        self.control_flow = ControlFlow(self)
+        self.stores = _Stores(self.function.body.block)
 
     def slot(self, op: Operation) -> SSAValue:
         """Adds a slot."""
@@ -124,10 +129,8 @@ class _Method:
             for argument in schema.arguments
             if argument not in schema.outs
         ]
-        outs = [self._out(result, op) for result in op.results]
-        call = self._make_call(schema, ins, outs)
-        call.location = op.location
-        self.instructions.append(call)
+        outs = [self.own_slot(result, op) for result in op.results]
+        self.instruct(self._make_call(schema, ins, outs), op)
 
     def _make_call(self, schema: Schema, ins: list[SSAValue], outs: list[SSAValue]) -> CallOp:
         if schema.outs[0].type.is_list:
@@ -141,10 +144,8 @@ class _Method:
         if not isinstance(SymbolTable.lookup_symbol(op, op.callee), PayloadOp):
             reason = f"@{op.callee.string_value()} is not compiled yet; run lower-partitions first"
             self.illegal.append(IllegalOperation(op, reason))
-        outs = [self._out(result, op) for result in op.results]
-        call = DelegateCallOp(op.callee, [self.values[value] for value in op.arguments], outs)
-        call.location = op.location
-        self.instructions.append(call)
+        outs = [self.own_slot(result, op) for result in op.results]
+        self.instruct(DelegateCallOp(op.callee, [self.values[value] for value in op.arguments], outs), op)
 
     def require_bounds(self, value: SSAValue, op: Operation) -> None:
         """A slot has as many bytes as its tensor may ever need."""
@@ -153,44 +154,108 @@ class _Method:
         except TypeError as error:
             self.illegal.append(IllegalOperation(op, str(error)))
 
-    def _out(self, result: SSAValue, op: Operation) -> SSAValue:
+    def own_slot(self, result: SSAValue, op: Operation) -> SSAValue:
+        """Declares the slot of a tensor that `op` gives, if it has none, and makes the slot that of the value."""
         self.require_bounds(result, op)
+        if (chosen := self.control_flow.destinations.get(result)) is not None:
+            self.values[result] = chosen
+            return chosen
         slot = TensorOp(result.type)
         slot.location = op.location
         slot.results[0].name_hint = result.name_hint
         self.values[result] = self.slot(slot)
         return self.values[result]
 
-    def copy(self, op: GlobalLoadOp, state: SSAValue) -> SSAValue:
-        """The present value of the state, in a slot of its own."""
-        slot = self.slot(TensorOp(op.result.type))
-        copy = CallOp("aten::clone.out", [state, self.constant(None, "")], [slot])
-        copy.location = op.location
-        self.instructions.append(copy)
-        return slot
+    def instruct(self, instruction: Operation, op: Operation) -> None:
+        """Adds an instruction, in the place of `op`."""
+        instruction.location = op.location
+        self.instructions.append(instruction)
 
-    def store(self, op: GlobalStoreOp, state: SSAValue) -> None:
+    def copy(self, source: SSAValue, target: SSAValue, op: Operation) -> None:
+        """Adds a copy from one slot to another of the same type."""
+        self.instruct(CallOp("aten::clone.out", [source, self.constant(None, "")], [target]), op)
+
+    def refuse(self, op: Operation, reason: str) -> None:
+        """Notes that an operation has no form; its readers are converted all the same, to find everything that is illegal."""
+        self.illegal.append(IllegalOperation(op, reason))
+        for result in op.results:
+            self.values[result] = self.slot(TensorOp(tensor_type(result)) if isinstance(result.type, TensorType) else NoneOp())
+
+    def state(self, op: GlobalLoadOp | GlobalStoreOp) -> SSAValue:
+        """The slot of the state that an operation reads or writes."""
+        name = op.global_attr.string_value()
+        kind = op.operands[0].type if isinstance(op, GlobalStoreOp) else op.result.type
+        return self.share(("state", name), lambda: StateOp(name, kind))
+
+    def load(self, op: GlobalLoadOp) -> None:
+        """Reads a state: in its place, or as a copy where the value is still read after the state gets its next one."""
+        state = self.state(op)
+        self.values[op.result] = state
+        if self.stores.outlives(op):
+            slot = self.values[op.result] = self.slot(TensorOp(op.result.type))
+            self.copy(state, slot, op)
+
+    def store(self, op: GlobalStoreOp) -> None:
         """Writes a value back to the state it belongs to."""
-        copy = CallOp("aten::copy_", [state, self.values[op.operands[0]], self.constant(False, "bool")], (), [state])
-        copy.location = op.location
-        self.instructions.append(copy)
+        state = self.state(op)
+        self.instruct(CallOp("aten::copy_", [state, self.values[op.operands[0]], self.constant(False, "bool")], (), [state]), op)
+
+    def convert(self, block: Block) -> None:
+        """Adds the instructions of a block."""
+        self.control_flow.prepare(block)
+        for op in block.ops:
+            match op:
+                case GlobalLoadConstantOp():
+                    name = op.global_attr.string_value()
+                    kind = op.result.type
+                    self.values[op.result] = self.share(("constant", name), lambda name=name, kind=kind: ConstantOp(name, kind))
+                    self.values[op.result].name_hint = op.result.name_hint
+                case GlobalLoadOp():
+                    self.load(op)
+                case GlobalStoreOp():
+                    self.store(op)
+                case SchemaOp():
+                    self.call(op)
+                case DelegatedCallOp():
+                    self.delegate(op)
+                case _ if isinstance(op, STRUCTURED):
+                    self.control_flow.convert(op)
+                case _ if op is block.last_op and op.has_trait(IsTerminator, value_if_unregistered=False):
+                    pass
+                case _:
+                    self.refuse(op, "it has no form as a kernel call")
 
 
 class _Stores:
     """The stores of a function to its states."""
 
     def __init__(self, block: Block):
+        self._block = block
         self._position = {op: index for index, op in enumerate(block.ops)}
         self._of: dict[str, list[int]] = {}
-        for op, index in self._position.items():
+        for op in block.walk():
             if isinstance(op, GlobalStoreOp):
-                self._of.setdefault(op.global_attr.string_value(), []).append(index)
+                self._of.setdefault(op.global_attr.string_value(), []).append(self._place(op))
+
+    def _place(self, op: Operation) -> int:
+        """The position of the operation of the function's own block in which an operation is."""
+        around = self._block.find_ancestor_op_in_block(op)
+        return -1 if around is None else self._position[around]
 
     def outlives(self, load: GlobalLoadOp) -> bool:
-        """Whether the loaded value is still read after the state gets its next value."""
+        """Whether the loaded value may still be read after the state gets its next value."""
         stores = self._of.get(load.global_attr.string_value(), ())
+        if load.parent is not self._block:
+            return bool(stores)
         following = bisect_right(stores, self._position[load])
-        return following < len(stores) and any(self._position.get(use.operation, -1) > stores[following] for use in load.result.uses)
+        if following == len(stores):
+            return False
+        # Inside of one branch or loop, either may come first.
+        return any(
+            place > stores[following] or (place == stores[following] and use.operation.parent is not self._block)
+            for use in load.result.uses
+            if (place := self._place(use.operation)) >= 0
+        )
 
 
 def _leaf_slot(method: _Method, value: Constant) -> SSAValue:
@@ -230,37 +295,9 @@ def convert_function(function: FuncOp, target: str) -> tuple[MethodOp, list[Ille
             inputs.append(method.values[argument])
         else:
             inputs.append(_leaf_slot(method, leaf.value))
-    states: dict[str, SSAValue] = {}
-    stores = _Stores(function.body.block)
-    outputs: list[SSAValue] = []
-    for op in function.body.block.ops:
-        match op:
-            case GlobalLoadConstantOp():
-                name = op.global_attr.string_value()
-                kind = op.result.type
-                method.values[op.result] = method.share(("constant", name), lambda name=name, kind=kind: ConstantOp(name, kind))
-                method.values[op.result].name_hint = op.result.name_hint
-            case GlobalLoadOp() | GlobalStoreOp():
-                name = op.global_attr.string_value()
-                if name not in states:
-                    kind = op.operands[0].type if isinstance(op, GlobalStoreOp) else op.result.type
-                    states[name] = method.slot(StateOp(name, kind))
-                if isinstance(op, GlobalLoadOp):
-                    method.values[op.result] = method.copy(op, states[name]) if stores.outlives(op) else states[name]
-                else:
-                    method.store(op, states[name])
-            case SchemaOp():
-                method.call(op)
-            case DelegatedCallOp():
-                method.delegate(op)
-            case ReturnOp():
-                tensors = iter(op.operands)
-                for leaf in outputs_of(function):
-                    outputs.append(method.values[next(tensors)] if leaf.is_tensor else _leaf_slot(method, leaf.value))
-            case _:
-                method.illegal.append(IllegalOperation(op, "it has no form as a kernel call"))
-                # Their readers are converted all the same, to find everything that is illegal.
-                method.values |= {result: method.slot(NoneOp()) for result in op.results}
+    method.convert(function.body.block)
+    results = iter(function.body.block.last_op.operands if isinstance(function.body.block.last_op, ReturnOp) else ())
+    outputs = [method.values[next(results)] if leaf.is_tensor else _leaf_slot(method, leaf.value) for leaf in outputs_of(function)]
     in_spec, out_spec = function.attributes.get(IN_SPEC), function.attributes.get(OUT_SPEC)
     result = MethodOp(
         function.sym_name.data,
@@ -278,9 +315,11 @@ def convert_function(function: FuncOp, target: str) -> tuple[MethodOp, list[Ille
 class ConvertEdgeToExecPass(ModulePass):
     """Gives every value a slot and every operator a kernel call in ExecuTorch's calling convention.
 
-    Needs: `edge`, `quantized_decomposed` or `fused` operators with static or bounded shapes, and calls of payloads. Leaves: one
-    `exec.method` per function, its tensors without places; scalars and lists that are equal share a slot. Raises ConversionError that
-    lists every operator for which the target has no kernel, and leaves the module as it was then.
+    Needs: `edge`, `quantized_decomposed` or `fused` operators with static or bounded shapes, and calls of payloads; `scf.if`, `scf.while`
+    and `scf.for` with constant bounds, whose conditions are the only element of a tensor; `tensor.extract_slice` and `tensor.insert_slice`
+    of one entry of the outermost dimension. Leaves: one `exec.method` per function, its tensors without places; scalars and lists that are
+    equal share a slot. Branches and loops become jumps; their results are computed into their slots, or copied where the slot is still
+    read. Raises ConversionError that lists every operator for which the target has no kernel, and leaves the module as it was then.
     """
 
     name = "convert-edge-to-exec"

@@ -15,16 +15,9 @@ from flambeau.dialects.exec.slots import ReuseOp, StateOp, TensorOp, nbytes
 from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.rewriting.uses import replace_uses
-from flambeau.passes.storage.classes import MethodStorage, touched_slots
+from flambeau.passes.storage.classes import MethodStorage, inplace_arguments, touched_slots
 from flambeau.passes.storage.reinterpretation import is_static
 from flambeau.passes.storage.slot_rewrites import erase_instruction, erase_unused, make_reuse, unplanned_methods_of
-from flambeau.runtime.interpreter.kernels import row_kernels
-
-
-def inplace_arguments(kernel: str) -> tuple[int, ...]:
-    """The positions of the inputs whose storage the out of a kernel may take over, as its row says."""
-    found = row_kernels().get(kernel)
-    return () if found is None or len(found.out.outs) != 1 else found.positions(found.row.inplace)
 
 
 def _writable(op: CallOp, source: SSAValue, storage: MethodStorage) -> bool:

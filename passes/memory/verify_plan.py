@@ -17,8 +17,8 @@ from flambeau.dialects.exec.slot_syntax import describe
 from flambeau.dialects.exec.slots import PlacedOp, StateOp, TensorOp, nbytes
 from flambeau.dialects.ir.diagnostics import Diagnostic, OperationError
 from flambeau.passes.manager import OperationPass, count
-from flambeau.passes.memory.reuse_storage import inplace_arguments
 from flambeau.passes.rewriting.actions import analysis, was_restricted
+from flambeau.passes.storage.classes import inplace_arguments
 from flambeau.passes.storage.slot_rewrites import methods_of
 from flambeau.runtime.interpreter.kernels import row_kernels
 from flambeau.support.suggestions import did_you_mean

@@ -17,6 +17,7 @@ from flambeau.dialects.exec.slots import AliasOp, ConstantOp, StateOp, TensorSlo
 from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.passes.planning.buffers import align
 from flambeau.passes.planning.live_bytes import LiveProfile
+from flambeau.runtime.interpreter.kernels import row_kernels
 
 
 @dataclass(eq=False)
@@ -237,3 +238,9 @@ def touched_slots(op: Operation) -> tuple[tuple[SSAValue, ...], tuple[SSAValue, 
     if isinstance(op, FreeOp):
         return (op.tensor,), ()
     return reads_and_writes(op)
+
+
+def inplace_arguments(kernel: str) -> tuple[int, ...]:
+    """The positions of the inputs whose storage the out of a kernel may take over, as its row says."""
+    found = row_kernels().get(kernel)
+    return () if found is None or len(found.out.outs) != 1 else found.positions(found.row.inplace)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from flambeau.dialects.exec.instructions import CallOp, JumpFalseOp, LabelOp, MoveOp
+from flambeau.dialects.exec.instructions import COPY_INDEX, CallOp, JumpFalseOp, LabelOp, MoveOp
 from flambeau.dialects.exec.slot_contents import ALIASING
 from flambeau.dialects.exec.slots import nbytes
 from flambeau.passes.storage.classes import MethodStorage, StorageClass, touched_slots
@@ -78,7 +78,9 @@ def _carried(storage: MethodStorage, loop: _Loop) -> set[StorageClass]:
                 carried.add(storage[slot])
         for slot in writes:
             item = storage[slot]
-            if item in written:
+            if isinstance(op, CallOp) and op.operator.data == COPY_INDEX:
+                carried.add(item)  # entry by entry, in one round after the other
+            elif item in written:
                 if written[item] != borders:
                     carried.add(item)
             elif nbytes(slot.type) == item.size:

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 import torch
+from control_flow_operators import branch, loop
 from torch import Tensor, nn
 from torch_programs import Function, export, unary
 
@@ -72,23 +73,43 @@ def test_places_beyond_the_third_are_counted() -> None:
     assert "; and 2 more places" in str(problems(export(Deep(), torch.randn(3))))
 
 
-def test_control_flow() -> None:
+def test_problems_in_regions_are_listed_with_the_others() -> None:
+    class Branching(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            def more(x: Tensor) -> Tensor:
+                return mystery(x) + torch.complex(x, x).abs()
+
+            return branch(mystery(x).sum() > 0, more, lambda x: mystery(x), (x,)) * 2
+
+    error = str(problems(export(Branching(), torch.randn(3))))
+    line = Branching.forward.__code__.co_firstlineno + 4
+    assert error.startswith("the program has 2 unsupported constructs:")
+    assert f"test_torch_export.mystery (×3) at {__file__}:{line}" in error
+    assert f"aten.complex at {__file__}:{line}" in error
+
+
+def test_loops_that_carry_numbers() -> None:
+    def function(x: Tensor) -> Any:
+        return loop(lambda i, x: i < 5, lambda i, x: (i + 1, x + i), (0, x))  # the counter is a number
+
+    error = str(problems(export(function, torch.randn(3))))
+    assert "higher_order.while_loop: it gives a number that depends on data; keep it a tensor" in error
+
+
+@torch.library.custom_op("test_torch_export::bump", mutates_args=("x",))
+def bump(x: Tensor) -> None:
+    x.add_(1)
+
+
+def test_custom_operators_that_write() -> None:
     def function(x: Tensor) -> Tensor:
-        return cast(Any, torch).cond(x.sum() > 0, torch.sin, torch.cos, (x,))
+        y = x.clone()
+        cast(Any, bump)(y)
+        return y.view(-1)[:2]
 
-    assert "higher_order.cond" in str(error := problems(export(function, torch.randn(3))))
-    assert "control flow and other higher-order operators are not supported" in str(error)
-
-
-def test_enabled_autocast() -> None:
-    def function(x: Tensor) -> Tensor:
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            y = x @ x
-        return y + 1
-
-    with torch.enable_grad():
-        program = torch.export.export(Function(function), (torch.randn(3, 3),), strict=False)
-    assert "higher_order.wrap_with_autocast" in str(problems(program))
+    error = str(problems(export(function, torch.randn(3))))
+    assert "higher_order.auto_functionalized_v2" in error
+    assert "the custom operator that it calls writes to its arguments; give it a variant that returns new tensors" in error
 
 
 def test_dynamic_shapes() -> None:

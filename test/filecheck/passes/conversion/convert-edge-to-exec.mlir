@@ -89,7 +89,7 @@ func.func @uncompiled(%x: tensor<4xf32>) -> tensor<4xf32> {
 // What is no operator is reported, with everything else, though others read or return it; declarations stay.
 func.func private @elsewhere()
 func.func @foreign() -> (tensor<2xi64>, tensor<2xi64>) {
-  // expected-error @+1 {{convert-edge-to-exec: 1 operation cannot be converted to kernel calls of the target 'executorch': arith.constant: it has no form as a kernel call}}
+  // expected-error @+1 {{convert-edge-to-exec: 1 operation cannot be converted to kernel calls of the target 'executorch': arith.constant: a constant of type tensor<2xi64> has no form as a slot}}
   %0 = arith.constant dense<[1, 2]> : tensor<2xi64>
   %1 = edge.abs(%0) : (tensor<2xi64>) -> tensor<2xi64>
   func.return %0, %1 : tensor<2xi64>, tensor<2xi64>

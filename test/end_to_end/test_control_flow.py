@@ -1,0 +1,208 @@
+"""Branches and loops: every stage, the C runtime and stock ExecuTorch compute what eager PyTorch does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+import torch
+from all_engines import disagreement
+from control_flow_operators import branch, loop, rows, steps, together
+from torch import Tensor, nn
+
+
+class Function(nn.Module):
+    """A function as a model, which may use weights."""
+
+    def __init__(self, function: Callable[..., Any]):
+        super().__init__()
+        self.function = function
+        self.linear = nn.Linear(3, 3)
+        self.scale: Tensor
+        self.register_buffer("scale", torch.tensor([1.0, -2.0, 0.5]))
+
+    def forward(self, *inputs: Any) -> Any:
+        return self.function(self, *inputs)
+
+
+def weights_in_a_branch(m: Function, x: Tensor) -> Any:
+    return branch(x.sum() > 0, lambda x: (m.linear(x), x + m.scale), lambda x: (x.sin(), x.clone()), (x,))
+
+
+def siblings(m: Function, x: Tensor) -> Any:
+    a = branch(x.sum() > 0, lambda x: x.sin() + 1, lambda x: x.cos() * 2, (x,))
+    b = branch(x.mean() < 0, lambda x: x.exp() * 2, lambda x: x - 3, (x,))
+    return a + b, a, b
+
+
+def nested(m: Function, x: Tensor, y: Tensor) -> Any:
+    def outer(x: Tensor, y: Tensor) -> Any:
+        return branch(x.max() > 1, lambda x, y: x * y, lambda x, y: x - y, (x, y)), y * 2
+
+    return branch(x.sum() > 0, outer, lambda x, y: (y + 1, x.clone()), (x, y))
+
+
+def counting(m: Function, i: Tensor, x: Tensor) -> Any:
+    captured = x * 2
+    return loop(lambda i, x: i < 5, lambda i, x: (i + 1, x + captured), (i, x))
+
+
+def changing_places(m: Function, i: Tensor, x: Tensor) -> Any:
+    return loop(lambda i, a, b: i < 5, lambda i, a, b: (i + 1, b.clone(), a * 2), (i, x, x + 1))
+
+
+def dtypes(m: Function, x: Tensor) -> Any:
+    start = (torch.zeros((), dtype=torch.int32), torch.ones((), dtype=torch.bool), x.double(), torch.arange(3))
+
+    def test(i: Tensor, go: Tensor, a: Tensor, b: Tensor) -> Any:
+        return torch.logical_and(go, i < 7)
+
+    def body(i: Tensor, go: Tensor, a: Tensor, b: Tensor) -> Any:
+        return i + 1, a.sum() < 100, a * 2 + 1, b * 2 - i
+
+    return loop(test, body, start)
+
+
+def branch_in_a_loop(m: Function, i: Tensor, x: Tensor) -> Any:
+    def body(i: Tensor, x: Tensor) -> Any:
+        return i + 1, branch(x.sum() > 0, lambda x: x - 1, lambda x: x * x + 0.5, (x,))
+
+    return loop(lambda i, x: i < 4, body, (i, x))
+
+
+def loop_in_a_branch(m: Function, x: Tensor) -> Any:
+    def turn(x: Tensor) -> Tensor:
+        i = torch.zeros((), dtype=torch.int64)
+        return loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 1.5), (i, x))[1]
+
+    return branch(x.sum() > 0, turn, lambda x: turn(x - 5), (x,))
+
+
+def each_row(m: Function, xs: Tensor, y: Tensor) -> Any:
+    return rows(lambda x, y: (x + y, x.sum(), x > y), xs, y)
+
+
+def loop_for_each_row(m: Function, xs: Tensor) -> Any:
+    def turn(x: Tensor) -> Any:
+        return loop(lambda i, x: x.sum() < 20, lambda i, x: (i + 1, x * 1.5 + 1), (torch.zeros((), dtype=torch.int64), x))
+
+    return rows(turn, xs)
+
+
+def rows_of_rows(m: Function, xs: Tensor) -> Any:
+    return rows(lambda x: rows(lambda y: y.cumsum(0) * m.scale, x), xs)
+
+
+def running(m: Function, start: Tensor, xs: Tensor) -> Any:
+    def step(carried: Tensor, x: Tensor) -> Any:
+        following = carried + x * 2
+        return following, following.sin()
+
+    return steps(step, start, xs, reverse=True)
+
+
+def several_sequences(m: Function, xs: Tensor, ys: Tensor) -> Any:
+    def step(carried: Any, x: Any) -> Any:
+        total, count = carried
+        a, b = x
+        return (total + a * b.sum(), count + 1), (total.clone(), a - b[:3], count * 2)
+
+    return steps(step, (torch.zeros(3), torch.zeros((), dtype=torch.int64)), (xs, ys))
+
+
+def recurrent(m: Function, start: Tensor, xs: Tensor) -> Any:
+    def step(carried: Tensor, x: Tensor) -> Any:
+        following = torch.tanh(m.linear(carried) + x)
+        return following, following.clone()
+
+    return steps(step, start, xs)
+
+
+def associative(m: Function, xs: Tensor) -> Any:
+    return together(lambda a, b: a * b, xs)
+
+
+def written_in_a_branch(m: Function, x: Tensor) -> Any:
+    def change(x: Tensor) -> Tensor:
+        y = x.clone()
+        y[1:].add_(1)
+        return y
+
+    return branch(x.sum() > 0, change, lambda x: x.sin(), (x,))
+
+
+def one_of_the_inputs(m: Function, x: Tensor, y: Tensor) -> Any:
+    return branch(x.sum() > y.sum(), lambda x, y: (x.clone(), y.clone()), lambda x, y: (y.clone(), y.clone()), (x, y))
+
+
+def constants_in_regions(m: Function, x: Tensor) -> Any:
+    table = torch.tensor([3.0, 1.0, 2.0])
+    return branch(x.sum() > 0, lambda x: x * table, lambda x: table.clone(), (x,))
+
+
+def without_gradients(m: Function, x: Tensor) -> Any:
+    with torch.no_grad():
+        y = branch(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,))
+    return y * m.linear(x)
+
+
+def a(*shape: int) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(len(shape)))
+
+
+ZERO = torch.tensor(0)
+PROGRAMS: dict[str, tuple[Callable[..., Any], list[tuple[Tensor, ...]]]] = {
+    function.__name__: (function, list(inputs))
+    for function, *inputs in (
+        (weights_in_a_branch, (a(3).abs(),), (-a(3).abs(),)),
+        (siblings, (a(3).abs(),), (-a(3).abs(),), (torch.tensor([1.0, -3.0, 2.5]),)),
+        (nested, (a(3).abs() + 1, a(3)), (a(3).abs() / 9, a(3)), (-a(3).abs(), a(3))),
+        (counting, (ZERO, a(3)), (torch.tensor(9), a(3))),
+        (changing_places, (ZERO, a(3))),
+        (dtypes, (a(3),), (a(3) * 100,)),
+        (branch_in_a_loop, (ZERO, a(3)), (ZERO, a(3) * 3)),
+        (loop_in_a_branch, (a(3).abs(),), (-a(3).abs(),)),
+        (each_row, (a(4, 3), a(3)), (a(1, 3), a(3))),
+        (loop_for_each_row, (a(4, 3),)),
+        (rows_of_rows, (a(2, 4, 3),)),
+        (running, (a(3), a(4, 3))),
+        (several_sequences, (a(5, 3), a(5, 4))),
+        (recurrent, (a(3), a(6, 3))),
+        (associative, (a(5, 3),)),
+        (written_in_a_branch, (a(3).abs(),), (-a(3).abs(),)),
+        (one_of_the_inputs, (a(3), a(3) + 1), (a(3) + 1, a(3))),
+        (constants_in_regions, (a(3).abs(),), (-a(3).abs(),)),
+        (without_gradients, (a(3).abs(),)),
+    )
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_engine_computes_what_eager_does(name: str) -> None:
+    function, inputs = PROGRAMS[name]
+    for given in inputs:
+        assert disagreement(Function(function), given) is None
+
+
+def test_an_enabled_autocast_is_resolved() -> None:
+    def mixed(m: Function, x: Tensor) -> Any:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = x @ x
+        return y.float() + 1
+
+    x = torch.eye(3) * 2
+    with torch.enable_grad():
+        assert disagreement(Function(mixed), (x,)) is None
+
+
+@cast(Any, torch).compiler.nested_compile_region
+def region(x: Tensor) -> Tensor:
+    return x.sin() + 1
+
+
+def test_a_subgraph_that_is_called_twice_is_imported_twice() -> None:
+    def twice(m: Function, x: Tensor) -> Tensor:
+        return region(x) + region(x * 2)
+
+    assert disagreement(Function(twice), (a(3),), strict=True) is None

@@ -1,0 +1,194 @@
+// RUN: flambeau-opt %s --split-input-file --verify-diagnostics -p convert-edge-to-exec,plan-memory,verify-plan | filecheck %s
+
+// Each branch computes its results into their slots; what it only passes on, or gives twice, is copied there.
+// CHECK-LABEL: exec.method @branches
+// CHECK:         %x = exec.tensor
+// CHECK-NEXT:    %[[A:.*]] = exec.tensor {{.*}} : tensor<2xf32>
+// CHECK-NEXT:    %[[B:.*]] = exec.tensor {{.*}} : tensor<2xf32>
+// CHECK:         exec.jump_false %c, @else0
+// CHECK-NEXT:    exec.call "aten::abs.out"(%x) outs(%[[A]])
+// CHECK-NEXT:    exec.call "aten::clone.out"(%[[A]], %{{.*}}) outs(%[[B]])
+// CHECK-NEXT:    exec.jump_false %[[F:.*]], @end0
+// CHECK-NEXT:    exec.label @else0
+// CHECK-NEXT:    exec.call "aten::neg.out"(%x) outs(%[[B]])
+// CHECK-NEXT:    exec.call "aten::clone.out"(%x, %{{.*}}) outs(%[[A]])
+// CHECK-NEXT:    exec.label @end0
+// CHECK-NEXT:    exec.return inputs(%c, %x) outputs(%[[A]], %[[B]])
+func.func @branches(%c: tensor<i1>, %x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  %0 = tensor.extract %c[] : tensor<i1>
+  %1, %2 = scf.if %0 -> (tensor<2xf32>, tensor<2xf32>) {
+    %3 = edge.abs(%x) : (tensor<2xf32>) -> tensor<2xf32>
+    scf.yield %3, %3 : tensor<2xf32>, tensor<2xf32>
+  } else {
+    %4 = edge.neg(%x) : (tensor<2xf32>) -> tensor<2xf32>
+    scf.yield %x, %4 : tensor<2xf32>, tensor<2xf32>
+  }
+  func.return %1, %2 : tensor<2xf32>, tensor<2xf32>
+}
+
+// -----
+
+// A branch without results needs one jump; a state may change in it, and what was loaded before is kept.
+ml_program.global private mutable @s(#flambeau.blob<"s", "0000000000000000">) : tensor<2xf32>
+// CHECK-LABEL: exec.method @no_results
+// CHECK:         %[[S:.*]] = exec.state @s
+// CHECK:         exec.call "aten::clone.out"(%[[S]], %{{.*}}) outs(%[[OLD:.*]])
+// CHECK-NEXT:    exec.jump_false %c, @end0
+// CHECK-NEXT:    exec.call "aten::copy_"(%[[S]], %x, %{{.*}}) returns(%[[S]])
+// CHECK-NEXT:    exec.label @end0
+// CHECK-NEXT:    exec.return inputs(%c, %x) outputs(%[[OLD]])
+func.func @no_results(%c: tensor<1x1xi1>, %x: tensor<2xf32>) -> tensor<2xf32> {
+  %old = ml_program.global_load @s : tensor<2xf32>
+  %zero = arith.constant 0 : index
+  %0 = tensor.extract %c[%zero, %zero] : tensor<1x1xi1>
+  scf.if %0 {
+    ml_program.global_store @s = %x : tensor<2xf32>
+  }
+  func.return %old : tensor<2xf32>
+}
+
+// -----
+
+// What a loop carries is written in place; what it begins with is computed there.
+// CHECK-LABEL: exec.method @counting
+// CHECK:         exec.call "aten::neg.out"(%n) outs(%[[I:.*]])
+// CHECK-NEXT:    exec.call "aten::clone.out"(%x, %{{.*}}) outs(%[[X:.*]])
+// CHECK-NEXT:    exec.label @while0
+// CHECK-NEXT:    exec.call "aten::lt.Scalar_out"(%[[I]], %{{.*}}) outs(%[[C:.*]])
+// CHECK-NEXT:    exec.jump_false %[[C]], @end0
+// CHECK-NEXT:    exec.call "aten::add.Scalar_out"(%[[I]], %{{.*}}, %{{.*}}) outs(%[[I]])
+// CHECK-NEXT:    exec.call "aten::mul.out"(%[[X]], %x) outs(%[[X]])
+// CHECK-NEXT:    exec.jump_false %{{.*}}, @while0
+// CHECK-NEXT:    exec.label @end0
+// CHECK-NEXT:    exec.return inputs(%n, %x) outputs(%[[I]], %[[X]])
+func.func @counting(%n: tensor<i64>, %x: tensor<2xf32>) -> (tensor<i64>, tensor<2xf32>) {
+  %start = edge.neg(%n) : (tensor<i64>) -> tensor<i64>
+  %0, %1 = scf.while (%i = %start, %y = %x) : (tensor<i64>, tensor<2xf32>) -> (tensor<i64>, tensor<2xf32>) {
+    %2 = edge.lt.Scalar(%i) {other = 5} : (tensor<i64>) -> tensor<i1>
+    %3 = tensor.extract %2[] : tensor<i1>
+    scf.condition(%3) %i, %y : tensor<i64>, tensor<2xf32>
+  } do {
+  ^bb0(%j: tensor<i64>, %z: tensor<2xf32>):
+    %4 = edge.add.Scalar(%j) {other = 1} : (tensor<i64>) -> tensor<i64>
+    %5 = edge.mul.Tensor(%z, %x) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+    scf.yield %4, %5 : tensor<i64>, tensor<2xf32>
+  }
+  func.return %0, %1 : tensor<i64>, tensor<2xf32>
+}
+
+// -----
+
+// Values that change places go through a third slot; the reverse of what is carried comes out.
+// CHECK-LABEL: exec.method @swap
+// CHECK:         exec.jump_false %[[C:.*]], @end0
+// CHECK-NEXT:    exec.call "aten::logical_not.out"(%c) outs(%[[C]])
+// CHECK-NEXT:    exec.call "aten::clone.out"(%[[A:.*]], %{{.*}}) outs(%[[T:.*]])
+// CHECK-NEXT:    exec.call "aten::clone.out"(%[[B:.*]], %{{.*}}) outs(%[[A]])
+// CHECK-NEXT:    exec.call "aten::clone.out"(%[[T]], %{{.*}}) outs(%[[B]])
+// CHECK-NEXT:    exec.jump_false %{{.*}}, @while0
+// CHECK:         exec.return inputs(%c, %x, %y) outputs(%[[A]], %[[B]])
+func.func @swap(%c: tensor<i1>, %x: tensor<2xf32>, %y: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  %0, %1 = scf.while (%2 = %c, %3 = %x, %4 = %y) : (tensor<i1>, tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+    %5 = tensor.extract %2[] : tensor<i1>
+    scf.condition(%5) %4, %3 : tensor<2xf32>, tensor<2xf32>
+  } do {
+  ^bb0(%6: tensor<2xf32>, %7: tensor<2xf32>):
+    %8 = edge.logical_not(%c) : (tensor<i1>) -> tensor<i1>
+    scf.yield %8, %6, %7 : tensor<i1>, tensor<2xf32>, tensor<2xf32>
+  }
+  func.return %0, %1 : tensor<2xf32>, tensor<2xf32>
+}
+
+// -----
+
+// A loop over entries: the counter is set when the loop begins, and the kernel writes through a view that says how far it is.
+// CHECK-LABEL: exec.method @entries
+// CHECK:         %x = exec.tensor
+// CHECK-NEXT:    %[[ALL:.*]] = exec.tensor {{.*}} : tensor<4x3xf32>
+// CHECK:         %[[VIEW:.*]] = exec.view %[[ALL]] : tensor<?x3xf32, #edge.layout<[0, 1], max = [4, 3]>>
+// CHECK:         exec.move %[[ZERO:.*]], %[[I:.*]]
+// CHECK-NEXT:    exec.label @for0
+// CHECK-NEXT:    exec.call "aten::select_copy.int_out"(%x, %{{.*}}, %[[I]]) outs(%[[ROW:.*]])
+// CHECK-NEXT:    exec.call "aten::abs.out"(%[[ROW]]) outs(%[[ABS:.*]])
+// CHECK-NEXT:    exec.call "executorch_prim::et_copy_index.tensor"(%[[VIEW]], %[[ABS]], %[[I]])
+// CHECK-NEXT:    exec.call "executorch_prim::add.Scalar"(%[[I]], %{{.*}}) returns(%[[I]])
+// CHECK-NEXT:    exec.call "executorch_prim::ge.Scalar"(%[[I]], %{{.*}}) returns(%[[ENDED:.*]])
+// CHECK-NEXT:    exec.jump_false %[[ENDED]], @for0
+// CHECK-NEXT:    exec.return inputs(%x) outputs(%[[ALL]])
+func.func @entries(%x: tensor<4x3xf32>) -> tensor<4x3xf32> {
+  %empty = tensor.empty() : tensor<4x3xf32>
+  %zero = arith.constant 0 : index
+  %four = arith.constant 4 : index
+  %one = arith.constant 1 : index
+  %0 = scf.for %i = %zero to %four step %one iter_args(%all = %empty) -> (tensor<4x3xf32>) {
+    %1 = tensor.extract_slice %x[%i, 0] [1, 3] [1, 1] : tensor<4x3xf32> to tensor<3xf32>
+    %2 = edge.abs(%1) : (tensor<3xf32>) -> tensor<3xf32>
+    %3 = tensor.insert_slice %2 into %all[%i, 0] [1, 3] [1, 1] : tensor<3xf32> into tensor<4x3xf32>
+    scf.yield %3 : tensor<4x3xf32>
+  }
+  func.return %0 : tensor<4x3xf32>
+}
+
+// -----
+
+// A loop without rounds leaves nothing but what it begins with.
+// CHECK-LABEL: exec.method @no_rounds
+// CHECK:         exec.call "aten::clone.out"(%x, %{{.*}}) outs(%[[Y:.*]])
+// CHECK-NEXT:    exec.return inputs(%x) outputs(%[[Y]])
+func.func @no_rounds(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %0 = scf.for %i = %one to %zero step %one iter_args(%y = %x) -> (tensor<3xf32>) {
+    %1 = edge.abs(%y) : (tensor<3xf32>) -> tensor<3xf32>
+    scf.yield %1 : tensor<3xf32>
+  }
+  func.return %0 : tensor<3xf32>
+}
+
+// -----
+
+// An inner loop goes on where the outer one is, without a copy.
+// CHECK-LABEL: exec.method @nested
+// CHECK:         exec.call "aten::clone.out"(%x, %{{.*}}) outs(%[[Y:.*]])
+// CHECK-NEXT:    exec.move %{{.*}}, %[[I:.*]]
+// CHECK-NEXT:    exec.label @for0
+// CHECK-NEXT:    exec.move %{{.*}}, %[[J:.*]]
+// CHECK-NEXT:    exec.label @for1
+// CHECK-NEXT:    exec.call "aten::mul.out"(%[[Y]], %x) outs(%[[Y]])
+// CHECK-NEXT:    exec.call "executorch_prim::add.Scalar"(%[[J]], %{{.*}}) returns(%[[J]])
+// CHECK-NEXT:    exec.call "executorch_prim::ge.Scalar"(%[[J]], %{{.*}}) returns(%[[C:.*]])
+// CHECK-NEXT:    exec.jump_false %[[C]], @for1
+// CHECK-NEXT:    exec.call "executorch_prim::add.Scalar"(%[[I]], %{{.*}}) returns(%[[I]])
+func.func @nested(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %four = arith.constant 4 : index
+  %0 = scf.for %i = %zero to %four step %one iter_args(%y = %x) -> (tensor<3xf32>) {
+    %1 = scf.for %j = %one to %four step %one iter_args(%z = %y) -> (tensor<3xf32>) {
+      %2 = edge.mul.Tensor(%z, %x) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+      scf.yield %2 : tensor<3xf32>
+    }
+    scf.yield %1 : tensor<3xf32>
+  }
+  func.return %0 : tensor<3xf32>
+}
+
+// -----
+
+// Everything without a form is found, in regions too.
+func.func @refused(%x: tensor<4x3xf32>, %c: tensor<2xi1>, %n: tensor<index>) -> tensor<4x3xf32> {
+  %zero = arith.constant 0 : index
+  // expected-error @+2 {{3 operations cannot be converted to kernel calls of the target 'executorch'}}
+  // expected-note @+1 {{tensor.extract: only the one element of a tensor of i1 can become a condition, got tensor<2xi1>}}
+  %0 = tensor.extract %c[%zero] : tensor<2xi1>
+  %1 = scf.if %0 -> (tensor<4x3xf32>) {
+    // expected-note @+1 {{tensor.extract_slice: only one entry of the outermost dimension of a row-major tensor can be read or written}}
+    %2 = tensor.extract_slice %x[0, 1] [4, 1] [1, 1] : tensor<4x3xf32> to tensor<4xf32>
+    // expected-note @+1 {{tensor.insert_slice: only one entry of the outermost dimension of a row-major tensor can be read or written}}
+    %3 = tensor.insert_slice %2 into %x[%zero, 1] [4, 1] [1, 1] : tensor<4xf32> into tensor<4x3xf32>
+    scf.yield %3 : tensor<4x3xf32>
+  } else {
+    scf.yield %x : tensor<4x3xf32>
+  }
+  func.return %1 : tensor<4x3xf32>
+}
