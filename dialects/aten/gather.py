@@ -90,7 +90,7 @@ def places_along(index: Array, dim: int) -> tuple[Array, ...]:
 
 @aten("take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor")
 class TakeAlongDimOp(SchemaOp):
-    """As `gather`, with the operands broadcast outside `dim`; of the flat tensors without one."""
+    """As `gather`, with the operands broadcast outside `dim`, where places count around; of the flat tensors without one."""
 
     @staticmethod
     def shapes(own: tuple[int, ...], other: tuple[int, ...], dim: int | None) -> tuple[tuple[int, ...], tuple[int, ...], int]:
@@ -113,11 +113,11 @@ class TakeAlongDimOp(SchemaOp):
         own, other, axis = TakeAlongDimOp.shapes(x.shape, indices.shape, dim)
         if dim is None:
             return np.take(x.reshape(-1), indices.reshape(-1))
-        return np.take_along_axis(np.broadcast_to(x, own), np.broadcast_to(indices, other), axis)
+        return np.take_along_axis(np.broadcast_to(x, own), np.broadcast_to(indices % max(own[axis], 1), other), axis)
 
     @staticmethod
     def decompose(x: SSAValue, /, indices: SSAValue, dim: int | None) -> SSAValue:
         own, other, axis = TakeAlongDimOp.shapes(shape_of(x), shape_of(indices), dim)
         if dim is None:
             return aten.gather(view(x, own), 0, view(indices, other))
-        return aten.gather(expand(x, own), axis, expand(indices, other))
+        return aten.gather(expand(x, own), axis, expand(aten.remainder.Scalar(indices, own[axis]), other))

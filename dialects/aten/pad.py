@@ -179,7 +179,7 @@ class PadOp(SchemaOp):
     def circular(shape: Sequence[int], pad: Sequence[int]) -> list[tuple[int, int]]:
         """The margins of circular padding. Raises ValueError when they wrap around more than once."""
         pairs = margins(pad, len(shape))
-        if any(max(pair) > extent != DYNAMIC_INDEX for extent, pair in zip(shape, pairs, strict=True)):
+        if any(max(pair) > extent + min(0, *pair) for extent, pair in zip(shape, pairs, strict=True) if extent != DYNAMIC_INDEX):
             raise ValueError(f"circular pad {list(pad)} wraps around shape {list(shape)} more than once")
         return pairs
 
@@ -202,7 +202,8 @@ class PadOp(SchemaOp):
         if mode != "circular":
             return PadOp.edge_pad(x.ndim, pad, mode).numpy(x, pad)
         for axis, (low, high) in enumerate(PadOp.circular(x.shape, pad)):
-            x = np.take(x, np.arange(-low, x.shape[axis] + high, dtype=np.int64) % max(x.shape[axis], 1), axis)
+            x = np.take(x, np.arange(max(-low, 0), x.shape[axis] + min(high, 0), dtype=np.int64), axis)
+            x = np.take(x, np.arange(min(-low, 0), x.shape[axis] + max(high, 0), dtype=np.int64) % max(x.shape[axis], 1), axis)
         return x
 
     @staticmethod
@@ -213,11 +214,11 @@ class PadOp(SchemaOp):
         if mode != "circular":
             return PadOp.edge_pad(len(shape), pad, mode)(x, pad).result
         for axis, (low, high) in enumerate(PadOp.circular(shape, pad)):
+            if low < 0 or high < 0:
+                x = aten.slice.Tensor(x, axis, max(-low, 0), shape_of(x)[axis] - max(-high, 0))
             extent = shape_of(x)[axis]
             before = [aten.slice.Tensor(x, axis, extent - low, extent)] if low > 0 else []
             after = [aten.slice.Tensor(x, axis, 0, high)] if high > 0 else []
-            if low < 0 or high < 0:
-                x = aten.slice.Tensor(x, axis, max(-low, 0), extent - max(-high, 0))
             if before or after:
                 x = aten.cat([*before, x, *after], axis)
         return x

@@ -1,45 +1,60 @@
-"""Random content. PyTorch promises no sequence of numbers, and these rows promise shapes, types and distributions only."""
+"""Random content. PyTorch promises no sequence of numbers; these rows give that of the program's stream, as the C runtime does."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import i1, i64
+from xdsl.dialects.builtin import f32, f64, i1, i64
 from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.aten.creation import FilledOp, LikeOp, to_element
 from flambeau.dialects.aten.numerics import cast_to, element_of_array
+from flambeau.dialects.aten.philox import stream
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, shape_of, tensor
-from flambeau.dialects.schema.families import chosen_element
+from flambeau.dialects.schema.families import chosen_element, require_category
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 
+class DrawnOp(FilledOp):
+    """Floats drawn one after another."""
+
+    random = True
+
+    @staticmethod
+    def infer(size: Sequence[int], dtype: Attribute | None = None) -> Tensor:
+        found = FilledOp.infer(size, dtype)
+        require_category("drawing numbers", found, at_least=2)
+        return found
+
+
 @aten(
     "rand(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", core=True
 )
-class RandOp(FilledOp):
+class RandOp(DrawnOp):
     """Numbers from 0 up to but without 1, all equally likely."""
 
     random = True
 
     @staticmethod
     def numpy(size: Sequence[int], dtype: Attribute | None) -> Array:
-        return cast_to(np.random.default_rng().random(size), element_of(FilledOp.infer(size, dtype)))
+        element = element_of(FilledOp.infer(size, dtype))
+        return cast_to(stream().uniform(size, element), element)
 
 
 @aten(
     "randn(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", core=True
 )
-class RandnOp(FilledOp):
+class RandnOp(DrawnOp):
     """Normally distributed numbers of mean 0 and variance 1."""
 
     random = True
 
     @staticmethod
     def numpy(size: Sequence[int], dtype: Attribute | None) -> Array:
-        return cast_to(np.random.default_rng().standard_normal(size), element_of(FilledOp.infer(size, dtype)))
+        element = element_of(FilledOp.infer(size, dtype))
+        return cast_to(stream().normal(size, element), element)
 
 
 @aten(
@@ -50,6 +65,10 @@ class RandLikeOp(LikeOp):
     """Numbers from 0 up to but without 1 with another tensor's shape."""
 
     random = True
+
+    @staticmethod
+    def infer(x: Tensor, /, dtype: Attribute | None = None) -> Tensor:
+        return DrawnOp.infer(shape_of(x), chosen_element(dtype, element_of(x)))
 
     @staticmethod
     def numpy(x: Array, /, dtype: Attribute | None) -> Array:
@@ -68,6 +87,10 @@ class RandnLikeOp(LikeOp):
     """Normally distributed numbers with another tensor's shape."""
 
     random = True
+
+    @staticmethod
+    def infer(x: Tensor, /, dtype: Attribute | None = None) -> Tensor:
+        return DrawnOp.infer(shape_of(x), chosen_element(dtype, element_of(x)))
 
     @staticmethod
     def numpy(x: Array, /, dtype: Attribute | None) -> Array:
@@ -90,7 +113,11 @@ class RandpermOp(SchemaOp):
 
     @staticmethod
     def numpy(n: int, dtype: Attribute | int | None) -> Array:
-        return cast_to(np.random.default_rng().permutation(n), chosen_element(dtype, i64))
+        return cast_to(np.argsort(stream().uniform((n,), f64), kind="stable"), chosen_element(dtype, i64))
+
+    @staticmethod
+    def decompose(n: int, dtype: Attribute | int | None) -> SSAValue:
+        return to_element(aten.sort.results(aten.rand((n,), f64))[1], chosen_element(dtype, i64))
 
 
 @aten("native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)", core=True)
@@ -112,7 +139,7 @@ class NativeDropoutOp(SchemaOp):
         if train is False or p == 0:
             return x, np.ones(x.shape, bool)
         shape: tuple[int, ...] = x.shape
-        kept = np.random.default_rng().random(shape) >= p
+        kept = stream().uniform(shape, f32) >= p
         scale = 0.0 if p == 1 else 1 / (1 - p)
         return cast_to(x * kept * scale, element_of_array(x)), kept
 
@@ -204,7 +231,8 @@ class IntegersOp(SchemaOp):
 
     @staticmethod
     def numpy(low: int, high: int, size: Sequence[int], dtype: Attribute | int | None) -> Array:
-        return cast_to(np.random.default_rng().integers(low, high, tuple(size)), chosen_element(dtype, i64))
+        drawn = stream().uniform(size, f32).astype(np.float32) * np.float32(high - low)
+        return cast_to(np.floor(drawn) + np.float32(low), chosen_element(dtype, i64))
 
     @staticmethod
     def decompose(low: int, high: int, size: Sequence[int], dtype: Attribute | int | None) -> SSAValue:
@@ -240,3 +268,29 @@ class RandintOp(SchemaOp):
     @staticmethod
     def decompose(high: int, size: Sequence[int], dtype: Attribute | int | None) -> SSAValue:
         return drawn_integers(0, high, size, chosen_element(dtype, i64))
+
+
+@aten(
+    "randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"
+)
+@aten(
+    "randint_like(Tensor self, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
+    "MemoryFormat? memory_format=None) -> Tensor"
+)
+class RandintLikeOp(SchemaOp):
+    """Integers from 0, or a lowest one, up to but without another, with another tensor's shape, all equally likely."""
+
+    random = True
+
+    @staticmethod
+    def infer(x: Tensor, /, high: int, low: int = 0, dtype: Attribute | None = None) -> Tensor:
+        return IntegersOp.infer(low, high, shape_of(x), chosen_element(dtype, element_of(x)))
+
+    @staticmethod
+    def numpy(x: Array, /, high: int, low: int = 0, dtype: Attribute | None = None) -> Array:
+        return IntegersOp.numpy(low, high, x.shape, chosen_element(dtype, element_of_array(x)))
+
+    @staticmethod
+    def decompose(x: SSAValue, /, high: int, low: int = 0, dtype: Attribute | None = None) -> SSAValue:
+        return drawn_integers(low, high, shape_of(x), chosen_element(dtype, element_of(x)))

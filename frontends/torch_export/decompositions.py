@@ -57,22 +57,24 @@ class Decomposition:
         return ", ".join(f"{name} ×{count}" if count > 1 else name for name, count in counts.items()) or "its operand"
 
 
-def find_decomposition(step: Step) -> Decomposition | None:
-    """What PyTorch makes of a call whose operator has no row, down to operators that have one.
+def find_decomposition(step: Step, *, refused: bool = False) -> Decomposition | None:
+    """What PyTorch makes of a call whose operator has no row, or whose row is `refused`, down to operators that have one.
 
     Only this call is traced, on the values that the program says it has; the nodes have its place in the model. None where the operator has
     a row, and where PyTorch has no such decomposition or needs data for it.
     """
-    overload = _without_row(step)
+    overload = _without_row(step, refused)
     return None if overload is None else _decomposed(step, overload, ())
 
 
-def _without_row(step: Step) -> Overload | None:
+def _without_row(step: Step, refused: bool = False) -> Overload | None:
     """What a call computes, out of place, when its operator has no row."""
     if step.overload is None:
         return None
     cls = class_of(step.overload)
-    return step.overload if cls is None else None if cls.has("infer") else functional_overload(cls)
+    if cls is not None and cls.has("infer") and not refused:
+        return None
+    return step.overload if cls is None else functional_overload(cls)
 
 
 def _decomposed(step: Step, overload: Overload, outer: tuple[Overload, ...]) -> Decomposition | None:

@@ -14,6 +14,7 @@ from torch.export.graph_signature import InputKind, OutputKind, OutputSpec
 from xdsl.dialects.builtin import LocationAttr, ModuleOp, UnrealizedConversionCastOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.flambeau.method_interface import INPUTS, OUTPUTS, Leaf, leaves_attribute
 from flambeau.dialects.ir.diagnostics import remark
@@ -234,17 +235,23 @@ class _Method:
             types: list[Tensor] = []
             decomposition = decomposition or find_decomposition(step)
             if decomposition is not None:
-                variable.value = self._emit_decomposition(step, decomposition)
+                variable.value = self._emit_decomposition(step, decomposition, "has no row")
                 return
             cls = self._class(step)
             nesting = collect_types(step.node.meta.get("val"), types)
             given = self._arguments(step, cls)
             variable.value = POISON if given is None else restore(nesting, self._call(step, cls, given, types))
+        except VerifyException as error:
+            if (decomposition := find_decomposition(step, refused=True)) is not None:
+                variable.value = self._emit_decomposition(step, decomposition, f"is refused ({error})")
+            else:
+                self._problem(step.name, str(error), step.node)
+                variable.value = POISON
         except (UnsupportedError, TypeError) as error:
             self._problem(step.name, str(error), step.node)
             variable.value = POISON
 
-    def _emit_decomposition(self, step: Step, found: Decomposition) -> Any:
+    def _emit_decomposition(self, step: Step, found: Decomposition, why: str) -> Any:
         """Emits a call's decomposition, with a remark that says so; its result, nested as the call's."""
         operands = [self.variables[node].value for node in found.operands]
         if _poisoned(operands):
@@ -258,7 +265,7 @@ class _Method:
             self._emit_step(inner, found.inner.get(inner.node))
         first = self.block.first_op if last is None else last.next_op
         if first is not None:
-            remark(first, f"{step.name} has no row: PyTorch decomposes it into {found}")
+            remark(first, f"{step.name} {why}: PyTorch decomposes it into {found}")
         results = [self._resolve(output) for output in found.program.outputs]
         if not isinstance(declared := step.node.meta.get("val"), torch.Tensor):
             return results
@@ -394,6 +401,7 @@ class _Method:
             op = build(cls, given, [promoted], insert)
             insert(op)
             return [self._converted(op.result, types[0], step)]
+        op.verify_()
         insert(op)
         for result in op.results:
             result.name_hint = _hint(step.node.name)

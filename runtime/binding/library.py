@@ -214,6 +214,7 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "fl_method_init": (ctypes.c_int, (_POINTER, _POINTER, _INDEX, ctypes.POINTER(CRegistry), ctypes.POINTER(CMemory), _ERROR)),
     "fl_method_reset": (None, (_POINTER,)),
     "fl_method_state": (ctypes.POINTER(CTensor), (_POINTER, _INDEX, ctypes.POINTER(ctypes.c_char_p))),
+    "fl_method_seed": (None, (_POINTER, ctypes.c_uint64)),
     "fl_method_destroy": (None, (_POINTER,)),
     "fl_method_set_input": (ctypes.c_int, (_POINTER, _INDEX, ctypes.POINTER(CValue), _ERROR)),
     "fl_method_set_output": (ctypes.c_int, (_POINTER, _INDEX, _POINTER, ctypes.c_size_t, _ERROR)),

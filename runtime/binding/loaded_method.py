@@ -155,8 +155,12 @@ class Method(ExplainsMembers):
             self._lock.release()
 
     def reset(self) -> None:
-        """Puts mutable buffers back to what they were after loading; those that methods share, for all of them."""
+        """Puts mutable buffers back to what they were after loading; those that methods share, for all of them. Random numbers begin again."""
         self._library.fl_method_reset(self._handle)
+
+    def seed(self, seed: int) -> None:
+        """Chooses the stream of random numbers that the method draws, from its beginning. It is that of 0 after loading."""
+        self._library.fl_method_seed(self._handle, seed % 2**64)
 
     @cached_property
     def state(self) -> State:

@@ -10,6 +10,7 @@ from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region
 from xdsl.traits import IsTerminator
 
+from flambeau.dialects.aten.philox import RandomStream, drawing
 from flambeau.dialects.delegate.ops import CallOp as DelegateCallOp
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.edge.stored_arrays import logical_array
@@ -43,6 +44,7 @@ class FunctionProgram:
         self._globals = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, GlobalOp)}
         self._functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
         self._state: dict[str, Array] = {}
+        self._streams: dict[str, RandomStream] = {}
         self._compiled: dict[Block, CompiledBlock] = {}
 
     @property
@@ -62,9 +64,14 @@ class FunctionProgram:
         if function.is_declaration:
             raise InterpreterError(f"@{method} is only declared", function)
         arrays = check_inputs(function, inputs)
-        with np.errstate(all="ignore"):  # infinities and NaN are results like others
+        # Infinities and NaN are results like others.
+        with np.errstate(all="ignore"), drawing(self._streams.setdefault(method, RandomStream())):
             tensors = iter(Scope(Run(self._block, self._limit, observer)).region(function.body, arrays, function))
         return [next(tensors) if leaf.is_tensor else leaf.value for leaf in outputs_of(function)]
+
+    def seed(self, method: str, seed: int) -> None:
+        """Chooses the stream of random numbers that a method draws, from its beginning. It is that of 0 at first."""
+        self._streams[method] = RandomStream(seed)
 
     def state(self, method: str, name: str) -> Array | None:
         """What a mutable global holds after the calls so far; None where there is no such global, or it has no value."""

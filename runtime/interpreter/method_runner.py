@@ -12,6 +12,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 
+from flambeau.dialects.aten.philox import RandomStream, drawing
 from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.edge.layout import LayoutAttr, byte_strides, dim_order, upper_bounds
 from flambeau.dialects.edge.stored_arrays import logical_array
@@ -71,6 +72,7 @@ class MethodProgram:
         self._memories: dict[str, _Memory] = {}
         self._shared: dict[int | str, memoryview] = {}
         """What methods have in common: arenas after the first that hold state, by their number, and unplanned state, by its name."""
+        self._streams: dict[str, RandomStream] = {}
 
     @property
     def method_names(self) -> tuple[str, ...]:
@@ -97,8 +99,13 @@ class MethodProgram:
         for index, (slot, value) in enumerate(zip(slots, inputs, strict=True)):
             name = names[index].data if index < len(names) else f"input_{index}"
             self._set_input(memory, slot, value, name)
-        self._execute(found, memory, observer)
+        with drawing(self._streams.setdefault(method, RandomStream())):
+            self._execute(found, memory, observer)
         return [_output(memory.values[slot]) for slot in found.terminator.outputs]
+
+    def seed(self, method: str, seed: int) -> None:
+        """Chooses the stream of random numbers that a method draws, from its beginning. It is that of 0 at first."""
+        self._streams[method] = RandomStream(seed)
 
     def state(self, method: str, name: str) -> Array | None:
         """What a mutable global holds after the calls of a method so far; None where there is no such global, or it has no value."""

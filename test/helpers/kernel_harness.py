@@ -54,6 +54,10 @@ GUARD = 64
 GUARD_BYTE = 0xA5
 
 
+class CRandom(ctypes.Structure):
+    _fields_ = [("seed", ctypes.c_uint64), ("counter", ctypes.c_uint64)]
+
+
 class CContext(ctypes.Structure):
     _fields_ = [
         ("scratch", ctypes.c_void_p),
@@ -61,6 +65,7 @@ class CContext(ctypes.Structure):
         ("message", ctypes.c_char_p),
         ("numbers", ctypes.c_int64 * 2),
         ("has_numbers", ctypes.c_uint8),
+        ("random", ctypes.POINTER(CRandom)),
     ]
 
     def text(self) -> str:
@@ -302,7 +307,7 @@ def run(name: str, *args: Any, outs: Sequence[Out], in_place: bool = False, over
         source.data = start
     array = (ctypes.POINTER(CValue) * len(values))(*[ctypes.pointer(value) for value in values])
     assert kernel.takes(len(values)), f"{name} is registered with {kernel.access}, the schema has {len(values)} arguments"
-    context = CContext()
+    context = CContext(random=ctypes.pointer(CRandom()))
     if kernel.scratch:
         needed = kernel.scratch(array, len(values))
         if needed:

@@ -477,6 +477,8 @@ SAMPLES: dict[str, Samples] = {
     # random
     **{f"aten.{name}": fixed(((2, 3),), ((), f64), ((4,), f16)) for name in ("rand", "randn")},
     **{f"aten.{name}": unary((), (f64,)) for name in ("rand_like", "randn_like")},
+    "aten.randint_like": unary((5,)),
+    "aten.randint_like.low_dtype": unary((-2, 4), (2, 9, f32)),
     "aten.randint": fixed((5, (2, 3)), (9, (), f32)),
     "aten.randint.low": fixed((-3, 5, (2, 3)), (2, 9, (), i32)),
     **{f"aten.{name}": unary((0.5, False), (0.0, True)) for name in ("alpha_dropout", "feature_dropout")},

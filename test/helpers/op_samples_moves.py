@@ -175,6 +175,7 @@ PAD: dict[str, Samples] = {
         ((2, 3, 4, 5), (1, 2, 3, 4), "replicate"),
         ((2, 3, 4), (1, 4), "circular"),
         ((2, 3, 4, 5), (5, 0, 1, 2), "circular"),
+        ((2, 3, 4, 5), (-1, 1, -2, 1), "circular"),
     ),
 }
 
@@ -254,6 +255,7 @@ INDEX: dict[str, Samples] = {
         (f32(rng, 4, 5), below(rng, 5, 1, 2), 1),
         (f32(rng, 4, 5), below(rng, 20, 3)),
         (f32(rng, 1, 5), below(rng, 5, 4, 2), -1),
+        (f32(rng, 4, 5), below(rng, 9, 1, 2) - 7, 1),
     ],
     "nonzero": lambda rng: [(mask(rng, 3, 4),), (f32(rng, 3),), (f32(rng),)],
     "argwhere": lambda rng: [(mask(rng, 3, 4),)],

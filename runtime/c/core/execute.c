@@ -250,6 +250,7 @@ static fl_status fl_call(fl_method *method, uint32_t at, const fl_instruction *i
   fl_context *context = &call;
   context->message = "it gave no reason";
   context->has_numbers = 0;
+  context->random = &method->random;
   fl_status status = FL_OK;
   if (!instruction->checked) {
     uint64_t work = UINT64_MAX;

@@ -229,8 +229,11 @@ void fl_method_reset(fl_method *method) {
   if (method->program != NULL && fl_plan_open(method->program, method->index, &plan)) {
     fl_restore_values(method);
     fl_fill_arenas(method, &plan, 0);
+    method->random.counter = 0;
   }
 }
+
+void fl_method_seed(fl_method *method, uint64_t seed) { method->random = (fl_random){.seed = seed}; }
 
 void fl_method_destroy(fl_method *method) {
   for (uint32_t i = 0; i < method->delegate_count; ++i) {

@@ -10,7 +10,7 @@ import torch
 from kernel_harness import KernelError, Out, dim_order, kernels, row_kernel, run, schema_of
 from row_exceptions import KNOWN, NOT_A_NUMBER, OVERFLOW, OWN_STEPS, Known
 from row_harness import arrays_of, assert_close, from_torch, meaning, operation, to_torch
-from row_walk import RANDOM, UNINITIALIZED, Case, cases_of
+from row_walk import UNINITIALIZED, Case, cases_of
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.utils.exceptions import VerifyException
 
@@ -27,7 +27,6 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "aten::addmm.out": ("beta and alpha must be integers",),
     "aten::baddbmm.out": ("beta and alpha must be integers",),
     "aten::linear.out": (CONTIGUOUS, BIAS, "the input needs a dimension, and the weight two"),
-    "aten::native_dropout.out": ("dropout in training",),
     "aten::native_group_norm.out": (CONTIGUOUS, WEIGHT),
     "aten::native_layer_norm.out": (CONTIGUOUS, WEIGHT, BIAS),
     "aten::select_scatter.out": ("the source must have self's type",),
@@ -58,7 +57,7 @@ DIFFERENT = (
 
 # As programs import them: their operands need not be of one type.
 ROWS = {name: described.row.siblings["row"] for name in sorted(kernels()) if (described := row_kernel(name)) is not None}
-KERNELS = [name for name, row in ROWS.items() if row.name not in RANDOM | UNINITIALIZED]
+KERNELS = [name for name, row in ROWS.items() if row.name not in UNINITIALIZED]
 
 
 def is_known(case: Case) -> bool:

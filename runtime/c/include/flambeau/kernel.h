@@ -18,6 +18,12 @@
 extern "C" {
 #endif
 
+/* Where a method stands in its random numbers: those of Philox 4x32-10 whose key is the seed, in blocks of four words that count up. */
+typedef struct fl_random {
+  uint64_t seed;
+  uint64_t counter;
+} fl_random;
+
 /* Passed to each call, which may change it: the next call gets all of the scratch memory again. */
 typedef struct fl_context {
   void *scratch;         /* `scratch` bytes, 64-byte aligned; NULL when the kernel asked for none */
@@ -25,6 +31,7 @@ typedef struct fl_context {
   const char *message;   /* static text of the first failure */
   int64_t numbers[2];    /* what stands for the first % of the text and for the second */
   uint8_t has_numbers;   /* 0: a % stands for itself */
+  fl_random *random;     /* the method's; a kernel that draws counts the blocks it takes. NULL outside of a method */
 } fl_context;
 
 typedef fl_status (*fl_kernel_fn)(fl_context *context, fl_value *const *args, size_t count);

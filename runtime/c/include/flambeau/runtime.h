@@ -196,6 +196,7 @@ typedef struct fl_method {
   /* private: */
   const fl_program *program;
   fl_context context;
+  fl_random random;
   fl_value *values;
   struct fl_tensor *tensors;
   struct fl_instruction *instructions;
@@ -220,7 +221,8 @@ typedef struct fl_method {
 FL_API fl_status fl_method_init(fl_method *method, const fl_program *program, uint32_t index, const fl_registry *registry, const fl_memory *memory,
                                 fl_error *error);
 
-/* Puts arenas, and with them state (mutable buffers), and scalars back to what they were after init. State that methods share is reset for all. */
+/* Puts arenas, and with them state (mutable buffers), and scalars back to what they were after init. State that methods share is reset for all.
+ * Random numbers begin again. */
 FL_API void fl_method_reset(fl_method *method);
 
 /* State `index` of a method and its name, "" without one; NULL when there are not as many. The bytes at `data` may be read and written between
@@ -228,6 +230,9 @@ FL_API void fl_method_reset(fl_method *method);
 FL_API const fl_tensor *fl_method_state(const fl_method *method, uint32_t index, const char **name);
 /* The state of that name. NULL: the text lists those that exist. */
 FL_API const fl_tensor *fl_method_find_state(const fl_method *method, const char *name, fl_error *error);
+
+/* Chooses the stream of random numbers that the method draws, from its beginning. It is that of 0 after init. */
+FL_API void fl_method_seed(fl_method *method, uint64_t seed);
 
 /* Destroys the delegates. The memories are the caller's again. */
 FL_API void fl_method_destroy(fl_method *method);
