@@ -155,7 +155,7 @@ class Method(ExplainsMembers):
             self._lock.release()
 
     def reset(self) -> None:
-        """Puts mutable buffers back to what they were after loading; those that methods share, for all of them. Random numbers begin again."""
+        """Puts mutable buffers back to what they were after loading; shared ones for all methods. Random numbers begin again."""
         self._library.fl_method_reset(self._handle)
 
     def seed(self, seed: int) -> None:

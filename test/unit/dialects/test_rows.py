@@ -40,8 +40,8 @@ from flambeau.dialects.schema.row_table import check_functions, load_rows
 from flambeau.passes.targets.interface import find_target, target_names
 from flambeau.runtime.manifest import activation_names
 
-RANDOM = {f"aten.{name}" for name in ("rand", "randn", "rand_like", "randn_like", "randperm", "randint", "randint.low")}
-RANDOM |= {"aten.randint_like", "aten.randint_like.low_dtype"}
+_DRAWN = ("rand", "randn", "rand_like", "randn_like", "randperm", "randint", "randint.low", "randint_like", "randint_like.low_dtype")
+RANDOM = {f"aten.{name}" for name in _DRAWN}
 """Their meaning is a distribution."""
 UNINITIALIZED = {"aten.empty.memory_format", "aten.empty_strided", "aten.empty_permuted", "aten.empty_like", "aten.new_empty"}
 """Their content is anything."""
