@@ -104,7 +104,7 @@ def edge_to_exec(options: PipelineOptions) -> Sequence[ModulePass]:
         # Parts are written where the whole lies; fewer of them are views of something else now.
         _pass("place-concat", target=options.target),
         # Last, because it merges lifetimes that the passes above still split.
-        _pass("reuse-storage"),
+        _pass("reuse-storage", target=options.target),
         _pass("remove-dead-code"),
     ]
 

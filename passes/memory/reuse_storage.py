@@ -11,13 +11,15 @@ from flambeau.dialects.exec.declarations import order_declarations
 from flambeau.dialects.exec.instructions import OVERWRITE, CallOp
 from flambeau.dialects.exec.literals import OptionalTensorListOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.exec.slots import ReuseOp, StateOp, TensorOp, nbytes
+from flambeau.dialects.exec.slots import ReuseOp, StateOp, TensorOp, nbytes, root_of
 from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.rewriting.uses import replace_uses
 from flambeau.passes.storage.classes import MethodStorage, inplace_arguments, touched_slots
 from flambeau.passes.storage.reinterpretation import is_static
 from flambeau.passes.storage.slot_rewrites import erase_instruction, erase_unused, make_reuse, unplanned_methods_of
+from flambeau.passes.storage.updates import use_update, write_part
+from flambeau.passes.targets.interface import Target, TargetName, find_target
 
 
 def _writable(op: CallOp, source: SSAValue, storage: MethodStorage) -> bool:
@@ -52,43 +54,71 @@ def _reuse(op: CallOp, storage: MethodStorage) -> bool:
     return False
 
 
-def _write_to_state(op: CallOp, storage: MethodStorage) -> bool:
-    """Lets the call that computes the next value of a state write it there, in place of a copy at the end."""
-    if op.operator.data != OVERWRITE or not isinstance(op.ins[0].owner, StateOp) or not isinstance(op.ins[1].owner, TensorOp):
-        return False
-    state, value, time = op.ins[0], op.ins[1], storage.time[op]
+def _writer(value: SSAValue, state: SSAValue, time: int, storage: MethodStorage) -> Operation | None:
+    """The instruction that may compute `value` in the memory of `state`, to which it is copied at `time`."""
     held, computed = storage[state], storage[value]
-    if state.type != value.type or not is_static(state) or len(computed.writes) != 1 or computed.is_output:
-        return False
+    if not isinstance(value.owner, TensorOp) or state.type != value.type or not is_static(state) or len(computed.writes) != 1:
+        return None
     when = computed.writes[0]
-    writer = storage.instructions[when - 1] if 0 < when < time else None
+    writer = storage.instructions[when - 1] if 0 < when < time and not computed.is_output else None
     if writer is None or value not in touched_slots(writer)[1] or any(isinstance(slot.owner, ReuseOp) for slot in computed.members):
-        return False
+        return None
     uses = storage.uses(held)
     if any(when < use < time for use in uses) or held.written_between(time, computed.last):
+        return None
+    return writer if when not in uses or (isinstance(writer, CallOp) and _writable(writer, state, storage)) else None
+
+
+def _write_to_state(op: CallOp, storage: MethodStorage) -> bool:
+    """Lets the calls that compute the next value of a state, one from the other, write it there, in place of a copy at the end."""
+    if op.operator.data != OVERWRITE or not isinstance(root_of(op.ins[0])[0].owner, StateOp):
         return False
-    if when in uses and not (isinstance(writer, CallOp) and _writable(writer, state, storage)):
+    state, value, time = op.ins[0], op.ins[1], storage.time[op]
+    writer = _writer(value, state, time, storage)
+    if writer is None or not may_rewrite("reuse-storage", op):
         return False
-    if not may_rewrite("reuse-storage", op):
-        return False
-    held.writes.remove(time)
-    storage.replace(value, state)
-    replace_uses(value, state)
+    storage[state].writes.remove(time)
+    _move(value, state, storage)
     erase_instruction(op)
-    erase_unused([value])
+    while isinstance(writer, CallOp):
+        step, time, writer = writer, storage.time[writer], None
+        sources = dict.fromkeys(touched_slots(step)[0])
+        if any(storage[source] is storage[state] for source in sources):
+            break
+        for source in sources:
+            if storage[source].last == time and _writable(step, source, storage):
+                writer = _writer(source, state, time, storage)
+            if writer is not None:
+                _move(source, state, storage)
+                break
     return True
 
 
-def reuse_storage(method: MethodOp) -> int:
+def _move(value: SSAValue, state: SSAValue, storage: MethodStorage) -> None:
+    storage.replace(value, state)
+    replace_uses(value, state)
+    erase_unused([value])
+
+
+def reuse_storage(method: MethodOp, target: Target) -> int:
     """Lets the calls of a method write over their operands; gives how many do."""
     with analysis("storage classes", method):
         storage = MethodStorage(method)
     if not storage.is_straight:
         return 0
     calls = [op for op in storage.instructions if isinstance(op, CallOp)]
-    # State first: its next value must have no other storage yet.
+    # State first: its next value must have no other storage yet. Then what is computed for a part of it alone.
     left = [op for op in calls if not _write_to_state(op, storage)]
+    parts = [copy for op in left if (copy := write_part(op)) is not None]
+    if parts:
+        order_declarations(method)
+        storage = MethodStorage(method)
+        left = [op for op in storage.instructions if isinstance(op, CallOp)]
+        left = [op for op in left if op not in parts or not _write_to_state(op, storage)]
     found = len(calls) - len(left) + sum(_reuse(op, storage) for op in left)
+    for op in method.instructions:
+        if isinstance(op, CallOp):
+            use_update(op, target)
     order_declarations(method)
     return found
 
@@ -98,7 +128,8 @@ class ReuseStoragePass(OperationPass):
     """Gives the result of an elementwise call the storage of an operand of the same type that dies there: `exec.reuse`.
 
     Which operands a kernel may write over is what its row's `inplace` says. Constants and what the method returns are never written over;
-    state only with its own next value, whose copy at the end then vanishes.
+    state only with its own next value, whose copy at the end then vanishes. An `index_put` of rows into such an operand becomes
+    the target's `index_put_`, so that a step moves the new entries of a cache and nothing else.
 
     Needs: `exec` methods before planning; run it after `elide-views` and `place-concat`, which it would block. Leaves: no such call
     that could still take over an operand; never more bytes live at once than before. Dynamic shapes, loops and branches stay as they are.
@@ -106,8 +137,10 @@ class ReuseStoragePass(OperationPass):
 
     name = "reuse-storage"
     works_on = ("exec.method",)
+    target: TargetName = "executorch"
+    """Whose kernels update a tensor in place."""
 
     def apply_to(self, ctx: Context, op: Operation) -> None:
         """Rewrites the methods in place. Raises OperationError for one that is planned already."""
         for method in unplanned_methods_of(op):
-            count("calls in place", reuse_storage(method))
+            count("calls in place", reuse_storage(method, find_target(self.target)))

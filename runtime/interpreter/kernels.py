@@ -108,6 +108,10 @@ def _copied_at(target: Array, source: Array, index: int) -> Array:
     return result
 
 
+def _put(target: Array, *others: Any) -> Array:
+    return row_kernels()["aten::index_put.out"].compute((target, *others), (target,))[0]
+
+
 PRIMITIVES: dict[str, Callable[..., Any]] = {
     "aten::sym_size.int": _size,
     "aten::sym_numel": np.size,
@@ -143,6 +147,7 @@ TENSOR_PRIMITIVES: dict[str, Callable[..., Array]] = {
     "dim_order_ops::_clone_dim_order.out": _same,
     "executorch_prim::et_view.default": _reshaped,
     "aten::copy_": _copied,
+    "aten::index_put_": _put,
     COPY_INDEX: _copied_at,
 }
-"""Kernels from tensors to a tensor that no row describes; the out gives the dtype."""
+"""Kernels from tensors to a tensor that no row describes with its calling convention; the out gives the dtype."""

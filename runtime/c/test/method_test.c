@@ -368,7 +368,7 @@ static void test_state(void) {
   }
   const char *name = NULL;
   const fl_tensor *state = fl_method_state(&l.method, 0, &name);
-  CHECK(state != NULL && fl_numel(state) == 1);
+  CHECK(state != NULL && fl_numel(state) > 0);
   CHECK(fl_method_find_state(&l.method, name, &error) == state);
   CHECK(fl_method_state(&l.method, 1, NULL) == NULL);
   CHECK(fl_method_find_state(&l.method, "absent", &error) == NULL && error.status == FL_NOT_FOUND);

@@ -3,6 +3,7 @@
 
 ml_program.global private @w(#flambeau.blob<"w", "0123456789abcdef">) : tensor<4xf32>
 ml_program.global private mutable @state : tensor<4xf32>
+ml_program.global private mutable @rows : tensor<3x2xf32>
 
 // A chain of elementwise calls happens in one place, the input's.
 // PLAN-LABEL: exec.method @chain {arenas = [16]
@@ -126,11 +127,55 @@ exec.method @cache {} {
   %no = exec.bool false
   %places = exec.optional_tensor_list [%at]
   %next = exec.tensor : tensor<4xf32>
-  // CHECK: exec.call "aten::index_put.out"(%s, %places, %x, %no) outs(%s)
+  // CHECK: exec.call "aten::index_put_"(%s, %places, %x, %no) returns(%s)
   // CHECK-NEXT: exec.return
   exec.call "aten::index_put.out"(%s, %places, %x, %no) outs(%next)
   exec.call "aten::copy_"(%s, %next, %no) returns(%s)
   exec.return inputs(%x, %at)
+}
+
+// A part of a state whose bytes lie together is computed where it lies, and values get the shape of what they replace.
+// CHECK-LABEL: exec.method @part
+exec.method @part {} {
+  // CHECK: %[[ROW:.*]] = exec.view %x : tensor<1x2xf32>
+  %x = exec.tensor : tensor<2xf32>
+  %at = exec.tensor : tensor<1xi64>
+  // CHECK: %s = exec.state @rows : tensor<3x2xf32>
+  %s = exec.state @rows : tensor<3x2xf32>
+  // CHECK: %[[PART:.*]] = exec.view %s {offset = 16} : tensor<2xf32>
+  %zero = exec.int 0
+  %two = exec.int 2
+  %no = exec.bool false
+  %places = exec.optional_tensor_list [%at]
+  %negated = exec.tensor : tensor<2xf32>
+  %first = exec.tensor : tensor<3x2xf32>
+  %second = exec.tensor : tensor<3x2xf32>
+  // CHECK: exec.call "aten::neg.out"(%x) outs(%[[PART]])
+  // CHECK-NEXT: exec.call "aten::index_put_"(%s, %places, %[[ROW]], %no) returns(%s)
+  // CHECK-NEXT: exec.return
+  exec.call "aten::neg.out"(%x) outs(%negated)
+  exec.call "aten::select_scatter.out"(%s, %negated, %zero, %two) outs(%first)
+  exec.call "aten::index_put.out"(%first, %places, %x, %no) outs(%second)
+  exec.call "aten::copy_"(%s, %second, %no) returns(%s)
+  exec.return inputs(%x, %at)
+}
+
+// An operand is not computed in the state that its own reader still reads.
+// CHECK-LABEL: exec.method @both
+exec.method @both {} {
+  %x = exec.tensor : tensor<4xf32>
+  %s = exec.state @state : tensor<4xf32>
+  %one = exec.int 1
+  %no = exec.bool false
+  %negated = exec.tensor : tensor<4xf32>
+  %next = exec.tensor : tensor<4xf32>
+  // CHECK: exec.call "aten::neg.out"(%x) outs(%negated)
+  // CHECK-NEXT: exec.call "aten::add.out"(%negated, %s, %one) outs(%s)
+  // CHECK-NEXT: exec.return
+  exec.call "aten::neg.out"(%x) outs(%negated)
+  exec.call "aten::add.out"(%negated, %s, %one) outs(%next)
+  exec.call "aten::copy_"(%s, %next, %no) returns(%s)
+  exec.return inputs(%x)
 }
 
 // Not if the old value is still read, the kernel looks back, the next value is returned, or it was changed or computed otherwise.
