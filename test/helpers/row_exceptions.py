@@ -60,9 +60,11 @@ KNOWN: tuple[Known, ...] = (
     # What programs do not do.
     *_listed("* on *", "*", NO_KERNEL, "aten._adaptive_avg_pool2d_backward", "aten._embedding_bag", "aten.adaptive_max_pool3d"),
     *_listed("* on *", "*", NO_KERNEL, "aten.avg_pool2d_backward", "aten.convolution_backward", "aten.embedding_bag"),
-    *_listed("* on *", "*", NO_KERNEL, "aten.embedding_dense_backward", "aten.max_pool2d_with_indices_backward"),
+    *_listed("* on *", "*", NO_KERNEL, "aten.embedding_dense_backward"),
     *_listed("* on *", "*", NO_KERNEL, "aten.max_pool3d_with_indices", "aten.native_*_norm_backward"),
-    *_listed("* on *", "*", NO_KERNEL, "quantized_decomposed.add", "quantized_decomposed.embedding_*", "quantized_decomposed.mixed_*"),
+    *_listed(
+        "* on *", "*", NO_KERNEL, "quantized_decomposed.add", "quantized_decomposed.embedding_*.dtype", "quantized_decomposed.mixed_*"
+    ),
     *_listed("* on *", "*", NO_KERNEL, "quantized_decomposed.choose_qparams*", "quantized_decomposed.*quantize_per_channel_group"),
     *_listed("* on *", "*", NO_KERNEL, "quantized_decomposed.*quantize_per_tensor.tensor"),
     *_listed("* on executorch", "*", NOT_IN_STOCK, "aten.scatter.*reduce", "aten.scatter_reduce.two"),
