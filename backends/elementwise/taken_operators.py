@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, NoneAttr, f32
+from xdsl.dialects.builtin import NoneAttr, f32
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from flambeau.backends.elementwise.payload import OPERATIONS
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, numel, shape_of, tensor_type
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, is_static, numel, tensor_type
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.schema.row import SchemaOp
 
@@ -49,7 +49,7 @@ def refuse_type(kind: Tensor) -> str | None:
     """Why the backend does not compute tensors of a type; None when it does."""
     if element_of(kind) != f32:
         return f"it computes {element_of(kind)}, not f32"
-    if DYNAMIC_INDEX in shape_of(kind) or not isinstance(kind.encoding, NoneAttr):
+    if not is_static(kind) or not isinstance(kind.encoding, NoneAttr):
         return "its shape is not static or its memory is not row-major"
     return None
 

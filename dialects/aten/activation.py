@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, bf16, f16, f32
+from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, erf, in_float, sigmoid, softplus, widened
+from flambeau.dialects.ir.extents import differ
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, element_of, normalize_dim, shape_of, tensor, tensor_type, ui8
 from flambeau.dialects.schema.families import (
     NUMBERS,
@@ -367,8 +368,8 @@ class GluOp(SchemaOp):
     def infer(x: Tensor, /, dim: int = -1) -> Tensor:
         shape = list(shape_of(x))
         axis = normalize_dim(dim, len(shape))
-        if not shape or shape[axis] % 2 or shape[axis] == DYNAMIC_INDEX:
-            raise ValueError(f"dimension {dim} must have a fixed, even size, got shape {shape}")
+        if not shape or differ(shape[axis] % 2, 0):
+            raise ValueError(f"dimension {dim} must have an even size, got shape {shape}")
         shape[axis] //= 2
         return FloatOnlyUnaryOp.infer(tensor(element_of(x), shape))
 

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.numerics import element_of_array
 from flambeau.dialects.aten.shape import Atleast3dOp, expand, view
+from flambeau.dialects.ir.extents import differ
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, normalize_dim, numpy_dtype, promote, shape_of, tensor
 from flambeau.dialects.schema.families import require_same_element
 from flambeau.dialects.schema.namespace import aten
@@ -41,13 +41,10 @@ def concatenated_shape(shapes: Sequence[tuple[int, ...]], dim: int) -> tuple[int
         raise ValueError("0-d tensors have no dimension to concatenate")
     dim = normalize_dim(dim, len(first))
     for shape in parts:
-        same = len(shape) == len(first) and all(
-            a == b or DYNAMIC_INDEX in (a, b) for axis, (a, b) in enumerate(zip(first, shape, strict=True)) if axis != dim
-        )
-        if not same:
+        if len(shape) != len(first) or any(differ(a, b) for axis, (a, b) in enumerate(zip(first, shape, strict=True)) if axis != dim):
             raise ValueError(f"shapes {list(first)} and {list(shape)} differ outside dimension {dim}")
     extents = [shape[dim] for shape in parts]
-    return (*first[:dim], DYNAMIC_INDEX if DYNAMIC_INDEX in extents else sum(extents), *first[dim + 1 :])
+    return (*first[:dim], sum(extents), *first[dim + 1 :])
 
 
 @aten("cat(Tensor[] tensors, int dim=0) -> Tensor", core=True)

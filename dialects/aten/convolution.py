@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.matmul import common_element
@@ -16,7 +15,7 @@ from flambeau.dialects.aten.pad import ConstantPadNdOp, with_margins
 from flambeau.dialects.aten.permute import permute
 from flambeau.dialects.aten.shape import view
 from flambeau.dialects.aten.windows import spread, window_count
-from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, is_static, shape_of, tensor
 from flambeau.dialects.schema.families import FLOATS_AND_LONG, NUMBERS, require_shape
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -203,7 +202,7 @@ def over_planes(
     Stock ExecuTorch's kernel takes at most two dimensions. None for dynamic extents and other ranks.
     """
     shape, kernel = shape_of(x), shape_of(weight)
-    if len(shape) != 5 or DYNAMIC_INDEX in shape:
+    if len(shape) != 5 or not is_static(x):
         return None
     numbers = [
         spread(values, 3, name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.creation import to_element
@@ -12,7 +11,8 @@ from flambeau.dialects.aten.numerics import cast_operands, cast_to, element_of_a
 from flambeau.dialects.aten.reduction import SumDimIntListOp
 from flambeau.dialects.aten.shape import normalize_dims
 from flambeau.dialects.aten.triangle import zero_of
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, promote_operands, shape_of, tensor
+from flambeau.dialects.ir.extents import maximum, minimum
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, may_equal, promote_operands, shape_of, tensor
 from flambeau.dialects.schema.families import NUMBERS, promote_values, sum_element
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -74,7 +74,7 @@ class DiagonalScatterOp(SchemaOp):
     @staticmethod
     def infer(x: Tensor, /, src: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
         place = shape_of(DiagonalOp.infer(x, offset, dim1, dim2))
-        if DYNAMIC_INDEX not in place and shape_of(src) != place:
+        if not may_equal(shape_of(src), place):
             raise ValueError(f"src has shape {list(shape_of(src))}, the diagonal {list(place)}")
         return tensor(element_of(x), shape_of(x))
 
@@ -142,10 +142,8 @@ def diagonal_shape(shape: Sequence[int], offset: int, dim1: int, dim2: int) -> t
     """The shape of a diagonal: the two dimensions go, the diagonal comes last. Raises ValueError, IndexError."""
     first, second = normalize_dims((dim1, dim2), len(shape))
     rest = [extent for dim, extent in enumerate(shape) if dim not in (first, second)]
-    if DYNAMIC_INDEX in (shape[first], shape[second]):
-        return (*rest, DYNAMIC_INDEX)
-    length = min(shape[first], shape[second] - offset) if offset >= 0 else min(shape[first] + offset, shape[second])
-    return (*rest, max(length, 0))
+    length = minimum(shape[first], shape[second] - offset) if offset >= 0 else minimum(shape[first] + offset, shape[second])
+    return (*rest, maximum(length, 0))
 
 
 @aten("diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)", core=True)

@@ -7,12 +7,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
 from flambeau.dialects.aten.permute import permute
 from flambeau.dialects.aten.shape import view
+from flambeau.dialects.ir.extents import differ, provably_equal
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, dtype_of, element_of, may_equal, promote, shape_of, tensor
 from flambeau.dialects.schema.families import sum_element
 from flambeau.dialects.schema.namespace import aten
@@ -67,9 +67,9 @@ def parse_equation(equation: str, shapes: Sequence[tuple[int, ...]]) -> tuple[li
             raise ValueError(f'"{equation}" repeats a name in an operand of shape {list(shape)}, whose sizes are not equal there')
         for label, extent in zip(labels, shape, strict=True):
             known = extents.get(label, 1)
-            if known == 1 or (known == DYNAMIC_INDEX and extent != 1):
+            if provably_equal(known, 1):
                 extents[label] = extent
-            elif extent not in (1, known, DYNAMIC_INDEX):
+            elif differ(extent, 1) and differ(extent, known):
                 raise ValueError(f'"{equation}" gives {label} the sizes {known} and {extent}')
     hidden = max((sum(label[0] == "." for label in labels) for labels in inputs), default=0)
     names = [label for labels in inputs for label in labels]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, i32, i64
+from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.creation import to_element
+from flambeau.dialects.ir.extents import unknown
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -71,7 +72,7 @@ class OneHotOp(SchemaOp):
         if element_of(x) != i64:
             raise TypeError(f"one_hot takes int64 numbers, got {dtype_of(element_of(x)).torch}")
         # Without a number of classes it depends on the content.
-        return tensor(i64, (*shape_of(x), DYNAMIC_INDEX if num_classes == -1 else num_classes))
+        return tensor(i64, (*shape_of(x), unknown() if num_classes == -1 else num_classes))
 
     @staticmethod
     def numpy(x: Array, /, num_classes: int) -> Array:

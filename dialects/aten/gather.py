@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.embedding import require_in_range, require_indices, require_long, require_rows
 from flambeau.dialects.aten.index import vector_length
 from flambeau.dialects.aten.shape import expand, view
+from flambeau.dialects.ir.extents import exceeds
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -61,7 +61,7 @@ def check_gathered(shape: Sequence[int], dim: int, index: Tensor) -> None:
     own, other = tuple(shape) or (1,), shape_of(index) or (1,)
     if len(own) != len(other):
         raise ValueError(f"index {list(other)} must have as many dimensions as the tensor {list(own)}")
-    if DYNAMIC_INDEX not in (*own, *other) and any(a > b for axis, (a, b) in enumerate(zip(other, own, strict=True)) if axis != dim):
+    if any(exceeds(a, b) for axis, (a, b) in enumerate(zip(other, own, strict=True)) if axis != dim):
         raise ValueError(f"index {list(other)} is larger than the tensor {list(own)} outside dimension {dim}")
 
 

@@ -6,13 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, i1, i32, i64
+from xdsl.dialects.builtin import i1, i32, i64
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.creation import number_for
 from flambeau.dialects.aten.embedding import require_in_range, require_indices, require_long
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.shape import view
+from flambeau.dialects.ir.extents import differ, largest, unknown
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, element_of, normalize_dim, shape_of, tensor, ui8
 from flambeau.dialects.schema.families import in_element, require_same_element
 from flambeau.dialects.schema.namespace import aten
@@ -42,9 +43,9 @@ def indexed_shape(shape: Sequence[int], indices: Sequence[Tensor | None]) -> tup
             places.append(None)
         elif element_of(index) in MASKS:
             covered = shape[len(places) : len(places) + len(shape_of(index))]
-            if any(a != b and DYNAMIC_INDEX not in (a, b) for a, b in zip(shape_of(index), covered, strict=False)):
+            if any(map(differ, shape_of(index), covered)):
                 raise IndexError(f"a mask of shape {list(shape_of(index))} does not fit the dimensions {list(covered)}")
-            places += [(DYNAMIC_INDEX,)] * len(shape_of(index))
+            places += [(unknown(0, largest(math.prod(shape_of(index)))),)] * len(shape_of(index))
         elif element_of(index) in (i32, i64):
             places.append(shape_of(index))
         else:
@@ -105,7 +106,7 @@ class IndexPutOp(SchemaOp):
         if len(shape_of(values)) > len(places):
             raise ValueError(f"values {list(shape_of(values))} have more dimensions than what they replace, {list(places)}")
         common = broadcast(shape_of(values), places)
-        if DYNAMIC_INDEX not in places and math.prod(common) != math.prod(places):
+        if differ(math.prod(common), math.prod(places)):
             raise ValueError(f"values {list(shape_of(values))} do not broadcast to {list(places)}")
         return tensor(element_of(x), shape_of(x))
 

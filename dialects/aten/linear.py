@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.matmul import MatmulOp, common_element, product, require_inner, require_rank
+from flambeau.dialects.aten.matmul import MatmulOp, common_element, require_inner, require_rank
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.permute import permute
 from flambeau.dialects.aten.shape import expanded_shape, view
@@ -48,7 +50,7 @@ class LinearOp(SchemaOp):
         if len(kernel) == 1:
             result = MatmulOp.decompose(x, weight)
             return result if bias is None else aten.add.Tensor(result, bias)
-        rows = view(x, (product(shape[:-1]), shape[-1]))
+        rows = view(x, (math.prod(shape[:-1]), shape[-1]))
         columns = permute(weight, (1, 0))
         added = bias is not None and len(shape_of(bias)) < 2
         flat = aten.addmm(bias, rows, columns) if added else aten.mm(rows, columns)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, i1, i64
+from xdsl.dialects.builtin import i1, i64
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.numerics import cast_to, element_of_array
 from flambeau.dialects.aten.shape import expand, view
 from flambeau.dialects.aten.where import as_operand
+from flambeau.dialects.ir.extents import largest, unknown
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, element_of, shape_of, tensor
 from flambeau.dialects.schema.families import operand_shape, require_number
 from flambeau.dialects.schema.namespace import aten
@@ -49,7 +50,8 @@ class NonzeroOp(SchemaOp):
 
     @staticmethod
     def infer(x: Tensor, /) -> Tensor:
-        return tensor(i64, (DYNAMIC_INDEX, len(shape_of(x))))
+        shape = shape_of(x)
+        return tensor(i64, (unknown(0, largest(math.prod(shape))), len(shape)))
 
     @staticmethod
     def numpy(x: Array, /) -> Array:
@@ -71,8 +73,8 @@ class MaskedSelectOp(SchemaOp):
     @staticmethod
     def infer(x: Tensor, /, mask: Tensor) -> Tensor:
         require_mask(mask)
-        broadcast(shape_of(x), shape_of(mask))
-        return tensor(element_of(x), (DYNAMIC_INDEX,))
+        shape = broadcast(shape_of(x), shape_of(mask))
+        return tensor(element_of(x), (unknown(0, largest(math.prod(shape))),))
 
     @staticmethod
     def numpy(x: Array, /, mask: Array) -> Array:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, i1
+from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.arithmetic import MulTensorOp
@@ -15,6 +15,7 @@ from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import cast_operands, widened
 from flambeau.dialects.aten.permute import permute
 from flambeau.dialects.aten.shape import expand, expanded_shape, view
+from flambeau.dialects.ir.extents import differ, either
 from flambeau.dialects.ir.tensor_types import (
     ElementType,
     Tensor,
@@ -49,13 +50,8 @@ def require_rank(x: Tensor, rank: int, name: str) -> tuple[int, ...]:
 
 def require_inner(a: Sequence[int], b: Sequence[int], left: int, right: int) -> None:
     """Raises ValueError when the inner dimensions `left` and `right` differ."""
-    if left != right and DYNAMIC_INDEX not in (left, right):
+    if differ(left, right):
         raise ValueError(f"shapes {list(a)} and {list(b)} do not multiply: {left} columns, {right} rows")
-
-
-def product(extents: Sequence[int]) -> int:
-    """The number of elements; dynamic when one extent is."""
-    return DYNAMIC_INDEX if DYNAMIC_INDEX in extents else math.prod(extents)
 
 
 def scaled(x: SSAValue, factor: float) -> SSAValue:
@@ -107,10 +103,10 @@ class BmmOp(SchemaOp):
     @staticmethod
     def infer(a: Tensor, b: Tensor, /) -> Tensor:
         left, right = require_rank(a, 3, "self"), require_rank(b, 3, "mat2")
-        if left[0] != right[0] and DYNAMIC_INDEX not in (left[0], right[0]):
+        if differ(left[0], right[0]):
             raise ValueError(f"batches {left[0]} and {right[0]} differ")
         require_inner(left, right, left[2], right[1])
-        return tensor(common_element(a, b), (max(left[0], right[0]), left[1], right[2]))
+        return tensor(common_element(a, b), (either(left[0], right[0]), left[1], right[2]))
 
     numpy = staticmethod(multiply)
 
@@ -186,8 +182,8 @@ class AddbmmOp(SchemaOp):
     def decompose(x: SSAValue, a: SSAValue, b: SSAValue, /, beta: float, alpha: float) -> SSAValue:
         # The batch joins the inner dimension: one product adds everything up.
         batch, rows, inner = shape_of(a)
-        left = view(permute(a, (1, 0, 2)), (rows, product((batch, inner))))
-        right = view(b, (product((batch, inner)), shape_of(b)[2]))
+        left = view(permute(a, (1, 0, 2)), (rows, math.prod((batch, inner))))
+        right = view(b, (math.prod((batch, inner)), shape_of(b)[2]))
         return aten.addmm(x, left, right, beta, alpha)
 
 
@@ -209,10 +205,10 @@ def batched_product(a: SSAValue, b: SSAValue) -> SSAValue:
     result = matmul_shape(left, right)
     if all(extent == 1 for extent in right[:-2]) and len(right) <= len(left):
         # One matrix on the right: the batch joins the rows.
-        flat = aten.mm(view(a, (product(left[:-1]), left[-1])), view(b, right[-2:]))
+        flat = aten.mm(view(a, (math.prod(left[:-1]), left[-1])), view(b, right[-2:]))
         return view(flat, result)
     batch = result[:-2]
-    count = product(batch)
+    count = math.prod(batch)
     flat_left = view(expand(a, (*batch, *left[-2:])), (count, *left[-2:]))
     flat_right = view(expand(b, (*batch, *right[-2:])), (count, *right[-2:]))
     return view(aten.bmm(flat_left, flat_right), result)
@@ -410,8 +406,8 @@ class TensordotOp(SchemaOp):
         rows = [left[dim] for dim in first[: len(first) - count]]
         inner = [right[dim] for dim in second[:count]]
         columns = [right[dim] for dim in second[count:]]
-        flat_left = view(permute(a, first), (product(rows), product(inner)))
-        flat_right = view(permute(b, second), (product(inner), product(columns)))
+        flat_left = view(permute(a, first), (math.prod(rows), math.prod(inner)))
+        flat_right = view(permute(b, second), (math.prod(inner), math.prod(columns)))
         return view(aten.mm(flat_left, flat_right), (*rows, *columns))
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, bf16, f16, f32, f64
+from xdsl.dialects.builtin import bf16, f16, f32, f64
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import widened
+from flambeau.dialects.ir.extents import differ
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, dtype_of, element_of, normalize_dim, shape_of, tensor, tensor_type
 from flambeau.dialects.schema.families import require_shape
 from flambeau.dialects.schema.namespace import aten
@@ -51,7 +52,7 @@ def as_declared(results: Sequence[SSAValue], x: SSAValue, *parameters: SSAValue 
 def normalized_rank(shape: Sequence[int], normalized_shape: Sequence[int]) -> int:
     """The number of leading dimensions that are not normalised over. Raises ValueError when the last ones are not `normalized_shape`."""
     rank = len(shape) - len(normalized_shape)
-    if not normalized_shape or rank < 0 or any(a not in (b, DYNAMIC_INDEX) for a, b in zip(shape[rank:], normalized_shape, strict=True)):
+    if not normalized_shape or rank < 0 or any(map(differ, shape[rank:], normalized_shape)):
         raise ValueError(f"shape {list(shape)} does not end in the normalised shape {list(normalized_shape)}")
     return rank
 
@@ -216,7 +217,7 @@ class NativeGroupNormOp(SchemaOp):
     ) -> tuple[Tensor, Tensor, Tensor]:
         require_parameters(x, weight, bias)
         shape = shape_of(x)
-        if DYNAMIC_INDEX not in shape and math.prod(shape) != N * C * HxW:
+        if differ(math.prod(shape), N * C * HxW):
             raise ValueError(f"shape {list(shape)} does not have {N} x {C} x {HxW} elements")
         if group < 1 or C % group:
             raise ValueError(f"{C} channels do not divide into {group} groups")

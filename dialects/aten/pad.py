@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.shape import expand
+from flambeau.dialects.ir.extents import exceeds, provably_equal
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.dialects.schema.families import NUMBERS, require_category
 from flambeau.dialects.schema.namespace import aten
@@ -28,10 +28,7 @@ def padded_shape(shape: Sequence[int], pad: Sequence[int]) -> tuple[int, ...]:
     """The shape after padding; negative entries take away. Raises ValueError when less than nothing is left."""
     result: list[int] = []
     for extent, (before, after) in zip(shape, margins(pad, len(shape)), strict=True):
-        if extent == DYNAMIC_INDEX:
-            result.append(extent)
-            continue
-        if extent + before + after < 0 or -before > extent or -after > extent:
+        if exceeds(0, extent + before + after) or exceeds(-before, extent) or exceeds(-after, extent):
             raise ValueError(f"pad {list(pad)} takes more than there is of shape {list(shape)}")
         result.append(extent + before + after)
     return tuple(result)
@@ -74,10 +71,10 @@ class EdgePadOp(SchemaOp):
         """Raises ValueError when the padding does not fit."""
         if len(shape) not in (cls.rank + 1, cls.rank + 2) or len(padding) != 2 * cls.rank:
             raise ValueError(f"shape {list(shape)} and padding {list(padding)} must have {cls.rank} spatial dimensions")
-        if 0 in shape[len(shape) - cls.rank - 1 :]:
+        if any(provably_equal(0, extent) for extent in shape[len(shape) - cls.rank - 1 :]):
             raise ValueError(f"only the batch may be empty, got shape {list(shape)}")
         for extent, pair in zip(shape, margins(padding, len(shape)), strict=True):
-            if cls.reflects and extent != DYNAMIC_INDEX and max(pair) >= extent > 0:
+            if cls.reflects and exceeds(max(pair) + 1, extent) and exceeds(extent, 0):
                 raise ValueError(f"padding {list(padding)} must be smaller than the dimension of size {extent} that it mirrors")
 
     @classmethod
@@ -179,7 +176,7 @@ class PadOp(SchemaOp):
     def circular(shape: Sequence[int], pad: Sequence[int]) -> list[tuple[int, int]]:
         """The margins of circular padding. Raises ValueError when they wrap around more than once."""
         pairs = margins(pad, len(shape))
-        if any(max(pair) > extent + min(0, *pair) for extent, pair in zip(shape, pairs, strict=True) if extent != DYNAMIC_INDEX):
+        if any(exceeds(max(pair), extent + min(0, *pair)) for extent, pair in zip(shape, pairs, strict=True)):
             raise ValueError(f"circular pad {list(pad)} wraps around shape {list(shape)} more than once")
         return pairs
 

@@ -7,12 +7,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeAlias
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, i64
+from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.shape import view
 from flambeau.dialects.aten.windows import adaptive_windows, places_of, require_elements, spread, window_count, window_divisors, windows
+from flambeau.dialects.ir.extents import is_known
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.dialects.schema.families import FLOATS, FLOATS_AND_LONG, NUMBERS, require_category
 from flambeau.dialects.schema.namespace import aten
@@ -367,7 +368,7 @@ class AdaptiveAvgPoolOp(SchemaOp):
             return aten.full((*shape[: len(shape) - cls.rank], *sizes), 0, dtype=element_of(x))
         if all(size == 1 for size in sizes):
             return aten.mean.dim(x, tuple(range(-cls.rank, 0)), True)
-        if DYNAMIC_INDEX not in extents and all(extent % size == 0 < size for extent, size in zip(extents, sizes, strict=True)):
+        if all(map(is_known, extents)) and all(extent % size == 0 < size for extent, size in zip(extents, sizes, strict=True)):
             kernel = tuple(extent // size for extent, size in zip(extents, sizes, strict=True))
             return cls.pool(x, kernel, kernel).result
         return cls.decompose_uneven(x, sizes)
@@ -471,7 +472,7 @@ class AdaptiveMaxPoolOp(SchemaOp):
         if 0 in (*sizes, *shape[: len(shape) - cls.rank]):
             empty = (*shape[: len(shape) - cls.rank], *sizes)
             return aten.full(empty, 0, dtype=element_of(x)), aten.full(empty, 0, dtype=i64)
-        if DYNAMIC_INDEX in extents or any(extent % size for extent, size in zip(extents, sizes, strict=True)):
+        if not all(map(is_known, extents)) or any(extent % size for extent, size in zip(extents, sizes, strict=True)):
             raise ValueError(f"windows of {list(extents)} entries into {list(sizes)} differ in size; choose an output size that divides")
         kernel = tuple(extent // size for extent, size in zip(extents, sizes, strict=True))
         values, indices = cls.pool(x, kernel, kernel).results

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.shape import expand, view
@@ -23,7 +22,7 @@ def repeated(shape: Sequence[int], repeats: Sequence[int]) -> tuple[int, ...]:
     if any(count < 0 for count in repeats):
         raise ValueError(f"repeats {list(repeats)} must not be negative")
     padded = (1,) * added + tuple(shape)
-    return tuple(DYNAMIC_INDEX if extent == DYNAMIC_INDEX else extent * count for extent, count in zip(padded, repeats, strict=True))
+    return tuple(extent * count for extent, count in zip(padded, repeats, strict=True))
 
 
 @aten("repeat(Tensor self, SymInt[] repeats) -> Tensor", core=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.matmul import common_element, require_rank
 from flambeau.dialects.aten.numerics import element_of_array, sigmoid, to_float, widened
 from flambeau.dialects.aten.shape import expanded_shape
+from flambeau.dialects.ir.extents import is_known
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, numpy_dtype, shape_of, tensor
 from flambeau.dialects.schema.families import FLOATS, NUMBERS, float_element, require_shape
 from flambeau.dialects.schema.namespace import aten
@@ -271,7 +271,7 @@ class RecurrentOp(SchemaOp):
         states = cls.states_of(hx)
         time = cls.checked(shape_of(x), shape_of(states[0]), parameters, batch_first)
         length = shape_of(x)[time]
-        if length == DYNAMIC_INDEX:
+        if not is_known(length):
             raise ValueError("the sequence's length must be known: a recurrent layer is unrolled over it")
         finals: list[list[SSAValue]] = []
         for _ in range(num_layers):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, shape_of, tensor
+from flambeau.dialects.ir.extents import differ, exceeds, maximum, minimum
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, may_equal, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -23,8 +23,8 @@ def slice_range(extent: int, start: int | None, end: int | None, step: int) -> t
         raise ValueError(f"slice step must be at least 1, got {step}")
     first = 0 if start is None else start
     last = extent if end is None else end
-    first = min(max(first + extent if first < 0 else first, 0), extent)
-    last = min(max(last + extent if last < 0 else last, first), extent)
+    first = minimum(maximum(first + extent if first < 0 else first, 0), extent)
+    last = minimum(maximum(last + extent if last < 0 else last, first), extent)
     return first, last, -(-(last - first) // step)
 
 
@@ -33,7 +33,7 @@ def sliced_shape(shape: Sequence[int], dim: int, start: int | None, end: int | N
     if not shape:
         raise IndexError("a 0-d tensor has no dimension to slice")
     dim = normalize_dim(dim, len(shape))
-    length = DYNAMIC_INDEX if shape[dim] == DYNAMIC_INDEX else slice_range(shape[dim], start, end, step)[2]
+    length = slice_range(shape[dim], start, end, step)[2]
     return (*shape[:dim], length, *shape[dim + 1 :])
 
 
@@ -42,9 +42,7 @@ def selected_index(shape: Sequence[int], dim: int, index: int) -> int:
     if not shape:
         raise IndexError("a 0-d tensor has no dimension to select from")
     extent = shape[normalize_dim(dim, len(shape))]
-    if extent == DYNAMIC_INDEX:
-        return index
-    if not -extent <= index < extent:
+    if exceeds(-extent, index) or exceeds(index + 1, extent):
         raise IndexError(f"index {index} is out of range for dimension {dim} of size {extent}")
     return index % extent
 
@@ -90,8 +88,8 @@ class NarrowOp(SchemaOp):
         if not shape:
             raise ValueError("a 0-d tensor has no dimension to narrow")
         extent = shape[normalize_dim(dim, len(shape))]
-        first = start + extent if start < 0 and extent != DYNAMIC_INDEX else start
-        if length < 0 or first < 0 or (extent != DYNAMIC_INDEX and first + length > extent):
+        first = start + extent if start < 0 else start
+        if exceeds(0, length) or exceeds(0, first) or exceeds(first + length, extent):
             raise ValueError(f"{length} entries from {start} are out of range for dimension {dim} of size {extent}")
         return first
 
@@ -125,7 +123,7 @@ class AsStridedOp(SchemaOp):
             raise ValueError("strides and the storage offset must not be negative")
         shape = shape_of(x)
         last = (storage_offset or 0) + sum((extent - 1) * step for extent, step in zip(size, stride, strict=True))
-        if DYNAMIC_INDEX not in (*shape, *size) and 0 not in size and last >= math.prod(shape):
+        if all(differ(extent, 0) for extent in size) and exceeds(last + 1, math.prod(shape)):
             raise ValueError(f"element {last} is beyond the {math.prod(shape)} elements of the operand")
         return tensor(element_of(x), size)
 
@@ -143,9 +141,9 @@ class UnfoldOp(SchemaOp):
     def infer(x: Tensor, /, dimension: int, size: int, step: int) -> Tensor:
         shape = shape_of(x) or (1,)
         dim = normalize_dim(dimension, len(shape))
-        if step < 1 or size < 0 or (shape[dim] != DYNAMIC_INDEX and size > shape[dim]):
+        if step < 1 or size < 0 or exceeds(size, shape[dim]):
             raise ValueError(f"windows of {size} every {step} do not fit a dimension of size {shape[dim]}")
-        windows = DYNAMIC_INDEX if shape[dim] == DYNAMIC_INDEX else (shape[dim] - size) // step + 1
+        windows = (shape[dim] - size) // step + 1
         return tensor(element_of(x), (*shape[:dim], windows, *shape[dim + 1 :], size) if shape_of(x) else (size,))
 
     @staticmethod
@@ -184,7 +182,7 @@ class SliceScatterOp(SchemaOp):
     @staticmethod
     def infer(x: Tensor, /, src: Tensor, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
         place = shape_of(SliceTensorOp.infer(x, dim, start, end, step))
-        if DYNAMIC_INDEX not in place and shape_of(src) != place:
+        if not may_equal(shape_of(src), place):
             raise ValueError(f"src has shape {list(shape_of(src))}, the slice {list(place)}")
         return tensor(element_of(x), shape_of(x))
 
@@ -208,7 +206,7 @@ class SelectScatterOp(SchemaOp):
         selected_index(shape, dim, index)
         dim = normalize_dim(dim, len(shape))
         place = (*shape[:dim], *shape[dim + 1 :])
-        if DYNAMIC_INDEX not in place and shape_of(src) != place:
+        if not may_equal(shape_of(src), place):
             raise ValueError(f"src has shape {list(shape_of(src))}, the entry {list(place)}")
         return tensor(element_of(x), shape)
 

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, shape_of, tensor
+from flambeau.dialects.ir.extents import differ, exceeds, is_known, is_unknown, provably_equal
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, same_shape, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -18,18 +18,16 @@ from flambeau.support.lazy import Array, np
 def resolve_size(shape: Sequence[int], size: Sequence[int]) -> tuple[int, ...]:
     """The shape that `view` to `size` gives: one -1 in `size` stands for what is left of the elements of `shape`.
 
-    Raises ValueError when the elements do not fit. Of a dynamic `shape`, -1 stays a dynamic dimension.
+    Raises ValueError when the elements do not fit.
     """
-    inferred = [axis for axis, extent in enumerate(size) if extent == -1]
-    if len(inferred) > 1 or any(extent < -1 for extent in size):
+    inferred = [axis for axis, extent in enumerate(size) if is_known(extent) and extent == -1]
+    if len(inferred) > 1 or any(exceeds(-1, extent) for extent in size):
         raise ValueError(f"size {list(size)} may have one -1 and no other negative number")
-    if DYNAMIC_INDEX in shape:
-        return tuple(DYNAMIC_INDEX if extent == -1 else extent for extent in size)
     total = math.prod(shape)
-    known = math.prod(extent for extent in size if extent != -1)
-    if inferred and known and total % known == 0:
-        return tuple(total // known if extent == -1 else extent for extent in size)
-    if inferred or known != total:
+    known = math.prod(extent for axis, extent in enumerate(size) if axis not in inferred)
+    if inferred and not provably_equal(known, 0) and not differ(total % known, 0):
+        return tuple(total // known if axis in inferred else extent for axis, extent in enumerate(size))
+    if inferred or differ(known, total):
         raise ValueError(f"{total} elements of shape {list(shape)} do not fit size {list(size)}")
     return tuple(size)
 
@@ -42,11 +40,12 @@ def expanded_shape(shape: Sequence[int], size: Sequence[int]) -> tuple[int, ...]
     result: list[int] = []
     for axis, extent in enumerate(size):
         old = 1 if axis < added else shape[axis - added]
-        if extent == -1 and axis < added:
+        kept = is_known(extent) and extent == -1
+        if kept and axis < added:
             raise ValueError(f"size {list(size)} keeps dimension {axis}, which shape {list(shape)} does not have")
-        if extent != -1 and old not in (1, extent, DYNAMIC_INDEX):
+        if not kept and differ(old, 1) and differ(old, extent):
             raise ValueError(f"shape {list(shape)} does not expand to size {list(size)}")
-        result.append(old if extent == -1 else extent)
+        result.append(old if kept else extent)
     return tuple(result)
 
 
@@ -132,21 +131,21 @@ class UnsqueezeOp(SchemaOp):
 
 
 def sizes(shape: Sequence[int]) -> tuple[int, ...]:
-    """A shape as the argument of an operator: -1 for a dynamic dimension."""
-    return tuple(-1 if extent == DYNAMIC_INDEX else extent for extent in shape)
+    """A shape as the argument of an operator: -1 for an extent that cannot be written down."""
+    return tuple(-1 if is_unknown(extent) else extent for extent in shape)
 
 
 def view(x: SSAValue, shape: Sequence[int]) -> SSAValue:
     """`x` under another shape, built detached; `x` itself when it has that shape."""
-    return x if shape_of(x) == tuple(shape) else aten.view(x, sizes(shape))
+    return x if same_shape(shape_of(x), shape) else aten.view(x, sizes(shape))
 
 
 def expand(x: SSAValue, shape: Sequence[int]) -> SSAValue:
     """`x` expanded, built detached; `x` itself when it has that shape. Raises ValueError for an extent that only the run knows."""
     old = (*(1 for _ in range(len(shape) - len(shape_of(x)))), *shape_of(x))
-    if any(before == 1 and after == DYNAMIC_INDEX for before, after in zip(old, shape, strict=False)):
+    if any(provably_equal(before, 1) and is_unknown(after) for before, after in zip(old, shape, strict=False)):
         raise ValueError(f"{list(shape_of(x))} is to be expanded to {list(shape)}, and how far only the run knows")
-    return x if shape_of(x) == tuple(shape) else aten.expand(x, sizes(shape))
+    return x if same_shape(shape_of(x), shape) else aten.expand(x, sizes(shape))
 
 
 class ViewFamilyOp(SchemaOp):
@@ -191,7 +190,7 @@ class FlattenUsingIntsOp(ViewFamilyOp):
         if start > end:
             raise ValueError(f"start_dim {start_dim} comes after end_dim {end_dim}")
         flat = shape[start : end + 1]
-        return (*shape[:start], DYNAMIC_INDEX if DYNAMIC_INDEX in flat else math.prod(flat), *shape[end + 1 :])
+        return (*shape[:start], math.prod(flat), *shape[end + 1 :])
 
 
 @aten("ravel(Tensor(a) self) -> Tensor(a)")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, i1, i64
+from xdsl.dialects.builtin import i1, i64
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.selection import selected
+from flambeau.dialects.ir.extents import exceeds, is_known
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, normalize_dim, shape_of, tensor, ui8
 from flambeau.dialects.schema.families import NUMBERS
 from flambeau.dialects.schema.namespace import aten
@@ -68,7 +69,7 @@ class SortOp(SchemaOp):
     def decompose(x: SSAValue, /, dim: int, descending: bool) -> Sequence[SSAValue]:
         shape = shape_of(x)
         count = shape[normalize_dim(dim, len(shape))] if shape else 1
-        if count == DYNAMIC_INDEX:
+        if not is_known(count):
             raise ValueError(f"the number of entries of dimension {dim} must be known")
         if element_of(x) == i1:
             values, places = SortOp.decompose(to_element(x, ui8), dim, descending)
@@ -100,7 +101,7 @@ class TopkOp(SchemaOp):
         shape = shape_of(x)
         dim = normalize_dim(dim, len(shape))
         extent = shape[dim] if shape else 1
-        if k < 0 or (extent != DYNAMIC_INDEX and k > extent):
+        if exceeds(0, k) or exceeds(k, extent):
             raise ValueError(f"k = {k} is out of range for dimension {dim} of size {extent}")
         result = (*shape[:dim], k, *shape[dim + 1 :]) if shape else ()
         return tensor(element_of(x), result), tensor(i64, result)
@@ -164,7 +165,7 @@ class KthvalueOp(SchemaOp):
         shape = shape_of(x)
         dim = normalize_dim(dim, len(shape))
         extent = shape[dim] if shape else 1
-        if k < 1 or (extent != DYNAMIC_INDEX and k > extent):
+        if exceeds(1, k) or exceeds(k, extent):
             raise ValueError(f"k = {k} is out of range for dimension {dim} of size {extent}")
         result = (*shape[:dim], *((1,) if keepdim else ()), *shape[dim + 1 :]) if shape else ()
         return tensor(element_of(x), result), tensor(i64, result)

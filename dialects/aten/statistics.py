@@ -9,6 +9,7 @@ from flambeau.dialects.aten.concat import CatOp
 from flambeau.dialects.aten.creation import number_for, to_element
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
 from flambeau.dialects.aten.reduction import AccumulationOp, Dims, ExtremeOp, FloatReductionOp, SumDimIntListOp
+from flambeau.dialects.ir.extents import is_known, maximum
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.families import FLOATS, chosen_element, reduced_dims, reduced_shape, require_category
 from flambeau.dialects.schema.namespace import aten
@@ -87,7 +88,7 @@ class DiffOp(SchemaOp):
         joined = CatOp.infer(parts, dim)
         shape = list(shape_of(joined))
         axis = normalize_dim(dim, len(shape))
-        shape[axis] = max(0, shape[axis] - n) if shape[axis] >= 0 else shape[axis]
+        shape[axis] = maximum(0, shape[axis] - n)
         return tensor(element_of(joined), shape)
 
     @staticmethod
@@ -105,7 +106,7 @@ class DiffOp(SchemaOp):
         value = aten.cat(parts, dim) if len(parts) > 1 else x
         extent = shape_of(value)[dim]
         difference = aten.logical_xor if dtype_of(element_of(value)).category == 0 else aten.sub.Tensor
-        for _ in range(n if extent < 0 else min(n, extent)):
+        for _ in range(n if not is_known(extent) else min(n, extent)):
             value = difference(aten.slice.Tensor(value, dim, 1), aten.slice.Tensor(value, dim, 0, -1))
         return value
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, bf16, f16, f32, f64, i64
+from xdsl.dialects.builtin import bf16, f16, f32, f64, i64
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.permute import permute
 from flambeau.dialects.aten.resample import Mode, output_sizes, placed, resample, source_scale
+from flambeau.dialects.ir.extents import is_known
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, shape_of, tensor, ui8
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -107,7 +108,7 @@ class UpsampleOp(SchemaOp):
         """As core operators do it: by index for the nearest neighbour, else by a matrix per dimension. Built detached."""
         extents = placed(shape_of(x), cls.rank)
         sizes, factors, align_corners = cls.plan(extents, *args)
-        if DYNAMIC_INDEX in extents:
+        if not all(map(is_known, extents)):
             raise ValueError("the extents of an image to resample must be known")
         element = element_of(x)
         for dim, (extent, size, factor) in enumerate(zip(extents, sizes, factors, strict=True), 2):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX
-
+from flambeau.dialects.ir.extents import exceeds, provably_equal
 from flambeau.support.lazy import Array, np
 
 
@@ -21,7 +20,7 @@ def spread(values: Sequence[int], rank: int, name: str) -> tuple[int, ...]:
 
 def require_elements(shape: Sequence[int], batched: int) -> None:
     """Raises ValueError when a dimension has no element, other than the batch, which is the first of `batched`."""
-    if 0 in shape[len(shape) == batched :]:
+    if any(provably_equal(0, extent) for extent in shape[len(shape) == batched :]):
         raise ValueError(f"only the batch may be empty, got shape {list(shape)}")
 
 
@@ -29,13 +28,11 @@ def window_count(extent: int, kernel: int, stride: int, padding: int, dilation: 
     """The number of windows in a dimension. With `ceil_mode` the last may reach beyond the end, but not start there. Raises ValueError."""
     if kernel < 1 or stride < 1 or dilation < 1 or padding < 0:
         raise ValueError(f"kernel size {kernel}, stride {stride} and dilation {dilation} must be positive, padding {padding} not negative")
-    if extent == DYNAMIC_INDEX:
-        return DYNAMIC_INDEX
     room = extent + 2 * padding - dilation * (kernel - 1) - 1
     count = (room + (stride - 1 if ceil_mode else 0)) // stride + 1
     if ceil_mode and (count - 1) * stride >= extent + padding:
         count -= 1
-    if count < 1:
+    if exceeds(1, count):
         raise ValueError(f"a window of {dilation * (kernel - 1) + 1} does not fit {extent} entries padded by {padding}")
     return count
 

@@ -2,8 +2,8 @@
 
 from xdsl.ir import Dialect
 
-from flambeau.dialects.edge.layout import LayoutAttr
 from flambeau.dialects.edge.operator_rules import check_contract as check_operator
+from flambeau.dialects.ir.layout_attribute import LayoutAttr
 
 DIALECT = Dialect("edge", [], [LayoutAttr])
 

@@ -12,7 +12,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Attribute, Operation
 
 from flambeau.support.position import Position
@@ -45,10 +44,6 @@ class Diagnostic:
         return f"{self.position}: {self.severity}: {self.message}" if self.position else f"{self.severity}: {self.message}"
 
 
-_DYNAMIC = str(DYNAMIC_INDEX)
-"""A dynamic dimension in lists of numbers; messages show it as `?`."""
-
-
 class OperationError(ValueError):
     """An error about an operation. The tool that parsed the text adds the position.
 
@@ -61,7 +56,7 @@ class OperationError(ValueError):
     """
 
     def __init__(self, op: Operation, message: str, notes: tuple[Diagnostic, ...] = ()):
-        super().__init__(message.replace(_DYNAMIC, "?"))
+        super().__init__(message)
         self.op = op
         self.notes = notes
 

@@ -30,6 +30,10 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, SSAValue
 
+from flambeau.dialects.ir.expressions import INFINITE
+from flambeau.dialects.ir.extents import Extent, is_known, provably_equal, unknown
+from flambeau.dialects.ir.extents import may_equal as extents_may_equal
+from flambeau.dialects.ir.layout_attribute import LayoutAttr
 from flambeau.support.lazy import np
 
 ui8 = IntegerType(8, Signedness.UNSIGNED)
@@ -124,15 +128,35 @@ def _tensor(element: ElementType, shape: tuple[int, ...], encoding: Attribute) -
     return TensorType(element, shape, encoding)
 
 
+_NO_ENCODING = NoneAttr()
+
+
 def tensor(element: Attribute, shape: Sequence[int], encoding: Attribute | None = None) -> Tensor:
-    """A tensor type; equal types are one object. `shape` entries of DYNAMIC_INDEX are dynamic.
+    """A tensor type; equal types are one object.
+
+    `shape` may have extents, which the encoding then holds, and DYNAMIC_INDEX for one of which nothing is known. Of an `encoding` that is
+    a layout, the dim order is taken.
 
     Example:
         from xdsl.dialects.builtin import f32
 
         assert str(tensor(f32, [2, 3])) == "tensor<2x3xf32>"
     """
-    return _tensor(cast(ElementType, element), tuple(shape), NoneAttr() if encoding is None else encoding)
+    extents = tuple(shape)
+    layout = encoding if isinstance(encoding, LayoutAttr) else None
+    if (layout is None or not layout.extents.data) and not any([type(extent) is Extent for extent in extents]):
+        return _tensor(cast(ElementType, element), extents, _NO_ENCODING if encoding is None else encoding)
+    sizes = [unknown() if extent == DYNAMIC_INDEX else extent for extent in extents]
+    order = tuple(range(len(sizes))) if layout is None else layout.dim_order
+    found = LayoutAttr.of(order, [] if all(is_known(size) or _is_unbounded(size) for size in sizes) else sizes)
+    plain = found.is_row_major and not found.extents.data
+    dims = tuple([extent if is_known(extent) else DYNAMIC_INDEX for extent in sizes])
+    return _tensor(cast(ElementType, element), dims, _NO_ENCODING if plain else found)
+
+
+def _is_unbounded(extent: int) -> bool:
+    """Whether nothing is known of an extent."""
+    return isinstance(extent, Extent) and extent.expression is None and extent.range == (0, INFINITE)
 
 
 def tensor_type(value: SSAValue | Attribute) -> Tensor:
@@ -144,8 +168,24 @@ def tensor_type(value: SSAValue | Attribute) -> Tensor:
 
 
 def shape_of(value: SSAValue | Attribute) -> tuple[int, ...]:
-    """The shape; DYNAMIC_INDEX stands for a dynamic dimension."""
-    return tensor_type(value).get_shape()
+    """The shape: numbers, and extents for dynamic dimensions, which compute and compare like numbers as far as their ranges decide."""
+    kind = tensor_type(value)
+    shape = kind.get_shape()
+    return _extents_of(kind) if DYNAMIC_INDEX in shape else shape
+
+
+@lru_cache(maxsize=4096)
+def _extents_of(kind: Tensor) -> tuple[int, ...]:
+    sizes = kind.encoding.sizes if isinstance(kind.encoding, LayoutAttr) else ()
+    return tuple(
+        extent if extent != DYNAMIC_INDEX else sizes[dim] if sizes and not is_known(sizes[dim]) else unknown()
+        for dim, extent in enumerate(kind.get_shape())
+    )
+
+
+def is_static(*values: SSAValue | Attribute) -> bool:
+    """Whether the shapes are the same in every run."""
+    return not any(DYNAMIC_INDEX in tensor_type(value).get_shape() for value in values)
 
 
 def element_of(value: SSAValue | Attribute) -> ElementType:
@@ -154,16 +194,20 @@ def element_of(value: SSAValue | Attribute) -> ElementType:
 
 
 def may_equal(left: Sequence[int], right: Sequence[int]) -> bool:
-    """Whether two shapes have one rank and, where both are known, one extent in each dimension."""
-    return len(left) == len(right) and all(a == b or DYNAMIC_INDEX in (a, b) for a, b in zip(left, right, strict=True))
+    """Whether two shapes have one rank, and in each dimension extents that may be equal."""
+    return len(left) == len(right) and all(extents_may_equal(a, b) for a, b in zip(left, right, strict=True))
+
+
+def same_shape(left: Sequence[int], right: Sequence[int]) -> bool:
+    """Whether two shapes are equal in every run. An unknown extent is not even equal to itself."""
+    return len(left) == len(right) and all(map(provably_equal, left, right))
 
 
 def numel(value: SSAValue | Attribute) -> int:
     """The number of elements of a static shape."""
-    shape = shape_of(value)
-    if DYNAMIC_INDEX in shape:
+    if not is_static(value):
         raise TypeError(f"{tensor_type(value)} has a dynamic dimension, so its number of elements is not known")
-    return math.prod(shape)
+    return math.prod(shape_of(value))
 
 
 def nbytes(value: SSAValue | Attribute) -> int:
@@ -176,12 +220,26 @@ MOST_BYTES = 2**63 - 1
 
 
 def check_storage(kind: Tensor) -> None:
-    """Raises TypeError for a tensor type that no program can hold: of another element type, or of more than MOST_BYTES."""
+    """Raises TypeError for a tensor type that no program can hold.
+
+    It is of another element type, or of more than MOST_BYTES, or its layout is one of another shape.
+    """
     size = dtype_of(kind.element_type).size
+    if isinstance(kind.encoding, LayoutAttr):
+        _check_layout(kind, kind.encoding)
     for extent in kind.get_shape():
         size *= max(extent, 1)
     if size > MOST_BYTES:
         raise TypeError(f"{kind} takes {size} bytes, more than the 2^63 - 1 that a program can address")
+
+
+def _check_layout(kind: Tensor, layout: LayoutAttr) -> None:
+    shape = kind.get_shape()
+    if len(layout.order) != len(shape):
+        raise TypeError(f"{kind} has {len(shape)} dimensions, and a layout of {len(layout.order)}")
+    for dim, (extent, size) in enumerate(zip(shape, layout.sizes, strict=False)):
+        if (extent if extent != DYNAMIC_INDEX else None) != (size if is_known(size) else None):
+            raise TypeError(f"{kind}: the layout gives dimension {dim} the size {size}")
 
 
 # PyTorch's lattice within one category (c10/core/ScalarType.cpp, promoteTypes): ui8 with a signed type gives that type, but i16 with i8;
@@ -244,23 +302,32 @@ def promote_operands(*operands: Tensor | bool | int | float) -> ElementType:
 
 
 def broadcast(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape to which numpy and PyTorch broadcast these shapes. Raises ValueError that names them."""
+    """The shape to which numpy and PyTorch broadcast these shapes. Raises ValueError that names them.
+
+    Of two extents that are not known to be equal, the result is known only to be one of them.
+    """
     rank = max((len(shape) for shape in shapes), default=0)
     result: list[int] = []
     for axis in range(-rank, 0):
         size = 1
         for shape in shapes:
             extent = shape[axis] if -axis <= len(shape) else 1
-            if extent == 1 or extent == size:
-                continue
-            if size == 1:
-                size = extent
-            elif DYNAMIC_INDEX in (size, extent):
-                size = max(size, extent)
-            else:
+            if not extents_may_equal(size, extent) and not extents_may_equal(size, 1) and not extents_may_equal(extent, 1):
                 raise ValueError(f"shapes {' and '.join(str(list(s)) for s in shapes)} do not broadcast together")
+            size = _broadcast_extent(size, extent)
         result.append(size)
     return tuple(result)
+
+
+def _broadcast_extent(a: int, b: int) -> int:
+    for one, other in ((a, b), (b, a)):
+        if is_known(one):
+            return other if one == 1 else one
+    for one, other in ((a, b), (b, a)):
+        if not extents_may_equal(one, 1) or provably_equal(one, other):
+            return one
+    low, high = zip(cast(Extent, a).range, cast(Extent, b).range, strict=True)
+    return Extent(None, (min(low), max(high)))
 
 
 def normalize_dim(dim: int, rank: int) -> int:

@@ -30,7 +30,6 @@ from functools import cache
 from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, cast
 
 from xdsl.dialects.builtin import (
-    DYNAMIC_INDEX,
     DenseArrayBase,
     TensorType,
     i32,
@@ -58,9 +57,10 @@ from xdsl.traits import MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.ir.attribute_values import to_value
-from flambeau.dialects.ir.tensor_types import DTYPES, Tensor, check_storage, dtype_of, element_of, shape_of, tensor_type
+from flambeau.dialects.ir.extents import UndecidedError
+from flambeau.dialects.ir.tensor_types import DTYPES, Tensor, check_storage, dtype_of, element_of, tensor_type
 from flambeau.dialects.ir.verify import verifies_types_only
-from flambeau.dialects.schema.inferred_types import fits, with_known_extents
+from flambeau.dialects.schema.inferred_types import UndecidedTypesError, check_extents, fits
 from flambeau.dialects.schema.operation_syntax import (
     ABSENT,
     SEGMENTS,
@@ -290,16 +290,19 @@ class SchemaOp(IRDLOperation):
             raise VerifyException(f"{cls.name} is not defined for {dtype_of(element).torch} tensors; it is for {taken}")
         try:
             inferred = cls.call("infer", cls.bind([operand.type for operand in operands], properties))
+        except UndecidedError as error:
+            raise UndecidedTypesError(f"{cls.name}: its result types cannot be inferred, for {error}; give them") from error
         except (ValueError, TypeError, IndexError) as error:
             raise VerifyException(f"{cls.name}: {error}") from error
         except NotImplementedError:
             raise VerifyException(f"{cls.name}: its result types cannot be inferred; give them") from None
         kinds = list(cast("Iterable[Tensor]", inferred)) if isinstance(inferred, tuple | list) else [cast(Tensor, inferred)]
-        static = not any(isinstance(operand.type, TensorType) and DYNAMIC_INDEX in shape_of(operand) for operand in operands)
         try:
-            return [with_known_extents(kind, static) for kind in kinds]
+            for kind in kinds:
+                check_extents(kind)
         except ValueError as error:
             raise VerifyException(f"{cls.name}: {error}") from error
+        return kinds
 
     # Levels
 
@@ -388,7 +391,10 @@ class SchemaOp(IRDLOperation):
                 raise VerifyException(f"{self.name} has no attribute {name!r}; did you mean {meant!r}?")
 
     def _verify_results(self) -> None:
-        inferred = self.infer_types(self.operands, self.properties)
+        try:
+            inferred = self.infer_types(self.operands, self.properties)
+        except UndecidedTypesError:
+            return  # the run decides
         declared = self.result_types
         if len(inferred) != len(declared) or not all(fits(d, i) for d, i in zip(declared, inferred, strict=True)):
             raise VerifyException(

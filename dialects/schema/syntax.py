@@ -26,7 +26,9 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
 
-from flambeau.dialects.ir.attribute_values import to_value
+from flambeau.dialects.ir.attribute_values import is_extents, to_value
+from flambeau.dialects.ir.extent_attribute import ExtentAttr, extent_text, parse_extent_from, parse_optional_extent, print_extent
+from flambeau.dialects.ir.extents import Extent, UndecidedError, is_known, is_unknown
 from flambeau.dialects.schema.schema import SchemaArgument, SchemaType, Value
 
 
@@ -34,7 +36,11 @@ def to_attribute(value: Value | Attribute, kind: SchemaType) -> Attribute:
     """The attribute for a Python value of a schema type. Raises TypeError."""
     if isinstance(value, Attribute):
         return value
+    if isinstance(value, Extent):
+        return _extent(value)
     if isinstance(value, tuple):
+        if kind.base == "int" and not all(map(is_known, cast("tuple[int, ...]", value))):
+            return ArrayAttr([_extent(cast(int, item)) for item in value])
         if kind.base == "int":
             return _integers(tuple([int(cast(int, item)) for item in value]))
         if kind.base == "bool":
@@ -52,6 +58,12 @@ def to_attribute(value: Value | Attribute, kind: SchemaType) -> Attribute:
     if isinstance(value, int):
         return _integer(int(value))
     raise TypeError(f"{value!r} cannot be an attribute of type {kind.base}")
+
+
+def _extent(value: int) -> ExtentAttr:
+    if is_unknown(value):
+        raise UndecidedError("it depends on the extent of a dimension that is known only when the program runs")
+    return ExtentAttr.of(value)
 
 
 # Equal attributes share one object, which is faster to make, to hash and to compare.
@@ -84,7 +96,9 @@ def accepts(attribute: Attribute, kind: SchemaType) -> bool:
     if kind.base == "ScalarType":
         return _python_type(attribute) is None
     accepted = _ACCEPTED.get(kind.base)
-    return accepted is None or (_python_type(attribute) in accepted and isinstance(attribute, DenseArrayBase) == kind.is_list)
+    found = _python_type(attribute)
+    is_list = isinstance(attribute, DenseArrayBase) or is_extents(attribute)
+    return accepted is None or (found in accepted and is_list == kind.is_list)
 
 
 def _python_type(attribute: Attribute) -> type | None:
@@ -98,7 +112,7 @@ def _python_type(attribute: Attribute) -> type | None:
     if isinstance(attribute, DenseArrayBase):
         element = cast("DenseArrayBase[Any]", attribute).elt_type
         return bool if element == i1 else int if isinstance(element, IntegerType) else float
-    return None
+    return int if isinstance(attribute, ExtentAttr) or is_extents(attribute) else None
 
 
 def value_text(attribute: Attribute) -> str | None:
@@ -113,6 +127,12 @@ def print_attribute_value(printer: Printer, attribute: Attribute) -> None:
     """Prints an attribute as its Python value; types as types."""
     if isinstance(attribute, StringAttr):
         printer.print_string_literal(attribute.data)
+    elif isinstance(attribute, ExtentAttr):
+        print_extent(printer, attribute)
+    elif is_extents(attribute):
+        printer.print_string("[")
+        printer.print_list(cast("ArrayAttr[ExtentAttr]", attribute).data, lambda item: print_extent(printer, item))
+        printer.print_string("]")
     elif (text := value_text(attribute)) is not None:
         printer.print_string(text)
     else:
@@ -120,6 +140,8 @@ def print_attribute_value(printer: Printer, attribute: Attribute) -> None:
 
 
 def _literal(value: Value) -> str:
+    if isinstance(value, Extent):
+        return extent_text(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -217,15 +239,19 @@ def _parse_item(parser: Parser, kind: SchemaType) -> Value:
         if kind.base in ("bool", "Scalar"):
             return flag
         parser.raise_error(f"expected a value of type {kind.base}, got a bool")
+    if kind.base in ("int", "Scalar") and (extent := parse_optional_extent(parser)) is not None:
+        return extent
     start, number = parser.pos, parser.parse_number()
     if kind.base == "bool" or (kind.base == "int" and isinstance(number, float)):
         parser.raise_error(f"expected a value of type {kind.base}, got {number}")
-    return float(number) if kind.base == "float" else _in_64_bits(parser, number, start)
+    if kind.base == "float" or isinstance(number, float):
+        return float(number)
+    return parse_extent_from(parser, _in_64_bits(parser, number, start))
 
 
-def _in_64_bits(parser: Parser, number: float, start: int) -> float:
-    """`number`, unless it is an int outside of PyTorch's; xDSL's i64 has unsigned values as well."""
-    if isinstance(number, int) and not -(2**63) <= number < 2**63:
+def _in_64_bits(parser: Parser, number: int, start: int) -> int:
+    """`number`, unless it is outside of PyTorch's ints; xDSL's i64 has unsigned values as well."""
+    if not -(2**63) <= number < 2**63:
         parser.raise_error(f"{number} does not fit in 64 bits: an int is between {-(2**63)} and {2**63 - 1}", start, parser.pos)
     return number
 

@@ -12,7 +12,9 @@ from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
 from xdsl.dialects.builtin import Builtin, DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from flambeau.dialects.edge.layout import LayoutAttr
+from flambeau.dialects.ir.extent_attribute import extent_text
+from flambeau.dialects.ir.extents import is_known
+from flambeau.dialects.ir.layout_attribute import LayoutAttr
 from flambeau.dialects.text.printer import ModulePrinter
 
 
@@ -77,7 +79,8 @@ class OptionsPrinter(ModulePrinter):
     def print_attribute(self, attribute: Attribute) -> None:
         """Prints an attribute."""
         if self.options.irdl is not None and isinstance(attribute, LayoutAttr):
-            self.print_string(f"#{attribute.name}<{list(attribute.dim_order)}, {list(attribute.upper_bounds)}>")
+            sizes = ", ".join(extent_text(size) if is_known(size) else f'"{extent_text(size)}"' for size in attribute.sizes)
+            self.print_string(f"#{attribute.name}<{list(attribute.dim_order)}, [{sizes}]>")
             return
         kind = self._elided(attribute)
         if kind is None:

@@ -93,6 +93,11 @@ class ModuleParser(TokenParser):
         self._early_aliases: set[str] = set()
         """The aliases of locations that were parsed at a use before their definition."""
 
+    def forget_texts(self) -> None:
+        """Forgets the texts of types and lines."""
+        super().forget_texts()
+        self._lines.clear()
+
     def _parse_dialect_resource_handle(self, dialect_name: str, interface: OpAsmDialectInterface) -> str:
         # Names of resources are unique in the process; within this text, one name always means the same resource.
         key = self.parse_identifier(" for resource handle")

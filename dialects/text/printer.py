@@ -13,6 +13,8 @@ from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
 from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, SingleBlockImplicitTerminator
 
+from flambeau.dialects.ir.expressions import Symbol
+
 
 @dataclass(eq=False, repr=False)
 class ModulePrinter(Printer):
@@ -22,6 +24,12 @@ class ModulePrinter(Printer):
     """The texts of types, by identity. The values keep the types alive, so that no other type gets the same identity."""
     _plain: dict[type[Operation], bool] = field(default_factory=dict[type[Operation], bool], init=False)
     """Whether the operations of a class are printed in their own syntax, without a new scope of names."""
+    symbols: dict[str, Symbol] = field(default_factory=dict[str, Symbol], init=False)
+    """The symbols whose ranges stand in the text so far, by name."""
+
+    def forget_texts(self) -> None:
+        """Forgets the texts of types: a name in them is now another symbol's."""
+        self._types.clear()
 
     def print_string(self, text: str, *, indent: int | None = None) -> None:
         """Prints a text and indents its new lines."""
@@ -53,6 +61,7 @@ class ModulePrinter(Printer):
         known = self._types.get(id(attribute))
         if known is not None:
             return known[1]
+        named = dict(self.symbols)
         if type(attribute) is TensorType and type(attribute.encoding) is NoneAttr:
             sizes = "".join(["?x" if size == DYNAMIC_INDEX else f"{size}x" for size in attribute.get_shape()])
             text = f"tensor<{sizes}{self.type_text(attribute.element_type)}>"
@@ -64,7 +73,9 @@ class ModulePrinter(Printer):
                 text = self.stream.getvalue()
             finally:
                 self.stream, self._current_column = stream, column
-        self._types[id(attribute)] = attribute, text
+        if self.symbols == named:
+            # What names a symbol first gives its range, and no more after that.
+            self._types[id(attribute)] = attribute, text
         return text
 
     def print_attribute(self, attribute: Attribute) -> None:
@@ -85,10 +96,11 @@ class ModulePrinter(Printer):
         if not all(isinstance(item, TypeAttribute) for item in (*inputs, *outputs)):
             super().print_function_type(inputs, outputs)
             return
+        operands = ", ".join([self.type_text(item) for item in inputs])
         results = ", ".join([self.type_text(item) for item in outputs])
         if len(outputs) != 1 or isinstance(outputs[0], FunctionType):
             results = f"({results})"
-        text = f"({', '.join([self.type_text(item) for item in inputs])}) -> {results}"
+        text = f"({operands}) -> {results}"
         if "\n" in text:
             super().print_function_type(inputs, outputs)
         else:

@@ -64,6 +64,10 @@ class TokenParser(Parser):
         self._elements: dict[str, Attribute] = {}
         """The element types of tensors parsed so far, by name."""
 
+    def forget_texts(self) -> None:
+        """Forgets the texts of types: a name in them is now another symbol's."""
+        self._types.clear()
+
     # Tokens
 
     @property

@@ -9,7 +9,8 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from xdsl.ir import Attribute
 
-from flambeau.dialects.edge.layout import CHANNELS_LAST, LayoutAttr
+from flambeau.dialects.edge.layout import CHANNELS_LAST
+from flambeau.dialects.ir.layout_attribute import LayoutAttr
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, from_torch_name, numpy_dtype, tensor
 from flambeau.dialects.ml_program import BlobAttr
 from flambeau.support.lazy import Array

@@ -18,13 +18,13 @@ from flambeau.dialects.aten.matmul import AddmmOp, MmOp
 from flambeau.dialects.aten.norm import LayerNormOp, RmsNormOp
 from flambeau.dialects.aten.shape import ExpandOp
 from flambeau.dialects.edge.dim_order import ToDimOrderCopyOp
-from flambeau.dialects.edge.layout import CHANNELS_LAST, layout_of, with_dim_order
+from flambeau.dialects.edge.layout import CHANNELS_LAST, is_row_major, with_dim_order
 from flambeau.dialects.fused.attention import FusedAttentionOp
 from flambeau.dialects.fused.conv2d import FusedConv2dOp
 from flambeau.dialects.fused.linear import FusedLinearOp
 from flambeau.dialects.fused.norm import FusedLayerNormOp, FusedRmsNormOp
 from flambeau.dialects.fused.packing import pack_conv_weight, pack_linear_weight
-from flambeau.dialects.ir.tensor_types import DYNAMIC_INDEX, element_of, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import element_of, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.explanation import decline
@@ -34,12 +34,12 @@ from flambeau.passes.targets.interface import Target, TargetName, find_target
 
 
 def _plain(*values: SSAValue | None) -> bool:
-    """Row-major static f32 tensors, or nothing."""
+    """Row-major f32 tensors, or nothing."""
     present = [value for value in values if value is not None]
-    return all(element_of(v) == f32 and layout_of(v) is None and DYNAMIC_INDEX not in shape_of(v) for v in present)
+    return all(element_of(v) == f32 and is_row_major(v) for v in present)
 
 
-_NOT_PLAIN = "stays: only row-major tensors of f32 without dynamic dimensions have a faster form"
+_NOT_PLAIN = "stays: only row-major tensors of f32 have a faster form"
 _PRODUCTS = (LinearOp, AddmmOp, MmOp)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, cast
 
@@ -12,11 +11,9 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.dialects.aten.select import NO_END
 from flambeau.dialects.edge.layout import row_major
-from flambeau.dialects.ir.detached_operations import detached_ops
 from flambeau.dialects.ir.diagnostics import OperationError
-from flambeau.dialects.ir.tensor_types import DYNAMIC_INDEX, shape_of
+from flambeau.dialects.ir.tensor_types import is_static
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.operators import check_operator
 from flambeau.dialects.schema.row import SchemaOp, fits
@@ -48,44 +45,17 @@ class DecomposePattern(Pattern):
             if decomposed is None:
                 return
             values = list(cast("list[SSAValue]", decomposed)) if isinstance(decomposed, tuple | list) else [cast(SSAValue, decomposed)]
-            dynamic = any(DYNAMIC_INDEX in shape_of(operand) for operand in op.operands)
-            if dynamic:
-                _check_numbers(op, values)
+            dynamic = not is_static(*op.operands, *op.results)
             pairs = zip(values, op.result_types, strict=True)
             values = [_retyped(value, kind) if dynamic or row_major(value) == kind else value for value, kind in pairs]
         except (ValueError, TypeError, IndexError, VerifyException) as error:
-            reason = str(error).replace(str(DYNAMIC_INDEX), "?")
-            if _UNREADABLE.search(reason):
-                reason = _UNKNOWN_EXTENT
-            raise OperationError(op, f"{op.name} cannot be decomposed: {reason}") from error
+            raise OperationError(op, f"{op.name} cannot be decomposed: {error}") from error
         replace_with_values(op, values, rewriter)
 
     def _keeps(self, op: SchemaOp) -> bool:
         if op.level() != "aten":
             return op.name in self.preserve or self.target.has(type(op))
         return (op.core or op.keep) and (op.schema.name in self.preserve or self.target.runs(op)) and op.whole()
-
-
-_UNKNOWN_EXTENT = "how depends on the extent of a dimension that only the run knows"
-_UNREADABLE = re.compile(r"\d{18}|math domain error")
-"""The messages of Python about numbers that were computed from the sentinel of a dynamic extent."""
-_HUGE = 1 << 61
-"""A number as large was computed from the sentinel of a dynamic extent, unless it is the open end of a slice."""
-
-
-def _check_numbers(op: SchemaOp, values: Sequence[SSAValue]) -> None:
-    """Finds new operations that were given numbers computed from extents that nobody knows. Raises ValueError."""
-    fine = {*_numbers(op), NO_END}
-    for new in detached_ops(values):
-        if isinstance(new, SchemaOp) and any(abs(number) >= _HUGE and number not in fine for number in _numbers(new)):
-            raise ValueError(_UNKNOWN_EXTENT)
-
-
-def _numbers(op: SchemaOp) -> Iterator[int]:
-    for value in op.arguments():
-        for item in cast("Sequence[Any]", value) if isinstance(value, tuple) else (value,):
-            if isinstance(item, int):
-                yield item
 
 
 def _retyped(value: SSAValue, kind: Attribute) -> SSAValue:
@@ -96,7 +66,7 @@ def _retyped(value: SSAValue, kind: Attribute) -> SSAValue:
         return Rewriter.replace_value_with_new_type(value, kind)
     if row_major(value) == kind:
         return aten.alias(value, result_types=[kind])  # an input in another layout
-    raise ValueError(_UNKNOWN_EXTENT)
+    raise ValueError(f"it gives {value.type}, and {kind} is expected")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from xdsl.rewriter import InsertPoint
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
 from flambeau.dialects.ir.diagnostics import Diagnostic, OperationError, is_listening, remark
+from flambeau.dialects.ir.extents import UndecidedError
 from flambeau.passes.rewriting.actions import Action, action_listener, may_rewrite, note_action
 from flambeau.passes.rewriting.counters import count
 from flambeau.passes.rewriting.explanation import explaining
@@ -203,6 +204,8 @@ class _Run:
             pattern.rewrite(op, rewriter)
         except OperationError:
             raise
+        except UndecidedError as error:
+            self._declined(str(error))
         except ValueError as error:
             raise OperationError(op, str(error)) from error
         except (Exception, SystemExit) as error:

@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.edge.layout import byte_strides, dim_order
 from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.literals import BoolOp, IntListOp, IntOp, NoneOp, TensorListOp
 from flambeau.dialects.exec.slots import nbytes
-from flambeau.dialects.ir.tensor_types import shape_of, tensor_type
+from flambeau.dialects.ir.tensor_types import is_static, shape_of, tensor_type
 
 Literal: TypeAlias = "int | tuple[int, ...] | None"
 
@@ -35,11 +34,6 @@ class Cut:
     start: int
     length: int
     keeps_dim: bool = True
-
-
-def is_static(*types: Attribute | SSAValue) -> bool:
-    """Whether no dimension is dynamic."""
-    return all(DYNAMIC_INDEX not in shape_of(type) for type in types)
 
 
 def memory_ranks(type: Attribute | SSAValue) -> tuple[int, ...]:

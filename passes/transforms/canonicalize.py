@@ -15,8 +15,9 @@ from flambeau.dialects.aten.concat import CatOp
 from flambeau.dialects.aten.permute import PermuteOp
 from flambeau.dialects.aten.select import NO_END, SliceTensorOp
 from flambeau.dialects.aten.shape import ExpandOp, SqueezeDimOp, SqueezeDimsOp, UnsqueezeOp, ViewOp
-from flambeau.dialects.edge.layout import layout_of
-from flambeau.dialects.ir.tensor_types import DYNAMIC_INDEX, shape_of, tensor_type
+from flambeau.dialects.edge.layout import is_row_major
+from flambeau.dialects.ir.extents import is_known, is_unknown
+from flambeau.dialects.ir.tensor_types import shape_of, tensor_type
 from flambeau.dialects.schema.families import BinaryOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.manager import PatternPass
@@ -30,8 +31,9 @@ def _producer(value: SSAValue, kind: type[SchemaOp]) -> SchemaOp | None:
     return owner if isinstance(owner, kind) else None
 
 
-def _static(*values: SSAValue) -> bool:
-    return all(layout_of(value) is None and DYNAMIC_INDEX not in shape_of(value) for value in values)
+def _plain(*values: SSAValue) -> bool:
+    """Row-major, and of a shape that can be written down."""
+    return all(is_row_major(value) and not any(map(is_unknown, shape_of(value))) for value in values)
 
 
 def _keeps_shape(op: SchemaOp) -> bool:
@@ -40,15 +42,16 @@ def _keeps_shape(op: SchemaOp) -> bool:
     match op:
         case SliceTensorOp():
             dim: int = op.argument("dim")
-            if shape[dim] != DYNAMIC_INDEX:
+            if not is_unknown(shape[dim]):
                 return True
             bounds = [op.argument(name) for name in ("start", "end", "step")]
             return bounds[0] in (None, 0) and bounds[1] in (None, NO_END) and bounds[2] == 1
         case ViewOp():
             # One unknown extent follows from the number of elements.
-            return shape.count(DYNAMIC_INDEX) <= 1 and tuple(op.argument("size")).count(-1) <= 1
+            return sum(map(is_unknown, shape)) <= 1 and sum(is_known(size) and size == -1 for size in op.argument("size")) <= 1
         case ExpandOp():
-            return all(wanted == -1 for wanted, extent in zip(op.argument("size"), shape, strict=True) if extent == DYNAMIC_INDEX)
+            pairs = zip(op.argument("size"), shape, strict=True)
+            return all(is_known(wanted) and wanted == -1 for wanted, extent in pairs if is_unknown(extent))
         case _:
             return True
 
@@ -87,7 +90,7 @@ class ReshapePattern(Pattern):
         """Rewrites static, row-major reshapes."""
         assert isinstance(op, SchemaOp)
         source, result = op.operands[0], op.result
-        if not _static(source, result):
+        if not _plain(source, result):
             return
         if isinstance(op, PermuteOp):
             shape = shape_of(source)
@@ -98,7 +101,7 @@ class ReshapePattern(Pattern):
             inner = _producer(source, ViewOp)
             if inner is None and tuple(op.argument("size")) == shape_of(result):
                 return
-            source = inner.operands[0] if inner is not None and _static(inner.operands[0]) else source
+            source = inner.operands[0] if inner is not None and _plain(inner.operands[0]) else source
         size = shape_of(result)
         if isinstance(op, ViewOp) and source is op.operands[0] and tuple(op.argument("size")) == size:
             return
@@ -115,7 +118,7 @@ class PermutePattern(Pattern):
         """Rewrites `op` when its operand is a permutation too."""
         assert isinstance(op, PermuteOp)
         inner = _producer(op.operands[0], PermuteOp)
-        if inner is None or not _static(inner.operands[0], op.operands[0], op.result):
+        if inner is None or not _plain(inner.operands[0], op.operands[0], op.result):
             return
         first, second = list(inner.argument("dims")), list(op.argument("dims"))
         replace_with_values(op, [PermuteOp.at(op.level())(inner.operands[0], tuple(first[d] for d in second)).result], rewriter)
@@ -155,7 +158,7 @@ class EmptyConcatPattern(Pattern):
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Drops empty operands as long as one is left."""
         assert isinstance(op, CatOp)
-        if not _static(*op.operands, op.result):
+        if not _plain(*op.operands, op.result):
             return
         tensors = cast("list[SSAValue]", op.argument("tensors"))
         full = [value for value in tensors if 0 not in shape_of(value)]

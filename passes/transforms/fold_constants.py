@@ -14,7 +14,7 @@ from xdsl.rewriter import InsertPoint
 from xdsl.traits import is_side_effect_free
 
 from flambeau.dialects.ir.diagnostics import remark
-from flambeau.dialects.ir.tensor_types import DYNAMIC_INDEX, nbytes, shape_of, tensor_type
+from flambeau.dialects.ir.tensor_types import is_static, nbytes, tensor_type
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
@@ -119,7 +119,7 @@ class FoldConstantsPass(ModulePass):
 
 
 def _foldable(op: SchemaOp) -> bool:
-    if not type(op).has("numpy") or not is_side_effect_free(op) or any(DYNAMIC_INDEX in shape_of(result) for result in op.results):
+    if not type(op).has("numpy") or not is_side_effect_free(op) or not is_static(*op.results):
         return False
     size = sum(nbytes(result.type) for result in op.results)
-    return size <= max(_EVALUATED, 2 * sum(nbytes(operand.type) for operand in op.operands if DYNAMIC_INDEX not in shape_of(operand)))
+    return size <= max(_EVALUATED, 2 * sum(nbytes(operand.type) for operand in op.operands if is_static(operand)))

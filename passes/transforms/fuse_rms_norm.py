@@ -12,9 +12,10 @@ from flambeau.dialects.aten.arithmetic import MulTensorOp
 from flambeau.dialects.aten.math import RsqrtOp
 from flambeau.dialects.aten.pow import PowTensorScalarOp
 from flambeau.dialects.aten.reduction import MeanDimOp
-from flambeau.dialects.edge.layout import layout_of
+from flambeau.dialects.edge.layout import is_row_major
 from flambeau.dialects.fused.norm import FusedRmsNormOp
-from flambeau.dialects.ir.tensor_types import DYNAMIC_INDEX, element_of, shape_of
+from flambeau.dialects.ir.extents import is_known
+from flambeau.dialects.ir.tensor_types import element_of, shape_of
 from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting import matching as m
 from flambeau.passes.rewriting.explanation import decline
@@ -24,7 +25,7 @@ from flambeau.passes.targets.interface import Target, TargetName, find_target
 
 
 def _is_plain(value: SSAValue) -> bool:
-    return element_of(value) == f32 and layout_of(value) is None
+    return element_of(value) == f32 and is_row_major(value)
 
 
 _weight, _epsilon, _dim = m.value(), m.attribute(), m.attribute()
@@ -40,7 +41,7 @@ def _fused(found: m.Match, target: Target) -> FusedRmsNormOp | None:
     if not target.has(FusedRmsNormOp):
         return decline(f"not fused: the target {target.name!r} has no kernel for {FusedRmsNormOp.name}")
     x, weight, shape = found[_x], found[_weight], shape_of(found[_x])
-    if tuple(found[_dim] or ()) not in ((-1,), (len(shape) - 1,)) or shape_of(weight) != shape[-1:] or DYNAMIC_INDEX in shape[-1:]:
+    if tuple(found[_dim] or ()) not in ((-1,), (len(shape) - 1,)) or shape_of(weight) != shape[-1:] or not is_known(shape[-1]):
         return decline("not fused: only a norm over the last dimension, with a weight of just that size, is")
     return FusedRmsNormOp(x, None, shape[-1:], weight, float(found[_epsilon])) if _is_plain(found[_norm].result) else None
 

@@ -12,7 +12,7 @@ from xdsl.rewriter import InsertPoint
 from flambeau.dialects.aten.permute import PermuteOp
 from flambeau.dialects.aten.shape import ViewOp
 from flambeau.dialects.edge.dim_order import ToDimOrderCopyOp
-from flambeau.dialects.edge.layout import dim_order, equal_memory, layout_of, with_dim_order
+from flambeau.dialects.edge.layout import dim_order, equal_memory, is_row_major, with_dim_order
 from flambeau.dialects.ir.tensor_types import element_of, shape_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.manager import PatternPass
@@ -28,7 +28,7 @@ _OTHER_LAYOUTS = "stays row-major: its operands come in different layouts"
 def _moved(value: SSAValue) -> SSAValue | None:
     """The value that `value` is a row-major copy of, where only the layout changed."""
     owner = value.owner
-    if not isinstance(owner, ToDimOrderCopyOp) or layout_of(value) is not None or element_of(owner.operands[0]) != element_of(value):
+    if not isinstance(owner, ToDimOrderCopyOp) or not is_row_major(value) or element_of(owner.operands[0]) != element_of(value):
         return None
     return owner.operands[0]
 
@@ -78,7 +78,7 @@ class ElementwisePattern(Pattern):
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op` when its full-size operands all come from the same layout."""
         assert isinstance(op, SchemaOp)
-        if not op.elementwise or op.level() != "edge" or len(op.results) != 1 or layout_of(op.result) is not None:
+        if not op.elementwise or op.level() != "edge" or len(op.results) != 1 or not is_row_major(op.result):
             return
         if all(_moved(operand) is None for operand in op.operands):
             return
@@ -125,7 +125,7 @@ class FirstOperandPattern(Pattern):
         if not self.target.takes(order):
             return decline(_not_taken(self.target, order))
         if op.dim_order == "read":
-            if not all(layout_of(result) is None for result in op.results):
+            if not all(is_row_major(result) for result in op.results):
                 return
             new = type(op).from_attributes([origin, *op.operands[1:]], op.result_types, dict(op.properties), dict(op.attributes))
             rewriter.replace(op, new)
@@ -149,7 +149,7 @@ class PermutePattern(Pattern):
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Gives the result the layout in which the bytes stay where they are."""
         assert isinstance(op, PermuteOp)
-        if op.level() != "edge" or layout_of(op.result) is not None or layout_of(op.operands[0]) is not None:
+        if op.level() != "edge" or not is_row_major(op.result) or not is_row_major(op.operands[0]):
             return
         dims: tuple[int, ...] = op.argument("dims")
         rank = len(dims)
@@ -179,7 +179,7 @@ class AttentionResultPattern(Pattern):
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op` when its only user swaps heads and positions."""
         assert isinstance(op, SchemaOp)
-        if not op.any_order or layout_of(op.result) is not None:
+        if not op.any_order or not is_row_major(op.result):
             return
         users = [use.operation for use in op.result.uses]
         if len(users) != 1 or not isinstance(users[0], PermuteOp) or tuple(users[0].argument("dims")) != _HEADS_AND_POSITIONS:

@@ -10,11 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, NameLoc, StringAttr, UnknownLoc
+from xdsl.dialects.builtin import ModuleOp, NameLoc, StringAttr, UnknownLoc
 from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.delegate.ops import PayloadOp, compile_specs
-from flambeau.dialects.edge.layout import LayoutAttr
 from flambeau.dialects.exec import literals, slots
 from flambeau.dialects.exec.declarations import order_declarations
 from flambeau.dialects.exec.instructions import (
@@ -29,6 +28,8 @@ from flambeau.dialects.exec.instructions import (
     ReturnOp,
 )
 from flambeau.dialects.exec.method import MethodOp, NamedDataOp
+from flambeau.dialects.ir.extents import unknown
+from flambeau.dialects.ir.layout_attribute import LayoutAttr
 from flambeau.dialects.ir.tensor_types import Tensor, from_scalar_type, tensor, tensor_type
 from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
@@ -228,7 +229,7 @@ class _Method:
         plain = value.dim_order == tuple(range(len(value.sizes)))
         # A tensor without dimensions has one size, whatever is said of it.
         if value.shape_dynamism is pte.TensorShapeDynamism.DYNAMIC_BOUND and value.sizes:
-            shape, layout = (DYNAMIC_INDEX,) * len(value.sizes), LayoutAttr.of(value.dim_order, value.sizes)
+            shape, layout = tuple(unknown(0, size) for size in value.sizes), LayoutAttr.of(value.dim_order)
         else:
             shape, layout = value.sizes, None if plain else LayoutAttr.of(value.dim_order)
         type = tensor(row.element, shape, layout)

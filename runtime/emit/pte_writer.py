@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DictionaryAttr, ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.delegate.ops import PayloadOp
@@ -12,7 +12,7 @@ from flambeau.dialects.exec import literals, slots
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, FreeOp, JumpFalseOp, LabelOp, MoveOp
 from flambeau.dialects.exec.method import MethodOp, NamedDataOp
 from flambeau.dialects.exec.slot_syntax import describe
-from flambeau.dialects.ir.tensor_types import dtype_of, tensor_type
+from flambeau.dialects.ir.tensor_types import dtype_of, is_static, tensor_type
 from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
 from flambeau.dialects.ml_program.weights import check_weights
 from flambeau.dialects.schema.context import FlambeauContext
@@ -222,7 +222,7 @@ class _Plan:
                 raise EmitError(f"state {describe(op.slot)} has no place in an arena")
             buffer = self.data.index(op.global_name, mutable=True, or_zeros=place[0] > 1)
             extra = pte.ExtraTensorInfo(fully_qualified_name=op.public_name) if op.public_name else None
-        dynamic = DYNAMIC_INDEX in type.get_shape()
+        dynamic = not is_static(type)
         return pte.Tensor(
             scalar_type=pte.ScalarType(dtype_of(type.element_type).scalar_type),
             sizes=upper_bounds(type),

@@ -9,12 +9,14 @@ from typing import Any, TypeAlias, cast
 from xdsl.dialects.builtin import IndexType, TensorType
 from xdsl.ir import Attribute, Operation
 
-from flambeau.dialects.ir.tensor_types import Tensor, numpy_dtype
+from flambeau.dialects.ir.extents import is_known
+from flambeau.dialects.ir.tensor_types import Tensor, numpy_dtype, shape_of
 from flambeau.runtime.interpreter.function_interface import InterpreterError, UnsupportedError, op_name
+from flambeau.runtime.interpreter.symbol_values import SymbolValues
 from flambeau.support.lazy import Array, np
 
 Kind: TypeAlias = "tuple[tuple[int, ...], np.dtype[np.generic]]"
-"""Shape and dtype; an extent below 0 is any."""
+"""Shape, with extents for dynamic dimensions, and dtype."""
 
 
 LARGEST = 2**34
@@ -22,8 +24,8 @@ LARGEST = 2**34
 
 
 def check_size(shape: Sequence[int], dtype: np.dtype[np.generic], what: str, op: Operation | None = None) -> None:
-    """Raises InterpreterError when an array would have more than LARGEST bytes. Extents below 0 are not known."""
-    size = math.prod(extent for extent in shape if extent >= 0) * dtype.itemsize
+    """Raises InterpreterError when an array would have more than LARGEST bytes; what only the run knows is left out."""
+    size = math.prod(extent for extent in shape if is_known(extent)) * dtype.itemsize
     if size > LARGEST:
         raise InterpreterError(f"{what} would have {size} bytes, and the interpreter makes arrays of at most {LARGEST}", op)
 
@@ -32,7 +34,7 @@ def array_kind(kind: Attribute) -> Kind:
     """Shape and dtype of the arrays of a type: a tensor's, or a number's. Raises TypeError for other types."""
     if isinstance(kind, TensorType):
         found = cast(Tensor, kind)
-        return found.get_shape(), _dtype(found.element_type)
+        return shape_of(found), _dtype(found.element_type)
     return (), _dtype(kind)
 
 
@@ -51,16 +53,14 @@ def array_kinds(op: Operation, types: Sequence[Attribute]) -> list[Kind]:
     return kinds
 
 
-def check_arrays(op: Operation, arrays: Sequence[Array], kinds: Sequence[Kind]) -> None:
+def check_arrays(op: Operation, arrays: Sequence[Array], kinds: Sequence[Kind], symbols: SymbolValues) -> None:
     """Whether arrays are what the types of `op` say. Raises InterpreterError."""
     for array, (shape, dtype) in zip(arrays, kinds, strict=True):
         found = array.shape
-        if array.dtype == dtype and (
-            found == shape or (len(found) == len(shape) and all(a == b for a, b in zip(found, shape, strict=True) if b >= 0))
-        ):
+        if array.dtype == dtype and len(found) == len(shape) and all(map(symbols.fits, shape, found)):
             continue
         raise InterpreterError(f"{op_name(op)} gave {_described((found, array.dtype))}, but its type says {_described((shape, dtype))}", op)
 
 
 def _described(kind: tuple[Sequence[int], np.dtype[Any]]) -> str:
-    return f"{kind[1]} [{', '.join('?' if extent < 0 else str(extent) for extent in kind[0])}]"
+    return f"{kind[1]} [{', '.join(map(str, kind[0]))}]"

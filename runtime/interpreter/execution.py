@@ -15,6 +15,7 @@ from xdsl.traits import IsTerminator
 
 from flambeau.runtime.interpreter.array_kinds import Kind, array_kinds, check_arrays
 from flambeau.runtime.interpreter.function_interface import InterpreterError, Jump, op_name
+from flambeau.runtime.interpreter.symbol_values import Definitions, SymbolValues
 from flambeau.support.lazy import Array
 
 OPERATION_LIMIT = 10_000_000
@@ -100,8 +101,15 @@ def _dead_after(block: Block, operations: Sequence[Operation]) -> dict[Operation
 class Run:
     """One call from outside, with all that it calls."""
 
-    def __init__(self, compiled: Callable[[Block], CompiledBlock], limit: int, observer: Observer | None):
+    def __init__(
+        self,
+        compiled: Callable[[Block], CompiledBlock],
+        definitions: Callable[[Region], Definitions],
+        limit: int,
+        observer: Observer | None,
+    ):
         self.compiled = compiled
+        self.definitions = definitions
         self.limit = limit
         self.observer = observer
         self.left = limit
@@ -109,10 +117,11 @@ class Run:
 
 
 class Scope:
-    """The values of one call of a function."""
+    """The values of one call of a function, whose body defines the symbols."""
 
-    def __init__(self, run: Run):
+    def __init__(self, run: Run, body: Region):
         self.run = run
+        self.symbols = SymbolValues(run.definitions(body))
         self._values: dict[SSAValue, Array] = {}
 
     def region(self, region: Region, arguments: Sequence[Array], owner: Operation) -> Sequence[Array]:
@@ -157,7 +166,9 @@ class Scope:
         if compiled.arguments:
             around = block.parent_op()
             assert around is not None
-            check_arrays(around, arguments, compiled.kinds)
+            for value, array in zip(compiled.arguments, arguments, strict=True):
+                self.symbols.learn(value, array, around)
+            check_arrays(around, arguments, compiled.kinds, self.symbols)
             values.update(zip(compiled.arguments, arguments, strict=True))
         observer = run.observer
         for step in compiled.steps:

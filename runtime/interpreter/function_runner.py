@@ -15,6 +15,10 @@ from flambeau.dialects.delegate.ops import CallOp as DelegateCallOp
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.edge.stored_arrays import logical_array
 from flambeau.dialects.flambeau.method_interface import Constant, inputs_of, outputs_of
+from flambeau.dialects.ir.attribute_values import is_extents
+from flambeau.dialects.ir.extent_attribute import ExtentAttr
+from flambeau.dialects.ir.extents import is_known
+from flambeau.dialects.ir.symbol_definitions import definitions_of
 from flambeau.dialects.ir.tensor_types import numpy_dtype, tensor_type
 from flambeau.dialects.ml_program import BlobAttr, GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
 from flambeau.dialects.schema.context import FlambeauContext
@@ -23,6 +27,7 @@ from flambeau.runtime.interpreter.array_kinds import array_kind, array_kinds, ch
 from flambeau.runtime.interpreter.execution import OPERATION_LIMIT, CompiledBlock, EndlessError, Kernel, Observer, Run, Scope, compile_block
 from flambeau.runtime.interpreter.function_interface import InterpreterError, InterpreterFunction, Jump, UnsupportedError, op_name
 from flambeau.runtime.interpreter.functions import interpreter_function
+from flambeau.runtime.interpreter.symbol_values import Definitions, SymbolValues
 from flambeau.support.lazy import Array, np
 from flambeau.support.numbers import number_as_array
 from flambeau.support.tracebacks import in_one_line, raised_outside
@@ -46,6 +51,7 @@ class FunctionProgram:
         self._state: dict[str, Array] = {}
         self._streams: dict[str, RandomStream] = {}
         self._compiled: dict[Block, CompiledBlock] = {}
+        self._definitions: dict[Region, Definitions] = {}
 
     @property
     def method_names(self) -> tuple[str, ...]:
@@ -63,10 +69,11 @@ class FunctionProgram:
             raise InterpreterError(f"there is no method {method!r}; there are {', '.join(self._functions) or 'none'}")
         if function.is_declaration:
             raise InterpreterError(f"@{method} is only declared", function)
-        arrays = check_inputs(function, inputs)
+        arrays = check_inputs(function, inputs, self._symbols(function.body))
+        run = Run(self._block, self._symbols, self._limit, observer)
         # Infinities and NaN are results like others.
         with np.errstate(all="ignore"), drawing(self._streams.setdefault(method, RandomStream())):
-            tensors = iter(Scope(Run(self._block, self._limit, observer)).region(function.body, arrays, function))
+            tensors = iter(Scope(run, function.body).region(function.body, arrays, function))
         return [next(tensors) if leaf.is_tensor else leaf.value for leaf in outputs_of(function)]
 
     def seed(self, method: str, seed: int) -> None:
@@ -84,6 +91,12 @@ class FunctionProgram:
         found = self._compiled.get(block)
         if found is None:
             found = self._compiled[block] = compile_block(block, self._kernel)
+        return found
+
+    def _symbols(self, region: Region) -> Definitions:
+        found = self._definitions.get(region)
+        if found is None:
+            found = self._definitions[region] = definitions_of(region)
         return found
 
     def _kernel(self, op: Operation) -> Kernel:
@@ -170,9 +183,14 @@ def schema_kernel(op: SchemaOp) -> Kernel:
     if not type(op).has("numpy"):
         raise UnsupportedError(f"{op.name} has no meaning to the interpreter: its row has no `numpy`", op)
 
-    def run(values: list[Array], _: Scope) -> Sequence[Array]:
+    symbolic = any(isinstance(item, ExtentAttr) or is_extents(item) for item in op.properties.values())
+
+    def run(values: list[Array], scope: Scope) -> Sequence[Array]:
+        arguments = op.bind(values, op.properties)
+        if symbolic:
+            arguments = [scope.symbols.number(argument, op) for argument in arguments]
         try:
-            computed: Any = op.call("numpy", op.bind(values, op.properties))
+            computed: Any = op.call("numpy", arguments)
         except (ValueError, TypeError, LookupError, ArithmeticError, MemoryError) as error:
             raise InterpreterError(f"{op.name}: {error}", op) from error
         return cast("Sequence[Array]", computed if isinstance(computed, tuple | list) else (computed,))
@@ -182,12 +200,13 @@ def schema_kernel(op: SchemaOp) -> Kernel:
 
 def _calling(op: Operation, region: Region) -> Kernel:
     """Runs a region that sees nothing of the values around the operation."""
-    return _checked(op, lambda values, scope: Scope(scope.run).region(region, values, op))
+    return _checked(op, lambda values, scope: Scope(scope.run, region).region(region, values, op))
 
 
 def _checked(op: Operation, kernel: Kernel) -> Kernel:
     """A kernel whose results are what the types of `op` say."""
     kinds = array_kinds(op, op.result_types)
+    is_dynamic = any(not is_known(extent) for shape, _ in kinds for extent in shape)
 
     def run(values: list[Array], scope: Scope) -> Sequence[Array] | Jump:
         given = kernel(values, scope)
@@ -196,7 +215,10 @@ def _checked(op: Operation, kernel: Kernel) -> Kernel:
         arrays = [np.asarray(item) for item in given]
         if len(arrays) != len(kinds):
             raise InterpreterError(f"{op_name(op)} gave {len(arrays)} arrays for {len(kinds)} results", op)
-        check_arrays(op, arrays, kinds)
+        if is_dynamic:
+            for value, array in zip(op.results, arrays, strict=True):
+                scope.symbols.learn(value, array, op)
+        check_arrays(op, arrays, kinds, scope.symbols)
         return arrays
 
     return run
@@ -232,13 +254,16 @@ def _run_with_regions(op: Operation, function: InterpreterFunction, values: list
         raise
 
 
-def check_inputs(function: FuncOp, inputs: Sequence[Leaf]) -> list[Array]:
+def check_inputs(function: FuncOp, inputs: Sequence[Leaf], definitions: Definitions) -> list[Array]:
     """The tensors among the leaves of a call, checked against the function. Raises InterpreterError."""
     leaves = inputs_of(function)
     if len(inputs) != len(leaves):
         raise InterpreterError(f"{function.sym_name.data} takes {len(leaves)} input{'s' * (len(leaves) != 1)}, got {len(inputs)}")
     kinds = iter(function.function_type.inputs)
+    arguments = iter(function.body.block.args)
     arrays: list[Array] = []
+    dynamic: list[tuple[str, Array, Sequence[int]]] = []
+    symbols = SymbolValues(definitions)
     for leaf, value in zip(leaves, inputs, strict=True):
         if not leaf.is_tensor:
             if isinstance(value, np.ndarray) and value.ndim == 0:
@@ -253,7 +278,14 @@ def check_inputs(function: FuncOp, inputs: Sequence[Leaf]) -> list[Array]:
         array = number_as_array(value, dtype) if isinstance(value, bool | int | float) else np.asarray(value)
         if array.dtype != dtype:
             raise InterpreterError(f"input {leaf.name!r} must be {dtype}, got {array.dtype}")
-        if array.ndim != len(shape) or any(b >= 0 and a != b for a, b in zip(array.shape, shape, strict=True)):
+        is_dynamic = not all(map(is_known, shape))
+        if array.ndim != len(shape) or (not is_dynamic and array.shape != shape):
             raise InterpreterError(f"input {leaf.name!r} must have the shape {list(shape)}, got {list(array.shape)}")
+        argument = next(arguments)
+        if is_dynamic:
+            dynamic.append((f"input {leaf.name!r}: ", array, shape))
+            symbols.learn(argument, array, None, dynamic[-1][0])
         arrays.append(array)
+    for what, array, shape in dynamic:
+        symbols.check(array, shape, what)
     return arrays

@@ -9,17 +9,17 @@ from zlib import crc32
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects import tensor as tensors
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, TensorType
+from xdsl.dialects.builtin import IndexType, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from flambeau.dialects.edge.layout import layout_of
 from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.literals import BoolOp, DoubleOp, IntOp, NoneOp, StringOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import AliasOp
 from flambeau.dialects.flambeau.method_interface import inputs_of
-from flambeau.dialects.ir.tensor_types import tensor_type
+from flambeau.dialects.ir.extents import largest
+from flambeau.dialects.ir.tensor_types import shape_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.schema import Schema, SchemaArgument
 from flambeau.runtime.interpreter.array_kinds import array_kind, check_size
@@ -140,9 +140,8 @@ def _concrete(value: SSAValue) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
         shape, dtype = array_kind(kind)
     except TypeError as error:
         raise InterpreterError(f"no input can be made up: {error}", _owner(value)) from error
-    layout = layout_of(tensor_type(cast(Attribute, kind))) if isinstance(kind, TensorType) else None
-    bounds = layout.upper_bounds if layout is not None and layout.upper_bounds else (DYNAMIC_EXTENT,) * len(shape)
-    return tuple(bound if extent == DYNAMIC_INDEX else extent for extent, bound in zip(shape, bounds, strict=True)), dtype
+    extents = shape_of(cast(Attribute, kind)) if isinstance(kind, TensorType) else shape
+    return tuple(DYNAMIC_EXTENT if (bound := largest(extent)) is None else bound for extent in extents), dtype
 
 
 def _owner(value: SSAValue) -> Operation | None:

@@ -14,13 +14,14 @@ from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.aten.philox import RandomStream, drawing
 from flambeau.dialects.delegate.ops import PayloadOp
-from flambeau.dialects.edge.layout import LayoutAttr, byte_strides, dim_order, upper_bounds
+from flambeau.dialects.edge.layout import byte_strides, dim_order, upper_bounds
 from flambeau.dialects.edge.stored_arrays import logical_array
 from flambeau.dialects.exec import literals
 from flambeau.dialects.exec.instructions import COPY_INDEX, CallOp, DelegateCallOp, FreeOp, JumpFalseOp, LabelOp, MoveOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import AliasOp, ConstantOp, Roots, StateOp, TensorOp, nbytes, place_of, root_of
-from flambeau.dialects.ir.tensor_types import DYNAMIC_INDEX, numpy_dtype, tensor, tensor_type
+from flambeau.dialects.ir.layout_attribute import LayoutAttr
+from flambeau.dialects.ir.tensor_types import is_static, may_equal, numpy_dtype, shape_of, tensor, tensor_type
 from flambeau.dialects.ml_program import BlobAttr, GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.runtime.interpreter.array_kinds import check_size
@@ -48,11 +49,7 @@ class _Memory:
 
     def resized(self, slot: SSAValue, shape: Sequence[int]) -> Array | None:
         """The memory of a dynamic tensor in another shape; None where its type does not admit the shape."""
-        known = tensor_type(slot).get_shape()
-        if DYNAMIC_INDEX not in known or len(shape) != len(known):
-            return None
-        limits = zip(shape, upper_bounds(slot), known, strict=True)
-        if any(extent > bound or wanted not in (extent, DYNAMIC_INDEX) for extent, bound, wanted in limits):
+        if is_static(slot) or not may_equal(shape, shape_of(slot)):
             return None
         kind = tensor(tensor_type(slot).element_type, shape, LayoutAttr.of(dim_order(slot)))
         root, offset = root_of(slot, self.roots)

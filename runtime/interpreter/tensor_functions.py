@@ -9,6 +9,7 @@ from xdsl.dialects import builtin, tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Operation
 
+from flambeau.dialects.ir.extents import is_known
 from flambeau.dialects.ir.tensor_types import shape_of
 from flambeau.runtime.interpreter.array_kinds import array_kind
 from flambeau.runtime.interpreter.function_interface import InterpreterError, InterpreterFunction, RunRegion
@@ -61,7 +62,7 @@ def _empty(op: tensor.EmptyOp, values: Sequence[Array]) -> Sequence[Array]:
 def _sizes(op: Operation, shape: Sequence[int], sizes: Sequence[Array]) -> tuple[int, ...]:
     """A shape with numbers in the place of its dynamic dimensions."""
     given = iter(sizes)
-    found = tuple(int(next(given)) if extent == DYNAMIC_INDEX else extent for extent in shape)
+    found = tuple(int(next(given)) if not is_known(extent) else extent for extent in shape)
     if min(found, default=0) < 0:
         raise InterpreterError(f"{op.name}: a dimension cannot have {min(found)} entries", op)
     return found

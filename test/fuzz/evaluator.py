@@ -12,7 +12,7 @@ from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from flambeau.dialects.edge.stored_arrays import logical_array
-from flambeau.dialects.ir.tensor_types import DYNAMIC_INDEX, numpy_dtype, shape_of, tensor_type
+from flambeau.dialects.ir.tensor_types import may_equal, numpy_dtype, shape_of, tensor_type
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
@@ -94,8 +94,6 @@ def _computed(op: SchemaOp, given: Sequence[Array]) -> list[Array]:
         computed: Any = op.call("numpy", op.bind(given, op.properties))
     arrays: list[Array] = [np.asarray(item) for item in (cast("list[Any]", computed) if isinstance(computed, tuple | list) else [computed])]
     for array, result in zip(arrays, op.results, strict=True):
-        pairs = zip(array.shape, shape_of(result), strict=True) if array.ndim == len(shape_of(result)) else [(0, 1)]
-        fits = all(wanted in (extent, DYNAMIC_INDEX) for extent, wanted in pairs)
-        if array.dtype != numpy_dtype(tensor_type(result).element_type) or not fits:
+        if array.dtype != numpy_dtype(tensor_type(result).element_type) or not may_equal(array.shape, shape_of(result)):
             raise ValueError(f"{op.name} gave {array.dtype} {array.shape}, but its type is {result.type}")
     return arrays

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.ir.tensor_types import DYNAMIC_INDEX
+from flambeau.dialects.ir.extents import is_known
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import IRError, parse_module, print_module, verify_parsed
 from flambeau.passes.manager import PassError, Pipeline
@@ -50,7 +50,7 @@ def _arguments(module: ModuleOp) -> dict[str, list[Array]]:
             arrays: list[Array] = []
             for kind in op.function_type.inputs:
                 shape, dtype = array_kind(kind)
-                shape = [DYNAMIC_EXTENT if extent == DYNAMIC_INDEX else extent for extent in shape]
+                shape = [DYNAMIC_EXTENT if not is_known(extent) else extent for extent in shape]
                 array = generator.standard_normal(shape) if dtype.kind not in "iub" else generator.integers(0, 2, shape)
                 arrays.append(np.asarray(array).astype(dtype))
             made[op.sym_name.data] = arrays

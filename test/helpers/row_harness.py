@@ -10,12 +10,11 @@ import ml_dtypes
 import numpy as np
 import torch
 from op_samples import all_samples
-from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Attribute, Block, SSAValue
 
 from flambeau.dialects.edge.layout import with_dim_order
 from flambeau.dialects.ir.detached_operations import detached_ops
-from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, from_numpy_name, numpy_dtype, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, from_numpy_name, may_equal, numpy_dtype, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_table import load_rows
 from flambeau.dialects.schema.schema import SchemaArgument
@@ -72,7 +71,7 @@ def meaning(op: SchemaOp, arrays: Sequence[Array]) -> list[Array]:
     results = [np.asarray(result) for result in (cast("Sequence[Array]", found) if isinstance(found, tuple | list) else (found,))]
     for result, kind in zip(results, op.result_types, strict=True):
         inferred = shape_of(kind)
-        fits = len(inferred) == len(result.shape) and all(a in (DYNAMIC_INDEX, b) for a, b in zip(inferred, result.shape, strict=True))
+        fits = may_equal(inferred, result.shape)
         assert fits, f"numpy gives shape {result.shape}, the row infers {kind}"
         assert result.dtype == numpy_dtype(element_of(kind)), f"numpy gives {result.dtype}, the row infers {kind}"
     return results

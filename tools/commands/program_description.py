@@ -17,7 +17,8 @@ from flambeau.dialects.edge.layout import dim_order, upper_bounds
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, LabelOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.flambeau.method_interface import Leaf, inputs_of, outputs_of
-from flambeau.dialects.ir.tensor_types import DYNAMIC_INDEX, dtype_of, nbytes, tensor_type
+from flambeau.dialects.ir.extents import is_known
+from flambeau.dialects.ir.tensor_types import dtype_of, nbytes, shape_of, tensor_type
 from flambeau.dialects.ml_program import GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
@@ -62,7 +63,7 @@ def _describe_slot(slot: SSAValue) -> dict[str, Any]:
         return {"type": str(slot.type).removeprefix("!exec.")}
     kind = tensor_type(slot)
     order = list(dim_order(slot))
-    shape = [None if extent == DYNAMIC_INDEX else extent for extent in kind.get_shape()]
+    shape = [extent if is_known(extent) else None for extent in shape_of(slot)]
     entry: dict[str, Any] = {"type": "tensor", "dtype": dtype_of(kind.element_type).torch, "shape": shape}
     if None in shape:
         entry["bounds"] = list(upper_bounds(slot))

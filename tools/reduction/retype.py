@@ -8,7 +8,6 @@ from math import prod
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
-    DYNAMIC_INDEX,
     DenseArrayBase,
     FunctionType,
     MemRefType,
@@ -23,9 +22,10 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.dialects.edge.layout import LayoutAttr
 from flambeau.dialects.edge.stored_arrays import logical_array, stored_array
-from flambeau.dialects.ir.tensor_types import Tensor, numel, shape_of, tensor
+from flambeau.dialects.ir.extents import is_known
+from flambeau.dialects.ir.layout_attribute import LayoutAttr
+from flambeau.dialects.ir.tensor_types import Tensor, may_equal, numel, shape_of, tensor
 from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.schema import SchemaArgument
@@ -37,14 +37,8 @@ Sizes = Mapping[int, int]
 
 
 def with_shape(kind: Tensor, shape: Sequence[int]) -> Tensor:
-    """A tensor type with another shape of the same rank, in the same order of dimensions; a bound follows its extent."""
+    """A tensor type with another shape, in the same order of dimensions where the rank is the same."""
     encoding = kind.encoding
-    if isinstance(encoding, LayoutAttr) and encoding.upper_bounds:
-        if len(shape) != len(encoding.dim_order):
-            encoding = NoneAttr()
-        else:
-            bounds = [bound if extent == DYNAMIC_INDEX else extent for bound, extent in zip(encoding.upper_bounds, shape, strict=True)]
-            encoding = LayoutAttr.of(encoding.dim_order, bounds if DYNAMIC_INDEX in shape else ())
     if isinstance(encoding, LayoutAttr) and len(encoding.dim_order) != len(shape):
         encoding = NoneAttr()
     return tensor(kind.element_type, shape, encoding)
@@ -54,7 +48,7 @@ def resized(kind: Attribute, sizes: Sizes) -> Attribute:
     """A shaped type with each dimension that `sizes` names changed; a function type changed in all its parts; other types as they are."""
     match kind:
         case TensorType():
-            return with_shape(kind, [sizes.get(extent, extent) for extent in kind.get_shape()])
+            return with_shape(kind, [sizes.get(extent, extent) if is_known(extent) else extent for extent in shape_of(kind)])
         case MemRefType():
             shape = [sizes.get(extent, extent) for extent in kind.get_shape()]
             return MemRefType(kind.element_type, shape, kind.layout, kind.memory_space)
@@ -172,14 +166,13 @@ def _set_results(op: SchemaOp, properties: dict[str, Attribute], inferred: Seque
     for result, kind in zip(op.results, inferred, strict=True):
         declared = cast(Tensor, result.type)
         if declared.element_type != kind.element_type or not _same_shape(declared, kind):
-            _set_type(result, with_shape(tensor(kind.element_type, declared.get_shape(), declared.encoding), kind.get_shape()))
+            _set_type(result, with_shape(tensor(kind.element_type, shape_of(declared), declared.encoding), shape_of(kind)))
 
 
 def _same_shape(declared: Attribute, inferred: Attribute) -> bool:
     if not isinstance(declared, TensorType) or not isinstance(inferred, TensorType):
         return declared == inferred
-    left, right = declared.get_shape(), inferred.get_shape()
-    return len(left) == len(right) and all(a == b or DYNAMIC_INDEX in (a, b) for a, b in zip(left, right, strict=True))
+    return may_equal(shape_of(cast(Tensor, declared)), shape_of(cast(Tensor, inferred)))
 
 
 def _unchanged(op: SchemaOp, sizes: Sizes) -> Iterator[dict[str, Attribute]]:

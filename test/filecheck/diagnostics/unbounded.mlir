@@ -8,8 +8,8 @@ func.func @argument(%x: tensor<?x4xf16>) -> tensor<?x4xf16> {
 
 // -----
 
-func.func @result(%x: tensor<2x?xf32, #edge.layout<[0, 1], max = [2, 8]>>) -> tensor<?x2xi64> {
+func.func @result(%x: tensor<2x?xf32, #edge.layout<sizes = [2, ? in [0, 8]]>>) -> tensor<?x2xi64> {
   // expected-error @below {{tensor<?x2xi64> has a dynamic dimension without a bound}}
-  %0 = edge.nonzero(%x) : (tensor<2x?xf32, #edge.layout<[0, 1], max = [2, 8]>>) -> tensor<?x2xi64>
+  %0 = edge.nonzero(%x) : (tensor<2x?xf32, #edge.layout<sizes = [2, ? in [0, 8]]>>) -> tensor<?x2xi64>
   func.return %0 : tensor<?x2xi64>
 }

@@ -26,16 +26,15 @@ func.func @dynamic(%x: tensor<1x3x?x7xf32>) -> tensor<1x3x2x2xf32> {
 // -----
 
 func.func @diagonal(%x: tensor<?xf32>) -> tensor<?x?xf32> {
-  // expected-error @+1 {{decompose-aten: aten.diag_embed cannot be decomposed: aten.arange.start_step: no step of 1 leads from 0 to ?}}
+  // expected-error @+1 {{decompose-aten: aten.diag_embed cannot be decomposed: it depends on the extent of a dimension that is known only when the program runs}}
   %0 = aten.diag(%x) : (tensor<?xf32>) -> tensor<?x?xf32>
   func.return %0 : tensor<?x?xf32>
 }
 
 // -----
 
-// No number that stands for an extent that nobody knows gets into the program.
 func.func @extents(%x: tensor<1x3x?x8x8xf32>) -> tensor<1x3x2x2x2xf32> {
-  // expected-error @+1 {{decompose-aten: aten._adaptive_avg_pool3d cannot be decomposed: how depends on the extent of a dimension that only the run knows}}
+  // expected-error @+1 {{decompose-aten: aten._adaptive_avg_pool3d cannot be decomposed: it depends on the extent of a dimension that is known only when the program runs}}
   %0 = aten._adaptive_avg_pool3d(%x) {output_size = [2, 2, 2]} : (tensor<1x3x?x8x8xf32>) -> tensor<1x3x2x2x2xf32>
   func.return %0 : tensor<1x3x2x2x2xf32>
 }
@@ -43,7 +42,7 @@ func.func @extents(%x: tensor<1x3x?x8x8xf32>) -> tensor<1x3x2x2x2xf32> {
 // -----
 
 func.func @equation(%x: tensor<2x?x?xf32>, %y: tensor<?x3xf32>) -> tensor<2x?x3xf32> {
-  // expected-error @+1 {{decompose-aten: aten.einsum cannot be decomposed: how depends on the extent of a dimension that only the run knows}}
+  // expected-error @+1 {{decompose-aten: aten.einsum cannot be decomposed: whether ? equals 1 is known only when the program runs}}
   %0 = aten.einsum([%x, %y]) {equation = "bij,jk->bik"} : (tensor<2x?x?xf32>, tensor<?x3xf32>) -> tensor<2x?x3xf32>
   func.return %0 : tensor<2x?x3xf32>
 }

@@ -15,8 +15,8 @@ func.func @order(%x: tensor<2x3xf32, #edge.layout<[0, 0]>>) {
 
 // -----
 
-// expected-error @+1 {{bounds must have 2 entries, got 1}}
-func.func @bounds(%x: tensor<?x3xf32, #edge.layout<[0, 1], max = [8]>>) {
+// expected-error @+1 {{sizes must have 2 entries, got 1}}
+func.func @bounds(%x: tensor<?x3xf32, #edge.layout<[0, 1], sizes = [8]>>) {
   func.return
 }
 

@@ -6,11 +6,11 @@
 // CHECK-NEXT:    edge.view_copy(%x) {size = [6]} : (tensor<2x3xf32>) -> tensor<6xf32>
 // CHECK-NEXT:    edge.relu(%y) : (tensor<1x2x3x4xf32, #edge.layout<[0, 2, 3, 1]>>) -> tensor<1x2x3x4xf32, #edge.layout<[0, 2, 3, 1]>>
 // CHECK-NEXT:    edge._to_dim_order_copy(%y) {dim_order = [0, 1, 2, 3]} : (tensor<1x2x3x4xf32, #edge.layout<[0, 2, 3, 1]>>) -> tensor<1x2x3x4xf32>
-// CHECK-NEXT:    edge.neg(%z) : (tensor<?x3xf32, #edge.layout<[0, 1], max = [8, 3]>>)
-func.func @edge(%x: tensor<2x3xf32>, %y: tensor<1x2x3x4xf32, #edge.layout<[0, 2, 3, 1]>>, %z: tensor<?x3xf32, #edge.layout<[0, 1], max = [8, 3]>>) {
+// CHECK-NEXT:    edge.neg(%z) : (tensor<?x3xf32, #edge.layout<sizes = [? in [0, 8], 3]>>)
+func.func @edge(%x: tensor<2x3xf32>, %y: tensor<1x2x3x4xf32, #edge.layout<[0, 2, 3, 1]>>, %z: tensor<?x3xf32, #edge.layout<sizes = [? in [0, 8], 3]>>) {
   %0 = edge.view_copy(%x) {size = [6]} : (tensor<2x3xf32>) -> tensor<6xf32>
   %1 = edge.relu(%y) : (tensor<1x2x3x4xf32, #edge.layout<[0, 2, 3, 1]>>) -> tensor<1x2x3x4xf32, #edge.layout<[0, 2, 3, 1]>>
   %2 = edge._to_dim_order_copy(%y) {dim_order = [0, 1, 2, 3]} : (tensor<1x2x3x4xf32, #edge.layout<[0, 2, 3, 1]>>) -> tensor<1x2x3x4xf32>
-  %3 = edge.neg(%z) : (tensor<?x3xf32, #edge.layout<[0, 1], max = [8, 3]>>) -> tensor<?x3xf32, #edge.layout<[0, 1], max = [8, 3]>>
+  %3 = edge.neg(%z) : (tensor<?x3xf32, #edge.layout<sizes = [? in [0, 8], 3]>>) -> tensor<?x3xf32, #edge.layout<sizes = [? in [0, 8], 3]>>
   func.return
 }

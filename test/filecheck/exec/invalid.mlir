@@ -105,7 +105,7 @@ exec.method @m {arenas = [64]} {
 // A dynamic tensor takes its upper bound.
 exec.method @m {arenas = [64]} {
   // expected-error @+1 {{%x takes bytes 0 to 96 of arena 1, which has 64}}
-  %x = exec.tensor {arena = 1, offset = 0} : tensor<?x3xf32, #edge.layout<[0, 1], max = [8, 3]>>
+  %x = exec.tensor {arena = 1, offset = 0} : tensor<?x3xf32, #edge.layout<sizes = [? in [0, 8], 3]>>
   exec.return
 }
 

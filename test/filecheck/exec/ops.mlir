@@ -14,8 +14,8 @@ exec.named_data "extra" = #flambeau.blob<"extra", "0123456789abcdef"> {note = "x
 exec.method @slots {arenas = [4096, 64], input_names = ["x"], output_names = ["y", "n"], input_spec = "in", output_spec = "out"} {
   // CHECK-NEXT: %x = exec.tensor {arena = 1, offset = 0} : tensor<1x3xf32>
   %x = exec.tensor {arena = 1, offset = 0} : tensor<1x3xf32>
-  // CHECK-NEXT: %late = exec.tensor : tensor<?x3xf32, #edge.layout<[0, 1], max = [8, 3]>>
-  %late = exec.tensor : tensor<?x3xf32, #edge.layout<[0, 1], max = [8, 3]>>
+  // CHECK-NEXT: %late = exec.tensor : tensor<?x3xf32, #edge.layout<sizes = [? in [0, 8], 3]>>
+  %late = exec.tensor : tensor<?x3xf32, #edge.layout<sizes = [? in [0, 8], 3]>>
   // CHECK-NEXT: %w = exec.constant @w : tensor<3x3xf32>
   // GENERIC: "exec.constant"() <{global_name = @w}> : () -> tensor<3x3xf32>
   %w = exec.constant @w : tensor<3x3xf32>

@@ -51,7 +51,7 @@ exec.method @forward {{arenas = [256], scratch = 64, input_names = ["x", "scale"
   %both = exec.tensor_list [%values, %indices]
   %maybe = exec.optional_tensor_list [none, %w]
   %condition = exec.tensor {{arena = 1, offset = 96}} : tensor<i1>
-  %y = exec.tensor {{arena = 1, offset = 192}} : tensor<?x8xf32, #edge.layout<[1, 0], max = [2, 8]>>
+  %y = exec.tensor {{arena = 1, offset = 192}} : tensor<?x8xf32, #edge.layout<[1, 0], sizes = [? in [0, 2], 8]>>
   %text = exec.string "mode"
   exec.call "aten::add.out"(%x, %flat, %one) outs(%sum)
   exec.call "aten::neg.out"(%sum) outs(%negative)

@@ -7,7 +7,6 @@ from typing import Any, cast
 
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import (
-    DYNAMIC_INDEX,
     AnyFloat,
     FloatAttr,
     IndexType,
@@ -21,7 +20,7 @@ from xdsl.ir import Attribute, Operation, OpResult
 
 from flambeau.dialects.exec.slots import SlotOp
 from flambeau.dialects.ir.symbols import symbol_name
-from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, nbytes
+from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, is_static, nbytes
 from flambeau.dialects.ml_program import BlobStore, GlobalLoadConstantOp, GlobalOp
 from flambeau.tools.reduction.edits import is_terminator, replace_results
 from flambeau.tools.reduction.reducer import Reducer
@@ -83,7 +82,7 @@ def _has_zero(kind: Attribute) -> bool:
             dtype_of(cast(Tensor, kind).element_type)
         except TypeError:
             return False
-        return DYNAMIC_INDEX not in kind.get_shape()
+        return is_static(cast(Tensor, kind))
     if isinstance(kind, IntegerType):
         return cast("IntegerType[Any, Any]", kind).signedness.data is Signedness.SIGNLESS
     return isinstance(kind, IndexType | AnyFloat)

@@ -185,11 +185,11 @@ exec.method @large {} {
 // A dynamic view needs its kernel, which gives it its size.
 // CHECK-LABEL: exec.method @dynamic
 exec.method @dynamic {} {
-  %x = exec.tensor : tensor<?x4xf32, #edge.layout<[0, 1], max = [8, 4]>>
+  %x = exec.tensor : tensor<?x4xf32, #edge.layout<sizes = [? in [0, 8], 4]>>
   %minus = exec.int -1
   %size = exec.int_list [%minus]
-  // CHECK: %y = exec.tensor : tensor<?xf32, #edge.layout<[0], max = [32]>>
-  %y = exec.tensor : tensor<?xf32, #edge.layout<[0], max = [32]>>
+  // CHECK: %y = exec.tensor : tensor<?xf32, #edge.layout<sizes = [? in [0, 32]]>>
+  %y = exec.tensor : tensor<?xf32, #edge.layout<sizes = [? in [0, 32]]>>
   // CHECK: exec.call "aten::view_copy.out"(%x, %size) outs(%y)
   exec.call "aten::view_copy.out"(%x, %size) outs(%y)
   exec.return inputs(%x) outputs(%y)

@@ -1,0 +1,221 @@
+"""`#flambeau.extent`: an integer expression over symbols as an attribute, and the text of such expressions.
+
+A symbol's range stands where the text first names it: `s0 in [1, 512]`, with `?` for a bound that it does not have. From there on `s0` is
+this symbol, until another range is given. `?` alone is an unknown extent, and `? in [0, 8]` one with a range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from xdsl.ir import Data
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser, ParserState
+from xdsl.printer import Printer
+from xdsl.utils.lexer import Input
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
+
+from flambeau.dialects.ir import expressions
+from flambeau.dialects.ir.expressions import INFINITE, Bound, Expression, Range, Symbol
+from flambeau.dialects.ir.extents import Extent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Held = tuple[Expression | None, Range]
+"""An expression, or None for an unknown extent, with its range."""
+
+
+@irdl_attr_definition
+class ExtentAttr(Data[Held]):
+    """An integer that follows from the extents of the inputs: `#flambeau.extent<s0 * 2>`."""
+
+    name = "flambeau.extent"
+
+    @classmethod
+    def of(cls, value: int) -> ExtentAttr:
+        """The attribute of a number or an extent."""
+        if isinstance(value, Extent):
+            return cls((value.expression, value.range))
+        return cls((expressions.constant(value), (value, value)))
+
+    @property
+    def value(self) -> int:
+        """The number or the extent."""
+        expression, bounds = self.data
+        known = None if expression is None else expression.constant
+        return Extent(expression, bounds) if known is None else known
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> Held:
+        """Parses `<s0 * 2>`."""
+        with parser.in_angle_brackets():
+            return parse_extent(parser).data
+
+    def print_parameter(self, printer: Printer) -> None:
+        """Prints `<s0 * 2>`."""
+        with printer.in_angle_brackets():
+            print_extent(printer, self)
+
+
+def print_extent(printer: Printer, attribute: ExtentAttr) -> None:
+    """Prints the expression, with the ranges of the symbols that the printer has not named before."""
+    printer.print_string(_text(attribute.value, printer))
+
+
+def extent_text(value: int) -> str:
+    """The text of a number or an extent, with the range of each symbol."""
+    return _text(value, _Names())
+
+
+class _Names:
+    """Where symbols have names: a printer, a parser, or a single expression."""
+
+    def __init__(self) -> None:
+        self.symbols: dict[str, Symbol] = {}
+
+
+def _text(value: int, owner: Any) -> str:
+    if not isinstance(value, Extent):
+        return str(value)
+    if value.expression is None:
+        return "?" if value.range == (0, INFINITE) else f"? in {_range_text(value.range)}"
+
+    def name(symbol: Symbol, tight: bool) -> str:
+        if _symbols_of(owner).get(symbol.name) == symbol:
+            return symbol.name
+        _declare(owner, symbol)
+        text = f"{symbol.name} in {_range_text(symbol.range)}"
+        return f"({text})" if tight else text
+
+    return value.expression.text(name)
+
+
+def _symbols_of(owner: Any) -> dict[str, Symbol]:
+    """The symbols that a printer or parser knows, by name."""
+    members: dict[str, Any] = vars(owner)
+    return cast("dict[str, Symbol]", members.setdefault("symbols", {}))
+
+
+def _declare(owner: Any, symbol: Symbol) -> None:
+    """Gives a name to a symbol from here on."""
+    known = _symbols_of(owner)
+    if known.get(symbol.name, symbol) != symbol:
+        # What was read or written with the name so far means another symbol.
+        forget: Callable[[], None] | None = getattr(owner, "forget_texts", None)
+        if forget is not None:
+            forget()
+    known[symbol.name] = symbol
+
+
+def _range_text(bounds: Range) -> str:
+    return f"[{', '.join('?' if abs(bound) == INFINITE else str(bound) for bound in bounds)}]"
+
+
+def parse_extent(parser: AttrParser) -> ExtentAttr:
+    """Parses what `print_extent` prints. Raises ParseError."""
+    if parser.parse_optional_punctuation("?"):
+        bounds = _parse_range(parser) if parser.parse_optional_keyword("in") else (0, INFINITE)
+        return ExtentAttr((None, bounds))
+    start = parser.pos
+    try:
+        expression = _parse_sum(parser)
+    except ZeroDivisionError as error:
+        parser.raise_error(str(error), start, parser.pos)
+    return ExtentAttr((expression, expression.range))
+
+
+def parse_quoted_extent(parser: AttrParser) -> ExtentAttr:
+    """Parses what `print_extent` prints, in quotes or without. Raises ParseError."""
+    text = parser.parse_optional_str_literal()
+    if text is None:
+        return parse_extent(parser)
+    inner = AttrParser(ParserState(MLIRLexer(Input(text, "<extent>"))), parser.ctx)
+    vars(inner)["symbols"] = _symbols_of(parser)
+    return parse_extent(inner)
+
+
+def parse_optional_extent(parser: AttrParser) -> int | None:
+    """The number or extent of an expression; None where no expression with a symbol can begin."""
+    token = parser._current_token  # pyright: ignore[reportPrivateUsage]  xDSL has no other way to look ahead
+    if token.kind is not MLIRTokenKind.BARE_IDENT and token.text != "(":
+        return None
+    return parse_extent(parser).value
+
+
+def parse_extent_from(parser: AttrParser, number: int) -> int:
+    """The number or extent of an expression that begins with a number, which was parsed."""
+    expression = _parse_sum(parser, expressions.constant(number))
+    return ExtentAttr((expression, expression.range)).value
+
+
+def _parse_sum(parser: AttrParser, first: Expression | None = None) -> Expression:
+    total = _parse_product(parser, first)
+    while True:
+        if parser.parse_optional_punctuation("+"):
+            total = expressions.add(total, _parse_product(parser))
+        elif parser.parse_optional_punctuation("-"):
+            total = expressions.add(total, _negated(_parse_product(parser)))
+        else:
+            return total
+
+
+def _negated(expression: Expression) -> Expression:
+    return expressions.multiply(expressions.constant(-1), expression)
+
+
+def _parse_product(parser: AttrParser, first: Expression | None = None) -> Expression:
+    product = _parse_factor(parser) if first is None else first
+    while True:
+        if parser.parse_optional_punctuation("*"):
+            product = expressions.multiply(product, _parse_factor(parser))
+        elif parser.parse_optional_keyword("floordiv"):
+            product = expressions.apply("floordiv", product, _parse_factor(parser))
+        elif parser.parse_optional_keyword("mod"):
+            product = expressions.apply("mod", product, _parse_factor(parser))
+        else:
+            return product
+
+
+def _parse_factor(parser: AttrParser) -> Expression:
+    if parser.parse_optional_punctuation("-"):
+        return _negated(_parse_factor(parser))
+    if parser.parse_optional_punctuation("("):
+        inner = _parse_sum(parser)
+        parser.parse_punctuation(")")
+        return inner
+    if (number := parser.parse_optional_integer(allow_boolean=False, allow_negative=False)) is not None:
+        return expressions.constant(number)
+    start = parser.pos
+    name = parser.parse_identifier(": expected a number, a symbol or an expression")
+    if name in ("min", "max") and parser.parse_optional_punctuation("("):
+        left = _parse_sum(parser)
+        parser.parse_punctuation(",")
+        right = _parse_sum(parser)
+        parser.parse_punctuation(")")
+        return expressions.apply(name, left, right)
+    return expressions.of_symbol(_parse_symbol(parser, name, start))
+
+
+def _parse_symbol(parser: AttrParser, name: str, start: int) -> Symbol:
+    if parser.parse_optional_keyword("in"):
+        _declare(parser, Symbol(name, *_parse_range(parser)))
+    elif name not in _symbols_of(parser):
+        parser.raise_error(f"{name} has no range: write it where it is first named, as in {name} in [1, 512]", start, start + len(name))
+    return _symbols_of(parser)[name]
+
+
+def _parse_range(parser: AttrParser) -> Range:
+    start = parser.pos
+    bounds: Sequence[Bound | None] = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_bound(parser))
+    if len(bounds) != 2:
+        parser.raise_error(f"a range has two bounds, got {len(bounds)}", start, parser.pos)
+    low, high = (-INFINITE if bounds[0] is None else bounds[0]), (INFINITE if bounds[1] is None else bounds[1])
+    if low > high:
+        parser.raise_error(f"no number is at least {low} and at most {high}", start, parser.pos)
+    return low, high
+
+
+def _parse_bound(parser: AttrParser) -> Bound | None:
+    return None if parser.parse_optional_punctuation("?") else parser.parse_integer()

@@ -1,0 +1,241 @@
+"""`Extent`: an integer that only the run knows, in the place of an `int` of a shape or of an argument.
+
+It adds, subtracts, multiplies and divides like an int. A comparison answers what its range and the normal form of the expression decide,
+and raises UndecidedError otherwise: a rule of types that needs to know more says so, and nothing is assumed. It does not become a number.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+from flambeau.dialects.ir.expressions import INFINITE, Expression, Function, Range, add, apply, constant, multiply, range_of
+
+if TYPE_CHECKING:
+    Integer = int
+else:
+    Integer = object
+
+
+class UndecidedError(ValueError):
+    """Something depends on an extent in a way that only the run knows."""
+
+
+class Extent(Integer):
+    """The value of an expression, or one of which only the range is known: `?`.
+
+    To the type checker it is an int, because rules of types compute with both alike.
+    """
+
+    __slots__ = ("_range", "expression")
+
+    expression: Expression | None
+    """What it is; None for an unknown extent, which equals no other and not even itself."""
+
+    def __new__(cls, expression: Expression | None = None, bounds: Range = (0, INFINITE)) -> Extent:  # noqa: D102
+        self = object.__new__(cls)
+        self.expression = expression
+        self._range = bounds if expression is None else expression.range
+        return self
+
+    @property
+    def range(self) -> Range:
+        """Its least and greatest value."""
+        return self._range
+
+    def __str__(self) -> str:
+        return "?" if self.expression is None else str(self.expression)
+
+    __repr__ = __str__
+
+    def __hash__(self) -> int:
+        return hash((self.expression, self._range))
+
+    # Arithmetic
+
+    def __add__(self, other: int) -> int:
+        return _combine("add", self, other)
+
+    def __sub__(self, other: int) -> int:
+        return _combine("add", self, -other)
+
+    def __rsub__(self, other: int) -> int:
+        return _combine("add", -self, other)
+
+    def __neg__(self) -> int:
+        return _combine("mul", self, -1)
+
+    def __pos__(self) -> int:
+        return self
+
+    def __abs__(self) -> int:
+        return maximum(self, -self)
+
+    def __mul__(self, other: int) -> int:
+        return _combine("mul", self, other)
+
+    def __floordiv__(self, other: int) -> int:
+        return _combine("floordiv", self, other)
+
+    def __rfloordiv__(self, other: int) -> int:
+        return _combine("floordiv", other, self)
+
+    def __mod__(self, other: int) -> int:
+        return _combine("mod", self, other)
+
+    def __rmod__(self, other: int) -> int:
+        return _combine("mod", other, self)
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    # Comparisons
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, int | Extent):
+            return NotImplemented
+        low, high = self._difference(other)
+        if low == high == 0:
+            return True
+        if low > 0 or high < 0 or self._never_equals(other):
+            return False
+        self._undecided("equals", other)
+
+    def __lt__(self, other: int) -> bool:
+        low, high = self._difference(other)
+        if high < 0 or low >= 0:
+            return high < 0
+        self._undecided("is less than", other)
+
+    def __le__(self, other: int) -> bool:
+        low, high = self._difference(other)
+        if high <= 0 or low > 0:
+            return high <= 0
+        self._undecided("is at most", other)
+
+    def __gt__(self, other: int) -> bool:
+        return not self <= other
+
+    def __ge__(self, other: int) -> bool:
+        return not self < other
+
+    def __bool__(self) -> bool:
+        return not self == 0
+
+    def _difference(self, other: object) -> Range:
+        difference = self - cast(int, other)
+        return difference.range if isinstance(difference, Extent) else (difference, difference)
+
+    def _never_equals(self, other: object) -> bool:
+        """Whether the difference is never a multiple of what divides all of its terms, as 2 * s0 - 3."""
+        difference = self - cast(int, other)
+        if not isinstance(difference, Extent) or difference.expression is None:
+            return False
+        factors = [factor for monomial, factor in difference.expression.terms if monomial]
+        last = difference.expression.terms[-1]
+        return bool(factors) and not last[0] and last[1] % math.gcd(*factors) != 0
+
+    def _undecided(self, relation: str, other: object) -> NoReturn:
+        raise UndecidedError(f"whether {self} {relation} {other} is known only when the program runs")
+
+    # Numbers
+
+    def __index__(self) -> NoReturn:
+        raise UndecidedError(f"{self} is known only when the program runs, and a number is needed")
+
+    __int__ = __float__ = __index__
+
+
+def _expression(value: int) -> Expression | None:
+    return value.expression if isinstance(value, Extent) else constant(int(value))
+
+
+def _range(value: int) -> Range:
+    return value.range if isinstance(value, Extent) else (value, value)
+
+
+def _combine(function: Any, a: int, b: int) -> int:
+    left, right = _expression(a), _expression(b)
+    if left is None or right is None:
+        if function == "add":
+            (low, high), (least, most) = _range(a), _range(b)
+            return Extent(None, (low + least, high + most))
+        return Extent(None, range_of(function, _range(a), _range(b)))
+    match function:
+        case "add":
+            return extent(add(left, right))
+        case "mul":
+            return extent(multiply(left, right))
+        case _:
+            return extent(apply(cast(Function, function), left, right))
+
+
+def extent(expression: Expression) -> int:
+    """The value of an expression: an int if it is constant."""
+    known = expression.constant
+    return Extent(expression) if known is None else known
+
+
+def unknown(low: int = 0, high: int | None = None) -> int:
+    """An extent of which only the range is known. Data decides it."""
+    return Extent(None, (low, INFINITE if high is None else high))
+
+
+def either(a: int, b: int) -> int:
+    """One of two values that must be equal: the one of which more is known."""
+    return b if is_known(b) or is_unknown(a) else a
+
+
+def minimum(a: int, b: int) -> int:
+    """The lesser, without asking which it is."""
+    return _combine("min", a, b) if isinstance(a, Extent) or isinstance(b, Extent) else min(a, b)
+
+
+def maximum(a: int, b: int) -> int:
+    """The greater, without asking which it is."""
+    return _combine("max", a, b) if isinstance(a, Extent) or isinstance(b, Extent) else max(a, b)
+
+
+def is_known(value: int) -> bool:
+    """Whether a value is a number, not an extent that only the run knows."""
+    return not isinstance(value, Extent)
+
+
+def largest(value: int) -> int | None:
+    """The greatest value; None when it has no bound."""
+    high = _range(value)[1]
+    return None if high == INFINITE else int(high)
+
+
+def provably_equal(a: int, b: int) -> bool:
+    """Whether two values are equal in every run."""
+    try:
+        return a == b
+    except UndecidedError:
+        return False
+
+
+def may_equal(a: int, b: int) -> bool:
+    """Whether two values are equal in some run, as far as is known."""
+    try:
+        return a == b
+    except UndecidedError:
+        return True
+
+
+def exceeds(a: int, b: int) -> bool:
+    """Whether one value is greater than another in every run, as far as is known."""
+    try:
+        return a > b
+    except UndecidedError:
+        return False
+
+
+def differ(a: int, b: int) -> bool:
+    """Whether two values are different in every run."""
+    return not may_equal(a, b)
+
+
+def is_unknown(value: int) -> bool:
+    """Whether nothing but perhaps a range is known of a value, so that it cannot be written down."""
+    return isinstance(value, Extent) and value.expression is None

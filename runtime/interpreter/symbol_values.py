@@ -1,0 +1,74 @@
+"""The values of symbols while a function runs: learnt from the arrays that define them, checked against all others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from xdsl.ir import Operation, SSAValue
+
+from flambeau.dialects.ir.expressions import constant
+from flambeau.dialects.ir.extents import Extent
+from flambeau.dialects.ir.symbol_definitions import Definition
+from flambeau.runtime.interpreter.function_interface import InterpreterError
+from flambeau.support.lazy import Array
+
+Definitions: TypeAlias = Mapping[SSAValue, Sequence[Definition]]
+"""The definitions of a function's symbols, by the values that give them."""
+
+
+class SymbolValues:
+    """The symbols of one call of a function."""
+
+    def __init__(self, definitions: Definitions):
+        self._definitions = definitions
+        self._values: dict[str, int] = {}
+
+    def learn(self, value: SSAValue, array: Array, op: Operation | None, what: str = "") -> None:
+        """Takes the values of the symbols that an array defines. Raises InterpreterError for one out of its range, of `what`."""
+        for definition in self._definitions.get(value, ()):
+            extent = array.shape[definition.dim]
+            found = definition.solve(constant(extent)).evaluate({})
+            symbol = definition.symbol
+            if not symbol.low <= found <= symbol.high or definition.expression.evaluate({symbol.name: found}) != extent:
+                raise InterpreterError(f"{what}dimension {definition.dim} has {extent} entries, and must have {bounded(definition)}", op)
+            self._values[symbol.name] = found
+
+    def check(self, array: Array, extents: Sequence[int], what: str) -> None:
+        """Raises InterpreterError where an array's shape is not of these extents."""
+        for dim, (extent, found) in enumerate(zip(extents, array.shape, strict=True)):
+            if not self.fits(extent, found):
+                low, high = extent.range if isinstance(extent, Extent) else (extent, extent)
+                wanted = f"{low} to {high}" if low != high else str(low)
+                if isinstance(extent, Extent) and extent.expression is not None and low <= found <= high:
+                    wanted = f"{extent} = {extent.expression.evaluate(self._values)}"
+                raise InterpreterError(f"{what}dimension {dim} has {found} entries, and must have {wanted}")
+
+    def fits(self, extent: int, found: int) -> bool:
+        """Whether a dimension may have as many entries as it has."""
+        if not isinstance(extent, Extent):
+            return extent == found
+        low, high = extent.range
+        if extent.expression is None or any(symbol.name not in self._values for symbol in extent.expression.symbols):
+            return low <= found <= high
+        return extent.expression.evaluate(self._values) == found
+
+    def number(self, value: Any, op: Operation) -> Any:
+        """An argument with numbers in the place of extents. Raises InterpreterError."""
+        if isinstance(value, tuple):
+            return tuple(self.number(item, op) for item in value)  # pyright: ignore[reportUnknownVariableType]  any tuple
+        if not isinstance(value, Extent):
+            return value
+        try:
+            return value.expression.evaluate(self._values) if value.expression is not None else None
+        except (KeyError, ZeroDivisionError) as error:
+            why = f"nothing gives {error} a value" if isinstance(error, KeyError) else str(error)
+            raise InterpreterError(f"{op.name}: {value} cannot be computed: {why}", op) from error
+
+
+def bounded(definition: Definition) -> str:
+    """The sizes that a dimension which defines a symbol may have."""
+    symbol = definition.symbol
+    low, high = definition.expression.range
+    multiple = f"a number of the form {definition.expression}, " if definition.expression.symbol is None else ""
+    return f"{multiple}from {low} to {high}" if symbol.high != float("inf") else f"{multiple}{low} or more"
