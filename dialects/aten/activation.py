@@ -380,7 +380,7 @@ class GluOp(SchemaOp):
 
     @staticmethod
     def decompose(x: SSAValue, /, dim: int) -> SSAValue:
-        half = GluOp.infer(tensor_type(x), dim).get_shape()[dim]
+        half = shape_of(GluOp.infer(tensor_type(x), dim))[dim]
         return aten.mul.Tensor(aten.slice.Tensor(x, dim, 0, half), aten.sigmoid(aten.slice.Tensor(x, dim, half, 2 * half)))
 
 

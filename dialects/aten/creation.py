@@ -332,7 +332,7 @@ class ArangeStartStepOp(SchemaOp):
 
     @staticmethod
     def infer(start: float, end: float, step: float = 1, dtype: Attribute | None = None) -> Tensor:
-        if not all(map(math.isfinite, (start, end, step))):
+        if not all(isinstance(number, int) or math.isfinite(number) for number in (start, end, step)):
             raise ValueError(f"start, end and step must be finite, got {start}, {end} and {step}")
         if step == 0 or (end - start) * step < 0:
             raise ValueError(f"no step of {step} leads from {start} to {end}")
@@ -341,9 +341,10 @@ class ArangeStartStepOp(SchemaOp):
             raise TypeError("arange is not defined for bool tensors")
         if element == i64:
             # PyTorch counts the elements of the other integer types by the numbers as they are given.
-            start, end, step = int(start), int(end), int(step)
+            start, end, step = (number if isinstance(number, int) else int(number) for number in (start, end, step))
             if step == 0:
                 raise ValueError("the step of int64 must be an integer other than 0")
+        if isinstance(start, int) and isinstance(end, int) and isinstance(step, int):
             return tensor(element, (-((start - end) // step),))
         return tensor(element, (math.ceil((end - start) / step),))
 

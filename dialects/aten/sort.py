@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.selection import selected
-from flambeau.dialects.ir.extents import exceeds, is_known
+from flambeau.dialects.ir.extents import exceeds
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, normalize_dim, shape_of, tensor, ui8
 from flambeau.dialects.schema.families import NUMBERS
 from flambeau.dialects.schema.namespace import aten
@@ -69,8 +69,6 @@ class SortOp(SchemaOp):
     def decompose(x: SSAValue, /, dim: int, descending: bool) -> Sequence[SSAValue]:
         shape = shape_of(x)
         count = shape[normalize_dim(dim, len(shape))] if shape else 1
-        if not is_known(count):
-            raise ValueError(f"the number of entries of dimension {dim} must be known")
         if element_of(x) == i1:
             values, places = SortOp.decompose(to_element(x, ui8), dim, descending)
             return to_element(values, i1), places

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xdsl.ir import Attribute
 
 from flambeau.dialects.edge.layout import with_dim_order
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, numpy_dtype, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, numpy_dtype, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp, row
 from flambeau.support.lazy import Array
 
@@ -25,7 +25,7 @@ class ToDimOrderCopyOp(SchemaOp):
 
     @staticmethod
     def infer(x: Tensor, /, dtype: Attribute | None, dim_order: Sequence[int] | None) -> Tensor:
-        kind = tensor(dtype or element_of(x), x.get_shape(), x.encoding)
+        kind = tensor(dtype or element_of(x), shape_of(x), x.encoding)
         if dim_order is not None and len(dim_order) != len(x.get_shape()):
             raise ValueError(f"dim order {list(dim_order)} is not one of {len(x.get_shape())} dimensions")
         return kind if dim_order is None else with_dim_order(kind, dim_order)

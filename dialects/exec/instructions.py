@@ -318,6 +318,21 @@ def reads_and_writes(op: Operation) -> tuple[tuple[SSAValue, ...], tuple[SSAValu
             return (), ()
 
 
+def is_written(slot: SSAValue) -> bool:
+    """Whether an instruction or the caller gives a slot that is not a tensor another value than it is declared with."""
+    for use in slot.uses:
+        match use.operation:
+            case CallOp() as call if slot in (*call.outs, *call.returns):
+                return True
+            case MoveOp() as move if move.target is slot:
+                return True
+            case ReturnOp() as end if slot in end.inputs:
+                return True
+            case _:
+                pass
+    return False
+
+
 def _tensors(slots: Sequence[SSAValue]) -> tuple[SSAValue, ...]:
     found: list[SSAValue] = []
     for slot in slots:

@@ -24,7 +24,7 @@ class UndecidedError(ValueError):
 class Extent(Integer):
     """The value of an expression, or one of which only the range is known: `?`.
 
-    To the type checker it is an int, because rules of types compute with both alike.
+    To the type checker and to `isinstance` it is an int, because rules of types compute with both alike. `is_known` tells them apart.
     """
 
     __slots__ = ("_range", "expression")
@@ -32,11 +32,16 @@ class Extent(Integer):
     expression: Expression | None
     """What it is; None for an unknown extent, which equals no other and not even itself."""
 
-    def __new__(cls, expression: Expression | None = None, bounds: Range = (0, INFINITE)) -> Extent:  # noqa: D102
+    def __new__(cls, expression: Expression | None = None, bounds: Range = (0, INFINITE)) -> Extent:
+        """An extent that is an expression, or without one an unknown extent in a range."""
         self = object.__new__(cls)
         self.expression = expression
         self._range = bounds if expression is None else expression.range
         return self
+
+    @property
+    def __class__(self) -> type[int]:
+        return int
 
     @property
     def range(self) -> Range:
@@ -92,7 +97,7 @@ class Extent(Integer):
     # Comparisons
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, int | Extent):
+        if not isinstance(other, int):
             return NotImplemented
         low, high = self._difference(other)
         if low == high == 0:
@@ -198,7 +203,7 @@ def maximum(a: int, b: int) -> int:
 
 def is_known(value: int) -> bool:
     """Whether a value is a number, not an extent that only the run knows."""
-    return not isinstance(value, Extent)
+    return type(value) is not Extent
 
 
 def largest(value: int) -> int | None:

@@ -81,6 +81,10 @@ class FlatProgram:
     """Nodes and constants, in the order of the graph signature."""
 
 
+ASSERTION = torch.ops.aten._assert_scalar.default  # pyright: ignore[reportPrivateUsage]  an operator's name
+"""The operator that fails where a condition on sizes does not hold."""
+
+
 def is_check(overload: Overload) -> bool:
     """Gives nothing and writes nothing: an assertion about its arguments."""
     schema = schema_of(overload)
@@ -97,9 +101,9 @@ def flatten(module: fx.GraphModule) -> FlatProgram:
     kept: list[Step] = []
     for step in reversed(steps):
         overload = step.overload
-        if overload is not None and is_check(overload):
+        if overload is not None and is_check(overload) and overload is not ASSERTION:
             continue
-        writes = overload is not None and schema_of(overload).is_mutable
+        writes = overload is not None and (schema_of(overload).is_mutable or overload is ASSERTION)
         if writes or isinstance(step.node.target, HigherOrderOperator) or step.node in live:
             kept.append(step)
             live.update(step.inputs())

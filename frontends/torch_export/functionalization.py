@@ -62,10 +62,21 @@ def meta_copy(value: Any) -> Any:
     if isinstance(value, fx.Node):
         return meta_copy(value.meta.get("val"))
     if isinstance(value, torch.Tensor):
-        return torch.empty_strided(tuple(value.shape), value.stride(), dtype=value.dtype, device="meta")
+        sizes, strides = ([_typical(number) for number in numbers] for numbers in (value.shape, value.stride()))
+        return torch.empty_strided(sizes, strides, dtype=value.dtype, device="meta")
     if isinstance(value, tuple | list):
         return [meta_copy(item) for item in cast("Sequence[Any]", value)]
+    if isinstance(value, torch.SymInt):
+        return _typical(value)
     return "meta" if isinstance(value, torch.device) else value
+
+
+def _typical(size: int | torch.SymInt) -> int:
+    """A size, or of a dynamic one the size that the program was exported with."""
+    if isinstance(size, int):
+        return size
+    hint: Any = cast(Any, size.node).hint
+    return 2 if hint is None else int(hint)
 
 
 def run_on_meta(overload: Overload, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

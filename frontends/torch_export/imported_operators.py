@@ -10,12 +10,13 @@ from typing import Any, cast
 import torch
 from xdsl.ir import Operation, SSAValue
 
-from flambeau.dialects.ir.tensor_types import ElementType, Tensor, dtype_of, element_of, scalar_element, tensor, tensor_type
+from flambeau.dialects.ir.tensor_types import ElementType, Tensor, dtype_of, element_of, scalar_element, shape_of, tensor, tensor_type
 from flambeau.dialects.schema.operators import find_op, schema_table
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_table import cached_over_rows, load_rows
 from flambeau.dialects.schema.schema import Schema, SchemaArgument, SchemaType, parse_schema
 from flambeau.frontends.torch_export.exported_graph import Overload, Step, qualified, schema_of
+from flambeau.frontends.torch_export.exported_symbols import Symbols
 from flambeau.frontends.torch_export.functionalization import meta_copy, mutated_arguments, run_on_meta
 from flambeau.frontends.torch_export.values import MEMORY_FORMATS, element_type, tensor_type_of
 from flambeau.support.tables import discover
@@ -173,7 +174,7 @@ def _attribute(argument: SchemaArgument, value: Any) -> Any:
     if isinstance(value, SSAValue):
         raise UnsupportedError(f"argument {argument.name!r} is a tensor's value, which is known only when the program runs")
     if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool):
-        raise UnsupportedError(f"argument {argument.name!r} is a dynamic size: export without dynamic_shapes")
+        raise UnsupportedError(f"argument {argument.name!r} is computed from sizes in a way that has no form in the IR")
     raise UnsupportedError(f"argument {argument.name!r} is {type(value).__name__}, which has no form in the IR")
 
 
@@ -186,16 +187,16 @@ def functional_type(step: Step, op: SchemaOp) -> Tensor:
     given = {item.name: meta_copy(value) for item, value in zip(arguments, step.args, strict=False)}
     given.update((name, meta_copy(value)) for name, value in step.kwargs.items())
     result = run_on_meta(functional_overload(cls), (), given)
-    return tensor(element_type(result.dtype), kept.get_shape()) if isinstance(result, torch.Tensor) else kept
+    return tensor(element_type(result.dtype), shape_of(kept)) if isinstance(result, torch.Tensor) else kept
 
 
-def collect_types(value: Any, types: list[Tensor]) -> Any:
+def collect_types(value: Any, types: list[Tensor], symbols: Symbols) -> Any:
     """Appends the types of a result to `types` and gives its nesting: None for a tensor, lists for tuples."""
     if isinstance(value, torch.Tensor):
-        types.append(tensor_type_of(value))
+        types.append(tensor_type_of(value, symbols))
         return None
     if isinstance(value, tuple | list):
-        return [collect_types(item, types) for item in cast("Sequence[Any]", value)]
+        return [collect_types(item, types, symbols) for item in cast("Sequence[Any]", value)]
     if value is None:
         raise UnsupportedError("one of its results is None")
     raise UnsupportedError("it gives a number that depends on data; keep it a tensor")

@@ -11,13 +11,15 @@ from torch import fx
 from torch._ops import HigherOrderOperator
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind, OutputSpec
-from xdsl.dialects.builtin import LocationAttr, ModuleOp, UnrealizedConversionCastOp
+from xdsl.dialects.builtin import LocationAttr, ModuleOp, UnrealizedConversionCastOp, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.flambeau.method_interface import INPUTS, OUTPUTS, Leaf, leaves_attribute
+from flambeau.dialects.flambeau.symbol_operations import DefineSymbolOp, ValueOp
 from flambeau.dialects.ir.diagnostics import remark
+from flambeau.dialects.ir.extents import Extent
 from flambeau.dialects.ir.tensor_types import Tensor, element_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalStoreOp
 from flambeau.dialects.schema.context import FlambeauContext
@@ -26,6 +28,7 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.frontends.torch_export.control_flow import check_operator, import_higher_order, needs_retracing
 from flambeau.frontends.torch_export.decompositions import Decomposition, find_decomposition
 from flambeau.frontends.torch_export.exported_graph import Step, flatten
+from flambeau.frontends.torch_export.exported_symbols import Symbols
 from flambeau.frontends.torch_export.functionalization import (
     Variable,
     analyze_writes,
@@ -36,6 +39,7 @@ from flambeau.frontends.torch_export.functionalization import (
 from flambeau.frontends.torch_export.graph_signature import TreeSpecs, constant_leaf, example_arrays, is_constant, leaf_names
 from flambeau.frontends.torch_export.import_report import Unsupported, UnsupportedProgramError
 from flambeau.frontends.torch_export.imported_operators import (
+    Insert,
     UnsupportedError,
     build,
     class_of,
@@ -46,6 +50,7 @@ from flambeau.frontends.torch_export.imported_operators import (
 from flambeau.frontends.torch_export.model_globals import Globals, GlobalState
 from flambeau.frontends.torch_export.node_locations import input_location, location, place
 from flambeau.frontends.torch_export.storage import Storages
+from flambeau.frontends.torch_export.symbolic_numbers import import_number, is_number_step, refuse_inexpressible
 from flambeau.frontends.torch_export.values import Weights, tensor_type_of
 
 _STATE = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
@@ -105,6 +110,7 @@ class _Method:
         for step in writes.hidden:
             self._problem(step.name, _HIDDEN_WRITE, step.node)
         self.program = program
+        self.symbols = Symbols(program)
         self.variables = writes.variables
         self.signature = program.graph_signature
         self.states: dict[fx.Node, GlobalState] = {}
@@ -205,7 +211,7 @@ class _Method:
         value = node.meta.get("val")
         if isinstance(value, torch.Tensor):
             try:
-                kind = tensor_type_of(value, layout=True)
+                kind = tensor_type_of(value, self.symbols, layout=True)
             except TypeError as error:
                 self._problem(f"input {name!r}", str(error))
                 self.variables[node].value = POISON
@@ -218,6 +224,13 @@ class _Method:
         if is_constant(value):
             self.variables[node].value = value
             return constant_leaf(name, value)
+        if isinstance(value, torch.SymInt):
+            item = self.block.insert_arg(i64, len(self.block.args))
+            item.name_hint = _hint(name)
+            item.location = input_location(node, name)
+            self.variables[node].value = self.symbols.extent(value)
+            self._emit(DefineSymbolOp(item, self.symbols.extent(value)))
+            return Leaf(name)
         self._problem(f"input {name!r}", f"a {type(value).__name__} input is known only when the program runs; give a constant or a tensor")
         self.variables[node].value = POISON
         return Leaf(name)
@@ -232,13 +245,17 @@ class _Method:
             variable.value = self._higher_order(step, step.node.target)
             return
         try:
+            if is_number_step(step):
+                operands = self._resolve(step.args)
+                variable.value = POISON if _poisoned(operands) else import_number(step, operands, self.symbols, self._insert_at(step))
+                return
             types: list[Tensor] = []
             decomposition = decomposition or find_decomposition(step)
             if decomposition is not None:
                 variable.value = self._emit_decomposition(step, decomposition, "has no row")
                 return
             cls = self._class(step)
-            nesting = collect_types(step.node.meta.get("val"), types)
+            nesting = collect_types(step.node.meta.get("val"), types, self.symbols)
             given = self._arguments(step, cls)
             variable.value = POISON if given is None else restore(nesting, self._call(step, cls, given, types))
         except VerifyException as error:
@@ -269,8 +286,17 @@ class _Method:
         results = [self._resolve(output) for output in found.program.outputs]
         if not isinstance(declared := step.node.meta.get("val"), torch.Tensor):
             return results
-        kind = tensor_type_of(declared)
+        kind = tensor_type_of(declared, self.symbols)
         return results[0] if results[0] is POISON or results[0].type == kind else self._converted(results[0], kind, step)
+
+    def _insert_at(self, step: Step) -> Insert:
+        here = location(step.node, self.name)
+
+        def insert(op: Operation) -> None:
+            op.location = here
+            self._emit(op)
+
+        return insert
 
     def _converted(self, value: SSAValue, kind: Tensor, step: Step) -> SSAValue:
         """The value in the element type that an in-place operator keeps."""
@@ -352,6 +378,7 @@ class _Method:
             value = given[own.name] = self._resolve(argument(step, index))
             if _poisoned(value):
                 return None
+            refuse_inexpressible(value)
         if cls.schema.base == "as_strided":
             given |= self._in_storage(step)
         return given
@@ -389,13 +416,8 @@ class _Method:
         return op.results[0]
 
     def _call(self, step: Step, cls: type[SchemaOp], given: dict[str, Any], types: list[Tensor]) -> list[SSAValue]:
-        here = location(step.node, self.name)
+        insert = self._insert_at(step)
         in_place = step.overload is not None and bool(mutated_arguments(step.overload))
-
-        def insert(op: Operation) -> None:
-            op.location = here
-            self._emit(op)
-
         op = build(cls, given, types, insert)
         if in_place and not only_metadata(cast(Any, step.overload)) and (promoted := functional_type(step, op)) != types[0]:
             op = build(cls, given, [promoted], insert)
@@ -420,6 +442,9 @@ class _Method:
             value = self._resolve(output)
             if item.kind is OutputKind.USER_OUTPUT:
                 name = names[len(leaves)]
+                if isinstance(value, Extent):
+                    self._emit(computed := ValueOp(value))
+                    value = computed.result
                 if _is_value(value):
                     leaves.append(Leaf(name))
                     results.append(value)
@@ -476,7 +501,7 @@ def _hint(name: str) -> str | None:
 
 
 def _reason_without_schema(step: Step) -> str:
-    return "arithmetic on sizes: the program has dynamic shapes; export without dynamic_shapes"
+    return "it is a Python function that has no form in the IR"
 
 
 def _is_value(value: object) -> TypeGuard[SSAValue]:

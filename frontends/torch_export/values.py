@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
-from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from xdsl.ir import Attribute
 
 from flambeau.dialects.edge.layout import CHANNELS_LAST
@@ -17,6 +16,7 @@ from flambeau.support.lazy import Array
 
 if TYPE_CHECKING:
     from flambeau.dialects.ml_program import BlobStore
+    from flambeau.frontends.torch_export.exported_symbols import Symbols
 
 MEMORY_FORMATS = {
     torch.contiguous_format: "contiguous",
@@ -34,30 +34,20 @@ def element_type(dtype: torch.dtype) -> ElementType:
     return row.element
 
 
-def _why_dynamic(shape: torch.Size) -> str:
-    text = f"the shape [{', '.join(map(str, shape))}]"
-    if any(free_unbacked_symbols(extent) for extent in shape):
-        return f"{text} depends on data and cannot be imported: use an operator whose shape does not, such as where instead of x[mask]"
-    return f"{text} is dynamic: export without dynamic_shapes"
-
-
-def tensor_type_of(value: torch.Tensor, *, layout: bool = False) -> Tensor:
+def tensor_type_of(value: torch.Tensor, symbols: Symbols | None = None, *, layout: bool = False) -> Tensor:
     """The type of a (fake) tensor.
 
     Args:
         value: the tensor; only its shape, dtype and strides matter.
+        symbols: those of the program, for a tensor of dynamic shape.
         layout: write the dim order of a dense permuted tensor (channels last) on the type.
 
     Raises:
-        TypeError: sparse, complex, quantized or of dynamic shape.
+        TypeError: sparse, complex, quantized, or of a shape that has no form here.
     """
     if value.layout is not torch.strided:
         raise TypeError(f"{value.layout} tensors are not supported: use dense ones")
-    shape: list[int] = []
-    for extent in value.shape:
-        if isinstance(extent, torch.SymInt):
-            raise TypeError(_why_dynamic(value.shape))
-        shape.append(extent)
+    shape = tuple(value.shape) if symbols is None else symbols.shape(value.shape)
     encoding: Attribute | None = None
     if layout and not value.is_contiguous() and (order := dense_order(value)) is not None:
         encoding = LayoutAttr.of(order)

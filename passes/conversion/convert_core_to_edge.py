@@ -16,6 +16,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from flambeau.dialects.edge.dim_order import ToDimOrderCopyOp
 from flambeau.dialects.edge.layout import dim_order, row_major, upper_bounds
 from flambeau.dialects.edge.operator_rules import compute_element, promoted_operands
+from flambeau.dialects.ir.extents import is_known
 from flambeau.dialects.ir.tensor_types import ElementType, dtype_of, element_of, shape_of
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
@@ -95,6 +96,8 @@ def _write_scalars(op: SchemaOp, properties: dict[str, Attribute], element: Elem
         if argument.type.base != "Scalar" or argument.name not in properties:
             continue
         value: Any = op.argument(argument.name)
+        if not is_known(value):
+            continue
         written: Value = float(value) if category == 2 else int(value) if category == 1 and not isinstance(value, float) else value
         attribute = normalized_attribute(argument, written)
         if attribute is not None:

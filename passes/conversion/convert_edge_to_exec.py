@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, cast
 
 from xdsl.context import Context
@@ -35,14 +36,18 @@ from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.out_variants import out_variant
 from flambeau.dialects.exec.slots import ConstantOp, StateOp, TensorOp
 from flambeau.dialects.flambeau.method_interface import IN_SPEC, OUT_SPEC, Constant, inputs_of, outputs_of
+from flambeau.dialects.flambeau.symbol_definitions import definitions_of
+from flambeau.dialects.flambeau.symbol_operations import AssertOp, DefineSymbolOp, Relation, ValueOp
 from flambeau.dialects.ir.diagnostics import OperationError
-from flambeau.dialects.ir.tensor_types import dtype_of, tensor_type
+from flambeau.dialects.ir.extents import is_known
+from flambeau.dialects.ir.tensor_types import dtype_of, is_static, tensor_type
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalStoreOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.schema import Schema, SchemaArgument
 from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import may_rewrite, was_restricted
 from flambeau.passes.rewriting.conversion_report import ConversionError, IllegalOperation, LegalizationReport
+from flambeau.passes.storage.number_slots import FAIL, NumberSlots
 from flambeau.passes.storage.structured_control_flow import STRUCTURED, ControlFlow
 from flambeau.passes.targets.interface import TargetName, find_target
 
@@ -62,6 +67,16 @@ class _Method:
     def __post_init__(self) -> None:
         self.control_flow = ControlFlow(self)
         self.stores = _Stores(self.function.body.block)
+        self.definitions = definitions_of(self.function.body)
+        self.numbers = NumberSlots(
+            self.slot, lambda value: self.constant(value, "int"), self.emit, FAIL in find_target(self.target).operators
+        )
+        self.location = self.function.location
+
+    def emit(self, op: Operation) -> None:
+        """Adds an instruction of the operation that is converted."""
+        op.location = self.location
+        self.instructions.append(op)
 
     def slot(self, op: Operation) -> SSAValue:
         """Adds a slot."""
@@ -76,6 +91,8 @@ class _Method:
 
     def constant(self, value: Any, kind: str) -> SSAValue:
         """The slot of an argument that is not a tensor."""
+        if not is_known(value):
+            return self.numbers.of(value)
         if value is None:
             return self.share(None, NoneOp)
         if isinstance(value, Attribute):
@@ -87,7 +104,7 @@ class _Method:
             if kind in ("float", "Scalar"):
                 return self.share(("doubles", items), lambda: DoubleListOp([float(item) for item in items]))
             boxed = [self.constant(item, "int") for item in items]
-            return self.share(("ints", items), lambda: IntListOp(boxed))
+            return self.share(("ints", *boxed), lambda: IntListOp(boxed))
         if isinstance(value, bool):
             return self.share(("bool", value), lambda: BoolOp(value))
         if isinstance(value, int) and kind != "float":
@@ -166,6 +183,32 @@ class _Method:
         self.values[result] = self.slot(slot)
         return self.values[result]
 
+    def check_inputs(self, inputs: Sequence[tuple[str, SSAValue]]) -> None:
+        """Gives the symbols of the inputs their values, and checks every extent."""
+        for name, argument in inputs:
+            what = partial(_dimension, name)
+            self.numbers.define_dims(self.values[argument], self.definitions.get(argument, ()), what)
+        for name, argument in inputs:
+            self.numbers.check_dims(argument, self.values[argument], self.definitions.get(argument, ()), partial(_dimension, name))
+
+    def learn(self, op: Operation) -> None:
+        """Gives the symbols that the results of an operation define their values."""
+        for result in op.results:
+            if definitions := self.definitions.get(result, ()):
+                self.numbers.define_dims(self.values[result], definitions, lambda dim, op=op: f"dimension {dim} of what {op.name} gives")
+
+    def define(self, op: DefineSymbolOp) -> None:
+        """Gives a symbol the integer in a slot."""
+        source = self.values[op.source]
+        number = self.numbers.item(source) if isinstance(source.type, TensorType) else source
+        for definition in self.definitions.get(op, ()):
+            self.numbers.define(definition, number, f"{definition.symbol}")
+
+    def check(self, op: AssertOp) -> None:
+        """Fails where a relation does not hold."""
+        left, right = self.numbers.of(op.left.value), self.numbers.of(op.right.value)
+        self.numbers.check(cast(Relation, op.relation.data), left, right, op.text)
+
     def instruct(self, instruction: Operation, op: Operation) -> None:
         """Adds an instruction, in the place of `op`."""
         instruction.location = op.location
@@ -203,7 +246,12 @@ class _Method:
     def convert(self, block: Block) -> None:
         """Adds the instructions of a block."""
         self.control_flow.prepare(block)
+        with self.numbers.inside():
+            self._convert(block)
+
+    def _convert(self, block: Block) -> None:
         for op in block.ops:
+            self.location = op.location
             match op:
                 case GlobalLoadConstantOp():
                     name = op.global_attr.string_value()
@@ -216,6 +264,13 @@ class _Method:
                     self.store(op)
                 case SchemaOp():
                     self.call(op)
+                    self.learn(op)
+                case DefineSymbolOp():
+                    self.define(op)
+                case AssertOp():
+                    self.check(op)
+                case ValueOp():
+                    self.values[op.result] = self.numbers.of(op.expression.value)
                 case DelegatedCallOp():
                     self.delegate(op)
                 case _ if isinstance(op, STRUCTURED):
@@ -224,6 +279,10 @@ class _Method:
                     pass
                 case _:
                     self.refuse(op, "it has no form as a kernel call")
+
+
+def _dimension(name: str, dim: int) -> str:
+    return f"dimension {dim} of input {name!r}"
 
 
 class _Stores:
@@ -284,9 +343,13 @@ def convert_function(function: FuncOp, target: str) -> tuple[MethodOp, list[Ille
     method = _Method(function, target)
     arguments = iter(function.body.block.args)
     inputs: list[SSAValue] = []
+    dynamic: list[tuple[str, SSAValue]] = []
     for leaf in inputs_of(function):
-        if leaf.is_tensor:
-            argument = next(arguments)
+        if leaf.is_tensor and not isinstance((argument := next(arguments)).type, TensorType):
+            method.values[argument] = method.slot(IntOp(0))
+            inputs.append(method.values[argument])
+        elif leaf.is_tensor:
+            dynamic.append((leaf.name, argument))
             method.require_bounds(argument, function)
             slot = TensorOp(argument.type)
             slot.location = argument.location
@@ -295,10 +358,12 @@ def convert_function(function: FuncOp, target: str) -> tuple[MethodOp, list[Ille
             inputs.append(method.values[argument])
         else:
             inputs.append(_leaf_slot(method, leaf.value))
+    method.check_inputs([(name, argument) for name, argument in dynamic if not is_static(argument)])
     method.convert(function.body.block)
     results = iter(function.body.block.last_op.operands if isinstance(function.body.block.last_op, ReturnOp) else ())
     outputs = [method.values[next(results)] if leaf.is_tensor else _leaf_slot(method, leaf.value) for leaf in outputs_of(function)]
     in_spec, out_spec = function.attributes.get(IN_SPEC), function.attributes.get(OUT_SPEC)
+    method.instructions += method.numbers.failures()
     result = MethodOp(
         function.sym_name.data,
         [*method.slots, *method.instructions, ExecReturnOp(inputs, outputs)],

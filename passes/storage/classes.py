@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
 
-from flambeau.dialects.exec.instructions import CallOp, FreeOp, InstructionOp, JumpFalseOp, LabelOp, MoveOp, reads_and_writes
-from flambeau.dialects.exec.literals import OptionalTensorListOp, TensorListOp
+from flambeau.dialects.exec.instructions import CallOp, FreeOp, InstructionOp, JumpFalseOp, LabelOp, MoveOp, is_written, reads_and_writes
+from flambeau.dialects.exec.literals import BoolOp, OptionalTensorListOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slot_contents import ALIASING
 from flambeau.dialects.exec.slot_syntax import describe
@@ -140,10 +140,25 @@ class MethodStorage:
         return list(dict.fromkeys(self._classes.values()))
 
     @property
+    def _failures_start(self) -> int:
+        """The time from which on instructions only fail: what checks jump to, at the end, from where no path goes on."""
+        *rest, last = self.instructions or [None]
+        again = rest[-1] if rest else None
+        if not isinstance(last, LabelOp) or not isinstance(again, JumpFalseOp) or not _always_jumps(again):
+            return self.end
+        labels = {op.label.data: self.time[op] for op in rest if isinstance(op, LabelOp)}
+        leaves = (op for op in rest if isinstance(op, JumpFalseOp) and op.label.data == last.label.data and _always_jumps(op))
+        start = next((self.time[op] for op in leaves), self.end)
+        return start if labels.get(again.label.data, 0) > start else self.end
+
+    @property
     def is_straight(self) -> bool:
         """Whether instructions run once, in order, and slots keep their storage: what the rewriting passes need."""
+        failures = self._failures_start
+        labels = {op.label.data: self.time[op] for op in self.instructions if isinstance(op, LabelOp)}
         for op in self.instructions:
-            if isinstance(op, JumpFalseOp | LabelOp) or (isinstance(op, MoveOp) and op.source in self._classes):
+            leaves = self.time[op] >= failures or (isinstance(op, JumpFalseOp) and labels[op.label.data] >= failures)
+            if not leaves and (isinstance(op, JumpFalseOp | LabelOp) or (isinstance(op, MoveOp) and op.source in self._classes)):
                 return False
             if isinstance(op, CallOp) and op.operator.data == ALIASING:
                 return False
@@ -244,3 +259,7 @@ def inplace_arguments(kernel: str) -> tuple[int, ...]:
     """The positions of the inputs whose storage the out of a kernel may take over, as its row says."""
     found = row_kernels().get(kernel)
     return () if found is None or len(found.out.outs) != 1 else found.positions(found.row.inplace)
+
+
+def _always_jumps(op: JumpFalseOp) -> bool:
+    return isinstance(op.condition.owner, BoolOp) and not op.condition.owner.truth and not is_written(op.condition)

@@ -15,10 +15,11 @@ from flambeau.dialects.delegate.ops import CallOp as DelegateCallOp
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.edge.stored_arrays import logical_array
 from flambeau.dialects.flambeau.method_interface import Constant, inputs_of, outputs_of
+from flambeau.dialects.flambeau.symbol_definitions import definitions_of
+from flambeau.dialects.flambeau.symbol_operations import AssertOp, DefineSymbolOp, ValueOp
 from flambeau.dialects.ir.attribute_values import is_extents
 from flambeau.dialects.ir.extent_attribute import ExtentAttr
 from flambeau.dialects.ir.extents import is_known
-from flambeau.dialects.ir.symbol_definitions import definitions_of
 from flambeau.dialects.ir.tensor_types import numpy_dtype, tensor_type
 from flambeau.dialects.ml_program import BlobAttr, GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
 from flambeau.dialects.schema.context import FlambeauContext
@@ -27,7 +28,7 @@ from flambeau.runtime.interpreter.array_kinds import array_kind, array_kinds, ch
 from flambeau.runtime.interpreter.execution import OPERATION_LIMIT, CompiledBlock, EndlessError, Kernel, Observer, Run, Scope, compile_block
 from flambeau.runtime.interpreter.function_interface import InterpreterError, InterpreterFunction, Jump, UnsupportedError, op_name
 from flambeau.runtime.interpreter.functions import interpreter_function
-from flambeau.runtime.interpreter.symbol_values import Definitions, SymbolValues
+from flambeau.runtime.interpreter.symbol_values import Definitions, SymbolValues, symbol_kernel
 from flambeau.support.lazy import Array, np
 from flambeau.support.numbers import number_as_array
 from flambeau.support.tracebacks import in_one_line, raised_outside
@@ -116,6 +117,8 @@ class FunctionProgram:
                 return self._delegate(op)
             case CallOp():
                 return self._call(op)
+            case DefineSymbolOp() | AssertOp() | ValueOp():
+                return symbol_kernel(op)
             case ReturnOp():
                 return lambda values, scope: values
             case _:
@@ -260,7 +263,7 @@ def check_inputs(function: FuncOp, inputs: Sequence[Leaf], definitions: Definiti
     if len(inputs) != len(leaves):
         raise InterpreterError(f"{function.sym_name.data} takes {len(leaves)} input{'s' * (len(leaves) != 1)}, got {len(inputs)}")
     kinds = iter(function.function_type.inputs)
-    arguments = iter(function.body.block.args)
+    arguments = iter(function.body.blocks[0].args)
     arrays: list[Array] = []
     dynamic: list[tuple[str, Array, Sequence[int]]] = []
     symbols = SymbolValues(definitions)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, cast
 
 from xdsl.ir import Operation, SSAValue
 
+from flambeau.dialects.flambeau.symbol_definitions import Definition
+from flambeau.dialects.flambeau.symbol_operations import HOLDS, SIGNS, AssertOp, DefineSymbolOp, Relation, ValueOp
 from flambeau.dialects.ir.expressions import constant
 from flambeau.dialects.ir.extents import Extent
-from flambeau.dialects.ir.symbol_definitions import Definition
 from flambeau.runtime.interpreter.function_interface import InterpreterError
-from flambeau.support.lazy import Array
+from flambeau.support.lazy import Array, np
 
-Definitions: TypeAlias = Mapping[SSAValue, Sequence[Definition]]
+Definitions: TypeAlias = Mapping[SSAValue | Operation, Sequence[Definition]]
 """The definitions of a function's symbols, by the values that give them."""
 
 
@@ -24,14 +25,15 @@ class SymbolValues:
         self._definitions = definitions
         self._values: dict[str, int] = {}
 
-    def learn(self, value: SSAValue, array: Array, op: Operation | None, what: str = "") -> None:
-        """Takes the values of the symbols that an array defines. Raises InterpreterError for one out of its range, of `what`."""
-        for definition in self._definitions.get(value, ()):
-            extent = array.shape[definition.dim]
+    def learn(self, giver: SSAValue | Operation, array: Array, op: Operation | None, what: str = "") -> None:
+        """Takes the values of the symbols that an array gives. Raises InterpreterError for one out of its range, of `what`."""
+        for definition in self._definitions.get(giver, ()):
+            extent = int(array) if definition.dim is None else array.shape[definition.dim]
             found = definition.solve(constant(extent)).evaluate({})
             symbol = definition.symbol
             if not symbol.low <= found <= symbol.high or definition.expression.evaluate({symbol.name: found}) != extent:
-                raise InterpreterError(f"{what}dimension {definition.dim} has {extent} entries, and must have {bounded(definition)}", op)
+                has = f"it is {extent}" if definition.dim is None else f"dimension {definition.dim} has {extent} entries"
+                raise InterpreterError(f"{what}{has}, and must {'be' if definition.dim is None else 'have'} {bounded(definition)}", op)
             self._values[symbol.name] = found
 
     def check(self, array: Array, extents: Sequence[int], what: str) -> None:
@@ -72,3 +74,23 @@ def bounded(definition: Definition) -> str:
     low, high = definition.expression.range
     multiple = f"a number of the form {definition.expression}, " if definition.expression.symbol is None else ""
     return f"{multiple}from {low} to {high}" if symbol.high != float("inf") else f"{multiple}{low} or more"
+
+
+def symbol_kernel(op: DefineSymbolOp | AssertOp | ValueOp) -> Callable[[list[Array], Any], Sequence[Array]]:
+    """Runs an operation on symbols, on the arrays of its operands in a scope."""
+
+    def run(values: list[Array], scope: Any) -> Sequence[Array]:
+        symbols: SymbolValues = scope.symbols
+        match op:
+            case DefineSymbolOp():
+                symbols.learn(op, values[0], op, f"{op.defines}: ")
+                return ()
+            case AssertOp():
+                left, right = symbols.number(op.left.value, op), symbols.number(op.right.value, op)
+                if not HOLDS[cast(Relation, op.relation.data)](left, right):
+                    raise InterpreterError(f"{op.text} does not hold: {left} {SIGNS[cast(Relation, op.relation.data)]} {right}", op)
+                return ()
+            case ValueOp():
+                return (np.asarray(symbols.number(op.expression.value, op), np.int64),)
+
+    return run

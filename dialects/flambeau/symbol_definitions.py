@@ -1,0 +1,81 @@
+"""Where a function learns the values of its symbols.
+
+The first value whose type has a symbol as the extent of a dimension gives it, or a `flambeau.define_symbol`.
+
+An extent that is computed from one symbol alone, as `s0 * 2 + 1`, gives it too, where no other value does before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation, Region, SSAValue
+
+from flambeau.dialects.flambeau.symbol_operations import DefineSymbolOp
+from flambeau.dialects.ir.expressions import Expression, Symbol, add, apply, constant, of_symbol
+from flambeau.dialects.ir.extents import Extent
+from flambeau.dialects.ir.tensor_types import is_static, shape_of
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What gives a symbol its value: the extent of a dimension of a value, or the integer that it holds."""
+
+    symbol: Symbol
+    value: SSAValue
+    dim: int | None
+    """None where the value holds the integer."""
+    expression: Expression
+    """What is known of the extent: `factor * symbol + offset`."""
+    factor: int = 1
+    offset: int = 0
+
+    def solve(self, extent: Expression) -> Expression:
+        """The value of the symbol, where the extent is this."""
+        return apply("floordiv", add(extent, constant(-self.offset)), constant(self.factor))
+
+
+def definitions_of(region: Region) -> dict[SSAValue | Operation, tuple[Definition, ...]]:
+    """The definitions of the symbols in a region, by the value or the operation that gives them."""
+    found: dict[SSAValue | Operation, tuple[Definition, ...]] = {}
+    known: set[str] = set()
+    arguments = tuple(region.first_block.args) if region.first_block is not None else ()
+    for givers in (arguments, *((giver,) for giver in _givers(region) if giver not in arguments)):
+        candidates = [(giver, definition) for giver in givers for definition in _candidates(giver)]
+        # What gives a symbol as it is comes before what it must be computed from.
+        for giver, definition in sorted(candidates, key=lambda item: item[1].expression.symbol is None):
+            if definition.symbol.name not in known:
+                known.add(definition.symbol.name)
+                found[giver] = (*found.get(giver, ()), definition)
+    return found
+
+
+def _givers(region: Region) -> Iterator[SSAValue | Operation]:
+    for block in region.blocks:
+        yield from block.args
+        for op in block.ops:
+            if isinstance(op, DefineSymbolOp):
+                yield op
+            yield from op.results
+            for inner in op.regions:
+                yield from _givers(inner)
+
+
+def _candidates(giver: SSAValue | Operation) -> Iterator[Definition]:
+    if isinstance(giver, DefineSymbolOp):
+        yield Definition(giver.defines, giver.source, None, of_symbol(giver.defines))
+    if not isinstance(giver, SSAValue) or not isinstance(giver.type, TensorType) or is_static(giver):
+        return
+    for dim, extent in enumerate(shape_of(giver)):
+        expression = extent.expression if isinstance(extent, Extent) else None
+        if expression is None:
+            continue
+        match expression.terms:
+            case (((Symbol() as symbol,), factor),):
+                yield Definition(symbol, giver, dim, expression, factor)
+            case (((Symbol() as symbol,), factor), ((), offset)):
+                yield Definition(symbol, giver, dim, expression, factor, offset)
+            case _:
+                pass

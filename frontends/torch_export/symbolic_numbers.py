@@ -1,0 +1,124 @@
+"""Imports what a program computes with sizes: numbers become extents, `item()` defines a symbol, `torch._check` an assertion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import sympy
+import torch
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation, SSAValue
+
+from flambeau.dialects.flambeau.symbol_operations import HOLDS, AssertOp, DefineSymbolOp, Relation
+from flambeau.dialects.ir.extents import Extent, UndecidedError
+from flambeau.dialects.ir.tensor_types import dtype_of, element_of, shape_of
+from flambeau.dialects.schema.operators import find_op
+from flambeau.frontends.torch_export.exported_graph import ASSERTION, Step
+from flambeau.frontends.torch_export.exported_symbols import Symbols
+from flambeau.frontends.torch_export.imported_operators import Insert, UnsupportedError
+
+_ITEM = (torch.ops.aten.item.default, torch.ops.aten._local_scalar_dense.default)  # pyright: ignore[reportPrivateUsage]  an operator's name
+_MADE_UP = "Runtime assertion failed for expression "
+"""How the messages begin that PyTorch writes itself."""
+_RELATIONS: dict[str, tuple[Relation, bool]] = {
+    "Equality": ("eq", False),
+    "Unequality": ("ne", False),
+    "StrictLessThan": ("lt", False),
+    "LessThan": ("le", False),
+    "StrictGreaterThan": ("lt", True),
+    "GreaterThan": ("le", True),
+}
+"""By sympy's class: the relation, and whether its sides are exchanged."""
+
+
+@dataclass(frozen=True)
+class Inexpressible:
+    """A number or truth value that is computed from sizes, and has no form as an extent."""
+
+    text: str
+
+
+def refuse_inexpressible(value: Any) -> None:
+    """Raises UnsupportedError for an argument that is, or has in it, a number without a form as an extent."""
+    if isinstance(value, Inexpressible):
+        raise UnsupportedError(f"{value.text} is computed from sizes in a way that has no form in the IR")
+    for item in cast("Sequence[Any]", value) if isinstance(value, list) else ():
+        refuse_inexpressible(item)
+
+
+def is_number_step(step: Step) -> bool:
+    """Whether a step computes with sizes, or asserts something about them."""
+    value = step.node.meta.get("val")
+    return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool) or step.overload is ASSERTION
+
+
+def import_number(step: Step, operands: Sequence[Any], symbols: Symbols, insert: Insert) -> Any:
+    """The value of a step that computes with sizes: an int, an extent, or Inexpressible; operations go to `insert`.
+
+    Raises:
+        UnsupportedError: an assertion, or a number that depends on data, has no form in the IR.
+    """
+    value: Any = step.node.meta.get("val")
+    if step.overload is ASSERTION:
+        return _import_assertion(step, symbols, insert)
+    if step.overload in _ITEM:
+        return _import_item(value, operands[0], symbols, insert)
+    if isinstance(value, torch.SymInt):
+        try:
+            return symbols.extent(value)
+        except TypeError:
+            return Inexpressible(str(value))
+    return Inexpressible(str(value))
+
+
+def _import_item(value: Any, operand: SSAValue, symbols: Symbols, insert: Insert) -> int:
+    if not isinstance(value, torch.SymInt) or dtype_of(element_of(operand)).category != 1:
+        raise UnsupportedError("it gives a number that depends on data; keep it a tensor, or make it an integer")
+    found = symbols.extent(value)
+    if isinstance(operand.type, TensorType) and shape_of(operand):
+        view = find_op("aten.view")
+        assert view is not None
+        flat = view(operand, ())
+        insert(flat)
+        operand = flat.result
+    if isinstance(found, Extent):
+        insert(DefineSymbolOp(operand, found))
+    return found
+
+
+def _import_assertion(step: Step, symbols: Symbols, insert: Insert) -> None:
+    condition: Any = step.args[0].meta.get("val") if isinstance(step.args[0], torch.fx.Node) else step.args[0]
+    message = str(step.args[1]) if len(step.args) > 1 else ""
+    if isinstance(condition, bool):
+        if not condition:
+            raise UnsupportedError(f"it asserts what never holds: {message}")
+        return
+    for op in _assertions(condition.node.expr, symbols, None if message.startswith(_MADE_UP) else message):
+        insert(op)
+
+
+def _assertions(expression: Any, symbols: Symbols, message: str | None) -> Iterator[Operation]:
+    """The assertions that a truth value of sympy is, without those that the ranges prove."""
+    if isinstance(expression, sympy.And):
+        for part in expression.args:
+            yield from _assertions(part, symbols, message)
+        return
+    found = _RELATIONS.get(type(expression).__name__)
+    if expression is sympy.true:
+        return
+    if found is None:
+        raise UnsupportedError(f"the condition {expression} has no form in the IR; assert a relation between sizes")
+    relation, exchanged = found
+    try:
+        sides = [symbols.of(cast(sympy.Expr, side)) for side in (expression.lhs, expression.rhs)]
+    except TypeError as error:
+        raise UnsupportedError(str(error)) from error
+    left, right = reversed(sides) if exchanged else sides
+    try:
+        if HOLDS[relation](left, right):
+            return
+    except UndecidedError:
+        pass
+    yield AssertOp(left, relation, right, message)

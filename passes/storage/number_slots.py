@@ -1,0 +1,175 @@
+"""Numbers of a method that only the run knows: slots for sizes and what is computed from them, and the checks of both.
+
+A size is read with `aten::sym_size.int`, and expressions are computed with ExecuTorch's `executorch_prim` operators, each once. A check
+jumps to a call at the end of the method that fails with a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Operation, SSAValue
+
+from flambeau.dialects.exec.instructions import CallOp, JumpFalseOp, LabelOp
+from flambeau.dialects.exec.literals import BoolOp, DoubleOp, IntListOp, IntOp, StringOp
+from flambeau.dialects.exec.slots import TensorOp
+from flambeau.dialects.flambeau.symbol_definitions import Definition
+from flambeau.dialects.flambeau.symbol_operations import Relation
+from flambeau.dialects.ir.expressions import INFINITE, Atom, Expression, Symbol, of_symbol
+from flambeau.dialects.ir.extents import Extent
+from flambeau.dialects.ir.tensor_types import shape_of, tensor
+
+FAIL = "flambeau::fail"
+"""The operator of Flambeau's runtime that fails with a message."""
+_PRIMITIVES = {"floordiv": "floordiv.Scalar", "mod": "mod.Scalar", "min": "sym_min.Scalar", "max": "sym_max.Scalar"}
+_COMPARISONS: dict[Relation, str] = {"eq": "eq.Scalar", "ne": "eq.Scalar", "lt": "lt.Scalar", "le": "le.Scalar"}
+
+
+@dataclass
+class NumberSlots:
+    """The slots of a method's numbers, and the instructions that compute them."""
+
+    slot: Callable[[Operation], SSAValue]
+    """Declares a slot."""
+    share: Callable[[int], SSAValue]
+    """The slot of an int that never changes."""
+    emit: Callable[[Operation], None]
+    """Adds an instruction."""
+    fails: bool
+    """Whether the runtime has FAIL."""
+    _known: dict[Expression, SSAValue] = field(default_factory=dict[Expression, SSAValue])
+    _failures: dict[str, str] = field(default_factory=dict[str, str])
+    """The label to jump to, by message."""
+
+    @contextmanager
+    def inside(self) -> Generator[None]:
+        """Within a block of instructions that may not run: what it computes is not known after it."""
+        before = dict(self._known)
+        yield
+        self._known = before
+
+    def of(self, value: int) -> SSAValue:
+        """The slot of a number or an extent, which holds its value from here on."""
+        if not isinstance(value, Extent):
+            return self.share(value)
+        assert value.expression is not None, "an argument can be written down"
+        return self._of(value.expression)
+
+    def _of(self, expression: Expression) -> SSAValue:
+        if (known := expression.constant) is not None:
+            return self.share(known)
+        if expression not in self._known:
+            self._known[expression] = self._compute(expression)
+        return self._known[expression]
+
+    def _compute(self, expression: Expression) -> SSAValue:
+        total: SSAValue | None = None
+        for monomial, factor in expression.terms:
+            term: SSAValue | None = None
+            for atom in monomial:
+                found = self._atom(atom)
+                term = found if term is None else self._primitive("mul.Scalar", term, found)
+            if term is None:
+                term = self.share(abs(factor) if total is not None else factor)
+            elif (times := abs(factor) if total is not None else factor) != 1:
+                term = self._primitive("mul.Scalar", term, self.share(times))
+            total = term if total is None else self._primitive("sub.Scalar" if factor < 0 else "add.Scalar", total, term)
+        assert total is not None, "it is not constant"
+        return total
+
+    def _atom(self, atom: Atom) -> SSAValue:
+        if isinstance(atom, Symbol):
+            return self._known[of_symbol(atom)]
+        return self._primitive(_PRIMITIVES[atom.function], self._of(atom.left), self._of(atom.right))
+
+    def _primitive(self, name: str, *operands: SSAValue) -> SSAValue:
+        result = self.slot(IntOp(0))
+        self.emit(CallOp(f"executorch_prim::{name}", operands, (), [result]))
+        return result
+
+    # Where symbols come from
+
+    def size(self, tensor_slot: SSAValue, dim: int) -> SSAValue:
+        """The slot of an extent of a tensor."""
+        result = self.slot(IntOp(0))
+        self.emit(CallOp("aten::sym_size.int", [tensor_slot, self.share(dim)], (), [result]))
+        return result
+
+    def item(self, tensor_slot: SSAValue) -> SSAValue:
+        """The slot of the integer in a tensor."""
+        result = self.slot(IntOp(0))
+        self.emit(CallOp("aten::_local_scalar_dense", [tensor_slot], (), [result]))
+        return result
+
+    def define(self, definition: Definition, found: SSAValue, what: str) -> None:
+        """Gives a symbol its value, from the slot of the number that gives it; checks its range and its form."""
+        name = of_symbol(definition.symbol)
+        if definition.expression.symbol is not None:
+            self._known[name] = found
+        else:
+            shifted = found if definition.offset == 0 else self._primitive("sub.Scalar", found, self.share(definition.offset))
+            self._known[name] = self._primitive("floordiv.Scalar", shifted, self.share(definition.factor))
+            self.check("eq", self._of(definition.expression), found, f"{what} must be {definition.expression}")
+        self.check_range(found, *definition.expression.range, what, definition.dim is not None)
+
+    def define_dims(self, slot: SSAValue, definitions: Sequence[Definition], what: Callable[[int], str]) -> None:
+        """Gives symbols the values that the extents of a tensor have."""
+        for definition in definitions:
+            assert definition.dim is not None
+            self.define(definition, self.size(slot, definition.dim), what(definition.dim))
+
+    def check_dims(self, value: SSAValue, slot: SSAValue, definitions: Sequence[Definition], what: Callable[[int], str]) -> None:
+        """Checks the extents of a tensor that define no symbol."""
+        defined = {definition.dim for definition in definitions}
+        for dim, extent in enumerate(shape_of(value)):
+            if dim in defined or not isinstance(extent, Extent):
+                continue
+            found = self.size(slot, dim)
+            if extent.expression is None:
+                self.check_range(found, *extent.range, what(dim))
+            else:
+                self.check("eq", found, self._of(extent.expression), f"{what(dim)} must be {extent}")
+
+    # Checks
+
+    def check_range(self, found: SSAValue, low: float, high: float, what: str, is_size: bool = True) -> None:
+        """Fails where a number is out of a range. A size is never less than 0."""
+        bounds = f"{low} to {high}" if high != INFINITE else f"{low} or more"
+        if low != -INFINITE and not (low <= 0 and is_size):
+            self.check("le", self.share(int(low)), found, f"{what} must be {bounds}")
+        if high != INFINITE:
+            self.check("le", found, self.share(int(high)), f"{what} must be {bounds}")
+
+    def check(self, relation: Relation, left: SSAValue, right: SSAValue, message: str) -> None:
+        """Fails with a message where a relation between two slots does not hold."""
+        holds = self.slot(BoolOp(True))
+        self.emit(CallOp(f"executorch_prim::{_COMPARISONS[relation]}", [left, right], (), [holds]))
+        if relation == "ne":
+            equal, holds = holds, self.slot(BoolOp(True))
+            self.emit(CallOp("executorch_prim::sym_not.Scalar", [equal], (), [holds]))
+        self.emit(JumpFalseOp(holds, self._failures.setdefault(message, f"fail_{len(self._failures)}")))
+
+    def failures(self) -> Iterator[Operation]:
+        """The instructions at the end of the method that checks jump to, each of which fails."""
+        if not self._failures:
+            return
+        false = self.slot(BoolOp(False))
+        yield JumpFalseOp(false, "end")
+        if not self.fails:
+            one, zero = self.slot(IntListOp([self.share(1)])), self.slot(DoubleOp(0.0))
+            operand, result = (self.slot(TensorOp(tensor(f32, (1,)))) for _ in range(2))
+        for message, label in self._failures.items():
+            text = self.slot(StringOp(message))
+            yield LabelOp(label)
+            if self.fails:
+                yield CallOp(FAIL, [text])
+            else:
+                # Stock ExecuTorch has no operator that fails. What it does not take as an approximation of gelu, it says in its error.
+                yield CallOp("aten::full.out", [one, zero], [operand])
+                yield CallOp("aten::gelu.out", [operand, text], [result])
+        # Never run: it says that no path goes on from here to the end.
+        yield JumpFalseOp(false, label)
+        yield LabelOp("end")

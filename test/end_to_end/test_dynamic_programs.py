@@ -1,0 +1,230 @@
+"""Programs of dynamic shapes: every stage and every runtime computes what PyTorch computes, and refuses what the program does not take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, cast
+
+import numpy as np
+import pytest
+import torch
+from engines import peer
+from torch import Tensor
+from torch.export import Dim
+from xdsl.dialects.builtin import ModuleOp
+
+from flambeau.compiler.compilation import Compilation
+from flambeau.compiler.stages import STAGES
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.frontends.torch_export import import_program
+from flambeau.passes.manager.pipeline_options import PipelineOptions
+from flambeau.runtime import Runtime
+from flambeau.runtime.interpreter import interpret
+
+Inputs = tuple[Tensor, ...]
+check: Callable[..., None] = cast(Any, torch)._check
+TARGETS = ("executorch", "flambeau")
+
+
+@dataclass(frozen=True)
+class Program:
+    """A function, inputs to export it with, its dynamic shapes, and other inputs that it takes."""
+
+    function: Callable[..., Any]
+    example: Inputs
+    dims: Any
+    others: Sequence[Inputs]
+    refused: Sequence[tuple[Inputs, str]] = ()
+    """Inputs that it does not take, with a part of the message."""
+
+
+class Wrapped(torch.nn.Module):
+    def __init__(self, function: Callable[..., Any]):
+        super().__init__()
+        self.function = function
+        if isinstance(function, torch.nn.Module):
+            self.inner = function
+
+    def forward(self, *inputs: Tensor) -> Any:
+        return self.function(*inputs)
+
+
+def _rand(*shape: int) -> Tensor:
+    return torch.rand(shape) - 0.5
+
+
+def _reshaped(x: Tensor) -> Tensor:
+    rows, columns = x.shape
+    return torch.cat([x.view(rows * 2, columns // 2), x.reshape(-1, columns // 2)]) + rows
+
+
+def _windows(x: Tensor) -> tuple[Tensor, ...]:
+    n = x.shape[1]
+    return x[:, 1 : n // 2], x[:, -3:], x[:, ::2], x.narrow(1, 1, n - 2), x.flip(1)
+
+
+def _attention(x: Tensor) -> Tensor:
+    batch, length, width = x.shape
+    heads = x.view(batch, length, 2, width // 2).transpose(1, 2)
+    mask = torch.ones(length, length, dtype=torch.bool).tril()
+    return torch.nn.functional.scaled_dot_product_attention(heads, heads, heads, mask).transpose(1, 2).reshape(batch, length, width)
+
+
+def _generated(x: Tensor) -> tuple[Tensor, ...]:
+    n = x.shape[0]
+    return torch.arange(n) * 2, torch.zeros(n, 2), torch.full((n + 1,), 0.5), x.expand(3, n), torch.eye(n)
+
+
+def _chosen(x: Tensor) -> tuple[Tensor, ...]:
+    return x[x > 0], torch.nonzero(x), torch.masked_select(x, x < 0)
+
+
+def _counted(x: Tensor, count: Tensor) -> tuple[Tensor, ...]:
+    n = count.item()
+    check(n >= 0)
+    check(n <= x.shape[0])
+    return x[:n], torch.ones(cast(int, n) + 1)
+
+
+def _repeated(x: Tensor, counts: Tensor) -> Tensor:
+    total = torch.repeat_interleave(x, counts, output_size=None)
+    return total * 2
+
+
+def _checked(x: Tensor) -> Tensor:
+    check(x.shape[0] % 4 == 0, lambda: "the batch must be a multiple of 4")
+    return x * 2
+
+
+def _equal(x: Tensor, y: Tensor) -> Tensor:
+    return x + y
+
+
+def _folded(x: Tensor) -> tuple[Tensor, ...]:
+    return x.sum(0), x.mean(1, keepdim=True), x.softmax(0), x.cumsum(1), x.argmax(1), x.sort(1)[0], x.std(1)
+
+
+MLP = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.LayerNorm(8), torch.nn.GELU(), torch.nn.Linear(8, 3))
+CNN = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3, stride=2, padding=1), torch.nn.BatchNorm2d(4), torch.nn.ReLU(), torch.nn.MaxPool2d(2))
+CNN.eval()
+
+B = Dim("b", min=2, max=6)
+N = Dim("n", min=4, max=12)
+
+PROGRAMS: dict[str, Program] = {
+    "mlp": Program(MLP, (_rand(3, 6),), ({0: B},), [(_rand(2, 6),), (_rand(6, 6),)]),
+    "image": Program(
+        CNN,
+        (_rand(2, 3, 16, 20),),
+        ({0: B, 2: 4 * Dim("h", min=2, max=6), 3: 4 * Dim("w", min=2, max=6)},),
+        [(_rand(3, 3, 8, 24),), (_rand(6, 3, 24, 8),)],
+        [((_rand(2, 3, 18, 20),), "dimension 2 of input")],
+    ),
+    "reshaped": Program(_reshaped, (_rand(3, 8),), ({0: B, 1: 2 * Dim("half", min=2, max=6)},), [(_rand(2, 4),), (_rand(6, 12),)]),
+    "windows": Program(_windows, (_rand(2, 10),), ({1: 2 * Dim("half", min=4, max=9)},), [(_rand(2, 8),), (_rand(2, 18),)]),
+    "attention": Program(_attention, (_rand(2, 5, 8),), ({0: B, 1: N},), [(_rand(3, 4, 8),), (_rand(6, 12, 8),)]),
+    "generated": Program(_generated, (_rand(5),), ({0: N},), [(_rand(4),), (_rand(12),)]),
+    "chosen": Program(_chosen, (_rand(5, 3),), ({0: N},), [(_rand(4, 3),), (-_rand(12, 3).abs(),)]),
+    "counted": Program(
+        _counted,
+        (_rand(5, 3), torch.tensor(3)),
+        ({0: N}, {}),
+        [(_rand(7, 3), torch.tensor(0)), (_rand(12, 3), torch.tensor(12))],
+        [((_rand(5, 3), torch.tensor(6)), "u0"), ((_rand(5, 3), torch.tensor(-1)), "u0 must be 0 to 12")],
+    ),
+    "equal": Program(
+        _equal,
+        (_rand(5, 3), _rand(5, 3)),
+        ({0: N}, {0: N}),
+        [(_rand(4, 3), _rand(4, 3)), (_rand(12, 3), _rand(12, 3))],
+        [((_rand(5, 3), _rand(6, 3)), "dimension 0 of input"), ((_rand(3, 3), _rand(3, 3)), "4 to 12")],
+    ),
+    "folded": Program(_folded, (_rand(5, 6),), ({0: N, 1: B},), [(_rand(4, 2),), (_rand(12, 6),)]),
+}
+
+
+@dataclass
+class Compiled:
+    """A program at every stage, and its file."""
+
+    stages: dict[str, ModuleOp]
+    program: bytes
+    context: FlambeauContext
+
+
+@cache
+def _compiled(name: str, target: str) -> Compiled:
+    found = PROGRAMS[name]
+    exported = torch.export.export(Wrapped(found.function), found.example, dynamic_shapes=(tuple(found.dims),), strict=False)
+    context = FlambeauContext()
+    compilation = Compilation(import_program(exported, context), context, PipelineOptions(target=target))
+    stages: dict[str, ModuleOp] = {}
+    for stage in STAGES:
+        compilation.to(stage)
+        stages[stage] = compilation.module.clone()
+    return Compiled(stages, compilation.emit(), context)
+
+
+def _expected(program: Program, inputs: Inputs) -> list[Any]:
+    with torch.no_grad():
+        found = program.function(*inputs)
+    return [item.numpy() for item in (found if isinstance(found, tuple) else (found,))]
+
+
+def _agree(actual: Sequence[Any], expected: Sequence[Any], what: str) -> None:
+    assert len(actual) == len(expected)
+    for index, (found, wanted) in enumerate(zip(actual, expected, strict=True)):
+        array = found.numpy() if isinstance(found, Tensor) else np.asarray(found)
+        assert (array.shape, array.dtype) == (wanted.shape, wanted.dtype), f"{what}, output {index}"
+        assert np.allclose(array, wanted, rtol=1e-4, atol=1e-5), f"{what}, output {index}"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_stage_computes_what_pytorch_computes(name: str, target: str):
+    program, compiled = PROGRAMS[name], _compiled(name, target)
+    for stage, module in compiled.stages.items():
+        for inputs in (program.example, *program.others):
+            actual = interpret(module, compiled.context).run("forward", [item.numpy() for item in inputs])
+            _agree(actual, _expected(program, inputs), f"{stage} of {[tuple(item.shape) for item in inputs]}")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_c_runtime_computes_what_pytorch_computes(name: str, target: str):
+    program, compiled = PROGRAMS[name], _compiled(name, target)
+    method = Runtime.get().load_program(compiled.program).load_method("forward")
+    for inputs in (program.example, *program.others, program.example):
+        _agree(method.execute([item.numpy() for item in inputs]), _expected(program, inputs), str([tuple(item.shape) for item in inputs]))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_stock_executorch_computes_what_pytorch_computes(name: str):
+    program, compiled = PROGRAMS[name], _compiled(name, "executorch")
+    loaded = peer.Runtime.get().load_program(compiled.program, verification=peer.Verification.InternalConsistency)
+    method = loaded.load_method("forward")
+    for inputs in (program.example, *program.others, program.example):
+        _agree(method.execute(inputs), _expected(program, inputs), str([tuple(item.shape) for item in inputs]))
+
+
+REFUSED = [(name, index) for name, program in PROGRAMS.items() for index in range(len(program.refused))]
+
+
+@pytest.mark.parametrize(("name", "index"), REFUSED)
+def test_inputs_that_the_program_does_not_take_are_refused(name: str, index: int, capfd: pytest.CaptureFixture[str]):
+    inputs, message = PROGRAMS[name].refused[index]
+    compiled = _compiled(name, "executorch")
+    with pytest.raises(Exception, match=""):
+        interpret(compiled.stages["edge"], compiled.context).run("forward", [item.numpy() for item in inputs])
+    for target in TARGETS:
+        method = Runtime.get().load_program(_compiled(name, target).program).load_method("forward")
+        with pytest.raises(Exception, match="") as caught:
+            method.execute([item.numpy() for item in inputs])
+        assert message in str(caught.value)
+    method = peer.Runtime.get().load_program(compiled.program).load_method("forward")
+    capfd.readouterr()
+    with pytest.raises(RuntimeError):
+        method.execute(inputs)
+    assert message in capfd.readouterr().err
