@@ -59,8 +59,10 @@ class DefineSymbolOp(IRDLOperation):
         value = self.symbol.value
         if not isinstance(value, Extent) or value.expression is None or value.expression.symbol is None:
             raise VerifyException(f"{self.name} defines one symbol, got {value}")
-        kind = self.source.type
-        element = cast("TensorType[Attribute]", kind).element_type if isinstance(kind, TensorType) and not kind.get_shape() else kind
+        kind: Attribute = self.source.type
+        element: Attribute = kind
+        if isinstance(kind, TensorType) and not kind.get_shape():
+            element = cast("TensorType[Attribute]", kind).element_type
         if not isinstance(element, IntegerType):
             raise VerifyException(f"{self.name} takes an integer or a tensor of one integer, got {kind}")
 

@@ -94,8 +94,7 @@ def _text(value: int, owner: Any) -> str:
 
 def _symbols_of(owner: Any) -> dict[str, Symbol]:
     """The symbols that a printer or parser knows, by name."""
-    members: dict[str, Any] = vars(owner)
-    return cast("dict[str, Symbol]", members.setdefault("symbols", {}))
+    return cast("dict[str, dict[str, Symbol]]", vars(owner)).setdefault("symbols", {})
 
 
 def _declare(owner: Any, symbol: Symbol) -> None:

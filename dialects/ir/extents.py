@@ -40,7 +40,7 @@ class Extent(Integer):
         return self
 
     @property
-    def __class__(self) -> type[int]:
+    def __class__(self) -> type[int]:  # pyright: ignore[reportIncompatibleMethodOverride]  what `isinstance` is to see
         return int
 
     @property

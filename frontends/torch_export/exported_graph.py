@@ -81,7 +81,7 @@ class FlatProgram:
     """Nodes and constants, in the order of the graph signature."""
 
 
-ASSERTION = torch.ops.aten._assert_scalar.default  # pyright: ignore[reportPrivateUsage]  an operator's name
+ASSERTION = torch.ops.aten._assert_scalar.default
 """The operator that fails where a condition on sizes does not hold."""
 
 

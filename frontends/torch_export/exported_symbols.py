@@ -8,11 +8,12 @@ from typing import Any, cast
 import sympy
 import torch
 from torch.export import ExportedProgram
-from torch.utils._sympy.numbers import int_oo
+from torch.utils._sympy import numbers
 
 from flambeau.dialects.ir.expressions import INFINITE, Bound, Symbol, of_symbol
 from flambeau.dialects.ir.extents import extent, maximum, minimum
 
+_INT_OO: Any = cast(Any, numbers).int_oo
 _LARGEST = 2**62
 """From this bound on, PyTorch means that there is none."""
 
@@ -21,12 +22,13 @@ class Symbols:
     """The symbols of one program, by PyTorch's names."""
 
     def __init__(self, program: ExportedProgram):
-        self._ranges: Mapping[Any, Any] = {key: found for key, found in program.range_constraints.items() if isinstance(key, sympy.Symbol)}
+        constraints: Mapping[Any, Any] = cast(Any, program).range_constraints
+        self._ranges = {key: found for key, found in constraints.items() if isinstance(key, sympy.Symbol)}
         self._known: dict[str, Symbol] = {}
 
     def extent(self, value: torch.SymInt | int) -> int:
         """A size as a number or an extent. Raises TypeError for an expression that has no form here."""
-        return value if isinstance(value, int) else self.of(cast(Any, value.node).expr)
+        return value if isinstance(value, int) else self.of(cast(Any, value).node.expr)
 
     def shape(self, shape: torch.Size) -> tuple[int, ...]:
         """A shape of numbers and extents. Raises TypeError."""
@@ -61,7 +63,7 @@ class Symbols:
                     product = product * item
                 return product
             case sympy.Pow() if isinstance(expression.exp, sympy.Integer) and int(expression.exp) > 0:
-                base, power = self.of(cast(sympy.Expr, expression.base)), 1
+                base, power = self.of(expression.base), 1
                 for _ in range(int(expression.exp)):
                     power = power * base
                 return power
@@ -97,6 +99,6 @@ def _folded(function: Any, values: Sequence[int]) -> int:
 
 def _bound(value: Any) -> Bound:
     """A bound of PyTorch's, which has names for infinity and numbers that stand for it."""
-    if value in (int_oo, -int_oo) or abs(int(value)) >= _LARGEST:
+    if value in (_INT_OO, -_INT_OO) or abs(int(value)) >= _LARGEST:
         return INFINITE if value > 0 else -INFINITE
     return int(value)

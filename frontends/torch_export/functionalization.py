@@ -75,7 +75,7 @@ def _typical(size: int | torch.SymInt) -> int:
     """A size, or of a dynamic one the size that the program was exported with."""
     if isinstance(size, int):
         return size
-    hint: Any = cast(Any, size.node).hint
+    hint: Any = cast(Any, size).node.hint
     return 2 if hint is None else int(hint)
 
 

@@ -49,19 +49,13 @@ from flambeau.frontends.torch_export.imported_operators import (
 )
 from flambeau.frontends.torch_export.model_globals import Globals, GlobalState
 from flambeau.frontends.torch_export.node_locations import input_location, location, place
+from flambeau.frontends.torch_export.poison import POISON, is_poisoned
 from flambeau.frontends.torch_export.storage import Storages
 from flambeau.frontends.torch_export.symbolic_numbers import import_number, is_number_step, refuse_inexpressible
 from flambeau.frontends.torch_export.values import Weights, tensor_type_of
 
 _STATE = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 _STORED = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
-
-
-class _Poison:
-    """The value of a node that could not be imported: its uses say nothing more."""
-
-
-POISON = _Poison()
 
 
 def import_program(source: ExportedProgram | Mapping[str, ExportedProgram], context: FlambeauContext, *, name: str = "forward") -> ModuleOp:
@@ -247,7 +241,7 @@ class _Method:
         try:
             if is_number_step(step):
                 operands = self._resolve(step.args)
-                variable.value = POISON if _poisoned(operands) else import_number(step, operands, self.symbols, self._insert_at(step))
+                variable.value = POISON if is_poisoned(operands) else import_number(step, operands, self.symbols, self._insert_at(step))
                 return
             types: list[Tensor] = []
             decomposition = decomposition or find_decomposition(step)
@@ -271,7 +265,7 @@ class _Method:
     def _emit_decomposition(self, step: Step, found: Decomposition, why: str) -> Any:
         """Emits a call's decomposition, with a remark that says so; its result, nested as the call's."""
         operands = [self.variables[node].value for node in found.operands]
-        if _poisoned(operands):
+        if is_poisoned(operands):
             return POISON
         self.variables |= found.variables
         self.storages.add(found.program)
@@ -309,7 +303,7 @@ class _Method:
 
     def _higher_order(self, step: Step, operator: HigherOrderOperator) -> Any:
         known = len(self.problems)
-        poisoned = _poisoned(self._resolve(step.args))
+        poisoned = is_poisoned(self._resolve(step.args))
         try:
             check_operator(operator)
             types: list[Tensor] = []
@@ -376,7 +370,7 @@ class _Method:
         given: dict[str, Any] = {}
         for index, own in enumerate(cls.schema.arguments):
             value = given[own.name] = self._resolve(argument(step, index))
-            if _poisoned(value):
+            if is_poisoned(value):
                 return None
             refuse_inexpressible(value)
         if cls.schema.base == "as_strided":
@@ -506,9 +500,3 @@ def _reason_without_schema(step: Step) -> str:
 
 def _is_value(value: object) -> TypeGuard[SSAValue]:
     return isinstance(value, SSAValue)
-
-
-def _poisoned(value: Any) -> bool:
-    if isinstance(value, list):
-        return any(_poisoned(item) for item in cast("list[Any]", value))
-    return value is POISON

@@ -19,7 +19,7 @@ from flambeau.frontends.torch_export.exported_graph import ASSERTION, Step
 from flambeau.frontends.torch_export.exported_symbols import Symbols
 from flambeau.frontends.torch_export.imported_operators import Insert, UnsupportedError
 
-_ITEM = (torch.ops.aten.item.default, torch.ops.aten._local_scalar_dense.default)  # pyright: ignore[reportPrivateUsage]  an operator's name
+_ITEM = (torch.ops.aten.item.default, torch.ops.aten._local_scalar_dense.default)
 _MADE_UP = "Runtime assertion failed for expression "
 """How the messages begin that PyTorch writes itself."""
 _RELATIONS: dict[str, tuple[Relation, bool]] = {

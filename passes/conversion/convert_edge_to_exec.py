@@ -47,7 +47,7 @@ from flambeau.dialects.schema.schema import Schema, SchemaArgument
 from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import may_rewrite, was_restricted
 from flambeau.passes.rewriting.conversion_report import ConversionError, IllegalOperation, LegalizationReport
-from flambeau.passes.storage.number_slots import FAIL, NumberSlots
+from flambeau.passes.storage.number_slots import NumberSlots
 from flambeau.passes.storage.structured_control_flow import STRUCTURED, ControlFlow
 from flambeau.passes.targets.interface import TargetName, find_target
 
@@ -68,9 +68,7 @@ class _Method:
         self.control_flow = ControlFlow(self)
         self.stores = _Stores(self.function.body.block)
         self.definitions = definitions_of(self.function.body)
-        self.numbers = NumberSlots(
-            self.slot, lambda value: self.constant(value, "int"), self.emit, FAIL in find_target(self.target).operators
-        )
+        self.numbers = NumberSlots(self.slot, lambda value: self.constant(value, "int"), self.emit)
         self.location = self.function.location
 
     def emit(self, op: Operation) -> None:
@@ -345,13 +343,14 @@ def convert_function(function: FuncOp, target: str) -> tuple[MethodOp, list[Ille
     inputs: list[SSAValue] = []
     dynamic: list[tuple[str, SSAValue]] = []
     for leaf in inputs_of(function):
-        if leaf.is_tensor and not isinstance((argument := next(arguments)).type, TensorType):
+        argument = next(arguments) if leaf.is_tensor else None
+        if argument is not None and not isinstance(argument.type, TensorType):
             method.values[argument] = method.slot(IntOp(0))
             inputs.append(method.values[argument])
-        elif leaf.is_tensor:
+        elif argument is not None:
             dynamic.append((leaf.name, argument))
             method.require_bounds(argument, function)
-            slot = TensorOp(argument.type)
+            slot = TensorOp(tensor_type(argument))
             slot.location = argument.location
             slot.results[0].name_hint = argument.name_hint
             method.values[argument] = method.slot(slot)

@@ -22,8 +22,6 @@ from flambeau.dialects.ir.expressions import INFINITE, Atom, Expression, Symbol,
 from flambeau.dialects.ir.extents import Extent
 from flambeau.dialects.ir.tensor_types import shape_of, tensor
 
-FAIL = "flambeau::fail"
-"""The operator of Flambeau's runtime that fails with a message."""
 _PRIMITIVES = {"floordiv": "floordiv.Scalar", "mod": "mod.Scalar", "min": "sym_min.Scalar", "max": "sym_max.Scalar"}
 _COMPARISONS: dict[Relation, str] = {"eq": "eq.Scalar", "ne": "eq.Scalar", "lt": "lt.Scalar", "le": "le.Scalar"}
 
@@ -38,8 +36,6 @@ class NumberSlots:
     """The slot of an int that never changes."""
     emit: Callable[[Operation], None]
     """Adds an instruction."""
-    fails: bool
-    """Whether the runtime has FAIL."""
     _known: dict[Expression, SSAValue] = field(default_factory=dict[Expression, SSAValue])
     _failures: dict[str, str] = field(default_factory=dict[str, str])
     """The label to jump to, by message."""
@@ -158,18 +154,14 @@ class NumberSlots:
             return
         false = self.slot(BoolOp(False))
         yield JumpFalseOp(false, "end")
-        if not self.fails:
-            one, zero = self.slot(IntListOp([self.share(1)])), self.slot(DoubleOp(0.0))
-            operand, result = (self.slot(TensorOp(tensor(f32, (1,)))) for _ in range(2))
+        one, zero = self.slot(IntListOp([self.share(1)])), self.slot(DoubleOp(0.0))
+        operand, result = (self.slot(TensorOp(tensor(f32, (1,)))) for _ in range(2))
         for message, label in self._failures.items():
             text = self.slot(StringOp(message))
             yield LabelOp(label)
-            if self.fails:
-                yield CallOp(FAIL, [text])
-            else:
-                # Stock ExecuTorch has no operator that fails. What it does not take as an approximation of gelu, it says in its error.
-                yield CallOp("aten::full.out", [one, zero], [operand])
-                yield CallOp("aten::gelu.out", [operand, text], [result])
+            # Stock ExecuTorch has no operator that fails. What it does not take as an approximation of gelu, it says in its error.
+            yield CallOp("aten::full.out", [one, zero], [operand])
+            yield CallOp("aten::gelu.out", [operand, text], [result])
         # Never run: it says that no path goes on from here to the end.
-        yield JumpFalseOp(false, label)
+        yield JumpFalseOp(false, next(reversed(self._failures.values())))
         yield LabelOp("end")

@@ -88,16 +88,6 @@ def _counted(x: Tensor, count: Tensor) -> tuple[Tensor, ...]:
     return x[:n], torch.ones(cast(int, n) + 1)
 
 
-def _repeated(x: Tensor, counts: Tensor) -> Tensor:
-    total = torch.repeat_interleave(x, counts, output_size=None)
-    return total * 2
-
-
-def _checked(x: Tensor) -> Tensor:
-    check(x.shape[0] % 4 == 0, lambda: "the batch must be a multiple of 4")
-    return x * 2
-
-
 def _equal(x: Tensor, y: Tensor) -> Tensor:
     return x + y
 
@@ -169,8 +159,9 @@ def _compiled(name: str, target: str) -> Compiled:
 
 def _expected(program: Program, inputs: Inputs) -> list[Any]:
     with torch.no_grad():
-        found = program.function(*inputs)
-    return [item.numpy() for item in (found if isinstance(found, tuple) else (found,))]
+        found: Any = program.function(*inputs)
+    outputs: tuple[Tensor, ...] = found if isinstance(found, tuple) else (found,)
+    return [item.numpy() for item in outputs]
 
 
 def _agree(actual: Sequence[Any], expected: Sequence[Any], what: str) -> None:
