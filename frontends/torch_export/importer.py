@@ -307,7 +307,7 @@ class _Method:
         try:
             check_operator(operator)
             types: list[Tensor] = []
-            nesting = collect_types(step.node.meta.get("val"), types)
+            nesting = collect_types(step.node.meta.get("val"), types, self.symbols)
             results = import_higher_order(operator, self._standing_in(step.args), types, location(step.node, self.name), self)
         except (UnsupportedError, TypeError) as error:
             if not poisoned and len(self.problems) == known:

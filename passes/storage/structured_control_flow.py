@@ -11,15 +11,17 @@ from dataclasses import dataclass, field
 from typing import Protocol, cast
 
 from xdsl.dialects import arith, scf, tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, i1
+from xdsl.dialects.builtin import IndexType, IntegerAttr, i1
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from flambeau.dialects.delegate.ops import CallOp as DelegatedCallOp
-from flambeau.dialects.edge.layout import LayoutAttr, dim_order
+from flambeau.dialects.edge.layout import dim_order
 from flambeau.dialects.exec.instructions import COPY_INDEX, CallOp, JumpFalseOp, LabelOp, MoveOp
 from flambeau.dialects.exec.literals import BoolOp, IntOp
 from flambeau.dialects.exec.out_variants import out_variant
 from flambeau.dialects.exec.slots import TensorOp, ViewOp
+from flambeau.dialects.ir.extents import unknown
+from flambeau.dialects.ir.layout_attribute import LayoutAttr
 from flambeau.dialects.ir.tensor_types import shape_of, tensor_type
 from flambeau.dialects.ir.tensor_types import tensor as make_type
 from flambeau.dialects.schema.row import SchemaOp
@@ -141,7 +143,7 @@ class ControlFlow:
             self.method.copy(whole, out, op)
         # The kernel sets the outermost dimension to the number of entries so far.
         shape = shape_of(op.result)
-        kind = make_type(tensor_type(op.result).element_type, (DYNAMIC_INDEX, *shape[1:]), LayoutAttr.of(dim_order(op.result), shape))
+        kind = make_type(tensor_type(op.result).element_type, (unknown(0, shape[0]), *shape[1:]), LayoutAttr.of(dim_order(op.result)))
         self.method.instruct(CallOp(COPY_INDEX, [self.method.slot(ViewOp(out, kind)), part, index]), op)
 
     def _entry(self, op: tensor.ExtractSliceOp | tensor.InsertSliceOp, whole: SSAValue, part: SSAValue) -> SSAValue | None:

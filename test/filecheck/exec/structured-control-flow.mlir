@@ -105,7 +105,7 @@ func.func @swap(%c: tensor<i1>, %x: tensor<2xf32>, %y: tensor<2xf32>) -> (tensor
 // CHECK-LABEL: exec.method @entries
 // CHECK:         %x = exec.tensor
 // CHECK-NEXT:    %[[ALL:.*]] = exec.tensor {{.*}} : tensor<4x3xf32>
-// CHECK:         %[[VIEW:.*]] = exec.view %[[ALL]] : tensor<?x3xf32, #edge.layout<[0, 1], max = [4, 3]>>
+// CHECK:         %[[VIEW:.*]] = exec.view %[[ALL]] : tensor<?x3xf32, #edge.layout<sizes = [? in [0, 4], 3]>>
 // CHECK:         exec.move %[[ZERO:.*]], %[[I:.*]]
 // CHECK-NEXT:    exec.label @for0
 // CHECK-NEXT:    exec.call "aten::select_copy.int_out"(%x, %{{.*}}, %[[I]]) outs(%[[ROW:.*]])
