@@ -359,7 +359,7 @@ class _Method:
     def _class(self, step: Step) -> type[SchemaOp]:
         overload = step.overload
         if overload is None:
-            raise UnsupportedError(_reason_without_schema(step))
+            raise UnsupportedError("it is a Python function that has no form in the IR")
         cls = class_of(overload)
         if cls is None:
             raise UnsupportedError(f"the operator is unknown: it is not ATen's, and has no row; {_ROWS}")
@@ -492,10 +492,6 @@ _ADVICE = "return the new value instead, or keep it in a buffer"
 def _hint(name: str) -> str | None:
     name = name.replace(".", "_")
     return name if SSAValue.is_valid_name(name) else None
-
-
-def _reason_without_schema(step: Step) -> str:
-    return "it is a Python function that has no form in the IR"
 
 
 def _is_value(value: object) -> TypeGuard[SSAValue]:
