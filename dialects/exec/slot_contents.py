@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.exec.instructions import CallOp, InstructionOp, JumpFalseOp, LabelOp, MoveOp, reads_and_writes
+from flambeau.dialects.exec.instructions import COPY_INDEX, CallOp, InstructionOp, JumpFalseOp, LabelOp, MoveOp, reads_and_writes
 from flambeau.dialects.exec.literals import BoolOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import ConstantOp, ReuseOp, Roots, StateOp, TensorSlotOp, ViewOp, nbytes, root_of
@@ -200,7 +200,8 @@ class ContentAnalysis:
         self.reporting = True
         for start, state in sorted(before.items()):
             self._run_block(start, state.copy())
-        return self.conflicts
+        self._check_entries()
+        return sorted(self.conflicts, key=lambda conflict: conflict.instruction)
 
     # Declarations
 
@@ -325,6 +326,25 @@ class ContentAnalysis:
             if self.reporting:
                 self._check_write(position, slot, reads, state)
             self._write(position, slot, state)
+
+    def _check_entries(self) -> None:
+        """What a loop writes entry by entry is not whole before its last round: no round may write anything else there."""
+        loops = [
+            (start, index)
+            for index, op in enumerate(self.instructions)
+            if isinstance(op, JumpFalseOp) and (start := self._targets[op.label.data]) <= index
+        ]
+        for position, op in enumerate(self.instructions):
+            around = [(end - start, start, end) for start, end in loops if start <= position <= end]
+            if not isinstance(op, CallOp) or op.operator.data != COPY_INDEX or not around:
+                continue
+            (whole,) = self.touched[position][1]
+            _, start, end = min(around)
+            for writer in range(start, end):
+                for slot in self.touched[writer][1]:
+                    other = self.contents[slot] != self.contents[whole]
+                    if other and self._overlap([self.places[slot]], self.sizes[slot], [self.places[whole]], self.sizes[whole]):
+                        self.conflicts.append(Conflict(Fault.BROKEN, position, op, self.slots[whole], self.slots[slot], writer))
 
     def _finish(self, state: _State) -> None:
         if not self.reporting:

@@ -93,7 +93,7 @@ class _Importer:
             raise UnsupportedError(f"a subgraph gives {value.type} where {kind} is expected")
         clone = find_op("aten.clone")
         assert clone is not None
-        return self.emit(clone(value, memory_format="contiguous", result_types=[kind]))
+        return self.emit(clone(value, result_types=[kind]))
 
     def condition(self, predicate: Any) -> SSAValue:
         """The only element of a tensor of bools."""

@@ -91,7 +91,8 @@ class _Method:
         """The slot of an argument that is not a tensor."""
         if not is_known(value):
             return self.numbers.of(value)
-        if value is None:
+        if value is None or kind == "MemoryFormat":
+            # The result's slot says what its format is.
             return self.share(None, NoneOp)
         if isinstance(value, Attribute):
             return self.constant(dtype_of(value).scalar_type, "int")

@@ -19,6 +19,7 @@ class Function(nn.Module):
         super().__init__()
         self.function = function
         self.linear = nn.Linear(3, 3)
+        self.convolution = nn.Conv2d(3, 3, 3, padding=1)
         self.scale: Tensor
         self.register_buffer("scale", torch.tensor([1.0, -2.0, 0.5]))
 
@@ -147,6 +148,20 @@ def without_gradients(m: Function, x: Tensor) -> Any:
     return y * m.linear(x)
 
 
+def channels_last(m: Function, x: Tensor) -> Any:
+    i = torch.zeros((), dtype=torch.int64)
+    copied = branch(x.sum() > 0, lambda x: x.clone(), lambda x: x * 2, (x,))
+    return copied, loop(lambda i, y: i < 2, lambda i, y: (i + 1, y * 1.5), (i, x))[1]
+
+
+def convolutions(m: Function, x: Tensor) -> Any:
+    def body(i: Tensor, y: Tensor) -> Any:
+        return i + 1, torch.relu(m.convolution(y)) - y
+
+    y = loop(lambda i, y: i < 3, body, (torch.zeros((), dtype=torch.int64), x))[1]
+    return branch(y.sum() > 0, lambda y: torch.relu(m.convolution(y)), lambda y: y * 2, (y,)).mean((2, 3))
+
+
 def a(*shape: int) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(len(shape)))
 
@@ -173,6 +188,8 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[tuple[Tensor, ...]]]] = {
         (written_in_a_branch, (a(3).abs(),), (-a(3).abs(),)),
         (one_of_the_inputs, (a(3), a(3) + 1), (a(3) + 1, a(3))),
         (constants_in_regions, (a(3).abs(),), (-a(3).abs(),)),
+        (channels_last, (a(1, 3, 4, 5).to(memory_format=torch.channels_last),)),
+        (convolutions, (a(1, 3, 4, 4),)),
         (without_gradients, (a(3).abs(),)),
     )
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fuzz import changed, command_line, editor, irdl, jumps, passes, planted, text, unusual
+from fuzz import changed, command_line, editor, irdl, jumps, passes, planted, regions, text, unusual
 from fuzz.campaign import Campaign, run
 
 ROUNDS = {
@@ -16,6 +16,7 @@ ROUNDS = {
     "planted": (planted.CAMPAIGN, 6),
     "unusual": (unusual.CAMPAIGN, 12),
     "jumps": (jumps.CAMPAIGN, 6),
+    "regions": (regions.CAMPAIGN, 2),
 }
 
 

@@ -152,6 +152,41 @@ exec.method @partly {arenas = [64]} {
 
 // -----
 
+// Both branches may use the same bytes; what a loop writes entry by entry keeps its own through all of its rounds.
+// CHECK-LABEL: exec.method @regions {arenas = [64]
+// CHECK:         %a = exec.tensor {arena = 1, offset = [[SHARED:.*]]} : tensor<4xf32>
+// CHECK-NEXT:    %b = exec.tensor {arena = 1, offset = [[SHARED]]} : tensor<4xf32>
+exec.method @regions {} {
+  %x = exec.tensor : tensor<4xf32>
+  %c = exec.tensor : tensor<i1>
+  %a = exec.tensor : tensor<4xf32>
+  %b = exec.tensor : tensor<4xf32>
+  %y = exec.tensor : tensor<4xf32>
+  %all = exec.tensor : tensor<3x4xf32>
+  %i = exec.int 0
+  %one = exec.int 1
+  %three = exec.int 3
+  %no = exec.bool false
+  %ended = exec.bool false
+  exec.jump_false %c, @else
+  exec.call "aten::sin.out"(%x) outs(%a)
+  exec.call "aten::neg.out"(%a) outs(%y)
+  exec.jump_false %no, @end
+  exec.label @else
+  exec.call "aten::cos.out"(%x) outs(%b)
+  exec.call "aten::neg.out"(%b) outs(%y)
+  exec.label @end
+  exec.label @again
+  exec.call "aten::abs.out"(%y) outs(%y)
+  exec.call "executorch_prim::et_copy_index.tensor"(%all, %y, %i)
+  exec.call "executorch_prim::add.Scalar"(%i, %one) returns(%i)
+  exec.call "executorch_prim::ge.Scalar"(%i, %three) returns(%ended)
+  exec.jump_false %ended, @again
+  exec.return inputs(%x, %c) outputs(%all)
+}
+
+// -----
+
 // State of a program of several methods lies in an arena that they share, at one offset; a method without state has no such arena.
 // CHECK-LABEL: exec.method @write {arenas = [16, 48]
 // CHECK-NEXT:    %a = exec.state @a {arena = 2, offset = 0} : tensor<2xf32>

@@ -310,3 +310,25 @@ exec.method @two {arenas = [32, 64]} {
   %t = exec.tensor {arena = 2, offset = 4} : tensor<1xf32>
   exec.return inputs(%t) outputs(%a, %b, %c)
 }
+
+// -----
+
+// What a loop writes entry by entry must be left alone by the rest of its body.
+exec.method @entries {arenas = [64]} {
+  %x = exec.tensor {arena = 1, offset = 0} : tensor<2xf32>
+  %all = exec.tensor {arena = 1, offset = 16} : tensor<3x2xf32>
+  %t = exec.tensor {arena = 1, offset = 32} : tensor<2xf32>
+  %i = exec.int 0
+  %one = exec.int 1
+  %three = exec.int 3
+  %ended = exec.bool false
+  exec.label @again
+  // expected-note @+1 {{instruction 0 (aten::sin.out) is this one}}
+  exec.call "aten::sin.out"(%x) outs(%t)
+  // expected-error @+1 {{verify-plan: method @entries: instruction 1 (executorch_prim::et_copy_index.tensor) reads %all, over whose bytes instruction 0 (aten::sin.out) wrote through %t}}
+  exec.call "executorch_prim::et_copy_index.tensor"(%all, %x, %i)
+  exec.call "executorch_prim::add.Scalar"(%i, %one) returns(%i)
+  exec.call "executorch_prim::ge.Scalar"(%i, %three) returns(%ended)
+  exec.jump_false %ended, @again
+  exec.return inputs(%x) outputs(%all)
+}

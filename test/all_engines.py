@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from executorch import runtime as executorch_runtime
@@ -59,15 +59,28 @@ def engines(program: torch.export.ExportedProgram, inputs: Sequence[Any]) -> Ite
                 yield f"stock ExecuTorch, {turn} run", [item.clone() for item in loaded.execute(list(inputs))]
 
 
+def difference(found: Sequence[Any], expected: Sequence[Tensor]) -> str | None:
+    """The first output that differs."""
+    if len(found) != len(expected):
+        return f"{len(found)} outputs, expected {len(expected)}"
+    for number, (value, wanted) in enumerate(zip(found, expected, strict=True)):
+        if (detail := _difference(value, wanted)) is not None:
+            return f"output {number}: {detail}"
+    return None
+
+
+def wrong_engine(program: torch.export.ExportedProgram, inputs: Sequence[Any], expected: Sequence[Tensor]) -> str | None:
+    """The first engine that gives something else than expected, and what."""
+    for engine, found in engines(program, inputs):
+        if (detail := difference(leaves(found), expected)) is not None:
+            return f"{engine}: {detail}"
+    return None
+
+
 def disagreement(model: nn.Module, inputs: Sequence[Any], *, strict: bool = False) -> str | None:
     """The first engine that gives something else than PyTorch, and what."""
+    # Of what it saw in another test, PyTorch would make dimensions dynamic.
+    cast(Any, torch)._dynamo.reset()
     with torch.no_grad():
         program = torch.export.export(model.eval(), tuple(inputs), strict=strict)
-        expected = leaves(model(*inputs))
-    for engine, found in engines(program, inputs):
-        if len(found := leaves(found)) != len(expected):
-            return f"{engine}: {len(found)} outputs, expected {len(expected)}"
-        for number, (value, wanted) in enumerate(zip(found, expected, strict=True)):
-            if (detail := _difference(value, wanted)) is not None:
-                return f"{engine}, output {number}: {detail}"
-    return None
+        return wrong_engine(program, inputs, leaves(model(*inputs)))

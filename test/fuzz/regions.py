@@ -1,0 +1,288 @@
+"""Programs with branches and loops inside of each other: every stage and every engine gives what PyTorch gives.
+
+A case is the text of a function. Its inputs follow from their names: `f3x4_0` is a tensor of 3 by 4 floats, `i_1` an integer without
+dimensions. To add dimensions or values of other kinds, add to `_DTYPES`, `_SHAPES` and the templates.
+"""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, cast
+
+import control_flow_operators
+import torch
+from all_engines import difference, leaves, wrong_engine
+from torch import Tensor, nn
+
+from fuzz.campaign import Campaign, Failure
+
+
+class Kind(NamedTuple):
+    """The type of a value."""
+
+    dtype: str
+    shape: tuple[int, ...]
+
+
+_DTYPES = {"f": torch.float32, "d": torch.float64, "i": torch.int64, "h": torch.int32, "b": torch.bool}
+_SHAPES = ((), (3,), (4, 3), (1, 3), (2, 4, 3))
+_SAME: dict[str, tuple[str, ...]] = {
+    "f": (
+        "{x}.sin()",
+        "{x}.tanh() * 1.5",
+        "{x} * 0.5 + 0.25",
+        "{x}.abs() - 1",
+        "{x} * 0.5 - {y} * 0.25",
+        "torch.maximum({x}, {y})",
+        "-{x}",
+    ),
+    "d": ("{x}.sin()", "{x} * 0.5 + 1", "{x}.clamp(-2, 2)", "torch.minimum({x}, {y})"),
+    "i": ("({x} + 1) % 7", "{x} % 5 - {y} % 3", "{x}.abs() % 9", "torch.maximum({x}, {y}) % 11"),
+    "h": ("({x} + 1) % 7", "{x} % 5 + {y} % 3"),
+    "b": ("torch.logical_not({x})", "torch.logical_xor({x}, {y})", "torch.logical_and({x}, {y})"),
+}
+"""Expressions of the type of their operands."""
+
+
+def _full(kind: Kind, value: int) -> str:
+    return f"torch.full({kind.shape}, {bool(value % 2) if kind.dtype == 'b' else value}, dtype={_DTYPES[kind.dtype]})"
+
+
+@dataclass
+class _Scope:
+    """The values that a function may use."""
+
+    values: dict[str, Kind]
+    foreign: set[str] = field(default_factory=set[str])
+    """Those that another function has made, and views: a region may only return copies of them."""
+
+    def of(self, kind: Kind) -> list[str]:
+        """The values of a type."""
+        return [name for name, found in self.values.items() if found == kind]
+
+
+class _Writer:
+    """Writes a function."""
+
+    def __init__(self, chosen: random.Random):
+        self.chosen = chosen
+        self.lines: list[str] = []
+        self.made = 0
+
+    def name(self, kind: Kind) -> str:
+        """A new name."""
+        self.made += 1
+        return f"{kind.dtype}{'x'.join(map(str, kind.shape))}_{self.made - 1}"
+
+    def kind(self, scope: _Scope | None = None) -> Kind:
+        """A random type; most often that of a value."""
+        if scope is not None and self.chosen.random() < 0.7:
+            return self.chosen.choice(list(scope.values.values())[-6:])
+        return Kind(self.chosen.choice("fffffdiihb"), self.chosen.choice(_SHAPES))
+
+    def add(self, indent: int, line: str) -> None:
+        """Writes a line."""
+        self.lines.append("    " * indent + line)
+
+    def value(self, scope: _Scope, kind: Kind) -> str:
+        """An expression of a type: a value, a conversion of one, or a constant."""
+        if (known := scope.of(kind)) and self.chosen.random() < 0.9:
+            return self.chosen.choice(known[-4:])
+        similar = [name for name, found in scope.values.items() if found.shape == kind.shape and found.dtype != kind.dtype]
+        if similar and self.chosen.random() < 0.7:
+            name = self.chosen.choice(similar)
+            return f"({name} > 0)" if kind.dtype == "b" else f"{name}.to({_DTYPES[kind.dtype]})"
+        return _full(kind, self.chosen.randrange(4))
+
+    def given(self, scope: _Scope, kinds: Sequence[Kind]) -> str:
+        """What a region returns: values of these types, none of them twice or another function's."""
+        items: list[str] = []
+        for kind in kinds:
+            item = self.value(scope, kind)
+            items.append(f"{item}.clone()" if item in scope.foreign or item in items else item)
+        return ", ".join(items) + ("," if len(items) == 1 else "")
+
+    def body(self, indent: int, scope: _Scope, depth: int) -> None:
+        """Some statements."""
+        for _ in range(self.chosen.randint(1, 3)):
+            if depth and self.chosen.random() < 0.55:
+                self.chosen.choice((self.branch, self.loop, self.rows, self.steps))(indent, scope, depth)
+            else:
+                self.operator(indent, scope)
+
+    def result(self, indent: int, scope: _Scope, kind: Kind, text: str) -> str:
+        """Names a value."""
+        name = self.name(kind)
+        self.add(indent, f"{name} = {text}")
+        scope.values[name] = kind
+        return name
+
+    def operator(self, indent: int, scope: _Scope) -> None:
+        """A call of an operator."""
+        name = self.chosen.choice(list(scope.values)[-6:])
+        kind = scope.values[name]
+        shape = kind.shape
+        if shape and self.chosen.random() < 0.35:
+            reduced = Kind(kind.dtype, shape[1:])
+            options = [(kind, f"{name}.flip(0)"), (reduced, f"{name}[{self.chosen.randrange(shape[0])}]")]
+            options += [(reduced, f"{name}.amax(0)"), (Kind(kind.dtype, ()), f"{name}.sum()")] if kind.dtype in "fd" else []
+            found, text = self.chosen.choice(options)
+            made = self.result(indent, scope, found, text)
+            if text.endswith("]"):
+                scope.foreign.add(made)
+            return
+        text = self.chosen.choice(_SAME[kind.dtype]).format(x=name, y=self.chosen.choice(scope.of(kind)))
+        self.result(indent, scope, kind, text)
+
+    def predicate(self, scope: _Scope) -> str:
+        """A condition."""
+        name = self.chosen.choice(list(scope.values))
+        if scope.values[name].dtype == "b":
+            return f"{name}.any()" if scope.values[name].shape else name
+        return f"{name}.sum() > {self.chosen.choice((0.1234, 1.4567, -0.7891, 3.2109))}"
+
+    def region(self, indent: int, scope: _Scope, parameters: Sequence[Kind], results: Sequence[Kind], depth: int, first: str = "") -> str:
+        """A function inside of the present one, which may use its values; the name."""
+        self.made += 1
+        name = f"region_{self.made - 1}"
+        names = [self.name(kind) for kind in parameters]
+        inner = _Scope({**scope.values, **dict(zip(names, parameters, strict=True))}, {*scope.values, *names})
+        self.add(indent, f"def {name}({', '.join(names)}):")
+        self.body(indent + 1, inner, depth - 1)
+        start = first.format(names[0]) if first else ""
+        self.add(indent + 1, f"return {start}{self.given(inner, results)}")
+        return name
+
+    def operands(self, scope: _Scope) -> list[str]:
+        """Some values."""
+        return self.chosen.sample(list(scope.values), self.chosen.randint(1, min(3, len(scope.values))))
+
+    def passed(self, name: str) -> str:
+        """An operand; PyTorch refuses a region that also uses it by its name, unless it is a copy."""
+        return f"{name}.clone()" if self.chosen.random() < 0.7 else name
+
+    def assign(self, indent: int, scope: _Scope, kinds: Sequence[Kind], text: str) -> None:
+        """Names the results of a call."""
+        names = [self.name(kind) for kind in kinds]
+        self.add(indent, f"{', '.join(names)}, = {text}")
+        scope.values.update(zip(names, kinds, strict=True))
+
+    def branch(self, indent: int, scope: _Scope, depth: int) -> None:
+        """`torch.cond`."""
+        operands = self.operands(scope)
+        kinds = [scope.values[name] for name in operands]
+        results = [self.kind(scope) for _ in range(self.chosen.randint(1, 3))]
+        regions = [self.region(indent, scope, kinds, results, depth) for _ in range(2)]
+        self.assign(
+            indent, scope, results, f"branch({self.predicate(scope)}, {', '.join(regions)}, ({', '.join(map(self.passed, operands))},))"
+        )
+
+    def loop(self, indent: int, scope: _Scope, depth: int) -> None:
+        """`while_loop`, which counts to a small number."""
+        counter = Kind("i", ())
+        operands = self.operands(scope)
+        kinds = [scope.values[name] for name in operands]
+        names = [f"a{number}" for number in range(len(kinds))]
+        self.made += 1
+        test = f"test_{self.made - 1}"
+        self.add(indent, f"def {test}(n, {', '.join(names)}):")
+        self.add(indent + 1, f"return n < {self.chosen.randrange(4)}")
+        body = self.region(indent, scope, [counter, *kinds], kinds, depth, "{} + 1, ")
+        start = f"(torch.zeros((), dtype=torch.int64), {', '.join(map(self.passed, operands))})"
+        self.assign(indent, scope, [counter, *kinds], f"loop({test}, {body}, {start})")
+
+    def rows(self, indent: int, scope: _Scope, depth: int) -> None:
+        """`map`."""
+        sequences = [name for name, kind in scope.values.items() if kind.shape]
+        if not sequences:
+            return
+        xs = self.chosen.choice(sequences)
+        kind = scope.values[xs]
+        results = [self.kind(scope) for _ in range(self.chosen.randint(1, 2))]
+        body = self.region(indent, scope, [Kind(kind.dtype, kind.shape[1:])], results, depth)
+        stacked = [Kind(item.dtype, (kind.shape[0], *item.shape)) for item in results]
+        self.assign(indent, scope, stacked, f"rows({body}, {self.passed(xs)})")
+
+    def steps(self, indent: int, scope: _Scope, depth: int) -> None:
+        """`scan`."""
+        sequences = [name for name, kind in scope.values.items() if kind.shape]
+        if not sequences:
+            return
+        xs, start = self.chosen.choice(sequences), self.chosen.choice(list(scope.values))
+        kind, carried = scope.values[xs], scope.values[start]
+        result = self.kind(scope)
+        body = self.region(indent, scope, [carried, Kind(kind.dtype, kind.shape[1:])], [carried, result], depth)
+        stacked = Kind(result.dtype, (kind.shape[0], *result.shape))
+        reverse = self.chosen.random() < 0.3
+        self.assign(indent, scope, [carried, stacked], f"steps({body}, {self.passed(start)}, {self.passed(xs)}, reverse={reverse})")
+
+
+def make(chosen: random.Random) -> str:
+    """A function of a few inputs, with regions up to three deep."""
+    writer = _Writer(chosen)
+    kinds = [Kind("f", (3,)), *(writer.kind() for _ in range(chosen.randint(1, 3)))]
+    names = [writer.name(kind) for kind in kinds]
+    writer.add(0, f"def forward({', '.join(names)}):")
+    scope = _Scope(dict(zip(names, kinds, strict=True)))
+    for _ in range(chosen.randint(1, 3)):
+        writer.body(1, scope, chosen.choice((1, 2, 2, 3)))
+    outputs = list(scope.values)[len(names) :][-5:]
+    writer.add(1, f"return {', '.join(outputs)},")
+    return "\n".join(writer.lines) + "\n"
+
+
+def _input(name: str, seed: int) -> Tensor:
+    """The value of an input of this name."""
+    kind, generator = name.partition("_")[0], torch.Generator().manual_seed(seed)
+    shape = [int(extent) for extent in kind[1:].split("x") if extent]
+    dtype = _DTYPES[kind[0]]
+    return (
+        torch.randn(shape, generator=generator).to(dtype)
+        if dtype.is_floating_point
+        else torch.randint(0, 4, shape, generator=generator).to(dtype)
+    )
+
+
+class _Program(nn.Module):
+    """The function of a text."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        operators = {name: getattr(control_flow_operators, name) for name in ("branch", "loop", "rows", "steps")}
+        names: dict[str, Any] = {"torch": torch, **operators}
+        exec(compile(text, "<regions>", "exec"), names)
+        self.function: Callable[..., Any] = names["forward"]
+
+    def forward(self, *inputs: Tensor) -> Any:
+        return self.function(*inputs)
+
+
+def check(case: str) -> str:
+    """Raises Failure when an engine refuses the program or gives something else than PyTorch."""
+    names = case.partition("(")[2].partition(")")[0].split(", ")
+    program = _Program(case)
+    inputs = tuple(_input(name, seed) for seed, name in enumerate(names))
+    cast(Any, torch)._dynamo.reset()
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")
+        try:
+            exported = torch.export.export(program, inputs, strict=False)
+            expected = leaves(program(*inputs))
+            kept = leaves(cast(Any, exported).module()(*inputs))
+        except Exception as error:
+            return f"refused by PyTorch: {type(error).__name__}"
+        if difference(kept, expected) is not None:
+            return "PyTorch exports another program"
+        try:
+            wrong = wrong_engine(exported, inputs, expected)
+        except Exception as error:
+            raise Failure(f"an engine fails: {type(error).__name__}", str(error)) from error
+    if wrong is not None:
+        raise Failure(f"{wrong.partition(',')[0]}: a wrong result", wrong)
+    return "right on all engines"
+
+
+CAMPAIGN = Campaign(make, check, limit=120)
