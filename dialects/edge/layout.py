@@ -39,7 +39,10 @@ def upper_bounds(value: SSAValue | Attribute) -> tuple[int, ...]:
     for dim, extent in enumerate(shape_of(value)):
         bound = largest(extent)
         if bound is None:
-            raise TypeError(f"{tensor_type(value)} has a dynamic dimension without a bound: dimension {dim}")
+            raise TypeError(
+                f"{tensor_type(value)} has a dynamic dimension without a bound: dimension {dim}, which is {extent}; "
+                "give its size a bound where the model is exported, as in Dim('n', max=64) or torch._check(n <= 64)"
+            )
         bounds.append(bound)
     return tuple(bounds)
 

@@ -17,7 +17,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.flambeau.method_interface import INPUTS, OUTPUTS, Leaf, leaves_attribute
-from flambeau.dialects.flambeau.symbol_operations import DefineSymbolOp, ValueOp
+from flambeau.dialects.flambeau.symbol_operations import ValueOp
 from flambeau.dialects.ir.diagnostics import remark
 from flambeau.dialects.ir.extents import Extent
 from flambeau.dialects.ir.tensor_types import Tensor, element_of
@@ -25,6 +25,7 @@ from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, Glo
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.frontends.torch_export import symbolic_numbers
 from flambeau.frontends.torch_export.control_flow import check_operator, import_higher_order, needs_retracing
 from flambeau.frontends.torch_export.decompositions import Decomposition, find_decomposition
 from flambeau.frontends.torch_export.exported_graph import Step, flatten
@@ -51,7 +52,6 @@ from flambeau.frontends.torch_export.model_globals import Globals, GlobalState
 from flambeau.frontends.torch_export.node_locations import input_location, location, place
 from flambeau.frontends.torch_export.poison import POISON, is_poisoned
 from flambeau.frontends.torch_export.storage import Storages
-from flambeau.frontends.torch_export.symbolic_numbers import import_number, is_number_step, refuse_inexpressible
 from flambeau.frontends.torch_export.values import Weights, tensor_type_of
 
 _STATE = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
@@ -166,10 +166,12 @@ class _Method:
     def emit(self) -> FuncOp:
         """The function; problems are collected."""
         inputs = self._emit_inputs()
+        left_out = symbolic_numbers.import_guards(self.program, self.symbols, self._emit)
         for step in self.flat.steps:
             self._emit_step(step)
         outputs, results = self._emit_outputs()
-        self._emit(ReturnOp(*results))
+        self._emit(end := ReturnOp(*results))
+        symbolic_numbers.remark_unchecked(end, left_out)
         types = ([item.type for item in self.block.args], [item.type for item in results])
         function = FuncOp(self.name, types, Region(self.block))
         function.attributes[INPUTS] = leaves_attribute(inputs)
@@ -220,10 +222,8 @@ class _Method:
             return constant_leaf(name, value)
         if isinstance(value, torch.SymInt):
             item = self.block.insert_arg(i64, len(self.block.args))
-            item.name_hint = _hint(name)
             item.location = input_location(node, name)
-            self.variables[node].value = self.symbols.extent(value)
-            self._emit(DefineSymbolOp(item, self.symbols.extent(value)))
+            self.variables[node].value = symbolic_numbers.import_input(item, _hint(name), value, self.symbols, self._emit)
             return Leaf(name)
         self._problem(f"input {name!r}", f"a {type(value).__name__} input is known only when the program runs; give a constant or a tensor")
         self.variables[node].value = POISON
@@ -239,9 +239,11 @@ class _Method:
             variable.value = self._higher_order(step, step.node.target)
             return
         try:
-            if is_number_step(step):
+            if symbolic_numbers.is_number_step(step):
                 operands = self._resolve(step.args)
-                variable.value = POISON if is_poisoned(operands) else import_number(step, operands, self.symbols, self._insert_at(step))
+                insert = self._insert_at(step)
+                known = not is_poisoned(operands)
+                variable.value = symbolic_numbers.import_number(step, operands, self.symbols, insert) if known else POISON
                 return
             types: list[Tensor] = []
             decomposition = decomposition or find_decomposition(step)
@@ -372,7 +374,7 @@ class _Method:
             value = given[own.name] = self._resolve(argument(step, index))
             if is_poisoned(value):
                 return None
-            refuse_inexpressible(value)
+            symbolic_numbers.refuse_inexpressible(value)
         if cls.schema.base == "as_strided":
             given |= self._in_storage(step)
         return given

@@ -8,10 +8,12 @@ from typing import Any, cast
 
 import sympy
 import torch
+from torch.export import ExportedProgram
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.flambeau.symbol_operations import HOLDS, AssertOp, DefineSymbolOp, Relation
+from flambeau.dialects.ir.diagnostics import remark
 from flambeau.dialects.ir.extents import Extent, UndecidedError
 from flambeau.dialects.ir.tensor_types import dtype_of, element_of, shape_of
 from flambeau.dialects.schema.operators import find_op
@@ -97,6 +99,43 @@ def _import_assertion(step: Step, symbols: Symbols, insert: Insert) -> None:
         return
     for op in _assertions(condition.node.expr, symbols, None if message.startswith(_MADE_UP) else message):
         insert(op)
+
+
+def import_input(item: SSAValue, hint: str | None, value: torch.SymInt, symbols: Symbols, insert: Insert) -> int:
+    """Defines the symbol of an input that is an integer."""
+    item.name_hint = hint
+    extent = symbols.extent(value)
+    insert(DefineSymbolOp(item, extent))
+    return extent
+
+
+def import_guards(program: ExportedProgram, symbols: Symbols, insert: Insert) -> list[str]:
+    """Asserts what `torch._check` and the model ask of the sizes of the inputs, where the ranges do not prove it.
+
+    Gives the conditions that have no form in the IR.
+    """
+    values = [node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"]
+    tensors = [value for value in values if isinstance(value, torch.Tensor)]
+    sizes: list[Any] = [size for value in (*tensors, values) for size in (value.shape if isinstance(value, torch.Tensor) else value)]
+    dynamic = [size for size in sizes if isinstance(size, torch.SymInt)]
+    given = {symbol for size in dynamic for symbol in cast(Any, size).node.expr.free_symbols}
+    guards: Sequence[Any] = cast(Any, dynamic[0]).node.shape_env.guards if dynamic else ()
+    left_out: list[str] = []
+    for guard in guards:
+        if not guard.expr.free_symbols <= given:
+            continue
+        try:
+            for op in _assertions(guard.expr, symbols, None):
+                insert(op)
+        except UnsupportedError:
+            left_out.append(str(guard.expr))
+    return left_out
+
+
+def remark_unchecked(op: Operation, conditions: Sequence[str]) -> None:
+    """Says which conditions the program does not check."""
+    for condition in conditions:
+        remark(op, f"the condition {condition} on the sizes of the inputs is not checked: it has no form in the IR")
 
 
 def _assertions(expression: Any, symbols: Symbols, message: str | None) -> Iterator[Operation]:

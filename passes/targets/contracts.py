@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from xdsl.ir import Attribute, SSAValue
 
-from flambeau.dialects.ir.tensor_types import ElementType, element_of, is_static, shape_of
+from flambeau.dialects.ir.tensor_types import ElementType, element_of, shape_of
 from flambeau.dialects.schema.row import SchemaOp
 
 
@@ -21,8 +21,6 @@ class Limit:
     dtypes: tuple[ElementType, ...] = ()
     rank: tuple[int, int] | None = None
     """The fewest and the most dimensions."""
-    static: bool = False
-    """Without dynamic dimensions."""
     least: float | None = None
     """Of a number, or of each number of a list."""
     only: Any = None
@@ -62,8 +60,6 @@ class Limit:
             return f"{name} is of {element_of(value)}, and its kernel takes {', '.join(map(str, self.dtypes))}"
         if self.rank is not None and not self.rank[0] <= len(shape_of(value)) <= self.rank[1]:
             return f"{name} has {len(shape_of(value))} dimensions, and its kernel takes {self.rank[0]} to {self.rank[1]}"
-        if self.static and not is_static(value):
-            return f"{name} has a dynamic dimension, which its kernel does not take"
         return None
 
 

@@ -6,11 +6,11 @@ from flambeau.passes.targets.contracts import Contract, Limit
 from flambeau.passes.targets.interface import Target
 from flambeau.runtime.manifest import kernel_names
 
-_ATTENDED = tuple(Limit(name, dtypes=(f32,), rank=(4, 4), static=True) for name in ("query", "key", "value", "result"))
+_ATTENDED = tuple(Limit(name, dtypes=(f32,), rank=(4, 4)) for name in ("query", "key", "value", "result"))
 _CONTRACTS = (
     Contract("aten::linear.out", (Limit("weight", rank=(2, 2)),)),
-    Contract("flambeau::layer_norm.out", (Limit(dtypes=(f32,), static=True),)),
-    Contract("flambeau::rms_norm.out", (Limit(dtypes=(f32,), static=True),)),
+    Contract("flambeau::layer_norm.out", (Limit(dtypes=(f32,)),)),
+    Contract("flambeau::rms_norm.out", (Limit(dtypes=(f32,)),)),
     Contract("flambeau::scaled_dot_product_attention.out", (*_ATTENDED, Limit("dropout_p", only=0.0))),
 )
 

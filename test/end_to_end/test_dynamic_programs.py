@@ -88,6 +88,12 @@ def _counted(x: Tensor, count: Tensor) -> tuple[Tensor, ...]:
     return x[:n], torch.ones(cast(int, n) + 1)
 
 
+def _checked(x: Tensor, y: Tensor) -> Tensor:
+    check(x.shape[0] % 4 == 0, lambda: "a multiple of 4")
+    check(x.shape[0] != y.shape[0])
+    return x.sum() + y
+
+
 def _equal(x: Tensor, y: Tensor) -> Tensor:
     return x + y
 
@@ -123,6 +129,13 @@ PROGRAMS: dict[str, Program] = {
         ({0: N}, {}),
         [(_rand(7, 3), torch.tensor(0)), (_rand(12, 3), torch.tensor(12))],
         [((_rand(5, 3), torch.tensor(6)), "u0"), ((_rand(5, 3), torch.tensor(-1)), "u0 must be 0 to 12")],
+    ),
+    "checked": Program(
+        _checked,
+        (_rand(8, 3), _rand(5)),
+        ({0: Dim.DYNAMIC(min=4, max=12)}, {0: Dim.DYNAMIC(min=2, max=9)}),
+        [(_rand(4, 3), _rand(5)), (_rand(12, 3), _rand(8))],
+        [((_rand(6, 3), _rand(5)), " mod 4 == 0"), ((_rand(8, 3), _rand(8)), " != ")],
     ),
     "equal": Program(
         _equal,
