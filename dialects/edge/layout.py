@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import NoneAttr
 from xdsl.ir import Attribute, SSAValue
 
-from flambeau.dialects.ir.extents import largest
+from flambeau.dialects.ir.extents import Extent, largest
 from flambeau.dialects.ir.layout_attribute import LayoutAttr
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, shape_of, tensor, tensor_type
 
@@ -39,9 +39,11 @@ def upper_bounds(value: SSAValue | Attribute) -> tuple[int, ...]:
     for dim, extent in enumerate(shape_of(value)):
         bound = largest(extent)
         if bound is None:
+            free = [symbol.name for symbol in extent.expression.symbols] if isinstance(extent, Extent) and extent.expression else []
+            option = "".join(f" or --bound {name}=64" for name in free)
             raise TypeError(
-                f"{tensor_type(value)} has a dynamic dimension without a bound: dimension {dim}, which is {extent}; "
-                "give its size a bound where the model is exported, as in Dim('n', max=64) or torch._check(n <= 64)"
+                f"{tensor_type(value)} has a dynamic dimension without a bound: dimension {dim}, which is {extent}; give its size a bound "
+                f"where the model is exported, as in Dim('n', max=64) or torch._check(n <= 64){option}"
             )
         bounds.append(bound)
     return tuple(bounds)

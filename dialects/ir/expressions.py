@@ -119,6 +119,19 @@ class Expression:
             total += factor
         return total
 
+    def replaced(self, new: Callable[[Symbol], Symbol]) -> Expression:
+        """The same with other symbols, as simple as their ranges allow."""
+        total = constant(0)
+        for monomial, factor in self.terms:
+            term = constant(factor)
+            for atom in monomial:
+                if isinstance(atom, Symbol):
+                    term = multiply(term, of_symbol(new(atom)))
+                else:
+                    term = multiply(term, apply(atom.function, atom.left.replaced(new), atom.right.replaced(new)))
+            total = add(total, term)
+        return total
+
     def text(self, name: Naming, tight: bool = False) -> str:
         """The text, in which `name` writes the symbols; `tight` asks for parentheses around what is not a single factor."""
         text = ""

@@ -60,6 +60,9 @@ class CompileOptions:
     preserve: Annotated[
         list[str] | None, typer.Option("--preserve", metavar="OPERATOR", help="keep this operator whole; may be given again")
     ] = None
+    bounds: Annotated[
+        list[str] | None, typer.Option("--bound", metavar="NAME=MAX", help="bound this symbol of the sizes; may be given again")
+    ] = None
     passes: Annotated[
         list[str] | None,
         typer.Option("--passes", metavar="STAGE:PIPELINE", help="run these passes too when STAGE is reached; may be given again"),
@@ -128,7 +131,8 @@ def compile_command(
     if options.dump_passes is not None and is_stage(Path(model), options.dump_passes):
         raise OutputError(f"--dump-passes: {model} is a stage in this folder, which would be written anew: name another folder")
     watchers = [CrashReproducer(settings=_run_settings(options), checks=lambda: _checks(options)), *_watchers(options)]
-    extra = extra_passes(options.passes or ())
+    bounds = ",".join(bound.replace("=", ":", 1) for bound in options.bounds or ())
+    extra = extra_passes([*([f"aten:bound-symbols{{bounds={bounds}}}"] if bounds else []), *(options.passes or ())])
     console = stderr_console()
     context = FlambeauContext()
     start = time.perf_counter()

@@ -16,7 +16,7 @@ from safetensors.numpy import save
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.manager import Pipeline
-from flambeau.runtime import Runtime
+from flambeau.runtime import FlambeauError, Runtime
 from flambeau.support.files import replacing
 from flambeau.tools.commands.console import PassProgress
 from flambeau.tools.main import main
@@ -357,3 +357,16 @@ def test_bisect_and_reduce_do_not_write_over_what_they_read(command: str, folder
     assert main([command, "before-pass.mlir", "-p", "cse", "-o", output]) == 1
     assert capsys.readouterr().err == "error: before-pass.mlir is what is read, and is not written over: name another file with -o\n"
     assert (folder / "before-pass.mlir").read_text() == TEXT
+
+
+def test_a_size_without_a_bound_is_refused_and_an_option_gives_one(folder: Path, capsys: pytest.CaptureFixture[str]):
+    kind = "tensor<?xf32, #edge.layout<sizes = [{}]>>"
+    text = TEXT.replace("tensor<4xf32>", kind.format("s0"))
+    (folder / "net.mlir").write_text(text.replace(kind.format("s0"), kind.format("s0 in [1, ?]"), 1))
+    assert main(["compile", "net.mlir"]) == 1
+    assert "dimension 0, which is s0; give its size a bound" in " ".join(capsys.readouterr().err.split())
+    assert main(["compile", "net.mlir", "--bound", "s0=8"]) == 0
+    method = Runtime.get().load_program(folder / "net.pte").load_method("forward")
+    assert [output.shape for output in method.execute([np.ones(8, np.float32)])] == [(8,)]
+    with pytest.raises(FlambeauError, match="at most 8"):
+        method.execute([np.ones(9, np.float32)])

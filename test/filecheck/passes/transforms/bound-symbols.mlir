@@ -1,0 +1,18 @@
+// RUN: flambeau-opt %s -p 'bound-symbols{bounds=s0:64,u0:9}' | filecheck %s
+// RUN: not flambeau-opt %s -p 'bound-symbols{bounds=s1:64}' 2>&1 | filecheck %s --check-prefix UNKNOWN
+// RUN: not flambeau-opt %s -p 'bound-symbols{bounds=s0:1}' 2>&1 | filecheck %s --check-prefix LOW
+// RUN: not flambeau-opt %s -p 'bound-symbols{bounds=s0}' 2>&1 | filecheck %s --check-prefix FORM
+
+// UNKNOWN: bound-symbols: there is no symbol 's1'; there are s0, u0
+// LOW: bound-symbols: s0 is 2 or more, and cannot be bounded by 1
+// FORM: a bound is written NAME:NUMBER, as in s0:512, not 's0'
+
+// What the new range decides is decided: the slice has all entries.
+// CHECK: func.func @f(%x: tensor<?x4xf32, #edge.layout<sizes = [s0 in [2, 64], 4]>>, %n: tensor<i64>) -> tensor<?x4xf32, #edge.layout<sizes = [s0, 4]>> {
+// CHECK-NEXT: flambeau.define_symbol %n as u0 in [0, 9] : tensor<i64>
+// CHECK-NEXT: aten.slice.Tensor(%x) {end = s0} : {{.*}} -> tensor<?x4xf32, #edge.layout<sizes = [s0, 4]>>
+func.func @f(%x: tensor<?x4xf32, #edge.layout<sizes = [s0 in [2, ?], 4]>>, %n: tensor<i64>) -> tensor<?x4xf32, #edge.layout<sizes = [min(s0, 100), 4]>> {
+  flambeau.define_symbol %n as u0 in [0, ?] : tensor<i64>
+  %0 = aten.slice.Tensor(%x) {end = min(s0, 100)} : (tensor<?x4xf32, #edge.layout<sizes = [s0, 4]>>) -> tensor<?x4xf32, #edge.layout<sizes = [min(s0, 100), 4]>>
+  func.return %0 : tensor<?x4xf32, #edge.layout<sizes = [min(s0, 100), 4]>>
+}
