@@ -1,7 +1,7 @@
 """The instructions of a method, which run in order on its slots, and the slots that each reads and writes."""
 
 from abc import ABC
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Self, cast
 
 from xdsl.dialects.builtin import IntegerType, StringAttr, SymbolRefAttr, TensorType
@@ -318,19 +318,20 @@ def reads_and_writes(op: Operation) -> tuple[tuple[SSAValue, ...], tuple[SSAValu
             return (), ()
 
 
-def is_written(slot: SSAValue) -> bool:
-    """Whether an instruction or the caller gives a slot that is not a tensor another value than it is declared with."""
-    for use in slot.uses:
-        match use.operation:
-            case CallOp() as call if slot in (*call.outs, *call.returns):
-                return True
-            case MoveOp() as move if move.target is slot:
-                return True
-            case ReturnOp() as end if slot in end.inputs:
-                return True
+def written_literals(instructions: Iterable[Operation]) -> set[SSAValue]:
+    """The slots other than tensors that instructions or the caller give another value than they are declared with."""
+    found: set[SSAValue] = set()
+    for op in instructions:
+        match op:
+            case CallOp():
+                found.update((*op.outs, *op.returns))
+            case MoveOp():
+                found.add(op.target)
+            case ReturnOp():
+                found.update(op.inputs)
             case _:
                 pass
-    return False
+    return {slot for slot in found if not isinstance(slot.type, TensorType)}
 
 
 def _tensors(slots: Sequence[SSAValue]) -> tuple[SSAValue, ...]:

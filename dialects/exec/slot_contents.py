@@ -15,7 +15,16 @@ from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.exec.instructions import COPY_INDEX, CallOp, InstructionOp, JumpFalseOp, LabelOp, MoveOp, reads_and_writes
+from flambeau.dialects.exec.instructions import (
+    COPY_INDEX,
+    CallOp,
+    InstructionOp,
+    JumpFalseOp,
+    LabelOp,
+    MoveOp,
+    reads_and_writes,
+    written_literals,
+)
 from flambeau.dialects.exec.literals import BoolOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import ConstantOp, ReuseOp, Roots, StateOp, TensorSlotOp, ViewOp, nbytes, root_of
@@ -261,9 +270,7 @@ class ContentAnalysis:
 
     @cached_property
     def _written_literals(self) -> set[SSAValue]:
-        """The slots other than tensors that instructions write, so that their value may differ from the declared one."""
-        calls = {slot for op in self.instructions if isinstance(op, CallOp) for slot in (*op.outs, *op.returns)}
-        return calls | {op.target for op in self.instructions if isinstance(op, MoveOp)}
+        return written_literals((*self.instructions, self.method.terminator))
 
     def _run_block(self, start: int, state: _State) -> list[tuple[int, _State]]:
         """Analyses one basic block; returns its successors, with the state before each."""

@@ -7,9 +7,12 @@ this symbol, until another range is given. `?` alone is an unknown extent, and `
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
-from xdsl.ir import Data
+from xdsl.context import Context
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Attribute, ParametrizedAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser, ParserState
 from xdsl.printer import Printer
@@ -18,50 +21,53 @@ from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 
 from flambeau.dialects.ir import expressions
 from flambeau.dialects.ir.expressions import INFINITE, Bound, Expression, Range, Symbol
-from flambeau.dialects.ir.extents import Extent
+from flambeau.dialects.ir.extents import Extent, extent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Held = tuple[Expression | None, Range]
-"""An expression, or None for an unknown extent, with its range."""
-
 
 @irdl_attr_definition
-class ExtentAttr(Data[Held]):
+class ExtentAttr(ParametrizedAttribute):
     """An integer that follows from the extents of the inputs: `#flambeau.extent<s0 * 2>`."""
 
     name = "flambeau.extent"
+    text: StringAttr
+    """The expression with the range of each symbol, where it is named first."""
 
     @classmethod
     def of(cls, value: int) -> ExtentAttr:
         """The attribute of a number or an extent."""
-        if isinstance(value, Extent):
-            return cls((value.expression, value.range))
-        return cls((expressions.constant(value), (value, value)))
+        return cls(StringAttr(extent_text(value)))
 
     @property
     def value(self) -> int:
         """The number or the extent."""
-        expression, bounds = self.data
-        known = None if expression is None else expression.constant
-        return Extent(expression, bounds) if known is None else known
+        return _value_of(self.text.data)
 
     @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> Held:
-        """Parses `<s0 * 2>`."""
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        """Parses `<s0 * 2>`; with quotes, as MLIR prints the parameters of an attribute from IRDL, too."""
         with parser.in_angle_brackets():
-            return parse_extent(parser).data
+            return [parse_quoted_extent(parser).text]
 
-    def print_parameter(self, printer: Printer) -> None:
+    def print_parameters(self, printer: Printer) -> None:
         """Prints `<s0 * 2>`."""
         with printer.in_angle_brackets():
             print_extent(printer, self)
 
 
+@lru_cache(maxsize=4096)
+def _value_of(text: str) -> int:
+    return _parse_value(AttrParser(ParserState(MLIRLexer(Input(text, "<extent>"))), Context()))
+
+
 def print_extent(printer: Printer, attribute: ExtentAttr) -> None:
-    """Prints the expression, with the ranges of the symbols that the printer has not named before."""
-    printer.print_string(_text(attribute.value, printer))
+    """Prints the expression, with the ranges of the symbols that the printer has not named before.
+
+    In the generic form, which other tools read, equal attributes have equal texts: the ranges are always there.
+    """
+    printer.print_string(attribute.text.data if printer.print_generic_format else _text(attribute.value, printer))
 
 
 def extent_text(value: int) -> str:
@@ -114,15 +120,17 @@ def _range_text(bounds: Range) -> str:
 
 def parse_extent(parser: AttrParser) -> ExtentAttr:
     """Parses what `print_extent` prints. Raises ParseError."""
+    return ExtentAttr.of(_parse_value(parser))
+
+
+def _parse_value(parser: AttrParser) -> int:
     if parser.parse_optional_punctuation("?"):
-        bounds = _parse_range(parser) if parser.parse_optional_keyword("in") else (0, INFINITE)
-        return ExtentAttr((None, bounds))
+        return Extent(None, _parse_range(parser) if parser.parse_optional_keyword("in") else (0, INFINITE))
     start = parser.pos
     try:
-        expression = _parse_sum(parser)
+        return extent(_parse_sum(parser))
     except ZeroDivisionError as error:
         parser.raise_error(str(error), start, parser.pos)
-    return ExtentAttr((expression, expression.range))
 
 
 def parse_quoted_extent(parser: AttrParser) -> ExtentAttr:
@@ -140,13 +148,12 @@ def parse_optional_extent(parser: AttrParser) -> int | None:
     token = parser._current_token  # pyright: ignore[reportPrivateUsage]  xDSL has no other way to look ahead
     if token.kind is not MLIRTokenKind.BARE_IDENT and token.text != "(":
         return None
-    return parse_extent(parser).value
+    return _parse_value(parser)
 
 
 def parse_extent_from(parser: AttrParser, number: int) -> int:
     """The number or extent of an expression that begins with a number, which was parsed."""
-    expression = _parse_sum(parser, expressions.constant(number))
-    return ExtentAttr((expression, expression.range)).value
+    return extent(_parse_sum(parser, expressions.constant(number)))
 
 
 def _parse_sum(parser: AttrParser, first: Expression | None = None) -> Expression:

@@ -12,7 +12,7 @@ from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
 from xdsl.dialects.builtin import Builtin, DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from flambeau.dialects.ir.extent_attribute import extent_text
+from flambeau.dialects.ir.extent_attribute import ExtentAttr, extent_text
 from flambeau.dialects.ir.extents import is_known
 from flambeau.dialects.ir.layout_attribute import LayoutAttr
 from flambeau.dialects.text.printer import ModulePrinter
@@ -78,6 +78,9 @@ class OptionsPrinter(ModulePrinter):
 
     def print_attribute(self, attribute: Attribute) -> None:
         """Prints an attribute."""
+        if self.options.irdl is not None and isinstance(attribute, ExtentAttr):
+            self.print_string(f'#{attribute.name}<"{extent_text(attribute.value)}">')
+            return
         if self.options.irdl is not None and isinstance(attribute, LayoutAttr):
             sizes = ", ".join(extent_text(size) if is_known(size) else f'"{extent_text(size)}"' for size in attribute.sizes)
             self.print_string(f"#{attribute.name}<{list(attribute.dim_order)}, [{sizes}]>")

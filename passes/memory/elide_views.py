@@ -35,6 +35,8 @@ def _is_sound(part: Part, time: int, storage: MethodStorage) -> bool:
 
 
 def _elide(op: CallOp, storage: MethodStorage, target: Target) -> bool:
+    if storage.takes_computed_numbers(op):
+        return False
     change = None
     parts = reinterpretation(op)
     if parts is None:

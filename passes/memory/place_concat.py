@@ -82,7 +82,7 @@ def _copy_part(op: CallOp, part: SSAValue, offset: int) -> None:
 
 
 def _place(op: CallOp, storage: MethodStorage, target: Target) -> bool:
-    found = _offsets(op)
+    found = None if storage.takes_computed_numbers(op) else _offsets(op)
     if found is None:
         return False
     out, time = op.outs[0], storage.time[op]

@@ -5,11 +5,21 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from xdsl.ir import Operation, SSAValue
 
-from flambeau.dialects.exec.instructions import CallOp, FreeOp, InstructionOp, JumpFalseOp, LabelOp, MoveOp, is_written, reads_and_writes
-from flambeau.dialects.exec.literals import BoolOp, OptionalTensorListOp, TensorListOp
+from flambeau.dialects.exec.instructions import (
+    CallOp,
+    FreeOp,
+    InstructionOp,
+    JumpFalseOp,
+    LabelOp,
+    MoveOp,
+    reads_and_writes,
+    written_literals,
+)
+from flambeau.dialects.exec.literals import BoolOp, IntListOp, OptionalTensorListOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slot_contents import ALIASING
 from flambeau.dialects.exec.slot_syntax import describe
@@ -139,15 +149,30 @@ class MethodStorage:
         """Every class once, in the order of the declarations."""
         return list(dict.fromkeys(self._classes.values()))
 
+    @cached_property
+    def _computed(self) -> set[SSAValue]:
+        return written_literals((*self.instructions, self.method.terminator))
+
+    def takes_computed_numbers(self, op: CallOp) -> bool:
+        """Whether an argument of a call is a number that only the run knows."""
+        for slot in op.ins:
+            items = slot.owner.items if isinstance(slot.owner, IntListOp) else (slot,)
+            if not self._computed.isdisjoint(items):
+                return True
+        return False
+
+    def _always_jumps(self, op: JumpFalseOp) -> bool:
+        return isinstance(op.condition.owner, BoolOp) and not op.condition.owner.truth and op.condition not in self._computed
+
     @property
     def _failures_start(self) -> int:
         """The time from which on instructions only fail: what checks jump to, at the end, from where no path goes on."""
         *rest, last = self.instructions or [None]
         again = rest[-1] if rest else None
-        if not isinstance(last, LabelOp) or not isinstance(again, JumpFalseOp) or not _always_jumps(again):
+        if not isinstance(last, LabelOp) or not isinstance(again, JumpFalseOp) or not self._always_jumps(again):
             return self.end
         labels = {op.label.data: self.time[op] for op in rest if isinstance(op, LabelOp)}
-        leaves = (op for op in rest if isinstance(op, JumpFalseOp) and op.label.data == last.label.data and _always_jumps(op))
+        leaves = (op for op in rest if isinstance(op, JumpFalseOp) and op.label.data == last.label.data and self._always_jumps(op))
         start = next((self.time[op] for op in leaves), self.end)
         return start if labels.get(again.label.data, 0) > start else self.end
 
@@ -259,7 +284,3 @@ def inplace_arguments(kernel: str) -> tuple[int, ...]:
     """The positions of the inputs whose storage the out of a kernel may take over, as its row says."""
     found = row_kernels().get(kernel)
     return () if found is None or len(found.out.outs) != 1 else found.positions(found.row.inplace)
-
-
-def _always_jumps(op: JumpFalseOp) -> bool:
-    return isinstance(op.condition.owner, BoolOp) and not op.condition.owner.truth and not is_written(op.condition)

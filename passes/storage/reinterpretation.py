@@ -9,7 +9,7 @@ from typing import TypeAlias
 from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.edge.layout import byte_strides, dim_order
-from flambeau.dialects.exec.instructions import CallOp, is_written
+from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.literals import BoolOp, IntListOp, IntOp, NoneOp, TensorListOp
 from flambeau.dialects.exec.slots import nbytes
 from flambeau.dialects.ir.tensor_types import is_static, shape_of, tensor_type
@@ -78,9 +78,7 @@ def cut_offset(whole: Attribute | SSAValue, part: Attribute | SSAValue, cut: Cut
 
 
 def literal(slot: SSAValue) -> Literal:
-    """The number or numbers in a slot. Raises TypeError for other slots, and for one that an instruction or the caller writes."""
-    if is_written(slot):
-        raise TypeError(f"{slot.type} holds what only the run knows")
+    """The number or numbers that a slot is declared with. Raises TypeError for other slots."""
     match slot.owner:
         case IntOp():
             return slot.owner.number

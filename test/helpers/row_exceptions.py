@@ -28,7 +28,6 @@ class Known(NamedTuple):
 
 NO_KERNEL = "no runtime has the kernel"
 NOT_IN_STOCK = "stock ExecuTorch does not have the kernel"
-UNKNOWN_EXTENT = "the size of the result is in the data, and has no bound"
 TRAINING = "training, which programs do not do"
 SINGULAR = "no operator of a program computes singular values"
 ONE_WINDOW = "no operator of a program gives the places of the largest elements of windows of different sizes"
@@ -68,7 +67,6 @@ KNOWN: tuple[Known, ...] = (
     *_listed("* on *", "*", NO_KERNEL, "quantized_decomposed.choose_qparams*", "quantized_decomposed.*quantize_per_channel_group"),
     *_listed("* on *", "*", NO_KERNEL, "quantized_decomposed.*quantize_per_tensor.tensor"),
     *_listed("* on executorch", "*", NOT_IN_STOCK, "aten.scatter.*reduce", "aten.scatter_reduce.two"),
-    *_listed("does not compile on *", "*", UNKNOWN_EXTENT, "aten.nonzero", "aten.argwhere", "aten.masked_select", "aten.index.Tensor"),
     *_listed("does not compile on *", "extent * is 1", ONE_WINDOW, "aten.adaptive_max_pool[12]d"),
     *_listed("row refuses", "t* = True", TRAINING, "aten.*_dropout", "aten.rrelu", "aten.batch_norm"),
     *_listed("row refuses", "p = 0.5", TRAINING, "aten.*_dropout"),
@@ -108,8 +106,8 @@ KNOWN: tuple[Known, ...] = (
     *_listed("row refuses", "extent * is 0", FEWER_CHECKS, "aten.*conv*", "aten.grid_sampler*", "aten.histc"),
     *_listed("row refuses", "tensor * empty", FEWER_CHECKS, "aten.histc", "aten.convolution_backward", "aten.scaled_dot_product_attention"),
     *_listed("row refuses", "in *", FEWER_CHECKS, "aten.*softmax*", "aten._pdist_forward", "aten.mm", "aten.chain_matmul", "aten.kthvalue"),
-    *_listed("row refuses", "*int*", FEWER_CHECKS, "aten.rand_like", "aten.randn_like"),
-    *_listed("row refuses", "*bool*", FEWER_CHECKS, "aten.rand_like", "aten.randn_like"),
+    *_listed("row refuses", "*int*", FEWER_CHECKS, "aten.randn_like"),
+    *_listed("row refuses", "*bool*", FEWER_CHECKS, "aten.randn_like"),
     *_listed("row refuses", "special *int*", FEWER_CHECKS, "aten.*softmax*", "aten._pdist_forward"),
     *_listed("row refuses", "dtype = *", FEWER_CHECKS, "aten.*softmax.int", "aten.cumsum", "aten.rand*_like"),
     # Shapes.
@@ -139,7 +137,7 @@ KNOWN: tuple[Known, ...] = (
     *_listed("numpy differs", "special *", NOT_A_NUMBER, "quantized_decomposed.choose_qparams.tensor"),
     *_listed("numpy differs", "out_scale = 0.0", NOT_A_NUMBER, "quantized_decomposed.add"),
     # Data.
-    *_listed("numpy differs", "extent *", DATA, "aten.index_add", "aten.take_along_dim"),
+    *_listed("numpy differs", "extent *", DATA, "aten.index_add"),
     *_listed("numpy differs", "tensor * empty", DATA, "aten.index_add"),
     *_listed("numpy differs", "tensor 2 in *", DATA, "aten.index.Tensor"),
     *_listed("torch refuses", "tensor 0 in uint8", DATA, "aten.masked_fill.Tensor"),

@@ -6,7 +6,7 @@
 // The range of a symbol stands where the text names it first.
 // CHECK: func.func @named(%x: tensor<?x4xf32, #edge.layout<sizes = [s0 in [1, 512], 4]>>) -> tensor<?xf32, #edge.layout<sizes = [s0 * 4]>> {
 // CHECK-NEXT: aten.view(%x) {size = [s0 * 4]} : (tensor<?x4xf32, #edge.layout<sizes = [s0, 4]>>)
-// GENERIC: "aten.view"(%x) <{size = [#flambeau.extent<s0 * 4>]}>
+// GENERIC: "aten.view"(%x) <{size = [#flambeau.extent<(s0 in [1, 512]) * 4>]}>
 func.func @named(%x: tensor<?x4xf32, #edge.layout<sizes = [s0 in [1, 512], 4]>>) -> tensor<?xf32, #edge.layout<sizes = [4 * s0]>> {
   %0 = aten.view(%x) {size = [2 * (s0 + s0)]} : (tensor<?x4xf32, #edge.layout<sizes = [s0, 4]>>) -> tensor<?xf32, #edge.layout<sizes = [s0 * 4]>>
   func.return %0 : tensor<?xf32, #edge.layout<sizes = [s0 * 4]>>
