@@ -13,7 +13,7 @@ from xdsl.rewriter import Rewriter
 from flambeau.dialects.ir.expressions import INFINITE, Symbol
 from flambeau.dialects.ir.extent_attribute import ExtentAttr
 from flambeau.dialects.ir.extents import Extent, extent
-from flambeau.dialects.ir.tensor_types import Tensor, is_static, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import is_static, shape_of, tensor
 from flambeau.passes.manager import OperationPass
 
 
@@ -50,12 +50,13 @@ class _Bounds:
             case ExtentAttr():
                 return ExtentAttr.of(self.extent(attribute.value))
             case TensorType():
-                kind = cast(Tensor, attribute)
-                return kind if is_static(kind) else tensor(kind.element_type, [self.extent(size) for size in shape_of(kind)], kind.encoding)
+                if is_static(attribute):
+                    return attribute
+                return tensor(attribute.element_type, [self.extent(size) for size in shape_of(attribute)], attribute.encoding)
             case FunctionType():
                 return FunctionType.from_lists([*map(self.attribute, attribute.inputs)], [*map(self.attribute, attribute.outputs)])
             case ArrayAttr():
-                return ArrayAttr([self.attribute(item) for item in cast("ArrayAttr[Attribute]", attribute)])
+                return ArrayAttr([self.attribute(item) for item in attribute])
             case DictionaryAttr():
                 return DictionaryAttr({key: self.attribute(item) for key, item in attribute.data.items()})
             case _:
