@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.edge.layout import equal_memory, upper_bounds
-from flambeau.dialects.ir.tensor_types import ElementType, element_of, promote_operands, shape_of, tensor_type
+from flambeau.dialects.ir.tensor_types import ElementType, element_of, promote_operands, same_shape, shape_of, tensor_type
 from flambeau.dialects.schema.row import SchemaOp
 
 
@@ -50,5 +50,5 @@ def check_contract(op: SchemaOp) -> None:
 def _check_layout(op: SchemaOp) -> None:
     result = op.results[0]
     for operand in op.operands:
-        if shape_of(operand) == shape_of(result) and not equal_memory(operand, result):
+        if same_shape(shape_of(operand), shape_of(result)) and not equal_memory(operand, result):
             raise VerifyException(f"{op.name}: its operands and results are laid out differently")

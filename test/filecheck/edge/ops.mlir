@@ -14,3 +14,10 @@ func.func @edge(%x: tensor<2x3xf32>, %y: tensor<1x2x3x4xf32, #edge.layout<[0, 2,
   %3 = edge.neg(%z) : (tensor<?x3xf32, #edge.layout<sizes = [? in [0, 8], 3]>>) -> tensor<?x3xf32, #edge.layout<sizes = [? in [0, 8], 3]>>
   func.return
 }
+
+// Operands whose extents only the run tells apart.
+// CHECK: edge.mul.Tensor(%y, %x) :
+func.func @heads(%x: tensor<?x4xf32, #edge.layout<sizes = [s0 in [2, 64], 4]>>, %y: tensor<4x4xf32>) -> tensor<?x4xf32, #edge.layout<sizes = [s0, 4]>> {
+  %0 = edge.mul.Tensor(%y, %x) : (tensor<4x4xf32>, tensor<?x4xf32, #edge.layout<sizes = [s0, 4]>>) -> tensor<?x4xf32, #edge.layout<sizes = [s0, 4]>>
+  func.return %0 : tensor<?x4xf32, #edge.layout<sizes = [s0, 4]>>
+}
