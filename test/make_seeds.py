@@ -23,7 +23,8 @@ from xdsl.ir import Attribute, Block
 
 from flambeau.backends.elementwise.payload import CONSTANT, LOAD, OPERATIONS, STORE, Instruction, Payload
 from flambeau.dialects.exec.out_variants import TENSOR_OPTIONS, out_variant
-from flambeau.dialects.ir.tensor_types import dtype_of, element_of, from_numpy_name, shape_of, tensor
+from flambeau.dialects.ir.extents import is_known
+from flambeau.dialects.ir.tensor_types import dtype_of, element_of, from_numpy_name, is_static, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_table import load_rows
 from flambeau.runtime import pte
@@ -143,7 +144,7 @@ def result(kind: Attribute) -> Slot:
     """A result of an inferred type."""
     shape = tuple(shape_of(kind))
     element = pte.ScalarType(dtype_of(element_of(kind)).scalar_type)
-    return Slot(tuple(BOUND if extent < 0 else extent for extent in shape), element, min(shape, default=0) < 0)
+    return Slot(tuple(extent if is_known(extent) else BOUND for extent in shape), element, not is_static(kind))
 
 
 def call_of(row: type[SchemaOp], kernel: str, sample: Sequence[Any]) -> Call:

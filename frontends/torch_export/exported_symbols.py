@@ -9,9 +9,13 @@ import sympy
 import torch
 from torch.export import ExportedProgram
 from torch.utils._sympy import numbers
+from xdsl.rewriter import Rewriter
 
 from flambeau.dialects.ir.expressions import INFINITE, Bound, Symbol, of_symbol
-from flambeau.dialects.ir.extents import extent, maximum, minimum
+from flambeau.dialects.ir.extents import Extent, extent, is_unknown, largest, maximum, minimum
+from flambeau.dialects.ir.tensor_types import element_of, is_static, shape_of, tensor, tensor_type
+from flambeau.dialects.schema.inferred_types import UndecidedTypesError
+from flambeau.dialects.schema.row import SchemaOp
 
 _INT_OO: Any = cast(Any, numbers).int_oo
 _LARGEST = 2**62
@@ -34,11 +38,29 @@ class Symbols:
         """A shape of numbers and extents. Raises TypeError."""
         return tuple([self.extent(size) for size in shape])
 
-    def narrow(self, symbol: Symbol, low: Bound, high: Bound) -> bool:
-        """Bounds a symbol from here on; whether that changed anything."""
-        narrowed = Symbol(symbol.name, max(low, symbol.low), min(high, symbol.high))
-        self._known[symbol.name] = narrowed
-        return narrowed != symbol
+    def bound_results(self, op: SchemaOp) -> SchemaOp:
+        """Gives the sizes of results that data decides the bounds that the operator's row knows, where PyTorch knows none."""
+        if is_static(*op.results) or not type(op).has("infer"):
+            return op
+        try:
+            inferred = op.infer_types(op.operands, op.properties)
+        except UndecidedTypesError:
+            return op
+        for result, kind in zip(op.results, inferred, strict=True):
+            for declared, found in zip(shape_of(result), shape_of(kind), strict=True):
+                expression = declared.expression if isinstance(declared, Extent) else None
+                symbol = expression.symbol if expression is not None else None
+                bound = largest(found)
+                if symbol is not None and symbol.high == INFINITE and is_unknown(found) and bound is not None:
+                    self._known[symbol.name] = Symbol(symbol.name, symbol.low, bound)
+            shape = [self._renewed(size) for size in shape_of(result)]
+            Rewriter.replace_value_with_new_type(result, tensor(element_of(result), shape, tensor_type(result).encoding))
+        return op
+
+    def _renewed(self, value: int) -> int:
+        if not isinstance(value, Extent) or value.expression is None:
+            return value
+        return extent(value.expression.replaced(lambda symbol: self._known.get(symbol.name, symbol)))
 
     def symbol(self, name: str, key: sympy.Symbol | None = None) -> Symbol:
         """The symbol of a name."""

@@ -419,7 +419,7 @@ class _Method:
             op = build(cls, given, [promoted], insert)
             insert(op)
             return [self._converted(op.result, types[0], step)]
-        op.verify_()
+        self.symbols.bound_results(op).verify_()
         insert(op)
         for result in op.results:
             result.name_hint = _hint(step.node.name)

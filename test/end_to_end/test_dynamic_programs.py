@@ -123,6 +123,7 @@ PROGRAMS: dict[str, Program] = {
     "attention": Program(_attention, (_rand(2, 5, 8),), ({0: B, 1: N},), [(_rand(3, 4, 8),), (_rand(6, 12, 8),)]),
     "generated": Program(_generated, (_rand(5),), ({0: N},), [(_rand(4),), (_rand(12),)]),
     "chosen": Program(_chosen, (_rand(5, 3),), ({0: N},), [(_rand(4, 3),), (-_rand(12, 3).abs(),)]),
+    "chosen of two": Program(_chosen, (_rand(5, 3),), ({0: N, 1: B},), [(_rand(4, 2),), (_rand(12, 6),)]),
     "counted": Program(
         _counted,
         (_rand(5, 3), torch.tensor(3)),
