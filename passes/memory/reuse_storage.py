@@ -109,7 +109,7 @@ def reuse_storage(method: MethodOp, target: Target) -> int:
     calls = [op for op in storage.instructions if isinstance(op, CallOp)]
     # State first: its next value must have no other storage yet. Then what is computed for a part of it alone.
     left = [op for op in calls if not _write_to_state(op, storage)]
-    parts = [copy for op in left if (copy := write_part(op)) is not None]
+    parts = [copy for op in left if (copy := write_part(op, storage)) is not None]
     if parts:
         order_declarations(method)
         storage = MethodStorage(method)

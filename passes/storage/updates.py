@@ -15,6 +15,7 @@ from flambeau.dialects.exec.slots import ReuseOp, ViewOp, element_size
 from flambeau.dialects.ir.tensor_types import dtype_of, tensor, tensor_type
 from flambeau.passes.rewriting.actions import may_rewrite
 from flambeau.passes.rewriting.uses import replace_uses
+from flambeau.passes.storage.classes import MethodStorage
 from flambeau.passes.storage.reinterpretation import is_static
 from flambeau.passes.storage.slot_rewrites import erase_instruction
 from flambeau.passes.targets.interface import Target
@@ -78,9 +79,10 @@ def _view(source: SSAValue, type: Attribute, offset: int) -> SSAValue:
     return view.slot
 
 
-def write_part(op: CallOp) -> CallOp | None:
+def write_part(op: CallOp, storage: MethodStorage) -> CallOp | None:
     """Makes a scatter over its own first operand, of a part whose bytes lie together, a copy to that part. None for any other call."""
-    offset = _part(op) if len(op.outs) == 1 and op.outs[0] is op.ins[0] else None
+    is_update = len(op.outs) == 1 and op.outs[0] is op.ins[0] and not storage.takes_computed_numbers(op)
+    offset = _part(op) if is_update else None
     if offset is None or not may_rewrite("reuse-storage", op):
         return None
     part = _view(op.ins[0], op.ins[1].type, offset * element_size(op.ins[0].type))

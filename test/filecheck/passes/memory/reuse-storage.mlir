@@ -3,6 +3,7 @@
 
 ml_program.global private @w(#flambeau.blob<"w", "0123456789abcdef">) : tensor<4xf32>
 ml_program.global private mutable @state : tensor<4xf32>
+ml_program.global private mutable @scattered : tensor<8x4xf32>
 ml_program.global private mutable @rows : tensor<3x2xf32>
 
 // A chain of elementwise calls happens in one place, the input's.
@@ -201,4 +202,45 @@ exec.method @old_value {} {
   exec.call "aten::copy_"(%s, %returned, %no) returns(%s)
   exec.call "aten::copy_"(%s, %x, %no) returns(%s)
   exec.return inputs(%x) outputs(%y, %returned)
+}
+
+// A part that the text places is copied to its place.
+// CHECK-LABEL: exec.method @part_of_state
+exec.method @part_of_state {} {
+  %x = exec.tensor : tensor<1x4xf32>
+  %s = exec.state @scattered : tensor<8x4xf32>
+  %zero = exec.int 0
+  %two = exec.int 2
+  %three = exec.int 3
+  %one = exec.int 1
+  %no = exec.bool false
+  %next = exec.tensor : tensor<8x4xf32>
+  // CHECK: %[[part:.*]] = exec.view %s
+  // CHECK-SAME: tensor<1x4xf32>
+  // CHECK: exec.call "aten::copy_"(%[[part]], %x, %{{.*}}) returns(%[[part]])
+  // CHECK-NOT: exec.call
+  exec.call "aten::slice_scatter.out"(%s, %x, %zero, %two, %three, %one) outs(%next)
+  exec.call "aten::copy_"(%s, %next, %no) returns(%s)
+  exec.return inputs(%x) outputs()
+}
+
+// The place that only the run knows is not what the slot is declared with.
+// CHECK-LABEL: exec.method @computed_part_of_state
+exec.method @computed_part_of_state {} {
+  %x = exec.tensor : tensor<1x4xf32>
+  %p = exec.tensor : tensor<i64>
+  %s = exec.state @scattered : tensor<8x4xf32>
+  %zero = exec.int 0
+  %start = exec.int 0
+  %end = exec.int 0
+  %one = exec.int 1
+  %no = exec.bool false
+  %next = exec.tensor : tensor<8x4xf32>
+  exec.call "aten::_local_scalar_dense"(%p) returns(%start)
+  exec.call "executorch_prim::add.Scalar"(%start, %one) returns(%end)
+  // CHECK: exec.call "aten::slice_scatter.out"(%s, %x, %zero, %start, %end, %one) outs(%s)
+  // CHECK-NOT: exec.call
+  exec.call "aten::slice_scatter.out"(%s, %x, %zero, %start, %end, %one) outs(%next)
+  exec.call "aten::copy_"(%s, %next, %no) returns(%s)
+  exec.return inputs(%x, %p) outputs()
 }
