@@ -15,7 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.ir.expressions import Symbol
 from flambeau.dialects.ir.extent_attribute import ExtentAttr, parse_extent, print_extent
-from flambeau.dialects.ir.extents import Extent
+from flambeau.dialects.ir.extents import symbol_of
 
 Relation: TypeAlias = Literal["eq", "ne", "lt", "le"]
 HOLDS: dict[Relation, Callable[[int, int], bool]] = {
@@ -44,21 +44,19 @@ class DefineSymbolOp(IRDLOperation):
     traits = traits_def(MemoryWriteEffect())
 
     def __init__(self, source: SSAValue | Operation, symbol: int | ExtentAttr):
-        super().__init__(operands=[source], properties={"symbol": symbol if isinstance(symbol, ExtentAttr) else ExtentAttr.of(symbol)})
+        super().__init__(operands=[source], properties={"symbol": ExtentAttr.of(symbol)})
 
     @property
     def defines(self) -> Symbol:
         """The symbol."""
-        value = self.symbol.value
-        found = value.expression.symbol if isinstance(value, Extent) and value.expression is not None else None
+        found = symbol_of(self.symbol.value)
         assert found is not None, "checked by the verifier"
         return found
 
     def verify_(self) -> None:
         """Checks that a symbol is defined, by an integer."""
-        value = self.symbol.value
-        if not isinstance(value, Extent) or value.expression is None or value.expression.symbol is None:
-            raise VerifyException(f"{self.name} defines one symbol, got {value}")
+        if symbol_of(self.symbol.value) is None:
+            raise VerifyException(f"{self.name} defines one symbol, got {self.symbol.value}")
         kind: Attribute = self.source.type
         element: Attribute = kind
         if isinstance(kind, TensorType) and not kind.get_shape():
@@ -103,7 +101,7 @@ class AssertOp(IRDLOperation):
     traits = traits_def(MemoryWriteEffect())
 
     def __init__(self, left: int | ExtentAttr, relation: Relation, right: int | ExtentAttr, message: str | None = None):
-        sides = [side if isinstance(side, ExtentAttr) else ExtentAttr.of(side) for side in (left, right)]
+        sides = [ExtentAttr.of(side) for side in (left, right)]
         given = None if message is None else StringAttr(message)
         super().__init__(properties={"left": sides[0], "relation": StringAttr(relation), "right": sides[1], "message": given})
 
@@ -158,8 +156,7 @@ class ValueOp(IRDLOperation):
     TYPE: ClassVar[Attribute] = i64
 
     def __init__(self, expression: int | ExtentAttr):
-        value = expression if isinstance(expression, ExtentAttr) else ExtentAttr.of(expression)
-        super().__init__(result_types=[self.TYPE], properties={"expression": value})
+        super().__init__(result_types=[self.TYPE], properties={"expression": ExtentAttr.of(expression)})
 
     def verify_(self) -> None:
         """Checks the result type."""

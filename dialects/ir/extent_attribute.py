@@ -36,9 +36,9 @@ class ExtentAttr(ParametrizedAttribute):
     """The expression with the range of each symbol, where it is named first."""
 
     @classmethod
-    def of(cls, value: int) -> ExtentAttr:
-        """The attribute of a number or an extent."""
-        return cls(StringAttr(extent_text(value)))
+    def of(cls, value: int | ExtentAttr) -> ExtentAttr:
+        """The attribute of a number or an extent; an attribute is its own."""
+        return value if isinstance(value, ExtentAttr) else cls(StringAttr(extent_text(value)))
 
     @property
     def value(self) -> int:

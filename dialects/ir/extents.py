@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from flambeau.dialects.ir.expressions import INFINITE, Expression, Function, Range, add, apply, constant, multiply, range_of
+from flambeau.dialects.ir.expressions import INFINITE, Expression, Function, Range, Symbol, add, apply, constant, multiply, range_of
 
 if TYPE_CHECKING:
     Integer = int
@@ -152,6 +152,8 @@ class Extent(Integer):
 
 
 def _expression(value: int) -> Expression | None:
+    if isinstance(value, float):
+        raise UndecidedError(f"{value} is combined with a size that is known only when the program runs, and sizes are integers")
     return value.expression if isinstance(value, Extent) else constant(int(value))
 
 
@@ -239,6 +241,11 @@ def exceeds(a: int, b: int) -> bool:
 def differ(a: int, b: int) -> bool:
     """Whether two values are different in every run."""
     return not may_equal(a, b)
+
+
+def symbol_of(value: int) -> Symbol | None:
+    """The symbol that a value is, with nothing computed from it."""
+    return value.expression.symbol if isinstance(value, Extent) and value.expression is not None else None
 
 
 def is_unknown(value: int) -> bool:

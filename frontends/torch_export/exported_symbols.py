@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from math import prod
 from typing import Any, cast
 
 import sympy
@@ -12,7 +14,7 @@ from torch.utils._sympy import numbers
 from xdsl.rewriter import Rewriter
 
 from flambeau.dialects.ir.expressions import INFINITE, Bound, Symbol, of_symbol
-from flambeau.dialects.ir.extents import Extent, extent, is_unknown, largest, maximum, minimum
+from flambeau.dialects.ir.extents import Extent, exceeds, extent, is_unknown, largest, maximum, minimum, symbol_of
 from flambeau.dialects.ir.tensor_types import element_of, is_static, shape_of, tensor, tensor_type
 from flambeau.dialects.schema.inferred_types import UndecidedTypesError
 from flambeau.dialects.schema.row import SchemaOp
@@ -20,6 +22,10 @@ from flambeau.dialects.schema.row import SchemaOp
 _INT_OO: Any = cast(Any, numbers).int_oo
 _LARGEST = 2**62
 """From this bound on, PyTorch means that there is none."""
+_ROUNDED = ("TruncToInt", "FloorToInt", "CeilToInt")
+"""What makes an integer of a number computed in floating point."""
+_FINEST = 2**20
+"""Multiples of its reciprocal times a size below 2**33 are exact in float64."""
 
 
 class Symbols:
@@ -48,8 +54,7 @@ class Symbols:
             return op
         for result, kind in zip(op.results, inferred, strict=True):
             for declared, found in zip(shape_of(result), shape_of(kind), strict=True):
-                expression = declared.expression if isinstance(declared, Extent) else None
-                symbol = expression.symbol if expression is not None else None
+                symbol = symbol_of(declared)
                 bound = largest(found)
                 if symbol is not None and symbol.high == INFINITE and is_unknown(found) and bound is not None:
                     self._known[symbol.name] = Symbol(symbol.name, symbol.low, bound)
@@ -62,10 +67,10 @@ class Symbols:
             return value
         return extent(value.expression.replaced(lambda symbol: self._known.get(symbol.name, symbol)))
 
-    def symbol(self, name: str, key: sympy.Symbol | None = None) -> Symbol:
-        """The symbol of a name."""
+    def _symbol(self, key: sympy.Symbol) -> Symbol:
+        name = str(key)
         if name not in self._known:
-            found = self._ranges.get(key) if key is not None else None
+            found = self._ranges.get(key)
             low, high = (0, INFINITE) if found is None else (_bound(found.lower), _bound(found.upper))
             self._known[name] = Symbol(name, low, high)
         return self._known[name]
@@ -76,47 +81,59 @@ class Symbols:
             case sympy.Integer():
                 return int(expression)
             case sympy.Symbol():
-                return extent(of_symbol(self.symbol(str(expression), expression)))
+                return extent(of_symbol(self._symbol(expression)))
             case sympy.Add():
                 return sum(self._arguments(expression))
             case sympy.Mul():
-                product = 1
-                for item in self._arguments(expression):
-                    product = product * item
-                return product
+                return prod(self._arguments(expression))
             case sympy.Pow() if isinstance(expression.exp, sympy.Integer) and int(expression.exp) > 0:
-                base, power = self.of(expression.base), 1
-                for _ in range(int(expression.exp)):
-                    power = power * base
-                return power
+                return prod([self.of(expression.base)] * int(expression.exp))
             case _:
                 return self._of_function(expression)
 
     def _of_function(self, expression: sympy.Expr) -> int:
+        if (name := type(expression).__name__) in _ROUNDED:
+            numerator, denominator = self._quotient(cast(sympy.Expr, expression.args[0]))
+            if name == "TruncToInt" and not exceeds(numerator, -1):
+                raise TypeError(f"the size {expression} cuts a number that may be negative")
+            return -(-numerator // denominator) if name == "CeilToInt" else numerator // denominator
         arguments = self._arguments(expression)
-        match type(expression).__name__:
+        match name:
             case "FloorDiv" | "CleanDiv":
                 return arguments[0] // arguments[1]
             case "Mod" | "PythonMod":
                 return arguments[0] % arguments[1]
             case "Max":
-                return _folded(maximum, arguments)
+                return reduce(maximum, arguments)
             case "Min":
-                return _folded(minimum, arguments)
+                return reduce(minimum, arguments)
             case "Identity":
                 return arguments[0]
-            case name:
+            case _:
                 raise TypeError(f"the size {expression} is computed by {name}, which has no form here")
+
+    def _quotient(self, expression: sympy.Expr) -> tuple[int, int]:
+        """A number computed in floating point without rounding, as numerator and denominator. Raises TypeError for any other."""
+        match expression:
+            case sympy.Float():
+                numerator, denominator = float(expression).as_integer_ratio()
+                if denominator > _FINEST:
+                    raise TypeError(f"the size is computed with {float(expression)}, which is not a multiple of 1/{_FINEST}: it depends on rounding")
+                return numerator, denominator
+            case sympy.Mul():
+                parts = [self._quotient(cast(sympy.Expr, part)) for part in expression.args]
+                return prod(part[0] for part in parts), prod(part[1] for part in parts)
+            case sympy.Add():
+                parts = [self._quotient(cast(sympy.Expr, part)) for part in expression.args]
+                common = max(denominator for _, denominator in parts)
+                return sum(numerator * (common // denominator) for numerator, denominator in parts), common
+            case _ if type(expression).__name__ == "ToFloat":
+                return self.of(cast(sympy.Expr, expression.args[0])), 1
+            case _:
+                return self.of(expression), 1
 
     def _arguments(self, expression: sympy.Expr) -> Sequence[int]:
         return [self.of(cast(sympy.Expr, item)) for item in expression.args]
-
-
-def _folded(function: Any, values: Sequence[int]) -> int:
-    result = values[0]
-    for value in values[1:]:
-        result = function(result, value)
-    return result
 
 
 def _bound(value: Any) -> Bound:

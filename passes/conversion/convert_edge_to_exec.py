@@ -47,7 +47,7 @@ from flambeau.dialects.schema.schema import Schema, SchemaArgument
 from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import may_rewrite, was_restricted
 from flambeau.passes.rewriting.conversion_report import ConversionError, IllegalOperation, LegalizationReport
-from flambeau.passes.storage.number_slots import NumberSlots
+from flambeau.passes.storage.number_slots import NumberSlots, UndefinedSymbolError
 from flambeau.passes.storage.structured_control_flow import STRUCTURED, ControlFlow
 from flambeau.passes.targets.interface import TargetName, find_target
 
@@ -251,33 +251,38 @@ class _Method:
     def _convert(self, block: Block) -> None:
         for op in block.ops:
             self.location = op.location
-            match op:
-                case GlobalLoadConstantOp():
-                    name = op.global_attr.string_value()
-                    kind = op.result.type
-                    self.values[op.result] = self.share(("constant", name), lambda name=name, kind=kind: ConstantOp(name, kind))
-                    self.values[op.result].name_hint = op.result.name_hint
-                case GlobalLoadOp():
-                    self.load(op)
-                case GlobalStoreOp():
-                    self.store(op)
-                case SchemaOp():
-                    self.call(op)
-                    self.learn(op)
-                case DefineSymbolOp():
-                    self.define(op)
-                case AssertOp():
-                    self.check(op)
-                case ValueOp():
-                    self.values[op.result] = self.numbers.of(op.expression.value)
-                case DelegatedCallOp():
-                    self.delegate(op)
-                case _ if isinstance(op, STRUCTURED):
-                    self.control_flow.convert(op)
-                case _ if op is block.last_op and op.has_trait(IsTerminator, value_if_unregistered=False):
-                    pass
-                case _:
-                    self.refuse(op, "it has no form as a kernel call")
+            if op is block.last_op and op.has_trait(IsTerminator, value_if_unregistered=False):
+                continue
+            try:
+                self._convert_operation(op)
+            except UndefinedSymbolError as error:
+                self.refuse(op, str(error))
+
+    def _convert_operation(self, op: Operation) -> None:
+        match op:
+            case GlobalLoadConstantOp():
+                name, kind = op.global_attr.string_value(), op.result.type
+                self.values[op.result] = self.share(("constant", name), lambda: ConstantOp(name, kind))
+                self.values[op.result].name_hint = op.result.name_hint
+            case GlobalLoadOp():
+                self.load(op)
+            case GlobalStoreOp():
+                self.store(op)
+            case SchemaOp():
+                self.call(op)
+                self.learn(op)
+            case DefineSymbolOp():
+                self.define(op)
+            case AssertOp():
+                self.check(op)
+            case ValueOp():
+                self.values[op.result] = self.numbers.of(op.expression.value)
+            case DelegatedCallOp():
+                self.delegate(op)
+            case _ if isinstance(op, STRUCTURED):
+                self.control_flow.convert(op)
+            case _:
+                self.refuse(op, "it has no form as a kernel call")
 
 
 def _dimension(name: str, dim: int) -> str:

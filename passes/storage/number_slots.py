@@ -26,6 +26,10 @@ _PRIMITIVES = {"floordiv": "floordiv.Scalar", "mod": "mod.Scalar", "min": "sym_m
 _COMPARISONS: dict[Relation, str] = {"eq": "eq.Scalar", "ne": "eq.Scalar", "lt": "lt.Scalar", "le": "le.Scalar"}
 
 
+class UndefinedSymbolError(ValueError):
+    """A number is computed from a symbol that nothing gives a value."""
+
+
 @dataclass
 class NumberSlots:
     """The slots of a method's numbers, and the instructions that compute them."""
@@ -48,7 +52,7 @@ class NumberSlots:
         self._known = before
 
     def of(self, value: int) -> SSAValue:
-        """The slot of a number or an extent, which holds its value from here on."""
+        """The slot of a number or an extent, which holds its value from here on. Raises UndefinedSymbolError."""
         if not isinstance(value, Extent):
             return self.share(value)
         assert value.expression is not None, "an argument can be written down"
@@ -78,7 +82,10 @@ class NumberSlots:
 
     def _atom(self, atom: Atom) -> SSAValue:
         if isinstance(atom, Symbol):
-            return self._known[of_symbol(atom)]
+            if (found := self._known.get(of_symbol(atom))) is None:
+                help = "let a dimension of an input have this size, or put a flambeau.define_symbol before"
+                raise UndefinedSymbolError(f"nothing gives {atom} a value here: {help}")
+            return found
         return self._primitive(_PRIMITIVES[atom.function], self._of(atom.left), self._of(atom.right))
 
     def _primitive(self, name: str, *operands: SSAValue) -> SSAValue:
@@ -124,7 +131,7 @@ class NumberSlots:
             if dim in defined or not isinstance(extent, Extent):
                 continue
             found = self.size(slot, dim)
-            if extent.expression is None:
+            if extent.expression is None or any(of_symbol(symbol) not in self._known for symbol in extent.expression.symbols):
                 self.check_range(found, *extent.range, what(dim))
             else:
                 self.check("eq", found, self._of(extent.expression), f"{what(dim)} must be {extent}")
