@@ -14,7 +14,7 @@ Entry = TypeVar("Entry")
 
 if TYPE_CHECKING:
 
-    def branch(predicate: Tensor, on_true: Callable[[*Ts], Any], on_false: Callable[[*Ts], Any], operands: tuple[*Ts]) -> Any:
+    def branch(predicate: Tensor | bool, on_true: Callable[[*Ts], Any], on_false: Callable[[*Ts], Any], operands: tuple[*Ts]) -> Any:
         """`torch.cond`."""
 
     def loop(test: Callable[[*Ts], Any], body: Callable[[*Ts], Any], carried: tuple[*Ts]) -> Any:

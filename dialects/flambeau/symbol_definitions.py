@@ -7,7 +7,7 @@ An extent that is computed from one symbol alone, as `s0 * 2 + 1`, gives it too,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import TensorType
@@ -38,29 +38,31 @@ class Definition:
 
 
 def definitions_of(region: Region) -> dict[SSAValue | Operation, tuple[Definition, ...]]:
-    """The definitions of the symbols in a region, by the value or the operation that gives them."""
+    """The definitions of the symbols in a region, by the value or the operation that gives them.
+
+    A symbol that is defined in a branch or a round of a loop has its value there alone.
+    """
     found: dict[SSAValue | Operation, tuple[Definition, ...]] = {}
-    known: set[str] = set()
-    arguments = tuple(region.first_block.args) if region.first_block is not None else ()
-    for givers in (arguments, *((giver,) for giver in _givers(region) if giver not in arguments)):
-        candidates = [(giver, definition) for giver in givers for definition in _candidates(giver)]
-        # What gives a symbol as it is comes before what it must be computed from.
-        for giver, definition in sorted(candidates, key=lambda item: item[1].expression.symbol is None):
-            if definition.symbol.name not in known:
-                known.add(definition.symbol.name)
-                found[giver] = (*found.get(giver, ()), definition)
+    _collect(region, set(), found)
     return found
 
 
-def _givers(region: Region) -> Iterator[SSAValue | Operation]:
+def _collect(region: Region, known: set[str], found: dict[SSAValue | Operation, tuple[Definition, ...]]) -> None:
     for block in region.blocks:
-        yield from block.args
+        _define(block.args, known, found)
         for op in block.ops:
-            if isinstance(op, DefineSymbolOp):
-                yield op
-            yield from op.results
             for inner in op.regions:
-                yield from _givers(inner)
+                _collect(inner, set(known), found)
+            _define((op,) if isinstance(op, DefineSymbolOp) else op.results, known, found)
+
+
+def _define(givers: Sequence[SSAValue | Operation], known: set[str], found: dict[SSAValue | Operation, tuple[Definition, ...]]) -> None:
+    candidates = [(giver, definition) for giver in givers for definition in _candidates(giver)]
+    # What gives a symbol as it is comes before what it must be computed from.
+    for giver, definition in sorted(candidates, key=lambda item: item[1].expression.symbol is None):
+        if definition.symbol.name not in known:
+            known.add(definition.symbol.name)
+            found[giver] = (*found.get(giver, ()), definition)
 
 
 def _candidates(giver: SSAValue | Operation) -> Iterator[Definition]:

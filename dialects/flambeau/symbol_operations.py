@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, Literal, Self, TypeAlias, cast, get_args
+from typing import Literal, Self, TypeAlias, cast, get_args
 
-from xdsl.dialects.builtin import IntegerType, StringAttr, TensorType, i64
+from xdsl.dialects.builtin import IndexType, IntegerType, StringAttr, TensorType, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import AnyAttr, IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
@@ -144,7 +144,7 @@ class AssertOp(IRDLOperation):
 
 @irdl_op_definition
 class ValueOp(IRDLOperation):
-    """`%n = flambeau.value s0 + 1 : i64`: the value of an expression over symbols."""
+    """`%n = flambeau.value s0 + 1 : i64`: the value of an expression over symbols, as an `i64` or an `index`."""
 
     name = "flambeau.value"
 
@@ -153,18 +153,16 @@ class ValueOp(IRDLOperation):
 
     traits = traits_def(Pure())
 
-    TYPE: ClassVar[Attribute] = i64
-
-    def __init__(self, expression: int | ExtentAttr):
-        super().__init__(result_types=[self.TYPE], properties={"expression": ExtentAttr.of(expression)})
+    def __init__(self, expression: int | ExtentAttr, type: Attribute = i64):
+        super().__init__(result_types=[type], properties={"expression": ExtentAttr.of(expression)})
 
     def verify_(self) -> None:
         """Checks the result type."""
-        if self.result.type != self.TYPE:
-            raise VerifyException(f"{self.name} gives {self.TYPE}, got {self.result.type}")
+        if self.result.type not in (i64, IndexType()):
+            raise VerifyException(f"{self.name} gives i64 or index, got {self.result.type}")
 
     def print(self, printer: Printer) -> None:
-        """Prints `expression : i64`."""
+        """Prints `expression : type`."""
         printer.print_string(" ")
         print_extent(printer, self.expression)
         printer.print_op_attributes(self.attributes)
@@ -174,12 +172,11 @@ class ValueOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         """Parses what `print` prints."""
-        op = cls(parse_extent(parser))
-        op.attributes = parser.parse_optional_attr_dict()
+        expression = parse_extent(parser)
+        attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
-        start = parser.pos
-        if parser.parse_type() != cls.TYPE:
-            parser.raise_error(f"{cls.name} gives {cls.TYPE}", start, parser.pos)
+        op = cls(expression, parser.parse_type())
+        op.attributes = attributes
         return op
 
 

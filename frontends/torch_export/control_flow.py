@@ -5,21 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Protocol, TypeGuard, cast
 
 import torch
 from torch import fx
 from torch._higher_order_ops.auto_functionalize import auto_functionalized, auto_functionalized_v2
 from torch._ops import HigherOrderOperator, OpOverload
+from torch.utils._pytree import tree_flatten, tree_unflatten
 from xdsl.dialects import arith, scf, tensor
-from xdsl.dialects.builtin import IndexType, IntegerAttr, LocationAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, LocationAttr, i64
+from xdsl.dialects.utils.dynamic_index_list import split_dynamic_index_list
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor_type
+from flambeau.dialects.flambeau.symbol_operations import ValueOp
+from flambeau.dialects.ir.extents import is_known, maximum
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, may_equal, shape_of, tensor_type
 from flambeau.dialects.ir.tensor_types import tensor as make_type
 from flambeau.dialects.schema.operators import find_op
 from flambeau.frontends.torch_export.exported_graph import Overload, schema_of
-from flambeau.frontends.torch_export.imported_operators import UnsupportedError
+from flambeau.frontends.torch_export.exported_symbols import Symbols
+from flambeau.frontends.torch_export.imported_operators import UnsupportedError, tensor_type_of
+from flambeau.frontends.torch_export.symbolic_numbers import Comparison, import_integer, number_value, refuse_inexpressible
 
 
 def _is_value(value: object) -> TypeGuard[SSAValue]:
@@ -28,6 +35,12 @@ def _is_value(value: object) -> TypeGuard[SSAValue]:
 
 class Builder(Protocol):
     """What emits the calls of a graph."""
+
+    symbols: Symbols
+    """Those of the program."""
+
+    block: Block
+    """The current block."""
 
     def add(self, op: Operation, where: LocationAttr) -> None:
         """Adds an operation to the current block."""
@@ -66,65 +79,119 @@ class _Importer:
 
     builder: Builder
     where: LocationAttr
-    types: Sequence[Tensor]
-    """The types of its results."""
+    results: Sequence[Any]
+    """What PyTorch knows of its results: tensors and numbers."""
+
+    def __post_init__(self) -> None:
+        self.types = [self._type(item) for item in self.results]
+
+    def _type(self, value: Any) -> Attribute:
+        if isinstance(value, torch.Tensor):
+            return tensor_type_of(value, self.builder.symbols)
+        if isinstance(value, int | torch.SymInt) and not isinstance(value, bool):
+            return i64
+        what = "None" if value is None else f"a {type(value).__name__}"
+        raise UnsupportedError(f"one of its results is {what}; make it a tensor or an integer")
+
+    def insert(self, op: Operation) -> None:
+        """Adds an operation."""
+        self.builder.add(op, self.where)
 
     def emit(self, op: Operation) -> SSAValue:
         """Adds an operation; gives its first result."""
-        self.builder.add(op, self.where)
+        self.insert(op)
         return op.results[0]
 
     def number(self, value: int) -> SSAValue:
-        """A constant of type `index`."""
-        return self.emit(arith.ConstantOp(IntegerAttr(value, IndexType())))
+        """A number or an extent as an `index`."""
+        return self.emit(ValueOp(value, IndexType()) if not is_known(value) else arith.ConstantOp(IntegerAttr(value, IndexType())))
+
+    def sizes(self, shape: Sequence[int]) -> list[SSAValue | int]:
+        """Sizes of a slice: extents as values."""
+        return [size if is_known(size) else self.number(size) for size in shape]
 
     def values(self, given: Sequence[Any], types: Sequence[Attribute]) -> list[SSAValue]:
-        """Tensors as values of these types, row-major where they have another dim order. Raises UnsupportedError."""
+        """Tensors and integers as values of these types, row-major where they have another dim order. Raises UnsupportedError."""
         if len(given) != len(types):
             raise UnsupportedError(f"a subgraph gives {len(given)} values where {len(types)} are expected")
         return [self._value(item, kind) for item, kind in zip(given, types, strict=True)]
 
     def _value(self, value: Any, kind: Attribute) -> SSAValue:
-        if not _is_value(value):
-            raise UnsupportedError(f"it passes a {type(value).__name__} from one region to another; make it a tensor")
+        if isinstance(value, int) and not isinstance(value, bool) and kind == i64:
+            return number_value(value, self.insert)
+        if not _is_value(value) or kind == i64:
+            raise UnsupportedError(f"it passes a {type(value).__name__} from one region to another; make it a tensor or an integer")
         if value.type == kind:
             return value
-        if shape_of(value) != shape_of(kind) or tensor_type(value).element_type != cast(Tensor, kind).element_type:
+        if not may_equal(shape_of(value), shape_of(kind)) or tensor_type(value).element_type != cast(Tensor, kind).element_type:
             raise UnsupportedError(f"a subgraph gives {value.type} where {kind} is expected")
         clone = find_op("aten.clone")
         assert clone is not None
         return self.emit(clone(value, result_types=[kind]))
 
     def condition(self, predicate: Any) -> SSAValue:
-        """The only element of a tensor of bools."""
+        """The only element of a tensor of bools, or a relation between sizes."""
+        if isinstance(predicate, Comparison):
+            return number_value(predicate, self.insert)
+        refuse_inexpressible(predicate)
         if not _is_value(predicate):
             raise UnsupportedError(f"its condition is a {type(predicate).__name__}; make it a tensor")
         return self.emit(tensor.ExtractOp(predicate, [self.number(0) for _ in shape_of(predicate)], element_of(tensor_type(predicate))))
 
-    def branch(self, module: fx.GraphModule, operands: Sequence[Any]) -> Block:
-        """The block of a branch."""
+    def enter(self, module: fx.GraphModule, args: Sequence[SSAValue], extra: Sequence[Any]) -> list[Any]:
+        """Emits the calls of a graph whose first placeholders are arguments of the current block; gives the values of its outputs."""
+        held = [node.meta.get("val") for node in module.graph.nodes if node.op == "placeholder"]
+        return self.builder.inline(module, [*map(self._held, args, held), *extra])
+
+    def _held(self, value: SSAValue, known: Any) -> Any:
+        return import_integer(value, known, self.builder.symbols, self.insert) if isinstance(known, torch.SymInt) else value
+
+    def given(self) -> list[Any]:
+        """The results of the operator that was added last, as its users take them."""
+        last = self.builder.block.last_op
+        assert last is not None
+        return list(map(self._held, last.results, self.results))
+
+    def branch(self, module: fx.GraphModule, operands: Sequence[Any]) -> tuple[Block, list[Any]]:
+        """The block of a branch, and what it gives."""
         block = Block()
         with self.builder.emitting_to(block):
-            self._emit_yield(self.builder.inline(module, operands))
+            return block, self.builder.inline(module, operands)
+
+    def end(self, block: Block, values: Sequence[Any]) -> Block:
+        """Adds the `scf.yield` of a block."""
+        with self.builder.emitting_to(block):
+            self._emit_yield(values)
         return block
 
     def _emit_yield(self, values: Sequence[Any]) -> None:
-        self.builder.add(scf.YieldOp(*self.values(values, self.types)), self.where)
+        self.insert(scf.YieldOp(*self.values(values, self.types)))
 
     def cond(self, predicate: Any, on_true: fx.GraphModule, on_false: fx.GraphModule, operands: Sequence[Any]) -> Operation:
         """`torch.cond`."""
         condition = self.condition(predicate)
-        return scf.IfOp(condition, self.types, [self.branch(on_true, operands)], [self.branch(on_false, operands)])
+        branches = [self.branch(module, operands) for module in (on_true, on_false)]
+        given = zip(*(values for _, values in branches), strict=True)
+        self.types = [self._bounded(kind, values) for kind, values in zip(self.types, given, strict=True)]
+        on_true_block, on_false_block = (self.end(*branch) for branch in branches)
+        return scf.IfOp(condition, self.types, [on_true_block], [on_false_block])
+
+    def _bounded(self, kind: Attribute, values: Sequence[Any]) -> Attribute:
+        """The type of what one of several values is: a size that PyTorch does not bound is at most the largest of theirs."""
+        shapes = [shape_of(value) for value in values if _is_value(value)]
+        if kind == i64 or any(len(shape) != len(shape_of(kind)) for shape in shapes):
+            return kind
+        return self.builder.symbols.bounded(cast(Tensor, kind), [reduce(maximum, sizes) for sizes in zip(*shapes, strict=True)])
 
     def while_loop(self, test: fx.GraphModule, body: fx.GraphModule, carried: Sequence[Any], extra: Sequence[Any]) -> Operation:
         """`while_loop`."""
         start = self.values(carried, self.types)
         before, after = Block(arg_types=self.types), Block(arg_types=self.types)
         with self.builder.emitting_to(before):
-            (predicate,) = self.builder.inline(test, [*before.args, *extra])
-            self.builder.add(scf.ConditionOp(self.condition(predicate), *before.args), self.where)
+            (predicate,) = self.enter(test, before.args, extra)
+            self.insert(scf.ConditionOp(self.condition(predicate), *before.args))
         with self.builder.emitting_to(after):
-            self._emit_yield(self.builder.inline(body, [*after.args, *extra]))
+            self._emit_yield(self.enter(body, after.args, extra))
         return scf.WhileOp(start, self.types, [before], [after])
 
     def scan(self, body: fx.GraphModule, start: Sequence[Any], sequences: Sequence[Any], extra: Sequence[Any]) -> Operation:
@@ -133,24 +200,28 @@ class _Importer:
         if len(rows) != len(sequences):
             raise UnsupportedError("one of its sequences is not a tensor")
         carried = self.values(start, self.types[: len(start)])
-        stacked = [self.emit(tensor.EmptyOp([], kind)) for kind in self.types[len(start) :]]
+        stacked = [self._empty(kind) for kind in self.types[len(start) :]]
         zero, length, one = self.number(0), self.number(shape_of(rows[0])[0]), self.number(1)
         block = Block(arg_types=[IndexType(), *self.types])
         index, *held = block.args
         with self.builder.emitting_to(block):
-            outputs = self.builder.inline(body, [*held[: len(start)], *(self._row(item, index) for item in rows), *extra])
+            outputs = self.enter(body, held[: len(start)], [*(self._row(item, index) for item in rows), *extra])
             parts = self.values(outputs[len(start) :], [_row_type(kind) for kind in self.types[len(start) :]])
             wholes = [self._with_row(whole, part, index) for whole, part in zip(held[len(start) :], parts, strict=True)]
             self._emit_yield([*outputs[: len(start)], *wholes])
         return scf.ForOp(zero, length, one, [*carried, *stacked], block)
 
+    def _empty(self, kind: Attribute) -> SSAValue:
+        return self.emit(tensor.EmptyOp([self.number(size) for size in shape_of(kind) if not is_known(size)], kind))
+
     def _row(self, source: SSAValue, index: SSAValue) -> SSAValue:
         rest = shape_of(source)[1:]
         offsets: list[SSAValue | int] = [index, *(0 for _ in rest)]
-        return self.emit(tensor.ExtractSliceOp(source, offsets, [1, *rest], [1] * len(offsets), _row_type(source)))
+        return self.emit(tensor.ExtractSliceOp(source, offsets, [1, *self.sizes(rest)], [1] * len(offsets), _row_type(source)))
 
     def _with_row(self, whole: SSAValue, part: SSAValue, index: SSAValue) -> SSAValue:
-        return self.emit(tensor.InsertSliceOp.get(part, whole, [1, *shape_of(whole)[1:]], offsets=[index]))
+        sizes, dynamic = split_dynamic_index_list([1, *self.sizes(shape_of(whole)[1:])], DYNAMIC_INDEX)
+        return self.emit(tensor.InsertSliceOp.get(part, whole, sizes, offsets=[index], sizes=dynamic))
 
 
 def _row_type(kind: Attribute | SSAValue) -> Tensor:
@@ -182,24 +253,23 @@ def check_operator(operator: HigherOrderOperator) -> None:
         raise UnsupportedError(f"this higher-order operator has no form in the IR; those with one are {', '.join(supported)}")
 
 
-def import_higher_order(
-    operator: HigherOrderOperator, args: Sequence[Any], types: Sequence[Tensor], where: LocationAttr, builder: Builder
-) -> list[Any]:
-    """Emits a call of a higher-order operator that `check_operator` accepts; gives its results.
+def import_higher_order(operator: HigherOrderOperator, args: Sequence[Any], results: Any, where: LocationAttr, builder: Builder) -> Any:
+    """Emits a call of a higher-order operator that `check_operator` accepts; gives its results, nested as PyTorch has them.
 
     Args:
         operator: what is called.
         args: its arguments, values in place of nodes.
-        types: those of its results.
+        results: what PyTorch knows of its results.
         where: the location of what is emitted.
         builder: emits the calls of the subgraphs.
 
     Raises:
-        UnsupportedError: something that passes into its subgraphs or out of them is not a tensor.
+        UnsupportedError: something that passes into its subgraphs or out of them is neither a tensor nor an integer.
     """
     name = operator.name()
+    leaves, nesting = tree_flatten(results)
     if name in _CALLS:
-        return builder.inline(*_CALLS[name](args))
-    op = _CONTROL_FLOW[name](_Importer(builder, where, types), args)
-    builder.add(op, where)
-    return list(op.results)
+        return tree_unflatten(builder.inline(*_CALLS[name](args)), nesting)
+    importer = _Importer(builder, where, leaves)
+    importer.insert(_CONTROL_FLOW[name](importer, args))
+    return tree_unflatten(importer.given(), nesting)

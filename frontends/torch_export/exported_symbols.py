@@ -14,8 +14,8 @@ from torch.utils._sympy import numbers
 from xdsl.rewriter import Rewriter
 
 from flambeau.dialects.ir.expressions import INFINITE, Bound, Symbol, of_symbol
-from flambeau.dialects.ir.extents import Extent, exceeds, extent, is_unknown, largest, maximum, minimum, symbol_of
-from flambeau.dialects.ir.tensor_types import element_of, is_static, shape_of, tensor, tensor_type
+from flambeau.dialects.ir.extents import Extent, exceeds, extent, largest, maximum, minimum, symbol_of
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, is_static, shape_of, tensor, tensor_type
 from flambeau.dialects.schema.inferred_types import UndecidedTypesError
 from flambeau.dialects.schema.row import SchemaOp
 
@@ -53,14 +53,16 @@ class Symbols:
         except UndecidedTypesError:
             return op
         for result, kind in zip(op.results, inferred, strict=True):
-            for declared, found in zip(shape_of(result), shape_of(kind), strict=True):
-                symbol = symbol_of(declared)
-                bound = largest(found)
-                if symbol is not None and symbol.high == INFINITE and is_unknown(found) and bound is not None:
-                    self._known[symbol.name] = Symbol(symbol.name, symbol.low, bound)
-            shape = [self._renewed(size) for size in shape_of(result)]
-            Rewriter.replace_value_with_new_type(result, tensor(element_of(result), shape, tensor_type(result).encoding))
+            Rewriter.replace_value_with_new_type(result, self.bounded(tensor_type(result), shape_of(kind)))
         return op
+
+    def bounded(self, kind: Tensor, sizes: Sequence[int]) -> Tensor:
+        """A type with the bounds of these sizes, where PyTorch knows none. From now on, its symbols have them everywhere."""
+        for declared, found in zip(shape_of(kind), sizes, strict=True):
+            symbol, bound = symbol_of(declared), largest(found)
+            if symbol is not None and symbol.high == INFINITE and bound is not None:
+                self._known[symbol.name] = Symbol(symbol.name, symbol.low, bound)
+        return tensor(element_of(kind), [self._renewed(size) for size in shape_of(kind)], kind.encoding)
 
     def _renewed(self, value: int) -> int:
         if not isinstance(value, Extent) or value.expression is None:
@@ -118,13 +120,15 @@ class Symbols:
             case sympy.Float():
                 numerator, denominator = float(expression).as_integer_ratio()
                 if denominator > _FINEST:
-                    raise TypeError(f"the size is computed with {float(expression)}, which is not a multiple of 1/{_FINEST}: it depends on rounding")
+                    raise TypeError(
+                        f"the size is computed with {float(expression)}, which is not a multiple of 1/{_FINEST}: it depends on rounding"
+                    )
                 return numerator, denominator
             case sympy.Mul():
-                parts = [self._quotient(cast(sympy.Expr, part)) for part in expression.args]
+                parts = [self._quotient(part) for part in expression.args]
                 return prod(part[0] for part in parts), prod(part[1] for part in parts)
             case sympy.Add():
-                parts = [self._quotient(cast(sympy.Expr, part)) for part in expression.args]
+                parts = [self._quotient(part) for part in expression.args]
                 common = max(denominator for _, denominator in parts)
                 return sum(numerator * (common // denominator) for numerator, denominator in parts), common
             case _ if type(expression).__name__ == "ToFloat":

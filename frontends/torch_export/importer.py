@@ -17,7 +17,6 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.flambeau.method_interface import INPUTS, OUTPUTS, Leaf, leaves_attribute
-from flambeau.dialects.flambeau.symbol_operations import ValueOp
 from flambeau.dialects.ir.diagnostics import remark
 from flambeau.dialects.ir.extents import Extent
 from flambeau.dialects.ir.tensor_types import Tensor, element_of
@@ -222,8 +221,9 @@ class _Method:
             return constant_leaf(name, value)
         if isinstance(value, torch.SymInt):
             item = self.block.insert_arg(i64, len(self.block.args))
+            item.name_hint = _hint(name)
             item.location = input_location(node, name)
-            self.variables[node].value = symbolic_numbers.import_input(item, _hint(name), value, self.symbols, self._emit)
+            self.variables[node].value = symbolic_numbers.import_integer(item, value, self.symbols, self._emit)
             return Leaf(name)
         self._problem(f"input {name!r}", f"a {type(value).__name__} input is known only when the program runs; give a constant or a tensor")
         self.variables[node].value = POISON
@@ -308,14 +308,13 @@ class _Method:
         poisoned = is_poisoned(self._resolve(step.args))
         try:
             check_operator(operator)
-            types: list[Tensor] = []
-            nesting = collect_types(step.node.meta.get("val"), types, self.symbols)
-            results = import_higher_order(operator, self._standing_in(step.args), types, location(step.node, self.name), self)
+            given = self._standing_in(step.args)
+            results = import_higher_order(operator, given, step.node.meta.get("val"), location(step.node, self.name), self)
         except (UnsupportedError, TypeError) as error:
             if not poisoned and len(self.problems) == known:
                 self._problem(step.name, str(error), step.node)
             return POISON
-        return POISON if poisoned or len(self.problems) > known else restore(nesting, results)
+        return POISON if poisoned or len(self.problems) > known else results
 
     def _standing_in(self, value: Any) -> Any:
         """As `_resolve`; a value of the right type stands for what could not be imported, so that its users are looked at too."""
@@ -438,9 +437,8 @@ class _Method:
             value = self._resolve(output)
             if item.kind is OutputKind.USER_OUTPUT:
                 name = names[len(leaves)]
-                if isinstance(value, Extent):
-                    self._emit(computed := ValueOp(value))
-                    value = computed.result
+                if isinstance(value, Extent | symbolic_numbers.Comparison):
+                    value = symbolic_numbers.number_value(value, self._emit)
                 if _is_value(value):
                     leaves.append(Leaf(name))
                     results.append(value)

@@ -9,12 +9,13 @@ from typing import Any, cast
 import sympy
 import torch
 from torch.export import ExportedProgram
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
-from flambeau.dialects.flambeau.symbol_operations import HOLDS, AssertOp, DefineSymbolOp, Relation
+from flambeau.dialects.flambeau.symbol_operations import HOLDS, SIGNS, AssertOp, DefineSymbolOp, Relation, ValueOp
 from flambeau.dialects.ir.diagnostics import remark
-from flambeau.dialects.ir.extents import Extent, UndecidedError
+from flambeau.dialects.ir.extents import Extent, UndecidedError, symbol_of
 from flambeau.dialects.ir.tensor_types import dtype_of, element_of, shape_of
 from flambeau.dialects.schema.operators import find_op
 from flambeau.frontends.torch_export.exported_graph import ASSERTION, Step
@@ -33,6 +34,8 @@ _RELATIONS: dict[str, tuple[Relation, bool]] = {
     "GreaterThan": ("le", True),
 }
 """By sympy's class: the relation, and whether its sides are exchanged."""
+_PREDICATES: dict[Relation, str] = {"eq": "eq", "ne": "ne", "lt": "slt", "le": "sle"}
+"""The predicates of `arith.cmpi`, by relation."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +45,19 @@ class Inexpressible:
     text: str
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """Whether a relation between two sizes holds."""
+
+    left: int
+    relation: Relation
+    right: int
+
+
 def refuse_inexpressible(value: Any) -> None:
     """Raises UnsupportedError for an argument that is, or has in it, a number without a form as an extent."""
+    if isinstance(value, Comparison):
+        raise UnsupportedError(f"it depends on whether {value.left} {SIGNS[value.relation]} {value.right}, which is not a tensor")
     if isinstance(value, Inexpressible):
         raise UnsupportedError(f"{value.text} is computed from sizes in a way that has no form in the IR")
     for item in cast("Sequence[Any]", value) if isinstance(value, list) else ():
@@ -67,12 +81,24 @@ def import_number(step: Step, operands: Sequence[Any], symbols: Symbols, insert:
         return _import_assertion(step, symbols, insert)
     if step.overload in _ITEM:
         return _import_item(value, operands[0], symbols, insert)
-    if isinstance(value, torch.SymInt):
-        try:
+    try:
+        if isinstance(value, torch.SymInt):
             return symbols.extent(value)
-        except TypeError:
-            return Inexpressible(str(value))
+        if isinstance(value, torch.SymBool) and (found := _comparison(cast(Any, value).node.expr, symbols)) is not None:
+            return found
+    except TypeError:
+        pass
     return Inexpressible(str(value))
+
+
+def number_value(value: int | Comparison, insert: Insert) -> SSAValue:
+    """The value of a number, as an `i64`, or of a comparison, as an `i1`; its operations go to `insert`."""
+    if isinstance(value, int):
+        insert(op := ValueOp(value))
+        return op.result
+    left, right = (number_value(side, insert) for side in (value.left, value.right))
+    insert(compared := arith.CmpiOp(left, right, _PREDICATES[value.relation]))
+    return compared.result
 
 
 def _import_item(value: Any, operand: SSAValue, symbols: Symbols, insert: Insert) -> int:
@@ -101,11 +127,11 @@ def _import_assertion(step: Step, symbols: Symbols, insert: Insert) -> None:
         insert(op)
 
 
-def import_input(item: SSAValue, hint: str | None, value: torch.SymInt, symbols: Symbols, insert: Insert) -> int:
-    """Defines the symbol of an input that is an integer."""
-    item.name_hint = hint
+def import_integer(item: SSAValue, value: torch.SymInt, symbols: Symbols, insert: Insert) -> int:
+    """The number that an `i64` holds, which PyTorch calls `value`; defines its symbol. Raises TypeError."""
     extent = symbols.extent(value)
-    insert(DefineSymbolOp(item, extent))
+    if symbol_of(extent) is not None:
+        insert(DefineSymbolOp(item, extent))
     return extent
 
 
@@ -144,20 +170,27 @@ def _assertions(expression: Any, symbols: Symbols, message: str | None) -> Itera
         for part in expression.args:
             yield from _assertions(part, symbols, message)
         return
-    found = _RELATIONS.get(type(expression).__name__)
     if expression is sympy.true:
         return
-    if found is None:
-        raise UnsupportedError(f"the condition {expression} has no form in the IR; assert a relation between sizes")
-    relation, exchanged = found
     try:
-        sides = [symbols.of(cast(sympy.Expr, side)) for side in (expression.lhs, expression.rhs)]
+        found = _comparison(expression, symbols)
     except TypeError as error:
         raise UnsupportedError(str(error)) from error
-    left, right = reversed(sides) if exchanged else sides
+    if found is None:
+        raise UnsupportedError(f"the condition {expression} has no form in the IR; assert a relation between sizes")
     try:
-        if HOLDS[relation](left, right):
+        if HOLDS[found.relation](found.left, found.right):
             return
     except UndecidedError:
         pass
-    yield AssertOp(left, relation, right, message)
+    yield AssertOp(found.left, found.relation, found.right, message)
+
+
+def _comparison(expression: Any, symbols: Symbols) -> Comparison | None:
+    """What a truth value of sympy compares; None where it is not one relation. Raises TypeError for sides that have no form here."""
+    found = _RELATIONS.get(type(expression).__name__)
+    if found is None:
+        return None
+    relation, exchanged = found
+    left, right = (symbols.of(cast(sympy.Expr, side)) for side in (expression.lhs, expression.rhs))
+    return Comparison(right, relation, left) if exchanged else Comparison(left, relation, right)

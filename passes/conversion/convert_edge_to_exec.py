@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType, i1
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -18,7 +18,7 @@ from xdsl.traits import IsTerminator, SymbolTable
 from flambeau.dialects.delegate.ops import CallOp as DelegatedCallOp
 from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.edge.layout import upper_bounds
-from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp
+from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, MoveOp
 from flambeau.dialects.exec.instructions import ReturnOp as ExecReturnOp
 from flambeau.dialects.exec.literals import (
     BoolListOp,
@@ -171,12 +171,15 @@ class _Method:
             self.illegal.append(IllegalOperation(op, str(error)))
 
     def own_slot(self, result: SSAValue, op: Operation) -> SSAValue:
-        """Declares the slot of a tensor that `op` gives, if it has none, and makes the slot that of the value."""
+        """Declares the slot of a tensor or number that `op` gives, if it has none, and makes the slot that of the value."""
+        if not isinstance(result.type, TensorType):
+            self.values[result] = self.slot(BoolOp(False) if result.type == i1 else IntOp(0))
+            return self.values[result]
         self.require_bounds(result, op)
         if (chosen := self.control_flow.destinations.get(result)) is not None:
             self.values[result] = chosen
             return chosen
-        slot = TensorOp(result.type)
+        slot = TensorOp(tensor_type(result))
         slot.location = op.location
         slot.results[0].name_hint = result.name_hint
         self.values[result] = self.slot(slot)
@@ -215,6 +218,9 @@ class _Method:
 
     def copy(self, source: SSAValue, target: SSAValue, op: Operation) -> None:
         """Adds a copy from one slot to another of the same type."""
+        if not isinstance(source.type, TensorType):
+            self.instruct(MoveOp(source, target), op)
+            return
         self.instruct(CallOp("aten::clone.out", [source, self.constant(None, "")], [target]), op)
 
     def refuse(self, op: Operation, reason: str) -> None:
@@ -281,6 +287,7 @@ class _Method:
                 self.delegate(op)
             case _ if isinstance(op, STRUCTURED):
                 self.control_flow.convert(op)
+                self.learn(op)
             case _:
                 self.refuse(op, "it has no form as a kernel call")
 

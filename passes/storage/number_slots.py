@@ -146,13 +146,18 @@ class NumberSlots:
         if high != INFINITE:
             self.check("le", found, self.share(int(high)), f"{what} must be {bounds}")
 
-    def check(self, relation: Relation, left: SSAValue, right: SSAValue, message: str) -> None:
-        """Fails with a message where a relation between two slots does not hold."""
+    def compare(self, relation: Relation, left: SSAValue, right: SSAValue) -> SSAValue:
+        """The slot of whether a relation between two slots holds."""
         holds = self.slot(BoolOp(True))
         self.emit(CallOp(f"executorch_prim::{_COMPARISONS[relation]}", [left, right], (), [holds]))
         if relation == "ne":
             equal, holds = holds, self.slot(BoolOp(True))
             self.emit(CallOp("executorch_prim::sym_not.Scalar", [equal], (), [holds]))
+        return holds
+
+    def check(self, relation: Relation, left: SSAValue, right: SSAValue, message: str) -> None:
+        """Fails with a message where a relation between two slots does not hold."""
+        holds = self.compare(relation, left, right)
         self.emit(JumpFalseOp(holds, self._failures.setdefault(message, f"fail_{len(self._failures)}")))
 
     def failures(self) -> Iterator[Operation]:

@@ -11,27 +11,47 @@ from dataclasses import dataclass, field
 from typing import Protocol, cast
 
 from xdsl.dialects import arith, scf, tensor
-from xdsl.dialects.builtin import IndexType, IntegerAttr, i1
-from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, TensorType, i1
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from flambeau.dialects.delegate.ops import CallOp as DelegatedCallOp
 from flambeau.dialects.edge.layout import dim_order
 from flambeau.dialects.exec.instructions import COPY_INDEX, CallOp, JumpFalseOp, LabelOp, MoveOp
-from flambeau.dialects.exec.literals import BoolOp, IntOp
+from flambeau.dialects.exec.literals import BoolOp, IntListOp, IntOp
 from flambeau.dialects.exec.out_variants import out_variant
 from flambeau.dialects.exec.slots import TensorOp, ViewOp
-from flambeau.dialects.ir.extents import unknown
+from flambeau.dialects.flambeau.symbol_operations import Relation, ValueOp
+from flambeau.dialects.ir.extents import exceeds, largest, provably_equal, unknown
 from flambeau.dialects.ir.layout_attribute import LayoutAttr
-from flambeau.dialects.ir.tensor_types import shape_of, tensor_type
+from flambeau.dialects.ir.tensor_types import is_static, shape_of, tensor_type
 from flambeau.dialects.ir.tensor_types import tensor as make_type
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.storage.classes import inplace_arguments
+from flambeau.passes.storage.number_slots import NumberSlots
 
+_PREDICATES: tuple[tuple[Relation, bool], ...] = (
+    ("eq", False),
+    ("ne", False),
+    ("lt", False),
+    ("le", False),
+    ("lt", True),
+    ("le", True),
+)
+"""By the number of a predicate of `arith.cmpi`: the relation, and whether its sides are exchanged."""
 _LOOPS = (scf.ForOp, scf.WhileOp)
 _WRITERS = (SchemaOp, DelegatedCallOp, scf.IfOp, *_LOOPS, tensor.EmptyOp, tensor.ExtractSliceOp, tensor.InsertSliceOp)
 """The operations whose results have slots of their own."""
 
-STRUCTURED = (arith.ConstantOp, scf.IfOp, *_LOOPS, tensor.EmptyOp, tensor.ExtractOp, tensor.ExtractSliceOp, tensor.InsertSliceOp)
+STRUCTURED = (
+    arith.ConstantOp,
+    arith.CmpiOp,
+    scf.IfOp,
+    *_LOOPS,
+    tensor.EmptyOp,
+    tensor.ExtractOp,
+    tensor.ExtractSliceOp,
+    tensor.InsertSliceOp,
+)
 """The operations that `ControlFlow` converts."""
 
 
@@ -40,17 +60,19 @@ class Method(Protocol):
 
     values: dict[SSAValue, SSAValue]
     """The slot of each value."""
+    numbers: NumberSlots
+    """The slots of numbers that only the run knows."""
 
     def slot(self, op: Operation) -> SSAValue:
         """Declares a slot."""
         ...
 
-    def constant(self, value: int | bool, kind: str) -> SSAValue:
-        """The slot of a constant."""
+    def constant(self, value: int | bool | None, kind: str) -> SSAValue:
+        """The slot of a constant, or of None."""
         ...
 
     def own_slot(self, result: SSAValue, op: Operation) -> SSAValue:
-        """Declares the slot of a tensor that `op` gives, if it has none, and makes the slot that of the value."""
+        """Declares the slot of a tensor or number that `op` gives, if it has none, and makes the slot that of the value."""
         ...
 
     def instruct(self, instruction: Operation, op: Operation) -> None:
@@ -92,8 +114,10 @@ class ControlFlow:
         match op:
             case arith.ConstantOp():
                 self._constant(op)
+            case arith.CmpiOp():
+                self._compare(op)
             case tensor.EmptyOp():
-                self.method.own_slot(op.tensor, op)
+                self._empty(op)
             case tensor.ExtractOp():
                 self._extract(op)
             case tensor.ExtractSliceOp():
@@ -120,6 +144,21 @@ class ControlFlow:
         else:
             self.method.refuse(op, f"a constant of type {op.result.type} has no form as a slot")
 
+    def _compare(self, op: arith.CmpiOp) -> None:
+        predicate = op.predicate.value.data
+        if predicate >= len(_PREDICATES):
+            self.method.refuse(op, "unsigned numbers have no form as slots")
+            return
+        relation, exchanged = _PREDICATES[predicate]
+        left, right = (self.method.values[side] for side in ((op.rhs, op.lhs) if exchanged else (op.lhs, op.rhs)))
+        self.method.values[op.result] = self.method.numbers.compare(relation, left, right)
+
+    def _empty(self, op: tensor.EmptyOp) -> None:
+        out = self.method.own_slot(op.tensor, op)
+        if not is_static(op.tensor):
+            sizes = self.method.slot(IntListOp([self.method.numbers.of(size) for size in shape_of(op.tensor)]))
+            self.method.instruct(CallOp("aten::empty.out", [sizes, self.method.constant(None, "")], [out]), op)
+
     def _extract(self, op: tensor.ExtractOp) -> None:
         if any(extent != 1 for extent in shape_of(op.tensor)) or op.result.type != i1:
             self.method.refuse(op, f"only the one element of a tensor of i1 can become a condition, got {op.tensor.type}")
@@ -139,20 +178,25 @@ class ControlFlow:
         out = self.method.own_slot(op.result, op)
         if index is None:
             return
-        if out is not whole and not isinstance(op.dest.owner, tensor.EmptyOp):
+        if not is_static(op.source):
+            operands = [whole, part, self.method.constant(0, "int"), index]
+            self.method.instruct(CallOp("aten::select_scatter.out", operands, [out]), op)
+            return
+        if out is not whole and not _is_undefined(op.dest):
             self.method.copy(whole, out, op)
         # The kernel sets the outermost dimension to the number of entries so far.
-        shape = shape_of(op.result)
-        kind = make_type(tensor_type(op.result).element_type, (unknown(0, shape[0]), *shape[1:]), LayoutAttr.of(dim_order(op.result)))
+        entries, *shape = shape_of(op.result)
+        kind = make_type(tensor_type(op.result).element_type, (unknown(0, largest(entries)), *shape), LayoutAttr.of(dim_order(op.result)))
         self.method.instruct(CallOp(COPY_INDEX, [self.method.slot(ViewOp(out, kind)), part, index]), op)
 
     def _entry(self, op: tensor.ExtractSliceOp | tensor.InsertSliceOp, whole: SSAValue, part: SSAValue) -> SSAValue | None:
         """The slot of the number of the entry of the outermost dimension that a slice is; None, and refused, if it is something else."""
-        shape = shape_of(whole)
-        offsets, sizes = op.static_offsets.get_values(), op.static_sizes.get_values()
-        is_entry = bool(shape) and shape_of(part) == shape[1:] and tuple(sizes) == (1, *shape[1:]) and not any(offsets[1:])
+        shape, entry, offsets = shape_of(whole), shape_of(part), op.static_offsets.get_values()
+        sizes = _with_numbers(op.static_sizes.get_values(), op.sizes)
+        is_whole = len(sizes) == len(shape) == len(entry) + 1 and all(map(provably_equal, entry, shape[1:]))
+        is_entry = is_whole and all(map(provably_equal, sizes, (1, *shape[1:]))) and not any(offsets[1:])
         is_plain = list(dim_order(whole)) == sorted(dim_order(whole)) and list(dim_order(part)) == sorted(dim_order(part))
-        if not is_entry or not is_plain or op.sizes or op.strides:
+        if not is_entry or not is_plain or op.strides:
             self.method.refuse(op, "only one entry of the outermost dimension of a row-major tensor can be read or written")
             return None
         return self.method.values[op.offsets[0]] if op.offsets else self.method.constant(offsets[0], "int")
@@ -183,24 +227,32 @@ class ControlFlow:
     # Loops
 
     def _for(self, op: scf.ForOp) -> None:
-        bounds = [_number(value) for value in (op.lb, op.ub, op.step)]
-        if None in bounds:
-            self.method.refuse(op, "its bounds and its step must be constants")
+        low, high, step = (_number(value) for value in (op.lb, op.ub, op.step))
+        if low is None or step is None:
+            self.method.refuse(op, "it must begin with a constant, and its step must be one")
+        low, step = low or 0, step or 1
         carried = self._carried(op)
         self.method.values.update(zip(op.results, carried, strict=True))
-        low, high, step = (number or 0 for number in bounds)
-        if low >= high:
+        if high is not None and exceeds(low + 1, high):
             return
         index, *held = op.body.block.args
         counter, ended = self.method.slot(IntOp(low)), self.method.slot(BoolOp(False))
-        head = f"for{self._label()}"
+        number = self._label()
+        head, end = f"for{number}", f"end{number}"
+        last = self.method.values[op.ub]
         self.method.values[index] = counter
-        self.method.instruct(MoveOp(self.method.constant(low, "int"), counter), op)
+        first = self.method.constant(low, "int")
+        may_be_empty = high is None or not exceeds(high, low)
+        if may_be_empty:
+            self.method.instruct(JumpFalseOp(self.method.numbers.compare("lt", first, last), end), op)
+        self.method.instruct(MoveOp(first, counter), op)
         self.method.instruct(LabelOp(head), op)
         self._round(op.body.block, held, carried, op)
         self.method.instruct(CallOp("executorch_prim::add.Scalar", [counter, self.method.constant(step, "int")], (), [counter]), op)
-        self.method.instruct(CallOp("executorch_prim::ge.Scalar", [counter, self.method.constant(high, "int")], (), [ended]), op)
+        self.method.instruct(CallOp("executorch_prim::ge.Scalar", [counter, last], (), [ended]), op)
         self.method.instruct(JumpFalseOp(ended, head), op)
+        if may_be_empty:
+            self.method.instruct(LabelOp(end), op)
 
     def _while(self, op: scf.WhileOp) -> None:
         number = self._label()
@@ -241,7 +293,7 @@ class ControlFlow:
             if wanted is not None:
                 self.destinations[arg] = wanted
             out = self.method.own_slot(arg, op)
-            if slot is not out and not isinstance(start.owner, tensor.EmptyOp):
+            if slot is not out and not _is_undefined(start):
                 self.method.copy(slot, out, op)
             carried.append(out)
         return carried
@@ -277,7 +329,7 @@ class ControlFlow:
                 pending.remove(ready)
                 continue
             source, target = pending[0]
-            held = self.method.slot(TensorOp(source.type))
+            held = self.method.slot(TensorOp(tensor_type(source)) if isinstance(source.type, TensorType) else IntOp(0))
             self.method.copy(source, held, op)
             pending[0] = (held, target)
 
@@ -336,14 +388,19 @@ def _writes_over(value: OpResult, position: int) -> bool:
     match op:
         case SchemaOp():
             schema = out_variant(op.schema)
-            if schema is None or len(op.results) != 1 or op.operands[position] in [*op.operands[:position], *op.operands[position + 1 :]]:
+            if (
+                not is_static(value)
+                or schema is None
+                or len(op.results) != 1
+                or op.operands[position] in [*op.operands[:position], *op.operands[position + 1 :]]
+            ):
                 return False
             names = [argument.name for argument in schema.arguments]
             operand = op.operands[position]
             given = zip((a.name for a in op.schema.arguments), op.arguments(), strict=True)
             return any(found is operand and names.index(name) in inplace_arguments(schema.qualified_name) for name, found in given)
         case tensor.InsertSliceOp():
-            return op.operands[position] is op.dest
+            return op.operands[position] is op.dest and is_static(op.source)
         case scf.ForOp() | scf.WhileOp():
             start = op.operands[position]
             return start in _starts(op) and _starts(op).index(start) == value.index and _keeps(op, value)
@@ -351,7 +408,24 @@ def _writes_over(value: OpResult, position: int) -> bool:
             return False
 
 
+def _is_undefined(value: SSAValue) -> bool:
+    """Whether a tensor has neither elements nor sizes that are worth a copy."""
+    return isinstance(value.owner, tensor.EmptyOp) and is_static(value)
+
+
 def _number(value: SSAValue) -> int | None:
-    op = value.owner
-    attribute: Attribute | None = op.value if isinstance(op, arith.ConstantOp) else None
-    return cast("IntegerAttr[IndexType]", attribute).value.data if isinstance(attribute, IntegerAttr) else None
+    """The number or the extent that a value is; None where that is not known."""
+    match value.owner:
+        case arith.ConstantOp(value=IntegerAttr() as attribute):
+            return cast("IntegerAttr[IndexType]", attribute).value.data
+        case ValueOp():
+            return value.owner.expression.value
+        case _:
+            return None
+
+
+def _with_numbers(static: Sequence[int], dynamic: Sequence[SSAValue]) -> Sequence[int]:
+    """The sizes of a slice, with an unknown number for each that nothing tells."""
+    given = iter(dynamic)
+    found = [_number(next(given)) if size == DYNAMIC_INDEX else size for size in static]
+    return [unknown() if size is None else size for size in found]

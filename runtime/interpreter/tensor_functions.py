@@ -129,9 +129,9 @@ def _extract_slice(op: tensor.ExtractSliceOp, values: Sequence[Array]) -> Sequen
     # Dimensions of one entry may be left out of the result.
     left_out = found.ndim - len(shape := shape_of(op.result))
     kept: list[int] = []
-    for extent in found.shape:
+    for extent, size in zip(found.shape, op.static_sizes.get_values(), strict=True):
         expected = shape[len(kept)] if len(kept) < len(shape) else None
-        if left_out and extent == 1 and expected != 1:
+        if left_out and size == 1 and (expected is None or not is_known(expected) or expected != 1):
             left_out -= 1
         else:
             kept.append(extent)

@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 import torch
+from control_flow_operators import branch, loop, rows, steps
 from engines import peer
 from torch import Tensor
 from torch.export import Dim
@@ -102,6 +103,67 @@ def _folded(x: Tensor) -> tuple[Tensor, ...]:
     return x.sum(0), x.mean(1, keepdim=True), x.softmax(0), x.cumsum(1), x.argmax(1), x.sort(1)[0], x.std(1)
 
 
+def _negated(x: Tensor) -> Tensor:
+    return -x
+
+
+def _conditional(x: Tensor) -> tuple[Tensor, ...]:
+    def positive(x: Tensor) -> Tensor:
+        return x.flatten()[x.flatten() > 0]
+
+    def negative(x: Tensor) -> Tensor:
+        return x.flatten()[x.flatten() < 0]
+
+    return branch(x.shape[0] > 4, torch.sin, _negated, (x,)), branch(x.sum() > 0, positive, negative, (x,))
+
+
+def _repeated(x: Tensor) -> tuple[Any, ...]:
+    def before_the_end(i: int, x: Tensor) -> bool:
+        return i < x.shape[0]
+
+    def added(i: int, x: Tensor) -> tuple[int, Tensor]:
+        return i + 1, x + i
+
+    def below_three(i: Tensor, x: Tensor) -> Tensor:
+        return i < 3
+
+    def doubled(i: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+        return i + 1, x * 2
+
+    return *loop(before_the_end, added, (0, x)), loop(below_three, doubled, (torch.tensor(0), x))[1]
+
+
+def _rows(x: Tensor) -> tuple[Tensor, ...]:
+    def step(carried: Tensor, row: Tensor) -> tuple[Tensor, Tensor]:
+        return carried + row.sum(), carried * row
+
+    def of_row(row: Tensor) -> Tensor:
+        return row.sin() + row.sum()
+
+    return *steps(step, torch.zeros(()), x), rows(of_row, x)
+
+
+def _nested(x: Tensor) -> Any:
+    def first(i: int, x: Tensor) -> bool:
+        return i < 2
+
+    def more(i: int, x: Tensor) -> tuple[int, Tensor]:
+        return i + 1, x + 1
+
+    def repeated(x: Tensor) -> Tensor:
+        return loop(first, more, (0, x))[1]
+
+    def by_rows(x: Tensor) -> Tensor:
+        return branch(x.shape[0] > 5, repeated, _negated, (x,))
+
+    return branch(x.sum() > 0, by_rows, _negated, (x,))
+
+
+def _resized(x: Tensor) -> tuple[Tensor, ...]:
+    resize = torch.nn.functional.interpolate
+    return resize(x, scale_factor=0.5), resize(x, scale_factor=1.5, mode="bilinear", recompute_scale_factor=True)
+
+
 MLP = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.LayerNorm(8), torch.nn.GELU(), torch.nn.Linear(8, 3))
 CNN = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3, stride=2, padding=1), torch.nn.BatchNorm2d(4), torch.nn.ReLU(), torch.nn.MaxPool2d(2))
 CNN.eval()
@@ -145,6 +207,11 @@ PROGRAMS: dict[str, Program] = {
         [(_rand(4, 3), _rand(4, 3)), (_rand(12, 3), _rand(12, 3))],
         [((_rand(5, 3), _rand(6, 3)), "dimension 0 of input"), ((_rand(3, 3), _rand(3, 3)), "4 to 12")],
     ),
+    "conditional": Program(_conditional, (_rand(5, 3),), ({0: N, 1: B},), [(_rand(4, 2),), (-_rand(12, 6).abs(),)]),
+    "repeated": Program(_repeated, (_rand(5, 3),), ({0: N},), [(_rand(4, 3),), (_rand(12, 3),)]),
+    "rows": Program(_rows, (_rand(5, 3),), ({0: Dim("n", min=2, max=9), 1: B},), [(_rand(2, 2),), (_rand(9, 6),)]),
+    "nested": Program(_nested, (_rand(5, 3),), ({0: N},), [(_rand(4, 3).abs(),), (_rand(12, 3).abs(),), (-_rand(12, 3).abs(),)]),
+    "resized": Program(_resized, (_rand(1, 2, 6, 5),), ({2: N},), [(_rand(1, 2, 4, 5),), (_rand(1, 2, 11, 5),)]),
     "folded": Program(_folded, (_rand(5, 6),), ({0: N, 1: B},), [(_rand(4, 2),), (_rand(12, 6),)]),
 }
 
@@ -174,8 +241,8 @@ def _compiled(name: str, target: str) -> Compiled:
 def _expected(program: Program, inputs: Inputs) -> list[Any]:
     with torch.no_grad():
         found: Any = program.function(*inputs)
-    outputs = cast("tuple[Tensor, ...]", found if isinstance(found, tuple) else (found,))
-    return [item.numpy() for item in outputs]
+    outputs = cast("tuple[Any, ...]", found if isinstance(found, tuple) else (found,))
+    return [item.numpy() if isinstance(item, Tensor) else np.asarray(item) for item in outputs]
 
 
 def _agree(actual: Sequence[Any], expected: Sequence[Any], what: str) -> None:
@@ -221,7 +288,7 @@ REFUSED = [(name, index) for name, program in PROGRAMS.items() for index in rang
 def test_inputs_that_the_program_does_not_take_are_refused(name: str, index: int, capfd: pytest.CaptureFixture[str]):
     inputs, message = PROGRAMS[name].refused[index]
     compiled = _compiled(name, "executorch")
-    with pytest.raises(InterpreterError):
+    with pytest.raises(InterpreterError, match=r"must (have|be)|does not hold"):
         interpret(compiled.stages["edge"], compiled.context).run("forward", [item.numpy() for item in inputs])
     for target in TARGETS:
         method = Runtime.get().load_program(_compiled(name, target).program).load_method("forward")

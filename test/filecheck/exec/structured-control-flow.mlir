@@ -192,3 +192,81 @@ func.func @refused(%x: tensor<4x3xf32>, %c: tensor<2xi1>, %n: tensor<index>) -> 
   }
   func.return %1 : tensor<4x3xf32>
 }
+
+// -----
+
+// A loop over as many entries as the input has: what it stacks gets its sizes first, and is written in place.
+// CHECK-LABEL: exec.method @each_row
+// CHECK:         %[[SIZES:.*]] = exec.int_list [%[[N:.*]], %{{.*}}]
+// CHECK:         exec.call "aten::sym_size.int"(%x, %{{.*}}) returns(%[[N]])
+// CHECK:         exec.call "aten::empty.out"(%[[SIZES]], %{{.*}}) outs(%[[ALL:.*]])
+// CHECK-NEXT:    exec.call "executorch_prim::lt.Scalar"(%{{.*}}, %[[N]]) returns(%[[ANY:.*]])
+// CHECK-NEXT:    exec.jump_false %[[ANY]], @end0
+// CHECK-NEXT:    exec.move %{{.*}}, %[[I:.*]]
+// CHECK-NEXT:    exec.label @for0
+// CHECK-NEXT:    exec.call "aten::select_copy.int_out"(%x, %{{.*}}, %[[I]]) outs(%[[ROW:.*]])
+// CHECK-NEXT:    exec.call "aten::neg.out"(%[[ROW]]) outs(%[[NEG:.*]])
+// CHECK-NEXT:    exec.call "executorch_prim::et_copy_index.tensor"(%{{.*}}, %[[NEG]], %[[I]])
+// CHECK-NEXT:    exec.call "executorch_prim::add.Scalar"(%[[I]], %{{.*}}) returns(%[[I]])
+// CHECK-NEXT:    exec.call "executorch_prim::ge.Scalar"(%[[I]], %[[N]]) returns(%[[ENDED:.*]])
+// CHECK-NEXT:    exec.jump_false %[[ENDED]], @for0
+// CHECK-NEXT:    exec.label @end0
+func.func @each_row(%x: tensor<?x3xf32, #edge.layout<sizes = [s0 in [0, 8], 3]>>) -> tensor<?x3xf32, #edge.layout<sizes = [s0, 3]>> {
+  %n = flambeau.value s0 : index
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %e = tensor.empty(%n) : tensor<?x3xf32, #edge.layout<sizes = [s0, 3]>>
+  %0 = scf.for %i = %zero to %n step %one iter_args(%all = %e) -> (tensor<?x3xf32, #edge.layout<sizes = [s0, 3]>>) {
+    %row = tensor.extract_slice %x[%i, 0] [1, 3] [1, 1] : tensor<?x3xf32, #edge.layout<sizes = [s0, 3]>> to tensor<3xf32>
+    %neg = edge.neg(%row) : (tensor<3xf32>) -> tensor<3xf32>
+    %more = tensor.insert_slice %neg into %all[%i, 0] [1, 3] [1, 1] : tensor<3xf32> into tensor<?x3xf32, #edge.layout<sizes = [s0, 3]>>
+    scf.yield %more : tensor<?x3xf32, #edge.layout<sizes = [s0, 3]>>
+  }
+  func.return %0 : tensor<?x3xf32, #edge.layout<sizes = [s0, 3]>>
+}
+
+// -----
+
+// A loop carries a number, which is a symbol in each of its regions; relations between sizes are conditions.
+// CHECK-LABEL: exec.method @counted
+// CHECK:         exec.label @while0
+// CHECK-NEXT:    exec.call "executorch_prim::lt.Scalar"(%[[I:.*]], %[[N:.*]]) returns(%[[GO:.*]])
+// CHECK-NEXT:    exec.jump_false %[[GO]], @end0
+// CHECK:         exec.call "executorch_prim::add.Scalar"(%[[I]], %{{.*}}) returns(%[[NEXT:.*]])
+// CHECK-NEXT:    exec.move %[[NEXT]], %[[I]]
+// CHECK-NEXT:    exec.jump_false %{{.*}}, @while0
+// CHECK-NEXT:    exec.label @end0
+// CHECK:         exec.return inputs(%x) outputs(%[[I]])
+func.func @counted(%x: tensor<?xf32, #edge.layout<sizes = [s0 in [0, 8]]>>) -> i64 {
+  %start = flambeau.value 0 : i64
+  %0 = scf.while (%a = %start) : (i64) -> i64 {
+    flambeau.define_symbol %a as u0 in [?, ?] : i64
+    %i = flambeau.value u0 : i64
+    %n = flambeau.value s0 : i64
+    %go = arith.cmpi slt, %i, %n : i64
+    scf.condition(%go) %a : i64
+  } do {
+  ^bb0(%b: i64):
+    flambeau.define_symbol %b as u0 in [?, ?] : i64
+    %next = flambeau.value u0 + 2 : i64
+    scf.yield %next : i64
+  }
+  func.return %0 : i64
+}
+
+// -----
+
+func.func @unsigned() -> i64 {
+  %a = flambeau.value 1 : i64
+  // expected-error @below {{unsigned numbers have no form as slots}}
+  %0 = arith.cmpi ult, %a, %a : i64
+  func.return %a : i64
+}
+
+// -----
+
+func.func @other_rows(%x: tensor<?x3xf32, #edge.layout<sizes = [s0 in [1, 8], 3]>>) -> tensor<2x3xf32> {
+  // expected-error @below {{only one entry of the outermost dimension of a row-major tensor can be read or written}}
+  %0 = tensor.extract_slice %x[0, 0] [2, 3] [1, 1] : tensor<?x3xf32, #edge.layout<sizes = [s0, 3]>> to tensor<2x3xf32>
+  func.return %0 : tensor<2x3xf32>
+}

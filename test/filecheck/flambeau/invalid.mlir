@@ -45,7 +45,7 @@ func.func @relation(%x: tensor<?xf32, #edge.layout<sizes = [s0 in [1, 512]]>>) {
 // -----
 
 func.func @value() -> i32 {
-  // expected-error @+1 {{flambeau.value gives i64}}
+  // expected-error @+1 {{flambeau.value gives i64 or index, got i32}}
   %0 = flambeau.value 3 : i32
   func.return %0 : i32
 }
