@@ -393,8 +393,8 @@ class ConvertEdgeToExecPass(ModulePass):
     """Gives every value a slot and every operator a kernel call in ExecuTorch's calling convention.
 
     Needs: `edge`, `quantized_decomposed` or `fused` operators with static or bounded shapes, and calls of payloads; `scf.if`, `scf.while`
-    and `scf.for` with constant bounds, whose conditions are the only element of a tensor; `tensor.extract_slice` and `tensor.insert_slice`
-    of one entry of the outermost dimension. Leaves: one `exec.method` per function, its tensors without places; scalars and lists that are
+    and `scf.for` from a constant in constant steps, whose conditions are the only element of a tensor or an `arith.cmpi` of two values of
+    symbols; `tensor.extract_slice` and `tensor.insert_slice` of one entry of the outermost dimension. Leaves: one `exec.method` per function, its tensors without places; scalars and lists that are
     equal share a slot. Branches and loops become jumps; their results are computed into their slots, or copied where the slot is still
     read. Raises ConversionError that lists every operator for which the target has no kernel, and leaves the module as it was then.
     """
