@@ -394,9 +394,10 @@ class ConvertEdgeToExecPass(ModulePass):
 
     Needs: `edge`, `quantized_decomposed` or `fused` operators with static or bounded shapes, and calls of payloads; `scf.if`, `scf.while`
     and `scf.for` from a constant in constant steps, whose conditions are the only element of a tensor or an `arith.cmpi` of two values of
-    symbols; `tensor.extract_slice` and `tensor.insert_slice` of one entry of the outermost dimension. Leaves: one `exec.method` per function, its tensors without places; scalars and lists that are
-    equal share a slot. Branches and loops become jumps; their results are computed into their slots, or copied where the slot is still
-    read. Raises ConversionError that lists every operator for which the target has no kernel, and leaves the module as it was then.
+    symbols; `tensor.extract_slice` and `tensor.insert_slice` of one entry of the outermost dimension. Leaves: one `exec.method` per
+    function, its tensors without places; scalars and lists that are equal share a slot. Branches and loops become jumps; their results are
+    computed into their slots, or copied where the slot is still read. Raises ConversionError that lists every operator for which the target
+    has no kernel, and leaves the module as it was then.
     """
 
     name = "convert-edge-to-exec"
