@@ -264,6 +264,14 @@ def handed_over(f: Function, x: Value) -> Value:
     return f.op("mul.Tensor", [f.op("sigmoid", [a], T), b], T)
 
 
+def attentions(f: Function, x: Value) -> Value:
+    """Attention over heads of keys that are repeated."""
+    wide = "tensor<1x4x4x4xf32>"
+    repeated = [f.op("repeat_interleave.self_int", [x], wide, repeats="2", dim="1") for _ in range(2)]
+    a = f.op("scaled_dot_product_attention", [repeated[0], *repeated, None], wide)
+    return f.op("slice.Tensor", [a], IMAGE, dim="1", start="0", end="2")
+
+
 def clamped(f: Function, x: Value) -> Value:
     """Clamps of values inside and outside of the bounds."""
     a = f.op("hardtanh", [f.op("sigmoid", [x], T)], T, min_val="0.0", max_val="6.0")
@@ -306,6 +314,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "fold-constants": (Case("core", (constant, constant_of_one, filled, weighted)),),
     "fuse-epilogues": (Case("edge", (epilogues, plain_edge)),),
     "fuse-rms-norm": (Case("edge", (rms_norms, plain_edge)),),
+    "group-attention": (Case("aten", (attentions,), IMAGE),),
     "lower-partitions": (Case("edge", (handed_over, weighted), before="partition{backends=elementwise}"),),
     "partition": (Case("edge", (handed_over, weighted, plain_edge), options="{backends=elementwise}"),),
     "place-concat": (Case("edge", _EXEC, before="convert-edge-to-exec,elide-views"),),

@@ -34,6 +34,8 @@ def _target(options: PipelineOptions) -> Target:
 def aten_to_core(options: PipelineOptions) -> Sequence[ModulePass]:
     """From any ATen operator to the closed set of Core ATen."""
     return [
+        # While attention is one operator: query heads share the heads of keys that would be repeated for them.
+        _pass("group-attention"),
         # Composite operators in terms of Core ATen, but for those that the target runs whole.
         _pass("decompose-aten", target=options.target, preserve=options.preserve),
         # From here on only the closed set exists; whatever is left outside it is reported, all at once.

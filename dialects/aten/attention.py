@@ -12,6 +12,7 @@ from flambeau.dialects.aten.matmul import common_element, matmul_shape
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.permute import permute, swapped
 from flambeau.dialects.aten.shape import expanded_shape
+from flambeau.dialects.ir.extents import is_known
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.dialects.schema.families import FLOATS
 from flambeau.dialects.schema.namespace import aten
@@ -107,13 +108,9 @@ class ScaledDotProductAttentionOp(SchemaOp):
         scale: float | None,
         enable_gqa: bool,
     ) -> SSAValue:
-        shape = shape_of(query)
-        repeats = head_repeats(shape, shape_of(key), enable_gqa)
-        if repeats > 1:
-            key, value = (aten.repeat_interleave.self_int(operand, repeats, -3) for operand in (key, value))
-        rank = len(shape_of(key))
-        factor = scale_of(shape, scale)
-        scores = aten.matmul(aten.mul.Scalar(query, factor), permute(key, swapped(rank, -2, -1)))
+        shape, keys = shape_of(query), shape_of(key)
+        repeats = head_repeats(shape, keys, enable_gqa)
+        scores = _scores(aten.mul.Scalar(query, scale_of(shape, scale)), key, repeats)
         visible: SSAValue | None = None
         if is_causal:
             # Each query sees at least the first key, so no row is hidden.
@@ -128,4 +125,32 @@ class ScaledDotProductAttentionOp(SchemaOp):
         weights = aten._softmax(scores, -1, False)
         if visible is not None:
             weights = aten.where.ScalarOther(visible, weights, 0.0)
-        return aten.matmul(weights, value)
+        if repeats == 1:
+            return aten.matmul(weights, value)
+        return _ungrouped(aten.matmul(_grouped(weights, keys[-3]), value), shape)
+
+
+def _scores(query: SSAValue, key: SSAValue, repeats: int) -> SSAValue:
+    """Query @ keyᵀ, where groups of query heads share a key head: the queries of a group are so many more queries of one head."""
+    keys = shape_of(key)
+    rows = query if repeats == 1 else _grouped(query, keys[-3])
+    queries, features = shape_of(rows)[-2:]
+    if is_known(queries) and queries < features:
+        # Fewer scores than keys have features: they are transposed, and the keys, which may be a long cache, are not.
+        found = aten.matmul(key, permute(rows, swapped(len(shape_of(rows)), -2, -1)))
+        found = permute(found, swapped(len(shape_of(found)), -2, -1))
+    else:
+        found = aten.matmul(rows, permute(key, swapped(len(keys), -2, -1)))
+    return found if repeats == 1 else _ungrouped(found, shape_of(query))
+
+
+def _grouped(value: SSAValue, heads: int) -> SSAValue:
+    """[..., heads of queries, queries, n] as [..., heads of keys, queries of a group, n]."""
+    *batch, own, queries, features = shape_of(value)
+    return aten.view(value, (*batch, heads, own // heads * queries, features))
+
+
+def _ungrouped(value: SSAValue, query: tuple[int, ...]) -> SSAValue:
+    """The inverse of `_grouped` for queries of a shape."""
+    *batch, _, _, features = shape_of(value)
+    return aten.view(value, (*batch, *query[-3:-1], features))

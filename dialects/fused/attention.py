@@ -1,12 +1,22 @@
-"""Fused attention."""
+"""Fused attention, over what is given or over a cache."""
 
 from __future__ import annotations
 
 from flambeau.dialects.aten.attention import ScaledDotProductAttentionOp
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, f32, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, f32, i64, shape_of, tensor
 from flambeau.dialects.schema.families import require_same_element
 from flambeau.dialects.schema.row import SchemaOp, row
-from flambeau.support.lazy import Array
+from flambeau.support.lazy import Array, np
+
+
+def _infer(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> Tensor:
+    require_same_element(query, key, value)
+    q, k, v = shape_of(query), shape_of(key), shape_of(value)
+    if len(q) != 4 or len(k) != 4 or len(v) != 4 or q[3] != k[3] or k[2] != v[2] or k[1] != v[1]:
+        raise ValueError(f"query {list(q)}, key {list(k)} and value {list(v)} do not fit each other")
+    if q[1] != k[1] and not (enable_gqa and k[1] and q[1] % k[1] == 0):
+        raise ValueError(f"{q[1]} query heads do not share {k[1]} key heads")
+    return tensor(element_of(query), (*q[:3], v[3]))
 
 
 @row(
@@ -26,14 +36,39 @@ class FusedAttentionOp(SchemaOp):
 
     @staticmethod
     def infer(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> Tensor:
-        require_same_element(query, key, value)
-        q, k, v = shape_of(query), shape_of(key), shape_of(value)
-        if len(q) != 4 or len(k) != 4 or len(v) != 4 or q[3] != k[3] or k[2] != v[2] or k[1] != v[1]:
-            raise ValueError(f"query {list(q)}, key {list(k)} and value {list(v)} do not fit each other")
-        if q[1] != k[1] and not (enable_gqa and k[1] and q[1] % k[1] == 0):
-            raise ValueError(f"{q[1]} query heads do not share {k[1]} key heads")
-        return tensor(element_of(query), (*q[:3], v[3]))
+        return _infer(query, key, value, enable_gqa)
 
     @staticmethod
     def numpy(query: Array, key: Array, value: Array, mask: Array | None, is_causal: bool, scale: float, enable_gqa: bool) -> Array:
         return ScaledDotProductAttentionOp.numpy(query, key, value, mask, is_causal, scale, enable_gqa)
+
+
+@row(
+    "fused",
+    "flambeau",
+    "cached_attention(Tensor query, Tensor key_cache, Tensor value_cache, Tensor position, float scale, int? window=None) -> Tensor",
+)
+class CachedAttentionOp(SchemaOp):
+    """softmax(query @ key.T * scale) @ value over a cache [batch, heads, places, features], of which the queries are the newest places.
+
+    `position` is the place of the first query. A query sees its own place and those before it, with a `window` at most so many; what lies
+    after is not read. Heads of keys are shared by groups of query heads. A query that sees nothing gives 0.
+    """
+
+    takes = frozenset((f32,))
+    any_order = (0, 1, 2)
+
+    @staticmethod
+    def infer(query: Tensor, key: Tensor, value: Tensor, position: Tensor, /, window: int | None) -> Tensor:
+        if element_of(position) != i64 or any(extent != 1 for extent in shape_of(position)):
+            raise ValueError(f"position must be one number of int64, got {position}")
+        if window is not None and window < 1:
+            raise ValueError(f"the window must have at least one key, got {window}")
+        return _infer(query, key, value, True)
+
+    @staticmethod
+    def numpy(query: Array, key: Array, value: Array, position: Array, /, scale: float, window: int | None) -> Array:
+        own: Array = (np.arange(query.shape[2]) + position.item())[:, None]
+        places: Array = np.arange(key.shape[2])
+        mask: Array = (places <= own) & (places > own - window if window is not None else True)
+        return ScaledDotProductAttentionOp.numpy(query, key, value, mask, False, scale, True)

@@ -19,13 +19,14 @@ from flambeau.dialects.aten.norm import LayerNormOp, RmsNormOp
 from flambeau.dialects.aten.shape import ExpandOp
 from flambeau.dialects.edge.dim_order import ToDimOrderCopyOp
 from flambeau.dialects.edge.layout import CHANNELS_LAST, is_row_major, with_dim_order
-from flambeau.dialects.fused.attention import FusedAttentionOp
+from flambeau.dialects.fused.attention import CachedAttentionOp, FusedAttentionOp
 from flambeau.dialects.fused.conv2d import FusedConv2dOp
 from flambeau.dialects.fused.linear import FusedLinearOp
 from flambeau.dialects.fused.norm import FusedLayerNormOp, FusedRmsNormOp
 from flambeau.dialects.fused.packing import pack_conv_weight, pack_linear_weight
 from flambeau.dialects.ir.tensor_types import element_of, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.causal_masks import causal_mask
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.greedy_driver import apply_patterns
@@ -167,9 +168,10 @@ def _expanded(value: SSAValue, leading: tuple[int, ...]) -> SSAValue:
 
 @dataclass(frozen=True)
 class AttentionPattern(Pattern):
-    """edge.scaled_dot_product_attention of four-dimensional f32 tensors."""
+    """edge.scaled_dot_product_attention of four-dimensional f32 tensors, over a cache where the mask shows what is written of it."""
 
     target: Target
+    constants: ModuleConstants
     roots = (ScaledDotProductAttentionOp,)
     counter = "attentions converted"
 
@@ -189,7 +191,12 @@ class AttentionPattern(Pattern):
         shared = heads if not grouped and shape_of(key)[1] == shape_of(value)[1] == 1 else 1
         groups = shape_of(key)[1] if grouped else heads // shared
         query, key, value = (_expanded(part, (batch, count)) for part, count in ((query, heads), (key, groups), (value, groups)))
-        fused = FusedAttentionOp(query, key, value, mask, causal, factor, grouped or shared > 1)
+        scores = (shape_of(query)[2], shape_of(key)[2])
+        seen = causal_mask(mask, scores, self.constants) if mask is not None and self.target.has(CachedAttentionOp) else None
+        if seen is not None:
+            fused = CachedAttentionOp(query, key, value, seen.position, factor, seen.window)
+        else:
+            fused = FusedAttentionOp(query, key, value, mask, causal, factor, grouped or shared > 1)
         replace_with_values(op, [fused.result], rewriter)
 
 
@@ -240,5 +247,10 @@ class ConvertEdgeToFusedPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites `op` in place."""
         target, constants = find_target(self.target), ModuleConstants(ctx, op)
-        patterns = [LinearPattern(target, constants), Conv2dPattern(target, constants), AttentionPattern(target), NormPattern(target)]
+        patterns = [
+            LinearPattern(target, constants),
+            Conv2dPattern(target, constants),
+            AttentionPattern(target, constants),
+            NormPattern(target),
+        ]
         apply_patterns(op, patterns)

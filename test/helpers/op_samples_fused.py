@@ -40,6 +40,11 @@ SAMPLES: dict[str, Samples] = {
         (f32(rng, 1, 2, 4, 8), f32(rng, 1, 2, 4, 8), f32(rng, 1, 2, 4, 8), None, True, 0.3, False),
         (f32(rng, 1, 4, 3, 8), f32(rng, 1, 2, 5, 8), f32(rng, 1, 2, 5, 8), mask(rng, 3, 5) & (np.arange(3) > 0)[:, None], False, 0.3, True),
     ],
+    "fused.cached_attention": lambda rng: [
+        (f32(rng, 2, 4, 3, 8), f32(rng, 2, 2, 9, 8), f32(rng, 2, 2, 9, 6), np.array([4], np.int64), 0.3),
+        (f32(rng, 1, 4, 1, 8), f32(rng, 1, 1, 9, 8), f32(rng, 1, 1, 9, 8), np.array(8, np.int64), 0.3, 4),
+        (f32(rng, 1, 2, 6, 8), f32(rng, 1, 2, 9, 8), f32(rng, 1, 2, 9, 8), np.array([-2], np.int64), 0.3, 2),
+    ],
     "fused.layer_norm": lambda rng: [
         (f32(rng, 2, 3, 4), f32(rng, 2, 3, 4), (4,), f32(rng, 4), f32(rng, 4), 1e-5),
         (f32(rng, 2, 3, 4), None, (3, 4), None, None, 1e-5),

@@ -122,7 +122,7 @@ KNOWN: tuple[Known, ...] = (
     *_listed("numpy differs", "transposed", STRIDES, "aten.as_strided", "aten.native_group_norm_backward"),
     *_listed("numpy differs", "extent *", OF_PASSES, "fused.*"),
     *_listed("numpy differs", "tensor * empty", OF_PASSES, "fused.*"),
-    *_listed("numpy differs", "tensor * broadcast", OF_PASSES, "fused.scaled_dot_product_attention"),
+    *_listed("numpy differs", "tensor * broadcast", OF_PASSES, "fused.*attention"),
     *_listed("* on flambeau", "*", OF_PASSES, "fused.*"),
     # Types.
     *_listed("row refuses", "* int64", FEWER_TYPES, "aten.avg_pool3d"),

@@ -1,4 +1,5 @@
 /* flambeau::scaled_dot_product_attention: softmax(Q K^T scale + mask) V, block by block, never holding a whole row of scores.
+ * flambeau::cached_attention: the same over the part of a cache that is written, the queries at the end of it.
  *
  * Keys come in blocks. For each row of Q the largest score m so far and the sum l of e^(score - m) are kept; when a block raises m, what has
  * been summed is scaled by e^(old m - new m) (Milakov and Gimelshein 2018; Dao et al. 2022). A row without any admitted key gives zeros.
@@ -11,6 +12,8 @@
 #define QUERY_BLOCK 48
 /* Fewer queries than this do not repay packing keys and values. */
 #define DIRECT_QUERIES 4
+/* Keys of a window without a limit; half of it is further than any key. */
+#define UNLIMITED ((int64_t)1 << 61)
 
 /* [batch, heads, length, width] with the last dimension innermost; strides in elements. */
 typedef struct heads {
@@ -30,6 +33,8 @@ typedef struct attention {
   mask mask;
   float scale;
   int causal;
+  int64_t position, window; /* if causal: query i sees at most `window` keys, the last of them number position + i */
+  size_t begin, end;        /* no query sees a key outside of these */
 } attention;
 
 typedef struct buffers {
@@ -139,23 +144,26 @@ static int has_nan(const float *scores, size_t n) {
   return 0;
 }
 
-/* Turns a block's scores of one query into weights and brings the row's running state up to date. */
-static void update_row(const attention *a, float *scores, size_t keys, size_t allowed, size_t mask_at, int first, float *maximum, float *sum,
+/* Turns a block's scores of one query, which sees the keys from `hidden` to `seen`, into weights; brings the row's running state up to date. */
+static void update_row(const attention *a, float *all, size_t keys, size_t hidden, size_t seen, size_t mask_at, int first, float *maximum, float *sum,
                        float *out) {
   const float before = *maximum;
+  float *scores = all + hidden;
+  const size_t allowed = seen - hidden;
   float scale = a->scale;
   if (a->mask.data || !(scale > 0)) {
-    scale_and_mask(a, scores, allowed, mask_at);
+    scale_and_mask(a, scores, allowed, mask_at + hidden * a->mask.strides[3]);
     scale = 1.0f;
   }
   float most = largest(scores, allowed) * scale;
   most = before > most ? before : most;
   if (most == -INFINITY && !has_nan(scores, allowed)) {
-    memset(scores, 0, keys * sizeof(float)); /* no key admitted yet */
+    memset(all, 0, keys * sizeof(float)); /* no key admitted yet */
     return;
   }
   const float total = exponentiate(scores, allowed, scale, most);
-  memset(scores + allowed, 0, (keys - allowed) * sizeof(float));
+  memset(all, 0, hidden * sizeof(float));
+  memset(all + seen, 0, (keys - seen) * sizeof(float));
   if (!first && before != most) {
     const float factor = before == -INFINITY ? 0.0f : fl_exp(fl_set(before - most))[0];
     *sum *= factor;
@@ -216,6 +224,18 @@ static void add_values(const float *weights, const float *values, size_t keys, s
   }
 }
 
+/* A number of keys between two others. */
+static size_t between(int64_t n, size_t least, size_t most) { return n <= (int64_t)least ? least : n >= (int64_t)most ? most : (size_t)n; }
+
+/* How many of the keys from `key` to `end` come before the first one, or up to the last one, that a query sees. */
+static size_t before_first(const attention *a, size_t row, size_t key, size_t end) {
+  return a->causal ? between(a->position + (int64_t)row + 1 - a->window, key, end) - key : 0;
+}
+
+static size_t up_to_last(const attention *a, size_t row, size_t key, size_t end) {
+  return a->causal ? between(a->position + (int64_t)row + 1, key, end) - key : end - key;
+}
+
 /* One head's queries against one block of keys. */
 static void run_block(const attention *a, const buffers *b, size_t batch, size_t head, size_t kv_head, size_t key, size_t keys, float *maxima,
                       float *sums) {
@@ -224,11 +244,11 @@ static void run_block(const attention *a, const buffers *b, size_t batch, size_t
   const float *v = a->v.data + batch * a->v.batch_stride + kv_head * a->v.stride + key * a->v.row_stride;
   float *out = a->out.data + batch * a->out.batch_stride + head * a->out.stride;
   const int direct = a->q.length < DIRECT_QUERIES;
-  const int first = key == 0;
+  const int first = key == a->begin;
   for (size_t i = 0; i < a->q.length; i += QUERY_BLOCK) {
     const size_t queries = a->q.length - i < QUERY_BLOCK ? a->q.length - i : QUERY_BLOCK;
-    if (a->causal && i + queries - 1 < key) {
-      continue; /* all of these keys lie ahead of all of these queries */
+    if (!first && (up_to_last(a, i + queries - 1, key, key + keys) == 0 || before_first(a, i, key, key + keys) == keys)) {
+      continue; /* none of these queries sees any of these keys */
     }
     if (direct) {
       for (size_t r = 0; r < queries; ++r) {
@@ -242,12 +262,9 @@ static void run_block(const attention *a, const buffers *b, size_t batch, size_t
     }
     for (size_t r = 0; r < queries; ++r) {
       const size_t row = i + r;
-      size_t allowed = keys;
-      if (a->causal) {
-        allowed = row < key ? 0 : row - key + 1 < keys ? row - key + 1 : keys;
-      }
+      const size_t hidden = before_first(a, row, key, key + keys), seen = up_to_last(a, row, key, key + keys);
       const size_t mask_at = batch * a->mask.strides[0] + head * a->mask.strides[1] + row * a->mask.strides[2] + key * a->mask.strides[3];
-      update_row(a, b->scores + r * b->block, keys, allowed, mask_at, first, maxima + row, sums + row, out + row * a->out.row_stride);
+      update_row(a, b->scores + r * b->block, keys, hidden, seen, mask_at, first, maxima + row, sums + row, out + row * a->out.row_stride);
     }
     if (direct) {
       for (size_t r = 0; r < queries; ++r) {
@@ -269,8 +286,8 @@ static __attribute__((noinline)) void run(const attention *a, const buffers *b) 
         b->maxima[r] = -INFINITY;
         b->sums[r] = 0.0f;
       }
-      for (size_t key = 0; key < a->k.length; key += b->block) {
-        const size_t keys = a->k.length - key < b->block ? a->k.length - key : b->block;
+      for (size_t key = a->begin; key < a->end; key += b->block) {
+        const size_t keys = a->end - key < b->block ? a->end - key : b->block;
         if (a->q.length >= DIRECT_QUERIES) {
           const float *k = a->k.data + batch * a->k.batch_stride + kv * a->k.stride + key * a->k.row_stride;
           const float *v = a->v.data + batch * a->v.batch_stride + kv * a->v.stride + key * a->v.row_stride;
@@ -342,39 +359,74 @@ size_t fl_attention_scratch(fl_value *const *args, size_t count) {
   return scratch_size(&q, &k, &v);
 }
 
-fl_status fl_attention_out(fl_context *context, fl_value *const *args, size_t count) {
-  (void)count;
-  attention a = {0};
-  FL_CHECK(context, heads_of(fl_get_tensor(args[0]), &a.q) && heads_of(fl_get_tensor(args[1]), &a.k) && heads_of(fl_get_tensor(args[2]), &a.v),
+/* Reads query, key and value, and gives the result its shape and memory. */
+static fl_status operands_of(fl_context *context, fl_value *const *args, int grouped, fl_value *result, attention *a) {
+  FL_CHECK(context, heads_of(fl_get_tensor(args[0]), &a->q) && heads_of(fl_get_tensor(args[1]), &a->k) && heads_of(fl_get_tensor(args[2]), &a->v),
            "query, key and value must be float32 of 3 or 4 dimensions with the last one innermost");
   const fl_tensor *query = fl_get_tensor(args[0]);
-  FL_OPTIONAL_TENSOR_ARGUMENT(mask_tensor, 3);
-  FL_INT_ARGUMENT(causal, 4);
-  FL_REAL_ARGUMENT(scale, 5);
-  FL_INT_ARGUMENT(grouped, 6);
-  FL_TENSOR_ARGUMENT(out, 7);
-  FL_CHECK(context, query->rank == fl_get_tensor(args[1])->rank && query->rank == fl_get_tensor(args[2])->rank && a.k.batch == a.q.batch &&
-                        a.v.batch == a.q.batch,
+  fl_tensor *out = fl_get_tensor(result);
+  FL_CHECK(context, query->rank == fl_get_tensor(args[1])->rank && query->rank == fl_get_tensor(args[2])->rank && a->k.batch == a->q.batch &&
+                        a->v.batch == a->q.batch,
            "query, key and value must have the same number of dimensions and batch size");
-  FL_CHECK(context, a.k.width == a.q.width && a.k.length == a.v.length && a.k.count == a.v.count,
+  FL_CHECK(context, a->k.width == a->q.width && a->k.length == a->v.length && a->k.count == a->v.count,
            "key must have the query's last size, and the value's length and heads");
-  FL_CHECK(context, a.k.count == a.q.count || (grouped && a.k.count > 0 && a.q.count % a.k.count == 0),
+  FL_CHECK(context, a->k.count == a->q.count || (grouped && a->k.count > 0 && a->q.count % a->k.count == 0),
            "the query must have as many heads as the key, or with enable_gqa a multiple");
   int32_t sizes[4];
   for (uint8_t d = 0; d + 1 < query->rank; ++d) {
     sizes[d] = query->sizes[d];
   }
-  sizes[query->rank - 1] = (int32_t)a.v.width;
+  sizes[query->rank - 1] = (int32_t)a->v.width;
   FL_TRY(fl_resize(context, out, sizes, query->rank));
-  FL_CHECK(context, heads_of(out, &a.out), "the result must be float32 with the last dimension innermost");
-  FL_TRY(mask_of(context, mask_tensor, &a, query->rank, &a.mask));
-  if (a.q.count == 0 || fl_numel(out) == 0) {
+  FL_CHECK(context, heads_of(out, &a->out), "the result must be float32 with the last dimension innermost");
+  return FL_OK;
+}
+
+static fl_status attend(fl_context *context, const attention *a) {
+  if (a->q.count == 0 || a->out.batch * a->out.length * a->out.width == 0) {
     return FL_OK;
   }
+  FL_CHECK(context, context->scratch_size >= scratch_size(&a->q, &a->k, &a->v), "the kernel was given too little scratch memory");
+  const buffers b = buffers_at(context->scratch, a);
+  run(a, &b);
+  return FL_OK;
+}
+
+fl_status fl_attention_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  attention a = {0};
+  FL_OPTIONAL_TENSOR_ARGUMENT(mask_tensor, 3);
+  FL_INT_ARGUMENT(causal, 4);
+  FL_REAL_ARGUMENT(scale, 5);
+  FL_INT_ARGUMENT(grouped, 6);
+  FL_TENSOR_ARGUMENT(out, 7);
+  FL_TRY(operands_of(context, args, grouped != 0, args[7], &a));
+  FL_TRY(mask_of(context, mask_tensor, &a, out->rank, &a.mask));
   a.scale = (float)scale;
   a.causal = causal != 0;
-  FL_CHECK(context, context->scratch_size >= scratch_size(&a.q, &a.k, &a.v), "the kernel was given too little scratch memory");
-  const buffers b = buffers_at(context->scratch, &a);
-  run(&a, &b);
-  return FL_OK;
+  a.window = UNLIMITED;
+  a.end = a.k.length;
+  return attend(context, &a);
+}
+
+fl_status fl_cached_attention_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  attention a = {.window = UNLIMITED, .causal = 1};
+  FL_TENSOR_ARGUMENT(position, 3);
+  FL_REAL_ARGUMENT(scale, 4);
+  FL_TENSOR_ARGUMENT(out, 6);
+  (void)out;
+  FL_CHECK(context, position->dtype == FL_INT64 && fl_numel(position) == 1, "the position must be one number of int64");
+  if (args[5]->tag != FL_NONE) {
+    FL_INT_ARGUMENT(window, 5);
+    FL_CHECK(context, window > 0, "the window must have at least one key");
+    a.window = window < UNLIMITED ? window : UNLIMITED;
+  }
+  FL_TRY(operands_of(context, args, 1, args[6], &a));
+  a.scale = (float)scale;
+  const int64_t at = *(const int64_t *)position->data;
+  a.position = at < -UNLIMITED / 2 ? -UNLIMITED / 2 : at > UNLIMITED / 2 ? UNLIMITED / 2 : at;
+  a.begin = between(a.position + 1 - a.window, 0, a.k.length);
+  a.end = between(a.position + (int64_t)a.q.length, a.begin, a.k.length);
+  return attend(context, &a);
 }

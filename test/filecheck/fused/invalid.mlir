@@ -117,3 +117,19 @@ func.func @conv_addend(%a0: tensor<1x3x5x5xf32>, %a1: tensor<1x27x16xf32>, %a2: 
   %0 = fused.conv2d(%a0, %a1, none, %a2) {kernel_size = [3, 3], stride = [1, 1], padding = [0, 0], dilation = [1, 1], groups = 1, out_channels = 4} : (tensor<1x3x5x5xf32>, tensor<1x27x16xf32>, tensor<1x4x2x2xf32>) -> tensor<1x4x3x3xf32>
   func.return
 }
+
+// -----
+
+func.func @window(%q: tensor<1x2x3x4xf32>, %p: tensor<1xi64>) -> tensor<1x2x3x4xf32> {
+  // expected-error @+1 {{fused.cached_attention: the window must have at least one key, got 0}}
+  %0 = fused.cached_attention(%q, %q, %q, %p) {scale = 0.5, window = 0} : (tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>, tensor<1xi64>) -> tensor<1x2x3x4xf32>
+  func.return %0 : tensor<1x2x3x4xf32>
+}
+
+// -----
+
+func.func @position(%q: tensor<1x2x3x4xf32>, %p: tensor<2xi64>) -> tensor<1x2x3x4xf32> {
+  // expected-error @+1 {{fused.cached_attention: position must be one number of int64, got tensor<2xi64>}}
+  %0 = fused.cached_attention(%q, %q, %q, %p) {scale = 0.5} : (tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>, tensor<2xi64>) -> tensor<1x2x3x4xf32>
+  func.return %0 : tensor<1x2x3x4xf32>
+}

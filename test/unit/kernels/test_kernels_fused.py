@@ -211,6 +211,23 @@ def test_attention_of_empty_and_large_values() -> None:
     assert result[0, 0, 0].isnan().all() and result[0, 0, 1:].isfinite().all() and result[0, 1].isfinite().all()
 
 
+@pytest.mark.parametrize("length", [1, 3, 5, 60])
+def test_attention_over_a_cache(length: int) -> None:
+    for places, heads, width in [(7, 1, 8), (300, 2, 16), (600, 4, 64)]:
+        q, k, v = random(2, 4, length, width), random(2, heads, places, width, seed=1), random(2, heads, places, width, seed=2)
+        for position in (0, 1, 4, 255, 290, 700, -2, -(2**60), 2**60):
+            # What is not written yet may be anything.
+            written = min(max(position + length, 0), places)
+            k[:, :, written:] = v[:, :, written:] = torch.nan
+            for window in (None, 1, 5, 260):
+                own = (torch.arange(length) + position)[:, None]
+                mask = (torch.arange(places) <= own) & (torch.arange(places) > own - (window or 2**62))
+                expected = attention(q, k.nan_to_num(), v.nan_to_num(), mask, False, 0.3)
+                args = (q, k, v, torch.tensor([position]), 0.3, window)
+                close(call("flambeau::cached_attention.out", *args, like=expected), expected, 3e-6)
+            k, v = random(2, heads, places, width, seed=1), random(2, heads, places, width, seed=2)
+
+
 @pytest.mark.parametrize("shape", [(1,), (7,), (3, 31), (2, 5, 64), (4, 1000), (2, 3, 4, 5)])
 def test_norms(shape: tuple[int, ...]) -> None:
     for rank in range(1, len(shape) + 1):

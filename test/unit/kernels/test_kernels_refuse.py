@@ -39,6 +39,10 @@ def attention(place: int, value: Any) -> tuple[Any, ...]:
     return at(place, value, QUERY, KEY, KEY, None, False, 1.0, True)
 
 
+def cached_attention(place: int, value: Any) -> tuple[Any, ...]:
+    return at(place, value, QUERY, KEY, KEY, torch.tensor([2]), 1.0, None)
+
+
 def norm(place: int, value: Any) -> tuple[Any, ...]:
     return at(place, value, torch.ones(3, 8), None, [8], None, None, 1e-5)
 
@@ -152,6 +156,11 @@ REFUSED: list[Refusal] = [
     *each("flambeau::conv2d.out", (1, 8, 6, 6), "out_channels", fused_convolution(9, -1)),
     *each("flambeau::conv2d.out", (1, 8, 6, 6), "channels last", fused_convolution(0, IMAGE)),
     *each("flambeau::conv2d.out", (1, 8, 6, 6), "activation", fused_convolution(10, "")),
+    *each("flambeau::cached_attention.out", (1, 3, 5, 8), "heads", cached_attention(0, QUERY[:, :3])),
+    *each("flambeau::cached_attention.out", (1, 4, 5, 8), "last size", cached_attention(1, KEY[..., :7])),
+    *each("flambeau::cached_attention.out", (1, 4, 5, 8), "one number of int64", cached_attention(3, torch.tensor([1, 2]))),
+    *each("flambeau::cached_attention.out", (1, 4, 5, 8), "one number of int64", cached_attention(3, torch.tensor([1.0]))),
+    *each("flambeau::cached_attention.out", (1, 4, 5, 8), "at least one key", cached_attention(5, 0)),
     *each("flambeau::scaled_dot_product_attention.out", (1, 4, 5, 8), "heads", attention(6, False)),
     *each("flambeau::scaled_dot_product_attention.out", (1, 3, 5, 8), "heads", attention(0, QUERY[:, :3])),
     *each("flambeau::scaled_dot_product_attention.out", (1, 4, 5, 8), "length", attention(2, KEY[:, :, :5])),

@@ -77,3 +77,43 @@ func.func @attention_of_nothing(%q: tensor<1x2x3x0xf32>, %v: tensor<1x2x3x4xf32>
   %0 = edge.scaled_dot_product_attention(%q, %q, %v, none) : (tensor<1x2x3x0xf32>, tensor<1x2x3x0xf32>, tensor<1x2x3x4xf32>) -> tensor<1x2x3x4xf32>
   func.return %0 : tensor<1x2x3x4xf32>
 }
+
+// A mask that shows the places up to a query's own, or the newest of them, is attention over what is written of a cache.
+// CHECK-LABEL: func.func @cache
+// CHECK:         fused.cached_attention(%q, %k, %k, %p) {scale = 0.5} :
+// CHECK-NEXT:    fused.cached_attention(%q, %k, %k, %p) {scale = 0.5, window = 3} :
+func.func @cache(%q: tensor<1x4x2x4xf32>, %k: tensor<1x2x6x4xf32>, %p: tensor<1xi64>) -> (tensor<1x4x2x4xf32>, tensor<1x4x2x4xf32>) {
+  %0 = edge.arange.start_step() {start = 0, end = 2} : () -> tensor<2xi64>
+  %1 = edge.add.Tensor(%0, %p) : (tensor<2xi64>, tensor<1xi64>) -> tensor<2xi64>
+  %own = edge.view_copy(%1) {size = [1, 1, 2, 1]} : (tensor<2xi64>) -> tensor<1x1x2x1xi64>
+  %places = edge.arange.start_step() {start = 0, end = 6} : () -> tensor<6xi64>
+  %causal = edge.le.Tensor(%places, %own) : (tensor<6xi64>, tensor<1x1x2x1xi64>) -> tensor<1x1x2x6xi1>
+  %2 = edge.sub.Scalar(%own) {other = 3} : (tensor<1x1x2x1xi64>) -> tensor<1x1x2x1xi64>
+  %3 = edge.lt.Tensor(%2, %places) : (tensor<1x1x2x1xi64>, tensor<6xi64>) -> tensor<1x1x2x6xi1>
+  %newest = edge.bitwise_and.Tensor(%3, %causal) : (tensor<1x1x2x6xi1>, tensor<1x1x2x6xi1>) -> tensor<1x1x2x6xi1>
+  %4 = edge.scaled_dot_product_attention(%q, %k, %k, %causal) {enable_gqa = true} : (tensor<1x4x2x4xf32>, tensor<1x2x6x4xf32>, tensor<1x2x6x4xf32>, tensor<1x1x2x6xi1>) -> tensor<1x4x2x4xf32>
+  %5 = edge.scaled_dot_product_attention(%q, %k, %k, %newest) {enable_gqa = true} : (tensor<1x4x2x4xf32>, tensor<1x2x6x4xf32>, tensor<1x2x6x4xf32>, tensor<1x1x2x6xi1>) -> tensor<1x4x2x4xf32>
+  func.return %4, %5 : tensor<1x4x2x4xf32>, tensor<1x4x2x4xf32>
+}
+
+// Masks that show something else: the next place too, every query the same places, places from the given one on, other queries in turn.
+// CHECK-LABEL: func.func @other_masks
+// CHECK-NOT:     fused.cached_attention
+func.func @other_masks(%q: tensor<1x2x2x4xf32>, %k: tensor<1x2x6x4xf32>, %p: tensor<1xi64>) -> (tensor<1x2x2x4xf32>, tensor<1x2x2x4xf32>, tensor<1x2x2x4xf32>, tensor<1x2x2x4xf32>) {
+  %0 = edge.arange.start_step() {start = 0, end = 2} : () -> tensor<2xi64>
+  %1 = edge.add.Tensor(%0, %p) : (tensor<2xi64>, tensor<1xi64>) -> tensor<2xi64>
+  %own = edge.view_copy(%1) {size = [2, 1]} : (tensor<2xi64>) -> tensor<2x1xi64>
+  %places = edge.arange.start_step() {start = 0, end = 6} : () -> tensor<6xi64>
+  %next = edge.add.Scalar(%own) {other = 1} : (tensor<2x1xi64>) -> tensor<2x1xi64>
+  %2 = edge.le.Tensor(%places, %next) : (tensor<6xi64>, tensor<2x1xi64>) -> tensor<2x6xi1>
+  %3 = edge.le.Tensor(%places, %p) : (tensor<6xi64>, tensor<1xi64>) -> tensor<6xi1>
+  %same = edge.view_copy(%3) {size = [1, 6]} : (tensor<6xi1>) -> tensor<1x6xi1>
+  %4 = edge.ge.Tensor(%places, %own) : (tensor<6xi64>, tensor<2x1xi64>) -> tensor<2x6xi1>
+  %twice = edge.add.Tensor(%own, %own) : (tensor<2x1xi64>, tensor<2x1xi64>) -> tensor<2x1xi64>
+  %5 = edge.le.Tensor(%places, %twice) : (tensor<6xi64>, tensor<2x1xi64>) -> tensor<2x6xi1>
+  %6 = edge.scaled_dot_product_attention(%q, %k, %k, %2) : (tensor<1x2x2x4xf32>, tensor<1x2x6x4xf32>, tensor<1x2x6x4xf32>, tensor<2x6xi1>) -> tensor<1x2x2x4xf32>
+  %7 = edge.scaled_dot_product_attention(%q, %k, %k, %same) : (tensor<1x2x2x4xf32>, tensor<1x2x6x4xf32>, tensor<1x2x6x4xf32>, tensor<1x6xi1>) -> tensor<1x2x2x4xf32>
+  %8 = edge.scaled_dot_product_attention(%q, %k, %k, %4) : (tensor<1x2x2x4xf32>, tensor<1x2x6x4xf32>, tensor<1x2x6x4xf32>, tensor<2x6xi1>) -> tensor<1x2x2x4xf32>
+  %9 = edge.scaled_dot_product_attention(%q, %k, %k, %5) : (tensor<1x2x2x4xf32>, tensor<1x2x6x4xf32>, tensor<1x2x6x4xf32>, tensor<2x6xi1>) -> tensor<1x2x2x4xf32>
+  func.return %6, %7, %8, %9 : tensor<1x2x2x4xf32>, tensor<1x2x2x4xf32>, tensor<1x2x2x4xf32>, tensor<1x2x2x4xf32>
+}
