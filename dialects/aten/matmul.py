@@ -15,7 +15,7 @@ from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import cast_operands, widened
 from flambeau.dialects.aten.permute import permute
 from flambeau.dialects.aten.shape import expand, expanded_shape, view
-from flambeau.dialects.ir.extents import differ, either
+from flambeau.dialects.ir.extents import differ, either, provably_equal
 from flambeau.dialects.ir.tensor_types import (
     ElementType,
     Tensor,
@@ -203,7 +203,7 @@ def batched_product(a: SSAValue, b: SSAValue) -> SSAValue:
     if len(left) == len(right) == 2:
         return aten.mm(a, b)
     result = matmul_shape(left, right)
-    if all(extent == 1 for extent in right[:-2]) and len(right) <= len(left):
+    if all(provably_equal(extent, 1) for extent in right[:-2]) and len(right) <= len(left):
         # One matrix on the right: the batch joins the rows.
         flat = aten.mm(view(a, (math.prod(left[:-1]), left[-1])), view(b, right[-2:]))
         return view(flat, result)

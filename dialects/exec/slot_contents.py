@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TypeAlias
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.exec.instructions import (
     COPY_INDEX,
@@ -38,6 +38,11 @@ Role: TypeAlias = tuple[Place, int]
 
 ALIASING = "executorch_prim::et_view.default"
 """The kernel whose result takes the storage of its first argument."""
+
+
+def is_viewing(op: Operation, slot: SSAValue) -> bool:
+    """Whether an instruction gives a slot the storage of another at run time, and its sizes."""
+    return isinstance(op, CallOp) and op.operator.data == ALIASING and slot in (*op.outs, *op.returns)
 
 
 class Fault(Enum):

@@ -6,12 +6,16 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.ir import Operation
+from xdsl.rewriter import InsertPoint, Rewriter
 
+from flambeau.dialects.edge.layout import dim_order
 from flambeau.dialects.exec.declarations import order_declarations
 from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.exec.slot_contents import ALIASING
 from flambeau.dialects.exec.slots import TensorOp, nbytes
 from flambeau.dialects.ir.diagnostics import remark
+from flambeau.dialects.ir.tensor_types import is_static
 from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.storage.classes import MethodStorage
@@ -32,6 +36,22 @@ def _is_sound(part: Part, time: int, storage: MethodStorage) -> bool:
         # The caller owns what it is given: its writes must not reach a weight or the next call.
         return False
     return not source.written_between(time, copy.last)
+
+
+def _shares(op: CallOp, storage: MethodStorage) -> bool:
+    """Lets the result of a reshaping call of dynamic sizes share its operand's memory; what is left of the call is to set the sizes."""
+    if op.operator.data != "aten::view_copy.out" or is_static(*op.ins[:1], *op.outs):
+        return False
+    part = Part(op.outs[0], op.ins[0], 0)
+    time, source, copy = storage.time[op], storage[part.source], storage[part.slot]
+    is_row_major = all(list(dim_order(slot)) == sorted(dim_order(slot)) for slot in (part.source, part.slot))
+    if not is_row_major or copy.is_output or nbytes(part.slot.type) > nbytes(part.source.type) or not _is_sound(part, time, storage):
+        return False
+    if not may_rewrite("elide-views", op):
+        return False
+    storage.join(source, copy)
+    storage.rename(part.slot, make_view(part.slot, part.source, 0))
+    return True
 
 
 def _elide(op: CallOp, storage: MethodStorage, target: Target) -> bool:
@@ -73,10 +93,17 @@ def elide_views(method: MethodOp, target: Target) -> int:
         storage = MethodStorage(method, target.alignment)
     if not storage.is_straight:
         return 0
-    found = sum(_elide(op, storage, target) for op in storage.instructions if isinstance(op, CallOp))
+    calls = [op for op in storage.instructions if isinstance(op, CallOp)]
+    sharing = dict.fromkeys(op for op in calls if _shares(op, storage))
+    elided = sum(_elide(op, storage, target) for op in calls if op not in sharing)
+    for op in sharing:
+        sized = CallOp(ALIASING, op.ins[:2], (), op.outs)
+        sized.location = op.location
+        Rewriter.insert_op(sized, InsertPoint.before(op))
+        erase_instruction(op)
     collapse_views(method)
     order_declarations(method)
-    return found
+    return len(sharing) + elided
 
 
 @dataclass(frozen=True)
@@ -86,8 +113,8 @@ class ElideViewsPass(OperationPass):
     Such are reshapes, copies of one dtype and layout, permutations that move no byte, and slices whose bytes lie together.
 
     Needs: `exec` methods before planning. Leaves: no such copy where a view gives the same content until its last read, but for small
-    parts of large tensors that would live on for them while memory is fullest. Outputs stay copies of constants and of state. Dynamic
-    shapes, loops and branches stay as they are.
+    parts of large tensors that would live on for them while memory is fullest. Outputs stay copies of constants and of state. A reshape of
+    dynamic sizes becomes ExecuTorch's `et_view`, which gives the view its sizes; other dynamic copies, loops and branches stay as they are.
     """
 
     name = "elide-views"

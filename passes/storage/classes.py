@@ -186,7 +186,9 @@ class MethodStorage:
             if not leaves and (isinstance(op, JumpFalseOp | LabelOp) or (isinstance(op, MoveOp) and op.source in self._classes)):
                 return False
             if isinstance(op, CallOp) and op.operator.data == ALIASING:
-                return False
+                reads, writes = touched_slots(op)
+                if any(self._classes[slot] is not self._classes[reads[0]] for slot in writes):
+                    return False
         return True
 
     @property

@@ -11,6 +11,7 @@ from flambeau.dialects.edge.layout import dim_order, upper_bounds
 from flambeau.dialects.exec import literals, slots
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, FreeOp, JumpFalseOp, LabelOp, MoveOp
 from flambeau.dialects.exec.method import MethodOp, NamedDataOp
+from flambeau.dialects.exec.slot_contents import is_viewing
 from flambeau.dialects.exec.slot_syntax import describe
 from flambeau.dialects.ir.tensor_types import dtype_of, is_static, tensor_type
 from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
@@ -210,12 +211,14 @@ class _Plan:
         type = tensor_type(op.slot)
         base = slots.root_of(op.slot, self.roots)[0]
         root = base.owner
-        place = slots.place_of(op.slot, self.roots)
+        # A view whose sizes a call sets has no place before.
+        is_placed_later = isinstance(op, slots.ViewOp) and any(is_viewing(use.operation, op.slot) for use in op.slot.uses)
+        place = None if is_placed_later else slots.place_of(op.slot, self.roots)
         buffer = 0
         extra = None
         if isinstance(root, slots.ConstantOp):
             buffer = self.data.index(root.global_name, mutable=False)
-        elif place is None and root is not op:
+        elif place is None and root is not op and not is_placed_later:
             raise EmitError(f"{describe(op.slot)} has the storage of {describe(base)}, which has no place in an arena")
         elif isinstance(op, slots.StateOp):
             if place is None:

@@ -182,17 +182,38 @@ exec.method @large {} {
   exec.return inputs(%x) outputs(%y)
 }
 
-// A dynamic view needs its kernel, which gives it its size.
+// A dynamic view shares the memory, and gets its sizes when the program runs; what the caller takes stays a copy.
 // CHECK-LABEL: exec.method @dynamic
 exec.method @dynamic {} {
   %x = exec.tensor : tensor<?x4xf32, #edge.layout<sizes = [? in [0, 8], 4]>>
   %minus = exec.int -1
   %size = exec.int_list [%minus]
-  // CHECK: %y = exec.tensor : tensor<?xf32, #edge.layout<sizes = [? in [0, 32]]>>
+  // CHECK: %y = exec.view %x : tensor<?xf32, #edge.layout<sizes = [? in [0, 32]]>>
   %y = exec.tensor : tensor<?xf32, #edge.layout<sizes = [? in [0, 32]]>>
+  %z = exec.tensor : tensor<?xf32, #edge.layout<sizes = [? in [0, 32]]>>
+  %out = exec.tensor : tensor<?xf32, #edge.layout<sizes = [? in [0, 32]]>>
+  // CHECK: exec.call "executorch_prim::et_view.default"(%x, %size) returns(%y)
+  // CHECK-NEXT: exec.call "aten::neg.out"(%y) outs(%z)
+  // CHECK-NEXT: exec.call "aten::view_copy.out"(%x, %size) outs(%out)
+  exec.call "aten::view_copy.out"(%x, %size) outs(%y)
+  exec.call "aten::neg.out"(%y) outs(%z)
+  exec.call "aten::view_copy.out"(%x, %size) outs(%out)
+  exec.return inputs(%x) outputs(%z, %out)
+}
+
+// Where the operand is written before the last read, the copy stays.
+// CHECK-LABEL: exec.method @dynamic_and_written
+exec.method @dynamic_and_written {} {
+  %x = exec.tensor : tensor<?x4xf32, #edge.layout<sizes = [? in [0, 8], 4]>>
+  %minus = exec.int -1
+  %size = exec.int_list [%minus]
+  %y = exec.tensor : tensor<?xf32, #edge.layout<sizes = [? in [0, 32]]>>
+  %z = exec.tensor : tensor<?xf32, #edge.layout<sizes = [? in [0, 32]]>>
   // CHECK: exec.call "aten::view_copy.out"(%x, %size) outs(%y)
   exec.call "aten::view_copy.out"(%x, %size) outs(%y)
-  exec.return inputs(%x) outputs(%y)
+  exec.call "aten::abs.out"(%x) outs(%x)
+  exec.call "aten::neg.out"(%y) outs(%z)
+  exec.return inputs(%x) outputs(%z)
 }
 
 // What a loop does is not followed.
