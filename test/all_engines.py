@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from typing import Any, cast
 
 import torch
@@ -24,12 +25,19 @@ _TOLERANCE = 2e-4
 """The largest difference of floats, in units of the largest expected value of an output."""
 
 
+Run = Callable[[list[Any]], Sequence[Any]]
+"""Runs the method `forward` on inputs, which it may change."""
+
+
 def leaves(value: Any) -> list[Any]:
     """The tensors and numbers of a nested value, in order."""
     return pytree.tree_leaves(value)
 
 
-def _difference(found: Any, expected: Tensor) -> str | None:
+def _difference(found: Any, expected: Any) -> str | None:
+    if not isinstance(expected, Tensor):
+        found = found.item() if hasattr(found, "item") else found
+        return None if type(found) is type(expected) and found == expected else f"{found!r}, expected {expected!r}"
     found = torch.as_tensor(found.copy("C") if hasattr(found, "copy") else found)
     if (found.shape, found.dtype) != (expected.shape, expected.dtype):
         return f"{found.dtype}{list(found.shape)}, expected {expected.dtype}{list(expected.shape)}"
@@ -40,26 +48,31 @@ def _difference(found: Any, expected: Tensor) -> str | None:
     return None if close else f"{found}, expected {expected}"
 
 
-def engines(program: torch.export.ExportedProgram, inputs: Sequence[Any]) -> Iterator[tuple[str, Sequence[Any]]]:
-    """What each engine makes of a program, by its name. The runtimes run it twice: the second time in used memory."""
-    arrays = [item.numpy() if isinstance(item, Tensor) else item for item in inputs]
+def _copied(inputs: Sequence[Any]) -> list[Any]:
+    return [item.clone() if isinstance(item, Tensor) else item for item in inputs]
+
+
+def _as_arrays(given: Sequence[Any]) -> list[Any]:
+    return [item.numpy() if isinstance(item, Tensor) else item for item in given]
+
+
+def engines(program: torch.export.ExportedProgram) -> Iterator[tuple[str, Run]]:
+    """What runs a program, by its name."""
     for target in TARGETS:
         context = FlambeauContext()
         compilation = Compilation(import_program(program, context), context, PipelineOptions(target=target))
         for stage in STAGES:
             compilation.to(stage)
-            yield f"numpy, {stage}, {target}", interpret(compilation.module, context).run("forward", arrays)
+            interpreted = interpret(compilation.module, context)
+            yield f"numpy, {stage}, {target}", lambda given, interpreted=interpreted: interpreted.run("forward", _as_arrays(given))
         data = compilation.emit()
-        method = Runtime.get().load_program(data).load_method("forward")
-        for turn in ("first", "second"):
-            yield f"C runtime, {turn} run, {target}", method.execute(inputs)
+        yield f"C runtime, {target}", Runtime.get().load_program(data).load_method("forward").execute
         if target == "executorch":
             loaded = peer.Runtime.get().load_program(data, verification=peer.Verification.InternalConsistency).load_method("forward")
-            for turn in ("first", "second"):
-                yield f"stock ExecuTorch, {turn} run", [item.clone() for item in loaded.execute(list(inputs))]
+            yield "stock ExecuTorch", loaded.execute
 
 
-def difference(found: Sequence[Any], expected: Sequence[Tensor]) -> str | None:
+def difference(found: Sequence[Any], expected: Sequence[Any]) -> str | None:
     """The first output that differs."""
     if len(found) != len(expected):
         return f"{len(found)} outputs, expected {len(expected)}"
@@ -69,18 +82,33 @@ def difference(found: Sequence[Any], expected: Sequence[Tensor]) -> str | None:
     return None
 
 
-def wrong_engine(program: torch.export.ExportedProgram, inputs: Sequence[Any], expected: Sequence[Tensor]) -> str | None:
-    """The first engine that gives something else than expected, and what."""
-    for engine, found in engines(program, inputs):
-        if (detail := difference(leaves(found), expected)) is not None:
-            return f"{engine}: {detail}"
+def results(run: Run, inputs: Sequence[Any]) -> list[Any]:
+    """The outputs of one run, and after them the inputs as the run leaves them."""
+    given = _copied(inputs)
+    outputs = _copied(leaves(run(given)))
+    return [*outputs, *given]
+
+
+def wrong_engine(program: torch.export.ExportedProgram, inputs: Sequence[Any], turns: Sequence[Sequence[Any]]) -> str | None:
+    """The first engine that gives something else than expected, and what.
+
+    Args:
+        program: the program.
+        inputs: those of each turn.
+        turns: the expected results of each turn. Of one, the runtimes make two: the second in used memory.
+    """
+    for engine, run in engines(program):
+        wanted = turns if len(turns) > 1 or engine.startswith("numpy") else [*turns, *turns]
+        for turn, expected in enumerate(wanted):
+            if (detail := difference(results(run, inputs), expected)) is not None:
+                return f"{engine}: turn {turn}, {detail}"
     return None
 
 
-def disagreement(model: nn.Module, inputs: Sequence[Any], *, strict: bool = False) -> str | None:
-    """The first engine that gives something else than PyTorch, and what."""
+def disagreement(model: nn.Module, inputs: Sequence[Any], *, strict: bool = False, turns: int = 1, **options: Any) -> str | None:
+    """The first engine that gives something else than PyTorch, and what. The `options` are those of `torch.export.export`."""
     # Of what it saw in another test, PyTorch would make dimensions dynamic.
     cast(Any, torch)._dynamo.reset()
     with torch.no_grad():
-        program = torch.export.export(model.eval(), tuple(inputs), strict=strict)
-        return wrong_engine(program, inputs, leaves(model(*inputs)))
+        program = torch.export.export(deepcopy(model).eval(), tuple(_copied(inputs)), strict=strict, **options)
+        return wrong_engine(program, inputs, [results(lambda given: model(*given), inputs) for _ in range(turns)])

@@ -13,8 +13,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.exec import slot_syntax as syntax
-from flambeau.dialects.exec.instructions import DelegateCallOp, InstructionOp, JumpFalseOp, LabelOp, ReturnOp
-from flambeau.dialects.exec.slots import ConstantOp, SlotOp, StateOp
+from flambeau.dialects.exec.instructions import DelegateCallOp, InstructionOp, JumpFalseOp, LabelOp, ReturnOp, reads_and_writes
+from flambeau.dialects.exec.slots import ConstantOp, ExternalOp, SlotOp, StateOp
 from flambeau.dialects.flambeau.blobs import BlobAttr
 from flambeau.dialects.ir.verify import VerificationError
 from flambeau.dialects.ml_program.ops import GlobalOp
@@ -195,6 +195,15 @@ class MethodOp(IRDLOperation):
             raise VerificationError(op, f"{what} is a constant, but global @{name} is mutable: use exec.state")
         if isinstance(op, StateOp) and found.is_mutable is None:
             raise VerificationError(op, f"{what} is a state, but global @{name} is a constant: use exec.constant")
+
+
+def written_inputs(method: MethodOp) -> list[int]:
+    """The positions of the inputs in the caller's memory that instructions write."""
+    inputs = {slot: index for index, slot in enumerate(method.terminator.inputs) if isinstance(slot.owner, ExternalOp)}
+    if not inputs:
+        return []
+    written = {inputs[slot] for op in method.instructions for slot in reads_and_writes(op)[1] if slot in inputs}
+    return sorted(written)
 
 
 @irdl_op_definition

@@ -136,6 +136,30 @@ class TensorOp(PlacedOp):
         return cls.create(result_types=[_parse_type(parser)], properties=properties, attributes=attributes)
 
 
+@irdl_op_definition
+class ExternalOp(TensorSlotOp):
+    """`%x = exec.external : tensor<1x3xf32>`: an input where the caller has it, or an output where the caller wants it.
+
+    It never has a place in an arena, and other slots cannot lie in it. An instruction that writes it writes the caller's tensor.
+    """
+
+    name = "exec.external"
+
+    def __init__(self, type: Attribute):
+        super().__init__(result_types=[type])
+
+    def print(self, printer: Printer) -> None:
+        """Prints `{attributes} : type`."""
+        syntax.print_braces(printer, {}, self.attributes)
+        _print_type(printer, self.slot)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parses what `print` prints."""
+        _, attributes = syntax.parse_braces(parser, {})
+        return cls.create(result_types=[_parse_type(parser)], attributes=attributes)
+
+
 def _print_type(printer: Printer, slot: SSAValue) -> None:
     printer.print_string(" : ")
     printer.print_attribute(slot.type)
@@ -247,6 +271,8 @@ class AliasOp(TensorSlotOp, ABC):
         # Each operation of a chain of reuses checks its own step only.
         root, total = _viewed(self.source)
         total += offset
+        if isinstance(root.owner, ExternalOp):
+            return f"lies in {syntax.describe(root)}, whose memory is the caller's: give it memory of its own"
         if isinstance(root.owner, ConstantOp):
             if isinstance(self, ReuseOp):
                 return f"reuses the storage of constant {syntax.describe(root)}, which must not be written"
@@ -359,4 +385,4 @@ def place_of(slot: SSAValue, known: Roots | None = None) -> tuple[int, int] | No
     return None if place is None else (place[0], place[1] + offset)
 
 
-TENSORS: list[type[Operation]] = [TensorOp, ConstantOp, StateOp, ViewOp, ReuseOp]
+TENSORS: list[type[Operation]] = [TensorOp, ExternalOp, ConstantOp, StateOp, ViewOp, ReuseOp]

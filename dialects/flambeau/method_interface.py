@@ -8,6 +8,11 @@ number, a string, None), which is not an argument or result:
       flambeau.outputs = [{name = "y"}, {name = "output_1", value = none}],
       flambeau.in_spec = "…", flambeau.out_spec = "…"}
 
+The last results may be the new values of inputs that the program writes. Such an output has `writes`, the name of the input, and the caller
+finds it in its own tensor:
+
+    flambeau.outputs = [{name = "y"}, {name = "x", writes = "x"}]
+
 The specs are PyTorch's serialised tree specs, which say how the leaves are nested.
 """
 
@@ -39,12 +44,16 @@ class Leaf:
     is_tensor: bool = True
     value: Constant = None
     """The constant, if the leaf is not a tensor."""
+    writes: str | None = None
+    """The input whose new value an output is; the caller's tensor gets it."""
 
     def attribute(self) -> DictionaryAttr:
         """The leaf as an attribute."""
         entries: dict[str, Attribute] = {"name": StringAttr(self.name)}
         if not self.is_tensor:
             entries["value"] = _constant_attribute(self.value)
+        if self.writes is not None:
+            entries["writes"] = StringAttr(self.writes)
         return DictionaryAttr(entries)
 
 
@@ -75,7 +84,8 @@ def _leaves(method: FuncOp, key: str, count: int, stem: str) -> tuple[Leaf, ...]
             raise ValueError(f'{key} of @{method.sym_name.data} must be a list of {{name = "…"}}, got {listed}')
         value = cast(DictionaryAttr, entry).data.get("value")
         constant = None if value is None or isinstance(value, NoneType) else cast(Constant, to_value(value))
-        leaves.append(Leaf(name.data, value is None, constant))
+        writes = cast(DictionaryAttr, entry).data.get("writes")
+        leaves.append(Leaf(name.data, value is None, constant, writes.data if isinstance(writes, StringAttr) else None))
     if sum(leaf.is_tensor for leaf in leaves) != count:
         raise ValueError(f"{key} of @{method.sym_name.data} must list {count} tensors, got {listed}")
     return tuple(leaves)
@@ -88,4 +98,13 @@ def inputs_of(method: FuncOp) -> tuple[Leaf, ...]:
 
 def outputs_of(method: FuncOp) -> tuple[Leaf, ...]:
     """The leaves of a method's outputs; without a list, its results as `output_0`, …. Raises ValueError for a malformed list."""
-    return _leaves(method, OUTPUTS, len(method.function_type.outputs), "output")
+    leaves = _leaves(method, OUTPUTS, len(method.function_type.outputs), "output")
+    written = [leaf.writes for leaf in leaves if leaf.writes is not None]
+    tensors = [leaf.name for leaf in inputs_of(method) if leaf.is_tensor] if written else []
+    if missing := [name for name in written if name not in tensors]:
+        raise ValueError(
+            f"{OUTPUTS} of @{method.sym_name.data} writes {missing[0]!r}, which is not one of its inputs: {', '.join(tensors)}"
+        )
+    if any(leaf.writes is None for leaf in leaves[len(leaves) - len(written) :]):
+        raise ValueError(f"{OUTPUTS} of @{method.sym_name.data} must list the new values of inputs last")
+    return leaves

@@ -62,7 +62,7 @@ def run_leaves(module: ModuleOp, context: FlambeauContext, inputs: Sequence[Any]
         elif value != leaf.value:
             raise EvaluationError(f"input {leaf.name!r} is fixed to {leaf.value!r} in this program, got {value!r}")
     results = iter(program.run(tensors, method))
-    return [next(results) if leaf.is_tensor else leaf.value for leaf in outputs_of(function)]
+    return [next(results) if leaf.is_tensor else leaf.value for leaf in outputs_of(function) if leaf.writes is None]
 
 
 class AtenProgram:
@@ -84,7 +84,7 @@ class AtenProgram:
         return self.methods[name]
 
     def run(self, inputs: Sequence[torch.Tensor], method: str = "forward") -> list[torch.Tensor]:
-        """One call. Raises EvaluationError."""
+        """One call, which gives what the method returns, and writes to the inputs that it writes. Raises EvaluationError."""
         function = self.method(method)
         arguments = function.body.block.args
         if len(inputs) != len(arguments):
@@ -99,7 +99,7 @@ class AtenProgram:
         with torch.no_grad():
             for op in function.body.block.ops:
                 if isinstance(op, ReturnOp):
-                    return [values[operand] for operand in op.operands]
+                    return _returned(function, [values[operand] for operand in op.operands], inputs)
                 self._run(op, values)
         raise EvaluationError(f"{method} does not return")
 
@@ -117,6 +117,20 @@ class AtenProgram:
             values.update(zip(op.results, results, strict=True))
         else:
             raise EvaluationError(f"PyTorch cannot run {op.name}: only operators with a schema, globals and a return")
+
+
+def _returned(function: FuncOp, results: list[torch.Tensor], inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """The results that are returned; the others are the new values of inputs, which they are written to."""
+    given = dict(zip((leaf.name for leaf in inputs_of(function) if leaf.is_tensor), inputs, strict=True))
+    written = [leaf.writes for leaf in outputs_of(function) if leaf.writes is not None]
+    if not written:
+        return results
+    # What is returned, and the new value of one input, may lie in another that is written now.
+    values = [value.clone() for value in results]
+    last = len(values) - len(written)
+    for name, value in zip(written, values[last:], strict=True):
+        given[name].copy_(value)
+    return values[:last]
 
 
 def run_operation(op: SchemaOp, values: dict[SSAValue, Any]) -> list[torch.Tensor]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeGuard, cast
+from typing import Any, cast
 
 import torch
 from torch import fx
 from torch._ops import HigherOrderOperator
 from torch.export import ExportedProgram
-from torch.export.graph_signature import InputKind, OutputKind, OutputSpec
+from torch.export.graph_signature import InputKind
 from xdsl.dialects.builtin import LocationAttr, ModuleOp, UnrealizedConversionCastOp, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -18,9 +18,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.flambeau.method_interface import INPUTS, OUTPUTS, Leaf, leaves_attribute
 from flambeau.dialects.ir.diagnostics import remark
-from flambeau.dialects.ir.extents import Extent
 from flambeau.dialects.ir.tensor_types import Tensor, element_of
-from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalStoreOp
+from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
@@ -28,6 +27,7 @@ from flambeau.frontends.torch_export import symbolic_numbers
 from flambeau.frontends.torch_export.control_flow import check_operator, import_higher_order, needs_retracing
 from flambeau.frontends.torch_export.decompositions import Decomposition, find_decomposition
 from flambeau.frontends.torch_export.exported_graph import Step, flatten
+from flambeau.frontends.torch_export.exported_outputs import STORED, Outputs
 from flambeau.frontends.torch_export.exported_symbols import Symbols
 from flambeau.frontends.torch_export.functionalization import (
     Variable,
@@ -36,7 +36,7 @@ from flambeau.frontends.torch_export.functionalization import (
     mutated_arguments,
     only_metadata,
 )
-from flambeau.frontends.torch_export.graph_signature import TreeSpecs, constant_leaf, example_arrays, is_constant, leaf_names
+from flambeau.frontends.torch_export.graph_signature import TreeSpecs, constant_leaf, example_arrays, is_constant
 from flambeau.frontends.torch_export.import_report import Unsupported, UnsupportedProgramError
 from flambeau.frontends.torch_export.imported_operators import (
     Insert,
@@ -54,7 +54,6 @@ from flambeau.frontends.torch_export.storage import Storages
 from flambeau.frontends.torch_export.values import Weights, tensor_type_of
 
 _STATE = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
-_STORED = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
 
 
 def import_program(source: ExportedProgram | Mapping[str, ExportedProgram], context: FlambeauContext, *, name: str = "forward") -> ModuleOp:
@@ -107,6 +106,7 @@ class _Method:
         self.variables = writes.variables
         self.signature = program.graph_signature
         self.states: dict[fx.Node, GlobalState] = {}
+        self.arguments: dict[fx.Node, SSAValue] = {}
         self.storages = Storages(self.flat, self.variables)
         self._find_states()
 
@@ -125,9 +125,7 @@ class _Method:
         used = {node for step in self.flat.steps for node in step.inputs()}
         used.update(node for node in self.flat.outputs if isinstance(node, fx.Node))
         written = self._writers()
-        stored = {
-            spec.target for spec in self.signature.output_specs if spec.kind in (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
-        }
+        stored = {spec.target for spec in self.signature.output_specs if spec.kind in STORED}
         for node, spec in zip(self.flat.placeholders, self.signature.input_specs, strict=True):
             if spec.kind not in _STATE or spec.target is None:
                 continue
@@ -168,13 +166,16 @@ class _Method:
         left_out = symbolic_numbers.import_guards(self.program, self.symbols, self._emit)
         for step in self.flat.steps:
             self._emit_step(step)
-        outputs, results = self._emit_outputs()
-        self._emit(end := ReturnOp(*results))
+        outputs = Outputs(
+            self.program, self.flat, self.variables, self.states, self.arguments, self._writers(), self._resolve, self._emit, self._problem
+        )
+        outputs.collect()
+        self._emit(end := ReturnOp(*outputs.results))
         symbolic_numbers.remark_unchecked(end, left_out)
-        types = ([item.type for item in self.block.args], [item.type for item in results])
+        types = ([item.type for item in self.block.args], [item.type for item in outputs.results])
         function = FuncOp(self.name, types, Region(self.block))
         function.attributes[INPUTS] = leaves_attribute(inputs)
-        function.attributes[OUTPUTS] = leaves_attribute(outputs)
+        function.attributes[OUTPUTS] = leaves_attribute(outputs.leaves)
         function.attributes.update(TreeSpecs(self.program.call_spec.in_spec, self.program.call_spec.out_spec).attributes())
         return function
 
@@ -214,7 +215,7 @@ class _Method:
                 item = self.block.insert_arg(kind, len(self.block.args))
                 item.name_hint = _hint(name)
                 item.location = input_location(node, name)
-                self.variables[node].value = item
+                self.variables[node].value = self.arguments[node] = item
             return Leaf(name)
         if is_constant(value):
             self.variables[node].value = value
@@ -424,75 +425,11 @@ class _Method:
             result.name_hint = _hint(step.node.name)
         return list(op.results)
 
-    def _emit_outputs(self) -> tuple[list[Leaf], list[SSAValue]]:
-        spec = self.program.call_spec.out_spec
-        users = [item for item in self.signature.output_specs if item.kind is OutputKind.USER_OUTPUT]
-        names = leaf_names(spec, "output") if spec is not None else []
-        if len(names) != len(users):
-            names = [f"output_{index}" for index in range(len(users))]
-        leaves: list[Leaf] = []
-        results: list[SSAValue] = []
-        stores: list[tuple[GlobalState, SSAValue]] = []
-        for item, output in zip(self.signature.output_specs, self.flat.outputs, strict=True):
-            value = self._resolve(output)
-            if item.kind is OutputKind.USER_OUTPUT:
-                name = names[len(leaves)]
-                if isinstance(value, Extent | symbolic_numbers.Comparison):
-                    value = symbolic_numbers.number_value(value, self._emit)
-                if _is_value(value):
-                    leaves.append(Leaf(name))
-                    results.append(value)
-                elif is_constant(value):
-                    leaves.append(constant_leaf(name, value))
-                else:
-                    leaves.append(Leaf(name))
-                    if value is not POISON:
-                        self._problem(f"output {name!r}", f"a {type(value).__name__} output is not supported")
-            elif item.kind in _STORED:
-                if _is_value(value):
-                    stores.append((self._stored_state(item), value))
-            elif item.kind is OutputKind.USER_INPUT_MUTATION:
-                writer = self._writers().get(self.variables[output], output)
-                self._problem(f"input {item.target!r}", f"the program writes to it; {_ADVICE}", writer)
-            else:
-                self._problem(f"output {getattr(item.arg, 'name', '')!r}", f"{item.kind.name} outputs are not supported")
-        stores += self._in_place_stores()
-        for state, value in stores:
-            if value.type == state.type:
-                self._emit(GlobalStoreOp(state.symbol, value))
-            else:
-                self._problem(f"buffer {state.key!r}", f"the program changes its type from {state.type} to {value.type}")
-        return leaves, results
-
-    def _stored_state(self, spec: OutputSpec) -> GlobalState:
-        for node, given in zip(self.flat.placeholders, self.signature.input_specs, strict=True):
-            if given.target == spec.target and node in self.states:
-                return self.states[node]
-        raise ValueError(f"the graph signature names no input for {spec.target!r}")
-
-    def _in_place_stores(self) -> list[tuple[GlobalState, SSAValue]]:
-        written = self._writers()
-        stores: list[tuple[GlobalState, SSAValue]] = []
-        for node, spec in zip(self.flat.placeholders, self.signature.input_specs, strict=True):
-            if self.variables[node] not in written:
-                continue
-            value = self.variables[node].value
-            if spec.kind is InputKind.USER_INPUT:
-                self._problem(f"input {node.name!r}", f"the program writes to it; {_ADVICE}", written[self.variables[node]])
-            elif _is_value(value) and node in self.states:
-                stores.append((self.states[node], value))
-        return stores
-
 
 _HIDDEN_WRITE = "other tensors share the memory it writes to, in a way that cannot be written out of place; write to a clone()"
 _ROWS = "--load-plugin loads rows, and docs/tutorials/add_kernel.md shows how to write them"
-_ADVICE = "return the new value instead, or keep it in a buffer"
 
 
 def _hint(name: str) -> str | None:
     name = name.replace(".", "_")
     return name if SSAValue.is_valid_name(name) else None
-
-
-def _is_value(value: object) -> TypeGuard[SSAValue]:
-    return isinstance(value, SSAValue)

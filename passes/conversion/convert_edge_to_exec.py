@@ -11,7 +11,7 @@ from typing import Any, cast
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType, i1
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator, SymbolTable
 
@@ -34,8 +34,8 @@ from flambeau.dialects.exec.literals import (
 )
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.out_variants import out_variant
-from flambeau.dialects.exec.slots import ConstantOp, StateOp, TensorOp
-from flambeau.dialects.flambeau.method_interface import IN_SPEC, OUT_SPEC, Constant, inputs_of, outputs_of
+from flambeau.dialects.exec.slots import ConstantOp, ExternalOp, StateOp, TensorOp
+from flambeau.dialects.flambeau.method_interface import IN_SPEC, OUT_SPEC, Constant, Leaf, inputs_of, outputs_of
 from flambeau.dialects.flambeau.symbol_definitions import definitions_of
 from flambeau.dialects.flambeau.symbol_operations import AssertOp, DefineSymbolOp, Relation, ValueOp
 from flambeau.dialects.ir.diagnostics import OperationError
@@ -185,6 +185,20 @@ class _Method:
         self.values[result] = self.slot(slot)
         return self.values[result]
 
+    def input(self, leaf: Leaf, argument: SSAValue | None, is_written: bool) -> SSAValue:
+        """Declares the slot of an input."""
+        if argument is None:
+            return _leaf_slot(self, leaf.value)
+        if not isinstance(argument.type, TensorType):
+            self.values[argument] = self.slot(IntOp(0))
+            return self.values[argument]
+        self.require_bounds(argument, self.function)
+        slot = (ExternalOp if is_written else TensorOp)(tensor_type(argument))
+        slot.location = cast(BlockArgument, argument).location
+        slot.results[0].name_hint = argument.name_hint
+        self.values[argument] = self.slot(slot)
+        return self.values[argument]
+
     def check_inputs(self, inputs: Sequence[tuple[str, SSAValue]]) -> None:
         """Gives the symbols of the inputs their values, and checks every extent."""
         for name, argument in inputs:
@@ -216,6 +230,19 @@ class _Method:
         instruction.location = op.location
         self.instructions.append(instruction)
 
+    def write_inputs(self, written: Sequence[tuple[SSAValue, SSAValue]], returned: Sequence[SSAValue], end: Operation) -> list[SSAValue]:
+        """Writes the new values of inputs to them; gives the slots of what is returned, copies where they are written now."""
+        targets = {self.values[argument] for argument, _ in written}
+        values = [self.values[value] for value in (*returned, *(value for _, value in written))]
+        for index, slot in enumerate(values):
+            # The new value of an input may be the old one of another.
+            if slot in targets and not (index >= len(returned) and len(written) == 1):
+                values[index] = self.slot(TensorOp(slot.type))
+                self.copy(slot, values[index], end)
+        for (argument, _), value in zip(written, values[len(returned) :], strict=True):
+            self.write(self.values[argument], value, end)
+        return values[: len(returned)]
+
     def copy(self, source: SSAValue, target: SSAValue, op: Operation) -> None:
         """Adds a copy from one slot to another of the same type."""
         if not isinstance(source.type, TensorType):
@@ -245,8 +272,11 @@ class _Method:
 
     def store(self, op: GlobalStoreOp) -> None:
         """Writes a value back to the state it belongs to."""
-        state = self.state(op)
-        self.instruct(CallOp("aten::copy_", [state, self.values[op.operands[0]], self.constant(False, "bool")], (), [state]), op)
+        self.write(self.state(op), self.values[op.operands[0]], op)
+
+    def write(self, target: SSAValue, value: SSAValue, op: Operation) -> None:
+        """Writes over a slot, which lasts."""
+        self.instruct(CallOp("aten::copy_", [target, value, self.constant(False, "bool")], (), [target]), op)
 
     def convert(self, block: Block) -> None:
         """Adds the instructions of a block."""
@@ -352,35 +382,27 @@ def convert_function(function: FuncOp, target: str) -> tuple[MethodOp, list[Ille
     if len(function.body.blocks) != 1:
         raise OperationError(function, f"@{function.sym_name.data} has {len(function.body.blocks)} blocks; only one can become a method")
     method = _Method(function, target)
+    outputs = outputs_of(function)
+    written = [leaf.writes for leaf in outputs if leaf.writes is not None]
     arguments = iter(function.body.block.args)
-    inputs: list[SSAValue] = []
-    dynamic: list[tuple[str, SSAValue]] = []
-    for leaf in inputs_of(function):
-        argument = next(arguments) if leaf.is_tensor else None
-        if argument is not None and not isinstance(argument.type, TensorType):
-            method.values[argument] = method.slot(IntOp(0))
-            inputs.append(method.values[argument])
-        elif argument is not None:
-            dynamic.append((leaf.name, argument))
-            method.require_bounds(argument, function)
-            slot = TensorOp(tensor_type(argument))
-            slot.location = argument.location
-            slot.results[0].name_hint = argument.name_hint
-            method.values[argument] = method.slot(slot)
-            inputs.append(method.values[argument])
-        else:
-            inputs.append(_leaf_slot(method, leaf.value))
-    method.check_inputs([(name, argument) for name, argument in dynamic if not is_static(argument)])
+    given = [(leaf, next(arguments) if leaf.is_tensor else None) for leaf in inputs_of(function)]
+    inputs = [method.input(leaf, argument, leaf.name in written) for leaf, argument in given]
+    tensors = [(leaf.name, argument) for leaf, argument in given if argument is not None and isinstance(argument.type, TensorType)]
+    method.check_inputs([(name, argument) for name, argument in tensors if not is_static(argument)])
     method.convert(function.body.block)
-    results = iter(function.body.block.last_op.operands if isinstance(function.body.block.last_op, ReturnOp) else ())
-    outputs = [method.values[next(results)] if leaf.is_tensor else _leaf_slot(method, leaf.value) for leaf in outputs_of(function)]
+    end = function.body.block.last_op
+    results = list(end.operands) if isinstance(end, ReturnOp) else []
+    last = len(results) - len(written)
+    updates = [(dict(tensors)[name], value) for name, value in zip(written, results[last:], strict=True)]
+    returned = iter(method.write_inputs(updates, results[:last], end or function))
+    outputs = [next(returned) if leaf.is_tensor else _leaf_slot(method, leaf.value) for leaf in outputs if leaf.writes is None]
     in_spec, out_spec = function.attributes.get(IN_SPEC), function.attributes.get(OUT_SPEC)
     method.instructions += method.numbers.failures()
     result = MethodOp(
         function.sym_name.data,
         [*method.slots, *method.instructions, ExecReturnOp(inputs, outputs)],
         input_names=[leaf.name for leaf in inputs_of(function)],
-        output_names=[leaf.name for leaf in outputs_of(function)],
+        output_names=[leaf.name for leaf in outputs_of(function) if leaf.writes is None],
         input_spec=in_spec.data if isinstance(in_spec, StringAttr) else None,
         output_spec=out_spec.data if isinstance(out_spec, StringAttr) else None,
     )

@@ -30,7 +30,7 @@ def _is_sound(part: Part, time: int, storage: MethodStorage) -> bool:
     source, copy = storage[part.source], storage[part.slot]
     if not isinstance(part.slot.owner, TensorOp) or source is copy or copy.writes != [time]:
         return False
-    if source.is_constant and part.offset:
+    if source.is_external or (source.is_constant and part.offset):
         return False
     if copy.is_output and (source.is_constant or source.is_state):
         # The caller owns what it is given: its writes must not reach a weight or the next call.

@@ -11,7 +11,7 @@ from flambeau.dialects.exec.declarations import order_declarations
 from flambeau.dialects.exec.instructions import OVERWRITE, CallOp
 from flambeau.dialects.exec.literals import OptionalTensorListOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.exec.slots import ReuseOp, StateOp, TensorOp, nbytes, root_of
+from flambeau.dialects.exec.slots import ExternalOp, ReuseOp, StateOp, TensorOp, nbytes, root_of
 from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.rewriting.uses import replace_uses
@@ -44,7 +44,7 @@ def _reuse(op: CallOp, storage: MethodStorage) -> bool:
         return False
     for source in touched_slots(op)[0]:
         held = storage[source]
-        dies = held.last == time and not (held.is_constant or held.is_state or held.is_output)
+        dies = held.last == time and not (held.is_constant or held.is_state or held.is_external or held.is_output)
         if dies and held is not storage[out] and held.size == nbytes(source.type) and _writable(op, source, storage):
             if not may_rewrite("reuse-storage", op):
                 return False
@@ -70,8 +70,11 @@ def _writer(value: SSAValue, state: SSAValue, time: int, storage: MethodStorage)
 
 
 def _write_to_state(op: CallOp, storage: MethodStorage) -> bool:
-    """Lets the calls that compute the next value of a state, one from the other, write it there, in place of a copy at the end."""
-    if op.operator.data != OVERWRITE or not isinstance(root_of(op.ins[0])[0].owner, StateOp):
+    """Lets the calls that compute the next value of a state, one from the other, write it there, in place of a copy at the end.
+
+    An input that is written in the caller's memory is treated as state.
+    """
+    if op.operator.data != OVERWRITE or not isinstance(root_of(op.ins[0])[0].owner, StateOp | ExternalOp):
         return False
     state, value, time = op.ins[0], op.ins[1], storage.time[op]
     writer = _writer(value, state, time, storage)
@@ -128,8 +131,8 @@ class ReuseStoragePass(OperationPass):
     """Gives the result of an elementwise call the storage of an operand of the same type that dies there: `exec.reuse`.
 
     Which operands a kernel may write over is what its row's `inplace` says. Constants and what the method returns are never written over;
-    state only with its own next value, whose copy at the end then vanishes. An `index_put` of rows into such an operand becomes
-    the target's `index_put_`, so that a step moves the new entries of a cache and nothing else.
+    state, and an input in the caller's memory, only with its own next value, whose copy at the end then vanishes. An `index_put` of rows
+    into such an operand becomes the target's `index_put_`, so that a step moves the new entries of a cache and nothing else.
 
     Needs: `exec` methods before planning; run it after `elide-views` and `place-concat`, which it would block. Leaves: no such call
     that could still take over an operand; never more bytes live at once than before. Dynamic shapes, loops and branches stay as they are.

@@ -23,7 +23,7 @@ from flambeau.dialects.exec.literals import BoolOp, IntListOp, OptionalTensorLis
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slot_contents import ALIASING
 from flambeau.dialects.exec.slot_syntax import describe
-from flambeau.dialects.exec.slots import AliasOp, ConstantOp, StateOp, TensorSlotOp, nbytes
+from flambeau.dialects.exec.slots import AliasOp, ConstantOp, ExternalOp, StateOp, TensorSlotOp, nbytes
 from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.passes.planning.buffers import align
 from flambeau.passes.planning.live_bytes import LiveProfile
@@ -62,6 +62,11 @@ class StorageClass:
         return isinstance(self.root.owner, StateOp)
 
     @property
+    def is_external(self) -> bool:
+        """Its bytes are the caller's."""
+        return isinstance(self.root.owner, ExternalOp)
+
+    @property
     def is_unwritten(self) -> bool:
         """Whether no instruction gives it contents, and neither the program nor the caller does."""
         return not self.writes and not self.is_constant and not self.is_state
@@ -69,7 +74,7 @@ class StorageClass:
     @property
     def span(self) -> tuple[int, int] | None:
         """The half-open span of time in which it occupies an arena; None when it never does."""
-        return None if self.first is None or self.is_constant else (self.first, self.last + 1)
+        return None if self.first is None or self.is_constant or self.is_external else (self.first, self.last + 1)
 
     def touch(self, time: int) -> None:
         """Notes a use."""

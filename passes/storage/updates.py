@@ -11,7 +11,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from flambeau.dialects.edge.layout import dim_order
 from flambeau.dialects.exec.instructions import OVERWRITE, CallOp
 from flambeau.dialects.exec.literals import BoolOp, IntOp, NoneOp, OptionalTensorListOp
-from flambeau.dialects.exec.slots import ReuseOp, ViewOp, element_size
+from flambeau.dialects.exec.slots import ExternalOp, ReuseOp, ViewOp, element_size, root_of
 from flambeau.dialects.ir.tensor_types import dtype_of, tensor, tensor_type
 from flambeau.passes.rewriting.actions import may_rewrite
 from flambeau.passes.rewriting.uses import replace_uses
@@ -105,7 +105,7 @@ def _part(op: CallOp) -> int | None:
         case _:
             return None
     shape = tensor_type(op.ins[0]).get_shape()
-    if not _is_row_major(op.ins[0]) or not _is_row_major(op.ins[1]):
+    if isinstance(root_of(op.ins[0])[0].owner, ExternalOp) or not _is_row_major(op.ins[0]) or not _is_row_major(op.ins[1]):
         return None
     if not isinstance(dim.owner, IntOp) or not isinstance(start.owner, IntOp | NoneOp):
         return None

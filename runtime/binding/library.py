@@ -217,6 +217,7 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "fl_method_seed": (None, (_POINTER, ctypes.c_uint64)),
     "fl_method_destroy": (None, (_POINTER,)),
     "fl_method_set_input": (ctypes.c_int, (_POINTER, _INDEX, ctypes.POINTER(CValue), _ERROR)),
+    "fl_method_lend_input": (ctypes.c_int, (_POINTER, _INDEX, ctypes.POINTER(CValue), _ERROR)),
     "fl_method_set_output": (ctypes.c_int, (_POINTER, _INDEX, _POINTER, ctypes.c_size_t, _ERROR)),
     "fl_method_execute": (ctypes.c_int, (_POINTER, _ERROR)),
     "fl_method_output": (ctypes.POINTER(CValue), (_POINTER, _INDEX)),

@@ -52,6 +52,7 @@ class Method(ExplainsMembers):
         self._error = CError()
         self.metadata = MethodMeta(program, index)
         self._where = f"method {self.metadata.name()!r}"
+        self._written = self.metadata.written_inputs()
         self.memory = self.metadata.memory
         try:
             self._blocks = [aligned_bytes(size) for size in (self.memory.method, self.memory.scratch)]
@@ -123,6 +124,8 @@ class Method(ExplainsMembers):
                 field, or a tuple.
             copy: whether outputs get memory of their own. Without, those that lie in an arena change with the next execution.
 
+        An input that the model writes (`metadata.written_inputs()`) is written where the caller has it.
+
         Returns:
             One value per output, or the model's nesting of them: a numpy array (`torch.from_dlpack` takes it without a copy) or a Python
             value.
@@ -146,9 +149,12 @@ class Method(ExplainsMembers):
             help = "load the program once per thread" if busy else "load it once per thread"
             raise FlambeauError(Status.INVALID_STATE, f"{self._where}, {busy}is being executed by another thread; {help}")
         try:
+            self._copied: list[tuple[Array, Array]] = []
             kept = [self._set_input(position, slots[position], value) for position, value in enumerate(inputs)]
             owned = self._set_outputs()
             check(self._library.fl_method_execute(self._handle, self._error), self._error)
+            for given, used in self._copied:
+                given[...] = used
             outputs = [self._output(position, (self, kept, owned), copy) for position in range(len(self.metadata.outputs))]
             return nesting.unflatten(iter(outputs)) if nested and nesting is not None else outputs
         finally:
@@ -210,12 +216,21 @@ class Method(ExplainsMembers):
         value.tag = slot.tag
         kept: object = None
         where = f"{self._where}, input {position}"
+        give = self._library.fl_method_set_input
         if slot.tensor is not None:
-            tensor, kept = to_tensor(as_array(given, slot.tensor, where), slot.tensor, where)
+            array = as_array(given, slot.tensor, where)
+            if position in self._written:
+                give = self._library.fl_method_lend_input
+                if isinstance(given, bool | int | float) or not array.flags.writeable:
+                    what = f"a {type(given).__name__}, which cannot be written" if array.flags.writeable else "read-only memory"
+                    raise FlambeauError(Status.INVALID_ARGUMENT, f"{where}: the method writes to it, and it is {what}; give a copy")
+            tensor, kept = to_tensor(array, slot.tensor, where)
+            if position in self._written and kept is not array:
+                self._copied.append((array, kept))
             value.payload.tensor = ctypes.pointer(tensor)
         else:
             kept = _set_scalar(value, slot.tag, given, where)
-        check(self._library.fl_method_set_input(self._handle, position, value, self._error), self._error)
+        check(give(self._handle, position, value, self._error), self._error)
         return kept
 
     def _set_outputs(self) -> "list[Array]":

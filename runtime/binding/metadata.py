@@ -1,6 +1,7 @@
 """The inputs, outputs and memory of a method."""
 
 import ctypes
+import json
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
@@ -215,6 +216,14 @@ class MethodMeta(ExplainsMembers):
             has = f"its {what}s are 0 to {len(slots) - 1}" if slots else f"it has no {what}s"
             raise IndexError(f"method {self.name()!r} has no {what} {index}; {has}")
         return slots[index]
+
+    def written_inputs(self) -> frozenset[int]:
+        """The inputs that the method writes: `execute` changes the arrays that it is given for them."""
+        try:
+            methods = json.loads(str(self._program.named_data["flambeau.json"], "utf-8"))["methods"]
+            return frozenset(methods[self.name()].get("writes", ()))
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
+            return frozenset()  # a program of another compiler does not say it
 
     def num_instructions(self) -> int:
         """Of all chains."""

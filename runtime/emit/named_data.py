@@ -19,18 +19,20 @@ class MethodMetadata:
         inputs, outputs: names, in the order of the plan; None if they are not known.
         memory: bytes by purpose: `method` and `method_32` for the runtime's own records on 64-bit and 32-bit machines, `arenas` for planned
             tensors, `scratch` for kernels if it was measured.
+        writes: the positions of the inputs that the method writes.
     """
 
     inputs: tuple[str, ...] | None = None
     outputs: tuple[str, ...] | None = None
     memory: Mapping[str, int] | None = None
+    writes: tuple[int, ...] = ()
 
 
 def encode(methods: Mapping[str, MethodMetadata]) -> bytes:
     """The bytes of the named data."""
     entries: dict[str, dict[str, object]] = {}
     for name, method in methods.items():
-        fields = {"inputs": method.inputs, "outputs": method.outputs, "memory": method.memory}
+        fields = {"inputs": method.inputs, "outputs": method.outputs, "memory": method.memory, "writes": method.writes or None}
         entries[name] = {key: value for key, value in fields.items() if value is not None}
     return json.dumps({"version": VERSION, "methods": entries}, separators=(",", ":"), ensure_ascii=False).encode()
 
@@ -57,7 +59,10 @@ def _method(entry: dict[str, object]) -> MethodMetadata:
             if not isinstance(value, int):
                 raise _damaged(key)
             memory[key] = value
-    return MethodMetadata(_names(entry, "inputs"), _names(entry, "outputs"), memory)
+    writes = entry.get("writes", [])
+    if not isinstance(writes, list) or not all(isinstance(item, int) for item in cast("list[object]", writes)):
+        raise _damaged("writes")
+    return MethodMetadata(_names(entry, "inputs"), _names(entry, "outputs"), memory, tuple(cast("list[int]", writes)))
 
 
 def _damaged(key: str) -> PteError:

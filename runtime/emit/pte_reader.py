@@ -236,7 +236,8 @@ class _Method:
         allocation = value.allocation_info
         if allocation is None:
             if not value.data_buffer_idx:
-                return slots.TensorOp(type)
+                is_external = index in self.plan.inputs or index in self.plan.outputs
+                return slots.ExternalOp(type) if is_external else slots.TensorOp(type)
             return slots.ConstantOp(self.symbols.constant(value.data_buffer_idx, type, value.nbytes), type)
         place = (allocation.memory_id, allocation.memory_offset)
         public = extra.fully_qualified_name

@@ -10,7 +10,7 @@ from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.edge.layout import dim_order, upper_bounds
 from flambeau.dialects.exec import literals, slots
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, FreeOp, JumpFalseOp, LabelOp, MoveOp
-from flambeau.dialects.exec.method import MethodOp, NamedDataOp
+from flambeau.dialects.exec.method import MethodOp, NamedDataOp, written_inputs
 from flambeau.dialects.exec.slot_contents import is_viewing
 from flambeau.dialects.exec.slot_syntax import describe
 from flambeau.dialects.ir.tensor_types import dtype_of, is_static, tensor_type
@@ -84,6 +84,7 @@ def _describe(method: MethodOp, plan: pte.ExecutionPlan) -> named_data.MethodMet
         None if method.input_names is None else tuple(name.data for name in method.input_names),
         None if method.output_names is None else tuple(name.data for name in method.output_names),
         memory,
+        tuple(written_inputs(method)),
     )
 
 

@@ -60,7 +60,7 @@ class FunctionProgram:
         return tuple(self._functions)
 
     def run(self, method: str, inputs: Sequence[Leaf], observer: Observer | None = None) -> list[Leaf]:
-        """Runs a function on the leaves of its inputs, and gives the leaves of its outputs.
+        """Runs a function on the leaves of its inputs, gives the leaves of its outputs, and writes to the inputs that it writes.
 
         Raises:
             InterpreterError: no such method; wrong number, dtype or shape of inputs; an operation without a meaning; a loop without end.
@@ -71,11 +71,29 @@ class FunctionProgram:
         if function.is_declaration:
             raise InterpreterError(f"@{method} is only declared", function)
         arrays = check_inputs(function, inputs, self._symbols(function.body))
+        leaves = outputs_of(function)
+        given: dict[str | None, Leaf] = dict(zip((leaf.name for leaf in inputs_of(function)), inputs, strict=True))
+        written = [leaf.writes for leaf in leaves if leaf.writes is not None]
+        for name in written:
+            check_writable(given[name], name)
         run = Run(self._block, self._symbols, self._limit, observer)
         # Infinities and NaN are results like others.
         with np.errstate(all="ignore"), drawing(self._streams.setdefault(method, RandomStream())):
             tensors = iter(Scope(run, function.body).region(function.body, arrays, function))
-        return [next(tensors) if leaf.is_tensor else leaf.value for leaf in outputs_of(function)]
+        outputs = [(leaf, next(tensors) if leaf.is_tensor else leaf.value) for leaf in leaves]
+        if written:
+            # What is returned, and the new value of one input, may lie in another that is written now.
+            outputs = [(leaf, value.copy() if isinstance(value, np.ndarray) else value) for leaf, value in outputs]
+        for leaf, value in outputs:
+            if leaf.writes is not None:
+                cast(Array, given[leaf.writes])[...] = value
+        return [value for leaf, value in outputs if leaf.writes is None]
+
+    def written_inputs(self, method: str) -> list[int]:
+        """The positions of the inputs that a method writes."""
+        function = self._functions[method]
+        written = [leaf.writes for leaf in outputs_of(function)]
+        return [index for index, leaf in enumerate(inputs_of(function)) if leaf.name in written]
 
     def seed(self, method: str, seed: int) -> None:
         """Chooses the stream of random numbers that a method draws, from its beginning. It is that of 0 at first."""
@@ -255,6 +273,13 @@ def _run_with_regions(op: Operation, function: InterpreterFunction, values: list
     except EndlessError as error:
         error.blame(op, max(rounds.values()))
         raise
+
+
+def check_writable(value: Leaf, name: str) -> None:
+    """Checks that an input which the program writes is an array that can be written. Raises InterpreterError."""
+    if not isinstance(value, np.ndarray) or not value.flags.writeable:
+        what = "a read-only array" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
+        raise InterpreterError(f"input {name!r} is written by the program, and {what} was given: give an array that may be written")
 
 
 def check_inputs(function: FuncOp, inputs: Sequence[Leaf], definitions: Definitions) -> list[Array]:

@@ -18,8 +18,8 @@ from flambeau.dialects.edge.layout import byte_strides, dim_order, upper_bounds
 from flambeau.dialects.edge.stored_arrays import logical_array
 from flambeau.dialects.exec import literals
 from flambeau.dialects.exec.instructions import COPY_INDEX, CallOp, DelegateCallOp, FreeOp, JumpFalseOp, LabelOp, MoveOp
-from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.exec.slots import AliasOp, ConstantOp, Roots, StateOp, TensorOp, nbytes, place_of, root_of
+from flambeau.dialects.exec.method import MethodOp, written_inputs
+from flambeau.dialects.exec.slots import AliasOp, ConstantOp, ExternalOp, Roots, StateOp, TensorOp, nbytes, place_of, root_of
 from flambeau.dialects.ir.layout_attribute import LayoutAttr
 from flambeau.dialects.ir.tensor_types import is_static, may_equal, numpy_dtype, shape_of, tensor, tensor_type
 from flambeau.dialects.ml_program import BlobAttr, GlobalOp
@@ -27,7 +27,7 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.runtime.interpreter.array_kinds import check_size
 from flambeau.runtime.interpreter.execution import OPERATION_LIMIT, EndlessError, Observer
 from flambeau.runtime.interpreter.function_interface import InterpreterError, UnsupportedError
-from flambeau.runtime.interpreter.function_runner import DelegateRunner, Leaf, run_delegate
+from flambeau.runtime.interpreter.function_runner import DelegateRunner, Leaf, check_writable, run_delegate
 from flambeau.runtime.interpreter.kernels import PRIMITIVES, TENSOR_PRIMITIVES, row_kernels
 from flambeau.support.lazy import Array, np
 from flambeau.support.numbers import number_as_array
@@ -77,7 +77,7 @@ class MethodProgram:
         return tuple(self._methods)
 
     def run(self, method: str, inputs: Sequence[Leaf], observer: Observer | None = None) -> list[Leaf]:
-        """Runs a method on the leaves of its inputs, and gives copies of the leaves of its outputs.
+        """Runs a method on the leaves of its inputs, gives copies of the leaves of its outputs, and writes to the inputs that it writes.
 
         Raises:
             InterpreterError: no such method; wrong number, dtype or shape of inputs; a kernel or delegate without a meaning here; a loop
@@ -96,9 +96,19 @@ class MethodProgram:
         for index, (slot, value) in enumerate(zip(slots, inputs, strict=True)):
             name = names[index].data if index < len(names) else f"input_{index}"
             self._set_input(memory, slot, value, name)
+        written = written_inputs(found)
+        for index in written:
+            check_writable(inputs[index], names[index].data if index < len(names) else f"input_{index}")
         with drawing(self._streams.setdefault(method, RandomStream())):
             self._execute(found, memory, observer)
-        return [_output(memory.values[slot]) for slot in found.terminator.outputs]
+        outputs = [_output(memory.values[slot]) for slot in found.terminator.outputs]
+        for index in written:
+            cast(Array, inputs[index])[...] = memory.values[slots[index]]
+        return outputs
+
+    def written_inputs(self, method: str) -> list[int]:
+        """The positions of the inputs that a method writes."""
+        return written_inputs(self._methods[method])
 
     def seed(self, method: str, seed: int) -> None:
         """Chooses the stream of random numbers that a method draws, from its beginning. It is that of 0 at first."""
@@ -177,7 +187,7 @@ class MethodProgram:
                 memory.storage[op.slot] = self._global(op.global_name.string_value())
             case StateOp():
                 memory.storage[op.slot] = self._state_storage(op, memory.arenas)
-            case TensorOp():
+            case TensorOp() | ExternalOp():
                 memory.storage[op.slot] = _storage(op.slot, memory.arenas)
             case AliasOp():
                 pass

@@ -15,7 +15,7 @@ from flambeau.compiler.stages import stage_of
 from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.edge.layout import dim_order, upper_bounds
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, LabelOp
-from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.exec.method import MethodOp, written_inputs
 from flambeau.dialects.flambeau.method_interface import Leaf, inputs_of, outputs_of
 from flambeau.dialects.ir.extents import is_known
 from flambeau.dialects.ir.tensor_types import dtype_of, nbytes, shape_of, tensor_type
@@ -47,7 +47,7 @@ def _describe_function(function: FuncOp) -> dict[str, Any]:
     operators = Counter(op.name for op in function.walk() if isinstance(op, SchemaOp))
     return {
         "inputs": [_describe_leaf(leaf, kinds) for leaf in inputs_of(function)],
-        "outputs": [_describe_leaf(leaf, results) for leaf in outputs_of(function)],
+        "outputs": [_describe_leaf(leaf, results) for leaf in outputs_of(function) if leaf.writes is None],
         "instructions": sum(operators.values()),
         "operators": dict(sorted(operators.items())),
     }
@@ -87,8 +87,11 @@ def _describe_method(method: MethodOp, report: MemoryReport | None) -> dict[str,
         ]
 
     memory = None if report is None else {**vars(report), "total": report.total}
+    inputs = named(tuple(ends.inputs), method.input_names, "input")
+    for index in written_inputs(method):
+        inputs[index]["written"] = True
     return {
-        "inputs": named(tuple(ends.inputs), method.input_names, "input"),
+        "inputs": inputs,
         "outputs": named(tuple(ends.outputs), method.output_names, "output"),
         "instructions": len(instructions),
         "values": len(method.slots),

@@ -220,7 +220,9 @@ class Reference:
                 for call, (name, given) in enumerate(calls):
                     inputs = given if rounding is None else [rounding.moved(leaf) for leaf in given]
                     observer = observers.get((session, call)) if rounding is None else rounding.observe
-                    found = program.run(name, inputs, observer)
+                    written = program.written_inputs(name)
+                    inputs = [leaf.copy() if i in written and isinstance(leaf, np.ndarray) else leaf for i, leaf in enumerate(inputs)]
+                    found = program.run(name, inputs, observer) + [inputs[index] for index in written]
                     outputs[session].append([*found, *(program.state(name, state) for state in self.states)])
             except (ValueError, TypeError, MemoryError) as error:
                 op = error.op if isinstance(error, InterpreterError) else None

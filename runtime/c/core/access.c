@@ -168,8 +168,8 @@ fl_status fl_check_access(const fl_method *method, uint32_t at, const fl_instruc
       }
       if (letter == 'v') {
         fault = (t->flags & FL_TENSOR_VIEW) == 0 ? "was moved there, and cannot become a view" : NULL;
-      } else if (letter == 'w' && (t->flags & FL_TENSOR_READ_ONLY) != 0) {
-        fault = "is written, and is a constant or an input in the caller's memory";
+      } else if (letter == 'w' && (t->flags & (FL_TENSOR_READ_ONLY | FL_TENSOR_LENT)) == FL_TENSOR_READ_ONLY) {
+        fault = "is written, and is a constant or an input in the caller's memory, which only fl_method_lend_input lets it write";
       } else if (fl_lacks_data(t) || (letter == 'w' && t->data == NULL && t->capacity > 0)) {
         fault = "has no memory; if it is an output, fl_method_set_output gives it some";
         status = FL_INVALID_STATE;

@@ -153,6 +153,7 @@ static fl_status fl_set_tensor(fl_method *method, uint32_t index, fl_port *port,
     return FL_BAD_INPUT("its memory layout is not the program's, and it is used where it lies; make it so first", FL_NUMBER(0));
   } else {
     own->data = source->data;
+    own->flags = FL_TENSOR_READ_ONLY;
     own->capacity = elements * fl_dtype_size(own->dtype);
   }
   port->value->tag = FL_TENSOR;
@@ -204,6 +205,14 @@ fl_status fl_method_set_input(fl_method *method, uint32_t index, const fl_value 
   port->value->flags = flags;
   port->is_set = 1;
   return FL_OK;
+}
+
+fl_status fl_method_lend_input(fl_method *method, uint32_t index, const fl_value *value, fl_error *error) {
+  const fl_status status = fl_method_set_input(method, index, value, error);
+  if (status == FL_OK && method->inputs[index].tensor != NULL) {
+    method->inputs[index].tensor->flags |= FL_TENSOR_LENT;
+  }
+  return status;
 }
 
 /* ---- Outputs ---- */

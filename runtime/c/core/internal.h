@@ -130,7 +130,8 @@ enum { /* flags of fl_tensor */
   FL_TENSOR_READ_ONLY = 1, /* a constant, or an input where the caller has it */
   FL_TENSOR_VIEW = 2,      /* lies where the last et_view put it */
   FL_TENSOR_WRITTEN = 4,   /* while the memory plan is checked: a call or the caller has written it */
-  FL_TENSOR_SHARED = 8     /* lies in an arena that methods share */
+  FL_TENSOR_SHARED = 8,    /* lies in an arena that methods share */
+  FL_TENSOR_LENT = 16      /* an input that may be written where the caller has it */
 };
 
 typedef struct fl_delegate {

@@ -263,7 +263,7 @@ static int set_inputs(const options *opts, run *r) {
     } else if (!parse_scalar(opts->inputs[i], slot.tag, &value)) {
       return fail(EXIT_INPUT, opts->inputs[i], "the program takes a number, true or false here");
     }
-    if (fl_method_set_input(&r->method, i, &value, &error) != FL_OK) {
+    if (fl_method_lend_input(&r->method, i, &value, &error) != FL_OK) {
       return fail(EXIT_INPUT, opts->inputs[i], error.text);
     }
   }

@@ -200,6 +200,15 @@ exec.method @m {} {
 
 // -----
 
+exec.method @m {} {
+  %x = exec.external : tensor<2xf32>
+  // expected-error @+1 {{%v lies in %x, whose memory is the caller's: give it memory of its own}}
+  %v = exec.view %x : tensor<2xf32>
+  exec.return inputs(%x)
+}
+
+// -----
+
 ml_program.global private @w(#flambeau.blob<"w", "0123456789abcdef">) : tensor<2xf32>
 exec.method @m {} {
   // expected-error @+1 {{%w is a state, but global @w is a constant: use exec.constant}}

@@ -24,6 +24,9 @@ exec.method @slots {arenas = [4096, 64], input_names = ["x"], output_names = ["y
   %s = exec.state @counter {arena = 2, offset = 8, qualified_name = "model.counter"} : tensor<1xi64>
   // CHECK-NEXT: %q = exec.state @scratch : tensor<4xui8>
   %q = exec.state @scratch : tensor<4xui8>
+  // CHECK-NEXT: %e = exec.external : tensor<4xf32>
+  // GENERIC: "exec.external"() : () -> tensor<4xf32>
+  %e = exec.external : tensor<4xf32>
   // CHECK-NEXT: %v = exec.view %x : tensor<3xf32>
   %v = exec.view %x {offset = 0} : tensor<3xf32>
   // CHECK-NEXT: %part = exec.view %x {offset = 4} : tensor<2xf32>

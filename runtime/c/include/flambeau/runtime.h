@@ -246,6 +246,10 @@ FL_API void fl_method_destroy(fl_method *method);
  * A scalar that no instruction reads was fixed when the program was made; it accepts only that value. */
 FL_API fl_status fl_method_set_input(fl_method *method, uint32_t index, const fl_value *value, fl_error *error);
 
+/* As fl_method_set_input, and lets the method write the caller's tensor, as a model does that changes its input. Such an input lies outside
+ * the arenas; `writes` of the method in the named data "flambeau.json" lists its index. Without this, the first instruction that writes it fails. */
+FL_API fl_status fl_method_lend_input(fl_method *method, uint32_t index, const fl_value *value, fl_error *error);
+
 /* Says where an output that is not planned shall be written: `size` bytes, at least fl_slot_info.bytes, aligned to 16. Execute fills them with zeros
  * before the first instruction. */
 FL_API fl_status fl_method_set_output(fl_method *method, uint32_t index, void *data, size_t size, fl_error *error);

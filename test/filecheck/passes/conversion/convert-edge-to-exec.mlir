@@ -122,3 +122,16 @@ func.func @show() -> tensor<2xf32> {
   %old = ml_program.global_load @total : tensor<2xf32>
   func.return %old : tensor<2xf32>
 }
+
+// The new value of an input is written to it; what is returned and lies there is copied before.
+// CHECK-LABEL: exec.method @writes {input_names = ["x"], output_names = ["old"]} {
+func.func @writes(%x : tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) attributes {
+    flambeau.inputs = [{name = "x"}], flambeau.outputs = [{name = "old"}, {name = "x", writes = "x"}]} {
+  // CHECK: %x = exec.external : tensor<2xf32>
+  // CHECK: exec.call "aten::relu.out"(%x) outs(%y)
+  // CHECK-NEXT: exec.call "aten::clone.out"(%x, %[[none:.*]]) outs(%[[old:.*]])
+  // CHECK-NEXT: exec.call "aten::copy_"(%x, %y, %[[no:.*]]) returns(%x)
+  // CHECK-NEXT: exec.return inputs(%x) outputs(%[[old]])
+  %y = edge.relu(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  func.return %x, %y : tensor<2xf32>, tensor<2xf32>
+}

@@ -244,3 +244,24 @@ exec.method @computed_part_of_state {} {
   exec.call "aten::copy_"(%s, %next, %no) returns(%s)
   exec.return inputs(%x, %p) outputs()
 }
+
+// An input in the caller's memory is written over with its own next value only.
+// PLAN-LABEL: exec.method @external {arenas = [16]
+// CHECK-LABEL: exec.method @external {} {
+exec.method @external {} {
+  // CHECK-NEXT: %x = exec.external : tensor<4xf32>
+  %x = exec.external : tensor<4xf32>
+  // CHECK-NEXT: %y = exec.external : tensor<4xf32>
+  %y = exec.external : tensor<4xf32>
+  %new = exec.tensor : tensor<4xf32>
+  %no = exec.bool false
+  // CHECK-NEXT: %out = exec.tensor : tensor<4xf32>
+  %out = exec.tensor : tensor<4xf32>
+  // CHECK-NEXT: exec.call "aten::relu.out"(%x) outs(%x)
+  exec.call "aten::relu.out"(%x) outs(%new)
+  exec.call "aten::copy_"(%x, %new, %no) returns(%x)
+  // CHECK-NEXT: exec.call "aten::relu.out"(%y) outs(%out)
+  exec.call "aten::relu.out"(%y) outs(%out)
+  // CHECK-NEXT: exec.return inputs(%x, %y) outputs(%out)
+  exec.return inputs(%x, %y) outputs(%out)
+}
