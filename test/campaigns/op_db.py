@@ -1,9 +1,10 @@
 """PyTorch's own samples of its operators (`op_db`), exported, compiled to a `.pte`, run by the C runtime, and compared with eager.
 
-    PYTHONPATH=test python test/campaigns/op_db.py [operator …] [--samples 4] [--dtypes float32 int64 bool] [--target executorch]
+    PYTHONPATH=test python test/campaigns/op_db.py [operator …] [--samples 4] [--dtypes float32 int64 bool] [--targets executorch flambeau]
 
-prints what was exported, taken, refused and wrong, and the reasons of refusals by how many samples they concern. It returns 1 if a result
-is wrong. Work that ends the process or takes too long is told, and the next operator goes on in another process.
+prints what was exported, taken, refused and wrong, and the reasons of refusals by how many samples they concern. A program that one target
+refuses is compiled for the next. It returns 1 if a result is wrong. Work that ends the process or takes too long is told, and the next
+operator goes on in another process.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def _evenly(items: Sequence[Any], count: int) -> list[tuple[int, Any]]:
     return [(place, items[place]) for place in places]
 
 
-def outcomes(info: Any, dtype: str, samples: int, seconds: int, target: str) -> Iterator[Outcome]:
+def outcomes(info: Any, dtype: str, samples: int, seconds: int, targets: Sequence[str]) -> Iterator[Outcome]:
     """What becomes of some samples of an operator in a dtype."""
     name = info.name + (f".{info.variant_test_name}" if info.variant_test_name else "")
     try:
@@ -85,7 +86,7 @@ def outcomes(info: Any, dtype: str, samples: int, seconds: int, target: str) -> 
     for place, sample in _evenly(found, samples):
         signal.alarm(seconds)
         try:
-            verdict, reason = judge(info.name, info.op, sample, target)
+            verdict, reason = judge(info.name, info.op, sample, targets)
         except TooLongError as error:
             verdict, reason = "refused", str(error)
         finally:
@@ -93,14 +94,9 @@ def outcomes(info: Any, dtype: str, samples: int, seconds: int, target: str) -> 
         yield Outcome(name, dtype, place, verdict, reason)
 
 
-def judge(name: str, operator: Any, sample: Any, target: str) -> tuple[Verdict, str]:
-    """The verdict on one sample, with the reason of everything but success."""
-    from flambeau.compiler.compilation import Compilation
-    from flambeau.dialects.schema.context import FlambeauContext
-    from flambeau.dialects.schema.row import SchemaOp
-    from flambeau.frontends.torch_export import capture, import_program
-    from flambeau.passes.manager.pipeline_options import PipelineOptions
-    from flambeau.runtime import FlambeauError, Runtime
+def judge(name: str, operator: Any, sample: Any, targets: Sequence[str]) -> tuple[Verdict, str]:
+    """The verdict on one sample: with the target, if it is taken by another than the first, or with the reason of what the first says."""
+    from flambeau.frontends.torch_export import capture
 
     leaves, spec = pytree.tree_flatten(((sample.input, *sample.args), sample.kwargs))
     tensors = [leaf.detach() for leaf in leaves if isinstance(leaf, torch.Tensor)]
@@ -113,6 +109,23 @@ def judge(name: str, operator: Any, sample: Any, target: str) -> tuple[Verdict, 
         raise
     except Exception as error:
         return "not exported", str(error)
+    verdict, reason = _judge_program(name, program, tensors, wanted, targets[0])
+    for target in targets[1:] if verdict == "refused" else ():
+        other, details = _judge_program(name, program, tensors, wanted, target)
+        if other != "refused":
+            return other, details or f"on {target}"
+    return verdict, reason
+
+
+def _judge_program(name: str, program: Any, tensors: Sequence[torch.Tensor], wanted: list[Any], target: str) -> tuple[Verdict, str]:
+    """The verdict on an exported program for one target."""
+    from flambeau.compiler.compilation import Compilation
+    from flambeau.dialects.schema.context import FlambeauContext
+    from flambeau.dialects.schema.row import SchemaOp
+    from flambeau.frontends.torch_export import import_program
+    from flambeau.passes.manager.pipeline_options import PipelineOptions
+    from flambeau.runtime import FlambeauError, Runtime
+
     try:
         context = FlambeauContext()
         imported = import_program(program, context)
@@ -174,7 +187,7 @@ def work(arguments: argparse.Namespace) -> None:
         print(json.dumps(["operator", place, infos[place].name]), flush=True)
         for dtype in arguments.dtypes:
             if getattr(torch, dtype) in infos[place].dtypes:
-                for outcome in outcomes(infos[place], dtype, arguments.samples, arguments.seconds, arguments.target):
+                for outcome in outcomes(infos[place], dtype, arguments.samples, arguments.seconds, arguments.targets):
                     print(json.dumps(outcome), flush=True)
 
 
@@ -223,7 +236,9 @@ def main() -> int:
     parser.add_argument("--samples", type=int, default=4, help="the most of one operator and dtype (4)")
     parser.add_argument("--dtypes", nargs="+", default=list(DTYPES), help="of the samples (float32 int64 bool)")
     parser.add_argument("--seconds", type=int, default=60, help="the longest that one sample may take (60)")
-    parser.add_argument("--target", default="executorch", help="whose kernels programs use (executorch)")
+    parser.add_argument(
+        "--targets", nargs="+", default=["executorch", "flambeau"], help="whose kernels programs use, the first one that has them"
+    )
     parser.add_argument("--log", type=Path, help="a file that receives each outcome as a line of JSON")
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--start", type=int, default=0, help=argparse.SUPPRESS)
@@ -237,11 +252,14 @@ def main() -> int:
         _print_reasons(found, verdict)
     counts: Counter[str] = Counter()
     for dtype in (*arguments.dtypes, ""):
-        counts = Counter(outcome.verdict for outcome in found if not dtype or outcome.dtype == dtype)
+        chosen = [outcome for outcome in found if not dtype or outcome.dtype == dtype]
+        counts = Counter(outcome.verdict for outcome in chosen)
+        elsewhere = sum(outcome.verdict == "taken" and bool(outcome.reason) for outcome in chosen)
         exported = counts.total() - counts["not exported"]
         share = f"{100 * counts['taken'] / max(exported, 1):.1f} %"
         told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ("refused", "wrong"))
-        print(f"{dtype or 'all'}: {exported} exported, {counts['taken']} taken ({share}), {told}")
+        other = f"; {elsewhere} of those taken need {' or '.join(arguments.targets[1:])}" if elsewhere else ""
+        print(f"{dtype or 'all'}: {exported} exported, {counts['taken']} taken ({share}), {told}{other}")
     return 1 if counts["wrong"] else 0
 
 
