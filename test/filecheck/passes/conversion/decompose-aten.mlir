@@ -28,11 +28,11 @@ func.func @hardswish(%x: tensor<2xf32>) -> tensor<2xf32> {
 // CHECK-LABEL: func.func @stays
 // CHECK-NEXT:    aten.linear(%x, %w, none)
 // CHECK-NEXT:    aten.relu
-// CHECK-NEXT:    aten.lgamma
+// CHECK-NEXT:    aten._coalesce
 func.func @stays(%x: tensor<2x3xf32>, %w: tensor<4x3xf32>) -> tensor<2x4xf32> {
   %0 = aten.linear(%x, %w, none) : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<2x4xf32>
   %1 = aten.relu(%0) : (tensor<2x4xf32>) -> tensor<2x4xf32>
-  %2 = aten.lgamma(%1) : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %2 = aten._coalesce(%1) : (tensor<2x4xf32>) -> tensor<2x4xf32>
   func.return %2 : tensor<2x4xf32>
 }
 
