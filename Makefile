@@ -17,7 +17,7 @@ CMAKE := $(BIN)/cmake -S runtime/c -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN
 
 export QUERY
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint types filecheck ctest pytest unit e2e sanitize campaign bench bench-opt docs site format clean
+.PHONY: help install demo llm test lint types filecheck ctest pytest unit e2e sanitize campaign bench bench-opt docs site format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -50,6 +50,10 @@ $(SEEDS): test/make_seeds.py $(wildcard test/helpers/op_samples*.py runtime/c/ke
 
 demo: $(RUNTIME) ## compile MiniLM and search a small corpus: make demo QUERY="…"
 	$(BIN)/python examples/minilm/search.py "$$QUERY"
+
+llm: $(RUNTIME) ## compile language models with random weights; 128 tokens in every engine, which must be equal
+	$(BIN)/python examples/llm/generate.py llama
+	$(BIN)/python examples/llm/generate.py qwen3 --window 64
 
 test: lint types filecheck ctest pytest ## everything below up to pytest
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from flambeau.dialects.aten.attention import ScaledDotProductAttentionOp
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, f32, i64, shape_of, tensor
 from flambeau.dialects.schema.families import require_same_element
@@ -68,7 +70,7 @@ class CachedAttentionOp(SchemaOp):
 
     @staticmethod
     def numpy(query: Array, key: Array, value: Array, position: Array, /, scale: float, window: int | None) -> Array:
-        own: Array = (np.arange(query.shape[2]) + position.item())[:, None]
-        places: Array = np.arange(key.shape[2])
-        mask: Array = (places <= own) & (places > own - window if window is not None else True)
+        places = cast(Array, np.arange(key.shape[2]))
+        own = cast(Array, np.arange(query.shape[2]))[:, None] + position.item()
+        mask = cast(Array, (places <= own) & (True if window is None else places > own - window))
         return ScaledDotProductAttentionOp.numpy(query, key, value, mask, False, scale, True)
