@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.numerics import element_of_array
 from flambeau.dialects.aten.shape import Atleast3dOp, expand, view
-from flambeau.dialects.ir.extents import differ
+from flambeau.dialects.ir.extents import differ, provably_equal
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, normalize_dim, numpy_dtype, promote, shape_of, tensor
 from flambeau.dialects.schema.families import require_same_element
 from flambeau.dialects.schema.namespace import aten
@@ -20,7 +20,7 @@ from flambeau.support.lazy import Array, np
 
 def _legacy_empty(shape: Sequence[int]) -> bool:
     """A 1-d tensor without elements, which `cat` leaves out whatever the rank of the others."""
-    return tuple(shape) == (0,)
+    return len(shape) == 1 and provably_equal(shape[0], 0)
 
 
 def _promoted(elements: Sequence[ElementType]) -> ElementType:

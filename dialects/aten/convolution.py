@@ -15,7 +15,7 @@ from flambeau.dialects.aten.pad import ConstantPadNdOp, with_margins
 from flambeau.dialects.aten.permute import permute
 from flambeau.dialects.aten.shape import view
 from flambeau.dialects.aten.windows import spread, window_count
-from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, is_static, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, is_static, same_shape, shape_of, tensor
 from flambeau.dialects.schema.families import FLOATS_AND_LONG, NUMBERS, require_shape
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -268,7 +268,7 @@ class ConvolutionFamilyOp(SchemaOp):
     @classmethod
     def decompose(cls, x: SSAValue, weight: SSAValue, bias: SSAValue | None, /, *args: Any) -> SSAValue:
         shape = cls.batched(shape_of(x))
-        batch = x if shape_of(x) == shape else aten.unsqueeze(x, 0)
+        batch = x if same_shape(shape_of(x), shape) else aten.unsqueeze(x, 0)
         arguments = cls.convolution(shape, shape_of(weight), *args)
         result = over_planes(batch, weight, bias, *arguments) or aten.convolution(batch, weight, bias, *arguments)
         return result if batch is x else aten.squeeze.dim(result, 0)

@@ -12,7 +12,7 @@ from flambeau.dialects.aten.reduction import SumDimIntListOp
 from flambeau.dialects.aten.shape import normalize_dims
 from flambeau.dialects.aten.triangle import zero_of
 from flambeau.dialects.ir.extents import maximum, minimum
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, may_equal, promote_operands, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, may_equal, promote_operands, same_shape, shape_of, tensor
 from flambeau.dialects.schema.families import NUMBERS, promote_values, sum_element
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -132,7 +132,7 @@ class BlockDiagOp(SchemaOp):
         total, column = sum(block[1] for block in blocks), 0
         rows: list[SSAValue] = []
         for x, block in zip(tensors, blocks, strict=True):
-            part = to_element(x if shape_of(x) == block else aten.view(x, block), element)
+            part = to_element(x if same_shape(shape_of(x), block) else aten.view(x, block), element)
             rows.append(aten.constant_pad_nd(part, [column, total - column - block[1]], zero_of(part)))
             column += block[1]
         return aten.cat(rows, 0)

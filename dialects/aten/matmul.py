@@ -386,7 +386,11 @@ class TensordotOp(SchemaOp):
     @staticmethod
     def spread_out(a: Sequence[int], b: Sequence[int], dims_self: Sequence[int], dims_other: Sequence[int]) -> list[int]:
         """The dimensions of the first operand that meet a single entry of the second, and so are summed before the product."""
-        return [first for first, second in zip(dims_self, dims_other, strict=True) if b[second] == 1 and a[first] != 1]
+        return [
+            first
+            for first, second in zip(dims_self, dims_other, strict=True)
+            if provably_equal(b[second], 1) and not provably_equal(a[first], 1)
+        ]
 
     @staticmethod
     def numpy(a: Array, b: Array, /, dims_self: tuple[int, ...], dims_other: tuple[int, ...]) -> Array:

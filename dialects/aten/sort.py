@@ -46,7 +46,7 @@ def sorted_types(x: Tensor, /, dim: int) -> tuple[Tensor, Tensor]:
 
 def in_place_order(values: SSAValue, places: SSAValue, dim: int, count: int) -> SSAValue:
     """The places of elements in order, those of equal elements put in order too: kernels of `topk` give them in any."""
-    before, after = aten.slice.Tensor(values, dim, 0, count - 1), aten.slice.Tensor(values, dim, 1, count)
+    before, after = aten.slice.Tensor(values, dim, 0, -1), aten.slice.Tensor(values, dim, 1, count)
     differs = aten.ne.Tensor(before, after)
     if dtype_of(element_of(values)).category == 2:
         differs = aten.logical_and(differs, aten.logical_not(aten.logical_and(aten.isnan(before), aten.isnan(after))))
@@ -73,7 +73,7 @@ class SortOp(SchemaOp):
             values, places = SortOp.decompose(to_element(x, ui8), dim, descending)
             return to_element(values, i1), places
         values, places = aten.topk.results(x, count, dim, descending)
-        return (values, places) if count < 2 else (values, in_place_order(values, places, dim, count))
+        return (values, places) if exceeds(2, count) else (values, in_place_order(values, places, dim, count))
 
 
 @aten("sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)")

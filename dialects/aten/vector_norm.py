@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import cast_operands, cast_to, element_of_array, to_float, widened
 from flambeau.dialects.aten.reduction import Dims, ExtremeOp
+from flambeau.dialects.ir.extents import provably_equal
 from flambeau.dialects.ir.tensor_types import (
     Tensor,
     broadcast,
@@ -19,6 +20,7 @@ from flambeau.dialects.ir.tensor_types import (
     normalize_dim,
     promote,
     promote_operands,
+    same_shape,
     shape_of,
     tensor,
 )
@@ -38,7 +40,7 @@ from flambeau.support.lazy import Array, np
 
 def is_absolute(shape: Sequence[int], axes: Sequence[int], order: float) -> bool:
     """Whether a norm is that of single entries, which is their absolute value."""
-    return order != 0 and all(shape[axis] == 1 for axis in axes)
+    return order != 0 and all(provably_equal(shape[axis], 1) for axis in axes)
 
 
 def norm_type(x: Tensor, order: float | None, dims: Dims, keepdim: bool, dtype: Attribute | None) -> Tensor:
@@ -216,7 +218,7 @@ class CosineSimilarityOp(SchemaOp):
         units: list[SSAValue] = []
         for x in (a, b):
             wide = to_element(x, wide_element(element))
-            wide = wide if shape_of(x) == shape else aten.expand(wide, shape)
+            wide = wide if same_shape(shape_of(x), shape) else aten.expand(wide, shape)
             units.append(aten.div.Tensor(wide, aten.clamp(vector_norm_of(wide, 2, dim, True, None), eps, None)))
         return to_element(aten.sum.dim_IntList(aten.mul.Tensor(*units), [dim]), element)
 

@@ -95,7 +95,7 @@ class Outputs:
         else:
             self.leaves.append(Leaf(name))
             if value is not POISON:
-                self.problem(f"output {name!r}", f"a {type(value).__name__} output is not supported")
+                self.problem(f"output {name!r}", f"{symbolic_numbers.described(value)} is not supported as an output")
 
     def _write_input(self, node: fx.Node, value: Any) -> None:
         """Notes the new value of an input. Its name is that of the input's leaf."""

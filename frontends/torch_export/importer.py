@@ -371,10 +371,10 @@ class _Method:
         """The arguments by the names of the class's schema; None when one of them could not be imported."""
         given: dict[str, Any] = {}
         for index, own in enumerate(cls.schema.arguments):
-            value = given[own.name] = self._resolve(argument(step, index))
+            value = self._resolve(argument(step, index))
             if is_poisoned(value):
                 return None
-            symbolic_numbers.refuse_inexpressible(value)
+            given[own.name] = symbolic_numbers.argument_value(value, own.type.is_tensor and not own.type.is_list)
         if cls.schema.base == "as_strided":
             given |= self._in_storage(step)
         return given

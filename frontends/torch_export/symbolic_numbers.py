@@ -54,14 +54,47 @@ class Comparison:
     right: int
 
 
+@dataclass(frozen=True)
+class FloatItem:
+    """The number in a tensor of floats, which only the run knows."""
+
+    tensor: SSAValue
+    """Without dimensions."""
+
+
 def refuse_inexpressible(value: Any) -> None:
-    """Raises UnsupportedError for an argument that is, or has in it, a number without a form as an extent."""
-    if isinstance(value, Comparison):
-        raise UnsupportedError(f"it depends on whether {value.left} {SIGNS[value.relation]} {value.right}, which is not a tensor")
-    if isinstance(value, Inexpressible):
-        raise UnsupportedError(f"{value.text} is computed from sizes in a way that has no form in the IR")
-    for item in cast("Sequence[Any]", value) if isinstance(value, list) else ():
-        refuse_inexpressible(item)
+    """Raises UnsupportedError for a number without a form as an extent, or a sequence that has one in it."""
+    match value:
+        case Comparison():
+            raise UnsupportedError(f"it depends on whether {value.left} {SIGNS[value.relation]} {value.right}, which is not a tensor")
+        case Inexpressible():
+            raise UnsupportedError(f"{value.text} is computed from sizes or data in a way that has no form in the IR")
+        case FloatItem():
+            raise UnsupportedError("it takes a float that data decides where a tensor has no place; keep it a tensor, without item()")
+        case list():
+            for item in cast("Sequence[Any]", value):
+                refuse_inexpressible(item)
+        case _:
+            pass
+
+
+def argument_value(value: Any, is_tensor: bool) -> Any:
+    """The value of an operator's argument; a number that data decides is a tensor there. Raises UnsupportedError."""
+    if is_tensor and isinstance(value, FloatItem):
+        return value.tensor
+    refuse_inexpressible(value)
+    return value
+
+
+def described(value: Any) -> str:
+    """What a value that has no form is, in words."""
+    match value:
+        case FloatItem():
+            return "a float that data decides"
+        case Inexpressible():
+            return f"{value.text}, which is computed from sizes or data in a way that has no form in the IR,"
+        case _:
+            return f"a {type(value).__name__}"
 
 
 def is_number_step(step: Step) -> bool:
@@ -101,16 +134,19 @@ def number_value(value: int | Comparison, insert: Insert) -> SSAValue:
     return compared.result
 
 
-def _import_item(value: Any, operand: SSAValue, symbols: Symbols, insert: Insert) -> int:
-    if not isinstance(value, torch.SymInt) or dtype_of(element_of(operand)).category != 1:
-        raise UnsupportedError("it gives a number that depends on data; keep it a tensor, or make it an integer")
-    found = symbols.extent(value)
+def _import_item(value: Any, operand: SSAValue, symbols: Symbols, insert: Insert) -> int | FloatItem:
+    category = dtype_of(element_of(operand)).category
+    if category == 0:
+        raise UnsupportedError("it gives a bool that depends on data; keep it a tensor, or make it an integer")
     if isinstance(operand.type, TensorType) and shape_of(operand):
         view = find_op("aten.view")
         assert view is not None
         flat = view(operand, ())
         insert(flat)
         operand = flat.result
+    if category > 1:
+        return FloatItem(operand)
+    found = symbols.extent(value)
     if isinstance(found, Extent):
         insert(DefineSymbolOp(operand, found))
     return found

@@ -89,6 +89,10 @@ def _counted(x: Tensor, count: Tensor) -> tuple[Tensor, ...]:
     return x[:n], torch.ones(cast(int, n) + 1)
 
 
+def _scaled(x: Tensor) -> tuple[Tensor, ...]:
+    return x / cast(float, x.max().item()), (x > 0).to(torch.int64) * cast(float, x.mean().item()) + x.shape[0]
+
+
 def _checked(x: Tensor, y: Tensor) -> Tensor:
     check(x.shape[0] % 4 == 0, lambda: "a multiple of 4")
     check(x.shape[0] != y.shape[0])
@@ -193,6 +197,7 @@ PROGRAMS: dict[str, Program] = {
         [(_rand(7, 3), torch.tensor(0)), (_rand(12, 3), torch.tensor(12))],
         [((_rand(5, 3), torch.tensor(6)), "u0"), ((_rand(5, 3), torch.tensor(-1)), "u0 must be 0 to 12")],
     ),
+    "scaled": Program(_scaled, (_rand(5, 3),), ({0: N},), [(_rand(4, 3),), (_rand(12, 3),)]),
     "checked": Program(
         _checked,
         (_rand(8, 3), _rand(5)),
