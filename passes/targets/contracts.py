@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from xdsl.ir import Attribute, SSAValue
 
+from flambeau.dialects.ir.extents import exceeds
 from flambeau.dialects.ir.tensor_types import ElementType, element_of, shape_of
 from flambeau.dialects.schema.row import SchemaOp
 
@@ -47,8 +48,10 @@ class Limit:
         if value is None or isinstance(value, Attribute):
             return None
         numbers: Sequence[float] = cast("tuple[float, ...]", value) if isinstance(value, tuple) else (value,)
-        if self.least is not None and min(numbers, default=self.least) < self.least:
-            return f"{name} has {min(numbers)}, and its kernel takes numbers from {self.least} on"
+        least = self.least
+        small = [] if least is None else [number for number in numbers if exceeds(cast(int, least), cast(int, number))]
+        if small:
+            return f"{name} has {small[0]}, and its kernel takes numbers from {least} on"
         if self.only is not None and value != self.only:
             return f"{name} is {value}, and its kernel takes {self.only}"
         if self.length is not None and len(numbers) < self.length:
