@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 import torch
-from control_flow_operators import branch, loop
+from control_flow_operators import branch
 from torch import Tensor, nn
 from torch_programs import Function, export, unary
 
@@ -88,14 +88,6 @@ def test_problems_in_regions_are_listed_with_the_others() -> None:
     assert f"aten.complex at {__file__}:{line}" in error
 
 
-def test_loops_that_carry_numbers() -> None:
-    def function(x: Tensor) -> Any:
-        return loop(lambda i, x: i < 5, lambda i, x: (i + 1, x + i), (0, x))  # the counter is a number
-
-    error = str(problems(export(function, torch.randn(3))))
-    assert "higher_order.while_loop: it gives a number that depends on data; keep it a tensor" in error
-
-
 @torch.library.custom_op("test_torch_export::bump", mutates_args=("x",))
 def bump(x: Tensor) -> None:
     x.add_(1)
@@ -121,13 +113,17 @@ def test_sizes_without_a_form() -> None:
     assert "is computed from sizes in a way that has no form in the IR" in str(problems(program))
 
 
-def test_numbers_that_depend_on_data() -> None:
+def test_floats_that_depend_on_data() -> None:
     def function(x: Tensor) -> Tensor:
         return torch.full((2,), x[0].item())
 
-    assert "it gives a number that depends on data; keep it a tensor, or make it an integer" in str(
-        problems(export(function, torch.tensor([3.0, 4.0])))
-    )
+    error = str(problems(export(function, torch.tensor([3.0, 4.0]))))
+    assert "it takes a float that data decides where a tensor has no place; keep it a tensor, without item()" in error
+
+
+def test_outputs_that_are_floats_of_data() -> None:
+    error = str(problems(export(lambda x: x[0].item(), torch.tensor([3.0, 4.0]))))
+    assert "output 'output': a float that data decides is not supported as an output" in error
 
 
 @pytest.mark.parametrize(
