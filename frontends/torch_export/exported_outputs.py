@@ -20,7 +20,7 @@ from flambeau.frontends.torch_export.functionalization import Variable
 from flambeau.frontends.torch_export.graph_signature import constant_leaf, is_constant, leaf_names
 from flambeau.frontends.torch_export.model_globals import GlobalState
 from flambeau.frontends.torch_export.poison import POISON
-from flambeau.frontends.torch_export.symbolic_numbers import Comparison, number_value
+from flambeau.frontends.torch_export.symbolic_numbers import Comparison, described, number_value
 
 STORED = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
 """The outputs that are the next value of state."""
@@ -95,7 +95,7 @@ class Outputs:
         else:
             self.leaves.append(Leaf(name))
             if value is not POISON:
-                self.problem(f"output {name!r}", f"{symbolic_numbers.described(value)} is not supported as an output")
+                self.problem(f"output {name!r}", f"{described(value)} is not supported as an output")
 
     def _write_input(self, node: fx.Node, value: Any) -> None:
         """Notes the new value of an input. Its name is that of the input's leaf."""
