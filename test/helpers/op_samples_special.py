@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from op_samples import Samples, make
 
+from flambeau.dialects.aten.polynomials import POLYNOMIALS
 from flambeau.support.lazy import Array
 
 SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 1e-30, 7.5, 12.0, 60.0)
@@ -33,6 +34,15 @@ _OF_ONE = (
     "special_bessel_y0 special_bessel_y1 special_airy_ai special_spherical_bessel_j0"
 ).split()
 
+
+def degrees(rng: np.random.Generator) -> list[tuple[object, ...]]:
+    """Places, each with degrees."""
+    places = np.array([-30.0, -1.5, -1.0, -0.7, 0.0, 0.3, 0.5, 1.0, 2.5, np.inf, np.nan])[:, None]
+    numbers = np.array([-2.0, 0.0, 1.0, 2.0, 3.7, 6.0, 12.0, 40.0, 130.0, np.nan])
+    whole = make(rng, (3, 1), "int64"), make(rng, (4,), "int32", 0, 9)
+    return [(places, numbers), (places.astype("float32"), numbers.astype("float32")), whole]
+
+
 SAMPLES: dict[str, Samples] = {
     **{f"aten.{name}": function_of_one() for name in _OF_ONE},
     "aten.erfc": lambda rng: [*function_of_one()(rng), (make(rng, (2, 3)),), (make(rng, (3,), "int64"),), (make(rng, (0,), "float16"),)],
@@ -42,4 +52,7 @@ SAMPLES: dict[str, Samples] = {
     "aten.special_zeta": pairs,
     "aten.special_zeta.self_scalar": lambda rng: [(3.0, pairs(rng)[0][1])],
     "aten.special_zeta.other_scalar": lambda rng: [(pairs(rng)[0][0], 2.5)],
+    **{f"aten.special_{name}": degrees for name in POLYNOMIALS},
+    **{f"aten.special_{name}.x_scalar": lambda rng: [(0.5, degrees(rng)[0][1])] for name in POLYNOMIALS},
+    **{f"aten.special_{name}.n_scalar": lambda rng: [(degrees(rng)[0][0], 7)] for name in POLYNOMIALS},
 }

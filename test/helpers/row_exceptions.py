@@ -48,6 +48,7 @@ FEWER_TYPES = "the row takes fewer types, and says so"
 QUANTISED = "the row takes what quantised numbers are, bytes and scales that fit; torch computes with anything"
 STRIDES = "torch reads memory in the order of the operand's strides, which the passes copy to row-major"
 DATA = "what is refused is in the data"
+UNSORTED = "what a search finds in a sequence that is not sorted is torch's own"
 OF_PASSES = "passes make it of operands that fit"
 
 
@@ -66,7 +67,8 @@ KNOWN: tuple[Known, ...] = (
     ),
     *_listed("* on *", "*", NO_KERNEL, "quantized_decomposed.choose_qparams*", "quantized_decomposed.*quantize_per_channel_group"),
     *_listed("* on *", "*", NO_KERNEL, "quantized_decomposed.*quantize_per_tensor.tensor"),
-    *_listed("* on executorch", "*", NOT_IN_STOCK, "aten.scatter.*reduce", "aten.scatter_reduce.two"),
+    *_listed("* on executorch", "*", NOT_IN_STOCK, "aten.scatter.*reduce", "aten.scatter_reduce.two", "aten.index_reduce"),
+    *_listed("* on executorch", "*", NOT_IN_STOCK, "aten.special_*_polynomial_*"),
     *_listed("does not compile on *", "extent * is 1", ONE_WINDOW, "aten.adaptive_max_pool[12]d"),
     *_listed("row refuses", "t* = True", TRAINING, "aten.*_dropout", "aten.rrelu", "aten.batch_norm"),
     *_listed("row refuses", "p = 0.5", TRAINING, "aten.*_dropout"),
@@ -124,6 +126,7 @@ KNOWN: tuple[Known, ...] = (
     *_listed("numpy differs", "tensor * empty", OF_PASSES, "fused.*"),
     *_listed("numpy differs", "tensor * broadcast", OF_PASSES, "fused.*attention"),
     *_listed("* on flambeau", "*", OF_PASSES, "fused.*"),
+    *_listed("row refuses", "tensor * in *", NOT_CHECKED, "aten.searchsorted.Tensor"),
     # Types.
     *_listed("row refuses", "* int64", FEWER_TYPES, "aten.avg_pool3d"),
     *_listed("row refuses", "tensor * in *", FEWER_TYPES, "aten.instance_norm", "aten.lstm_cell"),
@@ -137,6 +140,7 @@ KNOWN: tuple[Known, ...] = (
     *_listed("numpy differs", "special *", NOT_A_NUMBER, "quantized_decomposed.choose_qparams.tensor"),
     *_listed("numpy differs", "out_scale = 0.0", NOT_A_NUMBER, "quantized_decomposed.add"),
     # Data.
+    *_listed("numpy differs", "special *", UNSORTED, "aten.searchsorted.*", "aten.bucketize.*"),
     *_listed("numpy differs", "extent *", DATA, "aten.index_add"),
     *_listed("numpy differs", "tensor * empty", DATA, "aten.index_add"),
     *_listed("numpy differs", "tensor 2 in *", DATA, "aten.index.Tensor"),

@@ -294,7 +294,7 @@ def test_what_conversions_leave_is_a_table_and_json(run: Run) -> None:
     assert status == 1
     assert "\n  operation       count  at   why\n  aten._coalesce      2  2:3  Flambeau knows" in err
     assert "\n                              in head (model.py:12)\n" in err
-    assert "\n  aten.square      1  4:3  it is not in Core ATen; run decompose-aten first\n" in err
+    assert "\n  aten.square         1  4:3  it is not in Core ATen; run decompose-aten first\n" in err
     (report,) = json.loads(Path("report.json").read_text())
     assert (report["pass"], report["count"]) == ("convert-aten-to-core", 3)
     coalesce, square = report["operations"]
