@@ -100,7 +100,12 @@ def delegate(options: PipelineOptions) -> Sequence[ModulePass]:
 def edge_to_exec(options: PipelineOptions) -> Sequence[ModulePass]:
     """From values to storage: kernel calls that write into slots."""
     return [
-        _pass("convert-edge-to-exec", target=options.target),
+        _pass(
+            "convert-edge-to-exec",
+            target=options.target,
+            alloc_graph_input=options.alloc_graph_input,
+            alloc_graph_output=options.alloc_graph_output,
+        ),
         # Operators that only rename bytes become views, which cost nothing.
         _pass("elide-views", target=options.target),
         # Parts are written where the whole lies; fewer of them are views of something else now.

@@ -48,6 +48,7 @@ from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import may_rewrite, was_restricted
 from flambeau.passes.rewriting.conversion_report import ConversionError, IllegalOperation, LegalizationReport
 from flambeau.passes.storage.number_slots import NumberSlots, UndefinedSymbolError
+from flambeau.passes.storage.slot_rewrites import replace_slot
 from flambeau.passes.storage.structured_control_flow import STRUCTURED, ControlFlow
 from flambeau.passes.targets.interface import TargetName, find_target
 
@@ -185,7 +186,7 @@ class _Method:
         self.values[result] = self.slot(slot)
         return self.values[result]
 
-    def input(self, leaf: Leaf, argument: SSAValue | None, is_written: bool) -> SSAValue:
+    def input(self, leaf: Leaf, argument: SSAValue | None, is_external: bool) -> SSAValue:
         """Declares the slot of an input."""
         if argument is None:
             return _leaf_slot(self, leaf.value)
@@ -193,7 +194,7 @@ class _Method:
             self.values[argument] = self.slot(IntOp(0))
             return self.values[argument]
         self.require_bounds(argument, self.function)
-        slot = (ExternalOp if is_written else TensorOp)(tensor_type(argument))
+        slot = (ExternalOp if is_external else TensorOp)(tensor_type(argument))
         slot.location = cast(BlockArgument, argument).location
         slot.results[0].name_hint = argument.name_hint
         self.values[argument] = self.slot(slot)
@@ -231,12 +232,11 @@ class _Method:
         self.instructions.append(instruction)
 
     def write_inputs(self, written: Sequence[tuple[SSAValue, SSAValue]], returned: Sequence[SSAValue], end: Operation) -> list[SSAValue]:
-        """Writes the new values of inputs to them; gives the slots of what is returned, copies where they are written now."""
-        targets = {self.values[argument] for argument, _ in written}
+        """Writes the new values of inputs to them; gives the slots of what is returned, copies of what lies in the caller's inputs."""
         values = [self.values[value] for value in (*returned, *(value for _, value in written))]
         for index, slot in enumerate(values):
             # The new value of an input may be the old one of another.
-            if slot in targets and not (index >= len(returned) and len(written) == 1):
+            if isinstance(slot.owner, ExternalOp) and (index < len(returned) or len(written) > 1):
                 values[index] = self.slot(TensorOp(slot.type))
                 self.copy(slot, values[index], end)
         for (argument, _), value in zip(written, values[len(returned) :], strict=True):
@@ -373,7 +373,7 @@ def _leaf_slot(method: _Method, value: Constant) -> SSAValue:
             return method.slot(StringOp(value))
 
 
-def convert_function(function: FuncOp, target: str) -> tuple[MethodOp, list[IllegalOperation]]:
+def convert_function(function: FuncOp, target: str, *, are_inputs_external: bool = False) -> tuple[MethodOp, list[IllegalOperation]]:
     """The method that computes what `function` does, and the operations for which the target has no kernel.
 
     Raises:
@@ -386,7 +386,7 @@ def convert_function(function: FuncOp, target: str) -> tuple[MethodOp, list[Ille
     written = [leaf.writes for leaf in outputs if leaf.writes is not None]
     arguments = iter(function.body.block.args)
     given = [(leaf, next(arguments) if leaf.is_tensor else None) for leaf in inputs_of(function)]
-    inputs = [method.input(leaf, argument, leaf.name in written) for leaf, argument in given]
+    inputs = [method.input(leaf, argument, are_inputs_external or leaf.name in written) for leaf, argument in given]
     tensors = [(leaf.name, argument) for leaf, argument in given if argument is not None and isinstance(argument.type, TensorType)]
     method.check_inputs([(name, argument) for name, argument in tensors if not is_static(argument)])
     method.convert(function.body.block)
@@ -425,11 +425,15 @@ class ConvertEdgeToExecPass(ModulePass):
     name = "convert-edge-to-exec"
     target: TargetName = "executorch"
     """Whose kernels may be called."""
+    alloc_graph_input: bool = True
+    """Whether inputs are planned; without, they are read where the caller has them."""
+    alloc_graph_output: bool = True
+    """Whether outputs are planned; without, they are written where the caller wants them."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites `op` in place, or leaves it as it is when something has no kernel. Raises ConversionError, OperationError."""
         functions = [item for item in op.body.block.ops if isinstance(item, FuncOp) and item.body.blocks and may_rewrite(self.name, item)]
-        converted = [(function, *convert_function(function, self.target)) for function in functions]
+        converted = [(function, *self._convert(function)) for function in functions]
         illegal = [item for _, _, missing in converted for item in missing]
         if illegal and not was_restricted():
             raise ConversionError(LegalizationReport.of(f"kernel calls of the target {self.target!r}", illegal))
@@ -441,3 +445,11 @@ class ConvertEdgeToExecPass(ModulePass):
             function.erase()
             count("kernel calls", sum(isinstance(item, CallOp) for item in method.instructions))
             count("slots", len(method.slots))
+
+    def _convert(self, function: FuncOp) -> tuple[MethodOp, list[IllegalOperation]]:
+        method, missing = convert_function(function, self.target, are_inputs_external=not self.alloc_graph_input)
+        inputs = method.terminator.inputs
+        for slot in dict.fromkeys(method.terminator.outputs if not self.alloc_graph_output else ()):
+            if isinstance(slot.owner, TensorOp) and slot not in inputs:
+                replace_slot(slot, ExternalOp(slot.type))
+        return method, missing

@@ -42,3 +42,7 @@ class PipelineOptions(ArgSpecConvertible):
     """Backends to hand parts of the program to, the first choice first."""
     planner: str = "best"
     """The algorithm of `plan-memory`, with its other options in braces: `greedy`, `best{alignment=64}`."""
+    alloc_graph_input: bool = True
+    """Whether inputs lie in an arena, to which the caller's tensors are copied; without, they are read where the caller has them."""
+    alloc_graph_output: bool = True
+    """Whether outputs lie in an arena; without, they are written where the caller wants them."""

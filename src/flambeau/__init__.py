@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         EdgeProgramManager,
         ExecutorchBackendConfig,
         ExecutorchProgramManager,
+        MemoryPlanningPass,
         to_edge,
         to_edge_transform_and_lower,
     )
@@ -36,6 +37,7 @@ _HOMES = {
     "ExecutorchProgramManager": "flambeau.compiler.edge_program",
     "FlambeauContext": "flambeau.dialects.schema.context",
     "Instrumentation": "flambeau.passes.manager",
+    "MemoryPlanningPass": "flambeau.compiler.edge_program",
     "PassError": "flambeau.passes.manager",
     "PassStep": "flambeau.passes.manager",
     "Pipeline": "flambeau.passes.manager",
@@ -56,6 +58,7 @@ __all__ = [
     "EdgeProgramManager",
     "ExecutorchBackendConfig",
     "ExecutorchProgramManager",
+    "MemoryPlanningPass",
     "Runtime",
     "to_edge",
     "to_edge_transform_and_lower",

@@ -8,25 +8,15 @@ returns 1 if a result is wrong.
 
 from __future__ import annotations
 
-import argparse
-import logging
 import sys
-import time
-import warnings
-from collections import Counter
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any
 
-import numpy as np
 import torch
 import transformers
+from campaigns.model_outcomes import Case, main
 from torch.export import Dim
 
-import flambeau
-
 models: Any = transformers
-Verdict = Literal["taken", "refused", "wrong", "not exported"]
-TOLERANCE = 1e-3
-"""Of the largest value of the output."""
 
 _TINY: dict[str, Any] = {
     "hidden_size": 32,
@@ -132,14 +122,6 @@ IMAGES: dict[str, dict[str, Any]] = {
 }
 
 
-class Outcome(NamedTuple):
-    """What became of one model."""
-
-    model: str
-    verdict: Verdict
-    reason: str
-
-
 class _First(torch.nn.Module):
     """A model whose output is the first of its outputs."""
 
@@ -152,63 +134,19 @@ class _First(torch.nn.Module):
         return self.model(given, return_dict=False)[0]
 
 
-def outcome_of(name: str, target: str, dynamic: bool) -> Outcome:
-    """What becomes of one model."""
+def make(name: str, dynamic: bool) -> Case:
+    """A model of a type."""
     is_text = name in TEXTS
-    cast(Any, torch).manual_seed(0)
-    try:
-        own = (TEXTS | IMAGES)[name]
-        given = own if "depths" in own else {**_TINY, **own}
-        config = models.AutoConfig.for_model(name, **given)
-        module = _First(models.AutoModel.from_config(config).eval())
-        side = given.get("image_size", 32)
-        size = (side, side) if isinstance(side, int) else tuple(side)
-        shapes = [(3, 10), (2, 7), (5, 64)] if is_text else [(count, 3, *size) for count in (3, 2, 5)]
-        inputs = [torch.randint(3, 99, shape) if is_text else torch.randn(shape) for shape in (shapes if dynamic else shapes[:1])]
-        dims = {0: Dim.DYNAMIC(max=8), **({1: Dim.DYNAMIC(max=64)} if is_text else {})}
-        with torch.no_grad():
-            program = torch.export.export(module, (inputs[0],), dynamic_shapes=(dims,) if dynamic else None, strict=False)
-            expected = [module(item).numpy() for item in inputs]
-    except Exception as error:
-        return Outcome(name, "not exported", _line(error))
-    try:
-        edge = flambeau.to_edge(program, compile_config=flambeau.EdgeCompileConfig(target=target))
-        method = flambeau.Runtime.get().load_program(edge.to_executorch().buffer).load_method("forward")
-        found = [np.asarray(method.execute((item,))[0]) for item in inputs]
-    except Exception as error:
-        return Outcome(name, "refused", _line(error))
-    for wanted, actual in zip(expected, found, strict=True):
-        if actual.shape != wanted.shape:
-            return Outcome(name, "wrong", f"the shape {actual.shape}, not {wanted.shape}")
-        distance = float(np.abs(actual - wanted).max()) / max(float(np.abs(wanted).max()), 1e-6)
-        if not distance <= TOLERANCE:
-            return Outcome(name, "wrong", f"it differs by {distance:.2g} of the largest value at shape {wanted.shape}")
-    return Outcome(name, "taken", "")
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:300] or type(error).__name__
-
-
-def main(arguments: list[str]) -> int:
-    """Runs the campaign; returns 1 if a result is wrong."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="*", choices=[[], *TEXTS, *IMAGES], help="model types; all of them by default")
-    parser.add_argument("--static", action="store_true", help="export with the shapes of the example")
-    parser.add_argument("--target", default="executorch")
-    options = parser.parse_args(arguments)
-    logging.disable(logging.WARNING)
-    warnings.simplefilter("ignore")
-    counts: Counter[Verdict] = Counter()
-    for name in options.models or [*TEXTS, *IMAGES]:
-        start = time.perf_counter()
-        outcome = outcome_of(name, options.target, not options.static)
-        counts[outcome.verdict] += 1
-        print(f"{name}: {outcome.verdict} in {time.perf_counter() - start:.1f} s {outcome.reason}", flush=True)
-    exported = sum(count for verdict, count in counts.items() if verdict != "not exported")
-    print(f"exported {exported}, " + ", ".join(f"{verdict} {count}" for verdict, count in counts.items()))
-    return int(counts["wrong"] > 0)
+    own = (TEXTS | IMAGES)[name]
+    given = own if "depths" in own else {**_TINY, **own}
+    config = models.AutoConfig.for_model(name, **given)
+    side = given.get("image_size", 32)
+    size = (side, side) if isinstance(side, int) else tuple(side)
+    shapes = [(3, 10), (2, 7), (5, 64)] if is_text else [(count, 3, *size) for count in (3, 2, 5)]
+    inputs = [torch.randint(3, 99, shape) if is_text else torch.randn(shape) for shape in (shapes if dynamic else shapes[:1])]
+    dims = {0: Dim.DYNAMIC(max=8), **({1: Dim.DYNAMIC(max=64)} if is_text else {})}
+    return Case(_First(models.AutoModel.from_config(config).eval()), inputs, dims if dynamic else None)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(__doc__, [*TEXTS, *IMAGES], make, sys.argv[1:]))

@@ -45,15 +45,31 @@ class EdgeCompileConfig:
 
 @explains_arguments
 @dataclass(frozen=True)
+class MemoryPlanningPass:
+    """The memory planner, and what it plans.
+
+    Attributes:
+        memory_planning_algo: the planner, perhaps with other options of `plan-memory` in braces: `greedy`, `best{alignment=64}`.
+        alloc_graph_input: whether inputs lie in an arena. Without, they are read where the caller has them.
+        alloc_graph_output: whether outputs lie in an arena. Without, they are written where the caller wants them.
+    """
+
+    memory_planning_algo: str = PipelineOptions.planner
+    alloc_graph_input: bool = True
+    alloc_graph_output: bool = True
+
+
+@explains_arguments
+@dataclass(frozen=True)
 class ExecutorchBackendConfig:
     """The options for reaching the finished program.
 
     Attributes:
-        memory_planning_pass: the memory planner, perhaps with other options of `plan-memory` in braces: `greedy`, `best{alignment=64}`.
+        memory_planning_pass: a `MemoryPlanningPass`, or the name of its planner.
         emit_stacktrace: whether the program says where in the model each instruction comes from, which errors at run time name.
     """
 
-    memory_planning_pass: str = PipelineOptions.planner
+    memory_planning_pass: str | MemoryPlanningPass = PipelineOptions.planner
     emit_stacktrace: bool = True
 
 
@@ -132,7 +148,7 @@ class EdgeProgramManager(ExplainsMembers):
         """The finished program. Raises PassError when the target lacks a kernel, ValueError when there is no such planner."""
         if not isinstance(cast(object, config), ExecutorchBackendConfig | None):
             raise TypeError(f"to_executorch takes a flambeau.ExecutorchBackendConfig, not {_full_name(config)}")
-        options = self._options if config is None else replace(self._options, planner=_planner(config, self._options))
+        options = self._options if config is None else _planned(config, self._options)
         compilation = Compilation(self.module.clone(), self.context, options, strip_debug=config is not None and not config.emit_stacktrace)
         return ExecutorchProgramManager(compilation.emit(), compilation.module, self.context)
 
@@ -232,17 +248,20 @@ def _checked_passes(passes: Sequence[ModulePass]) -> Sequence[ModulePass]:
     )
 
 
-def _planner(config: ExecutorchBackendConfig, options: PipelineOptions) -> str:
-    """The planner of a configuration. Raises TypeError, ValueError for what is none."""
-    planner = config.memory_planning_pass
+def _planned(config: ExecutorchBackendConfig, options: PipelineOptions) -> PipelineOptions:
+    """The options with the planner of a configuration. Raises TypeError, ValueError for what is none."""
+    given = config.memory_planning_pass
+    planning = given if isinstance(given, MemoryPlanningPass) else MemoryPlanningPass(given)
+    planner = planning.memory_planning_algo
     if not isinstance(cast(object, planner), str):
-        why = instead_of_object(planner, 'name one, such as "best"')
+        why = instead_of_object(planner, 'name one, such as "best", or give a flambeau.MemoryPlanningPass')
         raise TypeError(f"memory_planning_pass is the name of a planner, not {_full_name(planner)}: {why}")
+    found = replace(options, planner=planner, alloc_graph_input=planning.alloc_graph_input, alloc_graph_output=planning.alloc_graph_output)
     try:
-        planner_pass(replace(options, planner=planner))
+        planner_pass(found)
     except ValueError as error:
         raise ValueError(f"memory_planning_pass {planner!r}: {error}") from error
-    return planner
+    return found
 
 
 def _operator_name(operator: Any) -> str:

@@ -31,7 +31,6 @@ INSTEAD = {
     "load": "torch.export.load reads a .pt2, and flambeau compile takes the file itself",
     "save": "torch.export.save writes a .pt2; the results of to_edge and to_executorch have a method save",
     # Partitioners, quantizers, passes.
-    "MemoryPlanningPass": 'ExecutorchBackendConfig(memory_planning_pass="best{alignment=64}") names a planner and its options',
     "Partitioner": "to_backend takes the name of a backend; the runtime of Flambeau has no delegates of ExecuTorch",
     "XnnpackPartitioner": "the runtime of Flambeau has no XNNPACK, and kernels of its own for the CPU: leave to_backend out",
     # executorch.devtools
@@ -124,11 +123,29 @@ INSTEAD = {
     "ExecutorchBackendConfig(segment_alignment)": "leave it out, segments lie at multiples of 128 bytes",
     "ExecutorchBackendConfig(sym_shape_eval_pass)": "leave it out, memory is planned for the upper bounds",
     "ExecutorchBackendConfig(to_out_var_pass)": "leave it out, the pass convert-edge-to-exec chooses the kernels of the target",
+    "MemoryPlanningPass(alignment)": 'memory_planning_algo="best{alignment=64}" says it; without, it is the target\'s',
+    "MemoryPlanningPass(alloc_mutable_buffers)": "leave it out, state is always planned",
+    "MemoryPlanningPass(allow_lifetime_and_storage_overlap)": "leave it out, the pass reuse-storage lets tensors overlap",
+    "MemoryPlanningPass(share_mutable_buffers)": "leave it out, methods share the state of one buffer always",
     "Runtime.load_program(data_path)": "leave it out, weights are always in the .pte",
     "Runtime.load_program(debug_buffer_size)": "leave it out, flambeau run --engine numpy runs the program where values can be seen",
     "Runtime.load_program(enable_etdump)": "leave it out, flambeau-run --profile, of the C build, prints the time of each instruction",
 }
 """What to use instead, by `name`, `Class.member`, or `function(argument)`."""
+
+ALWAYS: dict[str, object] = {
+    "EdgeCompileConfig(_check_ir_validity)": True,
+    "EdgeCompileConfig(_skip_dim_order)": False,
+    "ExecutorchBackendConfig(emit_mutable_buffer_names)": True,
+    "ExecutorchBackendConfig(external_constants)": False,
+    "ExecutorchBackendConfig(external_mutable_weights)": False,
+    "ExecutorchBackendConfig(extract_delegate_segments)": True,
+    "ExecutorchBackendConfig(remove_view_copy)": True,
+    "ExecutorchBackendConfig(segment_alignment)": 128,
+    "MemoryPlanningPass(alloc_mutable_buffers)": True,
+    "MemoryPlanningPass(share_mutable_buffers)": True,
+}
+"""Arguments of ExecuTorch that may have one value, which says what is done anyway."""
 
 _Callable = TypeVar("_Callable", bound=Callable[..., Any])
 
@@ -172,7 +189,10 @@ def _explaining(function: Any, name: str) -> Any:
     @wraps(function)
     def call(*args: Any, **given: Any) -> Any:
         for argument in given.keys() - known.keys():
-            if (instead := INSTEAD.get(f"{name}({argument})")) is not None:
+            key = f"{name}({argument})"
+            if key in ALWAYS and given[argument] == ALWAYS[key]:
+                del given[argument]
+            elif (instead := INSTEAD.get(key)) is not None:
                 raise TypeError(f"{name} has no argument {argument!r}, which ExecuTorch has: {instead}")
         return function(*args, **given)
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import executorch.exir
+import executorch.runtime
 import numpy as np
 import pytest
 import torch
@@ -15,10 +16,11 @@ from torch.export import ExportedProgram
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 import flambeau
-from flambeau import EdgeCompileConfig, ExecutorchBackendConfig, Runtime, to_edge, to_edge_transform_and_lower
+from flambeau import EdgeCompileConfig, ExecutorchBackendConfig, MemoryPlanningPass, Runtime, to_edge, to_edge_transform_and_lower
 from flambeau.backends.interface import BackendError
 from flambeau.frontends.torch_export import CaptureError
 from flambeau.passes.transforms.cse import CsePass
+from flambeau.runtime.interpreter import interpret
 
 X = torch.linspace(-4, 4, 8).reshape(2, 4)
 
@@ -119,6 +121,36 @@ def test_the_planner_is_chosen_by_name(exported: ExportedProgram):
     assert len(set(sizes)) == 3 and sizes[0] == edge.to_executorch().memory["forward"].arenas
     with pytest.raises(ValueError, match=r"memory_planning_pass 'greedz': there is no planning algorithm 'greedz'"):
         edge.to_executorch(ExecutorchBackendConfig(memory_planning_pass="greedz"))
+
+
+@pytest.mark.parametrize("target", ["executorch", "flambeau"])
+def test_inputs_and_outputs_may_lie_where_the_caller_has_them(network: Swish, exported: ExportedProgram, target: str):
+    edge = to_edge(exported, compile_config=EdgeCompileConfig(target=target))
+    expected = network(X).detach()
+    for takes, gives in ((False, False), (True, False), (False, True)):
+        planning = MemoryPlanningPass(alloc_graph_input=takes, alloc_graph_output=gives)
+        program = edge.to_executorch(ExecutorchBackendConfig(memory_planning_pass=planning))
+        method = Runtime.get().load_program(program.buffer).load_method()
+        given = X.clone()
+        results: list[Any] = [method.execute([given])[0] for _ in range(2)]
+        (slot,), (out,) = method.metadata.inputs, method.metadata.outputs
+        assert slot.tensor is not None and out.tensor is not None
+        assert (slot.tensor.planned, out.tensor.planned) == (takes, gives) and torch.equal(given, X)
+        results += interpret(program.module, program.context).run("forward", [X.numpy()])
+        if target == "executorch":
+            stock: Any = executorch.runtime
+            theirs = stock.Runtime.get().load_program(program.buffer).load_method("forward")
+            results += theirs.execute([given])
+        for result in results:
+            np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_an_argument_that_says_what_is_done_anyway_is_taken():
+    given: dict[str, Any] = {"emit_mutable_buffer_names": True, "remove_view_copy": True, "segment_alignment": 128}
+    make: Any = ExecutorchBackendConfig
+    assert make(**given) == ExecutorchBackendConfig()
+    with pytest.raises(TypeError, match="ExecutorchBackendConfig has no argument 'emit_mutable_buffer_names', which ExecuTorch has: "):
+        make(**(given | {"emit_mutable_buffer_names": False}))
 
 
 def test_what_belongs_to_executorch_is_refused_in_one_line(exported: ExportedProgram):

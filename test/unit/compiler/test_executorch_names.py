@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import executorch.exir
+import executorch.exir.passes as stock_passes
 import executorch.exir.program._program as stock_program
 import executorch.export
 import executorch.runtime
@@ -46,6 +47,7 @@ FUNCTIONS: list[tuple[Any, Any]] = [
     (executorch.exir.EdgeProgramManager.to_backend, flambeau.EdgeProgramManager.to_backend),
     (executorch.exir.EdgeProgramManager.transform, flambeau.EdgeProgramManager.transform),
     (executorch.exir.EdgeProgramManager.to_executorch, flambeau.EdgeProgramManager.to_executorch),
+    (stock_passes.MemoryPlanningPass.__init__, flambeau.MemoryPlanningPass),
     (stock_runtime.Runtime.load_program, flambeau.Runtime.load_program),
     (stock_runtime.Program.load_method, flambeau.runtime.Program.load_method),
     (stock_runtime.Method.execute, flambeau.runtime.Method.execute),
@@ -87,7 +89,7 @@ def arguments_that_stock_has() -> Iterator[tuple[str, set[str]]]:
     """The keys of all arguments of ExecuTorch, each with the arguments of ours."""
     for theirs, ours in FUNCTIONS:
         known = set(inspect.signature(ours).parameters)
-        yield from ((f"{ours.__qualname__}({name})", known) for name in inspect.signature(unwrapped(theirs)).parameters)
+        yield from ((f"{ours.__qualname__}({name})", known) for name in inspect.signature(unwrapped(theirs)).parameters if name != "self")
     for theirs, ours in CONFIGS:
         known = {field.name for field in fields(ours)}
         yield from ((f"{ours.__name__}({field.name})", known) for field in fields(theirs))
