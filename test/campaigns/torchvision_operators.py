@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 import torch
-from control_flow_operators import steps
+from control_flow_operators import loop
 from torch import Tensor
 
 _library: Any = None
@@ -32,12 +32,14 @@ def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor | None, iou_threshol
         near = near & (kinds[:, None] == kinds[None, :])
     places = torch.arange(near.shape[0])
 
-    def step(kept: Tensor, row: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        nears, place = row
-        later = (places > place) & nears & kept.gather(0, place[None])
-        return kept & ~later, place.clone()
+    def is_left(place: Tensor, kept: Tensor) -> Tensor:
+        return place < torch.ones_like(places).sum()
 
-    kept, _ = steps(step, torch.ones_like(places, dtype=torch.bool), (near, places))
+    def step(place: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
+        row = near.index_select(0, place[None])[0]
+        return place + 1, kept & ~((places > place) & row & kept.index_select(0, place[None]))
+
+    _, kept = loop(is_left, step, (torch.zeros((), dtype=torch.int64), torch.ones_like(places, dtype=torch.bool)))
     return order[kept]
 
 

@@ -80,18 +80,22 @@ class _Images(nn.Module):
 
 
 def _module(name: str, side: int) -> nn.Module:
-    family, _, own = name.rpartition("timm.")
-    if family == name[: -len(own)] and name.startswith("timm."):
+    if name.startswith("timm."):
         try:
-            return create(own, img_size=side)
+            return create(name.removeprefix("timm."), img_size=side)
         except TypeError:
-            return create(own)
-    if name in SEGMENTATION:
-        return models.get_model(f"{name}", weights=None, weights_backbone=None)
-    if name in DETECTION:
-        return _Images(models.get_model(name, weights=None, weights_backbone=None, min_size=side, max_size=side))
-    given = {"init_weights": True} if name in ("googlenet", "inception_v3") else {}
-    return models.get_model(name, weights=None, **given)
+            return create(name.removeprefix("timm."))
+    given: dict[str, Any] = {}
+    if name in (*SEGMENTATION, *DETECTION):
+        given["weights_backbone"] = None
+    if name in DETECTION and not name.startswith("ssd"):
+        given |= {"min_size": side, "max_size": side}
+    if name in ("googlenet", "inception_v3"):
+        given["init_weights"] = True
+    if name.startswith("vit"):
+        given["image_size"] = side
+    model = models.get_model(name, weights=None, **given)
+    return _Images(model) if name in DETECTION else model
 
 
 def make(name: str, dynamic: bool) -> Case:
