@@ -179,6 +179,13 @@ def composite(f: Function, x: Value) -> Value:
     return f.op("hardswish", [f.op("silu", [x], T)], T)
 
 
+def complex_square(f: Function, x: Value) -> Value:
+    """A product of complex numbers."""
+    kind = T.replace("f32", "complex<f32>")
+    z = f.op("complex", [x, x], kind)
+    return f.op("real", [f.op("mul.Tensor", [z, z], kind)], T)
+
+
 def promoting(f: Function, x: Value) -> Value:
     """Operands of two types, scalars, views."""
     a = f.op("_to_copy", [x], "tensor<2x4xi64>", dtype="i64")
@@ -315,6 +322,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "fuse-epilogues": (Case("edge", (epilogues, plain_edge)),),
     "fuse-rms-norm": (Case("edge", (rms_norms, plain_edge)),),
     "group-attention": (Case("aten", (attentions,), IMAGE),),
+    "lower-complex": (Case("aten", (complex_square, composite)),),
     "lower-partitions": (Case("edge", (handed_over, weighted), before="partition{backends=elementwise}"),),
     "partition": (Case("edge", (handed_over, weighted, plain_edge), options="{backends=elementwise}"),),
     "place-concat": (Case("edge", _EXEC, before="convert-edge-to-exec,elide-views"),),

@@ -34,6 +34,8 @@ def _target(options: PipelineOptions) -> Target:
 def aten_to_core(options: PipelineOptions) -> Sequence[ModulePass]:
     """From any ATen operator to the closed set of Core ATen."""
     return [
+        # Complex numbers in terms of real ones, while operators of all of ATen may be used for it.
+        _pass("lower-complex"),
         # While attention is one operator: query heads share the heads of keys that would be repeated for them.
         _pass("group-attention"),
         # Composite operators in terms of Core ATen, but for those that the target runs whole.

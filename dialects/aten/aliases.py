@@ -71,7 +71,6 @@ ALIASES = (
     ("__xor__.Tensor(Tensor self, Tensor other) -> Tensor", "bitwise_xor.Tensor"),
     ("__xor__.Scalar(Tensor self, Scalar other) -> Tensor", "bitwise_xor.Scalar"),
     ("argwhere(Tensor self) -> Tensor", "nonzero"),
-    ("sgn(Tensor self) -> Tensor", "sign"),
     ("__lshift__.Tensor(Tensor self, Tensor other) -> Tensor", "bitwise_left_shift.Tensor"),
     ("__lshift__.Scalar(Tensor self, Scalar other) -> Tensor", "bitwise_left_shift.Tensor_Scalar"),
     ("__rshift__.Tensor(Tensor self, Tensor other) -> Tensor", "bitwise_right_shift.Tensor"),

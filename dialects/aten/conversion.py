@@ -6,7 +6,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.aten.creation import LikeOp, to_element
 from flambeau.dialects.aten.numerics import cast_to, element_of_array
-from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, shape_of
+from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, holds_complex, shape_of
 from flambeau.dialects.schema.families import IdentityOp, chosen_element
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -84,10 +84,9 @@ class AliasOp(IdentityOp):
 @aten("lift_fresh(Tensor(a) self) -> Tensor(a)")
 @aten("resolve_conj(Tensor(a) self) -> Tensor(a)")
 @aten("resolve_neg(Tensor(a) self) -> Tensor(a)")
-@aten("real(Tensor(a) self) -> Tensor(a)")
 @aten("detach(Tensor(a) self) -> Tensor(a)")
 class DetachOp(IdentityOp):
-    """The same content, and nothing to compute: tensors are real, without gradients, and where elements lie is a matter of layout."""
+    """The same content, and nothing to compute: tensors have no gradients and no flags, and where elements lie is a matter of layout."""
 
     @staticmethod
     def decompose(x: SSAValue, /) -> SSAValue:
@@ -101,3 +100,23 @@ class DetachOp(IdentityOp):
 )
 class ToCopyOp(CastOp):
     """A copy in another type; floats become integers by dropping the fraction, and bools by comparing with 0."""
+
+
+@aten("_conj(Tensor(a) self) -> Tensor(a)")
+@aten("_conj_copy(Tensor self) -> Tensor")
+@aten("_conj_physical(Tensor self) -> Tensor")
+@aten("conj(Tensor(a) self) -> Tensor(a)")
+@aten("conj_physical(Tensor self) -> Tensor")
+class ConjugateOp(IdentityOp):
+    """The conjugates, with the other sign of the imaginary part; real tensors are their own."""
+
+    @staticmethod
+    def numpy(x: Array, /) -> Array:
+        return np.conj(x) if x.dtype.kind == "c" else x
+
+    @staticmethod
+    def decompose(x: SSAValue, /) -> SSAValue:
+        if not holds_complex(x):
+            return x
+        parts = aten.view_as_real(x)
+        return aten.complex(aten.select.int(parts, -1, 0), aten.neg(aten.select.int(parts, -1, 1)))

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import element_of_array, erf, in_float, widened
-from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, part_of, shape_of, tensor
 from flambeau.dialects.schema.families import (
     FLOATS,
     NUMBERS,
@@ -32,6 +32,10 @@ class AbsOp(UnaryOp):
     """The absolute value."""
 
     takes = NUMBERS
+
+    @staticmethod
+    def infer(x: Tensor, /) -> Tensor:
+        return tensor(part_of(element_of(x)), shape_of(x))
 
     @staticmethod
     def numpy(x: Array, /) -> Array:
@@ -65,6 +69,22 @@ class SignOp(UnaryOp):
         if x.dtype.kind == "b":
             return x
         return (np.asarray(x > 0).astype(np.int8) - np.asarray(x < 0).astype(np.int8)).astype(x.dtype)
+
+
+@aten("sgn(Tensor self) -> Tensor")
+class SgnOp(UnaryOp):
+    """The sign; of complex numbers those of absolute value 1 with the same angle, and 0 of 0."""
+
+    @staticmethod
+    def numpy(x: Array, /) -> Array:
+        if x.dtype.kind != "c":
+            return SignOp.numpy(x)
+        size = np.abs(x)
+        return np.where(size == 0, 0, x / np.where(size == 0, 1, size)).astype(x.dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, /) -> SSAValue:
+        return aten.sign(x)
 
 
 @aten("reciprocal(Tensor self) -> Tensor", core=True)

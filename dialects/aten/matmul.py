@@ -264,7 +264,6 @@ class AddmvOp(AddedProductOp):
         return add_products(x, MatmulOp.decompose(a, b), beta, alpha)
 
 
-@aten("vdot(Tensor self, Tensor other) -> Tensor")
 @aten("dot(Tensor self, Tensor tensor) -> Tensor")
 class DotOp(SchemaOp):
     """The sum of the products of two vectors' elements."""

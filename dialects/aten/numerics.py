@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import f32, i8, i16, i32
 
@@ -25,13 +25,25 @@ def operand_kind(operand: Array | bool | int | float) -> Any:
     return operand if isinstance(operand, bool | int | float) else tensor(element_of_array(operand), operand.shape)
 
 
+def real_part(x: Array) -> Array:
+    """The real parts of complex numbers."""
+    return cast("Array", np.asarray(cast(Any, x).real))
+
+
+def imaginary_part(x: Array) -> Array:
+    """The imaginary parts of complex numbers."""
+    return cast("Array", np.asarray(cast(Any, x).imag))
+
+
 def cast_to(x: Any, element: Any) -> Array:
     """An array or a Python number as an array of an element type.
 
     A real number becomes an integer of up to 32 bits (but ui8 and ui32) by way of int32 and another one by way of int64; outside the range
     of that type it is the smallest of it, as where PyTorch runs on x86-64.
     """
-    array = np.asarray(x)
+    array: Array = np.asarray(x)
+    if array.dtype.kind == "c" and dtype_of(element).category in (1, 2):
+        array = real_part(array)
     if array.dtype.kind in "iub" or element == ui64 or dtype_of(element).category != 1:
         return array.astype(numpy_dtype(element), copy=False)
     by = np.iinfo(np.int32 if element in (i8, i16, i32, ui16) else np.int64)
@@ -49,13 +61,13 @@ def cast_operands(*operands: Any) -> tuple[Array, ...]:
 def float_operands(*operands: Any) -> tuple[Array, ...]:
     """As `cast_operands`; integers and bools become the default float."""
     element = promote_operands(*map(operand_kind, operands))
-    element = element if dtype_of(element).category == 2 else f32
+    element = element if dtype_of(element).category >= 2 else f32
     return tuple(cast_to(operand, element) for operand in operands)
 
 
 def to_float(x: Array) -> Array:
-    """Integers and bools as the default float; floats as they are."""
-    return x if dtype_of(element_of_array(x)).category == 2 else x.astype(numpy_dtype(f32))
+    """Integers and bools as the default float; others as they are."""
+    return x if dtype_of(element_of_array(x)).category >= 2 else x.astype(numpy_dtype(f32))
 
 
 def widened(x: Array) -> Array:
@@ -75,7 +87,9 @@ def erf(x: Array) -> Array:
 
 
 def sigmoid(x: Array) -> Array:
-    """1 / (1 + exp(-x)) without overflow, of floats."""
+    """1 / (1 + exp(-x)) of floats without overflow."""
+    if x.dtype.kind == "c":
+        return np.asarray(1 / (1 + np.exp(-x)))
     small = np.exp(-np.abs(x))
     return np.where(x >= 0, 1 / (1 + small), small / (1 + small)).astype(x.dtype, copy=False)
 

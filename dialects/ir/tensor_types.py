@@ -11,6 +11,7 @@ from typing import TypeAlias, cast
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     BFloat16Type,
+    ComplexType,
     Float16Type,
     Float32Type,
     Float64Type,
@@ -41,7 +42,12 @@ ui16 = IntegerType(16, Signedness.UNSIGNED)
 ui32 = IntegerType(32, Signedness.UNSIGNED)
 ui64 = IntegerType(64, Signedness.UNSIGNED)
 
-ElementType: TypeAlias = IntegerType | Float16Type | BFloat16Type | Float32Type | Float64Type
+c64: ComplexType[Float32Type] = ComplexType(f32)
+c128: ComplexType[Float64Type] = ComplexType(f64)
+
+ElementType: TypeAlias = (
+    IntegerType | Float16Type | BFloat16Type | Float32Type | Float64Type | ComplexType[Float32Type] | ComplexType[Float64Type]
+)
 Tensor: TypeAlias = TensorType[Attribute]
 
 
@@ -61,7 +67,7 @@ class DType:
     size: int
     """Bytes of one element."""
     category: int
-    """0 bool, 1 integer, 2 floating: the order of type promotion."""
+    """0 bool, 1 integer, 2 floating, 3 complex: the order of type promotion."""
 
 
 DTYPES = (
@@ -78,6 +84,8 @@ DTYPES = (
     DType(ui16, "uint16", "uint16", "U16", 27, 2, 1),
     DType(ui32, "uint32", "uint32", "U32", 28, 4, 1),
     DType(ui64, "uint64", "uint64", "U64", 29, 8, 1),
+    DType(c64, "complex64", "complex64", "C64", 9, 8, 3),
+    DType(c128, "complex128", "complex128", "C128", 10, 16, 3),
 )
 _BY_ELEMENT: dict[Attribute, DType] = {row.element: row for row in DTYPES}
 _BY_TORCH = {row.torch: row for row in DTYPES}
@@ -121,6 +129,33 @@ def numpy_dtype(element: Attribute) -> np.dtype[np.generic]:
 def is_float(element: Attribute) -> bool:
     """Whether an element type is floating point."""
     return dtype_of(element).category == 2
+
+
+def is_complex(element: Attribute) -> bool:
+    """Whether an element type is complex."""
+    return dtype_of(element).category == 3
+
+
+def holds_complex(value: SSAValue) -> bool:
+    """Whether a value is a tensor of complex numbers."""
+    return isinstance(value.type, TensorType) and isinstance(tensor_type(value).element_type, ComplexType)
+
+
+_PARTS: dict[Attribute, ElementType] = {c64: f32, c128: f64}
+_OF_PARTS: dict[Attribute, ElementType] = {bf16: c64, f32: c64, f64: c128}
+
+
+def part_of(element: Attribute) -> ElementType:
+    """The element type of the real and imaginary parts of a complex one; any other is its own."""
+    return _PARTS.get(element, dtype_of(element).element)
+
+
+def complex_of(element: Attribute) -> ElementType:
+    """The complex element type whose parts are of the given one; a complex one is its own. Raises TypeError where there is none."""
+    found = element if is_complex(element) else _OF_PARTS.get(element)
+    if found is None:
+        raise TypeError(f"there is no complex type of {dtype_of(element).torch} parts")
+    return dtype_of(found).element
 
 
 @lru_cache(maxsize=65536)
@@ -245,7 +280,7 @@ def _check_layout(kind: Tensor, layout: LayoutAttr) -> None:
 # PyTorch's lattice within one category (c10/core/ScalarType.cpp, promoteTypes): ui8 with a signed type gives that type, but i16 with i8;
 # f16 with bf16 gives f32.
 _INTEGER_RANK: dict[Attribute, int] = {i8: 1, i16: 2, i32: 3, i64: 4}
-_FLOAT_RANK: dict[Attribute, int] = {f16: 1, bf16: 1, f32: 2, f64: 3}
+_FLOAT_RANK: dict[Attribute, int] = {f16: 1, bf16: 1, f32: 2, f64: 3, c64: 2, c128: 3}
 
 
 def promote(a: Attribute, b: Attribute) -> ElementType:
@@ -255,9 +290,13 @@ def promote(a: Attribute, b: Attribute) -> ElementType:
         return left.element
     if left.category != right.category:
         higher = left if left.category > right.category else right
-        if higher.element not in (ui16, ui32, ui64):
+        lower = right if higher is left else left
+        if higher.category == 3 and lower.category == 2:
+            return complex_of(promote(part_of(higher.element), lower.element))
+        wide = lower if higher.category == 3 else higher
+        if wide.element not in (ui16, ui32, ui64):
             return higher.element
-    if left.category == 2:
+    if min(left.category, right.category) >= 2:
         if _FLOAT_RANK[a] == _FLOAT_RANK[b]:
             return f32
         return left.element if _FLOAT_RANK[a] > _FLOAT_RANK[b] else right.element
@@ -294,6 +333,8 @@ def promote_operands(*operands: Tensor | bool | int | float) -> ElementType:
             continue
         if result is None:
             result = element
+        elif dtype_of(element).category == 3 and dtype_of(result).category == 2:
+            result = complex_of(result)
         elif dtype_of(element).category > dtype_of(result).category:
             result = element
     if result is None:

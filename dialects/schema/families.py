@@ -37,9 +37,9 @@ FLOATS_AND_BOOL = FLOATS | {i1}
 
 
 def float_element(element: Attribute) -> ElementType:
-    """The element type itself when it is a float, else the default float."""
+    """The element type itself when it is a float or complex, else the default float."""
     found = dtype_of(element)
-    return found.element if found.category == 2 else f32
+    return found.element if found.category >= 2 else f32
 
 
 def wide_element(element: Attribute) -> ElementType:
@@ -48,9 +48,9 @@ def wide_element(element: Attribute) -> ElementType:
 
 
 def sum_element(element: Attribute) -> ElementType:
-    """The type in which integers and bools add up: int64; floats keep theirs."""
+    """The type in which integers and bools add up: int64; floats and complex numbers keep theirs."""
     found = dtype_of(element)
-    return found.element if found.category == 2 else i64
+    return found.element if found.category >= 2 else i64
 
 
 def chosen_element(dtype: Attribute | int | None, default: Attribute) -> ElementType:
@@ -70,8 +70,8 @@ def promote_values(*operands: SSAValue | bool | int | float) -> ElementType:
     return promote_operands(*(tensor_type(operand) if isinstance(operand, SSAValue) else operand for operand in operands))
 
 
-def require_category(operation: str, *operands: Tensor | bool | int | float, at_least: int = 0, at_most: int = 2) -> None:
-    """Raises TypeError when the promoted operands are not of the categories (0 bool, 1 integer, 2 float) that PyTorch implements."""
+def require_category(operation: str, *operands: Tensor | bool | int | float, at_least: int = 0, at_most: int = 3) -> None:
+    """Raises TypeError when the promoted operands are not of the categories (0 bool, 1 integer, 2 float, 3 complex) of PyTorch."""
     element = promote_operands(*operands)
     if not at_least <= dtype_of(element).category <= at_most:
         raise TypeError(f"{operation} is not defined for {dtype_of(element).torch} tensors")
@@ -121,7 +121,7 @@ def require_shape(name: str, x: Tensor | None, shape: Sequence[int]) -> None:
 
 def in_element(factor: float, element: Attribute) -> float:
     """A factor as PyTorch takes it in products of an element type: of integers whole, of bools a truth. Raises ValueError."""
-    if dtype_of(element).category == 2:
+    if dtype_of(element).category >= 2:
         return factor
     if dtype_of(element).category == 0:
         return bool(factor)

@@ -58,8 +58,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.ir.attribute_values import to_value
 from flambeau.dialects.ir.extents import UndecidedError
-from flambeau.dialects.ir.tensor_types import DTYPES, Tensor, check_storage, dtype_of, element_of, tensor_type
+from flambeau.dialects.ir.tensor_types import DTYPES, Tensor, check_storage, dtype_of, element_of, holds_complex, tensor_type
 from flambeau.dialects.ir.verify import verifies_types_only
+from flambeau.dialects.schema.complex_parts import has_rule
 from flambeau.dialects.schema.inferred_types import UndecidedTypesError, check_extents, fits
 from flambeau.dialects.schema.operation_syntax import (
     ABSENT,
@@ -288,6 +289,8 @@ class SchemaOp(IRDLOperation):
         if cls.takes is not None and operands and (element := element_of(operands[0])) not in cls.takes:
             taken = ", ".join(row.torch for row in DTYPES if row.element in cls.takes)
             raise VerifyException(f"{cls.name} is not defined for {dtype_of(element).torch} tensors; it is for {taken}")
+        if any(map(holds_complex, operands)) and not (cls.has("decompose") or has_rule(cls.siblings["row"].schema)):
+            raise VerifyException(f"{cls.name} is not defined for complex tensors")
         try:
             inferred = cls.call("infer", cls.bind([operand.type for operand in operands], properties))
         except UndecidedError as error:

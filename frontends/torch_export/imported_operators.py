@@ -10,7 +10,19 @@ from typing import Any, cast
 import torch
 from xdsl.ir import Operation, SSAValue
 
-from flambeau.dialects.ir.tensor_types import ElementType, Tensor, dtype_of, element_of, scalar_element, shape_of, tensor, tensor_type
+from flambeau.dialects.ir.tensor_types import (
+    ElementType,
+    Tensor,
+    c64,
+    dtype_of,
+    element_of,
+    is_complex,
+    part_of,
+    scalar_element,
+    shape_of,
+    tensor,
+    tensor_type,
+)
 from flambeau.dialects.schema.operators import find_op, schema_table
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_table import cached_over_rows, load_rows
@@ -127,11 +139,25 @@ def _operand(value: Any, result_types: Sequence[Tensor], given: Iterable[Any], i
         op = _full(value, _number_element(value, result_types, given))
         insert(op)
         return op.result
+    if isinstance(value, complex):
+        return _complex_number(value, result_types, insert)
     if isinstance(value, tuple | list):
         return [_operand(item, result_types, given, insert) for item in cast("Sequence[Any]", value)]
     if value is None or isinstance(value, SSAValue):
         return cast("SSAValue | None", value)
     raise UnsupportedError(f"{value!r} cannot stand for a tensor")
+
+
+def _complex_number(value: complex, result_types: Sequence[Tensor], insert: Insert) -> SSAValue:
+    """A complex number as a tensor without dimensions, of the type of the result where that is complex."""
+    element = next((element_of(kind) for kind in result_types if is_complex(element_of(kind))), c64)
+    parts = [_full(number, part_of(element)) for number in (value.real, value.imag)]
+    kind = find_op("aten.complex")
+    assert kind is not None
+    whole = kind(*(part.result for part in parts))
+    for op in (*parts, whole):
+        insert(op)
+    return whole.result
 
 
 def _number_element(value: bool | int | float, result_types: Sequence[Tensor], given: Iterable[Any]) -> ElementType:

@@ -27,7 +27,7 @@ MEMORY_FORMATS = {
 
 
 def element_type(dtype: torch.dtype) -> ElementType:
-    """The element type of a dtype. Raises TypeError for complex, quantized and other dtypes that programs cannot hold."""
+    """The element type of a dtype. Raises TypeError for quantized and other dtypes that programs cannot hold."""
     row = from_torch_name(str(dtype))
     if row is None:
         raise TypeError(f"tensors of {dtype} are not supported")
@@ -43,7 +43,7 @@ def tensor_type_of(value: torch.Tensor, symbols: Symbols | None = None, *, layou
         layout: write the dim order of a dense permuted tensor (channels last) on the type.
 
     Raises:
-        TypeError: sparse, complex, quantized, or of a shape that has no form here.
+        TypeError: sparse, quantized, or of a shape that has no form here.
     """
     if value.layout is not torch.strided:
         raise TypeError(f"{value.layout} tensors are not supported: use dense ones")
@@ -70,7 +70,7 @@ def is_fake(value: torch.Tensor) -> bool:
 def array_of(value: torch.Tensor) -> Array:
     """A view of a tensor as numpy sees it, whose dtype may be one of `ml_dtypes`. Raises TypeError for tensors without a type here."""
     kind = tensor_type_of(value)
-    dense = value.detach().cpu().contiguous()
+    dense = value.detach().cpu().resolve_conj().contiguous()
     bytes_ = cast("Array", dense.reshape(-1).view(torch.uint8).numpy())
     return bytes_.view(numpy_dtype(element_of(kind))).reshape(tuple(value.shape))
 
@@ -89,7 +89,7 @@ class Weights:
         identity = self.identity(value)
         blob = self._known.get(identity)
         if blob is None:
-            dense = value.detach().cpu().contiguous()
+            dense = value.detach().cpu().resolve_conj().contiguous()
             blob = self._blobs.add(key, memoryview(cast(Any, dense.reshape(-1).view(torch.uint8).numpy())))
             self._known[identity] = blob
             self._kept.append(value)

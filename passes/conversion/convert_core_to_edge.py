@@ -17,7 +17,7 @@ from flambeau.dialects.edge.dim_order import ToDimOrderCopyOp
 from flambeau.dialects.edge.layout import dim_order, row_major, upper_bounds
 from flambeau.dialects.edge.operator_rules import compute_element, promoted_operands
 from flambeau.dialects.ir.extents import is_known
-from flambeau.dialects.ir.tensor_types import ElementType, dtype_of, element_of, shape_of
+from flambeau.dialects.ir.tensor_types import ElementType, dtype_of, element_of, holds_complex, shape_of
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.schema import Value
@@ -105,8 +105,8 @@ def _write_scalars(op: SchemaOp, properties: dict[str, Attribute], element: Elem
 
 
 def _is_settled_by(value: SSAValue, target: Target) -> bool:
-    """Whether an input is a tensor in a layout that the target does not take, which only operators read."""
-    if not isinstance(value.type, TensorType) or target.takes_input(dim_order(value)):
+    """Whether an input is a tensor in a layout that the target does not take, or a complex one, which only operators read."""
+    if not isinstance(value.type, TensorType) or (target.takes_input(dim_order(value)) and not holds_complex(value)):
         return False
     return all(isinstance(use.operation, SchemaOp | ReturnOp) for use in value.uses)
 

@@ -131,7 +131,7 @@ class _Method:
         reason = None
         if schema is None:
             reason = "PyTorch declares no out-variant of it"
-        elif schema.qualified_name not in find_target(self.target).operators:
+        elif not find_target(self.target).has(type(op)):
             reason = f"the target {self.target!r} has no kernel {schema.qualified_name}"
         elif (limit := find_target(self.target).why_not(op)) is not None:
             reason = f"{schema.qualified_name} of the target {self.target!r} does not take it: {limit}"

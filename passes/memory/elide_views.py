@@ -14,7 +14,7 @@ from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slot_contents import ALIASING
 from flambeau.dialects.exec.slots import TensorOp, nbytes
-from flambeau.dialects.ir.diagnostics import remark
+from flambeau.dialects.ir.diagnostics import OperationError, remark
 from flambeau.dialects.ir.tensor_types import is_static
 from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
@@ -123,6 +123,15 @@ class ElideViewsPass(OperationPass):
     """Whose kernels read the views: where they take another dim order, permutations before them vanish."""
 
     def apply_to(self, ctx: Context, op: Operation) -> None:
-        """Rewrites the methods in place. Raises OperationError for one that is planned already."""
+        """Rewrites the methods in place. Raises OperationError for one that is planned already, and for a copy that must become a view."""
+        target = find_target(self.target)
         for method in unplanned_methods_of(op):
-            count("calls elided", elide_views(method, find_target(self.target)))
+            count("calls elided", elide_views(method, target))
+            for call in method.walk():
+                if isinstance(call, CallOp) and call.operator.data in target.views:
+                    raise OperationError(
+                        call,
+                        f"the target {target.name!r} has no kernel {call.operator.data}, and the result cannot be a view of the operand: "
+                        "its shape is dynamic, or the operand is a constant or in a loop or branch; "
+                        "return torch.view_as_real(y) instead of a complex y",
+                    )

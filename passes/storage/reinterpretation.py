@@ -119,6 +119,12 @@ def _reshape(ins: Sequence[SSAValue], outs: Sequence[SSAValue]) -> list[int] | N
     return [0] if reshaped(ins[0], outs[0]) else None
 
 
+def _parts(ins: Sequence[SSAValue], outs: Sequence[SSAValue]) -> list[int] | None:
+    # The real and imaginary part of a number stand side by side, and in a tensor of both the last dimension is the innermost one.
+    pairs, numbers = (ins[0], outs[0]) if len(shape_of(ins[0])) > len(shape_of(outs[0])) else (outs[0], ins[0])
+    return [0] if dim_order(pairs) == (*dim_order(numbers), len(shape_of(numbers))) else None
+
+
 def _copy(ins: Sequence[SSAValue], outs: Sequence[SSAValue]) -> list[int] | None:
     same = shape_of(ins[0]) == shape_of(outs[0]) and memory_ranks(ins[0]) == memory_ranks(outs[0])
     return [0] if same else None
@@ -211,6 +217,8 @@ RULES: dict[str, Rule] = {
     "aten::squeeze_copy.dim_out": _reshape,
     "aten::squeeze_copy.dims_out": _reshape,
     "aten::unsqueeze_copy.out": _reshape,
+    "aten::view_as_complex_copy.out": _parts,
+    "aten::view_as_real_copy.out": _parts,
     "aten::alias_copy.out": _copy,
     "aten::detach_copy.out": _copy,
     "aten::lift_fresh_copy.out": _copy,
@@ -239,10 +247,10 @@ def reinterpretation(op: CallOp) -> list[Part] | None:
         return None
     source = op.ins[0]
     outs = tensors_of(op.outs[0])
-    if not is_static(source, *outs) or any(nbytes(out.type) == 0 for out in outs):
+    if not is_static(source, *outs) or (rule is not _parts and any(nbytes(out.type) == 0 for out in outs)):
         return None
     element = tensor_type(source).element_type
-    if any(tensor_type(out).element_type != element for out in outs):
+    if rule is not _parts and any(tensor_type(out).element_type != element for out in outs):
         return None
     try:
         offsets = rule(tuple(op.ins), outs)

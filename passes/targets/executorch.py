@@ -76,4 +76,10 @@ _CONTRACTS = (
     Contract("aten::roll.out", (Limit("dims", length=1),)),
 )
 
-TARGET = Target("executorch", frozenset(_KERNELS), input_orders=frozenset({CHANNELS_LAST}), contracts=_CONTRACTS)
+TARGET = Target(
+    "executorch",
+    frozenset(_KERNELS),
+    views=frozenset({"aten::view_as_complex_copy.out"}),
+    input_orders=frozenset({CHANNELS_LAST}),
+    contracts=_CONTRACTS,
+)

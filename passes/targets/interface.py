@@ -29,6 +29,8 @@ class Target:
     name: str
     operators: frozenset[str]
     """The qualified names of its kernels, `aten::add.out`. With `flambeau::linear.out` it has the fused form `fused.linear`, and so on."""
+    views: frozenset[str] = frozenset()
+    """The names of kernels that it lacks and does not need, because programs call their operators only where the result is a view."""
     dim_orders: frozenset[tuple[int, ...]] | Literal["any"] = frozenset()
     """The dim orders beside row-major in which its kernels take tensors, where the operators' rows allow it: `{CHANNELS_LAST}`."""
     input_orders: frozenset[tuple[int, ...]] | Literal["any"] = "any"
@@ -44,11 +46,11 @@ class Target:
     def has(self, kind: type[SchemaOp]) -> bool:
         """Whether it has the kernel that an operator becomes."""
         out = out_variant(kind.schema)
-        return out is not None and out.qualified_name in self.operators
+        return out is not None and out.qualified_name in self.operators | self.views
 
     def keeps(self, kind: type[SchemaOp]) -> bool:
         """Whether a program may keep an operator whole: it has the kernel, or the fused form where PyTorch declares no out-variant."""
-        return _kernel(kind) in self.operators
+        return _kernel(kind) in self.operators | self.views
 
     def contract(self, op: SchemaOp) -> Contract | None:
         """The contract of the kernel, or of the fused form, that an operation becomes."""

@@ -22,6 +22,8 @@ DTYPE_NAMES = {
     5: "float16",
     6: "float32",
     7: "float64",
+    9: "complex64",
+    10: "complex128",
     11: "bool",
     15: "bfloat16",
     27: "uint16",

@@ -17,7 +17,7 @@ class PteError(ValueError):
 
 
 class ScalarType(IntEnum):
-    """Element types, with PyTorch's numbers. Those that are missing have no number in the format."""
+    """Element types, with PyTorch's numbers. ExecuTorch's schema does not name the complex ones, and its runtime takes them."""
 
     BYTE = 0
     CHAR = 1
@@ -27,6 +27,8 @@ class ScalarType(IntEnum):
     HALF = 5
     FLOAT = 6
     DOUBLE = 7
+    COMPLEX_FLOAT = 9
+    COMPLEX_DOUBLE = 10
     BOOL = 11
     QINT8 = 12
     QUINT8 = 13
@@ -50,7 +52,8 @@ ELEMENT_SIZE: dict[ScalarType, int] = {
         1: (0, 1, 11, 12, 13, 16, 17, 23, 24, 25, 26),
         2: (2, 5, 15, 22, 27),
         4: (3, 6, 14, 28),
-        8: (4, 7, 29),
+        8: (4, 7, 9, 29),
+        16: (10,),
     }.items()
     for scalar_type in map(ScalarType, scalar_types)
 }

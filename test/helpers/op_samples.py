@@ -467,7 +467,7 @@ SAMPLES: dict[str, Samples] = {
     ),
     **{
         f"aten.{name}": unary(dtypes=ALL)
-        for name in ("clone", "alias", "detach", "contiguous", "lift_fresh_copy", "lift_fresh", "resolve_conj", "resolve_neg", "real")
+        for name in ("clone", "alias", "detach", "contiguous", "lift_fresh_copy", "lift_fresh", "resolve_conj", "resolve_neg")
     },
     "aten.eye": fixed((3,), (0,), (2, i64), (2, i1)),
     "aten.eye.m": fixed((3, 2), (1, 4, f16)),

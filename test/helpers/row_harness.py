@@ -20,7 +20,7 @@ from flambeau.dialects.schema.row_table import load_rows
 from flambeau.dialects.schema.schema import SchemaArgument
 from flambeau.support.lazy import Array
 
-TOLERANCES = {"float64": 1e-9, "float32": 3e-5, "float16": 4e-3, "bfloat16": 3e-2}
+TOLERANCES = {"float64": 1e-9, "float32": 3e-5, "float16": 4e-3, "bfloat16": 3e-2, "complex64": 3e-5, "complex128": 1e-9}
 
 
 SAMPLES = all_samples()
@@ -122,7 +122,7 @@ def to_torch(value: Any, argument: SchemaArgument | None = None) -> Any:
 
 def from_torch(value: torch.Tensor) -> Array:
     """A torch tensor as an array."""
-    value = value.detach().contiguous()
+    value = value.detach().resolve_conj().resolve_neg().contiguous()
     if value.dtype == torch.bfloat16:
         return value.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
     return value.numpy()
@@ -166,4 +166,5 @@ def assert_close(name: str, actual: Sequence[Array], expected: Sequence[Array], 
             np.testing.assert_array_equal(got, want, err_msg=name)
         else:
             bound = max(bound, tolerance or 0)
-            np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=bound, atol=bound, err_msg=name)
+            wide = np.complex128 if got.dtype.kind == "c" else np.float64
+            np.testing.assert_allclose(got.astype(wide), want.astype(wide), rtol=bound, atol=bound, err_msg=name)

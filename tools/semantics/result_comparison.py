@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from xdsl.ir import Operation
 
@@ -13,7 +13,7 @@ from flambeau.runtime.interpreter import Leaf
 from flambeau.support.lazy import Array, np
 
 TOLERANCES = {"float64": 1e-8, "float32": 1e-4, "float16": 1e-2, "bfloat16": 8e-2}
-"""The tolerance by dtype, relative to the largest number of the result. Integers and bools must be equal."""
+"""The tolerance by dtype, relative to the largest number of the result; complex numbers are two. Integers and bools must be equal."""
 
 NOT_FINITE = "elements are infinite or not numbers on one side only"
 """The message for results that cannot be compared as numbers."""
@@ -63,6 +63,7 @@ def difference_of(
         return None if type(expected) is type(found) and expected == found else f"{_brief(found)} instead of {_brief(expected)}"
     if expected.dtype != found.dtype or expected.shape != found.shape:
         return f"{_brief(found)} instead of {_brief(expected)}"
+    expected, found = _parts(expected), _parts(found)
     tolerance = options.tolerance_for(expected.dtype)
     if expected.dtype.name not in TOLERANCES:
         return _unequal(expected != found)
@@ -89,6 +90,11 @@ def difference_of(
     return f"max |Δ| is {relative}, tolerance {tolerance:.0e}"
 
 
+def _parts(array: Array) -> Array:
+    """The real and imaginary parts of complex numbers side by side; another array as it is."""
+    return np.ascontiguousarray(array).view(cast("Array", cast(Any, array).real).dtype) if array.dtype.kind == "c" else array
+
+
 def _unequal(wrong: Array) -> str | None:
     count = int(np.count_nonzero(wrong))
     return f"{count} of {wrong.size} elements" if count else None
@@ -109,7 +115,11 @@ class Rounding:
 
     def moved(self, leaf: Leaf) -> Leaf:
         """An array of floats, perturbed; any other value as it is."""
-        if not isinstance(leaf, np.ndarray) or leaf.dtype.name not in TOLERANCES:
+        if not isinstance(leaf, np.ndarray):
+            return leaf
+        if (parts := _parts(leaf)) is not leaf:
+            return cast("Array", self.moved(parts)).view(leaf.dtype).reshape(leaf.shape)
+        if leaf.dtype.name not in TOLERANCES:
             return leaf
         shape: tuple[int, ...] = leaf.shape
         by = 1 + _epsilon(leaf.dtype) * self._random.uniform(-1, 1, shape)
@@ -122,12 +132,12 @@ class Rounding:
 
 def noise_of(expected: Leaf, others: Sequence[Leaf]) -> Array | None:
     """The largest distance of each element of a float result from the results of perturbed runs; None for other results."""
-    if not isinstance(expected, np.ndarray) or expected.dtype.name not in TOLERANCES:
+    if not isinstance(expected, np.ndarray) or (expected := _parts(expected)).dtype.name not in TOLERANCES:
         return None
     a = expected.astype(np.float64)
     noise = np.zeros(a.shape)
     for other in others:
-        if not isinstance(other, np.ndarray) or other.shape != a.shape:
+        if not isinstance(other, np.ndarray) or (other := _parts(other)).shape != a.shape:
             continue
         b = other.astype(np.float64)
         with np.errstate(all="ignore"):

@@ -65,7 +65,7 @@ static fl_status fl_check_features(const fl_plan *plan, uint32_t index, uint32_t
   const int8_t dtype = (int8_t)fl_field_u8(file, table, TENSOR_SCALAR_TYPE);
   const uint8_t dynamism = fl_field_u8(file, table, TENSOR_DYNAMISM);
   const uint32_t extra = fl_child(file, table, TENSOR_EXTRA);
-  const size_t element = fl_dtype_size(dtype);
+  const size_t element = fl_element_size(dtype);
   if (element == 0) {
     return FL_ERROR(error, FL_NOT_SUPPORTED, "method '%': value % is a tensor of scalar type %, which this runtime does not have",
                     FL_TEXT(plan->name), FL_NUMBER(index), FL_NUMBER(dtype));
@@ -101,7 +101,7 @@ static fl_status fl_check_features(const fl_plan *plan, uint32_t index, uint32_t
 static fl_status fl_check_storage(const fl_plan *plan, uint32_t index, uint32_t table, fl_error *error) {
   fl_tensor_record record;
   fl_read_tensor(plan->file, table, &record);
-  const size_t element = fl_dtype_size(record.dtype);
+  const size_t element = fl_element_size(record.dtype);
   if (fl_child(plan->file, table, TENSOR_ALLOCATION) != 0) {
     if (record.arena == 0 || record.arena >= plan->buffers.count) {
       return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%': value % lies in memory %, which is not between 1 and %", FL_TEXT(plan->name), FL_NUMBER(index),

@@ -52,7 +52,7 @@ static fl_status fl_bad_input(fl_error *error, fl_status status, const fl_method
 
 /* Copies `source` into `target`, which has the same sizes and its own layout. */
 static void fl_copy_in(const fl_tensor *target, const uint8_t *source, const int32_t *strides) {
-  const size_t element = fl_dtype_size(target->dtype);
+  const size_t element = fl_element_size(target->dtype);
   const uint8_t rank = target->rank;
   const uint8_t *order = target->dim_order;
   int32_t at[FL_MAX_RANK] = {0};
@@ -154,7 +154,7 @@ static fl_status fl_set_tensor(fl_method *method, uint32_t index, fl_port *port,
   } else {
     own->data = source->data;
     own->flags = FL_TENSOR_READ_ONLY;
-    own->capacity = elements * fl_dtype_size(own->dtype);
+    own->capacity = elements * fl_element_size(own->dtype);
   }
   port->value->tag = FL_TENSOR;
   port->value->as.tensor = own;

@@ -32,7 +32,7 @@ static size_t fl_granules(const fl_trail *trail, const fl_tensor *t) {
     return 0;
   }
   /* A view may say that it is larger than what it views; a call is refused then. */
-  const size_t bytes = fl_numel(t) * fl_dtype_size(t->dtype);
+  const size_t bytes = fl_numel(t) * fl_element_size(t->dtype);
   const size_t room = trail->method->tensors[number - 1].capacity;
   return ((bytes < room ? bytes : room) + trail->granule - 1) / trail->granule;
 }
@@ -137,7 +137,7 @@ static void fl_reset_views(fl_method *method, int is_last) {
   for (fl_tensor *t = method->tensors; (void *)t < (void *)method->instructions; ++t) {
     t->flags &= (uint8_t)~(is_last ? FL_TENSOR_WRITTEN : 0);
     if ((t->flags & FL_TENSOR_VIEW) != 0) {
-      t->capacity = is_last ? fl_numel(t) * fl_dtype_size(t->dtype) : 0;
+      t->capacity = is_last ? fl_numel(t) * fl_element_size(t->dtype) : 0;
       t->flags = FL_TENSOR_VIEW;
       t->data = NULL;
     }

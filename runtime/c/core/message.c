@@ -166,6 +166,8 @@ const char *fl_dtype_name(int8_t dtype) {
     case FL_FLOAT16: return "float16";
     case FL_FLOAT32: return "float32";
     case FL_FLOAT64: return "float64";
+    case FL_COMPLEX64: return "complex64";
+    case FL_COMPLEX128: return "complex128";
     case FL_BOOL: return "bool";
     case FL_BFLOAT16: return "bfloat16";
     case FL_UINT16: return "uint16";

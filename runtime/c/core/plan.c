@@ -55,7 +55,7 @@ void fl_read_tensor(const uint8_t *file, uint32_t table, fl_tensor_record *recor
   record->arena = fl_field_u32(file, allocation, ALLOCATION_ARENA);
   record->offset = (uint64_t)fl_field_u32(file, allocation, ALLOCATION_HIGH) << 32 | fl_field_u32(file, allocation, ALLOCATION_LOW);
   record->dynamic = fl_field_u8(file, table, TENSOR_DYNAMISM) != 0 && !fl_is_constant(record);
-  record->bytes = fl_dtype_size(record->dtype);
+  record->bytes = fl_element_size(record->dtype);
   for (uint8_t i = 0; i < record->rank; ++i) {
     record->bytes *= (size_t)record->sizes[i];
   }

@@ -88,7 +88,7 @@ fl_status fl_resize(fl_context *context, fl_tensor *t, const int32_t *sizes, uin
     return FL_FAIL_NUMBERS(context, FL_NOT_SUPPORTED, "the result has a size of %, where the program declares a fixed size of %",
                            sizes[same], t->sizes[same]);
   }
-  size_t bytes = fl_dtype_size(t->dtype);
+  size_t bytes = fl_element_size(t->dtype);
   for (uint8_t i = 0; i < rank; ++i) {
     if (sizes[i] < 0) {
       return FL_FAIL_NUMBERS(context, FL_INVALID_ARGUMENT, "the result has a size of % in dimension %, which is negative", sizes[i], i);

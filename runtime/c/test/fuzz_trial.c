@@ -15,7 +15,7 @@ static fl_status fill_outputs(void *user, void *handle, fl_context *context, fl_
   for (size_t i = 1; i < count; ++i) {
     const fl_tensor *tensor = fl_get_tensor(args[i]);
     if (tensor != NULL && fl_numel(tensor) > 0) {
-      memset(tensor->data, 1, fl_numel(tensor) * fl_dtype_size(tensor->dtype));
+      memset(tensor->data, 1, fl_numel(tensor) * fl_element_size(tensor->dtype));
     }
   }
   return FL_OK;
@@ -70,7 +70,7 @@ static void digest_value(uint64_t *results, const fl_value *value) {
   switch (value->tag) {
     case FL_TENSOR: {
       const fl_tensor *tensor = value->as.tensor;
-      const size_t bytes = fl_numel(tensor) * fl_dtype_size(tensor->dtype);
+      const size_t bytes = fl_numel(tensor) * fl_element_size(tensor->dtype);
       digest(results, tensor->sizes, tensor->rank * sizeof *tensor->sizes);
       if (bytes > 0 && tensor->data != NULL) {
         digest(results, tensor->data, bytes);
@@ -120,7 +120,8 @@ static void write_real(int8_t dtype, uint8_t *at, float value) {
 /* Elements of one kind: small numbers that may be indices, any numbers, or the edges of the type. */
 static void fill_tensor(int8_t dtype, uint8_t *data, size_t bytes, chance *c) {
   static const float reals[] = {0.0f, -0.0f, 1.0f, -1.0f, 0.5f, 2.0f, -3.5f, 1e-40f, 1e9f, -1e19f, 3e38f, -3e38f};
-  const size_t element = fl_dtype_size(dtype);
+  dtype = dtype == FL_COMPLEX64 ? FL_FLOAT32 : dtype == FL_COMPLEX128 ? FL_FLOAT64 : dtype;
+  const size_t element = fl_element_size(dtype);
   const uint32_t style = draw(c, 8);
   const int is_real = dtype == FL_FLOAT16 || dtype == FL_BFLOAT16 || dtype == FL_FLOAT32 || dtype == FL_FLOAT64;
   for (size_t i = 0; i + element <= bytes; i += element) {
@@ -163,7 +164,7 @@ static fl_status set_input(loaded *l, uint32_t index, void **block, chance *c) {
   if (slot.tag == FL_TENSOR) {
     int32_t sizes[FL_MAX_RANK];
     uint8_t order[FL_MAX_RANK];
-    size_t bytes = fl_dtype_size(slot.dtype);
+    size_t bytes = fl_element_size(slot.dtype);
     const int is_any = draw(c, 4) == 0;
     for (uint8_t i = 0; i < slot.rank; ++i) {
       sizes[i] = slot.dynamic && draw(c, 3) == 0 ? (int32_t)draw(c, (uint32_t)slot.sizes[i] + 1) : slot.sizes[i];

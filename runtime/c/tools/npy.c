@@ -14,7 +14,7 @@ static const struct {
 } descriptions[] = {
     {"<f4", FL_FLOAT32}, {"<f8", FL_FLOAT64}, {"<f2", FL_FLOAT16}, {"<V2", FL_BFLOAT16}, {"|V2", FL_BFLOAT16}, {"|b1", FL_BOOL},
     {"|u1", FL_UINT8},   {"|i1", FL_INT8},    {"<i2", FL_INT16},   {"<i4", FL_INT32},    {"<i8", FL_INT64},    {"<u2", FL_UINT16},
-    {"<u4", FL_UINT32},  {"<u8", FL_UINT64},
+    {"<u4", FL_UINT32},  {"<u8", FL_UINT64},  {"<c8", FL_COMPLEX64}, {"<c16", FL_COMPLEX128},
 };
 
 void *read_file(const char *path, size_t *size, const char **reason) {
@@ -108,7 +108,7 @@ static const char *parse_header(const char *header, npy_array *array, size_t *by
       return "it has too many elements";
     }
   }
-  *bytes = (size_t)elements * fl_dtype_size(array->tensor.dtype);
+  *bytes = (size_t)elements * fl_element_size(array->tensor.dtype);
   return NULL;
 }
 
@@ -153,7 +153,7 @@ const char *npy_read(const char *path, npy_array *array) {
 }
 
 static int write_elements(FILE *file, const fl_tensor *tensor) {
-  const size_t element = fl_dtype_size(tensor->dtype);
+  const size_t element = fl_element_size(tensor->dtype);
   const size_t count = fl_numel(tensor);
   int32_t at[FL_MAX_RANK] = {0};
   if (fl_is_contiguous(tensor)) {

@@ -39,6 +39,7 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_table import check_functions, load_rows
 from flambeau.passes.targets.interface import find_target, target_names
 from flambeau.runtime.manifest import activation_names
+from flambeau.support.lazy import Array
 
 _DRAWN = ("rand", "randn", "rand_like", "randn_like", "randperm", "randint", "randint.low", "randint_like", "randint_like.low_dtype")
 RANDOM = {f"aten.{name}" for name in _DRAWN}
@@ -91,11 +92,17 @@ def test_functions_name_arguments_of_the_schema(name: str):
     check_functions(ROWS[name])
 
 
-@pytest.mark.parametrize("name", sorted(name for name, op in ROWS.items() if op.moves))
+def parts_of(array: Array) -> Array:
+    """Complex numbers as twice as many real ones."""
+    return np.atleast_1d(array).view(f"f{array.itemsize // 2}") if array.dtype.kind == "c" else array
+
+
+@pytest.mark.parametrize("name", sorted(name for name, op in ROWS.items() if op.moves and "conj" not in name))
 def test_what_moves_elements_computes_none(name: str):
     for sample in samples_of(ROWS[name]):
         arrays = arrays_of(sample)
         for result in meaning(operation(ROWS[name], sample)[0], arrays):
+            result, *arrays = (parts_of(array) for array in (result, *arrays))
             given = np.concatenate([cast_to(array, element_of_array(result)).ravel() for array in arrays])
             assert np.isin(result, given).all(where=result == result)  # NaN, which equals nothing, aside
 

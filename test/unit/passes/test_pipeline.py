@@ -91,7 +91,8 @@ def canonical(text: str) -> str:
         ("plan", "builtin.module(plan-memory,verify-plan)"),
         (
             "aten-to-core{preserve=gelu,silu}",
-            "builtin.module(group-attention,decompose-aten{preserve=gelu,silu},convert-aten-to-core{target=executorch preserve=gelu,silu})",
+            "builtin.module(lower-complex,group-attention,decompose-aten{preserve=gelu,silu},"
+            "convert-aten-to-core{target=executorch preserve=gelu,silu})",
         ),
         ("delegate{backends=elementwise}", "builtin.module(partition{backends=elementwise},lower-partitions,remove-dead-code)"),
         ("every-option{number=1 flag}", "builtin.module(every-option{number=1 flag=true})"),

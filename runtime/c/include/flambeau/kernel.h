@@ -91,7 +91,7 @@ static inline size_t fl_numel(const fl_tensor *t) {
 /* count * size for a fl_scratch_fn: SIZE_MAX when that does not fit. */
 static inline size_t fl_scratch_bytes(size_t count, size_t size) { return size != 0 && count > SIZE_MAX / size ? SIZE_MAX : count * size; }
 
-/* Bytes of one element; 0 for a dtype this runtime does not know. */
+/* Bytes of one element of the dtypes that kernels compute with; 0 for another one, such as a complex one. */
 static inline size_t fl_dtype_size(int8_t dtype) {
   switch (dtype) {
     case FL_UINT8: case FL_INT8: case FL_BOOL: return 1;
@@ -100,6 +100,11 @@ static inline size_t fl_dtype_size(int8_t dtype) {
     case FL_INT64: case FL_FLOAT64: case FL_UINT64: return 8;
     default: return 0;
   }
+}
+
+/* Bytes of one element of any dtype; 0 for one that this runtime does not know. */
+static inline size_t fl_element_size(int8_t dtype) {
+  return dtype == FL_COMPLEX64 ? 8 : dtype == FL_COMPLEX128 ? 16 : fl_dtype_size(dtype);
 }
 
 /* True when the memory order is the logical order (size-1 dimensions may stand anywhere). */

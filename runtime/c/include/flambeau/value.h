@@ -21,6 +21,8 @@ typedef enum fl_dtype {
   FL_FLOAT16 = 5,
   FL_FLOAT32 = 6,
   FL_FLOAT64 = 7,
+  FL_COMPLEX64 = 9,
+  FL_COMPLEX128 = 10,
   FL_BOOL = 11,
   FL_BFLOAT16 = 15,
   FL_UINT16 = 27,

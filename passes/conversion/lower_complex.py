@@ -1,0 +1,122 @@
+"""`lower-complex`: rewrites operators on complex tensors in terms of their real and imaginary parts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.utils.exceptions import VerifyException
+
+from flambeau.dialects.ir.detached_operations import detached_ops
+from flambeau.dialects.ir.diagnostics import OperationError
+from flambeau.dialects.ir.tensor_types import element_of, holds_complex, shape_of
+from flambeau.dialects.schema.complex_parts import Parts, complex_rules
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.schema.row_functions import argument_places
+from flambeau.passes.manager import PatternPass
+from flambeau.passes.rewriting.explanation import decline
+from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
+
+
+def _parts_of(value: SSAValue) -> Parts:
+    """The parts of a complex value: those that it is made of, or what stands in its bytes."""
+    op = value.owner
+    if isinstance(op, SchemaOp) and op.name == "aten.complex":
+        return Parts(*op.operands)
+    pairs = op.operands[0] if isinstance(op, SchemaOp) and op.name == "aten.view_as_complex" else aten.view_as_real(value)
+    return Parts(aten.select.int(pairs, -1, 0), aten.select.int(pairs, -1, 1))
+
+
+def _is_made(value: SSAValue) -> bool:
+    """Whether a value is made of parts that are known."""
+    return isinstance(value.owner, SchemaOp) and value.owner.name == "aten.complex"
+
+
+def _argument(value: Any) -> Any:
+    if isinstance(value, SSAValue):
+        given = cast(SSAValue, value)
+        return _parts_of(given) if holds_complex(given) else given
+    return [_argument(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value
+
+
+def _result(found: Any, wanted: OpResult) -> SSAValue:
+    """A result as a value: of parts, one that later operators take apart again."""
+    if not isinstance(found, Parts):
+        return cast(SSAValue, found)
+    parts = [aten.full((), 0.0, element_of(found.real)) if part is None else part for part in (found.real, found.imaginary)]
+    return aten.complex(*(part if shape_of(part) == shape_of(wanted) else aten.expand(part, shape_of(wanted)) for part in parts))
+
+
+def _erase_unused(values: Iterable[SSAValue], used: Collection[Operation]) -> None:
+    """Erases the new operations on `values` that are not among those `used`: a rule need not use both parts of what it gets."""
+    for use in [use for value in values for use in value.uses]:
+        if use.operation.parent is None and use.operation not in used:
+            _erase_unused(use.operation.results, used)
+            use.operation.erase()
+
+
+@dataclass(frozen=True)
+class LowerComplexPattern(Pattern):
+    """Replaces an operator that reads or makes complex tensors by its rule on their parts, or by its row's decomposition."""
+
+    roots = (SchemaOp,)
+    counter = "complex operators rewritten"
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrites `op` if it has a complex operand or result."""
+        assert isinstance(op, SchemaOp)
+        if op.level() != "aten" or not any(map(holds_complex, (*op.operands, *op.results))):
+            return None
+        try:
+            found = self._in_parts(op)
+            if found is None:
+                return None
+            values = [_result(item, result) for item, result in zip(found, op.results, strict=True)]
+        except (ValueError, TypeError, IndexError, VerifyException) as error:
+            raise OperationError(op, f"{op.name} on complex tensors cannot be computed from their parts: {error}") from error
+        used = set(detached_ops(values))
+        _erase_unused([*op.operands, *(result for new in used for result in new.results)], used)
+        return replace_with_values(op, values, rewriter)
+
+    @staticmethod
+    def _in_parts(op: SchemaOp) -> Sequence[Any] | None:
+        rules = complex_rules()
+        rule = rules.get(op.schema.name)
+        if rule is not None:
+            arguments = [_argument(value) for value in op.arguments()]
+            places, defaults = argument_places(rule, op.schema)
+            found = rule(*[(*arguments, *defaults)[place] for place in places])
+        elif op.schema.name == "view_as_real" and _is_made(op.operands[0]):
+            found = aten.stack(_parts_of(op.operands[0]).both, -1)
+        elif op.schema.name in rules:
+            return None
+        elif op.has("decompose"):
+            found = op.call("decompose", op.arguments())
+        else:
+            return decline(f"{op.schema.name} has no rule for complex tensors")
+        if found is None:
+            return None
+        return cast("Sequence[Any]", found) if isinstance(found, list | tuple) else [found]
+
+
+@dataclass(frozen=True)
+class LowerComplexPass(PatternPass):
+    """Rewrites operators on complex tensors in terms of operators on their real and imaginary parts.
+
+    Complex tensors are then inputs, constants and outputs: `aten.view_as_real` takes them apart, and `aten.complex` puts them together. So
+    a program of complex numbers needs no kernels for them.
+
+    Needs: `aten` operators with inferred types. Leaves: operators with complex tensors only where the operator moves no number or has
+    kernels that take them, and those without a rule.
+    """
+
+    name = "lower-complex"
+    works_on = ("aten",)
+
+    def patterns(self) -> Sequence[Pattern]:
+        """The one pattern that asks an operator's rule."""
+        return [LowerComplexPattern()]
