@@ -15,6 +15,7 @@ from flambeau.dialects.aten.pad import ConstantPadNdOp, with_margins
 from flambeau.dialects.aten.permute import permute
 from flambeau.dialects.aten.shape import view
 from flambeau.dialects.aten.windows import spread, window_count
+from flambeau.dialects.ir.extents import differ, exceeds, may_equal, provably_equal
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, is_static, same_shape, shape_of, tensor
 from flambeau.dialects.schema.families import FLOATS_AND_LONG, NUMBERS, require_shape
 from flambeau.dialects.schema.namespace import aten
@@ -39,9 +40,9 @@ def convolved_shape(
     stride, padding = spread(stride, rank, "stride"), spread(padding, rank, "padding")
     dilation, extra = spread(dilation, rank, "dilation"), spread(output_padding, rank, "output_padding")
     channels = weight[0] if transposed else weight[1] * groups
-    if groups < 1 or shape[1] != channels or weight[0] % groups or weight[0] == 0:
+    if groups < 1 or differ(shape[1], channels) or weight[0] % groups or weight[0] == 0:
         raise ValueError(f"input {list(shape)} and weight {list(weight)} do not fit {groups} groups")
-    if 0 in shape[2:] and 0 not in shape[:2]:
+    if any(provably_equal(extent, 0) for extent in shape[2:]) and not any(may_equal(extent, 0) for extent in shape[:2]):
         raise ValueError(f"only the batch or the channels may be empty, got input {list(shape)}")
     if transposed and 0 in weight[1:]:
         raise ValueError(f"weight {list(weight)} of a transposed convolution must not be empty")
@@ -52,8 +53,8 @@ def convolved_shape(
             continue
         if more >= max(step, dilate):
             raise ValueError(f"output_padding {more} must be smaller than stride {step} or dilation {dilate}")
-        spatial.append(extent if extent < 0 else (extent - 1) * step - 2 * pad + dilate * (kernel - 1) + more + 1)
-        if extent >= 0 and spatial[-1] < 1:
+        spatial.append((extent - 1) * step - 2 * pad + dilate * (kernel - 1) + more + 1)
+        if exceeds(1, spatial[-1]):
             raise ValueError(f"padding {pad} leaves nothing of {extent} entries")
     return (shape[0], weight[1] * groups if transposed else weight[0], *spatial)
 

@@ -9,6 +9,7 @@ from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.permute import permute, swapped
 from flambeau.dialects.aten.shape import normalize_dims, view
+from flambeau.dialects.ir.extents import maximum, provably_equal
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -76,7 +77,7 @@ class RollOp(SchemaOp):
         if len(dims) != len(shifts):
             raise ValueError(f"shifts {list(shifts)} and dims {list(dims)} must be as many")
         pairs = [(normalize_dim(dim, len(shape)), shift) for dim, shift in zip(dims, shifts, strict=True)]
-        return [(dim, shift % shape[dim]) for dim, shift in pairs if shape and shape[dim] > 0]
+        return [(dim, shift % maximum(shape[dim], 1)) for dim, shift in pairs if shape and not provably_equal(shape[dim], 0)]
 
     @staticmethod
     def infer(x: Tensor, /, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Tensor:
@@ -98,7 +99,7 @@ class RollOp(SchemaOp):
         if not dims:
             return view(RollOp.decompose(view(x, (math.prod(shape),)), shifts, (0,)), shape)
         for dim, shift in RollOp.checked(shape, shifts, dims):
-            if shift:
+            if not provably_equal(shift, 0):
                 cut = shape[dim] - shift
                 x = aten.cat([aten.slice.Tensor(x, dim, cut), aten.slice.Tensor(x, dim, 0, cut)], dim)
         return x

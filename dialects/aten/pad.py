@@ -53,7 +53,7 @@ def with_margins(x: SSAValue, dim: int, low: int, high: int) -> SSAValue:
     """Gives x with zeros before and after a dimension; a negative number takes entries away."""
     extent = shape_of(x)[dim]
     if min(low, high) < 0:
-        x = aten.slice.Tensor(x, dim, max(-low, 0), extent - max(-high, 0))
+        x = aten.slice.Tensor(x, dim, max(-low, 0), high if high < 0 else extent)
     after = (0, 0) * (len(shape_of(x)) - 1 - dim)
     return aten.constant_pad_nd(x, (*after, max(low, 0), max(high, 0))) if max(low, high) > 0 else x
 
@@ -212,7 +212,7 @@ class PadOp(SchemaOp):
             return PadOp.edge_pad(len(shape), pad, mode)(x, pad).result
         for axis, (low, high) in enumerate(PadOp.circular(shape, pad)):
             if low < 0 or high < 0:
-                x = aten.slice.Tensor(x, axis, max(-low, 0), shape_of(x)[axis] - max(-high, 0))
+                x = aten.slice.Tensor(x, axis, max(-low, 0), high if high < 0 else shape_of(x)[axis])
             extent = shape_of(x)[axis]
             before = [aten.slice.Tensor(x, axis, extent - low, extent)] if low > 0 else []
             after = [aten.slice.Tensor(x, axis, 0, high)] if high > 0 else []

@@ -14,7 +14,7 @@ from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.shape import view
 from flambeau.dialects.aten.windows import adaptive_windows, places_of, require_elements, spread, window_count, window_divisors, windows
 from flambeau.dialects.ir.extents import is_known
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, is_empty, shape_of, tensor
 from flambeau.dialects.schema.families import FLOATS, FLOATS_AND_LONG, NUMBERS, require_category
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -364,7 +364,7 @@ class AdaptiveAvgPoolOp(SchemaOp):
         shape = shape_of(x)
         sizes = cls.sizes(shape, output_size)
         extents = shape[len(shape) - cls.rank :]
-        if 0 in (*sizes, *shape[: len(shape) - cls.rank]):
+        if is_empty((*sizes, *shape[: len(shape) - cls.rank])):
             return aten.full((*shape[: len(shape) - cls.rank], *sizes), 0, dtype=element_of(x))
         if all(size == 1 for size in sizes):
             return aten.mean.dim(x, tuple(range(-cls.rank, 0)), True)
@@ -469,7 +469,7 @@ class AdaptiveMaxPoolOp(SchemaOp):
         shape = shape_of(x)
         sizes = cls.means.sizes(shape, output_size)
         extents = shape[len(shape) - cls.rank :]
-        if 0 in (*sizes, *shape[: len(shape) - cls.rank]):
+        if is_empty((*sizes, *shape[: len(shape) - cls.rank])):
             empty = (*shape[: len(shape) - cls.rank], *sizes)
             return aten.full(empty, 0, dtype=element_of(x)), aten.full(empty, 0, dtype=i64)
         if not all(map(is_known, extents)) or any(extent % size for extent, size in zip(extents, sizes, strict=True)):

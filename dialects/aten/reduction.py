@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
-from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, shape_of, tensor, ui8
+from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, is_empty, shape_of, tensor, ui8
 from flambeau.dialects.schema.families import chosen_element, reduced_dims, reduced_shape, require_category, sum_element
 from flambeau.dialects.schema.namespace import OperatorName, aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -158,7 +158,7 @@ class ExtremeOp(SchemaOp):
     @staticmethod
     def infer(x: Tensor, /, dim: Dims = (), keepdim: bool = False) -> Tensor:
         shape = shape_of(x)
-        if any(shape[axis] == 0 for axis in reduced_dims(dim, len(shape))):
+        if is_empty([shape[axis] for axis in reduced_dims(dim, len(shape))]):
             raise ValueError(f"no elements to choose from in shape {list(shape)}")
         return tensor(element_of(x), reduced_shape(shape, dim, keepdim))
 

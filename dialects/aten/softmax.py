@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
 from flambeau.dialects.aten.reduction import Dims, FloatReductionOp
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, is_empty, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.families import chosen_element, float_element, reduced_dims, reduced_shape, require_category
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -141,7 +141,7 @@ class LogsumexpOp(SchemaOp):
     def decompose(x: SSAValue, /, dim: Sequence[int], keepdim: bool) -> SSAValue:
         x = to_element(x, float_element(element_of(x)))
         axes = reduced_dims(dim, len(shape_of(x)))
-        if any(shape_of(x)[axis] == 0 for axis in axes):
+        if is_empty([shape_of(x)[axis] for axis in axes]):
             return aten.full(reduced_shape(shape_of(x), axes, keepdim), -math.inf, element_of(x))
         largest = aten.amax(x, axes, True)
         largest = aten.masked_fill.Scalar(largest, aten.isinf(largest), 0)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.select import SliceTensorOp
+from flambeau.dialects.ir.extents import differ, exceeds, minimum
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -18,10 +19,7 @@ def split_dim(shape: Sequence[int], dim: int) -> int:
     """The dimension to split, counted from the front. Raises IndexError, also for a 0-d tensor, and ValueError for a dynamic one."""
     if not shape:
         raise IndexError("a 0-d tensor has no dimension to split")
-    dim = normalize_dim(dim, len(shape))
-    if shape[dim] < 0:
-        raise ValueError(f"dimension {dim} is dynamic, so the number of parts is unknown")
-    return dim
+    return normalize_dim(dim, len(shape))
 
 
 def chunk_sizes(extent: int, size: int) -> list[int]:
@@ -30,7 +28,11 @@ def chunk_sizes(extent: int, size: int) -> list[int]:
         raise ValueError(f"parts of {size} entries do not make up {extent}")
     if extent == 0 or size == 0:
         return [extent]
-    return [min(size, extent - start) for start in range(0, extent, size)]
+    sizes, start = list[int](), 0
+    while start < extent:
+        sizes.append(minimum(size, extent - start))
+        start += size
+    return sizes
 
 
 @aten("split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]", core=True)
@@ -41,7 +43,7 @@ class SplitWithSizesOp(SchemaOp):
     def infer(x: Tensor, split_sizes: tuple[int, ...], /, dim: int) -> list[Tensor]:
         shape = shape_of(x)
         dim = split_dim(shape, dim)
-        if sum(split_sizes) != shape[dim] or any(size < 0 for size in split_sizes):
+        if differ(sum(split_sizes), shape[dim]) or any(exceeds(0, size) for size in split_sizes):
             raise ValueError(f"split sizes {list(split_sizes)} must add up to {shape[dim]}, the size of dimension {dim}")
         return [tensor(element_of(x), (*shape[:dim], size, *shape[dim + 1 :])) for size in split_sizes]
 
@@ -95,7 +97,11 @@ class ChunkOp(SplitFamilyOp):
         """`count` parts of the size that suffices; empty dimensions give `count` empty parts."""
         if count < 1:
             raise ValueError(f"chunks must be at least 1, got {count}")
-        return chunk_sizes(extent, -(-extent // count)) if extent else [0] * count
+        size = -(-extent // count)
+        if exceeds(extent, (count - 1) ** 2):
+            # Then all parts have entries, and the last is not larger than the others.
+            return [*[size] * (count - 1), extent - size * (count - 1)]
+        return chunk_sizes(extent, size) if extent else [0] * count
 
 
 @aten("tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]")
@@ -107,7 +113,7 @@ class TensorSplitSectionsOp(SplitFamilyOp):
         """`count` parts whose sizes differ by at most one."""
         if count < 1:
             raise ValueError(f"sections must be at least 1, got {count}")
-        return [extent // count + (part < extent % count) for part in range(count)]
+        return [(extent + count - 1 - part) // count for part in range(count)]
 
 
 @aten("unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]")

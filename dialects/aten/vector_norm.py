@@ -172,7 +172,7 @@ class LinalgNormOp(SchemaOp):
             return vector_norm_of(x, 2 if order in (None, "fro") else order, dim, keepdim, dtype)
         totals = vector_norm_of(x, 1, axes[0], True, dtype)
         # There is no largest element of none, but a norm of 0, which is the sum.
-        choose = aten.sum.dim_IntList if shape_of(totals)[axes[1]] == 0 else aten.amax if order > 0 else aten.amin
+        choose = aten.sum.dim_IntList if provably_equal(shape_of(totals)[axes[1]], 0) else aten.amax if order > 0 else aten.amin
         found = choose(totals, [axes[1]], True)
         return found if keepdim else aten.squeeze.dims(found, sorted(axes))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flambeau.dialects.aten.norm import LayerNormOp, RmsNormOp
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, f32, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, f32, may_equal, shape_of, tensor
 from flambeau.dialects.schema.families import require_same_element
 from flambeau.dialects.schema.row import SchemaOp, row
 from flambeau.support.lazy import Array
@@ -12,12 +12,12 @@ from flambeau.support.lazy import Array
 def _infer(x: Tensor, addend: Tensor | None, shape: tuple[int, ...], *affine: Tensor | None) -> Tensor:
     require_same_element(x, addend, *affine)
     size = shape_of(x)
-    if not shape or size[-len(shape) :] != tuple(shape):
+    if not shape or not may_equal(size[-len(shape) :], shape):
         raise ValueError(f"normalized_shape {list(shape)} must be the last dimensions of the input's shape {list(size)}")
-    if addend is not None and shape_of(addend) != size:
+    if addend is not None and not may_equal(shape_of(addend), size):
         raise ValueError(f"addend must have the input's shape {list(size)}, got {list(shape_of(addend))}")
     for item in affine:
-        if item is not None and shape_of(item) != tuple(shape):
+        if item is not None and not may_equal(shape_of(item), shape):
             raise ValueError(f"weight and bias must have the shape {list(shape)}, got {list(shape_of(item))}")
     return tensor(element_of(x), size)
 

@@ -238,6 +238,11 @@ def same_shape(left: Sequence[int], right: Sequence[int]) -> bool:
     return len(left) == len(right) and all(map(provably_equal, left, right))
 
 
+def is_empty(shape: Sequence[int]) -> bool:
+    """Whether a tensor of this shape has no elements, in every run."""
+    return any(provably_equal(size, 0) for size in shape)
+
+
 def numel(value: SSAValue | Attribute) -> int:
     """The number of elements of a static shape."""
     if not is_static(value):

@@ -16,6 +16,7 @@ from typing import Any, cast
 import torch
 from torch import fx
 from torch._C import DispatchKey
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from flambeau.frontends.torch_export.exported_graph import FlatProgram, Overload, Step, nodes_in, schema_of
 
@@ -150,9 +151,7 @@ class Aliases:
         if step.overload is None or not isinstance(first, fx.Node) or not _is_composite(step.overload):
             return None
         given, value = first.meta.get("val"), step.node.meta.get("val")
-        if not (
-            isinstance(given, torch.Tensor) and isinstance(value, torch.Tensor) and (given.shape, given.dtype) == (value.shape, value.dtype)
-        ):
+        if not isinstance(given, torch.Tensor) or not isinstance(value, torch.Tensor) or not _are_alike(given, value):
             return None
         # Neither extents nor strides decide it: layers of one kind are tried once.
         key = (step.overload, _kind(step.args), _kind(tuple(sorted(step.kwargs.items()))))
@@ -212,6 +211,11 @@ def _tensors(value: Any) -> list[torch.Tensor]:
 def shares_memory(a: Any, b: Any) -> bool:
     """Whether a tensor of `a` and a tensor of `b` lie in the same memory."""
     return not {_memory(item) for item in _tensors(a)}.isdisjoint(_memory(item) for item in _tensors(b))
+
+
+def _are_alike(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two tensors have one dtype, and one shape whatever the run decides."""
+    return a.dtype == b.dtype and a.dim() == b.dim() and all(statically_known_true(x == y) for x, y in zip(a.shape, b.shape, strict=True))
 
 
 def _memories(node: fx.Node) -> list[object]:

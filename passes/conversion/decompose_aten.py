@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.edge.layout import row_major
 from flambeau.dialects.ir.diagnostics import OperationError
-from flambeau.dialects.ir.tensor_types import is_static
+from flambeau.dialects.ir.tensor_types import element_of, is_static, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.operators import check_operator
 from flambeau.dialects.schema.row import SchemaOp, fits
@@ -63,7 +63,11 @@ def _retyped(value: SSAValue, kind: Attribute) -> SSAValue:
     if value.type == kind:
         return value
     if isinstance(value, OpResult) and value.op.parent is None and fits(kind, value.type):
-        return Rewriter.replace_value_with_new_type(value, kind)
+        renewed = Rewriter.replace_value_with_new_type(value, kind)
+        if isinstance(value.op, SchemaOp) and value.op.schema.base == "index_select" and not is_static(index := value.op.operands[1]):
+            # As many entries are selected as the result has.
+            _retyped(index, tensor(element_of(index), [shape_of(kind)[value.op.argument("dim")]]))
+        return renewed
     if row_major(value) == kind:
         return aten.alias(value, result_types=[kind])  # an input in another layout
     raise ValueError(f"it gives {value.type}, and {kind} is expected")

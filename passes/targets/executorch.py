@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.convolution import over_planes
 from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.edge.layout import CHANNELS_LAST
-from flambeau.dialects.ir.tensor_types import shape_of, ui8
+from flambeau.dialects.ir.tensor_types import is_empty, shape_of, ui8
 from flambeau.dialects.schema.families import promote_values
 from flambeau.dialects.schema.namespace import aten
 from flambeau.passes.targets.contracts import Contract, Limit
@@ -29,7 +29,7 @@ def _scaled_first(a: SSAValue, b: SSAValue, alpha: float) -> SSAValue:
 
 
 def _log_softmax(x: SSAValue, dim: int, half_to_float: bool) -> SSAValue:
-    if 0 in shape_of(x):
+    if is_empty(shape_of(x)):
         return x
     shifted = aten.sub.Tensor(x, aten.amax(x, (dim,), True))
     return aten.sub.Tensor(shifted, aten.log(aten.sum.dim_IntList(aten.exp(shifted), (dim,), True)))

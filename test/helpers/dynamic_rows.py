@@ -35,6 +35,33 @@ from flambeau.passes.targets.interface import target_names
 from flambeau.runtime import Runtime
 from flambeau.runtime.emit import emit_pte
 
+UNDECIDED = frozenset(
+    f"aten.{name}"
+    for name in (
+        # The sizes of weights decide them.
+        "lstm_cell",
+        "gru_cell",
+        "block_diag",
+        # Kernels of target flambeau alone; where the sizes are known, others do their work on executorch.
+        "_embedding_bag",
+        "embedding_bag",
+        "embedding_dense_backward",
+        "avg_pool2d_backward",
+        "_adaptive_avg_pool2d_backward",
+        "native_layer_norm_backward",
+        "native_group_norm_backward",
+        "max_pool3d_with_indices",
+        "adaptive_max_pool3d",
+        "scatter_reduce.two",
+        "scatter.reduce",
+        "scatter.value_reduce",
+        "convolution_backward",
+        "conv3d",
+        "conv3d.padding",
+        "convolution",
+    )
+)
+"""Rows that need to know more of the sizes than what they are at most."""
 Dims: TypeAlias = Literal["outermost", "all"]
 
 
@@ -69,13 +96,12 @@ def dynamic_operation(row: type[SchemaOp], sample: Sequence[Any], dims: Dims) ->
     return new, renewed
 
 
-def walk(names: Sequence[str], dims: Dims, targets: Sequence[str] = target_names()) -> DynamicWalk:
-    """Walks the samples of rows."""
+def walk(names: Sequence[str], dims: Dims, targets: Sequence[str] = target_names(), samples: int | None = None) -> DynamicWalk:
+    """Walks the samples of rows, or the first ones."""
     found = DynamicWalk()
     for name in names:
-        row = ROWS[name]
-        for sample in samples_of(row):
-            _walk_sample(row, sample, dims, targets, found)
+        for sample in samples_of(ROWS[name])[:samples]:
+            _walk_sample(ROWS[name], sample, dims, targets, found)
     return found
 
 

@@ -205,6 +205,11 @@ def below(rng: np.random.Generator, extent: int, *shape: int) -> Any:
     return rng.integers(0, extent, shape)
 
 
+def counts(*numbers: int) -> Any:
+    """How often to repeat each of several entries."""
+    return np.array(numbers, np.int64)
+
+
 def distinct(rng: np.random.Generator, extent: int, *shape: int) -> Any:
     """Indices of a dimension of size `extent`, each at most once along dimension 0."""
     return np.stack([rng.permutation(extent)[: shape[0]] for _ in range(int(np.prod(shape[1:])))], -1).reshape(shape)
@@ -256,6 +261,13 @@ INDEX: dict[str, Samples] = {
         (f32(rng, 4, 5), below(rng, 20, 3)),
         (f32(rng, 1, 5), below(rng, 5, 4, 2), -1),
         (f32(rng, 4, 5), below(rng, 9, 1, 2) - 7, 1),
+    ],
+    "repeat_interleave.Tensor": lambda rng: [(counts(1, 0, 2),), (counts(1, 0, 2), 3), (counts(2, 1).astype(np.int32),), (counts(),)],
+    "repeat_interleave.self_Tensor": lambda rng: [
+        (f32(rng, 2, 3), counts(1, 0, 2), 1),
+        (f32(rng, 2, 3), counts(2)),
+        (f32(rng, 2), np.array(3), -1, 6),
+        (mask(rng, 2, 1), counts(0, 3), 0),
     ],
     "nonzero": lambda rng: [(mask(rng, 3, 4),), (f32(rng, 3),), (f32(rng),)],
     "argwhere": lambda rng: [(mask(rng, 3, 4),)],

@@ -5,7 +5,9 @@ test/README.md says how to walk all variations.
 
 from __future__ import annotations
 
+import dynamic_rows
 import pytest
+from dynamic_rows import UNDECIDED
 from row_exceptions import KNOWN, Known
 from row_harness import ROWS, SAMPLES
 from row_walk import Walk, cases_of, walk, walk_cases
@@ -32,6 +34,13 @@ def test_torch_and_numpy_and_the_compiled_program_agree(part: int):
     found = walk(names, SHARE)
     assert not found.unknown(), unknown(found)
     assert found.counts["compiled for flambeau"] > 500 and found.counts["compiled for executorch"] > 500
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_rows_compile_for_sizes_that_only_the_run_knows(part: int):
+    names = sorted(set(ROWS) - UNDECIDED)[part::PARTS]
+    found = dynamic_rows.walk(names, "outermost", target_names()[part % 2 : part % 2 + 1], samples=1)
+    assert not found.disagreements, "\n".join(found.disagreements)
 
 
 @pytest.mark.parametrize("entry", KNOWN, ids=lambda entry: f"{entry.kind}, {entry.rows}, {entry.what}")
