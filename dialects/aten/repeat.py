@@ -123,6 +123,8 @@ class RepeatInterleaveSelfTensorOp(SchemaOp):
 
     @staticmethod
     def infer(x: Tensor, /, repeats: Tensor, dim: int | None, output_size: int | None) -> Tensor:
+        if dim is not None and not shape_of(x):
+            raise IndexError(f"a 0-d tensor has no dimension {dim}")
         shape, axis = RepeatInterleaveSelfIntOp.plan(shape_of(x), 1, dim)
         counts = shape_of(repeats) or (1,)
         require_counts(tensor(element_of(repeats), counts))

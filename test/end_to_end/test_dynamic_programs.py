@@ -89,6 +89,17 @@ def _counted(x: Tensor, count: Tensor) -> tuple[Tensor, ...]:
     return x[:n], torch.ones(cast(int, n) + 1)
 
 
+def _repeated_by_counts(x: Tensor, repeats: Tensor) -> Tensor:
+    rows = x.repeat_interleave(repeats, 0)
+    check(rows.shape[0] <= 20)
+    return rows + 1
+
+
+def _parts(x: Tensor) -> tuple[Tensor, ...]:
+    first, second = x.chunk(2)
+    return first * 2, second, *x.tensor_split(3)
+
+
 def _scaled(x: Tensor) -> tuple[Tensor, ...]:
     return x / cast(float, x.max().item()), (x > 0).to(torch.int64) * cast(float, x.mean().item()) + x.shape[0]
 
@@ -197,6 +208,14 @@ PROGRAMS: dict[str, Program] = {
         [(_rand(7, 3), torch.tensor(0)), (_rand(12, 3), torch.tensor(12))],
         [((_rand(5, 3), torch.tensor(6)), "u0"), ((_rand(5, 3), torch.tensor(-1)), "u0 must be 0 to 12")],
     ),
+    "repeated by counts": Program(
+        _repeated_by_counts,
+        (_rand(4, 3), torch.tensor([1, 0, 2, 1])),
+        ({}, {}),
+        [(_rand(4, 3), torch.tensor([0, 0, 0, 0])), (_rand(4, 3), torch.tensor([5, 5, 5, 5]))],
+        [((_rand(4, 3), torch.tensor([5, 6, 5, 5])), "")],
+    ),
+    "parts": Program(_parts, (_rand(12, 3),), ({0: 6 * Dim("sixth", min=2, max=4)},), [(_rand(18, 3),), (_rand(24, 3),)]),
     "scaled": Program(_scaled, (_rand(5, 3),), ({0: N},), [(_rand(4, 3),), (_rand(12, 3),)]),
     "checked": Program(
         _checked,

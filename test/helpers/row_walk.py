@@ -62,7 +62,7 @@ UNCHECKED_BY_TORCH = frozenset(
 """Operators whose shapes torch does not check, so that it ends the process on some; they are walked in their own shapes."""
 OF_DATA = re.compile(
     r"out of (bounds|range)|ZeroDivision|is not finite|tried to (take|access)|Class values must|number of ones in mask|"
-    r"out of DATA bounds|Expected idx >= 0|allocate memory|INTERNAL ASSERT|last dimension with stride 1"
+    r"allocated size does not match|out of DATA bounds|Expected idx >= 0|allocate memory|INTERNAL ASSERT|last dimension with stride 1"
 )
 """What torch says where only the data tells that it refuses."""
 OF_HALVES = re.compile(r"not implemented for '(Half|BFloat16)'")
