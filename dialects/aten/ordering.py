@@ -18,7 +18,7 @@ from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.shape import view
 from flambeau.dialects.aten.sort import Pair, sorted_along
 from flambeau.dialects.aten.where import as_operand
-from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, normalize_dim, numpy_dtype, shape_of, tensor, ui8
+from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, is_empty, normalize_dim, numpy_dtype, shape_of, tensor, ui8
 from flambeau.dialects.schema.families import FLOATS, NUMBERS
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -88,7 +88,7 @@ class RunningExtremeOp(SchemaOp):
     def compared(x: SSAValue, dim: int, highest: bool) -> SSAPair:
         """The same in operations."""
         shape, element = shape_of(x), element_of(x)
-        if not shape or 0 in shape:
+        if not shape or is_empty(shape):
             return x, aten.full(shape, 0, i64)
         axis = normalize_dim(dim, len(shape))
         lines = aten.unsqueeze(aten.transpose.int(_numbers(x), axis, -1), -2)
@@ -145,7 +145,7 @@ class LogcumsumexpOp(SchemaOp):
     @staticmethod
     def decompose(x: SSAValue, /, dim: int) -> SSAValue:
         shape = shape_of(x)
-        if not shape or 0 in shape:
+        if not shape or is_empty(shape):
             return x
         axis = normalize_dim(dim, len(shape))
         lines = aten.unsqueeze(aten.transpose.int(x, axis, -1), -2)

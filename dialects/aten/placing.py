@@ -15,7 +15,7 @@ from flambeau.dialects.aten.select import AsStridedOp
 from flambeau.dialects.aten.shape import expand, view
 from flambeau.dialects.aten.where import as_operand
 from flambeau.dialects.ir.extents import differ
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, is_empty, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.families import require_same_element
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -108,7 +108,7 @@ class NonzeroStaticOp(SchemaOp):
     def decompose(x: SSAValue, /, size: int, fill_value: int) -> SSAValue:
         shape = shape_of(x)
         count = math.prod(shape)
-        if not (count and shape and size):
+        if is_empty((count, size)) or not shape:
             return aten.full((size, len(shape)), fill_value, i64)
         is_set = view(aten.ne.Scalar(x, 0), (count,))
         order = aten.sub.Scalar(aten.cumsum(to_element(is_set, i64), 0), 1)
