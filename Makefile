@@ -108,6 +108,8 @@ campaign: $(RUNTIME) $(SEEDS) ## hours of changed programs and texts, and of ran
 
 bench: $(RUNTIME) ## latency, compile time, size and memory beside stock ExecuTorch
 	$(BIN)/python benchmarks/compare.py
+	$(BIN)/python -m pip install --quiet --group bench
+	$(BIN)/python benchmarks/llm.py
 
 bench-opt: $(RUNTIME) ## flambeau-opt beside xdsl-opt; and whether every pass is linear
 	$(BIN)/python benchmarks/opt.py
