@@ -66,7 +66,8 @@ def _retyped(value: SSAValue, kind: Attribute) -> SSAValue:
         renewed = Rewriter.replace_value_with_new_type(value, kind)
         if isinstance(value.op, SchemaOp) and value.op.schema.base == "index_select" and not is_static(index := value.op.operands[1]):
             # As many entries are selected as the result has.
-            _retyped(index, tensor(element_of(index), [shape_of(kind)[value.op.argument("dim")]]))
+            dim: int = value.op.argument("dim")
+            _retyped(index, tensor(element_of(index), [shape_of(kind)[dim]]))
         return renewed
     if row_major(value) == kind:
         return aten.alias(value, result_types=[kind])  # an input in another layout

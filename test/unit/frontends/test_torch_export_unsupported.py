@@ -122,7 +122,10 @@ def test_floats_that_depend_on_data() -> None:
 
 
 def test_outputs_that_are_floats_of_data() -> None:
-    error = str(problems(export(lambda x: x[0].item(), torch.tensor([3.0, 4.0]))))
+    def function(x: Tensor) -> Any:
+        return x[0].item()
+
+    error = str(problems(export(function, torch.tensor([3.0, 4.0]))))
     assert "output 'output': a float that data decides is not supported as an output" in error
 
 
