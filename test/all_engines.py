@@ -41,7 +41,7 @@ def _difference(found: Any, expected: Any) -> str | None:
     found = torch.as_tensor(found.copy("C") if hasattr(found, "copy") else found)
     if (found.shape, found.dtype) != (expected.shape, expected.dtype):
         return f"{found.dtype}{list(found.shape)}, expected {expected.dtype}{list(expected.shape)}"
-    if not expected.is_floating_point():
+    if not (expected.is_floating_point() or expected.is_complex()):
         return None if torch.equal(found, expected) else f"{found}, expected {expected}"
     limit = _TOLERANCE * max(float(expected.abs().max()) if expected.numel() else 0.0, 1.0)
     close = torch.allclose(found, expected, rtol=0, atol=limit, equal_nan=True)

@@ -26,7 +26,7 @@ from flambeau.dialects.schema.complex_parts import RULES, Parts, Rule, on_parts
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.operators import find_op
 
-RULES.update(dict.fromkeys(("complex", "view_as_real", "view_as_complex")))
+RULES.update(dict.fromkeys(("complex", "view_as_real", "view_as_complex", "_fft_c2c", "_fft_r2c", "_fft_c2r")))
 
 
 @on_parts("eq.Tensor", "eq.Scalar")

@@ -13,6 +13,7 @@ from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.convolution import over_planes
 from flambeau.dialects.aten.creation import to_element
+from flambeau.dialects.aten.fft import real_on_both_sides
 from flambeau.dialects.edge.layout import CHANNELS_LAST
 from flambeau.dialects.ir.tensor_types import is_empty, shape_of, ui8
 from flambeau.dialects.schema.families import promote_values
@@ -61,6 +62,7 @@ _FLOATS = (f32, f64, f16, bf16)
 _CONTRACTS = (
     # Its optimized kernel multiplies the other operand where the first has one element.
     Contract("aten::add.out", (Limit("alpha", only=1),), _scaled_first),
+    Contract("aten::_fft_r2c.out", (Limit("onesided", only=True),), real_on_both_sides),
     Contract("aten::_log_softmax.out", (Limit("self", dtypes=(f32, f16, bf16)),), _log_softmax),
     Contract("aten::constant_pad_nd.out", (Limit("pad", least=0),), _sliced_and_padded),
     Contract("aten::convolution.out", (Limit("input", rank=(3, 4)),), over_planes),

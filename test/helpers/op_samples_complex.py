@@ -32,6 +32,40 @@ COMPLEX: dict[str, Samples] = {
     **{name: complexes(*SHAPES) for name in ("imag", "_conj", "_conj_copy")},
     **{name: unary(dtypes=ALL) for name in ("real", "angle", "isreal", "_conj_physical", "conj", "conj_physical")},
     "sgn": unary(dtypes=ALL),
+    "_fft_c2c": lambda rng: [
+        (numbers(rng, shape, dtype), dims, normalization, forward)
+        for dtype in ("complex64", "complex128")
+        for shape, dims, normalization, forward in (
+            ((12,), (0,), 0, True),
+            ((3, 7), (1,), 1, False),
+            ((4, 1, 6), (0, 2), 2, True),
+            ((2, 30), (1, 0), 0, False),
+            ((5, 2), (), 0, True),
+        )
+    ],
+    "_fft_r2c": lambda rng: [
+        (make(rng, shape, dtype), dims, normalization, onesided)
+        for dtype in ("float32", "float64")
+        for shape, dims, normalization, onesided in (
+            ((8,), (0,), 0, True),
+            ((3, 9), (1,), 1, True),
+            ((4, 5, 2), (2, 0, 1), 2, True),
+            ((6, 3), (0, 1), 0, False),
+            ((1,), (0,), 0, True),
+            ((2, 11), (1,), 1, False),
+        )
+    ],
+    "_fft_c2r": lambda rng: [
+        (numbers(rng, shape, dtype), dims, normalization, size)
+        for dtype in ("complex64", "complex128")
+        for shape, dims, normalization, size in (
+            ((5,), (0,), 0, 8),
+            ((3, 5), (1,), 2, 9),
+            ((4, 3), (1, 0), 1, 6),
+            ((2, 3), (1,), 0, 4),
+            ((1,), (0,), 0, 1),
+        )
+    ],
     "vdot": lambda rng: (
         [(numbers(rng, (5,), dtype), numbers(rng, (5,), dtype)) for dtype in ("complex64", "complex128")]
         + [(make(rng, (4,), dtype), make(rng, (4,), dtype)) for dtype in ("float32", "int64")]
