@@ -89,17 +89,16 @@ def results(run: Run, inputs: Sequence[Any]) -> list[Any]:
     return [*outputs, *given]
 
 
-def wrong_engine(program: torch.export.ExportedProgram, inputs: Sequence[Any], turns: Sequence[Sequence[Any]]) -> str | None:
+def wrong_engine(program: torch.export.ExportedProgram, turns: Sequence[tuple[Sequence[Any], Sequence[Any]]]) -> str | None:
     """The first engine that gives something else than expected, and what.
 
     Args:
         program: the program.
-        inputs: those of each turn.
-        turns: the expected results of each turn. Of one, the runtimes make two: the second in used memory.
+        turns: for each run, the inputs and the expected results. Of one, the runtimes make two: the second in used memory.
     """
     for engine, run in engines(program):
         wanted = turns if len(turns) > 1 or engine.startswith("numpy") else [*turns, *turns]
-        for turn, expected in enumerate(wanted):
+        for turn, (inputs, expected) in enumerate(wanted):
             if (detail := difference(results(run, inputs), expected)) is not None:
                 return f"{engine}: turn {turn}, {detail}"
     return None
@@ -111,4 +110,4 @@ def disagreement(model: nn.Module, inputs: Sequence[Any], *, strict: bool = Fals
     cast(Any, torch)._dynamo.reset()
     with torch.no_grad():
         program = torch.export.export(deepcopy(model).eval(), tuple(_copied(inputs)), strict=strict, **options)
-        return wrong_engine(program, inputs, [results(lambda given: model(*given), inputs) for _ in range(turns)])
+        return wrong_engine(program, [(inputs, results(lambda given: model(*given), inputs)) for _ in range(turns)])

@@ -1,7 +1,8 @@
 """Programs with branches and loops inside of each other: every stage and every engine gives what PyTorch gives.
 
 A case is the text of a function. Its inputs follow from their names: `f3x4_0` is a tensor of 3 by 4 floats, `i_1` an integer without
-dimensions. To add dimensions or values of other kinds, add to `_DTYPES`, `_SHAPES` and the templates.
+dimensions, `fn_2` a tensor of as many floats as the run says. `own` is the module, whose buffers are its state. The function may write to
+its inputs and its state.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import random
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from all_engines import results, wrong_engine
@@ -24,11 +25,33 @@ class Kind(NamedTuple):
     """The type of a value."""
 
     dtype: str
-    shape: tuple[int, ...]
+    shape: tuple[int | str, ...]
+    """Extents; `n` is known only when the program runs."""
+
+    @property
+    def extents(self) -> str:
+        """The shape as an expression."""
+        return f"({''.join(f'{extent}, ' for extent in self.shape)})"
 
 
-_DTYPES = {"f": torch.float32, "d": torch.float64, "i": torch.int64, "h": torch.int32, "b": torch.bool}
+_DTYPES = {
+    "f": torch.float32,
+    "d": torch.float64,
+    "e": torch.float16,
+    "i": torch.int64,
+    "h": torch.int32,
+    "s": torch.int16,
+    "c": torch.int8,
+    "y": torch.uint8,
+    "b": torch.bool,
+}
+_FLOATS, _KINDS = "fde", "ffffffdeiihscybb"
 _SHAPES = ((), (3,), (4, 3), (1, 3), (2, 4, 3))
+_DYNAMIC = (*_SHAPES, ("n",), ("n", 3), (2, "n"), ("n", 4, 3))
+_STATE = (Kind("f", (3,)), Kind("i", ()), Kind("f", (4, 3)))
+"""The buffers of the module."""
+_SIZES = (4, 2, 7)
+"""The values of `n` in the runs of a program; the first is that of the export."""
 _SAME: dict[str, tuple[str, ...]] = {
     "f": (
         "{x}.sin()",
@@ -40,15 +63,19 @@ _SAME: dict[str, tuple[str, ...]] = {
         "-{x}",
     ),
     "d": ("{x}.sin()", "{x} * 0.5 + 1", "{x}.clamp(-2, 2)", "torch.minimum({x}, {y})"),
+    "e": ("{x} * 0.5 + 1", "{x}.clamp(-2, 2)", "torch.minimum({x}, {y})", "{x}.neg()"),
     "i": ("({x} + 1) % 7", "{x} % 5 - {y} % 3", "{x}.abs() % 9", "torch.maximum({x}, {y}) % 11"),
     "h": ("({x} + 1) % 7", "{x} % 5 + {y} % 3"),
+    "s": ("({x} + 1) % 7", "{x} % 5 + {y} % 3"),
+    "c": ("({x} + 1) % 7", "torch.maximum({x}, {y}) % 11"),
+    "y": ("({x} + 1) % 7", "torch.minimum({x}, {y}) % 5 + 1"),
     "b": ("torch.logical_not({x})", "torch.logical_xor({x}, {y})", "torch.logical_and({x}, {y})"),
 }
 """Expressions of the type of their operands."""
 
 
 def _full(kind: Kind, value: int) -> str:
-    return f"torch.full({kind.shape}, {bool(value % 2) if kind.dtype == 'b' else value}, dtype={_DTYPES[kind.dtype]})"
+    return f"torch.full({kind.extents}, {bool(value % 2) if kind.dtype == 'b' else value}, dtype={_DTYPES[kind.dtype]})"
 
 
 @dataclass
@@ -67,8 +94,9 @@ class _Scope:
 class _Writer:
     """Writes a function."""
 
-    def __init__(self, chosen: random.Random):
+    def __init__(self, chosen: random.Random, shapes: Sequence[tuple[int | str, ...]]):
         self.chosen = chosen
+        self.shapes = shapes
         self.lines: list[str] = []
         self.made = 0
 
@@ -81,7 +109,7 @@ class _Writer:
         """A random type; most often that of a value."""
         if scope is not None and self.chosen.random() < 0.7:
             return self.chosen.choice(list(scope.values.values())[-6:])
-        return Kind(self.chosen.choice("fffffdiihb"), self.chosen.choice(_SHAPES))
+        return Kind(self.chosen.choice(_KINDS), self.chosen.choice(self.shapes))
 
     def add(self, indent: int, line: str) -> None:
         """Writes a line."""
@@ -127,11 +155,13 @@ class _Writer:
         shape = kind.shape
         if shape and self.chosen.random() < 0.35:
             reduced = Kind(kind.dtype, shape[1:])
-            options = [(kind, f"{name}.flip(0)"), (reduced, f"{name}[{self.chosen.randrange(shape[0])}]")]
+            options = [(kind, f"{name}.flip(0)"), (reduced, f"{name}[{self.chosen.randrange(2 if shape[0] == 'n' else int(shape[0]))}]")]
             options += [(reduced, f"{name}.amax(0)"), (Kind(kind.dtype, ()), f"{name}.sum()")] if kind.dtype in "fd" else []
+            options += [(Kind(kind.dtype, shape[::-1]), f"{name}.permute({', '.join(map(str, range(len(shape))[::-1]))})")]
+            options += [(kind, f"{name}.unsqueeze(0).expand(2, {', '.join(map(str, shape))})[1]")]
             found, text = self.chosen.choice(options)
             made = self.result(indent, scope, found, text)
-            if text.endswith("]"):
+            if text.endswith("]") or ".permute" in text:
                 scope.foreign.add(made)
             return
         text = self.chosen.choice(_SAME[kind.dtype]).format(x=name, y=self.chosen.choice(scope.of(kind)))
@@ -219,25 +249,47 @@ class _Writer:
         reverse = self.chosen.random() < 0.3
         self.assign(indent, scope, [carried, stacked], f"steps({body}, {self.passed(start)}, {self.passed(xs)}, reverse={reverse})")
 
+    def write(self, scope: _Scope, targets: dict[str, Kind]) -> None:
+        """Gives an input or a buffer a new value."""
+        target = self.chosen.choice(list(targets))
+        self.add(1, f"{target}.copy_({self.value(scope, targets[target])})")
 
-def make(chosen: random.Random) -> str:
-    """A function of a few inputs, with regions up to three deep."""
-    writer = _Writer(chosen)
-    kinds = [Kind("f", (3,)), *(writer.kind() for _ in range(chosen.randint(1, 3)))]
+
+def make(chosen: random.Random, parts: int = 3, depths: Sequence[int] = (1, 2, 2, 3)) -> str:
+    """A function of a few inputs.
+
+    Args:
+        chosen: what decides.
+        parts: the most groups of statements.
+        depths: how deep regions may lie in each other.
+    """
+    is_dynamic = chosen.random() < 0.5
+    writer = _Writer(chosen, _DYNAMIC if is_dynamic else _SHAPES)
+    kinds = [Kind("f", ("n", 3) if is_dynamic else (3,)), *(writer.kind() for _ in range(chosen.randint(1, 3)))]
     names = [writer.name(kind) for kind in kinds]
     writer.add(0, f"def forward({', '.join(names)}):")
-    scope = _Scope(dict(zip(names, kinds, strict=True)))
-    for _ in range(chosen.randint(1, 3)):
-        writer.body(1, scope, chosen.choice((1, 2, 2, 3)))
-    outputs = list(scope.values)[len(names) :][-5:]
+    if is_dynamic:
+        writer.add(1, f"n = {names[0]}.shape[0]")
+    scope = _Scope(dict(zip(names, kinds, strict=True)), set(names))
+    buffers = {f"own.{kind.dtype}{'x'.join(map(str, kind.shape))}": kind for kind in chosen.sample(_STATE, chosen.randrange(3))}
+    for buffer, kind in buffers.items():
+        writer.result(1, scope, kind, f"{buffer}.clone()")
+    for _ in range(chosen.randint(1, parts)):
+        writer.body(1, scope, chosen.choice(depths))
+    outputs = [f"{name}.clone()" for name in list(scope.values)[len(names) :][-5:]]
+    if writes := chosen.randrange(3):
+        writer.add(1, f"result = {', '.join(outputs)},")
+        outputs = ["*result"]
+    for _ in range(writes):
+        writer.write(scope, dict(zip(names, kinds, strict=True)) | buffers)
     writer.add(1, f"return {', '.join(outputs)},")
     return "\n".join(writer.lines) + "\n"
 
 
-def _input(name: str, seed: int) -> Tensor:
+def _input(name: str, seed: int, size: int) -> Tensor:
     """The value of an input of this name."""
     kind, generator = name.partition("_")[0], torch.Generator().manual_seed(seed)
-    shape = [int(extent) for extent in kind[1:].split("x") if extent]
+    shape = [size if extent == "n" else int(extent) for extent in kind[1:].split("x") if extent]
     dtype = _DTYPES[kind[0]]
     return (
         torch.randn(shape, generator=generator).to(dtype)
@@ -251,7 +303,11 @@ class _Program(nn.Module):
 
     def __init__(self, text: str, operators: dict[str, Callable[..., Any]]):
         super().__init__()
-        names: dict[str, Any] = {"torch": torch, **operators}
+        for kind in _STATE:
+            self.register_buffer(
+                f"{kind.dtype}{'x'.join(map(str, kind.shape))}", torch.full(cast(Any, kind.shape), 2, dtype=_DTYPES[kind.dtype])
+            )
+        names: dict[str, Any] = {"torch": torch, "own": self, **operators}
         exec(compile(text, "<regions>", "exec"), names)
         self.function: Callable[..., Any] = names["forward"]
 
@@ -259,20 +315,28 @@ class _Program(nn.Module):
         return self.function(*inputs)
 
 
+def _dynamic_shapes(names: Sequence[str]) -> Any:
+    size = torch.export.Dim("n", min=2, max=9)
+    shapes = [name.partition("_")[0][1:].split("x") for name in names]
+    return {"inputs": tuple({dim: size for dim, extent in enumerate(shape) if extent == "n"} for shape in shapes)}
+
+
 def check(case: str) -> str:
     """Raises Failure when an engine refuses the program or gives something else than PyTorch."""
     names = case.partition("(")[2].partition(")")[0].split(", ")
-    inputs = tuple(_input(name, seed) for seed, name in enumerate(names))
+    is_dynamic = "n = " in case
+    given = [tuple(_input(name, seed, size) for seed, name in enumerate(names)) for size in (_SIZES if is_dynamic else (0, 0))]
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         try:
             program = _Program(case, PLAIN)
-            expected = results(lambda given: program(*given), inputs)
-            exported = torch.export.export(_Program(case, TRACED), inputs, strict=False)
+            turns = [(inputs, results(lambda given: program(*given), inputs)) for inputs in given]
+            shapes = _dynamic_shapes(names) if is_dynamic else None
+            exported = torch.export.export(_Program(case, TRACED), given[0], dynamic_shapes=shapes, strict=False)
         except Exception as error:
             return f"refused by PyTorch: {type(error).__name__}"
         try:
-            wrong = wrong_engine(exported, inputs, [expected])
+            wrong = wrong_engine(exported, turns)
         except Exception as error:
             raise Failure(f"an engine fails: {type(error).__name__}", str(error)) from error
     if wrong is not None:
@@ -281,3 +345,5 @@ def check(case: str) -> str:
 
 
 CAMPAIGN = Campaign(make, check, limit=120)
+SMALL = Campaign(lambda chosen: make(chosen, 1, (1,)), check, limit=120)
+"""Programs of a few lines."""

@@ -17,6 +17,7 @@ ROUNDS = {
     "unusual": (unusual.CAMPAIGN, 12),
     "jumps": (jumps.CAMPAIGN, 6),
     "regions": (regions.CAMPAIGN, 2),
+    "small regions": (regions.SMALL, 40),
 }
 
 
