@@ -1,6 +1,6 @@
 """Every row on its samples with sizes that only the run knows: what it infers compiles, and computes what the sizes that are known give.
 
-    PYTHONPATH=test:test/helpers python test/helpers/dynamic_rows.py [--dims outermost|all] [row …]
+    PYTHONPATH=test:test/helpers python test/dynamic_rows.py [--dims outermost|all] [row …]
 
 walks the rows that are named, or all, and prints every disagreement.
 """
