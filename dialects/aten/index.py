@@ -214,10 +214,12 @@ class IndexFillIntScalarOp(SchemaOp):
 
     @staticmethod
     def numpy(x: Array, /, dim: int, index: Array, value: float) -> Array:
-        result = x.copy()
+        result = np.atleast_1d(x).copy()
         np.moveaxis(result, dim, 0)[index.reshape(-1)] = value
-        return result
+        return result.reshape(x.shape)
 
     @staticmethod
     def decompose(x: SSAValue, /, dim: int, index: SSAValue, value: float) -> SSAValue:
-        return aten.index_put(x, vector_indices(x, dim, index), number_for(value, element_of(x)))
+        line = x if shape_of(x) else aten.unsqueeze(x, 0)
+        found = aten.index_put(line, vector_indices(line, dim, index), number_for(value, element_of(x)))
+        return found if shape_of(x) else aten.squeeze.dim(found, 0)

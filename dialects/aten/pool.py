@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeAlias
 from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.largest_of_windows import largest_of_windows
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.shape import view
 from flambeau.dialects.aten.windows import adaptive_windows, places_of, require_elements, spread, window_count, window_divisors, windows
@@ -465,18 +466,17 @@ class AdaptiveMaxPoolOp(SchemaOp):
         return values.reshape(indices.shape).astype(x.dtype), indices
 
     @classmethod
-    def decompose(cls, x: SSAValue, /, output_size: Numbers) -> tuple[SSAValue, SSAValue]:
+    def decompose(cls, x: SSAValue, /, output_size: Numbers) -> Sequence[SSAValue]:
         shape = shape_of(x)
         sizes = cls.means.sizes(shape, output_size)
         extents = shape[len(shape) - cls.rank :]
         if is_empty((*sizes, *shape[: len(shape) - cls.rank])):
             empty = (*shape[: len(shape) - cls.rank], *sizes)
             return aten.full(empty, 0, dtype=element_of(x)), aten.full(empty, 0, dtype=i64)
-        if not all(map(is_known, extents)) or any(extent % size for extent, size in zip(extents, sizes, strict=True)):
-            raise ValueError(f"windows of {list(extents)} entries into {list(sizes)} differ in size; choose an output size that divides")
+        if cls.rank == 3 or not all(map(is_known, extents)) or any(extent % size for extent, size in zip(extents, sizes, strict=True)):
+            return largest_of_windows(x, sizes)
         kernel = tuple(extent // size for extent, size in zip(extents, sizes, strict=True))
-        values, indices = cls.pool(x, kernel, kernel).results
-        return values, indices
+        return cls.pool(x, kernel, kernel).results
 
 
 @aten("adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from xdsl.dialects.builtin import f32, f64, i1, i64
 from xdsl.ir import Attribute, SSAValue
@@ -10,8 +11,8 @@ from xdsl.ir import Attribute, SSAValue
 from flambeau.dialects.aten.creation import FilledOp, LikeOp, to_element
 from flambeau.dialects.aten.numerics import cast_to, element_of_array
 from flambeau.dialects.aten.philox import stream
-from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, shape_of, tensor
-from flambeau.dialects.schema.families import chosen_element, require_category
+from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, element_of, shape_of, tensor
+from flambeau.dialects.schema.families import chosen_element, operand_shape, require_category
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -294,3 +295,32 @@ class RandintLikeOp(SchemaOp):
     @staticmethod
     def decompose(x: SSAValue, /, high: int, low: int = 0, dtype: Attribute | None = None) -> SSAValue:
         return drawn_integers(low, high, shape_of(x), chosen_element(dtype, element_of(x)))
+
+
+@aten("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor")
+@aten("normal.Tensor_float(Tensor mean, float std=1., *, Generator? generator=None) -> Tensor")
+@aten("normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor")
+class NormalFloatTensorOp(SchemaOp):
+    """Normally distributed numbers, each of its own mean and standard deviation, or of one."""
+
+    random = True
+
+    @staticmethod
+    def infer(mean: Tensor | float, std: Tensor | float) -> Tensor:
+        first = std if isinstance(mean, float | int) else mean
+        assert not isinstance(first, float | int)
+        return DrawnOp.infer(broadcast(operand_shape(mean), operand_shape(std)), element_of(first))
+
+    @staticmethod
+    def numpy(mean: Any, std: Any) -> Array:
+        element = element_of_array(std if isinstance(mean, float | int) else mean)
+        return cast_to(mean + std * stream().normal(np.broadcast_shapes(np.shape(mean), np.shape(std)), element), element)
+
+    @staticmethod
+    def decompose(mean: SSAValue | float, std: SSAValue | float) -> SSAValue:
+        first = mean if isinstance(mean, SSAValue) else std
+        assert isinstance(first, SSAValue)
+        shapes = [shape_of(part) if isinstance(part, SSAValue) else () for part in (mean, std)]
+        drawn = aten.randn(broadcast(*shapes), element_of(first))
+        scaled = aten.mul.Tensor(drawn, std) if isinstance(std, SSAValue) else aten.mul.Scalar(drawn, std)
+        return to_element(aten.add.Tensor(scaled, mean) if isinstance(mean, SSAValue) else aten.add.Scalar(scaled, mean), element_of(first))

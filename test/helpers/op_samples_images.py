@@ -135,7 +135,7 @@ POOL: dict[str, Samples] = {
     "_adaptive_avg_pool3d": floats(((2, 3, 4, 6, 8), [1, 1, 1]), ((2, 4, 6, 8), [2, 3, 2]), ((2, 5, 3, 4), [3, 2, 3])),
     "adaptive_avg_pool3d": floats(((2, 3, 4, 6, 8), [1, 1, 1]), ((2, 4, 6, 8), [2, 3, 2]), ((2, 5, 3, 4), [3, 2, 3])),
     "adaptive_max_pool1d": floats(((2, 3, 6), [3])),
-    "adaptive_max_pool2d": floats(((2, 3, 6, 8), [3, 2])),
+    "adaptive_max_pool2d": floats(((2, 3, 6, 8), [3, 2]), ((3, 7, 5), [4, 3])),
     "adaptive_max_pool3d": floats(((2, 4, 6, 8), [2, 3, 2])),
 }
 

@@ -248,7 +248,7 @@ INDEX: dict[str, Samples] = {
         (f32(rng, 4, 5), -2, below(rng, 4, 3), f32(rng, 3, 5), 0.5),
     ],
     "index_copy": lambda rng: [(f32(rng, 4, 5), 1, distinct(rng, 5, 3), f32(rng, 4, 3))],
-    "index_fill.int_Scalar": lambda rng: [(f32(rng, 4, 5), 1, below(rng, 5, 3), 2.5)],
+    "index_fill.int_Scalar": lambda rng: [(f32(rng, 4, 5), 1, below(rng, 5, 3), 2.5), (f32(rng), 0, below(rng, 1, 1), 2.5)],
     "take": lambda rng: [(f32(rng, 4, 5), below(rng, 20, 2, 3))],
     "gather": lambda rng: [
         (f32(rng, 4, 5), 1, below(rng, 5, 4, 7)),

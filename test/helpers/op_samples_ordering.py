@@ -1,4 +1,4 @@
-"""Samples of running extremes, medians, searches, and of elements put in places."""
+"""Samples of running extremes, medians, searches, of elements put in places, and of what belongs to few numbers."""
 
 from __future__ import annotations
 
@@ -68,4 +68,14 @@ SAMPLES: dict[str, Samples] = {
     ],
     "aten.resize": lambda rng: [(make(rng, (3, 4)), (2, 5)), (make(rng, (4,), "int64"), (2, 2))],
     "aten.resize_as": lambda rng: [(make(rng, (3, 4)), make(rng, (2, 5)))],
+    "aten.gcd": lambda rng: [
+        (WHOLE, WHOLE[::-1].copy()),
+        (WHOLE.astype("int8"), np.array(6, "int64")),
+        (make(rng, (3,), "uint8"), WHOLE[0, :3]),
+    ],
+    "aten.lcm": lambda rng: [(WHOLE, WHOLE[::-1].copy()), (WHOLE.astype("int32"), np.array(6, "int64"))],
+    "aten.nextafter": lambda rng: [(X, make(rng, (6,))), (X.astype("float64"), np.array(0.0))],
+    "aten.normal.Tensor_Tensor": lambda rng: [(make(rng, (2, 3)), make(rng, (3,), low=0))],
+    "aten.normal.Tensor_float": lambda rng: [(make(rng, (2, 3)), 0.5)],
+    "aten.normal.float_Tensor": lambda rng: [(1.5, make(rng, (2, 3), low=0))],
 }

@@ -30,7 +30,6 @@ NO_KERNEL = "no runtime has the kernel"
 NOT_IN_STOCK = "stock ExecuTorch does not have the kernel"
 TRAINING = "training, which programs do not do"
 SINGULAR = "no operator of a program computes singular values"
-ONE_WINDOW = "no operator of a program gives the places of the largest elements of windows of different sizes"
 OVERFLOW = "extremes overflow in an order that is torch's own, or are multiplied and added at once"
 STEPS = "which sums of a transform an infinity or an extreme reaches depends on its steps"
 STATISTICS = "torch updates a running mean, which turns infinities into NaN"
@@ -61,7 +60,7 @@ KNOWN: tuple[Known, ...] = (
     *_listed("numpy differs", "special float*", STEPS, "aten._fft_r2c"),
     *_listed("numpy differs", "*", FEWER_CHECKS, "aten.repeat_interleave.self_Tensor", "aten.repeat_interleave.Tensor"),
     # What programs do not do.
-    *_listed("* on *", "*", NO_KERNEL, "aten._adaptive_avg_pool2d_backward", "aten._embedding_bag", "aten.adaptive_max_pool3d"),
+    *_listed("* on *", "*", NO_KERNEL, "aten._adaptive_avg_pool2d_backward", "aten._embedding_bag"),
     *_listed("* on *", "*", NO_KERNEL, "aten.avg_pool2d_backward", "aten.convolution_backward", "aten.embedding_bag"),
     *_listed("* on *", "*", NO_KERNEL, "aten.embedding_dense_backward"),
     *_listed("* on *", "*", NO_KERNEL, "aten.max_pool3d_with_indices", "aten.native_*_norm_backward"),
@@ -71,8 +70,7 @@ KNOWN: tuple[Known, ...] = (
     *_listed("* on *", "*", NO_KERNEL, "quantized_decomposed.choose_qparams*", "quantized_decomposed.*quantize_per_channel_group"),
     *_listed("* on *", "*", NO_KERNEL, "quantized_decomposed.*quantize_per_tensor.tensor"),
     *_listed("* on executorch", "*", NOT_IN_STOCK, "aten.scatter.*reduce", "aten.scatter_reduce.two", "aten.index_reduce"),
-    *_listed("* on executorch", "*", NOT_IN_STOCK, "aten.special_*_polynomial_*"),
-    *_listed("does not compile on *", "extent * is 1", ONE_WINDOW, "aten.adaptive_max_pool[12]d"),
+    *_listed("* on executorch", "*", NOT_IN_STOCK, "aten.special_*_polynomial_*", "aten.gcd", "aten.lcm", "aten.nextafter"),
     *_listed("row refuses", "t* = True", TRAINING, "aten.*_dropout", "aten.rrelu", "aten.batch_norm"),
     *_listed("row refuses", "p = 0.5", TRAINING, "aten.*_dropout"),
     *_listed("row refuses", "use_input_stats = True", TRAINING, "aten.instance_norm"),
@@ -132,6 +130,7 @@ KNOWN: tuple[Known, ...] = (
     *_listed("row refuses", "tensor * in *", NOT_CHECKED, "aten.searchsorted.Tensor"),
     # Types.
     *_listed("row refuses", "* int64", FEWER_TYPES, "aten.avg_pool3d"),
+    *_listed("row refuses", "*bfloat16", FEWER_TYPES, "aten.nextafter"),
     *_listed("row refuses", "tensor * in *", FEWER_TYPES, "aten.instance_norm", "aten.lstm_cell"),
     *_listed("row refuses", "tensor * in *", OTHER_PATH, "aten.convolution_backward", "aten.rnn_*.input", "aten.index_put"),
     *_listed("torch refuses", "* int64", OTHER_PATH, "aten.convolution_backward"),
