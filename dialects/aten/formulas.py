@@ -15,8 +15,8 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.creation import number_for, to_element
 from flambeau.dialects.aten.numerics import float_operands, to_float
 from flambeau.dialects.aten.where import as_operand
-from flambeau.dialects.ir.tensor_types import element_of
-from flambeau.dialects.schema.families import FloatBinaryOp, FloatUnaryOp, float_element, promote_values
+from flambeau.dialects.ir.tensor_types import Tensor, element_of
+from flambeau.dialects.schema.families import REALS, FloatBinaryOp, FloatUnaryOp, float_element, promote_values, require_category
 from flambeau.dialects.schema.namespace import aten
 from flambeau.support.lazy import Array, np
 
@@ -176,6 +176,8 @@ def built(formula: Callable[..., Any], element: Any, *operands: SSAValue | float
 class FormulaOp(FloatUnaryOp):
     """A function of one tensor that a formula computes."""
 
+    takes = REALS
+
     @staticmethod
     def formula(x: Any) -> Any:
         """The function, in numpy's functions."""
@@ -192,6 +194,11 @@ class FormulaOp(FloatUnaryOp):
 
 class FormulaBinaryOp(FloatBinaryOp):
     """A function of two operands that a formula computes."""
+
+    @staticmethod
+    def infer(a: Tensor | float, b: Tensor | float, /) -> Tensor:
+        require_category("this operator", a, b, at_most=2)
+        return FloatBinaryOp.infer(a, b)
 
     @staticmethod
     def formula(a: Any, b: Any) -> Any:

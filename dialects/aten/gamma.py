@@ -12,7 +12,7 @@ from flambeau.dialects.aten.formulas import FormulaBinaryOp, FormulaOp, built, e
 from flambeau.dialects.aten.formulas import functions as np
 from flambeau.dialects.aten.numerics import to_float, widened
 from flambeau.dialects.ir.tensor_types import Tensor, element_of
-from flambeau.dialects.schema.families import FloatUnaryOp, float_element, wide_element
+from flambeau.dialects.schema.families import REALS, FloatUnaryOp, float_element, wide_element
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array
@@ -137,6 +137,7 @@ class PolygammaOp(SchemaOp):
 
     inplace = (0,)
     elementwise = True
+    takes = REALS
 
     @staticmethod
     def infer(n: int, x: Tensor, /) -> Tensor:

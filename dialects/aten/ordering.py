@@ -19,7 +19,7 @@ from flambeau.dialects.aten.shape import view
 from flambeau.dialects.aten.sort import Pair, sorted_along
 from flambeau.dialects.aten.where import as_operand
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, is_empty, normalize_dim, numpy_dtype, shape_of, tensor, ui8
-from flambeau.dialects.schema.families import FLOATS, NUMBERS
+from flambeau.dialects.schema.families import FLOATS, REALS
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array
@@ -63,6 +63,8 @@ def _before(count: int) -> SSAValue:
 
 class RunningExtremeOp(SchemaOp):
     """The extreme of the elements up to each one along `dim`, and the last place where it is."""
+
+    takes = REALS
 
     @staticmethod
     def infer(x: Tensor, /, dim: int) -> tuple[Tensor, Tensor]:
@@ -156,6 +158,8 @@ class LogcumsumexpOp(SchemaOp):
 class OfLineOp(SchemaOp):
     """One element of each line along `dim`, and its place."""
 
+    takes = REALS
+
     @staticmethod
     def infer(x: Tensor, /, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
         shape = shape_of(x)
@@ -177,7 +181,7 @@ class OfLineOp(SchemaOp):
 class MedianDimOp(OfLineOp):
     """The middle element along `dim`, the lower one of two, and its place; the first NaN when there is one."""
 
-    takes = NUMBERS
+    takes = REALS - {i1}
 
     @staticmethod
     def numpy(x: Array, /, dim: int, keepdim: bool) -> Pair:
@@ -216,7 +220,7 @@ def _chosen(x: Array, values: Array, places: Array, at: Array, dim: int, keepdim
 class NanmedianDimOp(OfLineOp):
     """The middle one of the elements along `dim` that are numbers, the lower one of two, and its place."""
 
-    takes = NUMBERS
+    takes = REALS - {i1}
 
     @staticmethod
     def numpy(x: Array, /, dim: int, keepdim: bool) -> Pair:
@@ -240,7 +244,7 @@ class NanmedianDimOp(OfLineOp):
 class MedianOfAllOp(SchemaOp):
     """The middle one of all elements, the lower one of two."""
 
-    takes = NUMBERS
+    takes = REALS - {i1}
 
     @staticmethod
     def infer(x: Tensor, /) -> Tensor:
@@ -332,6 +336,8 @@ class SearchsortedTensorOp(SchemaOp):
         _is_right(right, side)
         shape = () if isinstance(x, bool | int | float) else shape_of(x)
         own = shape_of(sequence)
+        if element_of(sequence) not in REALS:
+            raise TypeError("complex numbers have no order")
         if not own:
             raise ValueError("the sorted sequence must have a dimension")
         if not isinstance(x, bool | int | float) and element_of(x) != element_of(sequence):

@@ -16,7 +16,7 @@ from flambeau.dialects.aten.shape import expand, view
 from flambeau.dialects.aten.where import as_operand
 from flambeau.dialects.ir.extents import differ
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, is_empty, normalize_dim, shape_of, tensor
-from flambeau.dialects.schema.families import require_same_element
+from flambeau.dialects.schema.families import require_category, require_same_element
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -62,6 +62,7 @@ class IndexReduceOp(SchemaOp):
     def infer(x: Tensor, /, dim: int, index: Tensor, source: Tensor, reduce: str) -> Tensor:
         if reduce not in ("prod", "mean", "amax", "amin"):
             raise ValueError(f'reduce must be prod, mean, amax or amin, got "{reduce}"')
+        require_category("a reduction by an index", x, at_least=1, at_most=2)
         require_indices(index)
         if len(shape_of(index)) > 1:
             raise ValueError(f"the index must have one dimension, got {len(shape_of(index))}")

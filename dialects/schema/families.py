@@ -32,6 +32,7 @@ from flambeau.dialects.schema.row import SchemaOp
 
 FLOATS = frozenset(row.element for row in DTYPES if row.category == 2)
 NUMBERS = frozenset(row.element for row in DTYPES if row.category)
+REALS = frozenset(row.element for row in DTYPES if row.category < 3)
 FLOATS_AND_LONG = FLOATS | {i64}
 FLOATS_AND_BOOL = FLOATS | {i1}
 
