@@ -63,7 +63,15 @@ TIMM = (
     *("skresnet18", "swin_tiny_patch4_window7_224", "tiny_vit_5m_224", "tnt_s_legacy_patch16_224", "twins_pcpvt_small", "visformer_tiny"),
     *("vgg11", "vit_tiny_patch16_224", "xcit_nano_12_p16_224"),
 )
-_FULL_SIZE = ("gcvit_xxtiny", "eva02_tiny_patch14_224", "swin_tiny_patch4_window7_224", "tiny_vit_5m_224", "maxvit_t", "pit_ti_224")
+_FULL_SIZE = (
+    "efficientformer_l1",
+    "gcvit_xxtiny",
+    "eva02_tiny_patch14_224",
+    "swin_tiny_patch4_window7_224",
+    "tiny_vit_5m_224",
+    "maxvit_t",
+    "pit_ti_224",
+)
 """Models whose windows or patches divide their own image size only."""
 
 
