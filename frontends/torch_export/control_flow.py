@@ -19,7 +19,7 @@ from xdsl.dialects.utils.dynamic_index_list import split_dynamic_index_list
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from flambeau.dialects.flambeau.symbol_operations import ValueOp
-from flambeau.dialects.ir.extents import is_known, maximum
+from flambeau.dialects.ir.extents import is_known, maximum, provably_equal
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, may_equal, shape_of, tensor_type
 from flambeau.dialects.ir.tensor_types import tensor as make_type
 from flambeau.dialects.schema.operators import find_op
@@ -177,10 +177,13 @@ class _Importer:
         return scf.IfOp(condition, self.types, [on_true_block], [on_false_block])
 
     def _bounded(self, kind: Attribute, values: Sequence[Any]) -> Attribute:
-        """The type of what one of several values is: a size that PyTorch does not bound is at most the largest of theirs."""
+        """The type of what one of several values is: a size of all of them is its size, and it is at most as large as the largest."""
         shapes = [shape_of(value) for value in values if _is_value(value)]
         if kind == i64 or any(len(shape) != len(shape_of(kind)) for shape in shapes):
             return kind
+        for declared, first, *others in zip(shape_of(kind), *shapes, strict=True):
+            if all(provably_equal(first, other) for other in others):
+                self.builder.symbols.equate(declared, first)
         return self.builder.symbols.bounded(cast(Tensor, kind), [reduce(maximum, sizes) for sizes in zip(*shapes, strict=True)])
 
     def while_loop(self, test: fx.GraphModule, body: fx.GraphModule, carried: Sequence[Any], extra: Sequence[Any]) -> Operation:
@@ -200,14 +203,19 @@ class _Importer:
         if len(rows) != len(sequences):
             raise UnsupportedError("one of its sequences is not a tensor")
         carried = self.values(start, self.types[: len(start)])
-        stacked = [self._empty(kind) for kind in self.types[len(start) :]]
-        zero, length, one = self.number(0), self.number(shape_of(rows[0])[0]), self.number(1)
-        block = Block(arg_types=[IndexType(), *self.types])
+        block = Block(arg_types=[IndexType(), *self.types[: len(start)]])
         index, *held = block.args
         with self.builder.emitting_to(block):
-            outputs = self.enter(body, held[: len(start)], [*(self._row(item, index) for item in rows), *extra])
-            parts = self.values(outputs[len(start) :], [_row_type(kind) for kind in self.types[len(start) :]])
-            wholes = [self._with_row(whole, part, index) for whole, part in zip(held[len(start) :], parts, strict=True)]
+            outputs = self.enter(body, held, [*(self._row(item, index) for item in rows), *extra])
+        # The body tells what some sizes are.
+        kinds = [self._type(item) for item in self.results[len(start) :]]
+        self.types[len(start) :] = kinds
+        stacked = [self._empty(kind) for kind in kinds]
+        zero, length, one = self.number(0), self.number(shape_of(rows[0])[0]), self.number(1)
+        whole = [block.insert_arg(kind, len(block.args)) for kind in kinds]
+        with self.builder.emitting_to(block):
+            parts = self.values(outputs[len(start) :], [_row_type(kind) for kind in kinds])
+            wholes = [self._with_row(item, part, index) for item, part in zip(whole, parts, strict=True)]
             self._emit_yield([*outputs[: len(start)], *wholes])
         return scf.ForOp(zero, length, one, [*carried, *stacked], block)
 

@@ -14,7 +14,7 @@ from torch.utils._sympy import numbers
 from xdsl.rewriter import Rewriter
 
 from flambeau.dialects.ir.expressions import INFINITE, Bound, Symbol, of_symbol
-from flambeau.dialects.ir.extents import Extent, exceeds, extent, largest, maximum, minimum, symbol_of
+from flambeau.dialects.ir.extents import Extent, exceeds, extent, is_unknown, largest, maximum, minimum, symbol_of
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, is_static, shape_of, tensor, tensor_type
 from flambeau.dialects.schema.inferred_types import UndecidedTypesError
 from flambeau.dialects.schema.row import SchemaOp
@@ -35,6 +35,8 @@ class Symbols:
         constraints: Mapping[Any, Any] = cast(Any, program).range_constraints
         self._ranges = {key: found for key, found in constraints.items() if isinstance(key, sympy.Symbol)}
         self._known: dict[str, Symbol] = {}
+        self._equal: dict[str, int] = {}
+        """What symbols are, of which PyTorch does not know it."""
 
     def extent(self, value: torch.SymInt | int) -> int:
         """A size as a number or an extent. Raises TypeError for an expression that has no form here."""
@@ -64,7 +66,15 @@ class Symbols:
                 self._known[symbol.name] = Symbol(symbol.name, symbol.low, bound)
         return tensor(element_of(kind), [self._renewed(size) for size in shape_of(kind)], kind.encoding)
 
+    def equate(self, value: int, known: int) -> None:
+        """Notes that a symbol, which PyTorch made for a new size, is a known size. From now on, it is that everywhere."""
+        symbol = symbol_of(value)
+        if symbol is not None and not is_unknown(known):
+            self._equal.setdefault(symbol.name, known)
+
     def _renewed(self, value: int) -> int:
+        if (symbol := symbol_of(value)) is not None and symbol.name in self._equal:
+            return self._equal[symbol.name]
         if not isinstance(value, Extent) or value.expression is None:
             return value
         return extent(value.expression.replaced(lambda symbol: self._known.get(symbol.name, symbol)))
@@ -82,6 +92,8 @@ class Symbols:
         match expression:
             case sympy.Integer():
                 return int(expression)
+            case sympy.Symbol() if str(expression) in self._equal:
+                return self._equal[str(expression)]
             case sympy.Symbol():
                 return extent(of_symbol(self._symbol(expression)))
             case sympy.Add():

@@ -24,3 +24,24 @@ ROUNDS = {
 @pytest.mark.parametrize(("campaign", "cases"), list(ROUNDS.values()), ids=list(ROUNDS))
 def test_a_short_round_finds_nothing(campaign: Campaign, cases: int) -> None:
     assert run(campaign, range(cases)).failures == {}
+
+
+def test_a_size_that_only_the_body_of_a_loop_tells() -> None:
+    # PyTorch gives the result of `branch` a new symbol, which stands in the type of what the loop stacks.
+    case = """def forward(fnx3_0, f3_3, cnx3_1):
+    n = fnx3_0.shape[0]
+    f3_5 = f3_3.clone()
+    def region_8(f3_10): return torch.full((n,), 1, dtype=torch.float16), f3_10.clone()
+    def region_13(f3_15): return torch.full((n,), 3, dtype=torch.float16), f3_5.clone()
+    en_18, f3_19 = branch(f3_3.sum() > 7, region_8, region_13, (f3_3,))
+    def region_32(f3_33, e_34):
+        def region_35(f3_40, cx_37): return f3_40.clone(), f3_33.clone()
+        f3_41, fnx3_42 = steps(region_35, f3_3.clone(), cnx3_1.clone(), reverse=False)
+        def region_43(f3_44): return fnx3_0.clone(),
+        def region_46(f3_47): return fnx3_42.clone(),
+        fnx3_50, = branch(cnx3_1.sum() > 1, region_43, region_46, (f3_33.clone(),))
+        return f3_33.clone(), fnx3_50 * 2
+    f3_58, fnnx3_59 = steps(region_32, f3_3.clone(), en_18.clone(), reverse=False)
+    return f3_58, fnnx3_59.sum()
+"""
+    assert regions.check(case) == "right on all engines"
