@@ -18,6 +18,8 @@ from flambeau.support.lazy import Array
 
 _MOST = {"float32": 128, "float64": 512}
 """The highest degree of Hermite's polynomials; beyond, PyTorch gives NaN."""
+_HIGHEST = 65536
+"""The highest degree of the others: a recurrence takes as many steps, and data decides how many."""
 POLYNOMIALS = {
     "chebyshev_polynomial_t": "Chebyshev's polynomial of the first kind",
     "chebyshev_polynomial_u": "Chebyshev's polynomial of the second kind",
@@ -77,6 +79,8 @@ def polynomial_of_degree(family: str, x: Any, n: Any) -> Array:
     with np.errstate(all="ignore"):
         x, n = (np.array(part) for part in np.broadcast_arrays(x, n))
         degree = np.where(np.isfinite(n) & (abs(n) < 2.0**63), n, -1).astype(np.int64)
+        if "hermite" not in family and degree.size and degree.max() > _HIGHEST:
+            raise ValueError(f"a degree must be at most {_HIGHEST}, got {degree.max()}")
         x = x + x - kind.type(1) if family.startswith("shifted") else x
         has_edges = family[-1] in "tuvwp" and not family.endswith("he")
         done = (degree < 2) | ((abs(x) == 1) if has_edges else (x == 0) if family.endswith("l") else False)

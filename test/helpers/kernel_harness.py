@@ -37,6 +37,8 @@ DTYPES = {
     torch.float64: 7,
     torch.bool: 11,
     torch.bfloat16: 15,
+    torch.complex64: 9,
+    torch.complex128: 10,
     torch.uint16: 27,
     torch.uint32: 28,
     torch.uint64: 29,

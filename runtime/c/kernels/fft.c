@@ -1,7 +1,7 @@
 /* Discrete Fourier transforms of any size over any dimensions, computed in double precision.
  *
- * A line of n numbers takes n times the sum of n's prime factors steps: lines are transformed factor by factor (Stockham's order, so that
- * nothing is permuted), and the steps of a factor p are sums of p products. */
+ * Lines are transformed factor by factor (Stockham's order, so that nothing is permuted), and the steps of a prime factor p are sums of p
+ * products. Where a factor is large, the line is convolved with a chirp instead, by transforms whose size is a power of two (Bluestein). */
 #include <math.h>
 
 #include "loops.h"
@@ -20,7 +20,26 @@ typedef struct fft {
   double scale;
   number *work; /* self's elements */
   number *line, *other, *roots;
+  /* Of a line that is convolved; NULL where none is. */
+  number *chirp, *spectrum, *padded, *padded_other, *padded_roots;
 } fft;
+
+#define LARGE_FACTOR 100
+
+/* The size of the transforms that convolve a line of n numbers: a power of two from 2n - 1 on; 0 where its prime factors are small. */
+static uint64_t convolution_size(uint64_t n) {
+  uint64_t left = n;
+  uint64_t size = 1;
+  for (uint64_t p = 2; p <= LARGE_FACTOR; ++p) {
+    while (left > 1 && left % p == 0) {
+      left /= p;
+    }
+  }
+  while (left > 1 && size < 2 * n - 1) {
+    size *= 2;
+  }
+  return left > 1 ? size : 0;
+}
 
 /* Bytes of one real part; 0 for other dtypes. */
 static size_t part_size(int8_t dtype) {
@@ -39,13 +58,17 @@ static void write_part(void *data, size_t size, size_t i, double x) {
   }
 }
 
-static size_t longest_line(const fl_tensor *self, int64_t last) {
-  size_t longest = last > 0 ? (size_t)last : 1;
+/* The most of what `of` says of the lines of a tensor, or of one line of another size. */
+static uint64_t most(const fl_tensor *self, int64_t last, uint64_t (*of)(uint64_t n)) {
+  uint64_t found = of(last > 0 ? (uint64_t)last : 1);
   for (uint8_t d = 0; d < self->rank; ++d) {
-    longest = (size_t)self->sizes[d] > longest ? (size_t)self->sizes[d] : longest;
+    const uint64_t own = of((uint64_t)self->sizes[d]);
+    found = own > found ? own : found;
   }
-  return longest;
+  return found;
 }
+
+static uint64_t own_size(uint64_t n) { return n; }
 
 size_t fl_fft_scratch(fl_value *const *args, size_t count) {
   const fl_tensor *self = fl_get_tensor(args[0]);
@@ -58,21 +81,23 @@ size_t fl_fft_scratch(fl_value *const *args, size_t count) {
   if (!fl_get_int(args[3], &last) || last > INT32_MAX) {
     last = 0;
   }
-  const size_t bytes = fl_scratch_bytes(fl_numel(self) + 3 * longest_line(self, last), sizeof(number));
-  return bytes > SIZE_MAX - 256 ? SIZE_MAX : bytes + 256;
+  const uint64_t convolved = most(self, last, convolution_size);
+  const uint64_t lines = (convolved > 0 ? 4 : 3) * most(self, last, own_size) + 4 * convolved;
+  const uint64_t bytes = (fl_numel(self) + lines) * sizeof(number) + 512;
+  return bytes > SIZE_MAX ? SIZE_MAX : (size_t)bytes;
 }
 
-static void set_roots(const fft *f, size_t n, int forward) {
+static number times(number a, number b) { return (number){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
+
+static void set_turns(number *roots, size_t n, int forward) {
   for (size_t k = 0; k < n; ++k) {
     const double angle = 6.283185307179586476925 * (double)k / (double)n;
-    f->roots[k] = (number){cos(angle), forward ? -sin(angle) : sin(angle)};
+    roots[k] = (number){cos(angle), forward ? -sin(angle) : sin(angle)};
   }
 }
 
-/* Transforms f->line of n numbers; gives where the result stands. */
-static number *transform(const fft *f, size_t n) {
-  number *from = f->line;
-  number *to = f->other;
+/* Transforms n numbers by these roots, with room for as many others; gives where the result stands. */
+static number *transform_by_factors(number *from, number *to, const number *roots, size_t n) {
   size_t done = 1; /* the lengths of the transforms that `from` holds: of each subsequence of every n / done-th number */
   size_t p = 2;
   while (done < n) {
@@ -88,8 +113,8 @@ static number *transform(const fft *f, size_t n) {
         number sum = *x;
         for (size_t r = 1, at = step; r < p; ++r, at = at + step < n ? at + step : at + step - n) {
           x += apart * done;
-          sum.re += f->roots[at].re * x->re - f->roots[at].im * x->im;
-          sum.im += f->roots[at].re * x->im + f->roots[at].im * x->re;
+          sum.re += roots[at].re * x->re - roots[at].im * x->im;
+          sum.im += roots[at].re * x->im + roots[at].im * x->re;
         }
         to[c * done * p + i] = sum;
       }
@@ -100,6 +125,51 @@ static number *transform(const fft *f, size_t n) {
     to = swap;
   }
   return from;
+}
+
+/* Prepares for lines of n numbers. */
+static void set_roots(const fft *f, size_t n, int forward) {
+  const size_t size = (size_t)convolution_size(n);
+  if (size == 0) {
+    set_turns(f->roots, n, forward);
+    return;
+  }
+  set_turns(f->padded_roots, size, 1);
+  for (size_t k = 0; k < size; ++k) {
+    f->padded[k] = (number){0, 0};
+  }
+  for (size_t k = 0; k < n; ++k) {
+    const uint64_t square = (uint64_t)k * k % (2 * (uint64_t)n);
+    const double angle = 3.14159265358979323846 * (double)square / (double)n;
+    f->chirp[k] = (number){cos(angle), forward ? -sin(angle) : sin(angle)};
+    f->padded[k] = (number){f->chirp[k].re, -f->chirp[k].im};
+    f->padded[k > 0 ? size - k : 0] = f->padded[k];
+  }
+  const number *found = transform_by_factors(f->padded, f->padded_other, f->padded_roots, size);
+  for (size_t k = 0; k < size; ++k) {
+    f->spectrum[k] = found[k];
+  }
+}
+
+/* Transforms f->line of n numbers; gives where the result stands. */
+static number *transform(const fft *f, size_t n) {
+  const size_t size = (size_t)convolution_size(n);
+  if (size == 0) {
+    return transform_by_factors(f->line, f->other, f->roots, n);
+  }
+  for (size_t k = 0; k < size; ++k) {
+    f->padded[k] = k < n ? times(f->line[k], f->chirp[k]) : (number){0, 0};
+  }
+  number *found = transform_by_factors(f->padded, f->padded_other, f->padded_roots, size);
+  for (size_t k = 0; k < size; ++k) {
+    const number product = times(found[k], f->spectrum[k]);
+    found[k] = (number){product.re, -product.im}; /* the inverse transform is that of the conjugates */
+  }
+  found = transform_by_factors(found, found == f->padded ? f->padded_other : f->padded, f->padded_roots, size);
+  for (size_t k = 0; k < n; ++k) {
+    f->line[k] = times((number){found[k].re / (double)size, -found[k].im / (double)size}, f->chirp[k]);
+  }
+  return f->line;
 }
 
 /* Transforms every line of the work along a dimension. */
@@ -149,7 +219,8 @@ static fl_status start(fl_context *context, fl_value *const *args, int64_t last,
     length *= (double)(i + 1 == f->dim_count ? f->last_size : own);
   }
   f->scale = normalization == 0 ? 1 : normalization == 1 ? 1 / sqrt(length) : 1 / length;
-  const size_t longest = longest_line(f->self, last);
+  const size_t longest = (size_t)most(f->self, last, own_size);
+  const size_t convolved = (size_t)most(f->self, last, convolution_size);
   FL_TAKE(number, work, fl_numel(f->self));
   FL_TAKE(number, line, longest);
   FL_TAKE(number, other, longest);
@@ -158,6 +229,18 @@ static fl_status start(fl_context *context, fl_value *const *args, int64_t last,
   f->line = line;
   f->other = other;
   f->roots = roots;
+  if (convolved > 0) {
+    FL_TAKE(number, chirp, longest);
+    FL_TAKE(number, spectrum, convolved);
+    FL_TAKE(number, padded, convolved);
+    FL_TAKE(number, padded_other, convolved);
+    FL_TAKE(number, padded_roots, convolved);
+    f->chirp = chirp;
+    f->spectrum = spectrum;
+    f->padded = padded;
+    f->padded_other = padded_other;
+    f->padded_roots = padded_roots;
+  }
   const size_t size = part_size(f->self->dtype);
   for (size_t i = 0; i < fl_numel(f->self); ++i) {
     work[i] = is_complex(f->self->dtype) ? (number){read_part(f->self->data, size, 2 * i), read_part(f->self->data, size, 2 * i + 1)}
@@ -214,6 +297,7 @@ fl_status fl_fft_r2c_out(fl_context *context, fl_value *const *args, size_t coun
   FL_TRY(start(context, args, 0, &f));
   FL_CHECK(context, f.dim_count > 0, "a transform needs a dimension");
   FL_CHECK(context, !is_complex(f.self->dtype) && is_complex(f.out->dtype), "the input must be real, and the output complex");
+  FL_CHECK(context, f.last_size > 0, "the last of the dims must have at least one number");
   const size_t kept = onesided != 0 ? f.last_size / 2 + 1 : f.last_size;
   FL_TRY(resize(context, &f, kept));
   for (uint32_t i = 0; i < f.dim_count; ++i) {

@@ -1,6 +1,9 @@
 /* Orthogonal polynomials of degree y at x, each by its recurrence. A degree is truncated; a negative one gives 0. */
+#include "element.h"
 #include "spans.h"
 #include "polynomials.def"
+
+#define HIGHEST_DEGREE 65536
 
 enum { CHEBYSHEV_T, CHEBYSHEV_U, CHEBYSHEV_V, CHEBYSHEV_W, HERMITE_H, HERMITE_HE, LAGUERRE_L, LEGENDRE_P };
 
@@ -89,10 +92,29 @@ enum { CHEBYSHEV_T, CHEBYSHEV_U, CHEBYSHEV_V, CHEBYSHEV_W, HERMITE_H, HERMITE_HE
 FAMILIES(float, f32, f, 128)
 FAMILIES(double, f64, , 512)
 
-#define POLYNOMIAL(name, family, argument)                                  \
-  FL_SPAN2(name##_f32, float, float, polynomial_f32(family, argument, y))   \
-  FL_SPAN2(name##_f64, double, double, polynomial_f64(family, argument, y)) \
-  FL_POINTWISE_KERNEL(name, 2, name##_f32, name##_f64, NULL, 0)
+/* The degrees are data, and a recurrence takes as many steps. */
+static fl_status check_degrees(fl_context *context, int family, const fl_value *degrees) {
+  const fl_tensor *tensor = fl_get_tensor(degrees);
+  double scalar = 0;
+  if (family == HERMITE_H || family == HERMITE_HE || (tensor == NULL && !fl_get_real(degrees, &scalar))) {
+    return FL_OK;
+  }
+  for (size_t i = 0; i < (tensor == NULL ? 1 : fl_numel(tensor)); ++i) {
+    const int64_t degree = fl_i64_of_real(tensor == NULL ? scalar : fl_read_real(tensor->dtype, tensor->data, i));
+    FL_CHECK_NUMBERS(context, degree <= HIGHEST_DEGREE, "a degree must be at most %, got %", HIGHEST_DEGREE, degree);
+  }
+  return FL_OK;
+}
+
+#define POLYNOMIAL(name, family, argument)                                                     \
+  FL_SPAN2(name##_f32, float, float, polynomial_f32(family, argument, y))                      \
+  FL_SPAN2(name##_f64, double, double, polynomial_f64(family, argument, y))                    \
+  fl_status fl_##name##_out(fl_context *context, fl_value *const *args, size_t count) {        \
+    static const fl_pointwise operation = {name##_f32, name##_f64, NULL, 0};                   \
+    (void)count;                                                                               \
+    FL_TRY(check_degrees(context, family, args[1]));                                           \
+    return fl_pointwise_run(context, &operation, args, 2, args[2], NULL);                      \
+  }
 
 POLYNOMIAL(chebyshev_polynomial_t, CHEBYSHEV_T, x)
 POLYNOMIAL(chebyshev_polynomial_u, CHEBYSHEV_U, x)

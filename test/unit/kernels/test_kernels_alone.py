@@ -22,6 +22,9 @@ CONTIGUOUS = "must be contiguous"
 LAYOUT = "laid out as the input"
 WEIGHT, BIAS = "the weight must have", "the bias must have"
 REFUSED: dict[str, tuple[str, ...]] = {
+    "aten::_fft_c2c.out": (CONTIGUOUS,),
+    "aten::_fft_c2r.out": (CONTIGUOUS,),
+    "aten::_fft_r2c.out": (CONTIGUOUS,),
     "aten::_native_batch_norm_legit.no_stats_out": ("only training mode has a meaning",),
     "aten::addmm.out": ("beta and alpha must be integers",),
     "aten::baddbmm.out": ("beta and alpha must be integers",),
