@@ -91,7 +91,9 @@ class FunctionProgram:
 
     def written_inputs(self, method: str) -> list[int]:
         """The positions of the inputs that a method writes."""
-        function = self._functions[method]
+        function = self._functions.get(method)
+        if function is None:
+            return []
         written = [leaf.writes for leaf in outputs_of(function)]
         return [index for index, leaf in enumerate(inputs_of(function)) if leaf.name in written]
 

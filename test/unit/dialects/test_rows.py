@@ -42,7 +42,8 @@ from flambeau.runtime.manifest import activation_names
 from flambeau.support.lazy import Array
 
 _DRAWN = ("rand", "randn", "rand_like", "randn_like", "randperm", "randint", "randint.low", "randint_like", "randint_like.low_dtype")
-RANDOM = {f"aten.{name}" for name in _DRAWN}
+_NORMAL = ("normal.Tensor_Tensor", "normal.Tensor_float", "normal.float_Tensor")
+RANDOM = {f"aten.{name}" for name in (*_DRAWN, *_NORMAL)}
 """Their meaning is a distribution."""
 UNINITIALIZED = {"aten.empty.memory_format", "aten.empty_strided", "aten.empty_permuted", "aten.empty_like", "aten.new_empty"}
 """Their content is anything."""
