@@ -48,6 +48,7 @@ FEWER_TYPES = "the row takes fewer types, and says so"
 QUANTISED = "the row takes what quantised numbers are, bytes and scales that fit; torch computes with anything"
 STRIDES = "torch reads memory in the order of the operand's strides, which the passes copy to row-major"
 DATA = "what is refused is in the data"
+DEGREES = "torch takes as many steps as a degree says, which may be thousands of millions"
 UNSORTED = "what a search finds in a sequence that is not sorted is torch's own"
 OF_PASSES = "passes make it of operands that fit"
 
@@ -57,6 +58,7 @@ def _listed(kind: str, what: str, reason: str, *rows: str) -> tuple[Known, ...]:
 
 
 KNOWN: tuple[Known, ...] = (
+    *_listed("numpy differs", "special *", DEGREES, "aten.special_*polynomial_*"),
     *_listed("numpy differs", "special float*", STEPS, "aten._fft_r2c"),
     *_listed("numpy differs", "*", FEWER_CHECKS, "aten.repeat_interleave.self_Tensor", "aten.repeat_interleave.Tensor"),
     # What programs do not do.

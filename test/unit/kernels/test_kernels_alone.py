@@ -28,6 +28,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "aten::_native_batch_norm_legit.no_stats_out": ("only training mode has a meaning",),
     "aten::addmm.out": ("beta and alpha must be integers",),
     "aten::baddbmm.out": ("beta and alpha must be integers",),
+    "aten::view_as_real_copy.out": (CONTIGUOUS,),
     "aten::linear.out": (CONTIGUOUS, BIAS, "the input needs a dimension, and the weight two"),
     "aten::max_pool2d_with_indices_backward.grad_input": (CONTIGUOUS,),
     "aten::native_group_norm.out": (CONTIGUOUS, WEIGHT),
