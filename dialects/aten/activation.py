@@ -382,24 +382,3 @@ class GluOp(SchemaOp):
     def decompose(x: SSAValue, /, dim: int) -> SSAValue:
         half = shape_of(GluOp.infer(tensor_type(x), dim))[dim]
         return aten.mul.Tensor(aten.slice.Tensor(x, dim, 0, half), aten.sigmoid(aten.slice.Tensor(x, dim, half, 2 * half)))
-
-
-@aten("rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> Tensor")
-class RreluOp(FloatOnlyUnaryOp):
-    """x above 0, x times the middle of [lower, upper] elsewhere. A slope drawn at random, as in training, is not supported."""
-
-    @staticmethod
-    def infer(x: Tensor, /, lower: float = 0, upper: float = 0, training: bool = False) -> Tensor:
-        if not -math.inf < lower <= upper < math.inf:
-            raise ValueError(f"lower and upper must be finite and in this order, got {lower} and {upper}")
-        if training:
-            raise ValueError("training draws slopes at random, which no operator of a program does; export the model in eval mode")
-        return FloatOnlyUnaryOp.infer(x)
-
-    @staticmethod
-    def numpy(x: Array, /, lower: float, upper: float) -> Array:
-        return LeakyReluOp.numpy(x, (lower + upper) / 2)
-
-    @staticmethod
-    def decompose(x: SSAValue, /, lower: float, upper: float) -> SSAValue:
-        return aten.leaky_relu(x, (lower + upper) / 2)

@@ -1,50 +1,40 @@
-"""Orders and extremes: running ones, medians, the most frequent element, and places in sorted sequences.
-
-Their decompositions compare each element of a line with each other one, so a line of n elements takes n² for a moment.
-"""
+"""Orders and extremes: running ones, medians, the most frequent element, and places in sorted sequences."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import i1, i32, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.formulas import functions as np
 from flambeau.dialects.aten.numerics import widened
-from flambeau.dialects.aten.shape import view
-from flambeau.dialects.aten.sort import Pair, sorted_along
+from flambeau.dialects.aten.shape import expand, view
+from flambeau.dialects.aten.sort import Pair, run_starts, shifted, sorted_along
 from flambeau.dialects.aten.where import as_operand
-from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, is_empty, normalize_dim, numpy_dtype, shape_of, tensor, ui8
-from flambeau.dialects.schema.families import FLOATS, REALS
+from flambeau.dialects.ir.extents import largest
+from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, is_empty, normalize_dim, shape_of, tensor, ui8
+from flambeau.dialects.schema.families import FLOATS, REALS, wide_element
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array
 
 SSAPair = tuple[SSAValue, SSAValue]
+INT32_MAX = 2**31 - 1
+"""The largest extent of a tensor."""
 
 
 def _places(count: int) -> SSAValue:
     return aten.arange.start_step(0, count)
 
 
-def _bound(element: Attribute, highest: bool) -> float:
-    """A number that no element of a type exceeds."""
-    if dtype_of(element).category == 2:
-        return math.inf if highest else -math.inf
-    limits: Any = np.iinfo(numpy_dtype(element).name)
-    return int(limits.max if highest else limits.min)
-
-
-def _equal(a: SSAValue, b: SSAValue) -> SSAValue:
-    """Whether elements are equal; NaN is equal to NaN."""
-    found = aten.eq.Tensor(a, b)
-    if dtype_of(element_of(a)).category < 2:
-        return found
-    return aten.logical_or(found, aten.logical_and(aten.isnan(a), aten.isnan(b)))
+def _strides(count: int) -> Iterator[int]:
+    """The powers of two below the longest that a line may be."""
+    longest = largest(count)
+    return (1 << power for power in range((longest - 1 if longest is not None else INT32_MAX).bit_length()))
 
 
 def _numbers(x: SSAValue) -> SSAValue:
@@ -53,12 +43,6 @@ def _numbers(x: SSAValue) -> SSAValue:
 
 def _as_line(x: SSAValue) -> SSAValue:
     return x if shape_of(x) else view(x, (1,))
-
-
-def _before(count: int) -> SSAValue:
-    """Whether element j of a line is not behind element i, which is in the dimension before."""
-    places = _places(count)
-    return aten.ge.Tensor(aten.unsqueeze(places, 1), aten.unsqueeze(places, 0))
 
 
 class RunningExtremeOp(SchemaOp):
@@ -93,14 +77,19 @@ class RunningExtremeOp(SchemaOp):
         if not shape or is_empty(shape):
             return x, aten.full(shape, 0, i64)
         axis = normalize_dim(dim, len(shape))
-        lines = aten.unsqueeze(aten.transpose.int(_numbers(x), axis, -1), -2)
-        before = _before(shape[axis])
-        number = as_operand(_bound(element_of(lines), not highest), element_of(lines))
-        extreme = (aten.amax if highest else aten.amin)(aten.where.self(before, lines, number), (-1,), True)
-        matches = aten.logical_and(before, _equal(lines, extreme))
-        places = aten.amax(aten.where.self(matches, _places(shape[axis]), as_operand(0, i64)), (-1,))
-        found = aten.transpose.int(aten.squeeze.dim(extreme, -1), axis, -1)
-        return to_element(found, element), aten.transpose.int(places, axis, -1)
+        best = aten.transpose.int(_numbers(x), axis, -1)
+        own = _places(shape[axis])
+        places = expand(own, shape_of(best))
+        for stride in _strides(shape[axis]):
+            # The extreme of the elements up to one, and that up to the one where those begin.
+            before = shifted(best, stride)
+            loses = (aten.lt if highest else aten.gt).Tensor(best, before)
+            if dtype_of(element_of(best)).category == 2:
+                loses = aten.logical_and(aten.logical_or(loses, aten.isnan(before)), aten.logical_not(aten.isnan(best)))
+            loses = aten.logical_and(loses, aten.ge.Scalar(own, stride))
+            best = aten.where.self(loses, before, best)
+            places = aten.where.self(loses, shifted(places, stride), places)
+        return to_element(aten.transpose.int(best, axis, -1), element), aten.transpose.int(places, axis, -1)
 
 
 @aten("cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)")
@@ -150,9 +139,10 @@ class LogcumsumexpOp(SchemaOp):
         if not shape or is_empty(shape):
             return x
         axis = normalize_dim(dim, len(shape))
-        lines = aten.unsqueeze(aten.transpose.int(x, axis, -1), -2)
-        known = aten.where.self(_before(shape[axis]), lines, as_operand(-math.inf, element_of(x)))
-        return aten.transpose.int(aten.logsumexp(known, (-1,)), axis, -1)
+        total = aten.transpose.int(to_element(x, wide_element(element_of(x))), axis, -1)
+        for stride in _strides(shape[axis]):
+            total = aten.logaddexp(total, shifted(total, stride, -math.inf))
+        return to_element(aten.transpose.int(total, axis, -1), element_of(x))
 
 
 class OfLineOp(SchemaOp):
@@ -285,30 +275,32 @@ class ModeOp(OfLineOp):
 
     @staticmethod
     def numpy(x: Array, /, dim: int, keepdim: bool) -> Pair:
-        lines = np.moveaxis(np.atleast_1d(x), dim, -1)
-        wide = widened(lines)
-        counts = (wide[..., :, None] == wide[..., None, :]).sum(-1)
-        frequent = counts == counts.max(-1, keepdims=True)
-        highest = np.inf if wide.dtype.kind == "f" else True if wide.dtype == np.bool_ else np.iinfo(wide.dtype).max
-        value = np.where(frequent, wide, np.asarray(highest, wide.dtype)).min(-1, keepdims=True)
-        place = ((frequent & (wide == value)) * np.arange(wide.shape[-1])).max(-1, keepdims=True)
-        shape = OfLineOp.infer(tensor(i64, x.shape), dim, keepdim)[0]
-        values, places = (np.moveaxis(part, -1, dim).reshape(shape_of(shape)) for part in (value.astype(x.dtype), place))
-        return values, places
+        values, places = (np.moveaxis(np.atleast_1d(part), dim, -1) for part in sorted_along(x, dim, False))
+        lines = widened(values).reshape(-1, values.shape[-1])
+        starts = np.ones(lines.shape, np.bool_)
+        starts[:, 1:] = lines[:, 1:] != lines[:, :-1]
+        runs = np.cumsum(starts).reshape(lines.shape) - 1
+        lengths = np.bincount(runs.reshape(-1))[runs]
+        most = lengths.max(1, keepdims=True)
+        at = np.argmax(lengths == most, axis=1)[:, None]
+        at = [part.reshape(*values.shape[:-1], 1) for part in (at, at + most - 1)]
+        found = np.take_along_axis(values, at[0], -1), np.take_along_axis(places, at[1], -1)
+        shape = shape_of(OfLineOp.infer(tensor(i64, x.shape), dim, keepdim)[0])
+        return np.moveaxis(found[0], -1, dim).reshape(shape), np.moveaxis(found[1], -1, dim).reshape(shape)
 
     @staticmethod
     def decompose(x: SSAValue, /, dim: int, keepdim: bool) -> SSAPair:
         line = _numbers(_as_line(x))
         axis = normalize_dim(dim, len(shape_of(line)))
-        lines = aten.transpose.int(line, axis, -1)
-        same = aten.eq.Tensor(aten.unsqueeze(lines, -1), aten.unsqueeze(lines, -2))
-        counts = aten.sum.dim_IntList(same, (-1,))
-        frequent = aten.eq.Tensor(counts, aten.amax(counts, (-1,), True))
-        element = element_of(lines)
-        value = aten.amin(aten.where.self(frequent, lines, as_operand(_bound(element, True), element)), (-1,), True)
-        chosen = aten.logical_and(frequent, aten.eq.Tensor(lines, value))
-        place = aten.amax(aten.where.self(chosen, _places(shape_of(line)[axis]), as_operand(0, i64)), (-1,), True)
-        parts = [aten.transpose.int(part, axis, -1) for part in (to_element(value, element_of(x)), place)]
+        values, places = aten.sort.results(aten.transpose.int(line, axis, -1), -1)
+        runs = aten.sub.Scalar(aten.cumsum(run_starts(values), -1), 1)
+        lengths = aten.scatter_add(aten.full(shape_of(values), 0, i64), -1, runs, aten.full(shape_of(values), 1, i64))
+        most = aten.amax(lengths, (-1,), True)
+        longest = aten.eq.Tensor(aten.gather(lengths, -1, runs), most)
+        at = aten.argmax(to_element(longest, i64), -1, True)
+        # Equal elements stand in the order of their places.
+        found = aten.gather(values, -1, at), aten.gather(places, -1, aten.sub.Scalar(aten.add.Tensor(at, most), 1))
+        parts = [aten.transpose.int(part, axis, -1) for part in (to_element(found[0], element_of(x)), found[1])]
         return OfLineOp.shaped(parts, x, dim, keepdim)
 
 
@@ -336,8 +328,8 @@ class SearchsortedTensorOp(SchemaOp):
         _is_right(right, side)
         shape = () if isinstance(x, bool | int | float) else shape_of(x)
         own = shape_of(sequence)
-        if element_of(sequence) not in REALS:
-            raise TypeError("complex numbers have no order")
+        if element_of(sequence) not in REALS - {i1}:
+            raise TypeError(f"a search is not defined for {dtype_of(element_of(sequence)).torch} tensors")
         if not own:
             raise ValueError("the sorted sequence must have a dimension")
         if not isinstance(x, bool | int | float) and element_of(x) != element_of(sequence):
@@ -353,9 +345,17 @@ class SearchsortedTensorOp(SchemaOp):
         if sorter is not None:
             sequence = np.take_along_axis(sequence, sorter, -1)
         numbers = np.asarray(x).astype(sequence.dtype)
-        entries, values = widened(sequence)[..., None, :], widened(numbers)[..., None]
-        behind = entries > values if _is_right(right, side) else entries >= values
-        return (~behind).sum(-1).reshape(numbers.shape).astype(np.int32 if out_int32 else np.int64)
+        entries, values, is_right = widened(sequence), widened(numbers), _is_right(right, side)
+        entries = entries if entries.ndim > 1 else entries.reshape(*(1,) * (values.ndim - 1), -1)
+        values = np.atleast_1d(values)
+        entries = np.broadcast_to(entries, (*values.shape[:-1], entries.shape[-1]))
+        start, end = np.zeros(values.shape, np.int64), np.full(values.shape, entries.shape[-1], np.int64)
+        while entries.size and (start < end).any():
+            middle = (start + end) // 2
+            entry = np.take_along_axis(entries, np.minimum(middle, entries.shape[-1] - 1), -1)
+            behind = entry > values if is_right else entry >= values
+            start, end = np.where((start < end) & ~behind, middle + 1, start), np.where(behind, middle, end)
+        return start.reshape(numbers.shape).astype(np.int32 if out_int32 else np.int64)
 
     @staticmethod
     def decompose(
@@ -364,10 +364,22 @@ class SearchsortedTensorOp(SchemaOp):
         if sorter is not None:
             sequence = aten.gather(sequence, -1, sorter)
         numbers = as_operand(x, element_of(sequence))
-        entries, values = aten.unsqueeze(sequence, -2), aten.unsqueeze(numbers, -1)
-        behind = (aten.gt if _is_right(right, side) else aten.ge).Tensor(entries, values)
-        found = aten.sum.dim_IntList(aten.logical_not(behind), (-1,))
-        return to_element(view(found, shape_of(numbers)), i32 if out_int32 else i64)
+        shape, count, kind = shape_of(numbers), shape_of(sequence)[-1], i32 if out_int32 else i64
+        if is_empty((*shape, count)):
+            return aten.full(shape, 0, kind)
+        is_shared = len(shape_of(sequence)) == 1
+        values = view(numbers, (math.prod(shape),)) if is_shared else numbers
+        start, end = aten.full(shape_of(values), 0, i64), aten.full(shape_of(values), count, i64)
+        compared = (aten.gt if _is_right(right, side) else aten.ge).Tensor
+        longest = largest(count)
+        for _ in range((INT32_MAX if longest is None else longest).bit_length()):
+            middle = aten.floor_divide(aten.add.Tensor(start, end), as_operand(2, i64))
+            at = aten.minimum(middle, aten.sub.Scalar(as_operand(count, i64), 1))
+            behind = compared(aten.gather(sequence, -1, at), values)
+            goes_on = aten.logical_and(aten.lt.Tensor(start, end), aten.logical_not(behind))
+            start = aten.where.self(goes_on, aten.add.Scalar(middle, 1), start)
+            end = aten.where.self(behind, middle, end)
+        return to_element(view(start, shape), kind)
 
 
 @aten("bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor")

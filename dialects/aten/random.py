@@ -189,30 +189,6 @@ class DropoutOp(SchemaOp):
         return aten.native_dropout.results(x, p, True)[0] if p < 1 else aten.mul.Scalar(x, 0)
 
 
-@aten("feature_dropout(Tensor input, float p, bool train) -> Tensor")
-@aten("alpha_dropout(Tensor input, float p, bool train) -> Tensor")
-class AlphaDropoutOp(SchemaOp):
-    """The dropout of self-normalising networks, or of whole channels, evaluated: the tensor itself."""
-
-    inplace = (0,)
-
-    @staticmethod
-    def infer(x: Tensor, /, p: float, train: bool) -> Tensor:
-        if not 0 <= p <= 1:
-            raise ValueError(f"p must be a probability, got {p}")
-        if train and p > 0:
-            raise ValueError("training drops elements in a way that no operator of a program does; export the model in eval mode")
-        return tensor(element_of(x), shape_of(x))
-
-    @staticmethod
-    def numpy(x: Array, /) -> Array:
-        return x
-
-    @staticmethod
-    def decompose(x: SSAValue, /) -> SSAValue:
-        return x
-
-
 def drawn_integers(low: int, high: int, size: Sequence[int], element: Attribute) -> SSAValue:
     """Integers in [low, high) from numbers in [0, 1); single precision tells 2**24 of them apart."""
     drawn = aten.floor(aten.mul.Scalar(aten.rand(size), float(high - low)))

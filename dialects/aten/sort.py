@@ -58,6 +58,17 @@ def in_place_order(values: SSAValue, places: SSAValue, dim: int, count: int) -> 
     return aten.sub.Tensor(ordered, start)
 
 
+def shifted(values: SSAValue, steps: int, fill: float = 0) -> SSAValue:
+    """What stands `steps` places before each element of a line, and a number where nothing does."""
+    return aten.slice.Tensor(aten.constant_pad_nd(values, (steps, 0), fill), -1, 0, shape_of(values)[-1])
+
+
+def run_starts(values: SSAValue) -> SSAValue:
+    """Which elements of each line are others than the one before; the first always is."""
+    places = aten.arange.start_step(0, shape_of(values)[-1])
+    return aten.logical_or(aten.ne.Tensor(values, shifted(values, 1)), aten.eq.Scalar(places, 0))
+
+
 @aten("sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)", core=True)
 class SortOp(SchemaOp):
     """The elements in order along `dim`, and their places."""

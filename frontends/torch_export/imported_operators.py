@@ -62,10 +62,11 @@ def _row_of(namespace: str, name: str) -> type[SchemaOp] | None:
 
 @cache
 def functional_class(overload: Overload) -> type[SchemaOp] | None:
-    """The class of an in-place operator's functional sibling: `relu` for `relu_`, `__and__` for `__iand__`."""
+    """The class of an in-place operator's functional sibling: `relu` for `relu_`, `__and__` for `__iand__`, or as `normal_functional`."""
     base, suffix = qualified(overload)[1], schema_of(overload).overload_name
     kinds = [plain_type(argument.type) for argument in parse_schema(str(schema_of(overload))).arguments]
-    siblings = _overloads(f"__{base[3:]}" if base.startswith("__i") else base.removesuffix("_"))
+    name = f"__{base[3:]}" if base.startswith("__i") else base.removesuffix("_")
+    siblings = [*_overloads(name), *_overloads(f"{name}_functional")]
     fitting = [schema for schema in siblings if [plain_type(argument.type) for argument in schema.arguments] == kinds]
     # Most keep their overload's name; `transpose_` is the sibling of `transpose.int`.
     fitting.sort(key=lambda schema: schema.overload != suffix)

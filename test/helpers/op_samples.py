@@ -197,7 +197,6 @@ SAMPLES: dict[str, Samples] = {
         (((2, 3, 4), "bfloat16"), ((), "bfloat16")),
     ),
     "aten.glu": tensors((((3, 4), "float32"), -1), (((4, 3), "float16"), 0), (((2, 6, 3), "bfloat16"), 1)),
-    "aten.rrelu": unary((), (0.1, 0.5)),
     # arithmetic
     "aten.add.Tensor": binary((), (2,), dtypes=ALL, mixed=(*MIXED, ("bool", "int8"))),
     "aten.add.Scalar": unary((2,), (1, 3), (-1,), dtypes=REALS),
@@ -481,7 +480,6 @@ SAMPLES: dict[str, Samples] = {
     "aten.randint_like.low_dtype": unary((-2, 4), (2, 9, f32)),
     "aten.randint": fixed((5, (2, 3)), (9, (), f32)),
     "aten.randint.low": fixed((-3, 5, (2, 3)), (2, 9, (), i32)),
-    **{f"aten.{name}": unary((0.5, False), (0.0, True)) for name in ("alpha_dropout", "feature_dropout")},
     "aten.randperm": fixed((5,), (0,), (4, i32)),
     "aten.native_dropout": tensors(*[(((3, 4), dtype), *rest) for dtype in FLOATS for rest in ((0.5, False), (0.0, True), (1.0, True))]),
     "aten.dropout": unary((0.5, False), (0.0, True), (1.0, True)),

@@ -49,7 +49,7 @@ QUANTISED = "the row takes what quantised numbers are, bytes and scales that fit
 STRIDES = "torch reads memory in the order of the operand's strides, which the passes copy to row-major"
 DATA = "what is refused is in the data"
 DEGREES = "torch takes as many steps as a degree says, which may be thousands of millions"
-UNSORTED = "what a search finds in a sequence that is not sorted is torch's own"
+UNORDERED = "where NaN, and slices with NaN, come in order is torch's own"
 OF_PASSES = "passes make it of operands that fit"
 
 
@@ -71,10 +71,11 @@ KNOWN: tuple[Known, ...] = (
     ),
     *_listed("* on *", "*", NO_KERNEL, "quantized_decomposed.choose_qparams*", "quantized_decomposed.*quantize_per_channel_group"),
     *_listed("* on *", "*", NO_KERNEL, "quantized_decomposed.*quantize_per_tensor.tensor"),
+    *_listed("numpy differs", "special *float*", UNORDERED, "aten.unique_dim"),
+    *_listed("numpy differs", "dim = 0", OTHER_PATH, "aten.unique_consecutive"),
     *_listed("* on executorch", "*", NOT_IN_STOCK, "aten.scatter.*reduce", "aten.scatter_reduce.two", "aten.index_reduce"),
     *_listed("* on executorch", "*", NOT_IN_STOCK, "aten.special_*_polynomial_*", "aten.gcd", "aten.lcm", "aten.nextafter"),
-    *_listed("row refuses", "t* = True", TRAINING, "aten.*_dropout", "aten.rrelu", "aten.batch_norm"),
-    *_listed("row refuses", "p = 0.5", TRAINING, "aten.*_dropout"),
+    *_listed("row refuses", "t* = True", TRAINING, "aten.batch_norm"),
     *_listed("row refuses", "use_input_stats = True", TRAINING, "aten.instance_norm"),
     *_listed("row refuses", "dropout_p = 0.5", TRAINING, "aten.scaled_dot_product_attention"),
     *_listed("row refuses", "ord = 2", SINGULAR, "aten.linalg_*norm"),
@@ -129,10 +130,11 @@ KNOWN: tuple[Known, ...] = (
     *_listed("numpy differs", "tensor * empty", OF_PASSES, "fused.*"),
     *_listed("numpy differs", "tensor * broadcast", OF_PASSES, "fused.*attention"),
     *_listed("* on flambeau", "*", OF_PASSES, "fused.*"),
-    *_listed("row refuses", "tensor * in *", NOT_CHECKED, "aten.searchsorted.Tensor"),
+    *_listed("row refuses", "tensor * in *", NOT_CHECKED, "aten.searchsorted.Tensor", "aten.bucketize.Tensor"),
     # Types.
     *_listed("row refuses", "* int64", FEWER_TYPES, "aten.avg_pool3d"),
     *_listed("row refuses", "*bfloat16", FEWER_TYPES, "aten.nextafter"),
+    *_listed("row refuses", "in bool", FEWER_TYPES, "aten.searchsorted.Scalar", "aten.bucketize.Scalar"),
     *_listed("row refuses", "tensor * in *", FEWER_TYPES, "aten.instance_norm", "aten.lstm_cell"),
     *_listed("row refuses", "tensor * in *", OTHER_PATH, "aten.convolution_backward", "aten.rnn_*.input", "aten.index_put"),
     *_listed("torch refuses", "* int64", OTHER_PATH, "aten.convolution_backward"),
@@ -144,7 +146,7 @@ KNOWN: tuple[Known, ...] = (
     *_listed("numpy differs", "special *", NOT_A_NUMBER, "quantized_decomposed.choose_qparams.tensor"),
     *_listed("numpy differs", "out_scale = 0.0", NOT_A_NUMBER, "quantized_decomposed.add"),
     # Data.
-    *_listed("numpy differs", "special *", UNSORTED, "aten.searchsorted.*", "aten.bucketize.*"),
+    *_listed("numpy differs", "special *float*", UNORDERED, "aten.mode"),
     *_listed("numpy differs", "extent *", DATA, "aten.index_add"),
     *_listed("numpy differs", "tensor * empty", DATA, "aten.index_add"),
     *_listed("numpy differs", "tensor 2 in *", DATA, "aten.index.Tensor"),

@@ -41,10 +41,6 @@ from flambeau.passes.targets.interface import find_target, target_names
 from flambeau.runtime.manifest import activation_names
 from flambeau.support.lazy import Array
 
-_DRAWN = ("rand", "randn", "rand_like", "randn_like", "randperm", "randint", "randint.low", "randint_like", "randint_like.low_dtype")
-_NORMAL = ("normal.Tensor_Tensor", "normal.Tensor_float", "normal.float_Tensor")
-RANDOM = {f"aten.{name}" for name in (*_DRAWN, *_NORMAL)}
-"""Their meaning is a distribution."""
 UNINITIALIZED = {"aten.empty.memory_format", "aten.empty_strided", "aten.empty_permuted", "aten.empty_like", "aten.new_empty"}
 """Their content is anything."""
 LOOSER: dict[str, float] = {}
@@ -152,7 +148,7 @@ def test_types_and_values_are_those_of_torch(name: str):
     for sample in samples_of(row):
         op, _ = operation(row, sample)
         actual, expected = meaning(op, arrays_of(sample)), call_torch(row, sample)
-        if name in RANDOM | UNINITIALIZED:
+        if op.draws() or name in UNINITIALIZED:
             assert [(a.shape, a.dtype) for a in actual] == [(e.shape, e.dtype) for e in expected]
         else:
             assert_close(f"{op}", actual, expected, LOOSER.get(name))
@@ -190,7 +186,7 @@ def test_what_draws_is_what_torch_says():
     drawing = {name for name, row in load_rows()["aten"].items() if row.random}
     assert drawing <= tagged
     # Rows of the others compute one thing: what would be random in them is refused.
-    evaluated = {"rrelu", "alpha_dropout", "feature_dropout", "scaled_dot_product_attention"}
+    evaluated = {"scaled_dot_product_attention"}
     recurrent = {"lstm.input", "gru.input", "rnn_tanh.input", "rnn_relu.input"}
     assert (tagged & set(load_rows()["aten"])) - drawing == evaluated | recurrent
     for name in sorted(tagged - set(load_rows()["aten"])):

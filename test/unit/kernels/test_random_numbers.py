@@ -12,7 +12,9 @@ from torch_programs import export
 from xdsl.dialects.builtin import f32
 
 from flambeau.compiler.compilation import Compilation
-from flambeau.dialects.aten.philox import RandomStream
+from flambeau.dialects.aten.distributions import CauchyOp, ExponentialOp, GeometricOp, LogNormalOp, MultinomialOp, UniformOp
+from flambeau.dialects.aten.philox import RandomStream, drawing
+from flambeau.dialects.aten.training import AlphaDropoutOp, FeatureDropoutOp, RreluOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.frontends.torch_export import import_program
 from flambeau.runtime import Runtime
@@ -34,6 +36,17 @@ def drawn(x: Tensor) -> tuple[Tensor, ...]:
         torch.randperm(9),
         F.dropout(x, 0.25, training=True),
         torch.bernoulli(x.abs().clamp(0, 1)),
+        F.alpha_dropout(x, 0.25, training=True),
+        F.dropout2d(x.reshape(1, 4, 3, 2), 0.5, training=True),
+        F.rrelu(x, 0.1, 0.4, training=True),
+        torch.zeros(4, 5).normal_(2.0, 0.5),
+        torch.zeros(9).uniform_(-1, 3),
+        torch.zeros(9, dtype=torch.int64).geometric_(0.2),
+        torch.zeros(9, dtype=torch.float64).exponential_(2.0),
+        torch.zeros(9, dtype=torch.float16).cauchy_(),
+        torch.zeros(9).log_normal_(),
+        torch.multinomial(x.abs(), 3),
+        torch.multinomial(x.abs(), 9, replacement=True),
     )
 
 
@@ -76,3 +89,24 @@ def test_numbers_are_distributed_as_they_should_be() -> None:
     uniform, normal = stream.uniform((100_000,), f32), stream.normal((100_001,), f32)
     assert 0 <= uniform.min() < 1e-4 and 1 - 1e-4 < uniform.max() < 1 and abs(uniform.mean() - 0.5) < 0.005
     assert abs(normal.mean()) < 0.02 and abs(normal.std() - 1) < 0.01 and abs((normal**3).mean()) < 0.05
+
+
+def test_distributions_have_their_means_and_places_are_drawn_by_their_weights() -> None:
+    x = np.zeros((200, 100), np.float32)
+    with drawing(RandomStream(3)):
+        assert abs(UniformOp.numpy(x, -1.0, 3.0).mean() - 1) < 0.03
+        assert abs(ExponentialOp.numpy(x, 2.0).mean() - 0.5) < 0.02
+        assert abs(GeometricOp.numpy(x.astype(np.int64), 0.25).mean() - 4) < 0.1 and GeometricOp.numpy(x, 0.9).min() == 1
+        assert abs(np.median(CauchyOp.numpy(x, 2.0, 0.5)) - 2) < 0.03
+        assert abs(np.log(LogNormalOp.numpy(x, 1.0, 2.0)).std() - 2) < 0.05
+        weights = np.array([1.0, 0.0, 3.0, 0.0])
+        found = np.bincount(MultinomialOp.numpy(weights, 20_000, True), minlength=4)
+        assert found[1] == found[3] == 0 and abs(found[2] / found[0] - 3) < 0.2
+        pairs = [MultinomialOp.numpy(weights, 2, False).tolist() for _ in range(400)]
+        assert {tuple(pair) for pair in pairs} == {(0, 2), (2, 0)} and 60 < pairs.count([0, 2]) < 140
+        kept = AlphaDropoutOp.numpy(np.random.default_rng(0).standard_normal((200, 200)), 0.3, True)
+        assert abs(kept.mean()) < 0.03 and abs(kept.std() - 1) < 0.03
+        channels = FeatureDropoutOp.numpy(np.ones((40, 50, 3, 3)), 0.25, True)
+        assert np.unique(channels.sum((2, 3))).tolist() == [0.0, 12.0] and abs(channels.mean() - 1) < 0.05
+        slopes = RreluOp.numpy(np.full(20_000, -1.0), 0.2, 0.4, True)
+        assert -0.4 <= slopes.min() < -0.39 and -0.21 < slopes.max() <= -0.2
