@@ -59,6 +59,11 @@ class TanhOp(FloatUnaryOp):
         return in_float(np.tanh, x)
 
 
+def _require_approximation(name: str) -> None:
+    if name not in ("none", "tanh"):
+        raise ValueError(f"approximate must be 'none' or 'tanh', got {name!r}")
+
+
 @aten('gelu(Tensor self, *, str approximate="none") -> Tensor', core=True)
 class GeluOp(FloatOnlyUnaryOp):
     """x times the normal distribution function of x; `approximate = "tanh"` approximates it with a tanh."""
@@ -67,12 +72,12 @@ class GeluOp(FloatOnlyUnaryOp):
 
     @staticmethod
     def infer(x: Tensor, /, approximate: str = "none") -> Tensor:
-        if approximate not in ("none", "tanh"):
-            raise ValueError(f"approximate must be 'none' or 'tanh', got {approximate!r}")
+        _require_approximation(approximate)
         return FloatOnlyUnaryOp.infer(x)
 
     @staticmethod
     def numpy(x: Array, /, approximate: str) -> Array:
+        _require_approximation(approximate)
         wide = widened(x)
         if approximate == "tanh":
             half = 0.5 * (1 + np.tanh(math.sqrt(2 / math.pi) * (wide + 0.044715 * wide * wide * wide)))

@@ -9,6 +9,7 @@ from typing import Any
 from xdsl.dialects.builtin import bf16, f16, f32, i1, i64
 from xdsl.ir import Attribute, SSAValue
 
+from flambeau.dialects.ir.extents import is_known
 from flambeau.dialects.ir.tensor_types import (
     DTYPES,
     ElementType,
@@ -84,8 +85,10 @@ _LARGEST_FLOATS: dict[Attribute, float] = {f16: 65504.0, bf16: 3.389531389251535
 def require_number(number: bool | int | float, element: Attribute) -> None:
     """Raises ValueError for a number that PyTorch does not convert to an element type, because the type does not hold it.
 
-    Negative integers wrap around in unsigned types, and every number is a truth.
+    Negative integers wrap around in unsigned types, and every number is a truth. A number that only the run knows is not checked.
     """
+    if isinstance(number, int) and not is_known(number):
+        return
     found = dtype_of(element)
     if found.category == 1:
         bits = 8 * found.size

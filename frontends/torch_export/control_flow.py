@@ -14,19 +14,23 @@ from torch._higher_order_ops.auto_functionalize import auto_functionalized, auto
 from torch._ops import HigherOrderOperator, OpOverload
 from torch.utils._pytree import tree_flatten, tree_unflatten
 from xdsl.dialects import arith, scf, tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, LocationAttr, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, LocationAttr, f64, i1, i64
 from xdsl.dialects.utils.dynamic_index_list import split_dynamic_index_list
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from flambeau.dialects.flambeau.symbol_operations import ValueOp
 from flambeau.dialects.ir.extents import is_known, maximum, provably_equal
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, may_equal, shape_of, tensor_type
+from flambeau.dialects.ir.tensor_types import Tensor, may_equal, shape_of, tensor_type
 from flambeau.dialects.ir.tensor_types import tensor as make_type
 from flambeau.dialects.schema.operators import find_op
+from flambeau.frontends.torch_export.data_numbers import Arithmetic, DataNumber
 from flambeau.frontends.torch_export.exported_graph import Overload, schema_of
 from flambeau.frontends.torch_export.exported_symbols import Symbols
 from flambeau.frontends.torch_export.imported_operators import UnsupportedError, tensor_type_of
-from flambeau.frontends.torch_export.symbolic_numbers import Comparison, import_integer, number_value, refuse_inexpressible
+from flambeau.frontends.torch_export.symbolic_numbers import import_value, refuse_inexpressible
+
+_NUMBERS: dict[Attribute, Any] = {i1: bool | torch.SymBool, i64: int | torch.SymInt, f64: float | torch.SymFloat}
+"""The types of numbers, by PyTorch's."""
 
 
 def _is_value(value: object) -> TypeGuard[SSAValue]:
@@ -88,10 +92,11 @@ class _Importer:
     def _type(self, value: Any) -> Attribute:
         if isinstance(value, torch.Tensor):
             return tensor_type_of(value, self.builder.symbols)
-        if isinstance(value, int | torch.SymInt) and not isinstance(value, bool):
-            return i64
+        for kind, held in _NUMBERS.items():
+            if isinstance(value, held):
+                return kind
         what = "None" if value is None else f"a {type(value).__name__}"
-        raise UnsupportedError(f"one of its results is {what}; make it a tensor or an integer")
+        raise UnsupportedError(f"one of its results is {what}; make it a tensor or a number")
 
     def insert(self, op: Operation) -> None:
         """Adds an operation."""
@@ -117,10 +122,10 @@ class _Importer:
         return [self._value(item, kind) for item, kind in zip(given, types, strict=True)]
 
     def _value(self, value: Any, kind: Attribute) -> SSAValue:
-        if isinstance(value, int) and not isinstance(value, bool) and kind == i64:
-            return number_value(value, self.insert)
-        if not _is_value(value) or kind == i64:
-            raise UnsupportedError(f"it passes a {type(value).__name__} from one region to another; make it a tensor or an integer")
+        if kind in _NUMBERS and isinstance(value, int | float | DataNumber):
+            return Arithmetic(self.insert).value(value, kind)
+        if not _is_value(value) or kind in _NUMBERS:
+            raise UnsupportedError(f"it passes a {type(value).__name__} from one region to another; make it a tensor or a number")
         if value.type == kind:
             return value
         if not may_equal(shape_of(value), shape_of(kind)) or tensor_type(value).element_type != cast(Tensor, kind).element_type:
@@ -130,13 +135,14 @@ class _Importer:
         return self.emit(clone(value, result_types=[kind]))
 
     def condition(self, predicate: Any) -> SSAValue:
-        """The only element of a tensor of bools, or a relation between sizes."""
-        if isinstance(predicate, Comparison):
-            return number_value(predicate, self.insert)
+        """The only element of a tensor of bools, or a truth value."""
+        arithmetic = Arithmetic(self.insert)
+        if isinstance(predicate, DataNumber | bool):
+            return arithmetic.value(predicate, i1)
         refuse_inexpressible(predicate)
         if not _is_value(predicate):
             raise UnsupportedError(f"its condition is a {type(predicate).__name__}; make it a tensor")
-        return self.emit(tensor.ExtractOp(predicate, [self.number(0) for _ in shape_of(predicate)], element_of(tensor_type(predicate))))
+        return arithmetic.truth(predicate)
 
     def enter(self, module: fx.GraphModule, args: Sequence[SSAValue], extra: Sequence[Any]) -> list[Any]:
         """Emits the calls of a graph whose first placeholders are arguments of the current block; gives the values of its outputs."""
@@ -144,7 +150,7 @@ class _Importer:
         return self.builder.inline(module, [*map(self._held, args, held), *extra])
 
     def _held(self, value: SSAValue, known: Any) -> Any:
-        return import_integer(value, known, self.builder.symbols, self.insert) if isinstance(known, torch.SymInt) else value
+        return import_value(value, known, self.builder.symbols, self.insert)
 
     def given(self) -> list[Any]:
         """The results of the operator that was added last, as its users take them."""
@@ -179,7 +185,7 @@ class _Importer:
     def _bounded(self, kind: Attribute, values: Sequence[Any]) -> Attribute:
         """The type of what one of several values is: a size of all of them is its size, and it is at most as large as the largest."""
         shapes = [shape_of(value) for value in values if _is_value(value)]
-        if kind == i64 or any(len(shape) != len(shape_of(kind)) for shape in shapes):
+        if kind in _NUMBERS or any(len(shape) != len(shape_of(kind)) for shape in shapes):
             return kind
         for declared, first, *others in zip(shape_of(kind), *shapes, strict=True):
             if all(provably_equal(first, other) for other in others):
@@ -272,7 +278,7 @@ def import_higher_order(operator: HigherOrderOperator, args: Sequence[Any], resu
         builder: emits the calls of the subgraphs.
 
     Raises:
-        UnsupportedError: something that passes into its subgraphs or out of them is neither a tensor nor an integer.
+        UnsupportedError: something that passes into its subgraphs or out of them is neither a tensor nor a number.
     """
     name = operator.name()
     leaves, nesting = tree_flatten(results)

@@ -82,7 +82,9 @@ class FlatProgram:
 
 
 ASSERTION = torch.ops.aten._assert_scalar.default
-"""The operator that fails where a condition on sizes does not hold."""
+"""The operator that fails where a condition on numbers does not hold."""
+ASSERTIONS = (ASSERTION, torch.ops.aten._assert_async.default, torch.ops.aten._assert_async.msg)
+"""The operators that fail where something does not hold that only the run knows."""
 
 
 def is_check(overload: Overload) -> bool:
@@ -101,9 +103,9 @@ def flatten(module: fx.GraphModule) -> FlatProgram:
     kept: list[Step] = []
     for step in reversed(steps):
         overload = step.overload
-        if overload is not None and is_check(overload) and overload is not ASSERTION:
+        if overload is not None and is_check(overload) and overload not in ASSERTIONS:
             continue
-        writes = overload is not None and (schema_of(overload).is_mutable or overload is ASSERTION)
+        writes = overload is not None and (schema_of(overload).is_mutable or overload in ASSERTIONS)
         if writes or isinstance(step.node.target, HigherOrderOperator) or step.node in live:
             kept.append(step)
             live.update(step.inputs())

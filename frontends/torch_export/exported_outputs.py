@@ -15,12 +15,13 @@ from flambeau.dialects.flambeau.method_interface import Leaf
 from flambeau.dialects.ir.extents import Extent
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor, tensor_type
 from flambeau.dialects.ml_program import GlobalStoreOp
+from flambeau.frontends.torch_export.data_numbers import Arithmetic, DataNumber
 from flambeau.frontends.torch_export.exported_graph import FlatProgram
 from flambeau.frontends.torch_export.functionalization import Variable
 from flambeau.frontends.torch_export.graph_signature import constant_leaf, is_constant, leaf_names
 from flambeau.frontends.torch_export.model_globals import GlobalState
 from flambeau.frontends.torch_export.poison import POISON
-from flambeau.frontends.torch_export.symbolic_numbers import Comparison, described, number_value
+from flambeau.frontends.torch_export.symbolic_numbers import described
 
 STORED = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
 """The outputs that are the next value of state."""
@@ -85,8 +86,8 @@ class Outputs:
             self.results.append(value)
 
     def _return(self, name: str, value: Any) -> None:
-        if isinstance(value, Extent | Comparison):
-            value = number_value(value, self.emit)
+        if isinstance(value, Extent | DataNumber):
+            value = Arithmetic(self.emit).value(value)
         if _is_value(value):
             self.leaves.append(Leaf(name))
             self.results.append(value)

@@ -94,6 +94,8 @@ class Symbols:
                 return int(expression)
             case sympy.Symbol() if str(expression) in self._equal:
                 return self._equal[str(expression)]
+            case sympy.Symbol() if not expression.is_integer:
+                raise TypeError(f"{expression} is a float that data decides")
             case sympy.Symbol():
                 return extent(of_symbol(self._symbol(expression)))
             case sympy.Add():

@@ -66,7 +66,7 @@ def functional_class(overload: Overload) -> type[SchemaOp] | None:
     base, suffix = qualified(overload)[1], schema_of(overload).overload_name
     kinds = [plain_type(argument.type) for argument in parse_schema(str(schema_of(overload))).arguments]
     name = f"__{base[3:]}" if base.startswith("__i") else base.removesuffix("_")
-    siblings = [*_overloads(name), *_overloads(f"{name}_functional")]
+    siblings = [*overloads(name), *overloads(f"{name}_functional")]
     fitting = [schema for schema in siblings if [plain_type(argument.type) for argument in schema.arguments] == kinds]
     # Most keep their overload's name; `transpose_` is the sibling of `transpose.int`.
     fitting.sort(key=lambda schema: schema.overload != suffix)
@@ -90,7 +90,8 @@ def functional_overload(cls: type[SchemaOp]) -> Overload:
 
 
 @cache
-def _overloads(base: str) -> tuple[Schema, ...]:
+def overloads(base: str) -> tuple[Schema, ...]:
+    """The schemas of an operator of ATen, by its base name."""
     return tuple(parse_schema(line) for line in schema_table().get(base, ()))
 
 
@@ -104,7 +105,7 @@ def scalar_sibling(cls: type[SchemaOp], numbers: frozenset[str]) -> type[SchemaO
         argument.name: replace(plain_type(argument.type), base="Scalar" if argument.name in numbers else argument.type.base)
         for argument in cls.schema.arguments
     }
-    for schema in _overloads(cls.schema.base):
+    for schema in overloads(cls.schema.base):
         if {argument.name: plain_type(argument.type) for argument in schema.arguments} == wanted:
             return find_op(f"aten.{schema.name}")
     return None

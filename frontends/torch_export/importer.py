@@ -25,6 +25,7 @@ from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.frontends.torch_export import symbolic_numbers
 from flambeau.frontends.torch_export.control_flow import check_operator, import_higher_order, needs_retracing
+from flambeau.frontends.torch_export.data_numbers import DataNumber, with_tensors
 from flambeau.frontends.torch_export.decompositions import Decomposition, find_decomposition
 from flambeau.frontends.torch_export.exported_graph import Step, flatten
 from flambeau.frontends.torch_export.exported_outputs import STORED, Outputs
@@ -224,7 +225,7 @@ class _Method:
             item = self.block.insert_arg(i64, len(self.block.args))
             item.name_hint = _hint(name)
             item.location = input_location(node, name)
-            self.variables[node].value = symbolic_numbers.import_integer(item, value, self.symbols, self._emit)
+            self.variables[node].value = symbolic_numbers.import_value(item, value, self.symbols, self._emit)
             return Leaf(name)
         self._problem(f"input {name!r}", f"a {type(value).__name__} input is known only when the program runs; give a constant or a tensor")
         self.variables[node].value = POISON
@@ -254,6 +255,8 @@ class _Method:
             cls = self._class(step)
             nesting = collect_types(step.node.meta.get("val"), types, self.symbols)
             given = self._arguments(step, cls)
+            if given is not None:
+                cls = with_tensors(cls, given, types, self._insert_at(step))
             variable.value = POISON if given is None else restore(nesting, self._call(step, cls, given, types))
         except VerifyException as error:
             if (decomposition := find_decomposition(step, refused=True)) is not None:
@@ -374,7 +377,9 @@ class _Method:
             value = self._resolve(argument(step, index))
             if is_poisoned(value):
                 return None
-            given[own.name] = symbolic_numbers.argument_value(value, own.type.is_tensor and not own.type.is_list)
+            if not (isinstance(value, DataNumber) and not own.type.is_list and (own.type.is_tensor or own.type.base == "Scalar")):
+                symbolic_numbers.refuse_inexpressible(value)
+            given[own.name] = value
         if cls.schema.base == "as_strided":
             given |= self._in_storage(step)
         return given

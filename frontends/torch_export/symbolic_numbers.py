@@ -9,16 +9,17 @@ from typing import Any, cast
 import sympy
 import torch
 from torch.export import ExportedProgram
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects import cf
+from xdsl.dialects.builtin import TensorType, f64, i1, i64
 from xdsl.ir import Operation, SSAValue
 
-from flambeau.dialects.flambeau.symbol_operations import HOLDS, SIGNS, AssertOp, DefineSymbolOp, Relation, ValueOp
+from flambeau.dialects.flambeau.symbol_operations import HOLDS, SIGNS, AssertOp, DefineSymbolOp, Relation
 from flambeau.dialects.ir.diagnostics import remark
 from flambeau.dialects.ir.extents import Extent, UndecidedError, symbol_of
 from flambeau.dialects.ir.tensor_types import dtype_of, element_of, shape_of
 from flambeau.dialects.schema.operators import find_op
-from flambeau.frontends.torch_export.exported_graph import ASSERTION, Step
+from flambeau.frontends.torch_export.data_numbers import Arithmetic, Comparison, DataNumber, Item, Number
+from flambeau.frontends.torch_export.exported_graph import ASSERTION, ASSERTIONS, Step
 from flambeau.frontends.torch_export.exported_symbols import Symbols
 from flambeau.frontends.torch_export.imported_operators import Insert, UnsupportedError
 
@@ -34,43 +35,24 @@ _RELATIONS: dict[str, tuple[Relation, bool]] = {
     "GreaterThan": ("le", True),
 }
 """By sympy's class: the relation, and whether its sides are exchanged."""
-_PREDICATES: dict[Relation, str] = {"eq": "eq", "ne": "ne", "lt": "slt", "le": "sle"}
-"""The predicates of `arith.cmpi`, by relation."""
 
 
 @dataclass(frozen=True)
 class Inexpressible:
-    """A number or truth value that is computed from sizes, and has no form as an extent."""
+    """A number or truth value that is computed from sizes or data, and has no form in the IR."""
 
     text: str
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Whether a relation between two sizes holds."""
-
-    left: int
-    relation: Relation
-    right: int
-
-
-@dataclass(frozen=True)
-class FloatItem:
-    """The number in a tensor of floats, which only the run knows."""
-
-    tensor: SSAValue
-    """Without dimensions."""
-
-
 def refuse_inexpressible(value: Any) -> None:
-    """Raises UnsupportedError for a number without a form as an extent, or a sequence that has one in it."""
+    """Raises UnsupportedError for a number without a form in the IR or a number that data decides, also within a sequence."""
     match value:
         case Comparison():
             raise UnsupportedError(f"it depends on whether {value.left} {SIGNS[value.relation]} {value.right}, which is not a tensor")
         case Inexpressible():
             raise UnsupportedError(f"{value.text} is computed from sizes or data in a way that has no form in the IR")
-        case FloatItem():
-            raise UnsupportedError("it takes a float that data decides where a tensor has no place; keep it a tensor, without item()")
+        case Item() | Number():
+            raise UnsupportedError("it takes a number that data decides where a tensor has no place; keep it a tensor, without item()")
         case list():
             for item in cast("Sequence[Any]", value):
                 refuse_inexpressible(item)
@@ -78,40 +60,30 @@ def refuse_inexpressible(value: Any) -> None:
             pass
 
 
-def argument_value(value: Any, is_tensor: bool) -> Any:
-    """The value of an operator's argument; a number that data decides is a tensor there. Raises UnsupportedError."""
-    if is_tensor and isinstance(value, FloatItem):
-        return value.tensor
-    refuse_inexpressible(value)
-    return value
-
-
 def described(value: Any) -> str:
     """What a value that has no form is, in words."""
-    match value:
-        case FloatItem():
-            return "a float that data decides"
-        case Inexpressible():
-            return f"{value.text}, which is computed from sizes or data in a way that has no form in the IR,"
-        case _:
-            return f"a {type(value).__name__}"
+    if isinstance(value, Inexpressible):
+        return f"{value.text}, which is computed from sizes or data in a way that has no form in the IR,"
+    return f"a {type(value).__name__}"
 
 
 def is_number_step(step: Step) -> bool:
-    """Whether a step computes with sizes, or asserts something about them."""
+    """Whether a step computes with numbers, or asserts something."""
     value = step.node.meta.get("val")
-    return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool) or step.overload is ASSERTION
+    return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool) or step.overload in ASSERTIONS
 
 
 def import_number(step: Step, operands: Sequence[Any], symbols: Symbols, insert: Insert) -> Any:
-    """The value of a step that computes with sizes: an int, an extent, or Inexpressible; operations go to `insert`.
+    """The value of a step that computes with numbers: an int, an extent, a number that data decides, or Inexpressible.
+
+    Operations go to `insert`.
 
     Raises:
         UnsupportedError: an assertion, or a number that depends on data, has no form in the IR.
     """
     value: Any = step.node.meta.get("val")
-    if step.overload is ASSERTION:
-        return _import_assertion(step, symbols, insert)
+    if step.overload in ASSERTIONS:
+        return _import_assertion(step, operands, symbols, insert)
     if step.overload in _ITEM:
         return _import_item(value, operands[0], symbols, insert)
     try:
@@ -121,50 +93,58 @@ def import_number(step: Step, operands: Sequence[Any], symbols: Symbols, insert:
             return found
     except TypeError:
         pass
-    return Inexpressible(str(value))
+    if any(not isinstance(item, int | float | Item | Number | Comparison) for item in operands):
+        return Inexpressible(str(value))
+    kind = f64 if isinstance(value, torch.SymFloat) else i1 if isinstance(value, torch.SymBool) else i64
+    name = str(getattr(step.node.target, "__name__", ""))
+    return Arithmetic(insert).compute(name, operands, kind) or Inexpressible(str(value))
 
 
-def number_value(value: int | Comparison, insert: Insert) -> SSAValue:
-    """The value of a number, as an `i64`, or of a comparison, as an `i1`; its operations go to `insert`."""
-    if isinstance(value, int):
-        insert(op := ValueOp(value))
-        return op.result
-    left, right = (number_value(side, insert) for side in (value.left, value.right))
-    insert(compared := arith.CmpiOp(left, right, _PREDICATES[value.relation]))
-    return compared.result
-
-
-def _import_item(value: Any, operand: SSAValue, symbols: Symbols, insert: Insert) -> int | FloatItem:
-    category = dtype_of(element_of(operand)).category
-    if category == 0:
-        raise UnsupportedError("it gives a bool that depends on data; keep it a tensor, or make it an integer")
+def _import_item(value: Any, operand: SSAValue, symbols: Symbols, insert: Insert) -> int | Item:
     if isinstance(operand.type, TensorType) and shape_of(operand):
         view = find_op("aten.view")
         assert view is not None
         flat = view(operand, ())
         insert(flat)
         operand = flat.result
-    if category > 1:
-        return FloatItem(operand)
+    if dtype_of(element_of(operand)).category != 1:
+        return Item(operand)
     found = symbols.extent(value)
     if isinstance(found, Extent):
         insert(DefineSymbolOp(operand, found))
     return found
 
 
-def _import_assertion(step: Step, symbols: Symbols, insert: Insert) -> None:
+def _import_assertion(step: Step, operands: Sequence[Any], symbols: Symbols, insert: Insert) -> None:
+    """An assertion about sizes where the condition is one that extents can express, else about a truth value."""
     condition: Any = step.args[0].meta.get("val") if isinstance(step.args[0], torch.fx.Node) else step.args[0]
-    message = str(step.args[1]) if len(step.args) > 1 else ""
+    message = str(operands[1]) if len(operands) > 1 else ""
     if isinstance(condition, bool):
         if not condition:
             raise UnsupportedError(f"it asserts what never holds: {message}")
         return
-    for op in _assertions(condition.node.expr, symbols, None if message.startswith(_MADE_UP) else message):
-        insert(op)
+    is_own = not message.startswith(_MADE_UP)
+    if step.overload is ASSERTION:
+        try:
+            found = list(_assertions(condition.node.expr, symbols, message if is_own else None))
+        except UnsupportedError:
+            if isinstance(operands[0], Inexpressible):
+                raise
+        else:
+            for op in found:
+                insert(op)
+            return
+    arithmetic = Arithmetic(insert)
+    given: SSAValue | int | float | DataNumber = operands[0]
+    holds = arithmetic.truth(given) if isinstance(given, SSAValue) else arithmetic.value(given, i1)
+    text = message if is_own else message.removeprefix(_MADE_UP).partition(" on node ")[0]
+    insert(cf.AssertOp(holds, text or "an assertion of the program"))
 
 
-def import_integer(item: SSAValue, value: torch.SymInt, symbols: Symbols, insert: Insert) -> int:
-    """The number that an `i64` holds, which PyTorch calls `value`; defines its symbol. Raises TypeError."""
+def import_value(item: SSAValue, value: Any, symbols: Symbols, insert: Insert) -> Any:
+    """The tensor or number that a value holds, which PyTorch calls `value`; defines the symbol of an integer. Raises TypeError."""
+    if not isinstance(value, torch.SymInt):
+        return Number(item) if isinstance(value, torch.SymFloat | torch.SymBool | float | bool) else item
     extent = symbols.extent(value)
     if symbol_of(extent) is not None:
         insert(DefineSymbolOp(item, extent))

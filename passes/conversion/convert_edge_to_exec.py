@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType, i1
+from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -47,6 +47,7 @@ from flambeau.dialects.schema.schema import Schema, SchemaArgument
 from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import may_rewrite, was_restricted
 from flambeau.passes.rewriting.conversion_report import ConversionError, IllegalOperation, LegalizationReport
+from flambeau.passes.storage.number_arithmetic import slot_of
 from flambeau.passes.storage.number_slots import NumberSlots, UndefinedSymbolError
 from flambeau.passes.storage.slot_rewrites import replace_slot
 from flambeau.passes.storage.structured_control_flow import STRUCTURED, ControlFlow
@@ -69,7 +70,7 @@ class _Method:
         self.control_flow = ControlFlow(self)
         self.stores = _Stores(self.function.body.block)
         self.definitions = definitions_of(self.function.body)
-        self.numbers = NumberSlots(self.slot, lambda value: self.constant(value, "int"), self.emit)
+        self.numbers = NumberSlots(self.slot, lambda value: self.constant(value, "int"), self.emit, lambda: self.location)
         self.location = self.function.location
 
     def emit(self, op: Operation) -> None:
@@ -174,7 +175,7 @@ class _Method:
     def own_slot(self, result: SSAValue, op: Operation) -> SSAValue:
         """Declares the slot of a tensor or number that `op` gives, if it has none, and makes the slot that of the value."""
         if not isinstance(result.type, TensorType):
-            self.values[result] = self.slot(BoolOp(False) if result.type == i1 else IntOp(0))
+            self.values[result] = self.slot(slot_of(result.type))
             return self.values[result]
         self.require_bounds(result, op)
         if (chosen := self.control_flow.destinations.get(result)) is not None:
@@ -191,7 +192,7 @@ class _Method:
         if argument is None:
             return _leaf_slot(self, leaf.value)
         if not isinstance(argument.type, TensorType):
-            self.values[argument] = self.slot(IntOp(0))
+            self.values[argument] = self.slot(slot_of(argument.type))
             return self.values[argument]
         self.require_bounds(argument, self.function)
         slot = (ExternalOp if is_external else TensorOp)(tensor_type(argument))
@@ -415,8 +416,8 @@ class ConvertEdgeToExecPass(ModulePass):
     """Gives every value a slot and every operator a kernel call in ExecuTorch's calling convention.
 
     Needs: `edge`, `quantized_decomposed` or `fused` operators with static or bounded shapes, and calls of payloads; `scf.if`, `scf.while`
-    and `scf.for` from a constant in constant steps, whose conditions are the only element of a tensor or an `arith.cmpi` of two values of
-    symbols; `tensor.extract_slice` and `tensor.insert_slice` of one entry of the outermost dimension. Leaves: one `exec.method` per
+    and `scf.for` from a constant in constant steps; `arith` on `i64`, `f64`, `i1`, of symbols and of tensors of one element; `cf.assert`;
+    `tensor.extract_slice` and `tensor.insert_slice` of one entry of the outermost dimension. Leaves: one `exec.method` per
     function, its tensors without places; scalars and lists that are equal share a slot. Branches and loops become jumps; their results are
     computed into their slots, or copied where the slot is still read. Raises ConversionError that lists every operator for which the target
     has no kernel, and leaves the module as it was then.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import LocationAttr, f32
 from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.exec.instructions import CallOp, JumpFalseOp, LabelOp
@@ -40,9 +40,11 @@ class NumberSlots:
     """The slot of an int that never changes."""
     emit: Callable[[Operation], None]
     """Adds an instruction."""
+    location: Callable[[], LocationAttr]
+    """Where the operation comes from that is converted."""
     _known: dict[Expression, SSAValue] = field(default_factory=dict[Expression, SSAValue])
-    _failures: dict[str, str] = field(default_factory=dict[str, str])
-    """The label to jump to, by message."""
+    _failures: dict[tuple[str, LocationAttr], str] = field(default_factory=dict[tuple[str, LocationAttr], str])
+    """The label to jump to, by message and location."""
 
     @contextmanager
     def inside(self) -> Generator[None]:
@@ -101,9 +103,9 @@ class NumberSlots:
         self.emit(CallOp("aten::sym_size.int", [tensor_slot, self.share(dim)], (), [result]))
         return result
 
-    def item(self, tensor_slot: SSAValue) -> SSAValue:
-        """The slot of the integer in a tensor."""
-        result = self.slot(IntOp(0))
+    def item(self, tensor_slot: SSAValue, kind: Operation | None = None) -> SSAValue:
+        """The slot of the number in a tensor: `kind`, or that of an integer."""
+        result = self.slot(kind or IntOp(0))
         self.emit(CallOp("aten::_local_scalar_dense", [tensor_slot], (), [result]))
         return result
 
@@ -157,8 +159,11 @@ class NumberSlots:
 
     def check(self, relation: Relation, left: SSAValue, right: SSAValue, message: str) -> None:
         """Fails with a message where a relation between two slots does not hold."""
-        holds = self.compare(relation, left, right)
-        self.emit(JumpFalseOp(holds, self._failures.setdefault(message, f"fail_{len(self._failures)}")))
+        self.require(self.compare(relation, left, right), message)
+
+    def require(self, holds: SSAValue, message: str) -> None:
+        """Fails with a message where a truth value, or that in a tensor, is false."""
+        self.emit(JumpFalseOp(holds, self._failures.setdefault((message, self.location()), f"fail_{len(self._failures)}")))
 
     def failures(self) -> Iterator[Operation]:
         """The instructions at the end of the method that checks jump to, each of which fails."""
@@ -168,12 +173,13 @@ class NumberSlots:
         yield JumpFalseOp(false, "end")
         one, zero = self.slot(IntListOp([self.share(1)])), self.slot(DoubleOp(0.0))
         operand, result = (self.slot(TensorOp(tensor(f32, (1,)))) for _ in range(2))
-        for message, label in self._failures.items():
+        for (message, location), label in self._failures.items():
             text = self.slot(StringOp(message))
             yield LabelOp(label)
             # Stock ExecuTorch has no operator that fails. What it does not take as an approximation of gelu, it says in its error.
-            yield CallOp("aten::full.out", [one, zero], [operand])
-            yield CallOp("aten::gelu.out", [operand, text], [result])
+            for op in (CallOp("aten::full.out", [one, zero], [operand]), CallOp("aten::gelu.out", [operand, text], [result])):
+                op.location = location
+                yield op
         # Never run: it says that no path goes on from here to the end.
         yield JumpFalseOp(false, next(reversed(self._failures.values())))
         yield LabelOp("end")

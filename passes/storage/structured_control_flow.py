@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, cast
 
-from xdsl.dialects import arith, scf, tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, TensorType, i1
+from xdsl.dialects import arith, cf, scf, tensor
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FloatAttr, IndexType, IntegerAttr, TensorType, i1
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from flambeau.dialects.delegate.ops import CallOp as DelegatedCallOp
@@ -20,36 +20,41 @@ from flambeau.dialects.exec.instructions import COPY_INDEX, CallOp, JumpFalseOp,
 from flambeau.dialects.exec.literals import BoolOp, IntListOp, IntOp
 from flambeau.dialects.exec.out_variants import out_variant
 from flambeau.dialects.exec.slots import TensorOp, ViewOp
-from flambeau.dialects.flambeau.symbol_operations import Relation, ValueOp
+from flambeau.dialects.flambeau.symbol_operations import ValueOp
 from flambeau.dialects.ir.extents import exceeds, largest, provably_equal, unknown
 from flambeau.dialects.ir.layout_attribute import LayoutAttr
 from flambeau.dialects.ir.tensor_types import is_static, shape_of, tensor_type
 from flambeau.dialects.ir.tensor_types import tensor as make_type
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.storage.classes import inplace_arguments
+from flambeau.passes.storage.number_arithmetic import NUMBERS, number_slot, slot_of, why_not
 from flambeau.passes.storage.number_slots import NumberSlots
 
-_PREDICATES: tuple[tuple[Relation, bool], ...] = (
-    ("eq", False),
-    ("ne", False),
-    ("lt", False),
-    ("le", False),
-    ("lt", True),
-    ("le", True),
-)
-"""By the number of a predicate of `arith.cmpi`: the relation, and whether its sides are exchanged."""
 _LOOPS = (scf.ForOp, scf.WhileOp)
-_WRITERS = (SchemaOp, DelegatedCallOp, scf.IfOp, *_LOOPS, tensor.EmptyOp, tensor.ExtractSliceOp, tensor.InsertSliceOp)
+_CONDITIONAL = (scf.IfOp, scf.ConditionOp, cf.AssertOp)
+"""The operations that jump where their first operand, a truth value, does not hold."""
+_WRITERS = (
+    SchemaOp,
+    DelegatedCallOp,
+    scf.IfOp,
+    *_LOOPS,
+    tensor.EmptyOp,
+    tensor.ExtractSliceOp,
+    tensor.FromElementsOp,
+    tensor.InsertSliceOp,
+)
 """The operations whose results have slots of their own."""
 
 STRUCTURED = (
     arith.ConstantOp,
-    arith.CmpiOp,
+    *NUMBERS,
+    cf.AssertOp,
     scf.IfOp,
     *_LOOPS,
     tensor.EmptyOp,
     tensor.ExtractOp,
     tensor.ExtractSliceOp,
+    tensor.FromElementsOp,
     tensor.InsertSliceOp,
 )
 """The operations that `ControlFlow` converts."""
@@ -67,7 +72,7 @@ class Method(Protocol):
         """Declares a slot."""
         ...
 
-    def constant(self, value: int | bool | None, kind: str) -> SSAValue:
+    def constant(self, value: float | bool | None, kind: str) -> SSAValue:
         """The slot of a constant, or of None."""
         ...
 
@@ -114,12 +119,14 @@ class ControlFlow:
         match op:
             case arith.ConstantOp():
                 self._constant(op)
-            case arith.CmpiOp():
-                self._compare(op)
+            case cf.AssertOp():
+                self.method.numbers.require(self.method.values[op.arg], op.msg.data)
             case tensor.EmptyOp():
                 self._empty(op)
             case tensor.ExtractOp():
                 self._extract(op)
+            case tensor.FromElementsOp():
+                self._from_elements(op)
             case tensor.ExtractSliceOp():
                 self._extract_slice(op)
             case tensor.InsertSliceOp():
@@ -131,7 +138,7 @@ class ControlFlow:
             case scf.WhileOp():
                 self._while(op)
             case _:
-                raise AssertionError(op.name)
+                self._number(op)
 
     # Numbers, and entries of tensors
 
@@ -141,17 +148,17 @@ class ControlFlow:
             self.method.values[op.result] = self.method.constant(bool(value.value.data), "bool")
         elif isinstance(value, IntegerAttr):
             self.method.values[op.result] = self.method.constant(value.value.data, "int")
+        elif isinstance(value, FloatAttr):
+            self.method.values[op.result] = self.method.constant(value.value.data, "float")
         else:
             self.method.refuse(op, f"a constant of type {op.result.type} has no form as a slot")
 
-    def _compare(self, op: arith.CmpiOp) -> None:
-        predicate = op.predicate.value.data
-        if predicate >= len(_PREDICATES):
-            self.method.refuse(op, "unsigned numbers have no form as slots")
+    def _number(self, op: Operation) -> None:
+        if (reason := why_not(op)) is not None:
+            self.method.refuse(op, reason)
             return
-        relation, exchanged = _PREDICATES[predicate]
-        left, right = (self.method.values[side] for side in ((op.rhs, op.lhs) if exchanged else (op.lhs, op.rhs)))
-        self.method.values[op.result] = self.method.numbers.compare(relation, left, right)
+        given = [self.method.values[value] for value in op.operands]
+        self.method.values[op.results[0]] = number_slot(op, given, self.method.numbers)
 
     def _empty(self, op: tensor.EmptyOp) -> None:
         out = self.method.own_slot(op.tensor, op)
@@ -160,10 +167,20 @@ class ControlFlow:
             self.method.instruct(CallOp("aten::empty.out", [sizes, self.method.constant(None, "")], [out]), op)
 
     def _extract(self, op: tensor.ExtractOp) -> None:
-        if any(extent != 1 for extent in shape_of(op.tensor)) or op.result.type != i1:
-            self.method.refuse(op, f"only the one element of a tensor of i1 can become a condition, got {op.tensor.type}")
+        if any(extent != 1 for extent in shape_of(op.tensor)):
+            self.method.refuse(op, f"only the one element of a tensor can become a number, got {op.tensor.type}")
+        held = self.method.values[op.tensor]
         # Jumps take the tensor itself.
-        self.method.values[op.result] = self.method.values[op.tensor]
+        is_condition = op.result.type == i1 and all(isinstance(use.operation, _CONDITIONAL) and use.index == 0 for use in op.result.uses)
+        self.method.values[op.result] = held if is_condition else self.method.numbers.item(held, slot_of(op.result.type))
+
+    def _from_elements(self, op: tensor.FromElementsOp) -> None:
+        out = self.method.own_slot(op.result, op)
+        if shape_of(op.result):
+            self.method.refuse(op, f"only a tensor without dimensions can be made of a number, got {op.result.type}")
+            return
+        shape = self.method.slot(IntListOp([]))
+        self.method.instruct(CallOp("aten::full.out", [shape, self.method.values[op.elements[0]]], [out]), op)
 
     def _extract_slice(self, op: tensor.ExtractSliceOp) -> None:
         index = self._entry(op, op.source, op.result)
@@ -329,7 +346,7 @@ class ControlFlow:
                 pending.remove(ready)
                 continue
             source, target = pending[0]
-            held = self.method.slot(TensorOp(tensor_type(source)) if isinstance(source.type, TensorType) else IntOp(0))
+            held = self.method.slot(TensorOp(tensor_type(source)) if isinstance(source.type, TensorType) else slot_of(source.type))
             self.method.copy(source, held, op)
             pending[0] = (held, target)
 

@@ -34,7 +34,7 @@ FACTORY = """
 
     class Dynamic(torch.nn.Module):
         def forward(self, x):
-            return torch.full((2,), x[0].item())
+            return torch.nn.functional.leaky_relu(x, x[0].item())
 
     class Misfit(torch.nn.Module):
         def forward(self, x):
@@ -170,7 +170,7 @@ def test_an_unsupported_operator_names_the_line_of_the_model(folder: Path, capsy
 def test_numbers_that_depend_on_data_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     message = refused(capsys, "compile", "bad_input_factories:dynamic")
     assert "bad_input_factories.py" in message
-    assert "it takes a float that data decides where a tensor has no place; keep it a tensor, without item()" in message
+    assert "it takes a number that data decides where a tensor has no place; keep it a tensor, without item()" in message
 
 
 def test_a_cut_off_program(program: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -179,7 +179,7 @@ func.func @nested(%x: tensor<3xf32>) -> tensor<3xf32> {
 func.func @refused(%x: tensor<4x3xf32>, %c: tensor<2xi1>, %n: tensor<index>) -> tensor<4x3xf32> {
   %zero = arith.constant 0 : index
   // expected-error @+2 {{3 operations cannot be converted to kernel calls of the target 'executorch'}}
-  // expected-note @+1 {{tensor.extract: only the one element of a tensor of i1 can become a condition, got tensor<2xi1>}}
+  // expected-note @+1 {{tensor.extract: only the one element of a tensor can become a number, got tensor<2xi1>}}
   %0 = tensor.extract %c[%zero] : tensor<2xi1>
   %1 = scf.if %0 -> (tensor<4x3xf32>) {
     // expected-note @+1 {{tensor.extract_slice: only one entry of the outermost dimension of a row-major tensor can be read or written}}

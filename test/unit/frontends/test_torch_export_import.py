@@ -136,16 +136,24 @@ def test_empty_and_zero_dimensional_tensors() -> None:
 # --- what is left out
 
 
-def test_checks_and_dead_values_vanish() -> None:
+def test_checks_that_hold_and_dead_values_vanish() -> None:
     def function(x: Tensor) -> Tensor:
         cast(Any, torch)._assert(x.shape[0] == 3, "three")
-        torch.ops.aten._assert_async.msg((x > -100).all(), "large")
         x.sin()
         return x.to(torch.float32).cos()
 
     text = check(function, torch.randn(3))
-    assert "assert" not in text and "sin" not in text and "aten.gt" not in text
+    assert "assert" not in text and "sin" not in text
     assert "aten.cos" in text
+
+
+def test_checks_of_data_stay() -> None:
+    def function(x: Tensor) -> Tensor:
+        torch.ops.aten._assert_async.msg((x > -100).all(), "large")
+        return x.cos()
+
+    text = str(import_program(export(function, torch.randn(3)), FlambeauContext()))
+    assert "cf.assert" in text and '"large"' in text
 
 
 def test_no_grad_and_disabled_autocast_regions_are_opened() -> None:
