@@ -52,11 +52,13 @@ def load(path: str | Path) -> ExportedProgram:
         raise ValueError(f"{path} does not hold an exported program of PyTorch {torch.__version__}: {_first_line(error)}") from None
 
 
-def capture(module: torch.nn.Module, example_inputs: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None) -> ExportedProgram:
+def capture(
+    module: torch.nn.Module, example_inputs: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None, dynamic_shapes: Any = None
+) -> ExportedProgram:
     """Exports a module with example inputs, without gradients and in its present mode. Raises CaptureError."""
     try:
         with torch.no_grad():
-            return torch.export.export(module, example_inputs, dict(kwargs or {}), strict=False)
+            return torch.export.export(module, example_inputs, dict(kwargs or {}), dynamic_shapes=dynamic_shapes, strict=False)
     except Exception as error:
         # Capture runs the module's own code, which may raise anything.
         place = raised_at(error, lambda file: file != _HERE and _TORCH not in file.parents and file.is_file())
@@ -71,14 +73,15 @@ def export_module(
     *,
     kwargs: Mapping[str, Any] | None = None,
     name: str = "forward",
+    dynamic_shapes: Any = None,
 ) -> ModuleOp:
-    """Exports a module as `capture` does, and imports the program.
+    """Exports a module as `capture` does, and imports the program. `dynamic_shapes` are those of `torch.export`.
 
     Raises:
         CaptureError: `torch.export` cannot capture the module.
         UnsupportedProgramError: lists everything that cannot be imported.
     """
-    return import_program(capture(module, example_inputs, kwargs), context, name=name)
+    return import_program(capture(module, example_inputs, kwargs, dynamic_shapes), context, name=name)
 
 
 class _Constant(torch.nn.Module):

@@ -3,37 +3,106 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
+from torch import fx
+from torch.export import Dim
+from torch.fx.traceback import preserve_node_meta
+from xdsl.dialects.builtin import ModuleOp
 
-from flambeau.frontends.torch_export import CaptureError
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.frontends.torch_export import CaptureError, export_module
+
+_SMALLEST_LIMIT = 16
+_LARGEST = 2**31
+"""From this bound on, PyTorch means that there is none."""
+_TRAINING = {"dropout": 2, "alpha_dropout": 2, "feature_alpha_dropout": 2, "dropout1d": 2, "dropout2d": 2, "dropout3d": 2, "batch_norm": 5}
+"""Functions that do something else in training, and the position of the argument that says so."""
 
 
 class InferenceGraph(torch.nn.Module):
-    """A graph of Dynamo with the parameters, which Dynamo gives as inputs, in their places.
+    """A graph of Dynamo with the parameters, which Dynamo gives as inputs, in their places, and without sizes that its tensors tell.
 
     Attributes:
         positions: where the inputs that are left stand among those of the graph.
+        numbers: the positions of numbers that a program is to take in any value.
+        dynamic: the dimensions that a program is to take in any size: the position of the input, and the dimension.
     """
 
-    def __init__(self, graph: torch.nn.Module, inputs: Sequence[object]):
+    def __init__(self, graph: fx.GraphModule, inputs: Sequence[object]):
         super().__init__()
+        _refuse_training(graph)
         self.graph = graph
-        self.positions = [index for index, item in enumerate(inputs) if not isinstance(item, torch.nn.Parameter)]
-        for index, item in enumerate(inputs):
-            if isinstance(item, torch.nn.Parameter):
-                self.register_parameter(f"parameter_{index}", item)
-            elif isinstance(item, torch.SymInt):
-                raise CaptureError("a size of an input is not fixed: give torch.compile dynamic=False; each size then gets a program")
+        self.count = len(inputs)
+        self.dynamic: list[tuple[int, int]] = []
+        self._ranges: dict[tuple[int, int], Any] = {}
+        self._sizes: dict[int, tuple[int, int]] = {}
+        """Where the tensors tell an input that is a size."""
+        told: dict[str, tuple[int, int]] = {}
+        placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
+        for index, (node, item) in enumerate(zip(placeholders, inputs, strict=True)):
             if isinstance(item, torch.Tensor) and item.requires_grad and torch.is_grad_enabled():
                 raise CaptureError("the backend flambeau is for inference: call the compiled module under torch.no_grad()")
-        self.count = len(inputs)
+            if isinstance(item, torch.nn.Parameter):
+                self.register_parameter(f"parameter_{index}", item)
+            known = node.meta.get("example_value")
+            for dim, size in enumerate(known.shape if isinstance(known, torch.Tensor) else ()):
+                if isinstance(size, torch.SymInt):
+                    self.dynamic.append((index, dim))
+                    self._ranges[index, dim] = cast(Any, size).node.shape_env.bound_sympy(cast(Any, size).node.expr)
+                    told.setdefault(str(size), (index, dim))
+        self.numbers = {index for index, item in enumerate(inputs) if isinstance(item, torch.SymInt) and str(item) not in told}
+        self._sizes = {index: told[str(item)] for index, item in enumerate(inputs) if isinstance(item, torch.SymInt) and str(item) in told}
+        self.positions = [index for index in range(self.count) if not self.is_parameter(index) and index not in self._sizes]
 
-    def forward(self, *given: object) -> Any:
+    def is_parameter(self, index: int) -> bool:
+        """Whether an input of the graph is a parameter."""
+        return f"parameter_{index}" in self._parameters
+
+    def limits(self, values: Sequence[Any]) -> list[int]:
+        """The largest sizes that a program for these values takes, in the order of `dynamic`: those that are known, else with some room."""
+        return [self._limit(place, values[place[0]].shape[place[1]]) for place in self.dynamic]
+
+    def _limit(self, place: tuple[int, int], size: int) -> int:
+        upper = self._ranges[place].upper
+        return int(upper) if upper < _LARGEST else max(1 << (2 * size - 1).bit_length(), _SMALLEST_LIMIT)
+
+    def dynamic_shapes(self, values: Sequence[Any]) -> tuple[tuple[Any, ...]]:
+        """What `torch.export` takes for the inputs that are left, so that a program takes sizes up to the limits."""
+        found: dict[int, Any] = dict.fromkeys(self.numbers, Dim.DYNAMIC)
+        hint: Any = Dim.AUTO
+        for place, limit in zip(self.dynamic, self.limits(values), strict=True):
+            low = max(int(self._ranges[place].lower), 0)
+            found.setdefault(place[0], {})[place[1]] = hint(min=low, max=limit)
+        return (tuple(found.get(index) for index in self.positions),)
+
+    def forward(self, *given: Any) -> Any:
         """What the graph gives."""
-        inputs = dict(zip(self.positions, given, strict=True))
-        return self.graph(*(inputs[index] if index in inputs else getattr(self, f"parameter_{index}") for index in range(self.count)))
+        inputs: dict[int, Any] = dict(zip(self.positions, given, strict=True))
+        inputs |= {index: inputs[place[0]].shape[place[1]] for index, place in self._sizes.items()}
+        values = [inputs[index] if index in inputs else getattr(self, f"parameter_{index}") for index in range(self.count)]
+        with preserve_node_meta():
+            return fx.Interpreter(self.graph).run(*values)
+
+
+def _refuse_training(graph: fx.GraphModule) -> None:
+    for node in graph.graph.nodes:
+        name = getattr(node.target, "__name__", "")
+        if node.op != "call_function" or name not in _TRAINING:
+            continue
+        position = _TRAINING[name]
+        if (node.args[position] if position < len(node.args) else node.kwargs.get("training", False)) is True:
+            raise CaptureError(f"the backend flambeau is for inference, and {name} is in training mode: call eval() on the model first")
+
+
+def export_graph(graph: InferenceGraph, values: Sequence[Any], context: FlambeauContext) -> ModuleOp:
+    """Exports and imports a graph for the values of its inputs. Raises as `export_module`."""
+    example = tuple(values[index] for index in graph.positions)
+    # Dynamo, which waits for the backend or runs what it made, neither captures the export nor takes its guards.
+    alone: Any = cast(Any, torch).compiler.disable(export_module)
+    with cast(Any, torch)._guards.tracing(None):
+        return alone(graph, example, context, dynamic_shapes=graph.dynamic_shapes(values))
 
 
 def as_tensor(value: Any) -> Any:

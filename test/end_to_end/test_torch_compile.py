@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any, cast
 
 import pytest
 import torch
 from torch import Tensor, nn
+
+from flambeau.compiler.compilation import Compilation
 
 torch_compile: Any = cast(Any, torch).compile
 
@@ -42,6 +45,102 @@ def test_what_cannot_be_compiled_says_why() -> None:
     with pytest.raises(Exception, match=r"for inference: call the compiled module under torch\.no_grad"):
         compiled(torch.ones(1, 2))
     torch.compiler.reset()
-    other: Any = torch_compile(nn.Linear(2, 2), backend="flambeau", dynamic=True)
-    with torch.no_grad(), pytest.raises(Exception, match=r"give torch\.compile dynamic=False"):
-        other(torch.ones(3, 2))
+    trained: Any = torch_compile(nn.Dropout(), backend="flambeau")
+    with torch.no_grad(), pytest.raises(Exception, match=r"dropout is in training mode: call eval\(\) on the model first"):
+        trained(torch.ones(3, 2))
+    torch.compiler.reset()
+    unknown: Any = torch_compile(cast(Any, torch).linalg.cholesky, backend="flambeau")
+    with (
+        torch.no_grad(),
+        pytest.raises(Exception, match=r"aten\.linalg_cholesky: Flambeau knows this operator's schema but not its meaning"),
+    ):
+        unknown(torch.eye(3))
+
+
+class Writing(nn.Module):
+    """Writes to its input and to its state, and gives numbers too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 3)
+        self.seen: Tensor
+        self.register_buffer("seen", torch.zeros(3))
+
+    def forward(self, x: Tensor, n: int) -> dict[str, Any]:
+        x.add_(1)
+        y: Tensor = self.linear(x).view(x.shape[0] * 3) * n
+        self.seen.add_(y.view(-1, 3).sum(0))
+        return {"y": y, "seen": self.seen * 2, "numbers": (x.shape[0], n)}
+
+
+def _compilations(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes of the programs that are compiled from now on."""
+    sizes: list[int] = []
+    emit = Compilation.emit
+
+    def noted(compilation: Compilation) -> bytes:
+        data = emit(compilation)
+        sizes.append(len(data))
+        return data
+
+    monkeypatch.setattr(Compilation, "emit", noted)
+    return sizes
+
+
+def test_dynamic_sizes_state_and_written_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.compiler.reset()
+    programs = _compilations(monkeypatch)
+    module = Writing().eval()
+    eager = deepcopy(module)
+    compiled: Any = torch_compile(module, backend="flambeau", dynamic=True)
+    with torch.no_grad():
+        for turn, (batch, wanted) in enumerate(((5, 1), (6, 1), (16, 1), (40, 2), (7, 2), (5, 2))):
+            x = torch.randn(batch, 4)
+            given = x.clone()
+            torch.testing.assert_close(compiled(x, 3 + turn), eager(given, 3 + turn))
+            assert torch.equal(x, given)
+            assert len(programs) == wanted
+        for model in (module, eager):
+            model.linear.weight.mul_(2)
+        x = torch.randn(5, 4)
+        torch.testing.assert_close(compiled(x.clone(), 2), eager(x.clone(), 2))
+        assert len(programs) == 3
+
+
+def test_parameters_are_in_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.compiler.reset()
+    programs = _compilations(monkeypatch)
+    module = nn.Linear(64, 64)
+    compiled: Any = torch_compile(module, backend="flambeau")
+    with torch.no_grad():
+        for _ in range(3):
+            x = torch.randn(2, 64)
+            torch.testing.assert_close(compiled(x), module(x))
+    assert len(programs) == 1 and programs[0] > 64 * 64 * 4
+
+
+def test_a_marked_dimension_has_one_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.compiler.reset()
+    programs = _compilations(monkeypatch)
+
+    def product(x: Tensor) -> Tensor:
+        return x @ x.T
+
+    compiled: Any = torch_compile(product, backend="flambeau")
+    x = torch.randn(5, 4)
+    cast(Any, torch)._dynamo.mark_dynamic(x, 0, min=2, max=64)
+    for value in (x, torch.randn(64, 4), torch.randn(2, 4)):
+        torch.testing.assert_close(compiled(value), product(value))
+    assert len(programs) == 1
+
+
+def test_graph_breaks_and_sizes_that_are_numbers() -> None:
+    def broken(x: Tensor, n: int) -> tuple[Tensor, Tensor]:
+        y = x * 2
+        return (y.sum(0) if y.sum() > 0 else y.mean(0)), torch.zeros(n) + x[0, 0]
+
+    torch.compiler.reset()
+    compiled: Any = torch_compile(broken, backend="flambeau")
+    for batch, n in ((3, 2), (4, 3), (5, 4)):
+        x = torch.randn(batch, 2)
+        torch.testing.assert_close(compiled(x, n), broken(x, n))

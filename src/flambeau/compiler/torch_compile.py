@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from flambeau.compiler.compilation import Compilation
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.passes.manager.errors import PassError
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.runtime.binding import Runtime
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def flambeau_backend(
-    graph: torch.nn.Module, inputs: Sequence[Any], *, options: Mapping[str, str] | None = None
+    graph: torch.fx.GraphModule, inputs: Sequence[Any], *, options: Mapping[str, str] | None = None
 ) -> Callable[..., list[Any]]:
     """Compiles a graph of Dynamo, and gives the function that runs it on the C runtime.
 
@@ -25,24 +26,62 @@ def flambeau_backend(
         options: what `torch.compile` is given as `options`: `target`, which is `flambeau` if it is not there.
 
     Raises:
-        CaptureError: gradients are wanted, a size is not fixed, or `torch.export` cannot capture the graph.
+        CaptureError: gradients are wanted, the graph trains, or `torch.export` cannot capture it.
         UnsupportedProgramError: lists everything that cannot be imported.
         PassError: the target lacks kernels.
     """
-    from flambeau.frontends.torch_export import export_module
-    from flambeau.frontends.torch_export.dynamo_graphs import InferenceGraph, as_tensor
-
     given = dict(options or {})
     if unknown := given.keys() - {"target"}:
         raise ValueError(f"the backend flambeau has the option 'target', not {', '.join(map(repr, sorted(unknown)))}")
-    module = InferenceGraph(graph, inputs).eval()
-    positions = module.positions
-    context = FlambeauContext()
-    example = tuple(inputs[index] for index in positions)
-    compilation = Compilation(export_module(module, example, context), context, PipelineOptions(target=given.get("target", "flambeau")))
-    method = Runtime.get().load_program(compilation.emit()).load_method()
+    return _Compiled(graph, inputs, given.get("target", "flambeau"))
 
-    def run(*values: Any) -> list[Any]:
-        return [as_tensor(item) for item in method.execute([values[index] for index in positions])]
 
-    return run
+class _Compiled:
+    """A graph and its program: another one is compiled for larger sizes than it takes, and for parameters that were changed."""
+
+    def __init__(self, graph: torch.fx.GraphModule, inputs: Sequence[Any], target: str):
+        self.graph = graph
+        self.target = target
+        self.compile([item if hasattr(item, "shape") else item.node.hint for item in inputs], inputs)
+
+    def compile(self, values: Sequence[Any], inputs: Sequence[Any]) -> None:
+        """Compiles a program for values, with room for larger ones where no limit is known."""
+        from flambeau.frontends.torch_export.dynamo_graphs import InferenceGraph
+
+        self.inputs = [*inputs]
+        module = self.module = InferenceGraph(self.graph, inputs).eval()
+        self.fixed: dict[int, int] = {}
+        try:
+            self._compile(values)
+        except PassError:
+            # A size that is a number has no limit.
+            self.fixed = {index: values[index] for index in module.numbers}
+            module.numbers.clear()
+            if not self.fixed:
+                raise
+            self._compile(values)
+        self.limits = list(zip(module.dynamic, module.limits(values), strict=True))
+        self.parameters = [(index, values[index], values[index]._version) for index in range(len(values)) if module.is_parameter(index)]
+
+    def _compile(self, values: Sequence[Any]) -> None:
+        from flambeau.frontends.torch_export.dynamo_graphs import export_graph
+
+        context = FlambeauContext()
+        options = PipelineOptions(target=self.target, alloc_graph_input=False)
+        compilation = Compilation(export_graph(self.module, values, context), context, options)
+        self.method = Runtime.get().load_program(compilation.emit()).load_method()
+
+    def _takes(self, values: Sequence[Any]) -> bool:
+        """Whether the program takes these values, and computes with these parameters as they are now."""
+        are_known = all(values[index] is item and item._version == version for index, item, version in self.parameters)
+        fit = all(values[index].shape[dim] <= limit for (index, dim), limit in self.limits)
+        return are_known and fit and all(values[index] == number for index, number in self.fixed.items())
+
+    def __call__(self, *values: Any) -> list[Any]:
+        """Runs the program."""
+        from flambeau.frontends.torch_export.dynamo_graphs import as_tensor
+
+        if not self._takes(values):
+            tensors = [item if hasattr(item, "shape") else old for item, old in zip(values, self.inputs, strict=True)]
+            self.compile(values, tensors)
+        return [as_tensor(item) for item in self.method.execute([values[index] for index in self.module.positions])]
