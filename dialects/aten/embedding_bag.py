@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import bf16, f16, f32
+import math
+
+from xdsl.dialects.builtin import bf16, f16, f32, i1, i64
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.embedding import require_in_range, require_indices
 from flambeau.dialects.aten.numerics import element_of_array, widened
-from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, shape_of, tensor
-from flambeau.dialects.schema.families import FLOATS
+from flambeau.dialects.aten.shape import expand
+from flambeau.dialects.aten.where import as_operand
+from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, is_empty, shape_of, tensor
+from flambeau.dialects.schema.families import FLOATS, wide_element
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -95,6 +100,119 @@ class EmbeddingBagCoreOp(SchemaOp):
         if not lists_owners(element_of_array(weight), mode, padding_idx):
             owners = owners[:0]
         return result.astype(weight.dtype), owners, sizes, maxima if mode == MAX else sizes
+
+    @staticmethod
+    def decompose(
+        weight: SSAValue,
+        indices: SSAValue,
+        offsets: SSAValue,
+        mode: int,
+        per_sample_weights: SSAValue | None,
+        include_last_offset: bool,
+        padding_idx: int,
+    ) -> tuple[SSAValue, SSAValue, SSAValue, SSAValue]:
+        bags, (count,), width = shape_of(offsets)[0] - include_last_offset, shape_of(indices), shape_of(weight)[1]
+        is_listed = lists_owners(element_of(weight), mode, padding_idx)
+        element, whole = element_of(weight), element_of(indices)
+        wide = wide_element(element)
+        if is_empty((bags, count)):
+            none = aten.full((bags,), 0, whole)
+            rows = aten.full((bags, width), 0, whole) if mode == MAX else none
+            return aten.full((bags, width), 0, element), aten.full((count if is_listed else 0,), 0, whole), none, rows
+        starts = aten.slice.Tensor(offsets, 0, 0, -1) if include_last_offset else offsets
+        owners = aten.searchsorted.Tensor(to_element(starts, i64), aten.arange.start_step(0, count), right=True)
+        owners = aten.clamp(aten.sub.Scalar(owners, 1), 0)
+        kept = aten.ne.Scalar(indices, padding_idx) if padding_idx >= 0 else aten.full((count,), True, i1)
+        rows = to_element(aten.index.Tensor(weight, [indices]), wide)
+        if per_sample_weights is not None:
+            rows = aten.mul.Tensor(rows, aten.unsqueeze(to_element(per_sample_weights, wide), 1))
+        mask, places = aten.unsqueeze(kept, 1), expand(aten.unsqueeze(owners, 1), (count, width))
+        sizes = aten.full((bags,), 0, i64)
+        if mode != SUM:
+            sizes = aten.scatter_add(sizes, 0, owners, to_element(kept, i64))
+        listed = to_element(owners, whole) if is_listed else aten.full((0,), 0, whole)
+        if mode == MAX:
+            lowest = aten.full((bags, width), -math.inf, wide)
+            rows = aten.where.self(mask, rows, as_operand(-math.inf, wide))
+            found = aten.scatter_reduce.two(lowest, 0, places, rows, "amax")
+            is_empty_bag = aten.unsqueeze(aten.eq.Scalar(sizes, 0), 1)
+            # The first row of a bag in which the maximum stands: the least place of those that have it.
+            matches = aten.logical_or(aten.eq.Tensor(rows, aten.gather(found, 0, places)), aten.isnan(rows))
+            matches = aten.logical_and(matches, mask)
+            order = aten.where.self(matches, aten.unsqueeze(aten.arange.start_step(0, count), 1), as_operand(count - 1, i64))
+            first = aten.scatter_reduce.two(aten.full((bags, width), count - 1, i64), 0, places, order, "amin")
+            maxima = aten.index.Tensor(indices, [first])
+            maxima = aten.where.self(is_empty_bag, aten.full((1, 1), 0, whole), maxima)
+            found = aten.where.self(is_empty_bag, aten.full((1, 1), 0, wide), found)
+            return to_element(found, element), listed, to_element(sizes, whole), maxima
+        found = aten.scatter_add(aten.full((bags, width), 0, wide), 0, places, aten.where.self(mask, rows, as_operand(0, wide)))
+        if mode == MEAN:
+            found = aten.div.Tensor(found, to_element(aten.unsqueeze(aten.clamp(sizes, 1), 1), wide))
+        sizes = to_element(sizes, whole)
+        return to_element(found, element), listed, sizes, aten.clone(sizes)
+
+
+@aten(
+    "embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, "
+    "Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)"
+)
+class EmbeddingBagPaddingIdxOp(SchemaOp):
+    """As `_embedding_bag`; a negative number counts from the last row, and without one no row is padding."""
+
+    takes = FLOATS
+
+    @staticmethod
+    def row(table: tuple[int, ...], padding_idx: int | None) -> int:
+        """The row that is padding, or -1. Raises ValueError."""
+        if padding_idx is None:
+            return -1
+        if not -table[0] <= padding_idx < table[0]:
+            raise ValueError(f"padding_idx {padding_idx} is not a row of a table of {table[0]}")
+        return padding_idx % table[0]
+
+    @staticmethod
+    def infer(
+        weight: Tensor,
+        indices: Tensor,
+        offsets: Tensor,
+        mode: int,
+        per_sample_weights: Tensor | None,
+        include_last_offset: bool,
+        padding_idx: int | None,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        row = EmbeddingBagPaddingIdxOp.row(shape_of(weight), padding_idx)
+        return EmbeddingBagCoreOp.infer(weight, indices, offsets, mode, per_sample_weights, include_last_offset, row)
+
+    @staticmethod
+    def numpy(
+        weight: Array,
+        indices: Array,
+        offsets: Array,
+        mode: int,
+        per_sample_weights: Array | None,
+        include_last_offset: bool,
+        padding_idx: int | None,
+    ) -> tuple[Array, Array, Array, Array]:
+        row = EmbeddingBagPaddingIdxOp.row(weight.shape, padding_idx)
+        return EmbeddingBagCoreOp.numpy(weight, indices, offsets, mode, per_sample_weights, include_last_offset, row)
+
+    @staticmethod
+    def decompose(
+        weight: SSAValue,
+        indices: SSAValue,
+        offsets: SSAValue,
+        scale_grad_by_freq: bool,
+        mode: int,
+        sparse: bool,
+        per_sample_weights: SSAValue | None,
+        include_last_offset: bool,
+        padding_idx: int | None,
+    ) -> tuple[SSAValue, ...]:
+        row = EmbeddingBagPaddingIdxOp.row(shape_of(weight), padding_idx)
+        found = aten._embedding_bag.results(
+            weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, row
+        )
+        return tuple(found)
 
 
 @aten(

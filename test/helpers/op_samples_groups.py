@@ -20,6 +20,26 @@ def _elements(*before: object) -> Samples:
     ]
 
 
+def segments(rng: np.random.Generator) -> list[tuple[object, ...]]:
+    """Segments of a line, without elements too, and of lines that have their own, each reduced in some way."""
+    line, lines = make(rng, (6,)), make(rng, (2, 4, 3), "float64")
+    lengths, bounds = np.array([1, 0, 3, 2]), np.array([[0, 1, 4], [1, 1, 3]])
+    found: list[tuple[object, ...]] = []
+    for place, reduce in enumerate(("sum", "mean", "prod", "max", "min")):
+        found.append((line, reduce, lengths, None, None, 0, False, (None, 2)[place % 2]))
+        found.append((lines, reduce, None, None, bounds, 1, False, (1.5, None)[place % 2]))
+    return [*found, (make(rng, (5, 2)), "mean", lengths[:2] + 2, None, None, 0, True, None)]
+
+
+def windows(rank: int) -> Samples:
+    """Images, with and without a batch, and numbers that decide where windows are."""
+    extents, kernel = (7, 6, 9)[-rank:], (3, 2, 3)[-rank:]
+    return lambda rng: [
+        (make(rng, (2, 3, *extents)), kernel, (3, 2, 4)[-rank:], make(rng, (2, 3, rank), low=0, high=1)),
+        (make(rng, (3, *extents), "float64"), kernel, (1, 3, 2)[-rank:], make(rng, (1, 3, rank), "float64", low=0, high=1)),
+    ]
+
+
 SAMPLES: dict[str, Samples] = {
     "aten._unique2": _elements(True),
     "aten.unique_consecutive": lambda rng: [*_elements()(rng), (ROWS, True, True, 0), (ROWS[None], False, False, 2)],
@@ -30,4 +50,15 @@ SAMPLES: dict[str, Samples] = {
         (ROWS.astype("float32") - 1.5, 0),
         (RUNS.astype("float16"), 0),
     ],
+    "aten.segment_reduce": segments,
+    "aten.embedding_bag.padding_idx": lambda rng: [
+        (make(rng, (6, 3)), np.array([1, 4, 4, 0, 5, 1, 1]), np.array([0, 3, 3]), False, mode, False, None, False, row)
+        for mode, row in ((0, 1), (1, -2), (2, 1), (2, None))
+    ],
+    "aten.embedding_renorm": lambda rng: [
+        (make(rng, (5, 3)), np.array([0, 3, 3]), 1.0, 2.0),
+        (make(rng, (4, 2), "float64"), np.array([[1], [2]], "int32"), 0.5, 1.0),
+    ],
+    "aten.fractional_max_pool2d": windows(2),
+    "aten.fractional_max_pool3d": windows(3),
 }

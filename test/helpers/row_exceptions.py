@@ -62,10 +62,10 @@ KNOWN: tuple[Known, ...] = (
     *_listed("numpy differs", "special float*", STEPS, "aten._fft_r2c"),
     *_listed("numpy differs", "*", FEWER_CHECKS, "aten.repeat_interleave.self_Tensor", "aten.repeat_interleave.Tensor"),
     # What programs do not do.
-    *_listed("* on *", "*", NO_KERNEL, "aten._adaptive_avg_pool2d_backward", "aten._embedding_bag"),
-    *_listed("* on *", "*", NO_KERNEL, "aten.avg_pool2d_backward", "aten.convolution_backward", "aten.embedding_bag"),
+    *_listed("* on *", "*", NO_KERNEL, "aten._adaptive_avg_pool2d_backward"),
+    *_listed("* on *", "*", NO_KERNEL, "aten.avg_pool2d_backward", "aten.convolution_backward"),
     *_listed("* on *", "*", NO_KERNEL, "aten.embedding_dense_backward"),
-    *_listed("* on *", "*", NO_KERNEL, "aten.max_pool3d_with_indices", "aten.native_*_norm_backward"),
+    *_listed("* on *", "*", NO_KERNEL, "aten.native_*_norm_backward"),
     *_listed(
         "* on *", "*", NO_KERNEL, "quantized_decomposed.add", "quantized_decomposed.embedding_*.dtype", "quantized_decomposed.mixed_*"
     ),
@@ -73,7 +73,16 @@ KNOWN: tuple[Known, ...] = (
     *_listed("* on *", "*", NO_KERNEL, "quantized_decomposed.*quantize_per_tensor.tensor"),
     *_listed("numpy differs", "special *float*", UNORDERED, "aten.unique_dim"),
     *_listed("numpy differs", "dim = 0", OTHER_PATH, "aten.unique_consecutive"),
-    *_listed("* on executorch", "*", NOT_IN_STOCK, "aten.scatter.*reduce", "aten.scatter_reduce.two", "aten.index_reduce"),
+    *_listed(
+        "* on executorch",
+        "*",
+        NOT_IN_STOCK,
+        "aten.scatter.*reduce",
+        "aten.scatter_reduce.two",
+        "aten.index_reduce",
+        "aten.segment_reduce",
+        "aten.*embedding_bag*",
+    ),
     *_listed("* on executorch", "*", NOT_IN_STOCK, "aten.special_*_polynomial_*", "aten.gcd", "aten.lcm", "aten.nextafter"),
     *_listed("row refuses", "t* = True", TRAINING, "aten.batch_norm"),
     *_listed("row refuses", "use_input_stats = True", TRAINING, "aten.instance_norm"),
@@ -134,6 +143,9 @@ KNOWN: tuple[Known, ...] = (
     # Types.
     *_listed("row refuses", "* int64", FEWER_TYPES, "aten.avg_pool3d"),
     *_listed("row refuses", "*bfloat16", FEWER_TYPES, "aten.nextafter"),
+    *_listed("row refuses", "extent 3 is 0", NO_ELEMENTS, "aten.fractional_max_pool2d"),
+    *_listed("row refuses", "*float16", FEWER_TYPES, "aten.fractional_max_pool[23]d"),
+    *_listed("row refuses", "tensor 0 *", NOT_CHECKED, "aten.fractional_max_pool[23]d"),
     *_listed("row refuses", "in bool", FEWER_TYPES, "aten.searchsorted.Scalar", "aten.bucketize.Scalar"),
     *_listed("row refuses", "tensor * in *", FEWER_TYPES, "aten.instance_norm", "aten.lstm_cell"),
     *_listed("row refuses", "tensor * in *", OTHER_PATH, "aten.convolution_backward", "aten.rnn_*.input", "aten.index_put"),

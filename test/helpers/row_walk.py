@@ -50,9 +50,11 @@ UNCHECKED_BY_TORCH = frozenset(
         "native_layer_norm_backward",
         "_embedding_bag",
         "embedding_bag",
+        "embedding_bag.padding_idx",
         "_native_batch_norm_legit.no_stats",
         "_native_batch_norm_legit_no_training",
         "_weight_norm",
+        "segment_reduce",
         "gru.input",
         "lstm.input",
     )
