@@ -40,6 +40,12 @@ def windows(rank: int) -> Samples:
     ]
 
 
+def histograms(rng: np.random.Generator, *before: object) -> list[tuple[object, ...]]:
+    """Numbers in and beside some bins, without weights, with them, and as a density."""
+    x, weight = make(rng, (3, 4)), make(rng, (3, 4), low=0)
+    return [(x, *before), (x, *before, None, True), (x, *before, weight), (x, *before, weight, True)]
+
+
 SAMPLES: dict[str, Samples] = {
     "aten._unique2": _elements(True),
     "aten.unique_consecutive": lambda rng: [*_elements()(rng), (ROWS, True, True, 0), (ROWS[None], False, False, 2)],
@@ -61,4 +67,18 @@ SAMPLES: dict[str, Samples] = {
     ],
     "aten.fractional_max_pool2d": windows(2),
     "aten.fractional_max_pool3d": windows(3),
+    "aten.histogram.bin_ct": lambda rng: [
+        *[(make(rng, (5,)), 4, None, None, density) for density in (False, True)],
+        *histograms(rng, 3, (-1.5, 2.0)),
+        (np.full((3,), 2.0), 2),
+        (make(rng, (0, 2)), 3),
+    ],
+    "aten.histogram.bins_tensor": lambda rng: [
+        *histograms(rng, np.array([-2.0, -0.5, 0.0, 2.5], "float32")),
+        (np.array([0.0, 1.0, 3.0, np.nan, 3.5]), np.array([0.0, 1.0, 3.0])),
+    ],
+    "aten.frexp.Tensor": lambda rng: [
+        (np.array([0.0, -0.0, 1.0, -3.5, 0.1, 1e30, -1e-40, 0.99999994, 3.4e38, 2.0**-126, np.inf, -np.inf], "float32"),),
+        (np.array([1e-310, -5e-324, 1.7e308, 0.9999999999999999, 4.0, 8.0, 2.0**-1022, 6.02e23]).reshape(2, 4),),
+    ],
 }

@@ -144,7 +144,7 @@ KNOWN: tuple[Known, ...] = (
     *_listed("row refuses", "* int64", FEWER_TYPES, "aten.avg_pool3d"),
     *_listed("row refuses", "*bfloat16", FEWER_TYPES, "aten.nextafter"),
     *_listed("row refuses", "extent 3 is 0", NO_ELEMENTS, "aten.fractional_max_pool2d"),
-    *_listed("row refuses", "*float16", FEWER_TYPES, "aten.fractional_max_pool[23]d"),
+    *_listed("row refuses", "*float16", FEWER_TYPES, "aten.fractional_max_pool[23]d", "aten.histogram.bin*"),
     *_listed("row refuses", "tensor 0 *", NOT_CHECKED, "aten.fractional_max_pool[23]d"),
     *_listed("row refuses", "in bool", FEWER_TYPES, "aten.searchsorted.Scalar", "aten.bucketize.Scalar"),
     *_listed("row refuses", "tensor * in *", FEWER_TYPES, "aten.instance_norm", "aten.lstm_cell"),
