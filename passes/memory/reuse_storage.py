@@ -11,7 +11,7 @@ from flambeau.dialects.exec.declarations import order_declarations
 from flambeau.dialects.exec.instructions import OVERWRITE, CallOp
 from flambeau.dialects.exec.literals import OptionalTensorListOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.exec.slots import ExternalOp, ReuseOp, StateOp, TensorOp, nbytes, root_of
+from flambeau.dialects.exec.slots import AliasOp, ExternalOp, ReuseOp, StateOp, TensorOp, nbytes, root_of
 from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.rewriting.uses import replace_uses
@@ -61,7 +61,9 @@ def _writer(value: SSAValue, state: SSAValue, time: int, storage: MethodStorage)
         return None
     when = computed.writes[0]
     writer = storage.instructions[when - 1] if 0 < when < time and not computed.is_output else None
-    if writer is None or value not in touched_slots(writer)[1] or any(isinstance(slot.owner, ReuseOp) for slot in computed.members):
+    # Memory that the caller owns has no views.
+    kinds = AliasOp if held.is_external else ReuseOp
+    if writer is None or value not in touched_slots(writer)[1] or any(isinstance(slot.owner, kinds) for slot in computed.members):
         return None
     uses = storage.uses(held)
     if any(when < use < time for use in uses) or held.written_between(time, computed.last):

@@ -36,7 +36,7 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.runtime import pte
 from flambeau.runtime.emit import named_data
 from flambeau.runtime.emit.places import from_frames
-from flambeau.runtime.emit.sharing import infer_sharing, lasting_slots, make_state
+from flambeau.runtime.emit.sharing import infer_sharing, lasting_slots, make_state, view_parts_of_state
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -159,6 +159,7 @@ class _Method:
             input_spec=metadata_type.encoded_inp_str,
             output_spec=metadata_type.encoded_out_str,
         )
+        view_parts_of_state(method)
         order_declarations(method)
         for slot in lasting_slots(method):
             op = slot.owner

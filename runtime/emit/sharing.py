@@ -1,5 +1,6 @@
 """Infers from the instructions of a program which tensors share storage on purpose: the format does not say it."""
 
+from bisect import bisect_right
 from collections.abc import Iterable
 
 from xdsl.ir import SSAValue
@@ -37,6 +38,16 @@ def _contains(outer: SSAValue, inner: SSAValue) -> bool:
 
 def _is_unset(conflict: Conflict) -> bool:
     return conflict.fault is Fault.BROKEN and not conflict.owners and conflict.writer is None
+
+
+def view_parts_of_state(method: MethodOp) -> None:
+    """Declares the tensors that lie within state as views of it: nothing else may lie there, as state lasts from call to call."""
+    states = sorted(((place, op.slot) for op in method.slots if isinstance(op, StateOp) and (place := op.place)), key=lambda item: item[0])
+    starts = [place for place, _ in states]
+    round = _Round(method)
+    for op in method.slots:
+        if isinstance(op, TensorOp) and op.place is not None and (below := bisect_right(starts, op.place)):
+            round.make_views([states[below - 1][1], op.slot])
 
 
 def infer_sharing(method: MethodOp) -> None:

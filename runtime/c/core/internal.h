@@ -112,6 +112,7 @@ typedef struct fl_tensor_record {
 
 /* Reads a checked tensor table. */
 void fl_read_tensor(const uint8_t *file, uint32_t table, fl_tensor_record *record);
+static inline int fl_is_state(const fl_tensor_record *r) { return r->arena != 0 && (r->buffer != 0 || r->name[0] != 0); }
 static inline int fl_is_constant(const fl_tensor_record *r) { return r->buffer != 0 && r->arena == 0; }
 
 /* Checks what a method says about itself (check.c). */
@@ -131,7 +132,8 @@ enum { /* flags of fl_tensor */
   FL_TENSOR_VIEW = 2,      /* lies where the last et_view put it */
   FL_TENSOR_WRITTEN = 4,   /* while the memory plan is checked: a call or the caller has written it */
   FL_TENSOR_SHARED = 8,    /* lies in an arena that methods share */
-  FL_TENSOR_LENT = 16      /* an input that may be written where the caller has it */
+  FL_TENSOR_LENT = 16,     /* an input that may be written where the caller has it */
+  FL_TENSOR_PART = 32      /* while the memory plan is checked: lies within state */
 };
 
 typedef struct fl_delegate {

@@ -3,8 +3,8 @@
  * The method is followed without computing anything: each call leaves, in the arenas themselves, the number of the tensor that it writes in every
  * granule of its memory, and finds there the number of each tensor that it reads. A granule is the largest power of two up to 64 bytes that
  * divides where every tensor begins, so that two tensors share one only if they overlap. A tensor that no call has written through itself may be
- * another name for what lies there, which the format does not say: nothing is asked of it. Memory that methods share holds what others wrote:
- * it stays as it is, and is not followed.
+ * another name for what lies there, which the format does not say: nothing is asked of it. A tensor that lies within state is a part of it, and has
+ * its number. Memory that methods share holds what others wrote: it stays as it is, and is not followed.
  *
  * A method without computed jumps takes one path, which is followed twice, as what lasts from run to run has to last. Of the paths of other methods
  * two are followed: where each condition is true, and where each is false. The steps are limited, so that loading stays linear. */
@@ -21,8 +21,8 @@ typedef struct fl_trail {
 } fl_trail;
 
 static uint32_t fl_number_of(const fl_trail *trail, const fl_tensor *t) {
-  /* While a view is followed, its capacity is the number of what it is a view of. */
-  return (t->flags & FL_TENSOR_VIEW) != 0 ? (uint32_t)t->capacity : (uint32_t)(t - trail->method->tensors) + 1;
+  /* While a view or a part of state is followed, its capacity is the number of what it belongs to. */
+  return (t->flags & (FL_TENSOR_VIEW | FL_TENSOR_PART)) != 0 ? (uint32_t)t->capacity : (uint32_t)(t - trail->method->tensors) + 1;
 }
 
 /* The granules of a tensor in an arena; 0 where it is elsewhere, or has not been given a place. */
@@ -135,11 +135,42 @@ static fl_status fl_follow_call(fl_trail *trail, uint32_t at, const fl_instructi
 /* Before a path: no view has a place or a number. After the last: each has the capacity that its sizes give it. */
 static void fl_reset_views(fl_method *method, int is_last) {
   for (fl_tensor *t = method->tensors; (void *)t < (void *)method->instructions; ++t) {
-    t->flags &= (uint8_t)~(is_last ? FL_TENSOR_WRITTEN : 0);
-    if ((t->flags & FL_TENSOR_VIEW) != 0) {
+    const int is_view = (t->flags & FL_TENSOR_VIEW) != 0;
+    if (is_view || (is_last && (t->flags & FL_TENSOR_PART) != 0)) {
       t->capacity = is_last ? fl_numel(t) * fl_element_size(t->dtype) : 0;
+    }
+    t->flags &= (uint8_t)~(is_last ? FL_TENSOR_WRITTEN | FL_TENSOR_PART : 0);
+    if (is_view) {
       t->flags = FL_TENSOR_VIEW;
       t->data = NULL;
+    }
+  }
+}
+
+/* State holds its first value. What lies within it is a part of it, and finds its number where it begins. */
+static void fl_follow_state(fl_trail *trail, const fl_plan *plan) {
+  const fl_method *method = trail->method;
+  for (int others = 0; others < 2; ++others) {
+    fl_tensor *t = method->tensors;
+    for (uint32_t i = 0; i < plan->values.count && trail->left > 0; ++i) {
+      uint32_t table = 0;
+      fl_tensor_record record;
+      if (fl_plan_value(plan, i, &table) != VALUE_TENSOR) {
+        continue;
+      }
+      fl_read_tensor(plan->file, table, &record);
+      if (fl_is_state(&record) != others && fl_granules(trail, t) > 0) {
+        const uint32_t number = *fl_stamp(trail, t, 0);
+        const fl_tensor *state = &method->tensors[number - 1];
+        if (number > 0 && (const void *)state < (const void *)method->instructions && (state->flags & FL_TENSOR_WRITTEN) != 0 &&
+            (uint8_t *)t->data >= (uint8_t *)state->data && (uint8_t *)t->data + t->capacity <= (uint8_t *)state->data + state->capacity) {
+          t->capacity = number;
+          t->flags |= FL_TENSOR_PART;
+        } else if (!others) {
+          fl_follow_write(trail, t);
+        }
+      }
+      ++t;
     }
   }
 }
@@ -207,6 +238,8 @@ fl_status fl_check_liveness(fl_method *method, const fl_plan *plan, fl_error *er
   if (trail.granule < sizeof(uint32_t)) {
     return FL_OK;
   }
+  fl_reset_views(method, 0);
+  fl_follow_state(&trail, plan);
   for (int path = 0; path < 2 && status == FL_OK; ++path) {
     fl_reset_views(method, 0);
     status = fl_follow_path(&trail, path);

@@ -1,8 +1,6 @@
 /* State: what lies in planned memory from call to call, and the arenas that the methods of a program share because it lies there. */
 #include "core/schema.h"
 
-static int fl_is_state(const fl_tensor_record *record) { return record->arena != 0 && (record->buffer != 0 || record->name[0] != 0); }
-
 /* Reads value `index` if it is state. */
 static int fl_read_state(const fl_plan *plan, uint32_t index, fl_tensor_record *record) {
   uint32_t table = 0;
