@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class State(MutableMapping[str, Any]):
     """The mutable buffers of a method: a mapping from their names in the model to numpy arrays.
 
-    Reading gives a copy; assigning writes into the memory of the method. Their number, types and shapes are fixed.
+    Reading gives a read-only copy; assigning writes into the memory of the method. Their number, types and shapes are fixed.
     """
 
     def __init__(self, tensors: "Mapping[str, Array]", where: str):
@@ -32,7 +32,9 @@ class State(MutableMapping[str, Any]):
         return name in self._tensors
 
     def __getitem__(self, name: str) -> "Array":
-        return self._find(name).copy()
+        copied = self._find(name).copy()
+        copied.flags.writeable = False
+        return copied
 
     def __setitem__(self, name: str, value: object) -> None:
         target = self._find(name)

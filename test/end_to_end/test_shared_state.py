@@ -185,6 +185,8 @@ def test_state_is_read_and_written_by_name(tmp_path: Path) -> None:
         put.state["account.total"] = np.ones(2)
     with pytest.raises(TypeError, match="cannot be deleted"):
         del put.state["account.total"]
+    with pytest.raises(ValueError, match="read-only"):
+        put.state["account.total"][0] = 9
 
 
 def test_methods_that_share_state_take_turns() -> None:
