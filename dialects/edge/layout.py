@@ -40,10 +40,11 @@ def upper_bounds(value: SSAValue | Attribute) -> tuple[int, ...]:
         bound = largest(extent)
         if bound is None:
             free = [symbol.name for symbol in extent.expression.symbols] if isinstance(extent, Extent) and extent.expression else []
-            option = "".join(f" or --bound {name}=64" for name in free)
+            size = f", which is {extent}" if free else ""
+            option = "".join(f"; on the command line, --bound {name}=64" for name in free)
             raise TypeError(
-                f"{tensor_type(value)} has a dynamic dimension without a bound: dimension {dim}, which is {extent}; give its size a bound "
-                f"where the model is exported, as in Dim('n', max=64) or torch._check(n <= 64){option}"
+                f"{tensor_type(value)} has a dynamic dimension without a bound: dimension {dim}{size}; give its size a bound where the "
+                f"model is exported: Dim('n', max=64), or torch._check(n <= 64) in the model where it is Dim.AUTO or data decides it{option}"
             )
         bounds.append(bound)
     return tuple(bounds)

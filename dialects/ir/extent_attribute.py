@@ -86,13 +86,13 @@ def _text(value: int, owner: Any) -> str:
     if not isinstance(value, Extent):
         return str(value)
     if value.expression is None:
-        return "?" if value.range == (0, INFINITE) else f"? in {_range_text(value.range)}"
+        return "?" if value.range == (0, INFINITE) else f"? in {range_text(value.range)}"
 
     def name(symbol: Symbol, tight: bool) -> str:
         if _symbols_of(owner).get(symbol.name) == symbol:
             return symbol.name
         _declare(owner, symbol)
-        text = f"{symbol.name} in {_range_text(symbol.range)}"
+        text = f"{symbol.name} in {range_text(symbol.range)}"
         return f"({text})" if tight else text
 
     return value.expression.text(name)
@@ -114,7 +114,8 @@ def _declare(owner: Any, symbol: Symbol) -> None:
     known[symbol.name] = symbol
 
 
-def _range_text(bounds: Range) -> str:
+def range_text(bounds: Range) -> str:
+    """The text of a range, `[1, ?]`; `?` is a bound that it does not have."""
     return f"[{', '.join('?' if abs(bound) == INFINITE else str(bound) for bound in bounds)}]"
 
 

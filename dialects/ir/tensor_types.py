@@ -265,16 +265,18 @@ def check_storage(kind: Tensor) -> None:
     It is of another element type, or of more than MOST_BYTES, or its layout is one of another shape.
     """
     size = dtype_of(kind.element_type).size
-    if isinstance(kind.encoding, LayoutAttr):
-        _check_layout(kind, kind.encoding)
+    check_layout(kind)
     for extent in kind.get_shape():
         size *= max(extent, 1)
     if size > MOST_BYTES:
         raise TypeError(f"{kind} takes {size} bytes, more than the 2^63 - 1 that a program can address")
 
 
-def _check_layout(kind: Tensor, layout: LayoutAttr) -> None:
-    shape = kind.get_shape()
+def check_layout(kind: Tensor) -> None:
+    """Raises TypeError for a layout of another shape."""
+    layout, shape = kind.encoding, kind.get_shape()
+    if not isinstance(layout, LayoutAttr):
+        return
     if len(layout.order) != len(shape):
         raise TypeError(f"{kind} has {len(shape)} dimensions, and a layout of {len(layout.order)}")
     for dim, (extent, size) in enumerate(zip(shape, layout.sizes, strict=False)):

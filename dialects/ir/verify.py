@@ -13,6 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 from flambeau.dialects.ir.control_flow_rules import check_control_flow
 from flambeau.dialects.ir.diagnostics import Diagnostic, OperationError
 from flambeau.dialects.ir.dominance import dominance_errors
+from flambeau.dialects.ir.function_sizes import check_function_sizes
 from flambeau.dialects.ir.symbols import SymbolUserOp, symbol_name, symbols_of
 from flambeau.dialects.ir.verifier_messages import verify_message
 
@@ -152,6 +153,8 @@ def _check_blocks(op: Operation) -> None:
     if isinstance(op, FuncOp) and not op.body.blocks and op.sym_visibility != StringAttr("private"):
         # xDSL parses `func.func @f() {}` as a declaration too.
         raise VerifyException(f"function @{op.sym_name.data} has no body: give it one, or make the declaration private")
+    if isinstance(op, FuncOp):
+        check_function_sizes(op)
     for region in op.regions:
         entry = region.first_block
         for block in region.blocks:
