@@ -44,7 +44,7 @@ def upper_bounds(value: SSAValue | Attribute) -> tuple[int, ...]:
             option = "".join(f"; on the command line, --bound {name}=64" for name in free)
             raise TypeError(
                 f"{tensor_type(value)} has a dynamic dimension without a bound: dimension {dim}{size}; give its size a bound where the "
-                f"model is exported: Dim('n', max=64), or torch._check(n <= 64) in the model where it is Dim.AUTO or data decides it{option}"
+                f"model is exported: Dim('n', max=64), or torch._check(n <= 64) where it is Dim.AUTO or data decides it{option}"
             )
         bounds.append(bound)
     return tuple(bounds)
