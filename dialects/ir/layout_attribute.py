@@ -22,7 +22,12 @@ from flambeau.dialects.ir.extent_attribute import ExtentAttr, parse_quoted_exten
 
 @irdl_attr_definition
 class LayoutAttr(ParametrizedAttribute):
-    """Dim order (a permutation, outermost first) and, for dynamic shapes, the extent of each dimension."""
+    """Dim order (a permutation, outermost first) and, for dynamic shapes, the extent of each dimension.
+
+    In `tensor<?x?x8xf32, #edge.layout<sizes = [s17 in [1, 8], s17 * 2, 8]>>` the first size is the symbol `s17`, and the second is twice
+    as large. A symbol has one value in each run. Its range stands where a function first names it, and a function gives it no other range;
+    `?` is a bound that it does not have, as in `s17 in [1, ?]`. Expressions have `+`, `-`, `*`, `floordiv`, `mod`, `min` and `max`.
+    """
 
     name = "edge.layout"
     order: ArrayAttr[IntAttr]
