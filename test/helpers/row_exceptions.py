@@ -50,6 +50,7 @@ STRIDES = "torch reads memory in the order of the operand's strides, which the p
 DATA = "what is refused is in the data"
 DEGREES = "torch takes as many steps as a degree says, which may be thousands of millions"
 UNORDERED = "where NaN, and slices with NaN, come in order is torch's own"
+FACTORS = "which elements of its factors an infinite or extreme element reaches depends on LAPACK's steps"
 OF_PASSES = "passes make it of operands that fit"
 
 
@@ -83,6 +84,19 @@ KNOWN: tuple[Known, ...] = (
         "aten.segment_reduce",
         "aten.*embedding_bag*",
     ),
+    *_listed("numpy differs", "special *", FACTORS, "aten.geqrf", "aten.qr", "aten.linalg_qr", "aten.linalg_householder_product"),
+    *_listed("numpy differs", "special *", FACTORS, "aten.linalg_cholesky_ex", "aten.cholesky_inverse", "aten._linalg_slogdet"),
+    *_listed("numpy differs", "special *", FACTORS, "aten.linalg_matrix_exp", "aten.ormqr"),
+    *_listed("numpy differs", "in *float16", OVERFLOW, "aten.linalg_matrix_exp"),
+    *_listed("torch refuses", "special *", FACTORS, "aten.*cholesky", "aten.cholesky_inverse"),
+    *_listed("torch refuses", "extent *", DATA, "aten.linalg_lu_solve"),
+    *_listed("numpy differs", "transposed", STRIDES, "aten._linalg_*det"),
+    *_listed("numpy differs", "channels last", STRIDES, "aten._linalg_*det"),
+    *_listed("row refuses", "tensor ? in *", NOT_CHECKED, "aten.linalg_solve_triangular"),
+    *_listed("row refuses", "*", FEWER_TYPES, "aten.lu_unpack"),
+    *_listed("row refuses", "tensor 0 empty", FEWER_CHECKS, "aten.cholesky"),
+    *_listed("* on executorch", "*", NOT_IN_STOCK, "aten.linalg_*", "aten._linalg_*", "aten.*cholesky*", "aten.triangular_solve"),
+    *_listed("* on executorch", "*", NOT_IN_STOCK, "aten.inverse", "aten.lu_unpack", "aten.geqrf", "aten.ormqr", "aten.qr"),
     *_listed("* on executorch", "*", NOT_IN_STOCK, "aten.special_*_polynomial_*", "aten.gcd", "aten.lcm", "aten.nextafter"),
     *_listed("row refuses", "t* = True", TRAINING, "aten.batch_norm"),
     *_listed("row refuses", "use_input_stats = True", TRAINING, "aten.instance_norm"),

@@ -57,6 +57,7 @@ UNCHECKED_BY_TORCH = frozenset(
         "segment_reduce",
         "gru.input",
         "lstm.input",
+        "lu_unpack",
     )
 )
 """Operators whose shapes torch does not check, so that it ends the process on some; they are walked in their own shapes."""

@@ -1,0 +1,72 @@
+/* Matrices in the last two dimensions of a batch, read and written in double precision. */
+#ifndef FLAMBEAU_KERNELS_MATRICES_H
+#define FLAMBEAU_KERNELS_MATRICES_H
+
+#include <math.h>
+
+#include "element.h"
+#include "loops.h"
+
+typedef struct fl_matrices {
+  const fl_tensor *tensor;
+  size_t rows, columns;
+  size_t count; /* of matrices */
+} fl_matrices;
+
+/* The matrices of an argument, which must be contiguous, of a floating-point type. */
+static inline fl_status fl_matrices_of(fl_context *context, const fl_tensor *tensor, fl_matrices *matrices) {
+  FL_CHECK(context, tensor != NULL && tensor->rank >= 2, "an argument must hold matrices, which have 2 dimensions");
+  FL_CHECK(context, tensor->dtype == FL_FLOAT32 || tensor->dtype == FL_FLOAT64 || tensor->dtype == FL_FLOAT16 || tensor->dtype == FL_BFLOAT16,
+           "matrices must be of a floating-point type");
+  FL_CHECK(context, fl_is_contiguous(tensor), "matrices must be contiguous");
+  matrices->tensor = tensor;
+  matrices->rows = (size_t)tensor->sizes[tensor->rank - 2];
+  matrices->columns = (size_t)tensor->sizes[tensor->rank - 1];
+  matrices->count = 1;
+  for (uint8_t d = 0; d + 2 < tensor->rank; ++d) {
+    matrices->count *= (size_t)tensor->sizes[d];
+  }
+  return FL_OK;
+}
+
+/* Rooms for so many numbers of a matrix of the argument; SIZE_MAX if that is more than there are. */
+static inline size_t fl_matrices_room(const fl_value *argument, size_t copies) {
+  const fl_tensor *tensor = fl_get_tensor(argument);
+  if (tensor == NULL || tensor->rank < 2) {
+    return 0;
+  }
+  const size_t rows = (size_t)tensor->sizes[tensor->rank - 2];
+  return fl_scratch_bytes(rows * (size_t)tensor->sizes[tensor->rank - 1], copies * sizeof(double));
+}
+
+/* n numbers of a tensor from place `at` on, and back. */
+static inline void fl_read_reals(const fl_tensor *tensor, size_t at, size_t n, double *to) {
+  for (size_t i = 0; i < n; ++i) {
+    to[i] = fl_read_real(tensor->dtype, tensor->data, at + i);
+  }
+}
+
+static inline void fl_write_reals(fl_tensor *tensor, size_t at, size_t n, const double *from) {
+  for (size_t i = 0; i < n; ++i) {
+    fl_write_real(tensor->dtype, tensor->data, at + i, from[i]);
+  }
+}
+
+/* Resizes an output of the element type of `like` to the sizes of its batch, followed by `count` own ones. */
+static inline fl_status fl_resize_batch(fl_context *context, fl_tensor *out, const fl_tensor *like, int8_t dtype, const size_t *own,
+                                        uint8_t count) {
+  int32_t sizes[FL_MAX_RANK];
+  const uint8_t batch = (uint8_t)(like->rank - 2);
+  FL_CHECK(context, out != NULL && out->dtype == dtype, "an output has another type than the operator gives");
+  for (uint8_t d = 0; d < batch; ++d) {
+    sizes[d] = like->sizes[d];
+  }
+  for (uint8_t d = 0; d < count; ++d) {
+    sizes[batch + d] = (int32_t)own[d];
+  }
+  FL_TRY(fl_resize(context, out, sizes, (uint8_t)(batch + count)));
+  FL_CHECK(context, fl_is_contiguous(out), "an output of matrices must be contiguous");
+  return FL_OK;
+}
+
+#endif
