@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from typing import Any, cast
 
+import ml_dtypes
 import torch
 from executorch import runtime as executorch_runtime
 from torch import Tensor, nn
@@ -21,6 +22,7 @@ from flambeau.runtime.interpreter import interpret
 
 peer: Any = executorch_runtime
 TARGETS = ("executorch", "flambeau")
+PEER = "stock ExecuTorch"
 _TOLERANCE = 2e-4
 """The largest difference of floats, in units of the largest expected value of an output."""
 
@@ -38,7 +40,7 @@ def _difference(found: Any, expected: Any) -> str | None:
     if not isinstance(expected, Tensor):
         found = found.item() if hasattr(found, "item") else found
         return None if type(found) is type(expected) and found == expected else f"{found!r}, expected {expected!r}"
-    found = torch.as_tensor(found.copy("C") if hasattr(found, "copy") else found)
+    found = _as_tensor(found.copy("C")) if hasattr(found, "copy") else torch.as_tensor(found)
     if (found.shape, found.dtype) != (expected.shape, expected.dtype):
         return f"{found.dtype}{list(found.shape)}, expected {expected.dtype}{list(expected.shape)}"
     if not (expected.is_floating_point() or expected.is_complex()):
@@ -52,13 +54,21 @@ def _copied(inputs: Sequence[Any]) -> list[Any]:
     return [item.clone() if isinstance(item, Tensor) else item for item in inputs]
 
 
+def _as_tensor(array: Any) -> Tensor:
+    return torch.as_tensor(array.view("int16")).view(torch.bfloat16) if array.dtype.name == "bfloat16" else torch.as_tensor(array)
+
+
+def _as_array(item: Tensor) -> Any:
+    return item.view(torch.int16).numpy().view(ml_dtypes.bfloat16) if item.dtype == torch.bfloat16 else item.numpy()
+
+
 def _as_arrays(given: Sequence[Any]) -> list[Any]:
-    return [item.numpy() if isinstance(item, Tensor) else item for item in given]
+    return [_as_array(item) if isinstance(item, Tensor) else item for item in given]
 
 
-def engines(program: torch.export.ExportedProgram) -> Iterator[tuple[str, Run]]:
+def engines(program: torch.export.ExportedProgram, targets: Sequence[str] = TARGETS) -> Iterator[tuple[str, Run]]:
     """What runs a program, by its name."""
-    for target in TARGETS:
+    for target in targets:
         context = FlambeauContext()
         compilation = Compilation(import_program(program, context), context, PipelineOptions(target=target))
         for stage in STAGES:
@@ -69,7 +79,7 @@ def engines(program: torch.export.ExportedProgram) -> Iterator[tuple[str, Run]]:
         yield f"C runtime, {target}", Runtime.get().load_program(data).load_method("forward").execute
         if target == "executorch":
             loaded = peer.Runtime.get().load_program(data, verification=peer.Verification.InternalConsistency).load_method("forward")
-            yield "stock ExecuTorch", loaded.execute
+            yield PEER, loaded.execute
 
 
 def difference(found: Sequence[Any], expected: Sequence[Any]) -> str | None:
@@ -89,17 +99,31 @@ def results(run: Run, inputs: Sequence[Any]) -> list[Any]:
     return [*outputs, *given]
 
 
-def wrong_engine(program: torch.export.ExportedProgram, turns: Sequence[tuple[Sequence[Any], Sequence[Any]]]) -> str | None:
+def wrong_engine(
+    program: torch.export.ExportedProgram,
+    turns: Sequence[tuple[Sequence[Any], Sequence[Any]]],
+    targets: Sequence[str] = TARGETS,
+    *,
+    peer_may_refuse: bool = False,
+) -> str | None:
     """The first engine that gives something else than expected, and what.
 
     Args:
         program: the program.
         turns: for each run, the inputs and the expected results. Of one, the runtimes make two: the second in used memory.
+        targets: what to compile for.
+        peer_may_refuse: whether the kernels of stock ExecuTorch do not take all element types of the program.
     """
-    for engine, run in engines(program):
+    for engine, run in engines(program, targets):
         wanted = turns if len(turns) > 1 or engine.startswith("numpy") else [*turns, *turns]
         for turn, (inputs, expected) in enumerate(wanted):
-            if (detail := difference(results(run, inputs), expected)) is not None:
+            try:
+                found = results(run, inputs)
+            except RuntimeError:
+                if peer_may_refuse and engine == PEER:
+                    break
+                raise
+            if (detail := difference(found, expected)) is not None:
                 return f"{engine}: turn {turn}, {detail}"
     return None
 

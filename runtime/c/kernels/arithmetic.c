@@ -10,7 +10,7 @@
 FL_VECTOR_SPAN2(mul_f32, , x *y)
 FL_SPAN2(mul_f64, double, double, x *y)
 FL_SPAN2(mul_i64, int64_t, int64_t, fl_wrap_mul(x, y))
-FL_POINTWISE_KERNEL(mul, 2, mul_f32, mul_f64, mul_i64, 0)
+FL_POINTWISE_KERNEL(mul, 2, mul_f32, mul_f64, mul_i64, FL_TAKES_UINT64)
 
 REAL_LIBRARY(atan2, atan2)
 REAL_LIBRARY(copysign, copysign)

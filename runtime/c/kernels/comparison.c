@@ -2,24 +2,24 @@
 #include "spans.h"
 #include "comparison.def"
 
-#define COMPARISON(name, operator)                                                             \
+#define COMPARISON(name, operator, flags)                                                             \
   FL_SPAN2(name##_f32, float, uint8_t, x operator y)                                           \
   FL_SPAN2(name##_f64, double, uint8_t, x operator y)                                          \
   FL_SPAN2(name##_i64, int64_t, uint8_t, x operator y)                                         \
-  FL_POINTWISE_KERNEL(name, 2, name##_f32, name##_f64, name##_i64, 1)
+  FL_POINTWISE_KERNEL(name, 2, name##_f32, name##_f64, name##_i64, FL_GIVES_BOOL | flags)
 
-COMPARISON(eq, ==)
-COMPARISON(ne, !=)
-COMPARISON(lt, <)
-COMPARISON(le, <=)
-COMPARISON(gt, >)
-COMPARISON(ge, >=)
+COMPARISON(eq, ==, FL_TAKES_UINT64)
+COMPARISON(ne, !=, FL_TAKES_UINT64)
+COMPARISON(lt, <, 0)
+COMPARISON(le, <=, 0)
+COMPARISON(gt, >, 0)
+COMPARISON(ge, >=, 0)
 
 #define PREDICATE(name, real_expression, integer_expression)                                   \
   FL_SPAN1(name##_f32, float, uint8_t, real_expression)                                        \
   FL_SPAN1(name##_f64, double, uint8_t, real_expression)                                       \
   FL_SPAN1(name##_i64, int64_t, uint8_t, integer_expression)                                   \
-  FL_POINTWISE_KERNEL(name, 1, name##_f32, name##_f64, name##_i64, 1)
+  FL_POINTWISE_KERNEL(name, 1, name##_f32, name##_f64, name##_i64, FL_GIVES_BOOL)
 
 PREDICATE(isnan, x != x, x != x)
 PREDICATE(isinf, isinf(x) != 0, 0 * x)

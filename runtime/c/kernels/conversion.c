@@ -2,18 +2,18 @@
 #include "loops.h"
 #include "conversion.def"
 
+/* Of complex numbers no other type is made. */
+static fl_status check_types(fl_context *context, const fl_tensor *self, const fl_tensor *out) {
+  FL_CHECK(context, self != NULL && out != NULL, "the input and the output must be tensors");
+  FL_CHECK(context, self->dtype == out->dtype || (fl_dtype_size(self->dtype) > 0 && fl_dtype_size(out->dtype) > 0),
+           "the input and the output must be of one type or of types that convert");
+  return FL_OK;
+}
+
 static fl_status copy(fl_context *context, const fl_value *from, const fl_value *to) {
   const fl_tensor *self = fl_get_tensor(from);
   fl_tensor *out = fl_get_tensor(to);
-  FL_CHECK(context, self != NULL && out != NULL, "the input and the output must be tensors");
-  if (self->dtype == out->dtype && fl_dtype_size(self->dtype) == 0) {
-    /* No kernel computes with this type, and bytes are bytes. */
-    FL_TRY(fl_resize(context, out, self->sizes, self->rank));
-    FL_CHECK(context, fl_same_order(self, out), "tensors of this type are copied in one layout only");
-    memmove(out->data, self->data, fl_numel(self) * fl_element_size(self->dtype));
-    return FL_OK;
-  }
-  FL_CHECK(context, fl_dtype_size(self->dtype) > 0 && fl_dtype_size(out->dtype) > 0, "the input and the output must be of known types");
+  FL_TRY(check_types(context, self, out));
   FL_TRY(fl_resize(context, out, self->sizes, self->rank));
   return fl_map_copy(context, out, self);
 }
@@ -45,8 +45,9 @@ fl_status fl_copy_from_out(fl_context *context, fl_value *const *args, size_t co
 }
 
 fl_status fl_copy_in_place(fl_context *context, fl_value *const *args, size_t count) {
-  FL_TENSOR_ARGUMENT(self, 0);
-  FL_TENSOR_ARGUMENT(src, 1);
+  fl_tensor *self = fl_get_tensor(args[0]);
+  const fl_tensor *src = fl_get_tensor(args[1]);
   (void)count;
+  FL_TRY(check_types(context, src, self));
   return fl_map_copy(context, self, src);
 }

@@ -19,7 +19,8 @@ static fl_status fill_sizes(fl_context *context, const fl_value *size, const fl_
   int32_t narrow[FL_MAX_RANK];
   uint32_t rank = 0;
   fl_tensor *out;
-  FL_TRY(get_out(context, output, &out));
+  out = fl_get_tensor(output);
+  FL_CHECK(context, out != NULL, "the output must be a tensor");
   FL_CHECK(context, fl_get_ints(size, sizes, FL_MAX_RANK, &rank), "the size must be a list of at most 16 integers");
   for (uint32_t d = 0; d < rank; ++d) {
     FL_CHECK(context, sizes[d] >= 0 && sizes[d] <= INT32_MAX, "a size is out of range");
@@ -33,7 +34,8 @@ static fl_status fill_sizes(fl_context *context, const fl_value *size, const fl_
 static fl_status fill_like(fl_context *context, const fl_value *like, const fl_value *scalar, const fl_value *output) {
   const fl_tensor *self = fl_get_tensor(like);
   fl_tensor *out;
-  FL_TRY(get_out(context, output, &out));
+  out = fl_get_tensor(output);
+  FL_CHECK(context, out != NULL, "the output must be a tensor");
   FL_CHECK(context, self != NULL, "the first argument must be a tensor");
   FL_TRY(fl_resize(context, out, self->sizes, self->rank));
   return scalar != NULL ? fl_fill_scalar(context, out, scalar) : FL_OK;

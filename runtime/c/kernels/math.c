@@ -102,7 +102,7 @@ ANY_NUMBER(trunc, truncf(x), trunc(x), x)
 FL_SPAN1(signbit_f32, float, uint8_t, signbit(x) != 0)
 FL_SPAN1(signbit_f64, double, uint8_t, signbit(x) != 0)
 FL_SPAN1(signbit_i64, int64_t, uint8_t, x < 0)
-FL_POINTWISE_KERNEL(signbit, 1, signbit_f32, signbit_f64, signbit_i64, 1)
+FL_POINTWISE_KERNEL(signbit, 1, signbit_f32, signbit_f64, signbit_i64, FL_GIVES_BOOL)
 
 /* p[0] and p[1] are the bounds that x is held within. */
 FL_VECTOR_SPAN1(logit_f32, const float low = (float)p[0].real; const float high = (float)p[1].real,

@@ -1,7 +1,7 @@
 /* Helpers of elementwise kernels: promotion, broadcasting and the choice of a computing type. */
 #include "spans.h"
 
-fl_status fl_common_type(fl_context *context, fl_value *const *operands, size_t count, int8_t *common) {
+fl_status fl_promoted_type(fl_context *context, fl_value *const *operands, size_t count, int takes_uint64, int8_t *common) {
   fl_promotion promotion = fl_promotion_start();
   for (size_t k = 0; k < count; ++k) {
     fl_scalar_tensor storage;
@@ -10,10 +10,14 @@ fl_status fl_common_type(fl_context *context, fl_value *const *operands, size_t 
     fl_promotion_operand(&promotion, operands[k], tensor);
   }
   *common = fl_promotion_result(&promotion);
-  if (*common < 0 || *common == FL_UINT64) {
+  if (*common < 0 || (*common == FL_UINT64 && !takes_uint64)) {
     return FL_FAIL(context, FL_INVALID_TYPE, "arithmetic is not defined on these types");
   }
   return FL_OK;
+}
+
+fl_status fl_common_type(fl_context *context, fl_value *const *operands, size_t count, int8_t *common) {
+  return fl_promoted_type(context, operands, count, 0, common);
 }
 
 fl_status fl_pointwise_run(fl_context *context, const fl_pointwise *operation, fl_value *const *operands, size_t count, const fl_value *out,
@@ -23,14 +27,15 @@ fl_status fl_pointwise_run(fl_context *context, const fl_pointwise *operation, f
   int8_t common;
   fl_tensor *result = fl_get_tensor(out);
   FL_CHECK(context, result != NULL && fl_dtype_size(result->dtype) > 0, "the output must be a tensor of a known type");
-  FL_TRY(fl_common_type(context, operands, count, &common));
+  FL_TRY(fl_promoted_type(context, operands, count, (operation->flags & FL_TAKES_UINT64) != 0, &common));
+  FL_CHECK(context, !fl_is_float(common) || operation->f32 != NULL || operation->f64 != NULL, "the operation takes integers");
   if (!fl_is_float(common) && operation->i64 == NULL) {
     common = FL_FLOAT32;
   }
   for (size_t k = 0; k < count; ++k) {
     in[k] = fl_operand_as(operands[k], common, &storage[k]);
   }
-  if (!operation->gives_bool && !fl_can_cast(common, result->dtype)) {
+  if ((operation->flags & FL_GIVES_BOOL) == 0 && !fl_can_cast(common, result->dtype)) {
     return FL_FAIL(context, FL_INVALID_TYPE, "the result's type does not convert to the output's");
   }
   FL_TRY(fl_broadcast_out(context, result, in, count));
@@ -38,7 +43,7 @@ fl_status fl_pointwise_run(fl_context *context, const fl_pointwise *operation, f
   const fl_map map = {
       .span = type == FL_COMPUTE_F32 ? operation->f32 : type == FL_COMPUTE_F64 ? operation->f64 : operation->i64,
       .in = {type, type, type},
-      .result = operation->gives_bool ? FL_COMPUTE_BOOL : type,
+      .result = (operation->flags & FL_GIVES_BOOL) != 0 ? FL_COMPUTE_BOOL : type,
       .common = common,
       .parameters = parameters,
   };

@@ -23,11 +23,12 @@ static fl_status slice(fl_context *context, fl_view *view, int64_t dim, const fl
 }
 
 fl_status fl_select_copy_out(fl_context *context, fl_value *const *args, size_t count) {
-  FL_TENSOR_ARGUMENT(self, 0);
+  const fl_tensor *self = fl_get_tensor(args[0]);
+  fl_tensor *out = fl_get_tensor(args[3]);
   FL_INT_ARGUMENT(dim, 1);
   FL_INT_ARGUMENT(index, 2);
-  FL_TENSOR_ARGUMENT(out, 3);
   (void)count;
+  FL_CHECK(context, self != NULL && out != NULL, "the input and the output must be tensors");
   fl_view from = fl_view_of(self);
   FL_TRY(fl_view_select(context, &from, dim, index));
   return fl_copy_out(context, out, &from, self->dtype);
@@ -170,9 +171,10 @@ fl_status fl_select_scatter_out(fl_context *context, fl_value *const *args, size
 fl_status fl_et_copy_index(fl_context *context, fl_value *const *args, size_t count) {
   int32_t sizes[FL_MAX_RANK];
   FL_CHECK(context, count >= 3, "et_copy_index takes a tensor, a source and an index");
-  FL_TENSOR_ARGUMENT(self, 0);
-  FL_TENSOR_ARGUMENT(src, 1);
+  fl_tensor *self = fl_get_tensor(args[0]);
+  const fl_tensor *src = fl_get_tensor(args[1]);
   FL_INT_ARGUMENT(index, 2);
+  FL_CHECK(context, self != NULL && src != NULL, "the first two arguments must be tensors");
   FL_CHECK(context, src->rank + 1 == self->rank && src->dtype == self->dtype, "the source must be one row of the tensor");
   FL_CHECK(context, index >= 0 && index < INT32_MAX, "the index is out of range");
   FL_CHECK(context, fl_is_contiguous(self), "the tensor must be contiguous");

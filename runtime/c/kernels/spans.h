@@ -54,21 +54,24 @@
                  fl_vec x = fl_load_part(FL_FLOATS(0) + i, rest); fl_vec y = fl_load_part(FL_FLOATS(1) + i, rest);                        \
                  fl_vec z = fl_load_part(FL_FLOATS(2) + i, rest);, expression)
 
+/* The spans give uint8_t truth values; int64_t arithmetic gives the right bits of uint64 too. */
+enum { FL_GIVES_BOOL = 1, FL_TAKES_UINT64 = 2 };
+
 /* An operation in each type it is computed in. */
 typedef struct fl_pointwise {
   fl_span_fn f32;
   fl_span_fn f64;
   fl_span_fn i64;     /* NULL: integers become float */
-  uint8_t gives_bool; /* the spans give uint8_t truth values */
+  uint8_t flags; /* FL_GIVES_BOOL, FL_TAKES_UINT64 */
 } fl_pointwise;
 
 /* Promotes the operands (tensors or Scalars) args[0 .. count - 1], broadcasts, computes, converts to out's type. */
 fl_status fl_pointwise_run(fl_context *context, const fl_pointwise *operation, fl_value *const *operands, size_t count, const fl_value *out,
                            const fl_parameter *parameters);
 /* The kernel of an operation on `operands` operands that takes no parameters. */
-#define FL_POINTWISE_KERNEL(name, operands, f32, f64, i64, gives_bool)                         \
+#define FL_POINTWISE_KERNEL(name, operands, f32, f64, i64, flags)                              \
   fl_status fl_##name##_out(fl_context *context, fl_value *const *args, size_t count) {        \
-    static const fl_pointwise operation = {f32, f64, i64, gives_bool};                         \
+    static const fl_pointwise operation = {f32, f64, i64, flags};                              \
     (void)count;                                                                               \
     return fl_pointwise_run(context, &operation, args, operands, args[operands], NULL);        \
   }
@@ -82,6 +85,8 @@ fl_status fl_pointwise_run(fl_context *context, const fl_pointwise *operation, f
 fl_status fl_where_run(fl_context *context, const fl_value *condition, const fl_value *yes, const fl_value *no, int8_t common, fl_tensor *out);
 /* Truth values in, truth values out, whatever the operands' types. */
 fl_status fl_logical_run(fl_context *context, fl_span_fn span, fl_value *const *operands, size_t count, const fl_value *out);
+/* ATen's result type of the operands; fails when there is none, or when it is uint64 and that is not taken. */
+fl_status fl_promoted_type(fl_context *context, fl_value *const *operands, size_t count, int takes_uint64, int8_t *common);
 /* ATen's result type of the operands; fails when there is none or when arithmetic is not defined on it. */
 fl_status fl_common_type(fl_context *context, fl_value *const *operands, size_t count, int8_t *common);
 

@@ -8,7 +8,7 @@ fl_view fl_view_of(const fl_tensor *tensor) {
   fl_view view;
   view.data = tensor->data;
   view.rank = tensor->rank;
-  view.element = (uint8_t)fl_dtype_size(tensor->dtype);
+  view.element = (uint8_t)fl_element_size(tensor->dtype);
   for (uint8_t d = 0; d < tensor->rank; ++d) {
     view.sizes[d] = tensor->sizes[d];
     view.strides[d] = (int64_t)tensor->strides[d] * (int64_t)view.element;
@@ -30,6 +30,11 @@ fl_status fl_view_broadcast(fl_context *context, fl_view *view, const fl_tensor 
   }
   return FL_OK;
 }
+
+/* An element of 16 bytes. */
+typedef struct pair {
+  uint64_t first, second;
+} pair;
 
 #define STRIDED_LOOP(T)                                        \
   for (size_t i = 0; i < n; ++i) {                             \
@@ -56,7 +61,8 @@ void fl_splat(size_t n, size_t element, void *to, const void *from) {
     case 1: memset(to, *(const unsigned char *)from, n); return;
     case 2: SPLAT_LOOP(uint16_t);
     case 4: SPLAT_LOOP(uint32_t);
-    default: SPLAT_LOOP(uint64_t);
+    case 8: SPLAT_LOOP(uint64_t);
+    default: SPLAT_LOOP(pair);
   }
 }
 
@@ -75,7 +81,8 @@ void fl_copy_strided(size_t n, size_t element, char *to, int64_t to_stride, cons
     case 1: STRIDED_LOOP(uint8_t);
     case 2: STRIDED_LOOP(uint16_t);
     case 4: STRIDED_LOOP(uint32_t);
-    default: STRIDED_LOOP(uint64_t);
+    case 8: STRIDED_LOOP(uint64_t);
+    default: STRIDED_LOOP(pair);
   }
 }
 
@@ -101,7 +108,8 @@ static __attribute__((noinline)) void exchange(size_t rows, size_t columns, size
     case 1: EXCHANGE(uint8_t);
     case 2: EXCHANGE(uint16_t);
     case 4: EXCHANGE(uint32_t);
-    default: EXCHANGE(uint64_t);
+    case 8: EXCHANGE(uint64_t);
+    default: EXCHANGE(pair);
   }
 }
 

@@ -45,3 +45,24 @@ def test_a_size_that_only_the_body_of_a_loop_tells() -> None:
     return f3_58, fnnx3_59.sum()
 """
     assert regions.check(case) == "right on all engines"
+
+
+def test_bits_and_equality_of_unsigned_integers() -> None:
+    case = """def forward(w3_0, w3_1, u3_2):
+    w3_3 = w3_0 ^ w3_1
+    w3_4 = torch.where(w3_3 == w3_1, w3_3, w3_3 * 3) | 3
+    u3_5 = torch.where(u3_2 != 1, u3_2, u3_2 * 3) & 5
+    return w3_4, u3_5
+"""
+    assert regions.check(case) == "right on all engines"
+
+
+def test_complex_numbers_are_stacked_by_loops_and_kept_as_state() -> None:
+    case = """def forward(f3_0, z4x3_1, q3_2):
+    def region_3(z3_4): return z3_4 * (0.5 + 0.25j), q3_2.clone()
+    z4x3_5, q4x3_6 = rows(region_3, z4x3_1.clone())
+    result = z4x3_5.clone(), q4x3_6.clone(),
+    z4x3_1.copy_(z4x3_5)
+    return *result,
+"""
+    assert regions.check(case) == "right on the engines of one target"
