@@ -318,7 +318,7 @@ def test_inputs_that_the_program_does_not_take_are_refused(name: str, index: int
         method = Runtime.get().load_program(_compiled(name, target).program).load_method("forward")
         with pytest.raises(FlambeauError) as caught:
             method.execute([item.numpy() for item in inputs])
-        assert message in str(caught.value)
+        assert message in str(caught.value) and "approximate" not in str(caught.value)
     method = peer.Runtime.get().load_program(compiled.program).load_method("forward")
     capfd.readouterr()
     with pytest.raises(RuntimeError):

@@ -9,6 +9,7 @@ import numpy as np
 from op_samples import Samples, make
 
 from flambeau.dialects.aten.factorization import GeqrfOp, LinalgCholeskyExOp, LinalgLuFactorExOp
+from flambeau.dialects.aten.indefinite import LinalgLdlFactorExOp
 from flambeau.support.lazy import Array
 
 SQUARES = ((3, 3), (2, 4, 4), (2, 2, 2), (2, 1, 1, 1), (5, 5))
@@ -81,6 +82,22 @@ def reflected(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> l
     return [(*own, other, side, transpose) for other, side in ((right, True), (left, False)) for transpose in (False, True)]
 
 
+def drawn(rng: np.random.Generator, shapes: tuple[tuple[int, ...], ...]) -> list[Array]:
+    """Matrices of each shape in each element type."""
+    return [make(rng, shape, dtype) for shape in shapes for dtype in DTYPES]
+
+
+def indefinite(rng: np.random.Generator) -> list[Array]:
+    """Matrices whose steps have pivots of one row and of two rows, some with zeros on the diagonal."""
+    found = drawn(rng, SQUARES)
+    return [*found, *(x * (1 - np.eye(x.shape[-1], dtype=x.dtype)) for x in found if x.shape[-1] > 1)]
+
+
+def systems(rng: np.random.Generator) -> list[tuple[Any, ...]]:
+    """Factors with right sides of the same batch, for PyTorch reads beyond the factors of a batch that it broadcasts."""
+    return [(*LinalgLdlFactorExOp.numpy(a, False)[:2], make(rng, (*a.shape[:-1], 2), str(a.dtype))) for a in indefinite(rng)]
+
+
 TALL = ((3, 3), (2, 4, 2), (5, 1))
 MATRICES: dict[str, Samples] = {
     **{
@@ -121,6 +138,9 @@ MATRICES: dict[str, Samples] = {
     "linalg_qr": of(RECTANGLES, lambda rng, shape, dtype: [(make(rng, shape, dtype), mode) for mode in ("reduced", "complete", "r")]),
     "qr": of(RECTANGLES, lambda rng, shape, dtype: [(make(rng, shape, dtype), some) for some in (True, False)]),
     "ormqr": of(TALL, reflected),
+    "linalg_ldl_factor_ex": lambda rng: [(x,) for x in indefinite(rng)],
+    "linalg_ldl_factor": lambda rng: [(x,) for x in drawn(rng, SQUARES)],
+    "linalg_ldl_solve": systems,
 }
 SAMPLES: dict[str, Samples] = {f"aten.{name}": samples for name, samples in MATRICES.items()}
 """Generators by full operator name."""

@@ -86,7 +86,7 @@ KNOWN: tuple[Known, ...] = (
     ),
     *_listed("numpy differs", "special *", FACTORS, "aten.geqrf", "aten.qr", "aten.linalg_qr", "aten.linalg_householder_product"),
     *_listed("numpy differs", "special *", FACTORS, "aten.linalg_cholesky_ex", "aten.cholesky_inverse", "aten._linalg_slogdet"),
-    *_listed("numpy differs", "special *", FACTORS, "aten.linalg_matrix_exp", "aten.ormqr"),
+    *_listed("numpy differs", "special *", FACTORS, "aten.linalg_matrix_exp", "aten.ormqr", "aten.linalg_ldl_*"),
     *_listed("numpy differs", "in *float16", OVERFLOW, "aten.linalg_matrix_exp"),
     *_listed("torch refuses", "special *", FACTORS, "aten.*cholesky", "aten.cholesky_inverse"),
     *_listed("torch refuses", "extent *", DATA, "aten.linalg_lu_solve"),

@@ -58,6 +58,7 @@ UNCHECKED_BY_TORCH = frozenset(
         "gru.input",
         "lstm.input",
         "lu_unpack",
+        "linalg_ldl_solve",
     )
 )
 """Operators whose shapes torch does not check, so that it ends the process on some; they are walked in their own shapes."""

@@ -57,8 +57,11 @@ fl_status fl_gelu_out(fl_context *context, fl_value *const *args, size_t count) 
   static const fl_pointwise by_tanh = {gelu_tanh_f32, gelu_tanh_f64, NULL, 0};
   (void)count;
   FL_CHECK(context, args[1]->tag == FL_STRING, "gelu's approximate must be a string");
-  const int is_tanh = strcmp(args[1]->as.string.data, "tanh") == 0;
-  FL_CHECK(context, is_tanh || strcmp(args[1]->as.string.data, "none") == 0, "gelu's approximate must be none or tanh");
+  const char *const approximate = args[1]->as.string.data;
+  const int is_tanh = strcmp(approximate, "tanh") == 0;
+  /* A sentence is what a condition of the program says that does not hold: stock ExecuTorch has no operator that fails. */
+  FL_CHECK(context, strchr(approximate, ' ') == NULL, approximate);
+  FL_CHECK(context, is_tanh || strcmp(approximate, "none") == 0, "gelu's approximate must be none or tanh");
   return fl_pointwise_run(context, is_tanh ? &by_tanh : &exact, args, 1, args[2], NULL);
 }
 

@@ -21,22 +21,6 @@ size_t fl_exponential_scratch(fl_value *const *args, size_t count) {
   return room > SIZE_MAX / 2 ? SIZE_MAX : room + 192;
 }
 
-/* The matrix of an operand that stands at a place of the batch that it is broadcast to. */
-static size_t broadcast_place(const fl_tensor *batch, size_t place, const fl_tensor *operand) {
-  size_t found = 0;
-  size_t step = 1;
-  for (uint8_t back = 3; back <= batch->rank; ++back) {
-    const size_t size = (size_t)batch->sizes[batch->rank - back];
-    if (back <= operand->rank) {
-      const size_t own = (size_t)operand->sizes[operand->rank - back];
-      found += own == 1 ? 0 : place % size * step;
-      step *= own;
-    }
-    place /= size;
-  }
-  return found;
-}
-
 /* Solves a x = b in place of b, row by row. */
 static void solve(const double *a, size_t n, double *b, size_t columns, int upper, int unit) {
   for (size_t step = 0; step < n; ++step) {
@@ -71,31 +55,20 @@ fl_status fl_linalg_solve_triangular_out(fl_context *context, fl_value *const *a
   FL_INT_ARGUMENT(upper, 2);
   FL_INT_ARGUMENT(left, 3);
   FL_INT_ARGUMENT(unit, 4);
-  int32_t sizes[FL_MAX_RANK];
-  uint8_t rank = 0;
   (void)count;
   FL_TRY(fl_matrices_of(context, fl_get_tensor(args[0]), &a));
   FL_TRY(fl_matrices_of(context, fl_get_tensor(args[1]), &b));
-  FL_CHECK(context, out != NULL && out->dtype == b.tensor->dtype && a.tensor->dtype == b.tensor->dtype, "the tensors must be of one type");
   FL_CHECK_NUMBERS(context, a.rows == a.columns && a.rows == (left != 0 ? b.rows : b.columns),
                    "square matrices of % rows and right sides of % rows do not fit", (int64_t)a.rows, (int64_t)(left != 0 ? b.rows : b.columns));
-  fl_tensor batches[2] = {*a.tensor, *b.tensor};
-  batches[0].rank = (uint8_t)(batches[0].rank - 2);
-  batches[1].rank = (uint8_t)(batches[1].rank - 2);
-  FL_TRY(fl_broadcast_shape(context, sizes, &rank, (const fl_tensor *const[]){&batches[0], &batches[1]}, 2));
-  FL_CHECK(context, rank + 2 <= FL_MAX_RANK, "the result has too many dimensions");
-  sizes[rank] = (int32_t)b.rows;
-  sizes[rank + 1] = (int32_t)b.columns;
-  FL_TRY(fl_resize(context, out, sizes, (uint8_t)(rank + 2)));
-  FL_CHECK(context, fl_is_contiguous(out), "an output of matrices must be contiguous");
+  FL_TRY(fl_resize_broadcast_batch(context, out, &a, &b));
   const size_t numbers = b.rows * b.columns;
   const size_t solutions = numbers > 0 ? fl_numel(out) / numbers : 0;
   FL_TAKE(double, matrix, a.rows * a.rows);
   FL_TAKE(double, right, numbers);
   for (size_t i = 0; i < solutions; ++i) {
     /* x a = b is solved as the transpose of aᵀ xᵀ = bᵀ. */
-    read_matrix(&a, broadcast_place(out, i, a.tensor), left == 0, matrix);
-    read_matrix(&b, broadcast_place(out, i, b.tensor), left == 0, right);
+    read_matrix(&a, fl_broadcast_place(out, i, a.tensor), left == 0, matrix);
+    read_matrix(&b, fl_broadcast_place(out, i, b.tensor), left == 0, right);
     solve(matrix, a.rows, right, left != 0 ? b.columns : b.rows, (upper != 0) == (left != 0), unit != 0);
     for (size_t at = 0; at < numbers; ++at) {
       fl_write_real(out->dtype, out->data, i * numbers + at, right[left != 0 ? at : at % b.columns * b.rows + at / b.columns]);

@@ -69,4 +69,37 @@ static inline fl_status fl_resize_batch(fl_context *context, fl_tensor *out, con
   return FL_OK;
 }
 
+/* The matrix of an operand that stands at a place of the batch that it is broadcast to. */
+static inline size_t fl_broadcast_place(const fl_tensor *batch, size_t place, const fl_tensor *operand) {
+  size_t found = 0;
+  size_t step = 1;
+  for (uint8_t back = 3; back <= batch->rank; ++back) {
+    const size_t size = (size_t)batch->sizes[batch->rank - back];
+    if (back <= operand->rank) {
+      const size_t own = (size_t)operand->sizes[operand->rank - back];
+      found += own == 1 ? 0 : place % size * step;
+      step *= own;
+    }
+    place /= size;
+  }
+  return found;
+}
+
+/* Resizes an output to matrices of the sizes of `b`, one for each place of the batch that both operands broadcast to. */
+static inline fl_status fl_resize_broadcast_batch(fl_context *context, fl_tensor *out, const fl_matrices *a, const fl_matrices *b) {
+  int32_t sizes[FL_MAX_RANK];
+  uint8_t rank = 0;
+  fl_tensor batches[2] = {*a->tensor, *b->tensor};
+  FL_CHECK(context, out != NULL && out->dtype == b->tensor->dtype && a->tensor->dtype == b->tensor->dtype, "the tensors must be of one type");
+  batches[0].rank = (uint8_t)(batches[0].rank - 2);
+  batches[1].rank = (uint8_t)(batches[1].rank - 2);
+  FL_TRY(fl_broadcast_shape(context, sizes, &rank, (const fl_tensor *const[]){&batches[0], &batches[1]}, 2));
+  FL_CHECK(context, rank + 2 <= FL_MAX_RANK, "the result has too many dimensions");
+  sizes[rank] = (int32_t)b->rows;
+  sizes[rank + 1] = (int32_t)b->columns;
+  FL_TRY(fl_resize(context, out, sizes, (uint8_t)(rank + 2)));
+  FL_CHECK(context, fl_is_contiguous(out), "an output of matrices must be contiguous");
+  return FL_OK;
+}
+
 #endif

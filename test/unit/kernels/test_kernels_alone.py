@@ -32,6 +32,8 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "aten::geqrf.a": (CONTIGUOUS,),
     "aten::linalg_cholesky_ex.L": (CONTIGUOUS,),
     "aten::linalg_householder_product.out": (CONTIGUOUS,),
+    "aten::linalg_ldl_factor_ex.out": (CONTIGUOUS,),
+    "aten::linalg_ldl_solve.out": (CONTIGUOUS,),
     "aten::linalg_lu_factor_ex.out": (CONTIGUOUS,),
     "aten::linalg_matrix_exp.out": (CONTIGUOUS,),
     "aten::linalg_solve_triangular.out": (CONTIGUOUS,),
