@@ -112,7 +112,7 @@ def _walk_sample(row: type[SchemaOp], sample: Sequence[Any], dims: Dims, targets
         try:
             results = _compute(op, block, arrays, target)
             if row.name not in UNINITIALIZED:
-                assert_close("the program", results, wanted)
+                assert_close("the program", results, wanted, row=row)
             found.counts[f"compiled for {target}"] += 1
         except Exception as error:
             if isinstance(error, PassError) and not _compiles(*operation(row, sample), target):

@@ -24,6 +24,7 @@ from typing import Any, Literal, NamedTuple, TextIO, cast
 
 import numpy as np
 import torch
+from helpers.vector_choices import aligned
 from torch.utils import _pytree as pytree
 
 Verdict = Literal["taken", "refused", "wrong", "not exported"]
@@ -34,6 +35,8 @@ _TIES = ("sort", "kthvalue", "median", "mode", "nanmedian")
 """Operators whose second result tells equal elements apart as PyTorch's algorithm happens to."""
 _ANYTHING = ("argsort", *(f"{new}empty{like}" for new in ("", "new_") for like in ("", "_like", "_strided", "_permuted")))
 """Operators that may give anything: memory as it is, and the places of equal elements."""
+_UNORDERED = {"linalg.eig": "linalg_eig", "linalg.eigvals": "linalg_eigvals"}
+"""Operators whose results come in the order that PyTorch's algorithm finds them in, with the names that `vector_choices` has for them."""
 _NUMBERS = re.compile(r"%[\w.]+|-?\d[\d.e+-]*|\[[^]]*\]|tensor<[^>]*>|'[^']*'")
 
 
@@ -104,7 +107,7 @@ def judge(name: str, operator: Any, sample: Any, targets: Sequence[str]) -> tupl
     try:
         program = capture(module, tuple(tensors))
         with torch.no_grad():
-            wanted = pytree.tree_leaves(module(*(tensor.clone() for tensor in tensors)))
+            wanted, kinds = pytree.tree_flatten(module(*(tensor.clone() for tensor in tensors)))
     except TooLongError:
         raise
     except Exception as error:
@@ -114,18 +117,31 @@ def judge(name: str, operator: Any, sample: Any, targets: Sequence[str]) -> tupl
         with torch.no_grad():
             return pytree.tree_leaves(module(*(tensor.double() if tensor.is_floating_point() else tensor for tensor in tensors)))
 
-    verdict, reason = _judge_program(name, program, tensors, wanted, exact, targets[0])
+    def settled(results: list[Any]) -> list[Any]:
+        """What PyTorch says is one and the same whichever vectors an algorithm chooses."""
+        return pytree.tree_leaves(sample.output_process_fn_grad(pytree.tree_unflatten(results, kinds)))
+
+    verdict, reason = _judge_program(name, program, tensors, wanted, settled, exact, targets[0])
     for target in targets[1:] if verdict == "refused" else ():
-        other, details = _judge_program(name, program, tensors, wanted, exact, target)
+        other, details = _judge_program(name, program, tensors, wanted, settled, exact, target)
         if other != "refused":
             return other, details or f"on {target}"
     return verdict, reason
 
 
 def _judge_program(
-    name: str, program: Any, tensors: Sequence[torch.Tensor], wanted: list[Any], exact: Callable[[], list[Any]], target: str
+    name: str,
+    program: Any,
+    tensors: Sequence[torch.Tensor],
+    wanted: list[Any],
+    settled: Callable[[list[Any]], list[Any]],
+    exact: Callable[[], list[Any]],
+    target: str,
 ) -> tuple[Verdict, str]:
-    """The verdict on an exported program for one target. `exact` computes what is wanted in double precision."""
+    """The verdict on an exported program for one target.
+
+    `settled` gives of results what no algorithm may choose, and `exact` computes what is wanted in double precision.
+    """
     from flambeau.compiler.compilation import Compilation
     from flambeau.dialects.schema.context import FlambeauContext
     from flambeau.dialects.schema.row import SchemaOp
@@ -152,11 +168,20 @@ def _judge_program(
         return "taken", ""
     if name in _TIES:
         outputs, wanted = outputs[:1], wanted[:1]
+    comparable = list[Any] if name in _TIES or draws else settled
     try:
-        for result, expected in zip(outputs, wanted, strict=True):
+        found = [_as_eager(result, expected) for result, expected in zip(outputs, wanted, strict=True)]
+        if name in _UNORDERED:
+            arrays = [[tensor.numpy() for tensor in tensors] for tensors in (found, wanted)]
+            found = [torch.as_tensor(result) for result in aligned(_UNORDERED[name], *arrays)]
+        found, wanted = comparable(found), comparable(wanted)
+    except (AssertionError, ValueError, TypeError) as error:
+        return "wrong", str(error)
+    try:
+        for result, expected in zip(found, wanted, strict=True):
             _compare(result, expected, draws)
     except (AssertionError, ValueError, TypeError) as error:
-        nearer = not draws and all(map(_is_nearer, outputs, wanted, exact()))
+        nearer = not draws and all(map(_is_nearer, found, wanted, comparable(exact())))
         return ("taken", "") if nearer else ("wrong", str(error))
     return "taken", ""
 
@@ -173,11 +198,10 @@ def _is_nearer(result: Any, expected: Any, exact: Any) -> bool:
         return bool(torch.as_tensor(result).shape == exact.shape and errors[0] <= errors[1])
 
 
-def _compare(result: Any, expected: Any, draws: bool) -> None:
-    """A result with what eager gives; only their kind if the program draws random numbers, which are other ones."""
+def _as_eager(result: Any, expected: Any) -> Any:
+    """A result of the runtime as the kind of value that eager gives."""
     if not isinstance(expected, torch.Tensor):
-        assert result == expected, f"{result!r}, eager gives {expected!r}"
-        return
+        return result
     found = (
         cast(Any, torch).from_numpy(result.view(np.int16)).view(torch.bfloat16)
         if result.dtype.name == "bfloat16"
@@ -185,8 +209,15 @@ def _compare(result: Any, expected: Any, draws: bool) -> None:
     )
     kinds = (found.shape, found.dtype), (expected.shape, expected.dtype)
     assert kinds[0] == kinds[1], f"{found.dtype} {found.shape}, eager gives {expected.dtype} {expected.shape}"
-    if not draws:
-        torch.testing.assert_close(found, expected, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True)
+    return found
+
+
+def _compare(result: Any, expected: Any, draws: bool) -> None:
+    """A result with what eager gives; not if the program draws random numbers, which are other ones."""
+    if not isinstance(expected, torch.Tensor):
+        assert result == expected, f"{result!r}, eager gives {expected!r}"
+    elif not draws:
+        torch.testing.assert_close(result, expected, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True)
 
 
 def _infos(names: Sequence[str]) -> list[Any]:

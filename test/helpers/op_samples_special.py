@@ -1,9 +1,12 @@
-"""Samples of special functions, few because each is many operations of a program, and of operators that few programs have."""
+"""Samples of special functions, few because each is many operations of a program, of rare operators, draws and eigenvalues."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
-from op_samples import Samples, make
+from op_samples import Samples, make, tensors, unary
 
 from flambeau.dialects.aten.polynomials import POLYNOMIALS
 from flambeau.support.lazy import Array
@@ -74,6 +77,33 @@ def index_reductions(rng: np.random.Generator) -> list[tuple[object, ...]]:
     return [*found, (make(rng, (4,), "int64"), 0, index[:2], make(rng, (2,), "int64"), "mean", True)]
 
 
+_WEIGHTS = np.array([[0.5, 0.0, 2.0, 1.0], [0.0, 0.0, 0.0, 3.0]])
+_CHANNELS = [((2, 3, 4), dtype) for dtype in ("float32", "float16")]
+
+
+def _in_training(*tails: tuple[object, ...]) -> Samples:
+    return tensors(*[(shape, *tail) for shape in (*_CHANNELS, ((3, 4), "float64")) for tail in tails])
+
+
+SQUARES = ((3, 3), (2, 4, 4), (2, 1, 1, 1), (6, 6), (0, 2, 2), (0, 0))
+RECTANGLES = (*SQUARES, (4, 2), (2, 3, 5), (3, 0), (0, 2), (1, 4))
+DTYPES = ("float32", "float64")
+
+
+def matrices(shapes: tuple[tuple[int, ...], ...], arguments: Callable[[Array], list[Any]], *others: Array) -> Samples:
+    """What `arguments` gives for matrices of each shape, and for other ones, in each element type."""
+
+    def generate(rng: np.random.Generator) -> list[tuple[Any, ...]]:
+        drawn = [make(rng, shape, dtype) for shape in shapes for dtype in DTYPES]
+        return [tuple(each) for x in (*drawn, *(other.astype(dtype) for other in others for dtype in DTYPES)) for each in arguments(x)]
+
+    return generate
+
+
+REPEATED = np.diag([2.0, 2.0, 1.0, -1.0]) + np.eye(4)[::-1]
+RANKS = np.outer([1.0, 2.0, -1.0], [0.5, 0.0, 3.0, 1.0])
+ROTATION = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 3.0]])
+EXTREMES = np.array([[1e30, 2e30], [-3e29, 1e28]])
 SAMPLES: dict[str, Samples] = {
     **{f"aten.{name}": function_of_one() for name in _OF_ONE},
     "aten.erfc": lambda rng: [*function_of_one()(rng), (make(rng, (2, 3)),), (make(rng, (3,), "int64"),), (make(rng, (0,), "float16"),)],
@@ -127,4 +157,37 @@ SAMPLES: dict[str, Samples] = {
     "aten.normal.Tensor_Tensor": lambda rng: [(make(rng, (2, 3)), make(rng, (3,), low=0))],
     "aten.normal.Tensor_float": lambda rng: [(make(rng, (2, 3)), 0.5)],
     "aten.normal.float_Tensor": lambda rng: [(1.5, make(rng, (2, 3), low=0))],
+    # eigenvalues and singular values
+    "aten._linalg_eigh": matrices(
+        SQUARES, lambda x: [(x, "L"), (x, "U", True), (x, "L", False)], np.eye(3), np.zeros((2, 2)), REPEATED, EXTREMES, EXTREMES * 1e-60
+    ),
+    "aten._linalg_svd": matrices(
+        RECTANGLES,
+        lambda x: [(x,), (x, True), (x, False, False)],
+        np.eye(3),
+        np.zeros((3, 2)),
+        REPEATED,
+        RANKS,
+        RANKS.T,
+        EXTREMES,
+        EXTREMES * 1e-60,
+    ),
+    **{
+        f"aten.{name}": matrices(SQUARES, lambda x: [(x,)], ROTATION, np.triu(ROTATION + 2), np.diag([1.0, 2.0, 3.0]), EXTREMES)
+        for name in ("linalg_eig", "_linalg_eigvals", "linalg_eigvals")
+    },
+    # random
+    "aten.uniform": unary((), (-2.0, 3.0)),
+    "aten.exponential": unary((), (2.5,)),
+    "aten.geometric": lambda rng: [(make(rng, (2, 5), dtype), 0.25) for dtype in ("float32", "float16", "int64", "uint8")],
+    "aten.cauchy": unary((), (1.0, 0.5)),
+    "aten.log_normal": unary((), (0.5, 0.1)),
+    "aten.normal_functional": unary((), (3.0, 0.5)),
+    "aten.normal.float_float": lambda _: [(1.0, 2.0, (2, 3)), (1.0, 0.0, ())],
+    "aten.multinomial": lambda _: [(_WEIGHTS, 9, True), (_WEIGHTS[0].astype("float32"), 3), (_WEIGHTS[:1], 4)],
+    **{
+        f"aten.{name}": _in_training((0.5, False), (0.5, True), (0.0, True), (1.0, True))
+        for name in ("feature_dropout", "alpha_dropout", "feature_alpha_dropout")
+    },
+    "aten.rrelu": unary((), (0.1, 0.5), (0.1, 0.5, True), dtypes=("float32", "float64", "bfloat16")),
 }

@@ -48,6 +48,7 @@ FEWER_TYPES = "the row takes fewer types, and says so"
 QUANTISED = "the row takes what quantised numbers are, bytes and scales that fit; torch computes with anything"
 STRIDES = "torch reads memory in the order of the operand's strides, which the passes copy to row-major"
 DATA = "what is refused is in the data"
+NOT_FINITE = "torch refuses some matrices with NaN or infinities, and finds NaN for others, as their sizes and triangles decide"
 DEGREES = "torch takes as many steps as a degree says, which may be thousands of millions"
 UNORDERED = "where NaN, and slices with NaN, come in order is torch's own"
 FACTORS = "which elements of its factors an infinite or extreme element reaches depends on LAPACK's steps"
@@ -61,6 +62,7 @@ def _listed(kind: str, what: str, reason: str, *rows: str) -> tuple[Known, ...]:
 KNOWN: tuple[Known, ...] = (
     *_listed("numpy differs", "special *", DEGREES, "aten.special_*polynomial_*"),
     *_listed("numpy differs", "special float*", STEPS, "aten._fft_r2c"),
+    *_listed("numpy differs", "special float*", NOT_FINITE, "aten._linalg_eigh"),
     *_listed("numpy differs", "*", FEWER_CHECKS, "aten.repeat_interleave.self_Tensor", "aten.repeat_interleave.Tensor"),
     # What programs do not do.
     *_listed("* on *", "*", NO_KERNEL, "aten._adaptive_avg_pool2d_backward"),
@@ -138,6 +140,9 @@ KNOWN: tuple[Known, ...] = (
     *_listed("row refuses", "*int*", FEWER_CHECKS, "aten.randn_like"),
     *_listed("row refuses", "*bool*", FEWER_CHECKS, "aten.randn_like"),
     *_listed("row refuses", "special *int*", FEWER_CHECKS, "aten.*softmax*", "aten._pdist_forward"),
+    *_listed("row refuses", "*float16", FEWER_CHECKS, "aten._linalg_svd"),
+    *_listed("row refuses", "in *", FEWER_CHECKS, "aten._linalg_eigh"),
+    *_listed("row refuses", "special *", FEWER_CHECKS, "aten._linalg_eigh"),
     *_listed("row refuses", "dtype = *", FEWER_CHECKS, "aten.*softmax.int", "aten.cumsum", "aten.rand*_like"),
     # Shapes.
     *_listed("row refuses", "*", NOT_CHECKED, "aten._fused_rms_norm"),

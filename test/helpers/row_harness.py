@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 import torch
 from op_samples import all_samples
+from vector_choices import aligned
 from xdsl.ir import Attribute, Block, SSAValue
 
 from flambeau.dialects.edge.layout import with_dim_order
@@ -153,10 +154,12 @@ def call_torch(op: type[SchemaOp], sample: Sequence[Any]) -> list[Array]:
     return [from_torch(result) for result in (cast("Sequence[torch.Tensor]", found) if isinstance(found, tuple | list) else (found,))]
 
 
-def assert_close(name: str, actual: Sequence[Array], expected: Sequence[Array], tolerance: float | None = None) -> None:
-    """Integers are equal, floats within the tolerance of their type, NaN where NaN is expected."""
+def assert_close(
+    name: str, actual: Sequence[Array], expected: Sequence[Array], tolerance: float | None = None, row: type[SchemaOp] | None = None
+) -> None:
+    """Integers are equal, floats within the tolerance of their type, NaN where NaN is expected; a row may leave a choice of vectors."""
     assert len(actual) == len(expected)
-    for got, want in zip(actual, expected, strict=True):
+    for got, want in zip(actual if row is None else aligned(row.name, actual, expected), expected, strict=True):
         assert got.shape == want.shape, f"{name}: shape {got.shape}, expected {want.shape}"
         assert got.dtype == want.dtype, f"{name}: {got.dtype}, expected {want.dtype}"
         if got.tobytes() == want.tobytes():

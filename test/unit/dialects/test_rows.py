@@ -151,7 +151,7 @@ def test_types_and_values_are_those_of_torch(name: str):
         if op.draws() or name in UNINITIALIZED:
             assert [(a.shape, a.dtype) for a in actual] == [(e.shape, e.dtype) for e in expected]
         else:
-            assert_close(f"{op}", actual, expected, LOOSER.get(name))
+            assert_close(f"{op}", actual, expected, LOOSER.get(name), row)
 
 
 @each_decomposed_row
@@ -164,7 +164,7 @@ def test_decomposition_has_the_meaning(name: str):
         arrays = arrays_of(sample)
         actual, expected = evaluate(values, dict(zip(block.args, arrays, strict=True))), meaning(op, arrays)
         if name not in UNINITIALIZED:
-            assert_close(f"{op}", actual, expected, LOOSER.get(name))
+            assert_close(f"{op}", actual, expected, LOOSER.get(name), row)
 
 
 @each_torch_row
