@@ -246,7 +246,7 @@ def _run(argv: Sequence[str], log: TextIO | None) -> Iterator[Outcome]:
     """The outcomes of all operators, each from a process that lives."""
     start, count = 0, 1
     while start < count:
-        worker = subprocess.Popen([sys.executable, __file__, *argv, "--work", "--start", str(start)], stdout=subprocess.PIPE, text=True)
+        worker = subprocess.Popen([sys.executable, __file__, "--work", "--start", str(start), *argv], stdout=subprocess.PIPE, text=True)
         name = ""
         assert worker.stdout is not None
         for line in worker.stdout:

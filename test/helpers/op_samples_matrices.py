@@ -98,6 +98,17 @@ def systems(rng: np.random.Generator) -> list[tuple[Any, ...]]:
     return [(*LinalgLdlFactorExOp.numpy(a, False)[:2], make(rng, (*a.shape[:-1], 2), str(a.dtype))) for a in indefinite(rng)]
 
 
+def tolerances(rng: np.random.Generator) -> list[tuple[Any, ...]]:
+    """Matrices, some of them without full rank, with tolerances that are numbers of each matrix, or absent."""
+    found: list[tuple[Any, ...]] = [(x, None, None) for x in drawn(rng, RECTANGLES)]
+    for x in drawn(rng, SQUARES[:4]):
+        limit, zero = np.full(x.shape[:-2], 0.5, x.dtype), np.zeros(x.shape[:-2], x.dtype)
+        low = np.array(np.outer(*np.ones((2, x.shape[-1]))), x.dtype)
+        found += [(x, limit, None), (x, None, limit), (x, zero, limit), (x, zero, None), (low, None, None)]
+        found.append((x + np.swapaxes(x, -1, -2), None, None, True))
+    return found
+
+
 TALL = ((3, 3), (2, 4, 2), (5, 1))
 MATRICES: dict[str, Samples] = {
     **{
@@ -141,6 +152,12 @@ MATRICES: dict[str, Samples] = {
     "linalg_ldl_factor_ex": lambda rng: [(x,) for x in indefinite(rng)],
     "linalg_ldl_factor": lambda rng: [(x,) for x in drawn(rng, SQUARES)],
     "linalg_ldl_solve": systems,
+    "linalg_pinv.atol_rtol_tensor": tolerances,
+    "linalg_pinv.atol_rtol_float": lambda rng: [
+        (x, *limits) for x in drawn(rng, RECTANGLES) for limits in ((None, None), (0.5, None), (None, 0.5), (0.1, 1e-3))
+    ],
+    "linalg_pinv": lambda rng: [(x, 1e-3) for x in drawn(rng, RECTANGLES)] + [(x, 1e-3, True) for x in drawn(rng, SQUARES)],
+    "pinverse": lambda rng: [(x,) for x in drawn(rng, RECTANGLES)],
 }
 SAMPLES: dict[str, Samples] = {f"aten.{name}": samples for name, samples in MATRICES.items()}
 """Generators by full operator name."""

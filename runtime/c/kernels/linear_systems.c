@@ -1,6 +1,7 @@
 /* Systems of linear equations whose matrix is triangular, and exponentials of matrices, computed in double precision. */
 #include "matrices.h"
 #include "linear_systems.def"
+#include "triangular_systems.def"
 
 /* Of the exponential's series, for matrices of a norm up to 1/2: the rest is below the last bit of a double. */
 #define TERMS 20
