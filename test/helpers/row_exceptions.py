@@ -93,6 +93,7 @@ KNOWN: tuple[Known, ...] = (
     *_listed("torch refuses", "special *", FACTORS, "aten.*cholesky", "aten.cholesky_inverse"),
     *_listed("torch refuses", "extent *", DATA, "aten.linalg_lu_solve"),
     *_listed("row refuses", "tensor 0 empty", FEWER_CHECKS, "aten.linalg_pinv*"),
+    *_listed("row refuses", "*", FEWER_CHECKS, "aten.exponential"),
     *_listed("row refuses", "tensor ? broadcast", NOT_CHECKED, "aten.linalg_pinv.*"),
     *_listed("numpy differs", "special *", FACTORS, "aten.*pinv*"),
     *_listed("numpy differs", "transposed", STRIDES, "aten._linalg_*det"),
