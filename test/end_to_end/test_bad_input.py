@@ -160,7 +160,7 @@ def test_inputs_that_do_not_fit(
 
 def test_an_unsupported_operator_names_the_line_of_the_model(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     message = refused(capsys, "compile", "bad_input_factories:unsupported")
-    assert message.count("aten.igamma") == 2, message
+    assert "aten.igamma " in message
     assert "aten.igammac" in message
     # Once for the error and once for each of them.
     assert message.count("bad_input_factories.py:14") == 3, message
