@@ -8,7 +8,7 @@ from xdsl.ir import Attribute, SSAValue
 from flambeau.dialects.aten.matrices import MatrixOp, like, matrices, square_matrices, transposed
 from flambeau.dialects.aten.numerics import element_of_array
 from flambeau.dialects.aten.spectral import LinalgEighOp, LinalgSvdOp
-from flambeau.dialects.ir.extents import is_known
+from flambeau.dialects.ir.extents import is_known, maximum
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, may_equal, shape_of, tensor_type
 from flambeau.dialects.schema.namespace import aten
 from flambeau.support.lazy import Array, np
@@ -23,18 +23,15 @@ def inverted_type(a: Tensor, hermitian: bool) -> Tensor:
     return like(a, (*batch, columns, rows))
 
 
-def precision(a: Tensor) -> float:
+def precision(a: Tensor) -> SSAValue:
     """How small a value may be next to the largest one, unless a program says it: what rounding errors make of 0."""
-    rows, columns = shape_of(a)[-2:]
-    if not is_known(rows) or not is_known(columns):
-        raise ValueError(f"matrices of shape {list(shape_of(a))} need a known size, which decides the tolerance, or a tolerance")
-    return EPSILON[element_of(a)] * max(rows, columns)
+    return aten.mul.Scalar(aten.full((), maximum(*shape_of(a)[-2:]), element_of(a)), EPSILON[element_of(a)])
 
 
 def limit_of(a: Tensor, greatest: SSAValue, atol: SSAValue | float | None, rtol: SSAValue | float | None) -> SSAValue:
     """The size above which values are inverted."""
     if rtol is None and isinstance(atol, SSAValue):
-        rtol = aten.mul.Scalar(aten.to.dtype(aten.le.Scalar(atol, 0), element_of(a)), precision(a))
+        rtol = aten.mul.Tensor(aten.to.dtype(aten.le.Scalar(atol, 0), element_of(a)), precision(a))
     elif rtol is None:
         rtol = 0.0 if atol else precision(a)
     if isinstance(rtol, SSAValue):

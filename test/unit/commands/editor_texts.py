@@ -8,7 +8,7 @@ from flambeau.tools.language_server import completion, hover, published_diagnost
 from flambeau.tools.language_server.analysis import Analysis, analyze, moved
 
 URI = "file:///model.mlir"
-FILECHECK = Path(__file__).resolve().parents[1] / "filecheck"
+FILECHECK = Path(__file__).resolve().parents[2] / "filecheck"
 
 TEXT = """builtin.module {
   ml_program.global private @w(#flambeau.blob<"w", "7fa0bc053ff10c49">) : tensor<8x8xf32>
