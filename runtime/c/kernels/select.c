@@ -2,6 +2,11 @@
 #include "loops.h"
 #include "select.def"
 
+/* A tensor whose elements are moved, complex numbers too. */
+#define FL_MOVED_ARGUMENT(name, i)          \
+  fl_tensor *name = fl_get_tensor(args[i]); \
+  FL_CHECK(context, name != NULL, "argument " #i " must be a tensor")
+
 /* Python's slice of a dimension; none stands for the ends. */
 static fl_status slice(fl_context *context, fl_view *view, int64_t dim, const fl_value *from, const fl_value *to, int64_t step) {
   uint8_t at;
@@ -23,12 +28,11 @@ static fl_status slice(fl_context *context, fl_view *view, int64_t dim, const fl
 }
 
 fl_status fl_select_copy_out(fl_context *context, fl_value *const *args, size_t count) {
-  const fl_tensor *self = fl_get_tensor(args[0]);
-  fl_tensor *out = fl_get_tensor(args[3]);
+  FL_MOVED_ARGUMENT(self, 0);
   FL_INT_ARGUMENT(dim, 1);
   FL_INT_ARGUMENT(index, 2);
+  FL_MOVED_ARGUMENT(out, 3);
   (void)count;
-  FL_CHECK(context, self != NULL && out != NULL, "the input and the output must be tensors");
   fl_view from = fl_view_of(self);
   FL_TRY(fl_view_select(context, &from, dim, index));
   return fl_copy_out(context, out, &from, self->dtype);
@@ -142,11 +146,11 @@ static fl_status replace(fl_context *context, fl_tensor *out, const fl_tensor *s
 }
 
 fl_status fl_slice_scatter_out(fl_context *context, fl_value *const *args, size_t count) {
-  FL_TENSOR_ARGUMENT(self, 0);
-  FL_TENSOR_ARGUMENT(src, 1);
+  FL_MOVED_ARGUMENT(self, 0);
+  FL_MOVED_ARGUMENT(src, 1);
   FL_INT_ARGUMENT(dim, 2);
   FL_INT_ARGUMENT(step, 5);
-  FL_TENSOR_ARGUMENT(out, 6);
+  FL_MOVED_ARGUMENT(out, 6);
   (void)count;
   FL_TRY(fl_resize(context, out, self->sizes, self->rank));
   fl_view part = fl_view_of(out);
@@ -155,11 +159,11 @@ fl_status fl_slice_scatter_out(fl_context *context, fl_value *const *args, size_
 }
 
 fl_status fl_select_scatter_out(fl_context *context, fl_value *const *args, size_t count) {
-  FL_TENSOR_ARGUMENT(self, 0);
-  FL_TENSOR_ARGUMENT(src, 1);
+  FL_MOVED_ARGUMENT(self, 0);
+  FL_MOVED_ARGUMENT(src, 1);
   FL_INT_ARGUMENT(dim, 2);
   FL_INT_ARGUMENT(index, 3);
-  FL_TENSOR_ARGUMENT(out, 4);
+  FL_MOVED_ARGUMENT(out, 4);
   (void)count;
   FL_TRY(fl_resize(context, out, self->sizes, self->rank));
   fl_view part = fl_view_of(out);

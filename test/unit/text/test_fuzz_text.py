@@ -66,3 +66,13 @@ def test_complex_numbers_are_stacked_by_loops_and_kept_as_state() -> None:
     return *result,
 """
     assert regions.check(case) == "right on the engines of one target"
+
+
+def test_complex_numbers_are_stacked_from_the_last_on() -> None:
+    case = """def forward(fnx3_0, f4x3_1):
+    n = fnx3_0.shape[0]
+    def region_2(fnx3_3, f3_4): return fnx3_3 * f3_4, torch.full((n, 2, ), 1, dtype=torch.complex128)
+    fnx3_5, q4xnx2_6 = steps(region_2, fnx3_0.clone(), f4x3_1.clone(), reverse=True)
+    return fnx3_5, q4xnx2_6.real
+"""
+    assert regions.check(case) == "right on the engines of one target"
