@@ -21,9 +21,14 @@ from flambeau.support.lazy import Array, np
 SUM, MEAN, MAX = range(3)
 
 
+def adds_whole_bags(element: ElementType, mode: int, padding_idx: int) -> bool:
+    """Whether PyTorch adds the rows up without looking at them. Then it heeds the last offset; else the last bag goes to the end."""
+    return mode != MAX and padding_idx < 0 and element in (f32, f16, bf16)
+
+
 def lists_owners(element: ElementType, mode: int, padding_idx: int) -> bool:
-    """Whether PyTorch lists each index's bag: not where it adds rows up without looking at them."""
-    return mode != SUM or padding_idx >= 0 or element not in (f32, f16, bf16)
+    """Whether PyTorch lists each index's bag."""
+    return mode != SUM or not adds_whole_bags(element, mode, padding_idx)
 
 
 @aten(
@@ -76,7 +81,9 @@ class EmbeddingBagCoreOp(SchemaOp):
         require_in_range(indices, weight.shape[0])
         wide = widened(weight)
         count = offsets.shape[0] - include_last_offset
-        bounds = [*offsets.tolist()[: count + 1], indices.shape[0]]
+        bounds = [*offsets.tolist()[:count], indices.shape[0]]
+        is_cut = include_last_offset and adds_whole_bags(element_of_array(weight), mode, padding_idx)
+        last = offsets[-1] if is_cut else indices.shape[0]
         result = np.zeros((count, weight.shape[1]), wide.dtype)
         maxima = np.zeros((count, weight.shape[1]), indices.dtype)
         sizes, owners = np.zeros(count, indices.dtype), np.zeros(indices.shape, indices.dtype)
@@ -87,14 +94,15 @@ class EmbeddingBagCoreOp(SchemaOp):
             sizes[bag] = len(kept)
             if not len(kept):
                 continue
-            rows = wide[indices[kept]]
+            added = kept[kept < last]
+            rows = wide[indices[added]]
             if mode == MAX:
                 result[bag] = rows.max(axis=0)
                 maxima[bag] = indices[kept][rows.argmax(axis=0)]
                 continue
             if per_sample_weights is not None:
-                rows = rows * widened(per_sample_weights)[kept, None]
-            result[bag] = rows.sum(axis=0) if mode == SUM else rows.mean(axis=0)
+                rows = rows * widened(per_sample_weights)[added, None]
+            result[bag] = rows.sum(axis=0) / (len(kept) if mode == MEAN else 1)
         if mode == SUM:
             sizes = np.zeros_like(sizes)
         if not lists_owners(element_of_array(weight), mode, padding_idx):
@@ -145,6 +153,9 @@ class EmbeddingBagCoreOp(SchemaOp):
             maxima = aten.where.self(is_empty_bag, aten.full((1, 1), 0, whole), maxima)
             found = aten.where.self(is_empty_bag, aten.full((1, 1), 0, wide), found)
             return to_element(found, element), listed, to_element(sizes, whole), maxima
+        if include_last_offset and adds_whole_bags(element, mode, padding_idx):
+            last = aten.slice.Tensor(offsets, 0, -1)
+            mask = aten.logical_and(mask, aten.unsqueeze(aten.lt.Tensor(aten.arange.start_step(0, count), last), 1))
         found = aten.scatter_add(aten.full((bags, width), 0, wide), 0, places, aten.where.self(mask, rows, as_operand(0, wide)))
         if mode == MEAN:
             found = aten.div.Tensor(found, to_element(aten.unsqueeze(aten.clamp(sizes, 1), 1), wide))

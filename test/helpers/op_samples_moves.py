@@ -223,6 +223,10 @@ INDEX: dict[str, Samples] = {
         (f32(rng, 6, 3), below(rng, 6, 7), np.array([0, 2, 7]), False, 0, False, f32(rng, 7), True),
         (f32(rng, 6, 3), below(rng, 6, 7), np.array([0, 3, 3]), False, 1, False, None, False, 2),
         (f32(rng, 6, 3), below(rng, 6, 7), np.array([0, 3, 3]), False, 2),
+        *[(f32(rng, 6, 3), below(rng, 6, 7), np.array([0, 2, 4]), False, mode, False, None, True) for mode in range(3)],
+        (f32(rng, 6, 3).astype("float64"), below(rng, 6, 7), np.array([0, 2, 4]), False, 0, False, f32(rng, 7).astype("float64"), True),
+        (f32(rng, 6, 3), below(rng, 6, 7), np.array([0, 2, 4]), False, 0, False, f32(rng, 7), True),
+        (f32(rng, 6, 3), below(rng, 6, 7), np.array([0, 2, 4]), False, 1, False, None, True, 2),
     ],
     "embedding_bag": lambda rng: [(f32(rng, 6, 3), below(rng, 6, 7), np.array([0, 3, 3]), False, mode) for mode in range(3)],
     "index.Tensor": lambda rng: [
