@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import NoneAttr
 from xdsl.ir import Attribute, SSAValue
 
+from flambeau.dialects.ir.expressions import INFINITE
 from flambeau.dialects.ir.extents import Extent, largest
 from flambeau.dialects.ir.layout_attribute import LayoutAttr
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, shape_of, tensor, tensor_type
@@ -39,15 +40,20 @@ def upper_bounds(value: SSAValue | Attribute) -> tuple[int, ...]:
     for dim, extent in enumerate(shape_of(value)):
         bound = largest(extent)
         if bound is None:
-            free = [symbol.name for symbol in extent.expression.symbols] if isinstance(extent, Extent) and extent.expression else []
-            size = f", which is {extent}" if free else ""
-            option = "".join(f"; on the command line, --bound {name}=64" for name in free)
-            raise TypeError(
-                f"{tensor_type(value)} has a dynamic dimension without a bound: dimension {dim}{size}; give its size a bound where the "
-                f"model is exported: Dim('n', max=64), or torch._check(n <= 64) where it is Dim.AUTO or data decides it{option}"
-            )
+            symbols = extent.expression.symbols if isinstance(extent, Extent) and extent.expression else ()
+            free = next((symbol.name for symbol in symbols if symbol.high == INFINITE), None)
+            size = f", which is {extent}," if symbols else ""
+            raise TypeError(f"dimension {dim} of {tensor_type(value)}{size} has no maximum: {how_to_bound(free)}")
         bounds.append(bound)
     return tuple(bounds)
+
+
+def how_to_bound(name: str | None) -> str:
+    """How a user gives a maximum to the symbol of this name, or to a size that has none."""
+    exported = "export the model with Dim(…, max=512) or torch._check(size <= 512)"
+    if name is None:
+        return exported
+    return f"{exported}, or compile it with --bound {name}=512, in Python EdgeCompileConfig(bounds={{{name!r}: 512}})"
 
 
 def with_dim_order(value: SSAValue | Attribute, order: Sequence[int]) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from math import prod
@@ -28,12 +29,18 @@ _FINEST = 2**20
 """Multiples of its reciprocal times a size below 2**33 are exact in float64."""
 
 
+_NAME = re.compile(r"(?!(?:in|min|max|mod|floordiv|true|false|[su]\d+)$)[A-Za-z_]\w*", re.ASCII)
+"""A name that a symbol may have in the IR, and that is not one of PyTorch's."""
+
+
 class Symbols:
-    """The symbols of one program, by PyTorch's names."""
+    """The symbols of one program, named as their `Dim`s where those are known, else as PyTorch does."""
 
     def __init__(self, program: ExportedProgram):
         constraints: Mapping[Any, Any] = cast(Any, program).range_constraints
         self._ranges = {key: found for key, found in constraints.items() if isinstance(key, sympy.Symbol)}
+        self._names = _names_of_dimensions(program)
+        """What the model's author calls symbols, by PyTorch's names."""
         self._known: dict[str, Symbol] = {}
         self._equal: dict[str, int] = {}
         """What symbols are, of which PyTorch does not know it."""
@@ -62,7 +69,7 @@ class Symbols:
         """A type with the bounds of these sizes, where PyTorch knows none. From now on, its symbols have them everywhere."""
         for declared, found in zip(shape_of(kind), sizes, strict=False):  # verification refuses another number of sizes
             symbol, bound = symbol_of(declared), largest(found)
-            if symbol is not None and symbol.high == INFINITE and bound is not None:
+            if symbol is not None and symbol.high == INFINITE and bound is not None and bound < _LARGEST:
                 self._known[symbol.name] = Symbol(symbol.name, symbol.low, bound)
         return tensor(element_of(kind), [self._renewed(size) for size in shape_of(kind)], kind.encoding)
 
@@ -79,8 +86,11 @@ class Symbols:
             return value
         return extent(value.expression.replaced(lambda symbol: self._known.get(symbol.name, symbol)))
 
+    def _name(self, key: sympy.Symbol) -> str:
+        return self._names.get(str(key), str(key))
+
     def _symbol(self, key: sympy.Symbol) -> Symbol:
-        name = str(key)
+        name = self._name(key)
         if name not in self._known:
             found = self._ranges.get(key)
             low, high = (0, INFINITE) if found is None else (_bound(found.lower), _bound(found.upper))
@@ -92,8 +102,8 @@ class Symbols:
         match expression:
             case sympy.Integer():
                 return int(expression)
-            case sympy.Symbol() if str(expression) in self._equal:
-                return self._equal[str(expression)]
+            case sympy.Symbol() if (name := self._name(expression)) in self._equal:
+                return self._equal[name]
             case sympy.Symbol() if not expression.is_integer:
                 raise TypeError(f"{expression} is a float that data decides")
             case sympy.Symbol():
@@ -152,6 +162,17 @@ class Symbols:
 
     def _arguments(self, expression: sympy.Expr) -> Sequence[int]:
         return [self.of(cast(sympy.Expr, item)) for item in expression.args]
+
+
+def _names_of_dimensions(program: ExportedProgram) -> Mapping[str, str]:
+    """The names of `Dim`s by the symbols that PyTorch made for them; a `.pt2` file does not keep them."""
+    sizes = [size for node in program.graph.nodes if node.op == "placeholder" for size in getattr(node.meta.get("val"), "shape", ())]
+    environment = next((cast(Any, size).node.shape_env for size in sizes if isinstance(size, torch.SymInt)), None)
+    given: Mapping[str, str] = getattr(environment, "source_name_to_debug_name", {})
+    symbols: Mapping[str, Any] = getattr(environment, "source_to_var", {})
+    found = {str(symbols[source]): str(name) for source, name in given.items() if source in symbols and _NAME.fullmatch(str(name))}
+    taken = {str(symbol) for symbol in (*symbols.values(), *cast(Any, program).range_constraints)}
+    return {symbol: name for symbol, name in found.items() if name not in taken}
 
 
 def _bound(value: Any) -> Bound:

@@ -14,9 +14,11 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from flambeau.dialects.edge.dim_order import ToDimOrderCopyOp
-from flambeau.dialects.edge.layout import dim_order, row_major, upper_bounds
+from flambeau.dialects.edge.layout import dim_order, how_to_bound, row_major, upper_bounds
 from flambeau.dialects.edge.operator_rules import compute_element, promoted_operands
-from flambeau.dialects.ir.extents import is_known
+from flambeau.dialects.flambeau.method_interface import inputs_of
+from flambeau.dialects.ir.diagnostics import Diagnostic, OperationError
+from flambeau.dialects.ir.extents import is_known, largest, symbol_of
 from flambeau.dialects.ir.tensor_types import ElementType, dtype_of, element_of, holds_complex, shape_of
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
@@ -134,6 +136,42 @@ def _why_illegal(op: Operation) -> str | None:
     return None if all(row_major(operand) == operand.type for operand in op.operands) else "it reads a tensor that is not row-major"
 
 
+def _refuse_unbounded(op: Operation) -> None:
+    """Raises OperationError for the sizes of inputs without a maximum, or else for those that data decides; each is named once."""
+    inputs: dict[str, tuple[Operation, list[str]]] = {}
+    results: dict[str, tuple[Operation, list[str]]] = {}
+    for item in op.walk():
+        if isinstance(item, FuncOp) and item.body.blocks:
+            tensors = [leaf.name for leaf in inputs_of(item) if leaf.is_tensor]
+            for index, (name, argument) in enumerate(zip(tensors, item.body.block.args, strict=True)):
+                _note_unbounded(argument, f"input {index} {name!r}", item, inputs)
+        else:
+            for index, result in enumerate(item.results):
+                _note_unbounded(result, f"result {index} of {item.name}", item, results)
+    found = [
+        Diagnostic("note", f"{' and '.join(places)}: the size {name} has no maximum: {how_to_bound(name)}", op=where)
+        for name, (where, places) in (inputs or results).items()
+    ]
+    if not found:
+        return
+    first = found[0]
+    assert first.op is not None
+    if len(found) == 1:
+        raise OperationError(first.op, first.message)
+    raise OperationError(first.op, f"{len(found)} sizes have no maximum", tuple(found))
+
+
+def _note_unbounded(value: SSAValue, name: str, where: Operation, found: dict[str, tuple[Operation, list[str]]]) -> None:
+    """Notes the sizes of a value that are symbols without a maximum: an input's in each place, others where they stand first."""
+    if not isinstance(value.type, TensorType):
+        return
+    for dim, size in enumerate(shape_of(value)):
+        if (symbol := symbol_of(size)) is not None and largest(size) is None:
+            first, places = found.setdefault(symbol.name, (where, []))
+            if first is where:
+                places.append(f"{name}, dimension {dim}")
+
+
 @dataclass(frozen=True)
 class ConvertCoreToEdgePass(OperationPass):
     """Replaces `core` operators by `edge` ones.
@@ -151,6 +189,7 @@ class ConvertCoreToEdgePass(OperationPass):
 
     def apply_to(self, ctx: Context, op: Operation) -> None:
         """Rewrites what is inside `op` in place."""
+        _refuse_unbounded(op)
         if self.target is not None:
             _settle_inputs(op, find_target(self.target))
         target = ConversionTarget("the edge level").dynamic(_why_illegal, SchemaOp)

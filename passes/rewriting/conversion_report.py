@@ -69,7 +69,7 @@ class LegalizationRow:
         also = f", also at {'; '.join(others[:_PLACES])}" if others else ""
         more = f" and {len(others) - _PLACES} more places" if len(others) > _PLACES else ""
         times = f" ({self.count} times{also}{more})" if self.count > 1 else ""
-        tried = "".join(f"; {attempt}" for attempt in self.attempts if attempt.reason)
+        tried = "".join(f"; {attempt.reason}" for attempt in self.attempts if attempt.reason)
         return f"{self.name}{times}: {self.reason}{tried}"
 
 

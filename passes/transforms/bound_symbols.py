@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, cast
 
@@ -15,6 +16,7 @@ from flambeau.dialects.ir.extent_attribute import ExtentAttr
 from flambeau.dialects.ir.extents import Extent, extent
 from flambeau.dialects.ir.tensor_types import is_static, shape_of, tensor
 from flambeau.passes.manager import OperationPass
+from flambeau.support.suggestions import did_you_mean
 
 
 def check_bound(text: str) -> tuple[str, int]:
@@ -80,6 +82,11 @@ class BoundSymbolsPass(OperationPass):
     bounds: tuple[Annotated[str, check_bound], ...] = ()
     """Names of symbols, each with the greatest value that it may have."""
 
+    @classmethod
+    def of(cls, bounds: Mapping[str, int]) -> BoundSymbolsPass:
+        """The pass that gives these symbols, by name, these greatest values."""
+        return cls(tuple(f"{name}:{most}" for name, most in bounds.items()))
+
     def apply_to(self, ctx: Context, op: Operation) -> None:
         """Rewrites types and attributes in place. Raises ValueError for a symbol that is not there."""
         given = dict(map(check_bound, self.bounds))
@@ -95,4 +102,5 @@ class BoundSymbolsPass(OperationPass):
                 found.value(result)
         for name in given:
             if name not in found.met:
-                raise ValueError(f"there is no symbol {name!r}; there are {', '.join(found.met) or 'none'}")
+                there = f"; there are {', '.join(found.met) or 'none'}"
+                raise ValueError(f"no dynamic size is named {name!r}{did_you_mean(name, found.met)}{there}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
@@ -22,6 +22,7 @@ from flambeau.passes.analysis.backend_survey import Survey, survey
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import delegate, planner_pass
+from flambeau.passes.transforms.bound_symbols import BoundSymbolsPass
 from flambeau.support.executorch_names import ExplainsMembers, explains_arguments, instead_of_object
 
 if TYPE_CHECKING:
@@ -37,10 +38,12 @@ class EdgeCompileConfig:
     Attributes:
         target: what the program may use. `executorch`, the default, is what stock ExecuTorch runs.
         preserve_ops: operators to keep whole although they are not Core ATen, such as `hardswish` or `torch.ops.aten.hardswish.default`.
+        bounds: the greatest values of dynamic sizes that the export left without one, by the names of their `Dim`s: `{"seq": 512}`.
     """
 
     target: str = "executorch"
     preserve_ops: Sequence[str | OpOverload | OpOverloadPacket] = ()
+    bounds: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @explains_arguments
@@ -200,7 +203,8 @@ def to_edge(
     context = FlambeauContext()
     module = import_program(named | export_constants(constant_methods or {}), context)
     options = PipelineOptions(target=config.target, preserve=tuple(map(_operator_name, config.preserve_ops)))
-    compilation = Compilation(module, context, options)
+    bounding = {"aten": Pipeline.of([BoundSymbolsPass.of(config.bounds)])} if config.bounds else {}
+    compilation = Compilation(module, context, options, extra=bounding)
     compilation.to("edge")
     return EdgeProgramManager(module, context, options)
 

@@ -39,7 +39,7 @@ func.func @types(%x: tensor<2xf32>, %y: tensor<2xi64>) -> tensor<2xf32> {
 // -----
 
 func.func @unbounded(%x: tensor<?xf32>) -> tensor<?xf32> {
-  // expected-error @+1 {{edge.relu: tensor<?xf32> has a dynamic dimension without a bound}}
+  // expected-error @+1 {{edge.relu: dimension 0 of tensor<?xf32> has no maximum}}
   %0 = edge.relu(%x) : (tensor<?xf32>) -> tensor<?xf32>
   func.return %0 : tensor<?xf32>
 }

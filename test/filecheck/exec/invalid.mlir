@@ -112,7 +112,7 @@ exec.method @m {arenas = [64]} {
 // -----
 
 exec.method @m {} {
-  // expected-error @+1 {{%x cannot be a slot: tensor<?x3xf32> has a dynamic dimension without a bound}}
+  // expected-error @+1 {{%x cannot be a slot: dimension 0 of tensor<?x3xf32> has no maximum}}
   %x = exec.tensor : tensor<?x3xf32>
   exec.return
 }

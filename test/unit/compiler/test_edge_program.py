@@ -16,7 +16,15 @@ from torch.export import ExportedProgram
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 import flambeau
-from flambeau import EdgeCompileConfig, ExecutorchBackendConfig, MemoryPlanningPass, Runtime, to_edge, to_edge_transform_and_lower
+from flambeau import (
+    EdgeCompileConfig,
+    ExecutorchBackendConfig,
+    MemoryPlanningPass,
+    PassError,
+    Runtime,
+    to_edge,
+    to_edge_transform_and_lower,
+)
 from flambeau.backends.interface import BackendError
 from flambeau.frontends.torch_export import CaptureError
 from flambeau.passes.transforms.cse import CsePass
@@ -216,3 +224,35 @@ def test_what_belongs_to_executorch_is_refused_in_one_line(exported: ExportedPro
         with pytest.raises(kind, match=message) as caught:
             call()
         assert "\n" not in str(caught.value)
+
+
+class Rows(torch.nn.Module):
+    """Reads a slice to the end of a dynamic dimension, and two inputs of one size."""
+
+    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return (ids[:, 0:] + mask).relu() * 2
+
+
+def unbounded() -> ExportedProgram:
+    batch, seq = torch.export.Dim("batch"), torch.export.Dim("seq", min=3)
+    shapes = ({0: batch, 1: seq}, {1: seq})
+    return torch.export.export(Rows(), (torch.ones(2, 4), torch.ones(1, 4)), dynamic_shapes=shapes)
+
+
+def test_a_size_without_a_maximum_is_refused_once_as_the_model_names_it_and_bounds_give_one():
+    program = unbounded()
+    with pytest.raises(PassError) as caught:
+        to_edge(program)
+    first, *lines = str(caught.value).splitlines()
+    assert first == "convert-core-to-edge: 2 sizes have no maximum"
+    assert [line.partition(":")[0].strip() for line in lines] == [
+        "input 0 'ids', dimension 0",
+        "input 0 'ids', dimension 1 and input 1 'mask', dimension 1",
+    ]
+    assert "the size seq has no maximum: " in lines[1] and "--bound seq=512" in lines[1] and "bounds={'seq': 512}" in lines[1]
+    edge = to_edge(program, compile_config=EdgeCompileConfig(bounds={"batch": 4, "seq": 8}))
+    assert "batch in [0, 4], seq in [3, 8]" in str(edge)
+    ids, mask = torch.randn(4, 8), torch.randn(1, 8)
+    np.testing.assert_array_equal(run(edge.to_executorch(), ids, mask)[0], Rows()(ids, mask))
+    with pytest.raises(ValueError, match=r"no dynamic size is named 'sec'; did you mean 'seq'\?; there are batch, seq"):
+        to_edge(program, compile_config=EdgeCompileConfig(bounds={"sec": 8}))

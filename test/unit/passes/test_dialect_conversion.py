@@ -76,7 +76,7 @@ def test_the_report_has_names_counts_places_patterns_and_reasons():
     assert row.places() == ("layers.1 (m.py:4)", "layers.2 (m.py:4)")
     assert row.attempts == (Attempt("convert_neg", "negation is not supported here"),)
     expected = "2 operations cannot be converted to core: aten.neg (2 times, also at layers.2 (m.py:4)): it is of aten"
-    assert str(caught.value) == f"{expected}; convert_neg declined: negation is not supported here"
+    assert str(caught.value) == f"{expected}; negation is not supported here"
 
 
 def test_legal_operations_are_left_alone():
@@ -213,7 +213,7 @@ def test_a_declining_conversion_leaves_no_casts():
 
     module = parsed(INTEGERS)
     types = TypeConverter().add(IntegerType, widened)
-    with pytest.raises(ConversionError, match="NeverPattern declined: never"):
+    with pytest.raises(ConversionError, match=r"; never$"):
         apply_partial_conversion(module, ConversionTarget("i64").dynamic(types.why_illegal, AddiOp), [NeverPattern(types)])
     assert print_module(module) == print_module(parsed(INTEGERS))
     (x, *_) = next(found for found in module.walk() if isinstance(found, FuncOp)).body.block.args

@@ -3,7 +3,7 @@
 // RUN: not flambeau-opt %s -p 'bound-symbols{bounds=s0:1}' 2>&1 | filecheck %s --check-prefix LOW
 // RUN: not flambeau-opt %s -p 'bound-symbols{bounds=s0}' 2>&1 | filecheck %s --check-prefix FORM
 
-// UNKNOWN: bound-symbols: there is no symbol 's1'; there are s0, u0
+// UNKNOWN: bound-symbols: no dynamic size is named 's1'; there are s0, u0
 // LOW: bound-symbols: s0 is 2 or more, and cannot be bounded by 1
 // FORM: a bound is written NAME:NUMBER, as in s0:512, not 's0'
 
