@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.creation import to_element
-from flambeau.dialects.ir.extents import unknown
+from flambeau.dialects.ir.extents import differ, provably_equal, unknown
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -30,7 +30,7 @@ def require_long(indices: Tensor) -> None:
 
 def require_rows(shape: Sequence[int], dim: int, count: int) -> None:
     """Raises ValueError when `count` entries are chosen along a dimension that has none."""
-    if shape and shape[dim] == 0 and count != 0:
+    if shape and provably_equal(shape[dim], 0) and differ(count, 0):
         raise ValueError(f"dimension {dim} of shape {list(shape)} has no entries to choose")
 
 

@@ -100,7 +100,7 @@ class RollOp(SchemaOp):
             return view(RollOp.decompose(view(x, (math.prod(shape),)), shifts, (0,)), shape)
         for dim, shift in RollOp.checked(shape, shifts, dims):
             if not provably_equal(shift, 0):
-                cut = shape[dim] - shift
+                cut = maximum(shape[dim] - shift, 0)
                 x = aten.cat([aten.slice.Tensor(x, dim, cut), aten.slice.Tensor(x, dim, 0, cut)], dim)
         return x
 

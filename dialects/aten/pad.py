@@ -8,7 +8,7 @@ from typing import ClassVar
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.shape import expand
-from flambeau.dialects.ir.extents import exceeds, provably_equal
+from flambeau.dialects.ir.extents import exceeds, maximum, provably_equal
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.dialects.schema.families import NUMBERS, require_category
 from flambeau.dialects.schema.namespace import aten
@@ -53,7 +53,7 @@ def with_margins(x: SSAValue, dim: int, low: int, high: int) -> SSAValue:
     """Gives x with zeros before and after a dimension; a negative number takes entries away."""
     extent = shape_of(x)[dim]
     if min(low, high) < 0:
-        x = aten.slice.Tensor(x, dim, max(-low, 0), high if high < 0 else extent)
+        x = aten.slice.Tensor(x, dim, max(-low, 0), maximum(extent + min(high, 0), 0))
     after = (0, 0) * (len(shape_of(x)) - 1 - dim)
     return aten.constant_pad_nd(x, (*after, max(low, 0), max(high, 0))) if max(low, high) > 0 else x
 
@@ -144,7 +144,7 @@ class ReplicationPad1dOp(EdgePadOp):
         (low, high), shape = padding, shape_of(x)
         first = aten.slice.Tensor(x, -1, 0, 1)
         last = aten.slice.Tensor(x, -1, shape[-1] - 1, shape[-1])
-        kept = aten.slice.Tensor(x, -1, max(-low, 0), shape[-1] - max(-high, 0))
+        kept = aten.slice.Tensor(x, -1, max(-low, 0), maximum(shape[-1] + min(high, 0), 0))
         before = [expand(first, (*shape[:-1], low))] if low > 0 else []
         after = [expand(last, (*shape[:-1], high))] if high > 0 else []
         return aten.cat([*before, kept, *after], -1)
@@ -212,7 +212,7 @@ class PadOp(SchemaOp):
             return PadOp.edge_pad(len(shape), pad, mode)(x, pad).result
         for axis, (low, high) in enumerate(PadOp.circular(shape, pad)):
             if low < 0 or high < 0:
-                x = aten.slice.Tensor(x, axis, max(-low, 0), high if high < 0 else shape_of(x)[axis])
+                x = aten.slice.Tensor(x, axis, max(-low, 0), maximum(shape_of(x)[axis] + min(high, 0), 0))
             extent = shape_of(x)[axis]
             before = [aten.slice.Tensor(x, axis, extent - low, extent)] if low > 0 else []
             after = [aten.slice.Tensor(x, axis, 0, high)] if high > 0 else []

@@ -21,10 +21,10 @@ def slice_range(extent: int, start: int | None, end: int | None, step: int) -> t
     """Start, end and length of a slice of `extent` elements, clamped as PyTorch does. Raises ValueError for a step below 1."""
     if step < 1:
         raise ValueError(f"slice step must be at least 1, got {step}")
-    first = 0 if start is None else start
-    last = extent if end is None else end
-    first = minimum(maximum(first + extent if first < 0 else first, 0), extent)
-    last = minimum(maximum(last + extent if last < 0 else last, first), extent)
+    first = 0 if start is None else start + extent if start < 0 else start
+    first = minimum(maximum(first, 0), extent)
+    last = extent if end is None else end + extent if end < 0 else end
+    last = minimum(maximum(last, first), extent)
     return first, last, -(-(last - first) // step)
 
 

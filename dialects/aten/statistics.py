@@ -107,7 +107,8 @@ class DiffOp(SchemaOp):
         extent = shape_of(value)[dim]
         difference = aten.logical_xor if dtype_of(element_of(value)).category == 0 else aten.sub.Tensor
         for _ in range(n if not is_known(extent) else min(n, extent)):
-            value = difference(aten.slice.Tensor(value, dim, 1), aten.slice.Tensor(value, dim, 0, -1))
+            extent = maximum(extent - 1, 0)
+            value = difference(aten.slice.Tensor(value, dim, 1), aten.slice.Tensor(value, dim, 0, extent))
         return value
 
 

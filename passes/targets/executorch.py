@@ -15,6 +15,7 @@ from flambeau.dialects.aten.convolution import over_planes
 from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.fft import real_on_both_sides
 from flambeau.dialects.edge.layout import CHANNELS_LAST
+from flambeau.dialects.ir.extents import maximum
 from flambeau.dialects.ir.tensor_types import is_empty, shape_of, ui8
 from flambeau.dialects.schema.families import promote_values
 from flambeau.dialects.schema.namespace import aten
@@ -41,7 +42,7 @@ def _sliced_and_padded(x: SSAValue, pad: tuple[int, ...], value: float) -> SSAVa
         dim = len(shape_of(x)) - 1 - index // 2
         low, high = pad[index : index + 2]
         if min(low, high) < 0:
-            x = aten.slice.Tensor(x, dim, max(-low, 0), shape_of(x)[dim] - max(-high, 0))
+            x = aten.slice.Tensor(x, dim, max(-low, 0), maximum(shape_of(x)[dim] + min(high, 0), 0))
     return aten.constant_pad_nd(x, tuple(max(number, 0) for number in pad), value)
 
 
