@@ -186,7 +186,8 @@ class FunctionProgram:
         return self._state[name]
 
     def _store(self, name: str, value: Array) -> Sequence[Array]:
-        self._state[name] = value
+        # A copy: the value may lie in an input, which is the caller's.
+        self._state[name] = value.copy()
         return ()
 
 

@@ -76,3 +76,12 @@ def test_complex_numbers_are_stacked_from_the_last_on() -> None:
     return fnx3_5, q4xnx2_6.real
 """
     assert regions.check(case) == "right on the engines of one target"
+
+
+def test_state_is_not_in_the_tensor_that_gave_it() -> None:
+    case = """def forward(f3_0):
+    result = own.f3.clone(), own.f3.copy_(f3_0)
+    f3_0.copy_(torch.full((3,), 3, dtype=torch.float32))
+    return *result,
+"""
+    assert regions.check(case) == "right on all engines"
