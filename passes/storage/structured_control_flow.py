@@ -104,6 +104,8 @@ class ControlFlow:
     method: Method
     destinations: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     """The slot into which a value is to be computed, chosen before its operation is reached."""
+    _holders: dict[SSAValue, Sequence[SSAValue]] = field(default_factory=dict[SSAValue, Sequence[SSAValue]])
+    """The values that lie in a destination already: what a loop carries, in the slot of its next value."""
     labels: int = 0
 
     def prepare(self, block: Block) -> None:
@@ -111,8 +113,11 @@ class ControlFlow:
         for op in reversed(list(block.ops)):
             if isinstance(op, _LOOPS):
                 for result in op.results:
-                    if result in self.destinations and _keeps(op, result) and _is_only_for(start := _starts(op)[result.index], op):
-                        self.destinations[start] = self.destinations[result]
+                    if (slot := self.destinations.get(result)) is None or not _keeps(op, result):
+                        continue
+                    start = _starts(op)[result.index]
+                    if _is_only_for(start, op) and _may_write_over(start, self._holders.get(slot, ()), block):
+                        self.destinations[start] = slot
 
     def convert(self, op: Operation) -> None:
         """Adds the instructions of an operation."""
@@ -322,7 +327,7 @@ class ControlFlow:
         for value, slot in zip(given, carried, strict=True):
             holders = [arg for arg in held if self.method.values[arg] is slot]
             if value not in self.destinations and _is_written_in(value, block) and _may_write_over(value, holders, block):
-                self.destinations[value] = slot
+                self.destinations[value], self._holders[slot] = slot, holders
         self.method.convert(block)
         self._move([(self.method.values[value], slot) for value, slot in zip(given, carried, strict=True)], op)
 

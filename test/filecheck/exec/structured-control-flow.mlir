@@ -270,3 +270,30 @@ func.func @other_rows(%x: tensor<?x3xf32, #edge.layout<sizes = [s0 in [1, 8], 3]
   %0 = tensor.extract_slice %x[0, 0] [2, 3] [1, 1] : tensor<?x3xf32, #edge.layout<sizes = [s0, 3]>> to tensor<2x3xf32>
   func.return %0 : tensor<2x3xf32>
 }
+
+// -----
+
+// What a loop in a loop begins with is not computed over what the outer one carries while that is still read.
+// CHECK-LABEL: exec.method @loop_in_loop
+// CHECK:         exec.call "aten::clone.out"(%x, %{{.*}}) outs(%[[X:.*]])
+// CHECK-NEXT:    exec.move
+// CHECK-NEXT:    exec.label @for0
+// CHECK-NEXT:    exec.call "aten::flip.out"(%[[X]], %{{.*}}) outs(%[[START:.*]])
+// CHECK-NEXT:    exec.call "aten::clone.out"(%[[START]], %{{.*}}) outs(%[[X]])
+// CHECK-NEXT:    exec.move
+// CHECK-NEXT:    exec.label @for1
+// CHECK-NEXT:    exec.call "aten::neg.out"(%[[X]]) outs(%[[X]])
+func.func @loop_in_loop(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %zero = arith.constant 0 : index
+  %two = arith.constant 2 : index
+  %one = arith.constant 1 : index
+  %0 = scf.for %i = %zero to %two step %one iter_args(%carried = %x) -> (tensor<3xf32>) {
+    %start = edge.flip(%carried) {dims = [0]} : (tensor<3xf32>) -> tensor<3xf32>
+    %1 = scf.for %j = %zero to %two step %one iter_args(%inner = %start) -> (tensor<3xf32>) {
+      %2 = edge.neg(%inner) : (tensor<3xf32>) -> tensor<3xf32>
+      scf.yield %2 : tensor<3xf32>
+    }
+    scf.yield %1 : tensor<3xf32>
+  }
+  func.return %0 : tensor<3xf32>
+}
