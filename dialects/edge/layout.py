@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import NoneAttr
 from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.ir.expressions import INFINITE
-from flambeau.dialects.ir.extents import Extent, largest
+from flambeau.dialects.ir.extents import free_symbols, largest
 from flambeau.dialects.ir.layout_attribute import LayoutAttr
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, shape_of, tensor, tensor_type
 
@@ -40,7 +40,7 @@ def upper_bounds(value: SSAValue | Attribute) -> tuple[int, ...]:
     for dim, extent in enumerate(shape_of(value)):
         bound = largest(extent)
         if bound is None:
-            symbols = extent.expression.symbols if isinstance(extent, Extent) and extent.expression else ()
+            symbols = free_symbols(extent)
             free = next((symbol.name for symbol in symbols if symbol.high == INFINITE), None)
             size = f", which is {extent}," if symbols else ""
             raise TypeError(f"dimension {dim} of {tensor_type(value)}{size} has no maximum: {how_to_bound(free)}")

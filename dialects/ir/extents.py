@@ -248,6 +248,11 @@ def symbol_of(value: int) -> Symbol | None:
     return value.expression.symbol if isinstance(value, Extent) and value.expression is not None else None
 
 
+def free_symbols(value: int) -> tuple[Symbol, ...]:
+    """The symbols that a value is computed from, each once."""
+    return value.expression.symbols if isinstance(value, Extent) and value.expression is not None else ()
+
+
 def is_unknown(value: int) -> bool:
     """Whether nothing but perhaps a range is known of a value, so that it cannot be written down."""
     return isinstance(value, Extent) and value.expression is None

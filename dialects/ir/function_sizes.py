@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.ir.expressions import Symbol
 from flambeau.dialects.ir.extent_attribute import range_text
-from flambeau.dialects.ir.extents import Extent, symbol_of
+from flambeau.dialects.ir.extents import free_symbols, symbol_of
 from flambeau.dialects.ir.layout_attribute import LayoutAttr
 from flambeau.dialects.ir.tensor_types import Tensor, check_layout
 
@@ -59,6 +59,5 @@ def _symbols_of(layout: LayoutAttr) -> Sequence[Symbol]:
             raise VerifyException(
                 f"dimension {dim} is {symbol.name}, whose range {range_text(symbol.range)} has negative numbers; a size is 0 or more"
             )
-        if isinstance(extent, Extent) and extent.expression is not None:
-            symbols += extent.expression.symbols
+        symbols += free_symbols(extent)
     return symbols

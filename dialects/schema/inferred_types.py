@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from typing import cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
-from xdsl.ir import Attribute
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.ir.expressions import Call, Symbol
-from flambeau.dialects.ir.extents import Extent, exceeds, may_equal, provably_equal, symbol_of
+from flambeau.dialects.ir.extent_attribute import ExtentAttr
+from flambeau.dialects.ir.extents import Extent, exceeds, free_symbols, may_equal, provably_equal, symbol_of
 from flambeau.dialects.ir.tensor_types import Tensor, shape_of
 
 _TOO_LARGE = 1 << 60
@@ -41,7 +43,7 @@ def fits(declared: Attribute, inferred: Attribute) -> bool:
     if DYNAMIC_INDEX not in shapes[0] + shapes[1]:
         return shapes[0] == shapes[1]
     sizes, found = shape_of(left), shape_of(right)
-    symbols = {symbol for extent in found if isinstance(extent, Extent) and extent.expression for symbol in extent.expression.symbols}
+    symbols = {symbol for extent in found for symbol in free_symbols(extent)}
     return len(sizes) == len(found) and all(_may_be(a, b, symbols) for a, b in zip(sizes, found, strict=True))
 
 
@@ -56,6 +58,45 @@ def _may_be(declared: int, inferred: int, symbols: Set[Symbol]) -> bool:
     if (name is not None and name not in symbols) or any(map(_depends_on_conditions, (declared, inferred))):
         return may_equal(declared, inferred)
     return provably_equal(declared, inferred)
+
+
+def refuse_other_sizes(op: Operation, declared: Sequence[Attribute], inferred: Sequence[Attribute]) -> None:
+    """Raises VerifyException for a result whose size is that of an input which has nothing to do with the inferred size.
+
+    A symbol that the inferred shape does not name is a new name for a size, unless an argument of the function has it already and no
+    assertion speaks of it.
+    """
+    for index, (kind, found) in enumerate(zip(declared, inferred, strict=True)):
+        if kind == found or not isinstance(kind, TensorType) or DYNAMIC_INDEX not in kind.get_shape():
+            continue
+        sizes = zip(shape_of(cast(Tensor, kind)), shape_of(cast(Tensor, found)), strict=True)
+        for dim, (size, right) in enumerate(sizes):
+            symbol = symbol_of(size)
+            if symbol is None or provably_equal(size, right) or _depends_on_conditions(right) or symbol in free_symbols(right):
+                continue
+            around = _function_around(op)
+            if around is not None and _is_given(symbol, around) and not _is_asserted(symbol, around):
+                given = f"dimension {dim} of result {index} is {symbol}, another size of the inputs"
+                raise VerifyException(f"{op.name}: {given}; the operator gives {right}")
+
+
+def _function_around(op: Operation) -> FuncOp | None:
+    around = op.parent_op()
+    while around is not None and not isinstance(around, FuncOp):
+        around = around.parent_op()
+    return around
+
+
+def _is_given(symbol: Symbol, function: FuncOp) -> bool:
+    """Whether a symbol is a size of an argument."""
+    kinds = [cast(Tensor, kind) for kind in function.function_type.inputs if isinstance(kind, TensorType)]
+    return any(symbol_of(size) == symbol for kind in kinds for size in shape_of(kind))
+
+
+def _is_asserted(symbol: Symbol, function: FuncOp) -> bool:
+    """Whether the function asserts something about a symbol."""
+    asserted = (item for op in function.walk() if op.name == "flambeau.assert" for item in op.properties.values())
+    return any(symbol in free_symbols(item.value) for item in asserted if isinstance(item, ExtentAttr))
 
 
 def _depends_on_conditions(value: int) -> bool:

@@ -61,7 +61,7 @@ from flambeau.dialects.ir.extents import UndecidedError
 from flambeau.dialects.ir.tensor_types import DTYPES, Tensor, check_storage, dtype_of, element_of, holds_complex, tensor_type
 from flambeau.dialects.ir.verify import verifies_types_only
 from flambeau.dialects.schema.complex_parts import has_rule
-from flambeau.dialects.schema.inferred_types import UndecidedTypesError, check_extents, fits
+from flambeau.dialects.schema.inferred_types import UndecidedTypesError, check_extents, fits, refuse_other_sizes
 from flambeau.dialects.schema.operation_syntax import (
     ABSENT,
     SEGMENTS,
@@ -403,6 +403,7 @@ class SchemaOp(IRDLOperation):
             raise VerifyException(
                 f"{self.name}: result types must be ({', '.join(map(str, inferred))}), got ({', '.join(map(str, declared))})"
             )
+        refuse_other_sizes(self, declared, inferred)
 
     def print(self, printer: Printer) -> None:
         """Prints the shared syntax."""

@@ -306,3 +306,20 @@ func.func @something_behind(%a0: tensor<4xf32>) {
   %0 = aten.sum.dim_IntList(%a0) {dim = [0] foo} : (tensor<4xf32>) -> tensor<f32>
   func.return
 }
+
+// -----
+
+func.func @size_of_another_input(%x: tensor<?xf32, #edge.layout<sizes = [n in [1, 8]]>>, %y: tensor<?xf32, #edge.layout<sizes = [m in [1, 8]]>>) {
+  // expected-error @+1 {{aten.relu: dimension 0 of result 0 is m, another size of the inputs; the operator gives n}}
+  %0 = aten.relu(%x) : (tensor<?xf32, #edge.layout<sizes = [n]>>) -> tensor<?xf32, #edge.layout<sizes = [m]>>
+  func.return
+}
+
+// -----
+
+// The program checks that the sizes are equal.
+func.func @equal_sizes(%x: tensor<?xf32, #edge.layout<sizes = [n in [1, 8]]>>, %y: tensor<?xf32, #edge.layout<sizes = [m in [1, 8]]>>) {
+  flambeau.assert n eq m
+  %0 = aten.relu(%x) : (tensor<?xf32, #edge.layout<sizes = [n]>>) -> tensor<?xf32, #edge.layout<sizes = [m]>>
+  func.return
+}
