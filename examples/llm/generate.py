@@ -13,6 +13,7 @@ import logging
 import os
 import subprocess
 import sys
+import sysconfig
 import time
 import warnings
 from collections.abc import Callable
@@ -48,10 +49,9 @@ def parse_arguments() -> argparse.Namespace:
 
 def runner() -> Path:
     """The program `flambeau-run-llm` of the C runtime that Python uses."""
-    import flambeau.runtime
     from flambeau.runtime.binding.library import find_library
 
-    folders = [find_library().parent, *(Path(folder) / "bin" for folder in flambeau.runtime.__path__)]
+    folders = [find_library().parent, Path(sysconfig.get_path("scripts"))]
     return next(folder / "flambeau-run-llm" for folder in folders if (folder / "flambeau-run-llm").exists())
 
 

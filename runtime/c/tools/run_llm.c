@@ -69,7 +69,8 @@ static int parse_options(int argc, char **argv, options *opts) {
   static const struct {
     const char *name;
     double least, most;
-  } numbers[] = {{"--tokens", 1, 1e9}, {"--temperature", 0, 1e6}, {"--top-k", 1, 1e9}, {"--top-p", 0, 1}, {"--seed", 0, 9007199254740992.0}};
+    int whole;
+  } numbers[] = {{"--tokens", 1, 1e9, 1}, {"--temperature", 0, 1e6, 0}, {"--top-k", 1, 1e9, 1}, {"--top-p", 0, 1, 0}, {"--seed", 0, 9007199254740992.0, 1}};
   for (int i = 1; i < argc; ++i) {
     double number = 0;
     size_t kind = 0;
@@ -77,8 +78,11 @@ static int parse_options(int argc, char **argv, options *opts) {
       ++kind;
     }
     if (kind < sizeof numbers / sizeof *numbers) {
-      if (!parse_number(i + 1 < argc ? argv[++i] : NULL, numbers[kind].least, numbers[kind].most, &number)) {
-        return fail(EXIT_USAGE, numbers[kind].name, "expected a number within its range; --help lists all options");
+      const char *text = i + 1 < argc ? argv[++i] : NULL;
+      if (!parse_number(text, numbers[kind].least, numbers[kind].most, &number) || (numbers[kind].whole && number != (double)(uint64_t)number)) {
+        fprintf(stderr, "flambeau-run-llm: %s takes a %snumber from %.0f to %.0f, not %s\n", numbers[kind].name, numbers[kind].whole ? "whole " : "",
+                numbers[kind].least, numbers[kind].most, text == NULL ? "nothing" : text);
+        return EXIT_USAGE;
       }
       switch (kind) {
         case 0: opts->tokens = (size_t)number; break;
@@ -92,17 +96,20 @@ static int parse_options(int argc, char **argv, options *opts) {
     } else if (strcmp(argv[i], "--prompt") == 0) {
       while (i + 1 < argc && strncmp(argv[i + 1], "--", 2) != 0) {
         if (!parse_number(argv[++i], 0, 2147483647, &number) || number != (double)(int64_t)number) {
-          return fail(EXIT_USAGE, argv[i], "a prompt is token ids, which are not negative");
+          return fail(EXIT_USAGE, argv[i], "a token id of --prompt is a whole number from 0 to 2147483647");
         }
         opts->prompt[opts->prompt_length++] = (int64_t)number;
       }
     } else if (argv[i][0] == '-' || opts->program != NULL) {
-      return fail(EXIT_USAGE, argv[i], "unknown option, or a second program; --help lists all options");
+      return fail(EXIT_USAGE, argv[i], argv[i][0] == '-' ? "there is no such option; --help lists all" : "only one program can be run");
     } else {
       opts->program = argv[i];
     }
   }
-  return opts->program == NULL || opts->prompt_length == 0 ? fail(EXIT_USAGE, "what to run?", "flambeau-run-llm PROGRAM.pte --prompt ID ...") : 0;
+  if (opts->program == NULL) {
+    return fail(EXIT_USAGE, "there is no program", "flambeau-run-llm PROGRAM.pte --prompt ID ...");
+  }
+  return opts->prompt_length == 0 ? fail(EXIT_USAGE, "there is no --prompt", "flambeau-run-llm PROGRAM.pte --prompt ID ...") : 0;
 }
 
 static void *keep(model *m, void *block) {

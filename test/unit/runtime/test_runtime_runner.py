@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sysconfig
 from pathlib import Path
 
 import ml_dtypes
@@ -10,18 +11,16 @@ import numpy as np
 import pytest
 from runtime_programs import add_plan, call, plan, stock, tensor, write
 
-import flambeau.runtime
 from flambeau.runtime import pte
 from flambeau.runtime.binding.library import find_library
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
-def executable() -> Path:
-    """`flambeau-run` of the build whose library is used: beside it in a build folder, in bin/ of an installed package."""
-    library = find_library()
-    folders = [library.parent, *(Path(folder) / "bin" for folder in flambeau.runtime.__path__)]
-    return next(folder / "flambeau-run" for folder in folders if (folder / "flambeau-run").exists())
+def executable(name: str = "flambeau-run") -> Path:
+    """A program of the build whose library is used: beside it in a build folder, among the commands of an installed package."""
+    folders = [find_library().parent, Path(sysconfig.get_path("scripts"))]
+    return next(folder / name for folder in folders if (folder / name).exists())
 
 
 def run(*arguments: object, folder: Path | None = None) -> tuple[int, str, str]:
@@ -148,3 +147,20 @@ def test_help_lists_options_and_exit_codes():
     code, output, errors = run("--help")
     assert code == 0 and errors == ""
     assert all(word in output for word in ("--method", "--input", "--output", "--repeat", "--json", "--limit", "exit codes"))
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        (["--temperature", "-1"], "--temperature takes a number from 0 to 1000000, not -1"),
+        (["--top-p", "1.5"], "--top-p takes a number from 0 to 1, not 1.5"),
+        (["--top-k", "2.5"], "--top-k takes a whole number from 1 to 1000000000, not 2.5"),
+        (["--tokens"], "--tokens takes a whole number from 1 to 1000000000, not nothing"),
+        (["--prompt", "x"], "x: a token id of --prompt is a whole number from 0 to 2147483647"),
+        (["--heat", "1"], "--heat: there is no such option; --help lists all"),
+        ([], "there is no --prompt: flambeau-run-llm PROGRAM.pte --prompt ID ..."),
+    ],
+)
+def test_options_of_the_runner_of_language_models_say_their_ranges(options: list[str], error: str):
+    found = subprocess.run([executable("flambeau-run-llm"), "model.pte", *options], capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stderr) == (2, f"flambeau-run-llm: {error}\n")
