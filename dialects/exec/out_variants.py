@@ -40,6 +40,8 @@ def _derived(schema: Schema) -> Schema:
         SchemaArgument("out" if len(schema.returns) == 1 else f"out{index}", replace(kind, mutated=True), keyword_only=True)
         for index, kind in enumerate(schema.returns)
     )
-    kept = tuple(a for a in schema.arguments if not (a.keyword_only and a.name in TENSOR_OPTIONS))
+    # The out stands for all of a tensor's options; a dtype alone is an argument like others.
+    has_all = {argument.name for argument in schema.arguments if argument.keyword_only} >= TENSOR_OPTIONS
+    kept = tuple(argument for argument in schema.arguments if not has_all or argument.name not in TENSOR_OPTIONS)
     overload = f"{schema.overload}_out" if schema.overload else "out"
     return Schema(schema.namespace, schema.base, overload, (*kept, *outs), tuple(out.type for out in outs))

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute
 from flambeau.dialects.aten.embedding import require_in_range, require_indices, require_rows
 from flambeau.dialects.aten.numerics import element_of_array
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, i8, shape_of, tensor, ui8
-from flambeau.dialects.quantized_decomposed.quantize import dequantize_groups, require_single
+from flambeau.dialects.quantized_decomposed.quantize import dequantize_groups, float_of, require_single
 from flambeau.dialects.schema.families import chosen_element, require_same_element, require_shape
 from flambeau.dialects.schema.namespace import quantized_decomposed
 from flambeau.dialects.schema.row import SchemaOp
@@ -58,7 +58,7 @@ class QuantizedEmbeddingOp(SchemaOp):
         require_shape("zero points", weight_zero_points, groups)
         if cls.bits < 8 and (weight_quant_min, weight_quant_max) != (-(2 ** (cls.bits - 1)), 2 ** (cls.bits - 1) - 1):
             raise ValueError(f"the range of {cls.bits} bits is not {weight_quant_min} to {weight_quant_max}")
-        return tensor(chosen_element(dtype, element_of(weight_scales)), (*shape_of(indices), columns))
+        return tensor(float_of(chosen_element(dtype, element_of(weight_scales))), (*shape_of(indices), columns))
 
     @classmethod
     def numpy(

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import i8
+from xdsl.dialects.builtin import f64, i8
 from xdsl.ir import Attribute
 
 from flambeau.dialects.aten.matmul import MmOp
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, is_float, shape_of, tensor
-from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp, QuantizePerTensorOp, dequantize_groups, quantized_element
-from flambeau.dialects.schema.families import chosen_element
+from flambeau.dialects.quantized_decomposed.quantize import (
+    DequantizePerTensorOp,
+    QuantizePerTensorOp,
+    dequantize_groups,
+    float_of,
+    quantized_element,
+)
+from flambeau.dialects.schema.families import chosen_element, require_same_element, require_shape
 from flambeau.dialects.schema.namespace import quantized_decomposed
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -21,6 +27,8 @@ from flambeau.support.lazy import Array, np
 )
 class AddOp(SchemaOp):
     """The sum of two quantised tensors, quantised again."""
+
+    inplace = (0, 1)
 
     @staticmethod
     def infer(
@@ -66,6 +74,7 @@ def require_mixed(x: Tensor, weight: Tensor, scales: Tensor, zero_points: Tensor
     """Raises TypeError or ValueError unless a float matrix meets an int8 one with a scale per row."""
     if not is_float(element_of(x)) or element_of(weight) != i8 or len(shape_of(x)) != 2 or len(shape_of(weight)) != 2:
         raise TypeError(f"needs a float matrix and an int8 matrix, got {x} and {weight}")
+    require_same_element(x, scales)
     if shape_of(scales)[:1] != shape_of(weight)[:1]:
         raise ValueError(f"scales {list(shape_of(scales))} must have one entry per row of the weight {list(shape_of(weight))}")
     if zero_points is not None:
@@ -81,6 +90,7 @@ class MixedMmOp(SchemaOp):
     @staticmethod
     def infer(x: Tensor, /, weight: Tensor, weight_scales: Tensor, weight_zero_points: Tensor | None) -> Tensor:
         require_mixed(x, weight, weight_scales, weight_zero_points)
+        require_shape("scales", weight_scales, shape_of(weight)[:1])
         return MmOp.infer(x, tensor(element_of(x), shape_of(weight)))
 
     @staticmethod
@@ -100,12 +110,16 @@ class MixedLinearOp(SchemaOp):
         require_mixed(x, weight, weight_scales, weight_zero_points)
         rows, columns = shape_of(weight)
         groups = shape_of(weight_scales)[1:]
+        if len(groups) > 1:
+            raise ValueError(f"scales must have one dimension, or two with groups, got shape {list(shape_of(weight_scales))}")
         if shape_of(x)[1] != columns or any(not count or columns % count for count in groups):
             raise ValueError(f"input {list(shape_of(x))} and scales {list(shape_of(weight_scales))} do not fit weight {[rows, columns]}")
-        return tensor(chosen_element(dtype, element_of(x)), (shape_of(x)[0], rows))
+        return tensor(float_of(chosen_element(dtype, element_of(x))), (shape_of(x)[0], rows))
 
     @staticmethod
     def numpy(x: Array, /, weight: Array, weight_scales: Array, dtype: Attribute | None) -> Array:
         group_size = weight.shape[1] // (weight_scales.shape[1] if weight_scales.ndim == 2 else 1)
-        matrix = dequantize_groups(weight, widened(weight_scales), None, group_size, element_of_array(widened(x)))
-        return cast_to(np.matmul(widened(x), matrix.T), chosen_element(dtype, element_of_array(x)))
+        result = chosen_element(dtype, element_of_array(x))
+        wide = cast_to(x, result) if result == f64 else widened(x)
+        matrix = dequantize_groups(weight, cast_to(weight_scales, element_of_array(wide)), None, group_size, element_of_array(wide))
+        return cast_to(np.matmul(wide, matrix.T), result)

@@ -54,7 +54,7 @@ class DecomposePattern(Pattern):
 
     def _keeps(self, op: SchemaOp) -> bool:
         if op.level() != "aten":
-            return op.name in self.preserve or self.target.has(type(op))
+            return op.name in self.preserve or self.target.runs(op)
         return (op.core or op.keep) and (op.schema.name in self.preserve or self.target.runs(op)) and op.whole()
 
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.ir.extents import exceeds
-from flambeau.dialects.ir.tensor_types import ElementType, element_of, shape_of
+from flambeau.dialects.ir.tensor_types import ElementType, element_of, same_shape, shape_of
 from flambeau.dialects.schema.row import SchemaOp
 
 
@@ -28,18 +28,18 @@ class Limit:
     """The one number."""
     length: int | None = None
     """The fewest numbers of a list."""
+    dtype_of: str = ""
+    """Another tensor, whose dtype it has: an argument's name, or `result`."""
+    shape_of: str = ""
+    """Another tensor, whose shape it has in every run."""
 
     def why_not(self, op: SchemaOp) -> str | None:
         """What does not fit, with what the kernel takes; None when all does."""
-        return next((reason for value in self._values(op) if (reason := self._why_not(value)) is not None), None)
-
-    def _values(self, op: SchemaOp) -> Iterator[Any]:
-        if not self.argument:
-            yield from (*op.operands, *op.results)
-        elif self.argument == "result":
-            yield from op.results
-        elif any(argument.name == self.argument for argument in op.schema.arguments):
-            yield op.argument(self.argument)
+        values = list(_values(op, self.argument))
+        if (reason := next((reason for value in values if (reason := self._why_not(value)) is not None), None)) is not None:
+            return reason
+        tensors = [cast("SSAValue", value) for value in values if isinstance(value, SSAValue)]
+        return next((reason for value in tensors if (reason := self._why_unlike(op, value)) is not None), None)
 
     def _why_not(self, value: Any) -> str | None:
         name = f"argument {self.argument!r}" if self.argument not in ("", "result") else self.argument or "a tensor"
@@ -58,12 +58,33 @@ class Limit:
             return f"{name} has {len(numbers)} numbers, and its kernel takes {self.length} or more"
         return None
 
+    def _why_unlike(self, op: SchemaOp, value: SSAValue) -> str | None:
+        for other in _values(op, self.dtype_of) if self.dtype_of else ():
+            if element_of(value) != element_of(other):
+                types = f"{element_of(value)}, and its kernel takes {element_of(other)}"
+                return f"argument {self.argument!r} is of {types}, as {self.dtype_of!r} is"
+        for other in _values(op, self.shape_of) if self.shape_of else ():
+            if not same_shape(shape_of(value), shape_of(other)):
+                shapes = f"{list(shape_of(value))}, and its kernel takes {list(shape_of(other))}"
+                return f"argument {self.argument!r} has shape {shapes}, as {self.shape_of!r} has"
+        return None
+
     def _why_not_tensor(self, value: SSAValue, name: str) -> str | None:
         if self.dtypes and element_of(value) not in self.dtypes:
             return f"{name} is of {element_of(value)}, and its kernel takes {', '.join(map(str, self.dtypes))}"
         if self.rank is not None and not self.rank[0] <= len(shape_of(value)) <= self.rank[1]:
             return f"{name} has {len(shape_of(value))} dimensions, and its kernel takes {self.rank[0]} to {self.rank[1]}"
         return None
+
+
+def _values(op: SchemaOp, name: str) -> Iterator[Any]:
+    """What an argument of a call is, or its results; all its tensors without a name."""
+    if not name:
+        yield from (*op.operands, *op.results)
+    elif name == "result":
+        yield from op.results
+    elif any(argument.name == name for argument in op.schema.arguments):
+        yield op.argument(name)
 
 
 @dataclass(frozen=True)

@@ -6,19 +6,20 @@ where they do not hold.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import resources
 
-from xdsl.dialects.builtin import bf16, f16, f32, f64, i1
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import bf16, f16, f32, f64, i1, i64
+from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.aten.convolution import over_planes
 from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.fft import real_on_both_sides
 from flambeau.dialects.edge.layout import CHANNELS_LAST
 from flambeau.dialects.ir.extents import maximum
-from flambeau.dialects.ir.tensor_types import is_empty, shape_of, ui8
-from flambeau.dialects.schema.families import promote_values
-from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.ir.tensor_types import element_of, is_empty, shape_of, ui8
+from flambeau.dialects.schema.families import chosen_element, promote_values
+from flambeau.dialects.schema.namespace import OperatorName, aten, quantized_decomposed
 from flambeau.passes.targets.contracts import Contract, Limit
 from flambeau.passes.targets.interface import Target
 
@@ -59,7 +60,60 @@ def _remainder(a: SSAValue, b: SSAValue | float) -> SSAValue:
     return aten.where.self(differs, aten.add.Scalar(rest, b), rest)
 
 
+def _quantized_sum(
+    a: SSAValue,
+    a_scale: float,
+    a_zero: int,
+    a_min: int,
+    a_max: int,
+    b: SSAValue,
+    b_scale: float,
+    b_zero: int,
+    b_min: int,
+    b_max: int,
+    scale: float,
+    zero: int,
+    low: int,
+    high: int,
+) -> SSAValue:
+    element = element_of(a)
+    left = quantized_decomposed.dequantize_per_tensor(a, a_scale, a_zero, a_min, a_max, element)
+    right = quantized_decomposed.dequantize_per_tensor(b, b_scale, b_zero, b_min, b_max, element)
+    return quantized_decomposed.quantize_per_tensor(aten.add.Tensor(left, right), scale, zero, low, high, element)
+
+
+def _mixed_mm(x: SSAValue, weight: SSAValue, scales: SSAValue, _: None) -> SSAValue:
+    return aten.mm(x, aten.mul.Tensor(to_element(weight, element_of(x)), aten.unsqueeze(scales, 1)))
+
+
+def _mixed_linear(x: SSAValue, weight: SSAValue, scales: SSAValue, _: None, dtype: Attribute | None) -> SSAValue:
+    result = chosen_element(dtype, element_of(x))
+    element = f64 if result == f64 else element_of(x)
+    shape = shape_of(weight)
+    groups = shape_of(scales)[1] if len(shape_of(scales)) == 2 else 1
+    apart = aten.view(to_element(weight, element), (shape[0], groups, shape[1] // groups))
+    scaled = aten.mul.Tensor(apart, aten.view(to_element(scales, element), (shape[0], groups, 1)))
+    return to_element(aten.mm(to_element(x, element), aten.permute(aten.view(scaled, shape), (1, 0))), result)
+
+
+def _embedding(of_table: OperatorName) -> Callable[..., SSAValue]:
+    def in_two_steps(
+        weight: SSAValue,
+        scales: SSAValue,
+        zero_points: SSAValue | None,
+        low: int,
+        high: int,
+        indices: SSAValue,
+        dtype: Attribute | None = None,
+    ) -> SSAValue:
+        found = of_table(weight, scales, zero_points, low, high, to_element(indices, i64))
+        return to_element(found, chosen_element(dtype, element_of(scales)))
+
+    return in_two_steps
+
+
 _FLOATS = (f32, f64, f16, bf16)
+_ZEROS_IN_RESULT = Limit("weight_zero_points", dtype_of="result")
 _CONTRACTS = (
     # Its optimized kernel multiplies the other operand where the first has one element.
     Contract("aten::add.out", (Limit("alpha", only=1),), _scaled_first),
@@ -77,6 +131,23 @@ _CONTRACTS = (
     Contract("aten::remainder.Tensor_out", (Limit("result", dtypes=(*_FLOATS, ui8)),), _remainder),
     Contract("aten::remainder.Scalar_out", (Limit("result", dtypes=(*_FLOATS, ui8)),), _remainder),
     Contract("aten::roll.out", (Limit("dims", length=1),)),
+    Contract("quantized_decomposed::add.out", (Limit("a", dtypes=(ui8,)), Limit("b", shape_of="a")), _quantized_sum),
+    Contract("quantized_decomposed::embedding_2bit.dtype_out", (_ZEROS_IN_RESULT,), _embedding(quantized_decomposed.embedding_2bit)),
+    Contract("quantized_decomposed::embedding_4bit.dtype_out", (_ZEROS_IN_RESULT,), _embedding(quantized_decomposed.embedding_4bit)),
+    Contract(
+        "quantized_decomposed::embedding_byte.dtype_out",
+        (_ZEROS_IN_RESULT, Limit("indices", dtypes=(i64,))),
+        _embedding(quantized_decomposed.embedding_byte),
+    ),
+    Contract(
+        "quantized_decomposed::embedding_byte.out",
+        (Limit("indices", dtypes=(i64,)),),
+        _embedding(quantized_decomposed.embedding_byte),
+    ),
+    Contract(
+        "quantized_decomposed::mixed_linear.out", (Limit("input", dtypes=(f32, f16)), Limit("result", dtypes=(f32, f16))), _mixed_linear
+    ),
+    Contract("quantized_decomposed::mixed_mm.out", (Limit("input", dtypes=(f32, f16)),), _mixed_mm),
 )
 
 TARGET = Target(

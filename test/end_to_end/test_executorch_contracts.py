@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from row_programs import refused_samples
 from flambeau.passes.targets.contracts import Contract
 from flambeau.passes.targets.interface import find_target
 
+import_module("executorch.kernels.quantized")  # adds them to stock ExecuTorch's
 peer: Any = executorch_runtime
 CONTRACTS = [contract for contract in find_target("executorch").contracts if contract.kernel != "aten::convolution_backward.out"]
 

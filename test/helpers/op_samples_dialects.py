@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from op_samples import Samples
 from sample_tensors import Sample, f32, mask
-from xdsl.dialects.builtin import f16, i8
+from xdsl.dialects.builtin import f16, f64, i8
 
 from flambeau.dialects.fused.packing import pack_conv_weight, pack_linear_weight
 from flambeau.dialects.ir.tensor_types import f32 as f32_type
@@ -75,7 +75,7 @@ def points(rng: np.random.Generator, *shape: int) -> Any:
 EMBEDDINGS: dict[str, Samples] = {
     "embedding_byte": lambda rng: [
         (bytes_of(rng, "int8", 5, 8), scales(rng, 5), None, -128, 127, np.array([[4, 0], [1, 1]])),
-        (bytes_of(rng, "uint8", 5, 8), scales(rng, 5, 2), np.rint(f32(rng, 5, 2) * 9), 0, 255, np.array([3, 2, 3])),
+        (bytes_of(rng, "uint8", 5, 8), scales(rng, 5, 2), np.rint(f32(rng, 5, 2) * 9), 0, 255, np.array([3, 2, 3], np.int32)),
     ],
     "embedding_4bit": lambda rng: [
         (bytes_of(rng, "uint8", 5, 8), scales(rng, 5), None, -8, 7, np.array([4, 0])),
@@ -134,11 +134,16 @@ QUANT: dict[str, Samples] = {
     **{f"{name}.dtype": in_half(samples) for name, samples in EMBEDDINGS.items()},
     "add": lambda rng: [
         (bytes_of(rng, "uint8", 3, 4), 0.02, 3, 0, 255, bytes_of(rng, "uint8", 3, 4), 0.05, 9, 0, 255, 0.07, 5, 0, 255),
+        (bytes_of(rng, "int8", 3, 4), 0.02, -3, -128, 127, bytes_of(rng, "int8", 4), 0.05, 9, -128, 127, 0.03, 5, -128, 127),
     ],
-    "mixed_mm": lambda rng: [(f32(rng, 3, 8), bytes_of(rng, "int8", 8, 5), scales(rng, 8), None)],
+    "mixed_mm": lambda rng: [
+        (f32(rng, 3, 8), bytes_of(rng, "int8", 8, 5), scales(rng, 8), None),
+        (f32(rng, 9, 5).astype(np.float64), bytes_of(rng, "int8", 5, 19), scales(rng, 5).astype(np.float64), None),
+    ],
     "mixed_linear": lambda rng: [
         (f32(rng, 3, 8), bytes_of(rng, "int8", 5, 8), scales(rng, 5), None),
         (f32(rng, 3, 8), bytes_of(rng, "int8", 5, 8), scales(rng, 5, 2), None, f16),
+        (f32(rng, 1, 8), bytes_of(rng, "int8", 19, 8), scales(rng, 19, 2), None, f64),
     ],
 }
 

@@ -69,9 +69,6 @@ KNOWN: tuple[Known, ...] = (
     *_listed("* on *", "*", NO_KERNEL, "aten.avg_pool2d_backward", "aten.convolution_backward"),
     *_listed("* on *", "*", NO_KERNEL, "aten.embedding_dense_backward"),
     *_listed("* on *", "*", NO_KERNEL, "aten.native_*_norm_backward"),
-    *_listed(
-        "* on *", "*", NO_KERNEL, "quantized_decomposed.add", "quantized_decomposed.embedding_*.dtype", "quantized_decomposed.mixed_*"
-    ),
     *_listed("* on *", "*", NO_KERNEL, "quantized_decomposed.choose_qparams*", "quantized_decomposed.*quantize_per_channel_group"),
     *_listed("* on *", "*", NO_KERNEL, "quantized_decomposed.*quantize_per_tensor.tensor"),
     *_listed("numpy differs", "special *float*", UNORDERED, "aten.unique_dim"),

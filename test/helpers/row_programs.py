@@ -29,7 +29,7 @@ def refused_samples(target: str, contract: Contract) -> Iterator[tuple[str, list
     """The samples that a contract of a target does not take: the operation, its tensors, its results, and its program."""
     found = find_target(target)
     for name, row in ROWS.items():
-        for sample in samples_of(row) if row.level() == "aten" else ():
+        for sample in samples_of(row) if row.level() in ("aten", "quantized_decomposed") else ():
             op, block = operation(row, sample)
             if found.contract(op) is not contract:
                 break

@@ -49,12 +49,11 @@ static int64_t packed_at(const fl_tensor *weight, size_t row_start, size_t colum
   return (int64_t)(byte >> shift & ((1u << bits) - 1)) - (1 << (bits - 1));
 }
 
-static fl_status quantized_embedding(fl_context *context, fl_value *const *args, unsigned bits) {
+static fl_status quantized_embedding(fl_context *context, fl_value *const *args, unsigned bits, fl_tensor *out) {
   FL_TENSOR_ARGUMENT(weight, 0);
   FL_TENSOR_ARGUMENT(scales, 1);
   FL_OPTIONAL_TENSOR_ARGUMENT(zero_points, 2);
   FL_TENSOR_ARGUMENT(indices, 5);
-  FL_TENSOR_ARGUMENT(out, 6);
   int32_t sizes[FL_MAX_RANK];
   FL_CHECK(context, weight->rank == 2 && (weight->dtype == FL_UINT8 || (bits == 8 && weight->dtype == FL_INT8)), "the weight must be a matrix of bytes");
   FL_CHECK(context, (scales->rank == 1 || scales->rank == 2) && scales->sizes[0] == weight->sizes[0] && fl_is_float(scales->dtype),
@@ -83,11 +82,16 @@ static fl_status quantized_embedding(fl_context *context, fl_value *const *args,
   return FL_OK;
 }
 
-#define EMBEDDING(name, bits)                                                            \
+/* `at`: the place of the result, which a chosen type stands before. */
+#define EMBEDDING(name, bits, at)                                                        \
   fl_status fl_embedding_##name##_out(fl_context *context, fl_value *const *args, size_t count) { \
+    FL_TENSOR_ARGUMENT(out, at);                                                         \
     (void)count;                                                                         \
-    return quantized_embedding(context, args, bits);                                     \
+    return quantized_embedding(context, args, bits, out);                                \
   }
-EMBEDDING(2bit, 2)
-EMBEDDING(4bit, 4)
-EMBEDDING(byte, 8)
+EMBEDDING(2bit, 2, 6)
+EMBEDDING(4bit, 4, 6)
+EMBEDDING(byte, 8, 6)
+EMBEDDING(2bit_dtype, 2, 7)
+EMBEDDING(4bit_dtype, 4, 7)
+EMBEDDING(byte_dtype, 8, 7)
