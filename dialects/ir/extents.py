@@ -214,6 +214,12 @@ def largest(value: int) -> int | None:
     return None if high == INFINITE else int(high)
 
 
+def least(value: int) -> int:
+    """The smallest value that a size may have."""
+    low = _range(value)[0]
+    return 0 if low == -INFINITE else int(low)
+
+
 def provably_equal(a: int, b: int) -> bool:
     """Whether two values are equal in every run."""
     try:

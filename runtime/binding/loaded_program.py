@@ -50,9 +50,9 @@ class Program(ExplainsMembers):
         self._names = [library().fl_program_method_name(self.handle, index).decode(errors="replace") for index in range(count)]
 
     @property
-    def method_names(self) -> set[str]:
-        """The names that `load_method` takes."""
-        return set(self._names)
+    def method_names(self) -> AbstractSet[str]:
+        """The names that `load_method` takes, in the order of the program."""
+        return dict.fromkeys(self._names).keys()
 
     def _index(self, name: str) -> int:
         index, error = ctypes.c_uint32(), CError()

@@ -34,9 +34,18 @@ def inspect_command(
 
 
 def _shape(item: dict[str, Any]) -> str:
-    """A shape, in which a dynamic dimension shows its bound: `[?<=8, 4]`."""
-    extents = zip(item["shape"], item.get("bounds", item["shape"]), strict=True)
-    return f"[{', '.join(str(extent) if extent is not None else f'?<={bound}' for extent, bound in extents)}]"
+    """A shape, in which a dynamic dimension shows its name, if the file has one, and its range: `[batch in 2..8, ?<=6, 4]`."""
+    sizes = zip(item["shape"], *(item.get(key, item["shape"]) for key in ("sizes", "least", "bounds")), strict=True)
+    return f"[{', '.join(map(_size, sizes))}]"
+
+
+def _size(size: tuple[int | None, str | int, int, int | None]) -> str:
+    extent, name, least, most = size
+    if extent is not None:
+        return str(extent)
+    if least == 0:
+        return str(name) if most is None else f"{name}<={most}"
+    return f"{name}>={least}" if most is None else f"{name} in {least}..{most}"
 
 
 def _print(report: dict[str, Any]) -> None:

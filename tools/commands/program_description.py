@@ -13,11 +13,11 @@ from xdsl.ir import Attribute, SSAValue
 from flambeau.compiler.memory_report import MemoryReport, memory_reports, methods_of
 from flambeau.compiler.stages import stage_of
 from flambeau.dialects.delegate.ops import PayloadOp
-from flambeau.dialects.edge.layout import dim_order, upper_bounds
+from flambeau.dialects.edge.layout import dim_order
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, LabelOp
 from flambeau.dialects.exec.method import MethodOp, written_inputs
 from flambeau.dialects.flambeau.method_interface import Leaf, inputs_of, outputs_of
-from flambeau.dialects.ir.extents import is_known
+from flambeau.dialects.ir.extents import is_known, largest, least
 from flambeau.dialects.ir.tensor_types import dtype_of, nbytes, shape_of, tensor_type
 from flambeau.dialects.ml_program import GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
@@ -54,19 +54,25 @@ def _describe_function(function: FuncOp) -> dict[str, Any]:
 
 
 def _describe_leaf(leaf: Leaf, kinds: Iterator[Attribute]) -> dict[str, Any]:
-    return {"name": leaf.name, "type": str(next(kinds)) if leaf.is_tensor else repr(leaf.value)}
+    return {"name": leaf.name, **(_describe_type(next(kinds)) if leaf.is_tensor else {"type": repr(leaf.value)})}
 
 
-def _describe_slot(slot: SSAValue) -> dict[str, Any]:
-    """A method's input or output, for JSON. The extent of a dynamic dimension is None; `bounds` has the greatest ones."""
-    if not isinstance(slot.type, TensorType):
-        return {"type": str(slot.type).removeprefix("!exec.")}
-    kind = tensor_type(slot)
-    order = list(dim_order(slot))
-    shape = [extent if is_known(extent) else None for extent in shape_of(slot)]
+def _describe_type(given: Attribute) -> dict[str, Any]:
+    """A method's input or output, for JSON.
+
+    The extent of a dynamic dimension is None; `sizes` names it, and `least` and `bounds` have its smallest and greatest value.
+    """
+    if not isinstance(given, TensorType):
+        return {"type": str(given).removeprefix("!exec.")}
+    kind = tensor_type(given)
+    order = list(dim_order(kind))
+    extents = shape_of(kind)
+    shape = [extent if is_known(extent) else None for extent in extents]
     entry: dict[str, Any] = {"type": "tensor", "dtype": dtype_of(kind.element_type).torch, "shape": shape}
     if None in shape:
-        entry["bounds"] = list(upper_bounds(slot))
+        entry["sizes"] = [str(extent) for extent in extents]
+        entry["least"] = [least(extent) for extent in extents]
+        entry["bounds"] = [largest(extent) for extent in extents]
     if order != sorted(order):
         entry["dim_order"] = order
     return entry
@@ -82,7 +88,7 @@ def _describe_method(method: MethodOp, report: MemoryReport | None) -> dict[str,
     def named(slots: tuple[SSAValue, ...], names: Any, stem: str) -> list[dict[str, Any]]:
         labels = [name.data for name in names] if names is not None else []
         return [
-            {"name": labels[index] if index < len(labels) else f"{stem}_{index}", **_describe_slot(slot)}
+            {"name": labels[index] if index < len(labels) else f"{stem}_{index}", **_describe_type(slot.type)}
             for index, slot in enumerate(slots)
         ]
 

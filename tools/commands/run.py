@@ -10,9 +10,12 @@ from typing import Annotated, Any, cast
 import ml_dtypes
 import numpy as np
 import typer
+from xdsl.dialects.func import FuncOp
 
 from flambeau.compiler.stages import stage_of
+from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.support.suggestions import did_you_mean
 from flambeau.tools.commands.console import print_json, stderr_console, working
 from flambeau.tools.commands.engines import EngineError, make_engine
 from flambeau.tools.commands.model_source import load_program
@@ -62,6 +65,10 @@ def run_command(
         raise EngineError(f"--output {output}: outputs are written as an .npz file")
     context = FlambeauContext()
     module = load_program(program, context)
+    names = [op.sym_name.data for op in module.body.block.ops if isinstance(op, FuncOp | MethodOp)]
+    if names and method not in names:
+        near = did_you_mean(method, names)
+        raise EngineError(f"there is no method {method!r}{near}; --method names one of {', '.join(names)}")
     runner = make_engine(engine, module, context, method, program)
     values = [parse_input(text) for text in inputs or ()]
     console = stderr_console()

@@ -40,6 +40,22 @@ def test_a_dynamic_dimension_shows_its_bound(capsys: pytest.CaptureFixture[str])
     assert (entry["shape"], entry["bounds"]) == ([None, None], [6, 8])
 
 
+def test_sizes_show_their_names_and_ranges(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kind = "tensor<?x?x?x3xf32, #edge.layout<sizes = [batch in [2, 8], n in [0, 4], m in [1, ?], 3]>>"
+    text = f"func.func @forward(%x: {kind}) -> {kind} {{ func.return %x : {kind} }}"
+    (tmp_path / "a.mlir").write_text(text)
+    assert main(["inspect", str(tmp_path / "a.mlir")]) == 0
+    assert "input input_0: float32 [batch in 2..8, n<=4, m>=1, 3]" in capsys.readouterr().out
+
+
+def test_an_unknown_method_is_refused_with_those_that_there_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.mlir").write_text(MODULE.replace("@forward", "@encode") + MODULE.replace("@forward", "@decode"))
+    assert main(["run", str(tmp_path / "a.mlir")]) == 1
+    assert capsys.readouterr().err == "error: there is no method 'forward'; --method names one of encode, decode\n"
+    assert main(["run", str(tmp_path / "a.mlir"), "--method", "encod"]) == 1
+    assert "'encod'; did you mean 'encode'?; --method" in capsys.readouterr().err
+
+
 def test_a_delegate_shows_its_backend(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.mlir").write_text(MODULE)
     program = str(tmp_path / "a.pte")

@@ -275,7 +275,7 @@ def test_tensors_without_elements_or_dimensions():
 
 def test_methods_of_a_program_are_independent():
     program = load(add_plan(), add_plan(name="other"))
-    assert program.method_names == {"forward", "other"}
+    assert program.method_names == {"forward", "other"} and list(program.method_names) == ["forward", "other"]
     one, two = program.load_method("forward"), program.load_method("other")
     (first,) = one.execute((X, X), copy=False)
     two.execute((X, 5 * X))
