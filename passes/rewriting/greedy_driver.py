@@ -150,7 +150,7 @@ class _Run:
                 # The only reader that is left may now be rewritten together with what it reads.
                 readers = list(islice((use.operation for use in operand.uses if use.operation not in self.erased), 2))
                 if len(readers) == 1:
-                    self._push(readers[0])
+                    self._push(readers[0], may_be_dead=readers[0].parent is None)
 
     def _declined(self, reason: str) -> None:
         if self.current is not None:
@@ -175,6 +175,11 @@ class _Run:
             op = self.work.pop()
             self.waiting.discard(op)
             if op in self.erased or op is self.root:
+                continue
+            if op.parent is None:
+                # A pattern built it and did not use it: it reads what could go otherwise.
+                self._removed(op)
+                op.erase(safe_erase=False)
                 continue
             if is_trivially_dead(op) and may_rewrite(ERASE_DEAD, op):
                 self.rewriter.erase(op)

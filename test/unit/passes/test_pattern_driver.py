@@ -397,6 +397,29 @@ def test_what_an_inserted_operation_brings_with_it_is_looked_at_and_has_a_place(
     assert "test.pureop" not in {op.name for op in inner}
 
 
+def test_an_operation_that_is_built_and_not_used_is_dropped() -> None:
+    relu, neg = op("core.relu"), op("core.neg")
+
+    @rewrites(neg)
+    def skip(root: Operation) -> SSAValue | None:
+        inner = root.operands[0].owner
+        if not isinstance(inner, relu):
+            return None
+        neg(neg(inner.result).result)  # two that nothing needs
+        return inner.operands[0]
+
+    text = """
+    func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
+      %0 = core.relu(%x) : (tensor<2xf32>) -> tensor<2xf32>
+      %1 = core.neg(%0) : (tensor<2xf32>) -> tensor<2xf32>
+      func.return %1 : tensor<2xf32>
+    }
+    """
+    module = parse_module(text, FlambeauContext()).module
+    apply_patterns(module, [skip])
+    assert not [found for found in module.walk() if found.name.startswith("core.")]
+
+
 def test_what_only_nested_operations_read_goes_with_them() -> None:
     text = """
     func.func @f(%c: i1, %x: f32) {
