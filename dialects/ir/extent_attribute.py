@@ -22,6 +22,7 @@ from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 from flambeau.dialects.ir import expressions
 from flambeau.dialects.ir.expressions import INFINITE, Bound, Expression, Range, Symbol
 from flambeau.dialects.ir.extents import Extent, extent
+from flambeau.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -195,7 +196,7 @@ def _parse_factor(parser: AttrParser) -> Expression:
     if (number := parser.parse_optional_integer(allow_boolean=False, allow_negative=False)) is not None:
         return expressions.constant(number)
     start = parser.pos
-    name = parser.parse_identifier(": expected a number, a symbol or an expression")
+    name = parser.expect(parser.parse_optional_identifier, "expected a number, a symbol or an expression")
     if name in ("min", "max") and parser.parse_optional_punctuation("("):
         left = _parse_sum(parser)
         parser.parse_punctuation(",")
@@ -209,7 +210,10 @@ def _parse_symbol(parser: AttrParser, name: str, start: int) -> Symbol:
     if parser.parse_optional_keyword("in"):
         _declare(parser, Symbol(name, *_parse_range(parser)))
     elif name not in _symbols_of(parser):
-        parser.raise_error(f"{name} has no range: write it where it is first named, as in {name} in [1, 512]", start, start + len(name))
+        near = did_you_mean(name, _symbols_of(parser))
+        parser.raise_error(
+            f"{name} has no range{near or f': write it where it is first named, as in {name} in [1, 512]'}", start, start + len(name)
+        )
     return _symbols_of(parser)[name]
 
 
@@ -225,4 +229,6 @@ def _parse_range(parser: AttrParser) -> Range:
 
 
 def _parse_bound(parser: AttrParser) -> Bound | None:
-    return None if parser.parse_optional_punctuation("?") else parser.parse_integer()
+    if parser.parse_optional_punctuation("?"):
+        return None
+    return parser.expect(lambda: parser.parse_optional_integer(allow_boolean=False), "expected a number, or ? for no bound")

@@ -18,6 +18,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.ir.extent_attribute import ExtentAttr, parse_quoted_extent, print_extent
+from flambeau.support.suggestions import did_you_mean
 
 
 @irdl_attr_definition
@@ -69,8 +70,7 @@ class LayoutAttr(ParametrizedAttribute):
             order = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
             sizes: list[ExtentAttr] = []
             if order is None or parser.parse_optional_punctuation(","):
-                if parser.parse_optional_keyword("sizes") or order is None:
-                    parser.parse_punctuation("=")
+                _parse_key(parser, order)
                 sizes = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_quoted_extent(parser))
         return (ArrayAttr([IntAttr(d) for d in (range(len(sizes)) if order is None else order)]), ArrayAttr(sizes))
 
@@ -83,3 +83,14 @@ class LayoutAttr(ParametrizedAttribute):
                 printer.print_string("sizes = [")
                 printer.print_list(self.extents.data, lambda item: print_extent(printer, item))
                 printer.print_string("]")
+
+
+def _parse_key(parser: AttrParser, order: Sequence[int] | None) -> None:
+    """Parses `sizes =`, which may be absent behind a dim order."""
+    start, key = parser.pos, parser.parse_optional_identifier()
+    if key is None and order is not None:
+        return
+    if key != "sizes":
+        what = "expected a dim order such as [0, 1], or sizes = [...]" if key is None else f"a layout has no {key!r}"
+        parser.raise_error(f"{what}{did_you_mean(key or '', ['sizes'])}", start, parser.pos)
+    parser.parse_punctuation("=")

@@ -51,3 +51,45 @@ func.func @number_type(%a0: tensor<2xi64>) {
   %0 = edge.sigmoid(%a0) : (tensor<2xi64>) -> tensor<2xf32>
   func.return
 }
+
+// -----
+
+// expected-error @+1 {{a layout has no 'size'; did you mean 'sizes'?}}
+func.func @mistyped_key(%x: tensor<?xf32, #edge.layout<size = [n in [1, 8]]>>) {
+  func.return
+}
+
+// -----
+
+// expected-error @+1 {{a layout has no 'strides'}}
+func.func @unknown_key(%x: tensor<?xf32, #edge.layout<[0], strides = [1]>>) {
+  func.return
+}
+
+// -----
+
+// expected-error @+1 {{expected a dim order such as [0, 1], or sizes = [...], got '+'}}
+func.func @no_key(%x: tensor<?xf32, #edge.layout<+>>) {
+  func.return
+}
+
+// -----
+
+// expected-error @+1 {{expected a number, a symbol or an expression, got '+'}}
+func.func @no_symbol(%x: tensor<?xf32, #edge.layout<sizes = [+]>>) {
+  func.return
+}
+
+// -----
+
+// expected-error @+1 {{expected a number, or ? for no bound, got 'x'}}
+func.func @no_bound(%x: tensor<?xf32, #edge.layout<sizes = [n in [1, x]]>>) {
+  func.return
+}
+
+// -----
+
+// expected-error @+1 {{bach has no range; did you mean 'batch'?}}
+func.func @mistyped_symbol(%x: tensor<?xf32, #edge.layout<sizes = [batch in [1, 8] + bach]>>) {
+  func.return
+}
