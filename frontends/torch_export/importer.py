@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
@@ -117,7 +118,10 @@ class _Method:
     def _functionalize(program: ExportedProgram) -> ExportedProgram | None:
         """The program without in-place operators, as PyTorch makes it while it keeps composite operators; None when it cannot."""
         try:
-            return cast(Any, program).run_decompositions({})
+            with warnings.catch_warnings():
+                # PyTorch copies its own tree specs in a way that it deprecates.
+                warnings.filterwarnings("ignore", "`isinstance\\(treespec", FutureWarning)
+                return cast(Any, program).run_decompositions({})
         except Exception:
             # It raises what the retracing happens to raise; the program as it is then shows which writes are the reason.
             return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import random
 import re
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -421,3 +422,14 @@ def test_a_buffer_that_changes_its_shape_is_reported() -> None:
 
     with pytest.raises(UnsupportedProgramError, match=r"aten\.unsqueeze_"):
         imported(export(Model(), torch.randn(2)))
+
+
+def test_nothing_warns_of_what_pytorch_deprecates_of_its_own() -> None:
+    def writes_a_part(x: Tensor) -> Tensor:
+        flat = x.clone().view(-1)
+        flat[0] = 3
+        return flat
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FutureWarning)
+        imported(export(writes_a_part, torch.ones(2, 2)))
