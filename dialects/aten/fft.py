@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.numerics import element_of_array
 from flambeau.dialects.aten.shape import normalize_dims
+from flambeau.dialects.aten.where import as_operand
 from flambeau.dialects.ir.extents import differ, is_known
 from flambeau.dialects.ir.tensor_types import Tensor, complex_of, element_of, numpy_dtype, part_of, shape_of, tensor
 from flambeau.dialects.schema.families import require_category
@@ -53,10 +54,12 @@ def of_both_sides(x: SSAValue, dim: int) -> tuple[SSAValue, SSAValue]:
     count = shape_of(x)[dim]
     pairs = aten.view_as_real(aten._fft_r2c(x, (dim,), 0, True))
     halves = [aten.select.int(pairs, -1, part) for part in (0, 1)]
-    if count < 3:
+    if is_known(count) and count < 3:
         return halves[0], halves[1]
-    real, imaginary = (aten.flip(aten.slice.Tensor(half, dim, 1, count - count // 2), (dim,)) for half in halves)
-    return aten.cat([halves[0], real], dim), aten.cat([halves[1], aten.neg(imaginary)], dim)
+    real, imaginary = (aten.flip(aten.slice.Tensor(half, dim, 1, (count + 1) // 2), (dim,)) for half in halves)
+    # The two are as many together as there were, which sizes of which the run decides do not show.
+    first, second = ((halves[0], real), (halves[1], aten.neg(imaginary)))
+    return aten.cat(first, dim, result_types=[x.type]), aten.cat(second, dim, result_types=[x.type])
 
 
 def of_parts(real: SSAValue, imaginary: SSAValue | None, dims: Sequence[int], normalization: int, forward: bool = True) -> SSAValue:
@@ -71,8 +74,12 @@ def of_parts(real: SSAValue, imaginary: SSAValue | None, dims: Sequence[int], no
         imaginary = first[1] if second is None else aten.add.Tensor(first[1], second[0])
     assert imaginary is not None
     parts = (real, imaginary if forward else aten.neg(imaginary))
-    factor = (1, count**-0.5, 1 / count)[normalization]
-    return aten.complex(*(part if normalization == 0 else aten.mul.Scalar(part, factor) for part in parts))
+    if not normalization:
+        return aten.complex(*parts)
+    divisor = as_operand(count, element_of(real))
+    if normalization == 1:
+        divisor = aten.sqrt(divisor)
+    return aten.complex(*(aten.div.Tensor(part, divisor) for part in parts))
 
 
 def real_on_both_sides(x: SSAValue, dims: Sequence[int], normalization: int, onesided: bool) -> SSAValue:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -21,6 +22,7 @@ from flambeau.frontends.torch_export.functionalization import Variable, analyze_
 from flambeau.frontends.torch_export.imported_operators import class_of, functional_overload
 
 _TABLE = cast("dict[Overload, Callable[..., Any]]", cast(Any, _decomp).decomposition_table)
+_SIZES = logging.getLogger("torch.fx.experimental.symbolic_shapes")
 _PLACE = ("nn_module_stack", "stack_trace")
 
 
@@ -99,6 +101,20 @@ def _decomposed(step: Step, overload: Overload, outer: tuple[Overload, ...]) -> 
     return None
 
 
+@contextmanager
+def _any_size(mode: Any) -> Generator[None]:
+    """Lets a trace fail that takes a size of the example for the only one, as a root of a size does."""
+    if mode is None or mode.shape_env is None:
+        yield
+        return
+    _SIZES.disabled, before = True, _SIZES.disabled
+    try:
+        with mode.shape_env.error_on_new_guards():
+            yield
+    finally:
+        _SIZES.disabled = before
+
+
 def _traced(step: Step, overload: Overload, nodes: Sequence[fx.Node]) -> Iterator[FlatProgram]:
     """The operator on the arguments of a call, as each of its decompositions computes it: as it is, and out of place."""
     values = [node.meta["val"] for node in nodes]
@@ -112,7 +128,8 @@ def _traced(step: Step, overload: Overload, nodes: Sequence[fx.Node]) -> Iterato
 
         for function in (call, torch.func.functionalize(call, remove="mutations")):
             try:
-                with torch.no_grad(), detect_fake_mode(values) or nullcontext(), enable_python_dispatcher():
+                mode = detect_fake_mode(values)
+                with torch.no_grad(), mode or nullcontext(), _any_size(mode), enable_python_dispatcher():
                     yield flatten(make_fx(function)(*values))
             except Exception:
                 # Decompositions are Python and C++ that raise what they happen to raise; the operator itself is then reported.

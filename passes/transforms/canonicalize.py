@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
+from flambeau.dialects.aten.complex import ViewAsComplexOp, ViewAsRealOp
 from flambeau.dialects.aten.concat import CatOp
 from flambeau.dialects.aten.permute import PermuteOp
 from flambeau.dialects.aten.select import NO_END, SliceTensorOp
@@ -172,7 +173,20 @@ class EmptyConcatPattern(Pattern):
         rewriter.replace(op, [], [new.result])
 
 
-_OTHERS: tuple[Pattern, ...] = (ReshapePattern(), PermutePattern(), BroadcastPattern(), EmptyConcatPattern())
+class PartsPattern(Pattern):
+    """The parts of complex numbers that are made of their parts."""
+
+    roots = (ViewAsRealOp,)
+    counter = "complex numbers taken apart"
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Takes what the numbers are made of."""
+        made = _producer(op.operands[0], ViewAsComplexOp)
+        if made is not None and made.operands[0].type == op.results[0].type:
+            rewriter.replace(op, [], [made.operands[0]])
+
+
+_OTHERS: tuple[Pattern, ...] = (ReshapePattern(), PermutePattern(), BroadcastPattern(), EmptyConcatPattern(), PartsPattern())
 
 
 _NAMES = tuple(type(pattern).__name__ for pattern in (IdentityPattern(), *_OTHERS))
@@ -189,8 +203,8 @@ class CanonicalizePass(PatternPass):
     """Removes operators that change nothing and writes reshapes, permutations and broadcasts in one form.
 
     Needs nothing; works on every level that has rows. Leaves: no copy, view, expansion or slice whose result is its operand; static
-    squeezes and unsqueezes as views; no view of a view, no permutation of a permutation, no expansion that its user broadcasts anyway.
-    Where an operator writes into an operand, copies stay.
+    squeezes and unsqueezes as views; no view of a view, no permutation of a permutation, no expansion that its user broadcasts anyway, no
+    complex numbers that are made of their parts and taken apart. Where an operator writes into an operand, copies stay.
     """
 
     name = "canonicalize"

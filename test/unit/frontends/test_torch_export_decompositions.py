@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
+import pytest
 import torch
 from torch import Tensor, nn
+from torch.export import Dim
 from torch.nn import functional as F
 from torch_programs import check, export, text_of, unary
 
+from flambeau import EdgeCompileConfig, Runtime, to_edge
 from flambeau.dialects.ir.diagnostics import Diagnostic, listening
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.frontends.torch_export import import_program
+
+fftn: Any = cast(Any, torch.fft).fftn
 
 
 class Loss(nn.Module):
@@ -68,3 +75,19 @@ def test_a_decomposition_may_give_several_results() -> None:
 def test_what_has_no_decomposition_down_to_rows_keeps_its_name() -> None:
     module = import_program(export(unary(lambda x: torch.igamma(x, x)), torch.rand(3)), FlambeauContext())
     assert "aten.igamma" in text_of(module)
+
+
+@pytest.mark.parametrize("target", ["executorch", "flambeau"])
+@pytest.mark.parametrize("norm", ["ortho", "forward"])
+def test_a_transform_takes_any_length_though_a_decomposition_of_pytorch_fixes_it(norm: str, target: str) -> None:
+    class Transform(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.real(fftn(x, dim=(1, 2), norm=norm))
+
+    model = Transform()
+    program = torch.export.export(model, (torch.randn(2, 10, 3),), dynamic_shapes=({1: Dim.DYNAMIC(max=16)},))
+    edge = to_edge(program, compile_config=EdgeCompileConfig(target=target))
+    method = Runtime.get().load_program(edge.to_executorch().buffer).load_method("forward")
+    for length in (10, 2, 3, 16):
+        x = torch.randn(2, length, 3)
+        torch.testing.assert_close(torch.as_tensor(method.execute((x,))[0]), model(x), rtol=1e-5, atol=1e-5)

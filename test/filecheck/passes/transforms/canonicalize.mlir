@@ -95,3 +95,12 @@ func.func @empty_decides(%a: tensor<0x3xf32>, %b: tensor<2x3xf16>) -> tensor<2x3
   %0 = aten.cat([%a, %b]) : (tensor<0x3xf32>, tensor<2x3xf16>) -> tensor<2x3xf32>
   func.return %0 : tensor<2x3xf32>
 }
+
+// Complex numbers need not be made where only their parts are used.
+// CHECK-LABEL: func.func @parts
+// CHECK-NEXT:    func.return %x
+func.func @parts(%x: tensor<3x2xf32>) -> tensor<3x2xf32> {
+  %0 = aten.view_as_complex(%x) : (tensor<3x2xf32>) -> tensor<3xcomplex<f32>>
+  %1 = aten.view_as_real(%0) : (tensor<3xcomplex<f32>>) -> tensor<3x2xf32>
+  func.return %1 : tensor<3x2xf32>
+}
