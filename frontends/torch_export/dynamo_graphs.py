@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import FrameType, SimpleNamespace
 from typing import Any, cast
 
 import torch
 from torch import fx
+from torch._dynamo import exc
 from torch.export import Dim
 from torch.fx.traceback import preserve_node_meta
 from xdsl.dialects.builtin import ModuleOp
@@ -111,3 +113,8 @@ def as_tensor(value: Any) -> Any:
         return value
     from_numpy: Any = getattr(torch, "from_numpy")  # noqa: B009 # PyTorch does not declare its type in full
     return from_numpy(value.view("int16")).view(torch.bfloat16) if value.dtype.name == "bfloat16" else from_numpy(value)
+
+
+def backend_failure(error: Exception, frame: FrameType | None) -> Exception:
+    """What PyTorch makes of an error of the backend, without the frames of PyTorch around `frame`."""
+    return cast(Any, exc).BackendCompilerFailed(SimpleNamespace(__name__="flambeau"), error, frame)

@@ -64,7 +64,7 @@ def _describe_type(given: Attribute) -> dict[str, Any]:
     """
     if not isinstance(given, TensorType):
         return {"type": str(given).removeprefix("!exec.")}
-    kind = tensor_type(given)
+    kind = tensor_type(cast(Attribute, given))
     order = list(dim_order(kind))
     extents = shape_of(kind)
     shape = [extent if is_known(extent) else None for extent in extents]

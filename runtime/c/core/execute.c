@@ -114,8 +114,8 @@ static fl_status fl_check_sizes(const fl_method *method, uint32_t index, const f
   for (uint8_t i = 0; i < own->rank; ++i) {
     const int32_t bound = own->dynamic ? own->bounds[i] : own->sizes[i];
     if (source->sizes[i] < 0 || source->sizes[i] > bound || (!own->dynamic && source->sizes[i] != bound)) {
-      return FL_BAD_INPUT("size % of dimension %, where the program takes % %", FL_NUMBER(source->sizes[i]), FL_NUMBER(i),
-                      FL_TEXT(own->dynamic ? "at most" : "exactly"), FL_NUMBER(bound));
+      return FL_BAD_INPUT("dimension % is %, and must be %%", FL_NUMBER(i), FL_NUMBER(source->sizes[i]), FL_TEXT(own->dynamic ? "at most " : ""),
+                      FL_NUMBER(bound));
     }
   }
   return FL_OK;

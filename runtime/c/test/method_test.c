@@ -164,7 +164,7 @@ static void test_inputs_that_do_not_fit(void) {
   fl_tensor nothing = {.sizes = (int32_t[]){2, 3}, .rank = 2, .dtype = FL_FLOAT32};
   const fl_value number = {.as.real = 1, .tag = FL_DOUBLE};
   CHECK(set(&l, 1, &wide, &error) == FL_INVALID_ARGUMENT);
-  CHECK_TEXT(error, "method 'forward', input 1: size 4 of dimension 1, where the program takes exactly 3");
+  CHECK_TEXT(error, "method 'forward', input 1: dimension 1 is 4, and must be 3");
   CHECK(set(&l, 0, &flat, &error) == FL_INVALID_ARGUMENT);
   CHECK_TEXT(error, "expected 2 dimensions, got 1");
   CHECK(set(&l, 0, &ints, &error) == FL_INVALID_ARGUMENT);

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from flambeau.compiler.compilation import Compilation
 from flambeau.dialects.schema.context import FlambeauContext
-from flambeau.passes.manager.errors import PassError
+from flambeau.passes.manager.errors import PassCrash, PassError
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.runtime.binding import Runtime
 
@@ -29,11 +30,20 @@ def flambeau_backend(
         CaptureError: gradients are wanted, the graph trains, or `torch.export` cannot capture it.
         UnsupportedProgramError: lists everything that cannot be imported.
         PassError: the target lacks kernels.
+
+    `torch.compile` shows each of them as BackendCompilerFailed.
     """
+    from flambeau.frontends.torch_export.dynamo_graphs import backend_failure
+
     given = dict(options or {})
-    if unknown := given.keys() - {"target"}:
-        raise ValueError(f"the backend flambeau has the option 'target', not {', '.join(map(repr, sorted(unknown)))}")
-    return _Compiled(graph, inputs, given.get("target", "flambeau"))
+    try:
+        if unknown := given.keys() - {"target"}:
+            raise ValueError(f"the backend flambeau has the option 'target', not {', '.join(map(repr, sorted(unknown)))}")
+        return _Compiled(graph, inputs, given.get("target", "flambeau"))
+    except PassCrash:
+        raise
+    except ValueError as error:
+        raise backend_failure(error, inspect.currentframe()) from None
 
 
 class _Compiled:

@@ -118,7 +118,7 @@ def test_bad_command_lines_are_one_line(tmp_path: Path):
         (3, "cut.npy: it is truncated", (program, "--input", x, cut)),
         (3, "its dtype is not one that a program can take", (program, "--input", x, strings)),
         (5, "expected float32, got int64", (program, "--input", x, saved(tmp_path, "ints", X.astype(np.int64)))),
-        (5, "takes exactly 3", (program, "--input", x, saved(tmp_path, "wide", np.zeros((2, 4), np.float32)))),
+        (5, "dimension 1 is 4, and must be 3", (program, "--input", x, saved(tmp_path, "wide", np.zeros((2, 4), np.float32)))),
         (3, "absent/out.npy: No such file or directory", (program, "--input", x, x, "--output", tmp_path / "absent" / "out.npy")),
     ]
     for expected, text_part, arguments in cases:
