@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.aten.convolution import ConvolutionOp, by_group, columns, cross_correlate, taps, transposed_convolve
 from flambeau.dialects.aten.embedding import require_indices, require_long
@@ -15,6 +15,7 @@ from flambeau.dialects.aten.norm import NativeGroupNormOp, require_parameters
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.pool import AdaptiveAvgPool2dCoreOp, AvgPool2dOp, MaxPool2dWithIndicesOp
 from flambeau.dialects.aten.windows import adaptive_windows, spread, window_divisors
+from flambeau.dialects.ir.extents import provably_equal
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, may_equal, shape_of, tensor
 from flambeau.dialects.schema.families import FLOATS, FLOATS_AND_LONG, require_same_element, require_shape
 from flambeau.dialects.schema.namespace import aten
@@ -328,7 +329,8 @@ class ConvolutionBackwardOp(SchemaOp):
         steps, margins, gaps = (spread(numbers, rank, "") for numbers in (stride, padding, dilation))
         wide, image, kernels = widened(grad), widened(x), widened(weight)
         if transposed:
-            of_input = cross_correlate(wide, kernels, steps, margins, gaps, groups)
+            # Padding of the result as wide as the stride leaves room for more places than the input has.
+            of_input = cross_correlate(wide, kernels, steps, margins, gaps, groups)[(..., *map(slice, x.shape[2:]))]
             of_weight = weight_gradient(image, wide, kernels.shape, steps, margins, gaps, groups)
         else:
             sizes = zip(x.shape[2:], grad.shape[2:], weight.shape[2:], steps, margins, gaps, strict=True)
@@ -348,3 +350,49 @@ def weight_gradient(
         parts = columns(of_result[(..., *of)]), columns(of_input[(..., *where)])
         result[(..., *place)] = np.einsum("bgok,bgck->goc", *parts, optimize=True)
     return result.reshape(tuple(shape))
+
+
+def gradients_by_convolutions(
+    grad: SSAValue,
+    x: SSAValue,
+    weight: SSAValue,
+    _: Numbers | None,
+    stride: Numbers,
+    padding: Numbers,
+    dilation: Numbers,
+    transposed: bool,
+    output_padding: Numbers,
+    groups: int,
+    output_mask: Mask,
+) -> tuple[SSAValue, ...]:
+    """`convolution_backward` in terms of convolutions: of the gradient by the kernels, and of the input by the gradient."""
+    rank = len(shape_of(weight)) - 2
+    steps, margins, gaps = (spread(numbers, rank, "") for numbers in (stride, padding, dilation))
+    nothing = aten.full((0,), 0, element_of(x))
+    of_input = of_weight = of_bias = nothing
+    if output_mask[0]:
+        extents = zip(shape_of(x)[2:], shape_of(grad)[2:], shape_of(weight)[2:], steps, margins, gaps, strict=True)
+        rest = [extent - ((count - 1) * step - 2 * pad + gap * (kernel - 1) + 1) for extent, count, kernel, step, pad, gap in extents]
+        added = (0,) * rank if transposed else tuple(rest)
+        of_input = _begin(aten.convolution(grad, weight, None, steps, margins, gaps, not transposed, added, groups), shape_of(x)[2:])
+    if output_mask[1]:
+        read, written = (grad, x) if transposed else (x, grad)
+        spatial = tuple(range(2, rank + 2))
+        batch, channels, *sizes = shape_of(read)
+        apart = aten.view(read, (batch, groups, channels // groups, *sizes))
+        apart = aten.permute(apart, (2, 1, 0, *(dim + 1 for dim in spatial)))
+        images = aten.view(aten.clone(apart), (channels // groups, groups * batch, *sizes))
+        kernels = aten.permute(written, (1, 0, *spatial))
+        found = aten.convolution(images, kernels, None, gaps, margins, steps, False, (0,) * rank, groups)
+        of_weight = aten.permute(_begin(found, shape_of(weight)[2:]), (1, 0, *spatial))
+    if output_mask[2]:
+        of_bias = aten.sum.dim_IntList(grad, (0, *range(2, rank + 2)))
+    return of_input, of_weight, of_bias
+
+
+def _begin(x: SSAValue, sizes: Sequence[int]) -> SSAValue:
+    """The first elements along each spatial dimension."""
+    for dim, size in enumerate(sizes, 2):
+        if not provably_equal(shape_of(x)[dim], size):
+            x = aten.slice.Tensor(x, dim, 0, size)
+    return x

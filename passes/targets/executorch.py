@@ -12,6 +12,7 @@ from importlib import resources
 from xdsl.dialects.builtin import bf16, f16, f32, f64, i1, i64
 from xdsl.ir import Attribute, SSAValue
 
+from flambeau.dialects.aten.backward import gradients_by_convolutions
 from flambeau.dialects.aten.convolution import over_planes
 from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.fft import real_on_both_sides
@@ -124,6 +125,7 @@ _CONTRACTS = (
     Contract(
         "aten::convolution_backward.out",
         (Limit("input", rank=(4, 4)), Limit("input", dtypes=(f32, f64, f16)), Limit("transposed", only=False)),
+        gradients_by_convolutions,
     ),
     Contract("aten::linear.out", (Limit("input", rank=(2, 16)), Limit("weight", rank=(2, 2)))),
     Contract("aten::logit.out", (Limit("result", dtypes=(f32, f64)),)),

@@ -15,7 +15,7 @@ from flambeau.passes.targets.interface import find_target
 
 import_module("executorch.kernels.quantized")  # adds them to stock ExecuTorch's
 peer: Any = executorch_runtime
-CONTRACTS = [contract for contract in find_target("executorch").contracts if contract.kernel != "aten::convolution_backward.out"]
+CONTRACTS = find_target("executorch").contracts
 
 
 @pytest.mark.parametrize("contract", CONTRACTS, ids=lambda contract: contract.kernel)

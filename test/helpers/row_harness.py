@@ -151,7 +151,10 @@ def call_torch(op: type[SchemaOp], sample: Sequence[Any]) -> list[Array]:
     positional = [value for value, argument in zip(converted, arguments, strict=True) if not argument.keyword_only]
     named = {argument.name: value for value, argument in zip(converted, arguments, strict=True) if argument.keyword_only}
     found = torch_operator(op)(*positional, **named)
-    return [from_torch(result) for result in (cast("Sequence[torch.Tensor]", found) if isinstance(found, tuple | list) else (found,))]
+    results = cast("Sequence[torch.Tensor | None]", found) if isinstance(found, tuple | list) else (found,)
+    # What an output mask leaves out is empty here.
+    like = next(result for result in results if result is not None)
+    return [from_torch(like.new_empty(0) if result is None else result) for result in results]
 
 
 def assert_close(

@@ -4,24 +4,12 @@
  * multiply the weight, as it lies, by columns gathered from the image (im2col of a few pixels at a time); depthwise contiguous images go
  * row by row. The rest is computed from the definition.
  */
+#include "convolution.h"
 #include "conv2d.h"
 #include "loops.h"
 #include "optional.h"
 
-#define SPATIAL 3
-
 typedef enum way { BY_DEFINITION, CHANNELS_LAST, CHANNELS_LAST_DEPTHWISE, BY_COLUMNS, BY_ROWS } way;
-
-/* The problem with its spatial dimensions brought to three, leading ones of size 1. */
-typedef struct problem {
-  fl_tensor *input, *weight, *bias, *out;
-  size_t batch, in_channels, out_channels, groups;
-  size_t in[SPATIAL], out_size[SPATIAL], kernel[SPATIAL];
-  size_t stride[SPATIAL], padding[SPATIAL], dilation[SPATIAL];
-  size_t in_stride[SPATIAL], weight_stride[SPATIAL], out_stride[SPATIAL];
-  int transposed;
-  way way;
-} problem;
 
 /* Columns (pixels) gathered at a time. */
 #define COLUMN_FLOATS 65536
@@ -35,12 +23,12 @@ static size_t gathered_pixels(size_t depth, size_t pixels) {
 
 /* A list of one value for each spatial dimension, or of one for all of them. */
 static fl_status read_list(fl_context *context, const fl_value *value, uint8_t spatial, int64_t least, int64_t otherwise, size_t *to) {
-  int64_t v[SPATIAL];
+  int64_t v[FL_SPATIAL];
   uint32_t count = 0;
-  FL_CHECK(context, fl_get_ints(value, v, SPATIAL, &count) && (count == spatial || count == 1),
+  FL_CHECK(context, fl_get_ints(value, v, FL_SPATIAL, &count) && (count == spatial || count == 1),
            "stride, padding, dilation and output_padding must be lists of one integer, or one for each spatial dimension");
-  for (uint8_t i = 0; i < SPATIAL; ++i) {
-    const uint8_t lead = (uint8_t)(SPATIAL - spatial);
+  for (uint8_t i = 0; i < FL_SPATIAL; ++i) {
+    const uint8_t lead = (uint8_t)(FL_SPATIAL - spatial);
     const int64_t x = i < lead ? otherwise : v[count == 1 ? 0 : i - lead];
     FL_CHECK(context, x >= least && x <= INT32_MAX / 4, "stride and dilation must be positive, and padding not negative");
     to[i] = (size_t)x;
@@ -54,7 +42,7 @@ static int is_channels_last(const fl_tensor *t) {
          (t->sizes[0] == 1 || t->strides[0] == h * w * c);
 }
 
-static way way_of(const problem *p) {
+static way way_of(const fl_convolution *p) {
   const size_t per_group = p->in_channels / p->groups;
   if (p->transposed || p->input->dtype != FL_FLOAT32 || p->input->rank > 4) {
     return BY_DEFINITION;
@@ -72,23 +60,23 @@ static way way_of(const problem *p) {
   return per_group == 1 && p->out_channels / p->groups < 4 ? BY_ROWS : BY_COLUMNS;
 }
 
-static fl_status read_problem(fl_context *context, fl_value *const *args, problem *p) {
+fl_status fl_convolution_read(fl_context *context, fl_value *const *args, fl_convolution *p, int32_t *sizes) {
   FL_TENSOR_ARGUMENT(input, 0);
   FL_TENSOR_ARGUMENT(weight, 1);
   FL_OPTIONAL_TENSOR_ARGUMENT(bias, 2);
   FL_INT_ARGUMENT(transposed, 6);
   FL_INT_ARGUMENT(groups, 8);
   FL_TENSOR_ARGUMENT(out, 9);
-  *p = (problem){.input = input, .weight = weight, .bias = bias, .out = out, .transposed = transposed != 0};
+  *p = (fl_convolution){.input = input, .weight = weight, .bias = bias, .out = out, .transposed = transposed != 0};
   FL_CHECK(context, input->rank >= 3 && input->rank <= 5, "the input must have a batch, channels, and one to three spatial dimensions");
   FL_CHECK(context, weight->rank == input->rank && out->rank == input->rank, "the weight and the result must have the input's number of dimensions");
   FL_CHECK(context, weight->dtype == input->dtype && out->dtype == input->dtype && (!bias || bias->dtype == input->dtype),
            "input, weight, bias and result must have one dtype");
-  const uint8_t spatial = (uint8_t)(input->rank - 2), lead = (uint8_t)(SPATIAL - spatial);
+  const uint8_t spatial = (uint8_t)(input->rank - 2), lead = (uint8_t)(FL_SPATIAL - spatial);
   FL_TRY(read_list(context, args[3], spatial, 1, 1, p->stride));
   FL_TRY(read_list(context, args[4], spatial, 0, 0, p->padding));
   FL_TRY(read_list(context, args[5], spatial, 1, 1, p->dilation));
-  size_t output_padding[SPATIAL] = {0};
+  size_t output_padding[FL_SPATIAL] = {0};
   if (transposed) {
     FL_TRY(read_list(context, args[7], spatial, 0, 0, output_padding));
   }
@@ -102,8 +90,11 @@ static fl_status read_problem(fl_context *context, fl_value *const *args, proble
   FL_CHECK(context, (size_t)weight->sizes[transposed ? 0 : 1] == (transposed ? p->in_channels : p->in_channels / p->groups),
            "the weight does not fit the input's channels");
   FL_CHECK(context, !bias || (bias->rank == 1 && (size_t)bias->sizes[0] == p->out_channels), "the bias must have one value for each output channel");
-  int32_t sizes[FL_MAX_RANK] = {input->sizes[0], (int32_t)p->out_channels};
-  for (uint8_t i = 0; i < SPATIAL; ++i) {
+  sizes[0] = input->sizes[0];
+  sizes[1] = (int32_t)p->out_channels;
+  fl_convolution_strides(input, p->in_stride);
+  fl_convolution_strides(weight, p->weight_stride);
+  for (uint8_t i = 0; i < FL_SPATIAL; ++i) {
     p->in[i] = p->kernel[i] = p->out_size[i] = 1;
     if (i < lead) {
       continue;
@@ -111,8 +102,6 @@ static fl_status read_problem(fl_context *context, fl_value *const *args, proble
     const uint8_t d = (uint8_t)(i - lead + 2);
     p->in[i] = (size_t)input->sizes[d];
     p->kernel[i] = (size_t)weight->sizes[d];
-    p->in_stride[i] = (size_t)input->strides[d];
-    p->weight_stride[i] = (size_t)weight->strides[d];
     int64_t size = 0;
     if (transposed) {
       FL_CHECK(context, output_padding[i] < p->stride[i] || output_padding[i] < p->dilation[i], "output_padding must be smaller than stride or dilation");
@@ -127,16 +116,26 @@ static fl_status read_problem(fl_context *context, fl_value *const *args, proble
     p->out_size[i] = (size_t)size;
     sizes[d] = (int32_t)size;
   }
-  FL_TRY(fl_resize(context, out, sizes, out->rank));
-  for (uint8_t i = lead; i < SPATIAL; ++i) {
-    p->out_stride[i] = (size_t)out->strides[i - lead + 2];
+  return FL_OK;
+}
+
+void fl_convolution_strides(const fl_tensor *tensor, size_t *strides) {
+  for (uint8_t i = 0; i < FL_SPATIAL; ++i) {
+    const uint8_t lead = (uint8_t)(FL_SPATIAL + 2 - tensor->rank);
+    strides[i] = i < lead ? 0 : (size_t)tensor->strides[i - lead + 2];
   }
-  p->way = way_of(p);
+}
+
+static fl_status read_problem(fl_context *context, fl_value *const *args, fl_convolution *p) {
+  int32_t sizes[FL_SPATIAL + 2];
+  FL_TRY(fl_convolution_read(context, args, p, sizes));
+  FL_TRY(fl_resize(context, p->out, sizes, p->out->rank));
+  fl_convolution_strides(p->out, p->out_stride);
   return FL_OK;
 }
 
 /* The same as conv2d.h sees it; its weight must still be packed. */
-static fl_conv2d channels_last(const problem *p) {
+static fl_conv2d channels_last(const fl_convolution *p) {
   return (fl_conv2d){.batch = p->batch,
                      .channels = p->in_channels,
                      .height = p->in[1],
@@ -158,20 +157,20 @@ static fl_conv2d channels_last(const problem *p) {
 }
 
 /* Floats of the packed weight, rounded up to whole cache lines. */
-static size_t packed_weight(const problem *p) {
+static size_t packed_weight(const fl_convolution *p) {
   const size_t taps = p->kernel[1] * p->kernel[2];
-  return p->way == CHANNELS_LAST ? fl_packed_size(taps * p->in_channels, p->out_channels) : taps * ((p->in_channels + 15) / 16 * 16);
+  return way_of(p) == CHANNELS_LAST ? fl_packed_size(taps * p->in_channels, p->out_channels) : taps * ((p->in_channels + 15) / 16 * 16);
 }
 
-static __attribute__((noinline)) size_t scratch_of(const problem *p, int bound) {
-  if (p->way == CHANNELS_LAST) {
+static __attribute__((noinline)) size_t scratch_of(const fl_convolution *p, int bound) {
+  if (way_of(p) == CHANNELS_LAST) {
     const fl_conv2d c = channels_last(p);
     return packed_weight(p) * sizeof(float) + fl_conv2d_scratch_size(&c, bound);
   }
-  if (p->way == CHANNELS_LAST_DEPTHWISE) {
+  if (way_of(p) == CHANNELS_LAST_DEPTHWISE) {
     return packed_weight(p) * sizeof(float);
   }
-  if (p->way == BY_COLUMNS) {
+  if (way_of(p) == BY_COLUMNS) {
     const size_t depth = p->in_channels / p->groups * p->kernel[1] * p->kernel[2];
     return fl_scratch_bytes(depth, gathered_pixels(depth, p->out_size[1] * p->out_size[2]) * sizeof(float));
   }
@@ -181,18 +180,18 @@ static __attribute__((noinline)) size_t scratch_of(const problem *p, int bound) 
 size_t fl_convolution_scratch(fl_value *const *args, size_t count) {
   (void)count;
   fl_context context = {0};
-  problem p;
+  fl_convolution p;
   return read_problem(&context, args, &p) == FL_OK ? scratch_of(&p, p.input->dynamic) : 0;
 }
 
-static __attribute__((noinline)) void run_channels_last(const problem *p, float *scratch) {
+static __attribute__((noinline)) void run_channels_last(const fl_convolution *p, float *scratch) {
   fl_conv2d c = channels_last(p);
   const float *weight = p->weight->data;
   const size_t out_step = (size_t)p->weight->strides[0], in_step = (size_t)p->weight->strides[1];
   const size_t taps = p->kernel[1] * p->kernel[2];
   for (size_t tap = 0; tap < taps; ++tap) {
     const float *from = weight + tap / p->kernel[2] * p->weight_stride[1] + tap % p->kernel[2] * p->weight_stride[2];
-    if (p->way == CHANNELS_LAST_DEPTHWISE) {
+    if (way_of(p) == CHANNELS_LAST_DEPTHWISE) {
       fl_pack_b(from, 1, p->in_channels, 0, out_step, scratch + tap * ((p->in_channels + 15) / 16 * 16));
       continue;
     }
@@ -203,7 +202,7 @@ static __attribute__((noinline)) void run_channels_last(const problem *p, float 
     }
   }
   c.weight = scratch;
-  if (p->way == CHANNELS_LAST) {
+  if (way_of(p) == CHANNELS_LAST) {
     fl_conv2d_run(&c, scratch + packed_weight(p));
   } else {
     fl_conv2d_depthwise(&c);
@@ -211,7 +210,7 @@ static __attribute__((noinline)) void run_channels_last(const problem *p, float 
 }
 
 /* Gathers what `count` (<= 16) pixels from `pixel` on see of the image's channels into a panel: [channel, tap][16]. */
-static void gather_panel(const problem *p, const float *image, size_t channels, size_t pixel, size_t count, float *panel) {
+static void gather_panel(const fl_convolution *p, const float *image, size_t channels, size_t pixel, size_t count, float *panel) {
   const size_t area = p->in[1] * p->in[2], taps = p->kernel[1] * p->kernel[2];
   for (size_t tap = 0; tap < taps; ++tap) {
     int64_t at[FL_PANEL];
@@ -238,7 +237,7 @@ static void gather_panel(const problem *p, const float *image, size_t channels, 
   }
 }
 
-static __attribute__((noinline)) void run_by_columns(const problem *p, float *scratch) {
+static __attribute__((noinline)) void run_by_columns(const fl_convolution *p, float *scratch) {
   const size_t channels = p->in_channels / p->groups, outs = p->out_channels / p->groups;
   const size_t depth = channels * p->kernel[1] * p->kernel[2];
   const size_t pixels = p->out_size[1] * p->out_size[2];
@@ -267,7 +266,7 @@ static __attribute__((noinline)) void run_by_columns(const problem *p, float *sc
 }
 
 /* Contiguous planes with one input channel per group. */
-static __attribute__((noinline)) void run_by_rows(const problem *p) {
+static __attribute__((noinline)) void run_by_rows(const fl_convolution *p) {
   const size_t outs = p->out_channels / p->groups;
   for (size_t plane = 0; plane < p->batch * p->out_channels; ++plane) {
     const size_t o = plane % p->out_channels;
@@ -306,7 +305,7 @@ static __attribute__((noinline)) void run_by_rows(const problem *p) {
 }
 
 /* The input index along dimension i that tap k of output position `at` reads; -1 for padding. */
-static int64_t source(const problem *p, int i, size_t at, size_t k) {
+static int64_t source(const fl_convolution *p, int i, size_t at, size_t k) {
   if (!p->transposed) {
     const int64_t x = (int64_t)(at * p->stride[i] + k * p->dilation[i]) - (int64_t)p->padding[i];
     return x < (int64_t)p->in[i] ? x : -1;
@@ -317,7 +316,7 @@ static int64_t source(const problem *p, int i, size_t at, size_t k) {
 }
 
 /* One element of the result. w_out, w_in: the weight's strides along output and input channels. */
-static void run_element(const problem *p, size_t n, size_t o, const size_t *at) {
+static void run_element(const fl_convolution *p, size_t n, size_t o, const size_t *at) {
   const fl_tensor *in = p->input, *weight = p->weight;
   const size_t channels = p->in_channels / p->groups, outs = p->out_channels / p->groups;
   const size_t first = o / outs * channels;
@@ -360,10 +359,10 @@ static void run_element(const problem *p, size_t n, size_t o, const size_t *at) 
   }
 }
 
-static void run_by_definition(const problem *p) {
+void fl_convolution_by_definition(const fl_convolution *p) {
   for (size_t n = 0; n < p->batch; ++n) {
     for (size_t o = 0; o < p->out_channels; ++o) {
-      size_t at[SPATIAL];
+      size_t at[FL_SPATIAL];
       for (at[0] = 0; at[0] < p->out_size[0]; ++at[0]) {
         for (at[1] = 0; at[1] < p->out_size[1]; ++at[1]) {
           for (at[2] = 0; at[2] < p->out_size[2]; ++at[2]) {
@@ -377,18 +376,18 @@ static void run_by_definition(const problem *p) {
 
 fl_status fl_convolution_out(fl_context *context, fl_value *const *args, size_t count) {
   (void)count;
-  problem p;
+  fl_convolution p;
   FL_TRY(read_problem(context, args, &p));
   if (fl_numel(p.out) == 0) {
     return FL_OK;
   }
   FL_CHECK(context, context->scratch_size >= scratch_of(&p, 0), "the kernel was given too little scratch memory");
-  switch (p.way) {
+  switch (way_of(&p)) {
     case CHANNELS_LAST:
     case CHANNELS_LAST_DEPTHWISE: run_channels_last(&p, context->scratch); break;
     case BY_COLUMNS: run_by_columns(&p, context->scratch); break;
     case BY_ROWS: run_by_rows(&p); break;
-    case BY_DEFINITION: run_by_definition(&p); break;
+    case BY_DEFINITION: fl_convolution_by_definition(&p); break;
   }
   return FL_OK;
 }

@@ -21,8 +21,10 @@ from flambeau.dialects.text.module_text import parse_module
 from flambeau.frontends.torch_export import export_module
 from flambeau.passes.manager import PassError, Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
+from flambeau.passes.targets.interface import find_target
 from flambeau.plugins.loader import load_plugin, plugin_scope
 from flambeau.runtime import Runtime
+from flambeau.runtime.manifest import kernel_names
 
 
 @pytest.fixture(autouse=True)
@@ -102,3 +104,7 @@ def test_a_target_without_a_dim_order_keeps_the_copies(tmp_path: Path):
     for pipeline, copies in (("propagate-layouts,edge-to-exec{target=dsp}", 0), ("optimize-edge{target=dsp},edge-to-exec{target=dsp}", 2)):
         module = run(pipeline, HEADS)
         assert sum(isinstance(op, CallOp) for op in module.walk()) == 1 + copies
+
+
+def test_our_runtime_has_every_kernel_that_the_target_executorch_lists() -> None:
+    assert find_target("executorch").operators - set(kernel_names()) == set()

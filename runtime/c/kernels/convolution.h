@@ -1,0 +1,25 @@
+/* Convolutions as their definition has them, which the kernels of their gradients use too. */
+#ifndef FLAMBEAU_KERNELS_CONVOLUTION_H
+#define FLAMBEAU_KERNELS_CONVOLUTION_H
+
+#include "flambeau/kernel.h"
+
+#define FL_SPATIAL 3
+
+/* The problem with its spatial dimensions brought to three, leading ones of size 1. */
+typedef struct fl_convolution {
+  fl_tensor *input, *weight, *bias, *out;
+  size_t batch, in_channels, out_channels, groups;
+  size_t in[FL_SPATIAL], out_size[FL_SPATIAL], kernel[FL_SPATIAL];
+  size_t stride[FL_SPATIAL], padding[FL_SPATIAL], dilation[FL_SPATIAL];
+  size_t in_stride[FL_SPATIAL], weight_stride[FL_SPATIAL], out_stride[FL_SPATIAL];
+  int transposed;
+} fl_convolution;
+
+/* Reads and checks the arguments of aten::convolution.out; `sizes` are those that the result must have, which is left as it is. */
+fl_status fl_convolution_read(fl_context *context, fl_value *const *args, fl_convolution *p, int32_t *sizes);
+/* The strides of a tensor's spatial dimensions. */
+void fl_convolution_strides(const fl_tensor *tensor, size_t *strides);
+void fl_convolution_by_definition(const fl_convolution *p);
+
+#endif
