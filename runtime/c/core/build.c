@@ -152,15 +152,19 @@ static int fl_make_list(const fl_plan *plan, uint8_t kind, uint32_t table, fl_po
     value->as.list.items = plan->file + items.at;
     return 0;
   }
-  if (pool->pointer_count < items.count) {
+  if (pool->slots == NULL && items.count > FL_MAX_RANK) {
+    value->as.list.count = FL_MAX_RANK;
+  }
+  const uint32_t count = value->as.list.count;
+  if (pool->pointer_count < count) {
     return 1;
   }
   fl_value **pointers = pool->pointers;
-  pool->pointers += items.count;
-  pool->pointer_count -= items.count;
+  pool->pointers += count;
+  pool->pointer_count -= count;
   value->tag = kind == VALUE_INT_LIST ? FL_INT_LIST : kind == VALUE_TENSOR_LIST ? FL_TENSOR_LIST : FL_OPTIONAL_TENSOR_LIST;
   value->as.list.items = (const void *)pointers;
-  for (uint32_t i = 0; i < items.count; ++i) {
+  for (uint32_t i = 0; i < count; ++i) {
     const int64_t item = kind == VALUE_INT_LIST ? fl_read_i64(plan->file + items.at + (size_t)8 * i) : fl_element_i32(plan->file, items, i);
     if (fl_make_item(plan, item, pool, &pointers[i])) {
       return 1;

@@ -74,3 +74,21 @@ def test_methods_take_no_byte_more_than_measured():
         method = Runtime.get().load_program(data).load_method()
         assert method.memory == method.metadata.memory
     assert library().fl_version() == 0x00000100
+
+
+@pytest.mark.parametrize("operator", ["cat", "stack"])
+def test_a_list_may_be_longer_than_what_is_measured(operator: str):
+    count = 300
+    data = write(
+        plan(
+            [tensor(1, 2), tensor(*((count, 2) if operator == "cat" else (count, 1, 2)), at=0), pte.TensorList((0,) * count), pte.Int(0)],
+            [call(0, 2, 3, 1, 1)],
+            [f"aten::{operator}.out"],
+            [0],
+            [1],
+            arena=count * 8,
+        )
+    )
+    x = np.array([[1, 2]], np.float32)
+    found = Runtime.get().load_program(data).load_method("forward").execute([x])[0]
+    assert np.array_equal(np.asarray(found).reshape(count, 2), np.tile(x, (count, 1)))

@@ -37,7 +37,8 @@ typedef struct fl_context {
 typedef fl_status (*fl_kernel_fn)(fl_context *context, fl_value *const *args, size_t count);
 
 /* Bytes of scratch memory that a call with these arguments (data pointers not yet set) needs. Called at load with the upper bounds of
- * the sizes, and before each call with the sizes then: a call that needs more than what was asked for at load is refused. SIZE_MAX: too many. */
+ * the sizes, and before each call with the sizes then: a call that needs more than what was asked for at load is refused. SIZE_MAX: too many.
+ * At load, a list has at most its first 16 items. */
 typedef size_t (*fl_scratch_fn)(fl_value *const *args, size_t count);
 
 typedef struct fl_kernel {
