@@ -223,3 +223,38 @@ def test_a_subgraph_that_is_called_twice_is_imported_twice() -> None:
         return region(x) + region(x * 2)
 
     assert disagreement(Function(twice), (a(3),), strict=True) is None
+
+
+class Tally(nn.Module):
+    """A branch in a loop in a scan, which give its state new values."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.total: Tensor
+        self.turns: Tensor
+        self.register_buffer("total", torch.tensor([5.0, -1.0, 2.0]))
+        self.register_buffer("turns", torch.tensor(3))
+
+    def forward(self, xs: Tensor) -> Any:
+        def step(carried: Any, x: Tensor) -> Any:
+            total, turns = carried
+
+            def turn(i: Tensor, total: Tensor, x: Tensor) -> Any:
+                condition = total.sum() < x.sum() * 2
+                total, x = branch(condition, lambda a, b: (a + b, b * 0.5 - a.amin()), lambda a, b: ((a - b * 2).flip(0), -b), (total, x))
+                return i + 1, total, x
+
+            start = (torch.zeros((), dtype=torch.int64), total, x.clone())
+            i, total, left = loop(lambda i, total, x: i < turns % 3 + 1, turn, start)
+            return (total, turns + i), left
+
+        (total, turns), left = steps(step, (self.total.clone(), self.turns.clone()), xs)
+        self.total.copy_(total)
+        self.turns.copy_(turns)
+        return left, self.total * 2
+
+
+@pytest.mark.parametrize("is_dynamic", [False, True])
+def test_a_branch_in_a_loop_in_a_scan_changes_the_state(*, is_dynamic: bool) -> None:
+    shapes = {"xs": {0: torch.export.Dim("n", min=2, max=8)}} if is_dynamic else None
+    assert disagreement(Tally(), (a(4, 3),), turns=3, dynamic_shapes=shapes) is None

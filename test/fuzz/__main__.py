@@ -5,10 +5,32 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
+import time
 from itertools import count
 from pathlib import Path
 
-from fuzz.campaign import Campaign, run, smaller
+from fuzz.campaign import Campaign, Outcome, run, smaller
+
+
+class _Progress:
+    """Writes what a campaign has met: every half minute, and when a case fails in a way that is new. What is killed has its figures so."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self.last = time.monotonic()
+        self.failures = 0
+
+    def __call__(self, outcome: Outcome) -> None:
+        failures = len(outcome.failures)
+        if failures > self.failures or time.monotonic() > self.last + 30:
+            self.last, self.failures = time.monotonic(), failures
+            seeds = ", ".join(f"{kind} (seed {seed})" for kind, (seed, _, _) in outcome.failures.items())
+            print(f"so far, {figures(self.name, outcome)}{f'; {seeds}' if seeds else ''}", file=sys.stderr, flush=True)
+
+
+def figures(name: str, outcome: Outcome) -> str:
+    """How many cases there were, and of each sort how many."""
+    return f"{name}: {sum(outcome.counts.values())} cases: {', '.join(f'{n} {word}' for word, n in outcome.counts.items())}"
 
 
 def main() -> int:
@@ -24,8 +46,8 @@ def main() -> int:
     campaign: Campaign = importlib.import_module(f"fuzz.{arguments.campaign}").CAMPAIGN
     seeds = range(arguments.seed * 10**9, (arguments.seed + 1) * 10**9)
     seconds = arguments.seconds if arguments.seconds is not None or arguments.cases is not None else 60
-    outcome = run(campaign, seeds[: arguments.cases], seconds)
-    print(f"{arguments.campaign}: {sum(outcome.counts.values())} cases:", ", ".join(f"{n} {word}" for word, n in outcome.counts.items()))
+    outcome = run(campaign, seeds[: arguments.cases], seconds, _Progress(arguments.campaign))
+    print(figures(arguments.campaign, outcome))
     numbers = count(1)
     for kind, (seed, case, details) in outcome.failures.items():
         number = next(numbers)

@@ -80,8 +80,17 @@ def failure_of(campaign: Campaign, case: str) -> tuple[Failure | None, str]:
         return Failure(kind, "".join(traceback.format_exception(error)[-8:])), "failed"
 
 
-def run(campaign: Campaign, seeds: Sequence[int] | range, seconds: float | None = None) -> Outcome:
-    """Runs the cases of these seeds, as many as the time allows, or until an interrupt from the keyboard."""
+def run(
+    campaign: Campaign, seeds: Sequence[int] | range, seconds: float | None = None, tell: Callable[[Outcome], None] | None = None
+) -> Outcome:
+    """Runs the cases of these seeds, as many as the time allows, or until an interrupt from the keyboard.
+
+    Args:
+        campaign: the cases and their check.
+        seeds: what each case is made from.
+        seconds: the time; None for as long as it takes.
+        tell: gets what was met so far, after each case.
+    """
     outcome = Outcome()
     end = None if seconds is None else time.monotonic() + seconds
     for seed in seeds:
@@ -95,6 +104,8 @@ def run(campaign: Campaign, seeds: Sequence[int] | range, seconds: float | None 
         outcome.counts[word] = outcome.counts.get(word, 0) + 1
         if failure is not None and failure.kind not in outcome.failures:
             outcome.failures[failure.kind] = (seed, case, str(failure))
+        if tell is not None:
+            tell(outcome)
     return outcome
 
 
