@@ -6,9 +6,11 @@ import itertools
 import math
 from collections.abc import Sequence
 
+from xdsl.dialects.builtin import f32, f64, i64
 from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.aten.convolution import ConvolutionOp, by_group, columns, cross_correlate, taps, transposed_convolve
+from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.embedding import require_indices, require_long
 from flambeau.dialects.aten.matmul import common_element
 from flambeau.dialects.aten.norm import NativeGroupNormOp, require_parameters
@@ -16,7 +18,7 @@ from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.pool import AdaptiveAvgPool2dCoreOp, AvgPool2dOp, MaxPool2dWithIndicesOp
 from flambeau.dialects.aten.windows import adaptive_windows, spread, window_divisors
 from flambeau.dialects.ir.extents import provably_equal
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, may_equal, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, is_float, may_equal, shape_of, tensor
 from flambeau.dialects.schema.families import FLOATS, FLOATS_AND_LONG, require_same_element, require_shape
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -108,6 +110,23 @@ class MaxPool2dWithIndicesBackwardOp(SchemaOp):
         return result.reshape(x.shape).astype(x.dtype)
 
 
+def places(count: int) -> SSAValue:
+    """The integers 0 to count - 1, built detached."""
+    return aten.arange.start_step(0, count, 1, dtype=i64)
+
+
+def spread_over_windows(grad: SSAValue, x: SSAValue, bounds: Sequence[tuple[SSAValue, SSAValue, SSAValue | None]]) -> SSAValue:
+    """Each window's gradient at all its places, by a matrix per dimension: `bounds` are where windows start and end, and their divisors."""
+    element = f64 if element_of(x) == f64 else f32
+    matrices: list[SSAValue] = []
+    for extent, (start, end, divisor) in zip(shape_of(x)[-2:], bounds, strict=True):
+        inside = aten.logical_and(aten.ge.Tensor(places(extent), start), aten.lt.Tensor(places(extent), end))
+        shares = to_element(inside, element)
+        matrices.append(shares if divisor is None else aten.div.Tensor(shares, to_element(divisor, element)))
+    rows, columns = matrices
+    return to_element(aten.matmul(aten.permute(rows, (1, 0)), aten.matmul(to_element(grad, element), columns)), element_of(x))
+
+
 @aten(
     "avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, "
     "bool count_include_pad, int? divisor_override) -> Tensor",
@@ -157,6 +176,31 @@ class AvgPool2dBackwardOp(SchemaOp):
         np.add.at(result, (np.arange(planes)[:, None, None], places[None]), shares)
         return result[:, :-1].reshape(x.shape).astype(x.dtype)
 
+    @staticmethod
+    def decompose(
+        grad: SSAValue,
+        x: SSAValue,
+        /,
+        kernel_size: Numbers,
+        stride: Numbers,
+        padding: Numbers,
+        ceil_mode: bool,
+        count_include_pad: bool,
+        divisor_override: int | None,
+    ) -> SSAValue | None:
+        if not is_float(element_of(x)):
+            return None
+        windows = AvgPool2dOp.windows(shape_of(x), kernel_size, stride, padding, (1,), ceil_mode)
+        bounds: list[tuple[SSAValue, SSAValue, SSAValue | None]] = []
+        for extent, size, step, pad, _, count in zip(shape_of(x)[-2:], *windows, strict=True):
+            start = aten.unsqueeze(aten.add.Scalar(aten.mul.Scalar(places(count), step), -pad), 1)
+            end = aten.add.Scalar(start, size)
+            low, high = (-pad, extent + pad) if count_include_pad else (0, extent)
+            length = aten.sub.Tensor(aten.clamp(end, None, high), aten.clamp(start, low))
+            bounds.append((start, end, length if divisor_override is None else None))
+        result = spread_over_windows(grad, x, bounds)
+        return result if divisor_override is None else aten.div.Scalar(result, divisor_override)
+
 
 @aten("_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor", core=True)
 class AdaptiveAvgPool2dBackwardOp(SchemaOp):
@@ -177,6 +221,17 @@ class AdaptiveAvgPool2dBackwardOp(SchemaOp):
             share = widened(grad[..., i, j]) / ((bottom - top) * (right - left))
             result[..., top:bottom, left:right] += share[..., None, None]
         return result.astype(x.dtype)
+
+    @staticmethod
+    def decompose(grad: SSAValue, x: SSAValue, /) -> SSAValue:
+        bounds: list[tuple[SSAValue, SSAValue, SSAValue | None]] = []
+        for extent, count in zip(shape_of(x)[-2:], shape_of(grad)[-2:], strict=True):
+            # The bounds are those of adaptive_windows: each ends where the next number of elements, divided, is rounded up.
+            products = aten.mul.Scalar(aten.unsqueeze(places(count), 1), extent)
+            start = aten.div.Scalar_mode(products, count, "floor")
+            end = aten.div.Scalar_mode(aten.add.Scalar(products, extent + count - 1), count, "floor")
+            bounds.append((start, end, aten.sub.Tensor(end, start)))
+        return spread_over_windows(grad, x, bounds)
 
 
 def normalized_gradient(grad: Array, normalized: Array, deviation: Array, axes: tuple[int, ...]) -> Array:
