@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.ir.extents import differ, exceeds, maximum, minimum
+from flambeau.dialects.ir.extents import differ, exceeds, maximum, minimum, provably_equal
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, may_equal, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -23,7 +23,7 @@ def slice_range(extent: int, start: int | None, end: int | None, step: int) -> t
         raise ValueError(f"slice step must be at least 1, got {step}")
     first = 0 if start is None else start + extent if start < 0 else start
     first = minimum(maximum(first, 0), extent)
-    last = extent if end is None else end + extent if end < 0 else end
+    last = extent if end is None or provably_equal(end, NO_END) else end + extent if end < 0 else end
     last = minimum(maximum(last, first), extent)
     return first, last, -(-(last - first) // step)
 
