@@ -7,6 +7,7 @@ operator, as `_captured` does here.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from types import CellType, FunctionType
 from typing import Any, cast
 
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor
 
 _OPERATORS: Any = torch.ops.higher_order
+_associative_scan = import_module("torch._higher_order_ops.associative_scan")
 Function = Callable[..., Any]
 
 
@@ -44,7 +46,20 @@ def _plain_steps(body: Function, start: Tensor, xs: Tensor, *, reverse: bool = F
     return start, stacked.flip(0) if reverse else stacked
 
 
-PLAIN: dict[str, Function] = {"branch": _plain_branch, "loop": _plain_loop, "rows": _plain_rows, "steps": _plain_steps}
+def _plain_together(combine: Function, xs: Tensor) -> Tensor:
+    given = [xs[0]]
+    for row in xs[1:]:
+        given.append(combine(given[-1], row))
+    return torch.stack(given)
+
+
+PLAIN: dict[str, Function] = {
+    "branch": _plain_branch,
+    "loop": _plain_loop,
+    "rows": _plain_rows,
+    "steps": _plain_steps,
+    "together": _plain_together,
+}
 """What the operators mean, in Python."""
 
 
@@ -98,5 +113,9 @@ def _steps(body: Function, start: Tensor, xs: Tensor, *, reverse: bool = False) 
     return last, given.flip(0) if reverse else given
 
 
-TRACED: dict[str, Function] = {"branch": _branch, "loop": _loop, "rows": _rows, "steps": _steps}
+def _together(combine: Function, xs: Tensor) -> Tensor:
+    return cast(Any, _associative_scan).generic_associative_scan(combine, [xs])[0]
+
+
+TRACED: dict[str, Function] = {"branch": _branch, "loop": _loop, "rows": _rows, "steps": _steps, "together": _together}
 """The operators themselves, for `torch.export`."""
