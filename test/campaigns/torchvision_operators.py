@@ -1,58 +1,66 @@
 """Operators of torchvision in Python: its wheels have C++ operators for one build of PyTorch only.
 
-`declare` must run before torchvision is imported. Where an operator is missing, torchvision's own Python computes `roi_align`.
+`declare` must run before torchvision is imported, and `enable` after it. Exported programs then call `torchvision::nms` and
+`torchvision::roi_align`, as with the operators in C++.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import torch
-from control_flow_operators import loop
 from torch import Tensor
 
 _library: Any = None
 
 
-def _overlaps(boxes: Tensor) -> Tensor:
-    """The intersection of each two boxes over their union."""
-    corner, end = torch.maximum(boxes[:, None, :2], boxes[None, :, :2]), torch.minimum(boxes[:, None, 2:], boxes[None, :, 2:])
-    common = (end - corner).clamp(min=0).prod(-1)
-    area = (boxes[:, 2:] - boxes[:, :2]).prod(-1)
-    return common / (area[:, None] + area[None, :] - common)
-
-
-def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor | None, iou_threshold: float) -> Tensor:
-    """The boxes, best first, that overlap no better one of their kind by more than the threshold."""
+def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
+    """The places of the boxes, best first, that overlap no better one that is kept by more than the threshold."""
     order = torch.argsort(scores, descending=True, stable=True)
-    near = _overlaps(boxes[order]) > iou_threshold
-    if idxs is not None:
-        kinds = idxs[order]
-        near = near & (kinds[:, None] == kinds[None, :])
-    places = torch.arange(near.shape[0])
-
-    def is_left(place: Tensor, kept: Tensor) -> Tensor:
-        return place < torch.ones_like(places).sum()
-
-    def step(place: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
-        row = near.index_select(0, place[None])[0]
-        return place + 1, kept & ~((places > place) & row & kept.index_select(0, place[None]))
-
-    _, kept = loop(is_left, step, (torch.zeros((), dtype=torch.int64), torch.ones_like(places, dtype=torch.bool)))
+    boxes = boxes[order]
+    areas = (boxes[:, 2:] - boxes[:, :2]).prod(1)
+    kept = torch.ones_like(order, dtype=torch.bool)
+    for place in range(len(order)):
+        if kept[place]:
+            after = boxes[place + 1 :]
+            common = (torch.minimum(boxes[place, 2:], after[:, 2:]) - torch.maximum(boxes[place, :2], after[:, :2])).clamp(min=0).prod(1)
+            kept[place + 1 :] &= ~(common / (areas[place] + areas[place + 1 :] - common) > iou_threshold)
     return order[kept]
 
 
-def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
-    """As `batched_nms`, of boxes of one kind."""
-    return batched_nms(boxes, scores, None, iou_threshold)
+def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: float) -> Tensor:
+    """As torchvision's, without its question whether there are boxes, which an export cannot answer: kinds are moved apart."""
+    offsets = idxs.to(boxes) * (torch.nn.functional.pad(boxes.flatten(), (0, 1)).max() + 1)
+    return torch.ops.torchvision.nms(boxes + offsets[:, None], scores, iou_threshold)
 
 
 def declare() -> None:
-    """Declares the operators, and lets torchvision call them."""
+    """Declares the operators."""
     global _library  # what is declared lives as long as the library
     _library = torch.library.Library("torchvision", "DEF")
     _library.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
     _library.define("qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-    found: Any = import_module("torchvision.ops.boxes")
-    found.nms, found.batched_nms = nms, batched_nms
+    _library.define(
+        "roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, int sampling_ratio, "
+        "bool aligned) -> Tensor"
+    )
+    _library.impl("nms", nms, "CPU")
+
+
+def enable() -> None:
+    """Lets torchvision call them, and `roi_align` compute what torchvision's own Python does."""
+    library: Any = torch.library
+    boxes, features, meta = cast(
+        "list[Any]", [import_module(f"torchvision.{name}") for name in ("ops.boxes", "ops.roi_align", "_meta_registrations")]
+    )
+    in_python = features._roi_align.__wrapped__
+
+    def roi_align(*given: Any) -> Tensor:
+        return in_python(*given)
+
+    _library.impl("roi_align", roi_align, "CPU")
+    library.register_fake("torchvision::roi_align", meta.meta_roi_align)
+    features._has_ops = lambda: True
+    features._assert_has_ops = boxes._assert_has_ops = lambda: None
+    boxes.batched_nms = batched_nms

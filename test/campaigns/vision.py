@@ -24,6 +24,7 @@ torchvision_operators.declare()
 # torchvision, which timm imports, asks for the operators.
 models: Any = import_module("torchvision").models
 create: Any = import_module("timm").create_model
+torchvision_operators.enable()
 
 CLASSIFICATION = (
     *("alexnet", "convnext_tiny", "densenet121", "efficientnet_b0", "efficientnet_v2_s", "googlenet", "inception_v3", "maxvit_t"),
@@ -33,7 +34,8 @@ CLASSIFICATION = (
 SEGMENTATION = ("deeplabv3_mobilenet_v3_large", "deeplabv3_resnet50", "fcn_resnet50", "lraspp_mobilenet_v3_large")
 DETECTION = (
     *("fasterrcnn_mobilenet_v3_large_320_fpn", "fasterrcnn_resnet50_fpn", "fcos_resnet50_fpn", "keypointrcnn_resnet50_fpn"),
-    *("maskrcnn_resnet50_fpn", "retinanet_resnet50_fpn", "ssd300_vgg16", "ssdlite320_mobilenet_v3_large"),
+    *("fasterrcnn_mobilenet_v3_large_fpn", "fasterrcnn_resnet50_fpn_v2", "maskrcnn_resnet50_fpn", "maskrcnn_resnet50_fpn_v2"),
+    *("retinanet_resnet50_fpn", "retinanet_resnet50_fpn_v2", "ssd300_vgg16", "ssdlite320_mobilenet_v3_large"),
 )
 TIMM = (
     *(

@@ -147,5 +147,27 @@ QUANT: dict[str, Samples] = {
     ],
 }
 
-SAMPLES: dict[str, Samples] = {f"quantized_decomposed.{name}": samples for name, samples in QUANT.items()} | FUSED
+
+def boxes(rng: np.random.Generator, count: int) -> Any:
+    corners = rng.uniform(0, 8, (count, 2))
+    return np.concatenate([corners, corners + rng.uniform(0.5, 8, (count, 2))], 1).astype(np.float32)
+
+
+def regions(rng: np.random.Generator, images: int, count: int) -> Any:
+    return np.concatenate([rng.integers(0, images, (count, 1)), boxes(rng, count)], 1).astype(np.float32)
+
+
+BOXES: dict[str, Samples] = {
+    "torchvision.nms": lambda rng: [
+        (boxes(rng, 12), f32(rng, 12), 0.2),
+        (np.repeat(boxes(rng, 3), 3, 0), np.zeros(9, np.float32), 0.5),
+        (boxes(rng, 0), f32(rng, 0), 0.5),
+    ],
+    "torchvision.roi_align": lambda rng: [
+        (f32(rng, 1, 3, 6, 5), regions(rng, 1, 4), 0.5, 2, 3, 2, False),
+        (f32(rng, 2, 3, 6, 5), regions(rng, 2, 4), 1.0, 3, 2, 1, True),
+    ],
+}
+
+SAMPLES: dict[str, Samples] = {f"quantized_decomposed.{name}": samples for name, samples in QUANT.items()} | FUSED | BOXES
 """Generators by full operator name."""

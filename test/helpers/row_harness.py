@@ -11,7 +11,9 @@ import numpy as np
 import torch
 from op_samples import all_samples
 from vector_choices import aligned
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.dialects import scf
+from xdsl.dialects.tensor import ExtractOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from flambeau.dialects.edge.layout import with_dim_order
 from flambeau.dialects.ir.detached_operations import detached_ops
@@ -85,7 +87,19 @@ def values_of(decomposed: Any) -> list[SSAValue]:
 
 def evaluate(values: Sequence[SSAValue], known: dict[SSAValue, Array]) -> list[Array]:
     """The arrays of values built detached, by the meanings of core operators; other operators are decomposed first."""
-    for op in detached_ops(values):
+    run_operations(detached_ops(values), known)
+    return [known[value] for value in values]
+
+
+def run_operations(ops: Iterable[Operation], known: dict[SSAValue, Array]) -> None:
+    """Adds the results of operations, those of loops among them."""
+    for op in ops:
+        if isinstance(op, scf.WhileOp):
+            known |= zip(op.results, repeated(op, known), strict=True)
+            continue
+        if isinstance(op, ExtractOp):
+            known[op.result] = known[op.tensor].reshape(())
+            continue
         assert isinstance(op, SchemaOp)
         if op.results[0] in known:
             continue
@@ -97,7 +111,23 @@ def evaluate(values: Sequence[SSAValue], known: dict[SSAValue, Array]) -> list[A
             assert op.has("decompose"), f"{op.name} is not core and has no decomposition"
             results = evaluate(values_of(op.call("decompose", op.arguments())), known)
         known |= zip(op.results, results, strict=True)
-    return [known[value] for value in values]
+
+
+def repeated(op: scf.WhileOp, known: dict[SSAValue, Array]) -> list[Array]:
+    """The results of a loop."""
+    carried = [known[operand] for operand in op.operands]
+    while True:
+        for region in (op.before_region, op.after_region):
+            block = region.block
+            inside = known | dict(zip(cast("Sequence[SSAValue]", block.args), carried, strict=True))
+            *ops, end = block.ops
+            run_operations(ops, inside)
+            if isinstance(end, scf.ConditionOp):
+                carried = [inside[value] for value in end.args]
+                if not inside[end.condition]:
+                    return carried
+            else:
+                carried = [inside[value] for value in end.operands]
 
 
 def to_torch(value: Any, argument: SchemaArgument | None = None) -> Any:

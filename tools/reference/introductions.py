@@ -95,6 +95,17 @@ func.func @f(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
 }
 ```
 """,
+    "torchvision": """
+Programs that torch.export makes of torchvision's detection models call these operators. They need no kernels: `decompose-aten` rewrites
+them in terms of ATen's, `nms` with a loop of as many rounds as boxes suppress each other in a chain.
+
+```mlir
+func.func @f(%boxes: tensor<6x4xf32>, %scores: tensor<6xf32>) -> tensor<?xi64> {
+  %0 = torchvision.nms(%boxes, %scores) {iou_threshold = 0.5} : (tensor<6x4xf32>, tensor<6xf32>) -> tensor<?xi64>
+  func.return %0 : tensor<?xi64>
+}
+```
+""",
     "flambeau": """
 Attributes with its prefix stand on operations of other dialects. On `func.func`:
 
