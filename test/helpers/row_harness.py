@@ -115,7 +115,7 @@ def run_operations(ops: Iterable[Operation], known: dict[SSAValue, Array]) -> No
 
 def repeated(op: scf.WhileOp, known: dict[SSAValue, Array]) -> list[Array]:
     """The results of a loop."""
-    carried = [known[operand] for operand in op.operands]
+    carried: list[Any] = [known[operand] for operand in op.operands]
     while True:
         for region in (op.before_region, op.after_region):
             block = region.block
