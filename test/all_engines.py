@@ -23,6 +23,8 @@ from flambeau.runtime.interpreter import interpret
 peer: Any = executorch_runtime
 TARGETS = ("executorch", "flambeau")
 PEER = "stock ExecuTorch"
+BORROWED = ("bfloat16", "float8_e5m2", "float8_e4m3fn", "float8_e5m2fnuz", "float8_e4m3fnuz")
+"""The dtypes that numpy has from ml_dtypes; DLPack does not carry them."""
 _TOLERANCE = 2e-4
 """The largest difference of floats, in units of the largest expected value of an output."""
 
@@ -43,6 +45,9 @@ def _difference(found: Any, expected: Any) -> str | None:
     found = _as_tensor(found.copy("C")) if hasattr(found, "copy") else torch.as_tensor(found)
     if (found.shape, found.dtype) != (expected.shape, expected.dtype):
         return f"{found.dtype}{list(found.shape)}, expected {expected.dtype}{list(expected.shape)}"
+    if expected.itemsize == 1 and expected.is_floating_point():
+        found, expected = found.float(), expected.float()  # exactly, and PyTorch compares no two tensors of float8
+        return None if torch.equal(found.nan_to_num(9e9), expected.nan_to_num(9e9)) else f"{found}, expected {expected}"
     if not (expected.is_floating_point() or expected.is_complex()):
         return None if torch.equal(found, expected) else f"{found}, expected {expected}"
     limit = _TOLERANCE * max(float(expected.abs().max()) if expected.numel() else 0.0, 1.0)
@@ -55,11 +60,15 @@ def _copied(inputs: Sequence[Any]) -> list[Any]:
 
 
 def _as_tensor(array: Any) -> Tensor:
-    return torch.as_tensor(array.view("int16")).view(torch.bfloat16) if array.dtype.name == "bfloat16" else torch.as_tensor(array)
+    if array.dtype.name not in BORROWED:
+        return torch.as_tensor(array)
+    return torch.as_tensor(array.view(f"int{8 * array.itemsize}")).view(getattr(torch, array.dtype.name))
 
 
 def _as_array(item: Tensor) -> Any:
-    return item.view(torch.int16).numpy().view(ml_dtypes.bfloat16) if item.dtype == torch.bfloat16 else item.numpy()
+    name = str(item.dtype).removeprefix("torch.")
+    bits = item.view(torch.int16 if item.itemsize == 2 else torch.int8) if name in BORROWED else item
+    return bits.numpy().view(getattr(ml_dtypes, name)) if name in BORROWED else item.numpy()
 
 
 def _as_arrays(given: Sequence[Any]) -> list[Any]:
@@ -128,10 +137,12 @@ def wrong_engine(
     return None
 
 
-def disagreement(model: nn.Module, inputs: Sequence[Any], *, strict: bool = False, turns: int = 1, **options: Any) -> str | None:
+def disagreement(
+    model: nn.Module, inputs: Sequence[Any], *, strict: bool = False, turns: int = 1, targets: Sequence[str] = TARGETS, **options: Any
+) -> str | None:
     """The first engine that gives something else than PyTorch, and what. The `options` are those of `torch.export.export`."""
     # Of what it saw in another test, PyTorch would make dimensions dynamic.
     cast(Any, torch)._dynamo.reset()
     with torch.no_grad():
         program = torch.export.export(deepcopy(model).eval(), tuple(_copied(inputs)), strict=strict, **options)
-        return wrong_engine(program, [(inputs, results(lambda given: model(*given), inputs)) for _ in range(turns)])
+        return wrong_engine(program, [(inputs, results(lambda given: model(*given), inputs)) for _ in range(turns)], targets)

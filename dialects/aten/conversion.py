@@ -45,6 +45,8 @@ class ToDtypeOp(CastOp):
 class TypeAsOp(SchemaOp):
     """The content in another tensor's type."""
 
+    stores = True
+
     @staticmethod
     def infer(x: Tensor, /, other: Tensor) -> Tensor:
         return LikeOp.infer(x, element_of(other))
@@ -61,6 +63,8 @@ class TypeAsOp(SchemaOp):
 @aten("copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", core=True)
 class CopyOp(SchemaOp):
     """The content of `src`, broadcast, with the shape and type of the first operand."""
+
+    stores = True
 
     @staticmethod
     def infer(x: Tensor, source: Tensor, /) -> Tensor:

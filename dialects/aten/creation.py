@@ -26,11 +26,17 @@ def number_for(value: bool | int | float, element: Attribute) -> SSAValue:
     return aten.scalar_tensor(value, element)
 
 
+class MadeOp(SchemaOp):
+    """A tensor of numbers that the program states."""
+
+    stores = True
+
+
 @aten(
     "scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
     core=True,
 )
-class ScalarTensorOp(SchemaOp):
+class ScalarTensorOp(MadeOp):
     """A number as a 0-d tensor, of the default float when no type is given."""
 
     @staticmethod
@@ -48,19 +54,21 @@ class ScalarTensorOp(SchemaOp):
     "bool? pin_memory=None) -> Tensor",
     core=True,
 )
-class FullOp(SchemaOp):
+class FullOp(MadeOp):
     """A tensor whose elements all are one number; its type is the number's when none is given."""
 
     @staticmethod
     def infer(size: Sequence[int], value: float, /, dtype: Attribute | None = None) -> Tensor:
-        return tensor(chosen_element(dtype, scalar_element(value)), size)
+        element = chosen_element(dtype, scalar_element(value))
+        require_number(value, element)
+        return tensor(element, size)
 
     @staticmethod
     def numpy(size: Sequence[int], value: float, /, dtype: Attribute | None) -> Array:
         return np.full(size, value, numpy_dtype(chosen_element(dtype, scalar_element(value))))
 
 
-class FilledOp(SchemaOp):
+class FilledOp(MadeOp):
     """A tensor of a given size, of the default float when no type is given; zeros, unless the operator says otherwise."""
 
     @staticmethod
@@ -112,9 +120,10 @@ class EmptyMemoryFormatOp(FilledOp):
     "bool? pin_memory=None) -> Tensor",
     core=True,
 )
-class EmptyStridedOp(SchemaOp):
+class EmptyStridedOp(MadeOp):
     """As `empty`, with strides, which are a matter of layout."""
 
+    stores = True
     numpy = staticmethod(FilledOp.numpy)
 
     @staticmethod
@@ -128,9 +137,10 @@ class EmptyStridedOp(SchemaOp):
     "empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
     "bool? pin_memory=None) -> Tensor"
 )
-class EmptyPermutedOp(SchemaOp):
+class EmptyPermutedOp(MadeOp):
     """As `empty`, with an order of dimensions, which is a matter of layout."""
 
+    stores = True
     numpy = staticmethod(FilledOp.numpy)
 
     @staticmethod
@@ -144,7 +154,7 @@ class EmptyPermutedOp(SchemaOp):
         return aten.empty.memory_format(size, dtype)
 
 
-class LikeOp(SchemaOp):
+class LikeOp(MadeOp):
     """A tensor with another's shape, and its type when none is given."""
 
     @staticmethod
@@ -157,8 +167,12 @@ class LikeOp(SchemaOp):
     "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
     core=True,
 )
-class FullLikeOp(LikeOp):
+class FullLikeOp(MadeOp):
     """A tensor of one number with another's shape, and its type when none is given."""
+
+    @staticmethod
+    def infer(x: Tensor, value: float, /, dtype: Attribute | None = None) -> Tensor:
+        return FullOp.infer(shape_of(x), value, chosen_element(dtype, element_of(x)))
 
     @staticmethod
     def numpy(x: Array, value: float, /, dtype: Attribute | None) -> Array:
@@ -201,7 +215,7 @@ class OnesLikeOp(LikeOp):
         return aten.full_like(x, 1, dtype)
 
 
-class NewOp(SchemaOp):
+class NewOp(MadeOp):
     """A tensor of a given size, of another's type when none is given."""
 
     @staticmethod
@@ -261,8 +275,12 @@ class NewEmptyOp(NewOp):
     "new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
     "bool? pin_memory=None) -> Tensor"
 )
-class NewFullOp(NewOp):
+class NewFullOp(MadeOp):
     """A tensor of one number and a given size."""
+
+    @staticmethod
+    def infer(x: Tensor, size: Sequence[int], value: float, /, dtype: Attribute | None = None) -> Tensor:
+        return FullOp.infer(size, value, chosen_element(dtype, element_of(x)))
 
     @staticmethod
     def numpy(x: Array, size: Sequence[int], value: float, /, dtype: Attribute | None) -> Array:
@@ -274,12 +292,12 @@ class NewFullOp(NewOp):
 
 
 @aten("fill.Scalar(Tensor self, Scalar value) -> Tensor", core=True)
-class FillScalarOp(SchemaOp):
+class FillScalarOp(MadeOp):
     """A number with another tensor's shape and type."""
 
     @staticmethod
-    def infer(x: Tensor, /) -> Tensor:
-        return LikeOp.infer(x)
+    def infer(x: Tensor, /, value: float) -> Tensor:
+        return FullOp.infer(shape_of(x), value, element_of(x))
 
     @staticmethod
     def numpy(x: Array, /, value: float) -> Array:
@@ -287,7 +305,7 @@ class FillScalarOp(SchemaOp):
 
 
 @aten("fill.Tensor(Tensor self, Tensor value) -> Tensor", keep=True)
-class FillTensorOp(SchemaOp):
+class FillTensorOp(MadeOp):
     """A 0-d tensor's number with another tensor's shape and type."""
 
     @staticmethod
@@ -298,7 +316,7 @@ class FillTensorOp(SchemaOp):
 
     @staticmethod
     def numpy(x: Array, /, value: Array) -> Array:
-        return np.full(x.shape, value.astype(x.dtype))
+        return np.full(x.shape, cast_to(value, element_of_array(x)))
 
     @staticmethod
     def decompose(x: SSAValue, /, value: SSAValue) -> SSAValue:
@@ -306,7 +324,7 @@ class FillTensorOp(SchemaOp):
 
 
 @aten("zero(Tensor self) -> Tensor")
-class ZeroOp(SchemaOp):
+class ZeroOp(MadeOp):
     """Zeros with another tensor's shape and type."""
 
     @staticmethod

@@ -43,6 +43,8 @@ def placed(x: SSAValue, first: int, second: int) -> SSAValue:
 class DiagEmbedOp(SchemaOp):
     """A matrix in dimensions dim1 and dim2 with the operand's last dimension on its diagonal, zero elsewhere."""
 
+    stores = True
+
     @staticmethod
     def infer(x: Tensor, /, offset: int, dim1: int, dim2: int) -> Tensor:
         *batch, length = shape_of(x)
@@ -70,6 +72,8 @@ class DiagEmbedOp(SchemaOp):
 @aten("diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor")
 class DiagonalScatterOp(SchemaOp):
     """The tensor with `src` in the place of a diagonal."""
+
+    stores = True
 
     @staticmethod
     def infer(x: Tensor, /, src: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
@@ -100,6 +104,8 @@ class DiagonalScatterOp(SchemaOp):
 @aten("block_diag(Tensor[] tensors) -> Tensor")
 class BlockDiagOp(SchemaOp):
     """The tensors as blocks along the diagonal of a matrix, zero elsewhere."""
+
+    stores = True
 
     @staticmethod
     def blocks(shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:

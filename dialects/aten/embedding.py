@@ -48,6 +48,8 @@ def require_in_range(indices: Array, extent: int) -> None:
 class EmbeddingOp(SchemaOp):
     """The rows of `weight` that `indices` number."""
 
+    stores = True
+
     @staticmethod
     def infer(weight: Tensor, indices: Tensor) -> Tensor:
         require_indices(indices)

@@ -69,6 +69,8 @@ class FliplrOp(FlipFamilyOp):
 class RollOp(SchemaOp):
     """The entries of each of `dims` moved up by its shift, those that leave coming in at the start; without `dims`, of the flat tensor."""
 
+    stores = True
+
     @staticmethod
     def checked(shape: tuple[int, ...], shifts: tuple[int, ...], dims: tuple[int, ...]) -> list[tuple[int, int]]:
         """Each dimension with its shift, which lies within it. Raises ValueError."""

@@ -21,6 +21,8 @@ from flambeau.support.lazy import Array, np
 class IndexSelectOp(SchemaOp):
     """The entries of dimension `dim` that a vector numbers."""
 
+    stores = True
+
     @staticmethod
     def infer(x: Tensor, /, dim: int, index: Tensor) -> Tensor:
         shape = shape_of(x)

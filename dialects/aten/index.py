@@ -14,7 +14,7 @@ from flambeau.dialects.aten.embedding import require_in_range, require_indices, 
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.shape import view
 from flambeau.dialects.ir.extents import differ, largest, unknown
-from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, element_of, normalize_dim, shape_of, tensor, ui8
+from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, element_of, is_float8, normalize_dim, shape_of, tensor, ui8
 from flambeau.dialects.schema.families import in_element, require_same_element
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -71,6 +71,8 @@ def numpy_index(indices: Sequence[Array | None]) -> Any:
 class IndexTensorOp(SchemaOp):
     """The elements that index tensors choose, as in numpy; a dimension without one stays whole."""
 
+    stores = True
+
     @staticmethod
     def infer(x: Tensor, /, indices: list[Tensor | None]) -> Tensor:
         return tensor(element_of(x), indexed_shape(shape_of(x), indices))
@@ -84,6 +86,7 @@ class IndexTensorOp(SchemaOp):
 class UnsafeIndexTensorOp(SchemaOp):
     """As `index`, of indices known to be in range."""
 
+    stores = True
     infer = staticmethod(IndexTensorOp.infer)
     numpy = staticmethod(IndexTensorOp.numpy)
 
@@ -96,10 +99,13 @@ class UnsafeIndexTensorOp(SchemaOp):
 class IndexPutOp(SchemaOp):
     """The tensor with `values` in the places that index tensors choose, or added to them."""
 
+    stores = True
     inplace = (0,)
 
     @staticmethod
-    def infer(x: Tensor, /, indices: list[Tensor | None], values: Tensor) -> Tensor:
+    def infer(x: Tensor, /, indices: list[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
+        if accumulate and is_float8(element_of(x)):
+            raise TypeError(f"no sums are made in {dtype_of(element_of(x)).torch}: convert the tensors first")
         if element_of(x) != element_of(values):
             raise TypeError(f"values must have the element type {dtype_of(element_of(x)).torch} of the tensor")
         places = indexed_shape(shape_of(x), indices)
@@ -125,6 +131,7 @@ class IndexPutOp(SchemaOp):
 class UnsafeIndexPutOp(SchemaOp):
     """As `index_put`, of indices known to be in range."""
 
+    stores = True
     infer = staticmethod(IndexPutOp.infer)
     numpy = staticmethod(IndexPutOp.numpy)
 

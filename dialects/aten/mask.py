@@ -70,6 +70,8 @@ def require_mask(mask: Tensor) -> None:
 class MaskedSelectOp(SchemaOp):
     """The elements that a mask shows, in order; their number depends on the content."""
 
+    stores = True
+
     @staticmethod
     def infer(x: Tensor, /, mask: Tensor) -> Tensor:
         require_mask(mask)

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import f32, i8, i16, i32
 
-from flambeau.dialects.ir.tensor_types import dtype_of, from_numpy_name, numpy_dtype, promote_operands, tensor, ui16, ui64
+from flambeau.dialects.ir.tensor_types import dtype_of, from_numpy_name, is_float8, numpy_dtype, promote_operands, tensor, ui16, ui64
 from flambeau.support.lazy import Array, np
 
 
@@ -39,9 +39,13 @@ def cast_to(x: Any, element: Any) -> Array:
     """An array or a Python number as an array of an element type.
 
     A real number becomes an integer of up to 32 bits (but ui8 and ui32) by way of int32 and another one by way of int64; outside the range
-    of that type it is the smallest of it, as where PyTorch runs on x86-64.
+    of that type it is the smallest of it, as where PyTorch runs on x86-64. Float8 is made from float32; e4m3fn has no infinity, and what is
+    larger than its largest number becomes that.
     """
     array: Array = np.asarray(x)
+    if is_float8(element) and array.dtype != numpy_dtype(element):
+        array = cast_to(array, f32)
+        array = np.clip(array, -448, 448) if dtype_of(element).torch == "float8_e4m3fn" else array
     if array.dtype.kind == "c" and dtype_of(element).category in (1, 2):
         array = real_part(array)
     if array.dtype.kind in "iub" or element == ui64 or dtype_of(element).category != 1:

@@ -7,10 +7,11 @@ from typing import ClassVar
 
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.numerics import cast_to, element_of_array
 from flambeau.dialects.aten.shape import expand
 from flambeau.dialects.ir.extents import exceeds, maximum, provably_equal
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
-from flambeau.dialects.schema.families import NUMBERS, require_category
+from flambeau.dialects.schema.families import NUMBERS, require_category, require_number
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -38,15 +39,18 @@ def padded_shape(shape: Sequence[int], pad: Sequence[int]) -> tuple[int, ...]:
 class ConstantPadNdOp(SchemaOp):
     """`value` before and after each dimension, last dimension first in `pad`; negative entries take away."""
 
+    stores = True
+
     @staticmethod
-    def infer(x: Tensor, /, pad: tuple[int, ...]) -> Tensor:
+    def infer(x: Tensor, /, pad: tuple[int, ...], value: float = 0) -> Tensor:
+        require_number(value, element_of(x))
         return tensor(element_of(x), padded_shape(shape_of(x), pad))
 
     @staticmethod
     def numpy(x: Array, /, pad: tuple[int, ...], value: float) -> Array:
         pairs = margins(pad, x.ndim)
         kept = x[tuple(slice(max(-low, 0), extent - max(-high, 0)) for extent, (low, high) in zip(x.shape, pairs, strict=True))]
-        return np.pad(kept, [(max(low, 0), max(high, 0)) for low, high in pairs], constant_values=np.asarray(value).astype(x.dtype))
+        return np.pad(kept, [(max(low, 0), max(high, 0)) for low, high in pairs], constant_values=cast_to(value, element_of_array(x)))
 
 
 def with_margins(x: SSAValue, dim: int, low: int, high: int) -> SSAValue:
@@ -163,6 +167,8 @@ _EDGE_PADS: dict[tuple[str, int], type[EdgePadOp]] = {
 @aten('pad(Tensor self, SymInt[] pad, str mode="constant", float? value=None) -> Tensor')
 class PadOp(SchemaOp):
     """Padding of the last dimensions: `constant`, `reflect`, `replicate` or `circular`."""
+
+    stores = True
 
     @staticmethod
     def edge_pad(rank: int, pad: Sequence[int], mode: str) -> type[EdgePadOp]:

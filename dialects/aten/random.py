@@ -21,6 +21,7 @@ from flambeau.support.lazy import Array, np
 class DrawnOp(FilledOp):
     """Floats drawn one after another."""
 
+    stores = False
     random = True
 
     @staticmethod
@@ -65,6 +66,7 @@ class RandnOp(DrawnOp):
 class RandLikeOp(LikeOp):
     """Numbers from 0 up to but without 1 with another tensor's shape."""
 
+    stores = False
     random = True
 
     @staticmethod
@@ -87,6 +89,7 @@ class RandLikeOp(LikeOp):
 class RandnLikeOp(LikeOp):
     """Normally distributed numbers with another tensor's shape."""
 
+    stores = False
     random = True
 
     @staticmethod

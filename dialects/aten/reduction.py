@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, is_empty, shape_of, tensor, ui8
-from flambeau.dialects.schema.families import chosen_element, reduced_dims, reduced_shape, require_category, sum_element
+from flambeau.dialects.schema.families import REALS, chosen_element, reduced_dims, reduced_shape, require_category, sum_element
 from flambeau.dialects.schema.namespace import OperatorName, aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -169,6 +169,7 @@ class AmaxOp(ExtremeOp):
 
     dim_order = "read"
     moves = True
+    takes = REALS
 
     @staticmethod
     def numpy(x: Array, /, dim: Dims = None, keepdim: bool = False) -> Array:
@@ -181,6 +182,7 @@ class AminOp(ExtremeOp):
 
     dim_order = "read"
     moves = True
+    takes = REALS
 
     @staticmethod
     def numpy(x: Array, /, dim: Dims = None, keepdim: bool = False) -> Array:

@@ -47,6 +47,8 @@ class RepeatOp(SchemaOp):
 class TileOp(SchemaOp):
     """As `repeat`; missing counts in front are 1."""
 
+    stores = True
+
     @staticmethod
     def infer(x: Tensor, /, dims: tuple[int, ...]) -> Tensor:
         return RepeatOp.infer(x, (1,) * (len(shape_of(x)) - len(dims)) + dims)
@@ -63,6 +65,8 @@ class TileOp(SchemaOp):
 @aten("repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor")
 class RepeatInterleaveSelfIntOp(SchemaOp):
     """Each entry of dimension `dim` (of the flat tensor without one) `repeats` times in a row."""
+
+    stores = True
 
     @staticmethod
     def plan(shape: tuple[int, ...], repeats: int, dim: int | None) -> tuple[tuple[int, ...], int]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.numerics import cast_to, element_of_array
 from flambeau.dialects.ir.extents import differ, exceeds, maximum, minimum, provably_equal
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, may_equal, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
@@ -169,13 +170,14 @@ class UnfoldOp(SchemaOp):
 
 def _inserted(x: Array, source: Array) -> tuple[Array, Array]:
     """A copy of `x` to write to, and `source` in its type."""
-    return x.copy(), source.astype(x.dtype, copy=False)
+    return x.copy(), cast_to(source, element_of_array(x))
 
 
 @aten("slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor", core=True)
 class SliceScatterOp(SchemaOp):
     """The tensor with `src` in the place of a slice."""
 
+    stores = True
     inplace = (0,)
     computes_in = "result"
 
@@ -197,6 +199,7 @@ class SliceScatterOp(SchemaOp):
 class SelectScatterOp(SchemaOp):
     """The tensor with `src` in the place of entry `index` of dimension `dim`."""
 
+    stores = True
     inplace = (0,)
     computes_in = "result"
 

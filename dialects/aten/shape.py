@@ -151,6 +151,8 @@ def expand(x: SSAValue, shape: Sequence[int]) -> SSAValue:
 class ViewFamilyOp(SchemaOp):
     """Operators that give the elements, in order, another shape."""
 
+    stores = True
+
     @staticmethod
     def target(*args: Any, **kwargs: Any) -> tuple[int, ...]:
         """The result shape, from the operand's shape and the other arguments."""

@@ -19,6 +19,8 @@ from flambeau.support.lazy import Array, np
 class SelectingOp(SchemaOp):
     """Elementwise choice between two operands, each a tensor or a number, by a bool (or ui8) tensor; broadcast and promoted."""
 
+    stores = True
+
     @staticmethod
     def infer(condition: Tensor, a: Tensor | float, b: Tensor | float, /) -> Tensor:
         if element_of(condition) not in (i1, ui8):

@@ -12,6 +12,10 @@ from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     BFloat16Type,
     ComplexType,
+    Float8E4M3FNType,
+    Float8E4M3FNUZType,
+    Float8E5M2FNUZType,
+    Float8E5M2Type,
     Float16Type,
     Float32Type,
     Float64Type,
@@ -45,8 +49,9 @@ ui64 = IntegerType(64, Signedness.UNSIGNED)
 c64: ComplexType[Float32Type] = ComplexType(f32)
 c128: ComplexType[Float64Type] = ComplexType(f64)
 
+Float8Type: TypeAlias = Float8E5M2Type | Float8E4M3FNType | Float8E5M2FNUZType | Float8E4M3FNUZType
 ElementType: TypeAlias = (
-    IntegerType | Float16Type | BFloat16Type | Float32Type | Float64Type | ComplexType[Float32Type] | ComplexType[Float64Type]
+    IntegerType | Float16Type | BFloat16Type | Float32Type | Float64Type | ComplexType[Float32Type] | ComplexType[Float64Type] | Float8Type
 )
 Tensor: TypeAlias = TensorType[Attribute]
 
@@ -59,7 +64,7 @@ class DType:
     torch: str
     """Name in PyTorch: `torch.<name>`."""
     numpy: str
-    """Name in numpy (`bfloat16`: in ml_dtypes)."""
+    """Name in numpy, or in ml_dtypes (`bfloat16`, `float8_e5m2`)."""
     safetensors: str
     """Name in the headers of safetensors files."""
     scalar_type: int
@@ -81,6 +86,10 @@ DTYPES = (
     DType(f32, "float32", "float32", "F32", 6, 4, 2),
     DType(f64, "float64", "float64", "F64", 7, 8, 2),
     DType(bf16, "bfloat16", "bfloat16", "BF16", 15, 2, 2),
+    DType(Float8E5M2Type(), "float8_e5m2", "float8_e5m2", "F8_E5M2", 23, 1, 2),
+    DType(Float8E4M3FNType(), "float8_e4m3fn", "float8_e4m3fn", "F8_E4M3", 24, 1, 2),
+    DType(Float8E5M2FNUZType(), "float8_e5m2fnuz", "float8_e5m2fnuz", "F8_E5M2FNUZ", 25, 1, 2),
+    DType(Float8E4M3FNUZType(), "float8_e4m3fnuz", "float8_e4m3fnuz", "F8_E4M3FNUZ", 26, 1, 2),
     DType(ui16, "uint16", "uint16", "U16", 27, 2, 1),
     DType(ui32, "uint32", "uint32", "U32", 28, 4, 1),
     DType(ui64, "uint64", "uint64", "U64", 29, 8, 1),
@@ -119,16 +128,22 @@ def from_scalar_type(number: int) -> DType | None:
 def numpy_dtype(element: Attribute) -> np.dtype[np.generic]:
     """The numpy dtype of an element type."""
     name = dtype_of(element).numpy
-    if name == "bfloat16":
+    if name == "bfloat16" or name.startswith("float8"):
         import ml_dtypes
 
-        return np.dtype(ml_dtypes.bfloat16)
+        return np.dtype(getattr(ml_dtypes, name))
     return np.dtype(name)
 
 
 def is_float(element: Attribute) -> bool:
     """Whether an element type is floating point."""
     return dtype_of(element).category == 2
+
+
+def is_float8(element: Attribute) -> bool:
+    """Whether an element type is one of the 8-bit floats, which tensors are stored in and nothing is computed in."""
+    row = dtype_of(element)
+    return row.category == 2 and row.size == 1
 
 
 def is_complex(element: Attribute) -> bool:
@@ -295,6 +310,8 @@ def promote(a: Attribute, b: Attribute) -> ElementType:
     left, right = dtype_of(a), dtype_of(b)
     if a == b:
         return left.element
+    if is_float8(a) or is_float8(b):
+        raise TypeError(f"{left.torch} and {right.torch} have no common type")
     if left.category != right.category:
         higher = left if left.category > right.category else right
         lower = right if higher is left else left

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import bf16, f16, f32, i1, i64
+from xdsl.dialects.builtin import Float8E4M3FNType, Float8E4M3FNUZType, Float8E5M2FNUZType, Float8E5M2Type, bf16, f16, f32, i1, i64
 from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.ir.extents import is_known
@@ -18,6 +18,7 @@ from flambeau.dialects.ir.tensor_types import (
     dtype_of,
     element_of,
     from_scalar_type,
+    is_float8,
     may_equal,
     normalize_dim,
     promote_operands,
@@ -31,9 +32,10 @@ from flambeau.dialects.ir.tensor_types import (
 )
 from flambeau.dialects.schema.row import SchemaOp
 
-FLOATS = frozenset(row.element for row in DTYPES if row.category == 2)
-NUMBERS = frozenset(row.element for row in DTYPES if row.category)
-REALS = frozenset(row.element for row in DTYPES if row.category < 3)
+COMPUTED = tuple(row for row in DTYPES if not is_float8(row.element))
+FLOATS = frozenset(row.element for row in COMPUTED if row.category == 2)
+NUMBERS = frozenset(row.element for row in COMPUTED if row.category)
+REALS = frozenset(row.element for row in COMPUTED if row.category < 3)
 FLOATS_AND_LONG = FLOATS | {i64}
 FLOATS_AND_BOOL = FLOATS | {i1}
 
@@ -79,7 +81,15 @@ def require_category(operation: str, *operands: Tensor | bool | int | float, at_
         raise TypeError(f"{operation} is not defined for {dtype_of(element).torch} tensors")
 
 
-_LARGEST_FLOATS: dict[Attribute, float] = {f16: 65504.0, bf16: 3.3895313892515355e38, f32: 3.4028234663852886e38}
+_LARGEST_FLOATS: dict[Attribute, float] = {
+    f16: 65504.0,
+    bf16: 3.3895313892515355e38,
+    f32: 3.4028234663852886e38,
+    Float8E5M2Type(): 57344.0,
+    Float8E4M3FNType(): 448.0,
+    Float8E5M2FNUZType(): 57344.0,
+    Float8E4M3FNUZType(): 240.0,
+}
 
 
 def require_number(number: bool | int | float, element: Attribute) -> None:
@@ -97,7 +107,9 @@ def require_number(number: bool | int | float, element: Attribute) -> None:
         low = -high - 1 if is_signed else -high if isinstance(number, int) else 0
         holds = low <= number <= high
     else:
-        holds = found.category == 0 or not math.isfinite(number) or abs(number) <= _LARGEST_FLOATS.get(found.element, math.inf)
+        largest = _LARGEST_FLOATS.get(found.element, math.inf)
+        has_infinity = not is_float8(element) or isinstance(element, Float8E5M2Type)
+        holds = found.category == 0 or abs(number) <= largest or number != number or (math.isinf(number) and has_infinity)
     if not holds:
         raise ValueError(f"{number} is not a number that {found.torch} holds")
 

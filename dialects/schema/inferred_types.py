@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 from flambeau.dialects.ir.expressions import Call, Symbol
 from flambeau.dialects.ir.extent_attribute import ExtentAttr
 from flambeau.dialects.ir.extents import Extent, exceeds, free_symbols, may_equal, provably_equal, symbol_of
-from flambeau.dialects.ir.tensor_types import Tensor, shape_of
+from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, is_float8, shape_of
 
 _TOO_LARGE = 1 << 60
 """A size that no dimension has."""
@@ -23,9 +23,12 @@ class UndecidedTypesError(VerifyException):
     """The result types of an operator depend on extents that only the run knows."""
 
 
-def check_extents(kind: Tensor) -> None:
-    """Raises ValueError for a type with a size that no dimension can have."""
-    for axis, extent in enumerate(shape_of(kind)):
+def check_types(operands: Sequence[Attribute], results: Sequence[Tensor], stores: bool) -> None:
+    """Raises ValueError for a result with a size that no dimension can have, and for float8 unless the operator `stores` it."""
+    found = None if stores else next((element for kind in (*operands, *results) if is_float8(element := element_of(kind))), None)
+    if found is not None:
+        raise ValueError(f"not defined for {dtype_of(found).torch} tensors: they are stored and moved; convert them to compute")
+    for axis, extent in ((axis, extent) for kind in results for axis, extent in enumerate(shape_of(kind))):
         if exceeds(0, extent) or exceeds(extent, _TOO_LARGE - 1):
             raise ValueError(f"dimension {axis} of the result would have the size {extent}")
 

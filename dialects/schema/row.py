@@ -61,7 +61,7 @@ from flambeau.dialects.ir.extents import UndecidedError
 from flambeau.dialects.ir.tensor_types import DTYPES, Tensor, check_storage, dtype_of, element_of, holds_complex, tensor_type
 from flambeau.dialects.ir.verify import verifies_types_only
 from flambeau.dialects.schema.complex_parts import has_rule
-from flambeau.dialects.schema.inferred_types import UndecidedTypesError, check_extents, fits, refuse_other_sizes
+from flambeau.dialects.schema.inferred_types import UndecidedTypesError, check_types, fits, refuse_other_sizes
 from flambeau.dialects.schema.operation_syntax import (
     ABSENT,
     SEGMENTS,
@@ -127,6 +127,8 @@ class SchemaOp(IRDLOperation):
     operands and results are row-major, but for those of elementwise operators."""
     moves: ClassVar[bool] = False
     """Each element of the results is an element of a tensor operand, perhaps in another element type. True of every view."""
+    stores: ClassVar[bool] = False
+    """Its tensors may be of float8, in which nothing is computed. True of every row that `moves`."""
     joins: ClassVar[Literal["along", "across"] | None] = None
     """The result is the tensors of the first argument one after another: along the dimension `dim` that they have, or across a new one."""
     activations: ClassVar[tuple[tuple[str, *tuple[Value, ...]], ...]] = ()
@@ -301,8 +303,7 @@ class SchemaOp(IRDLOperation):
             raise VerifyException(f"{cls.name}: its result types cannot be inferred; give them") from None
         kinds = list(cast("Iterable[Tensor]", inferred)) if isinstance(inferred, tuple | list) else [cast(Tensor, inferred)]
         try:
-            for kind in kinds:
-                check_extents(kind)
+            check_types([operand.type for operand in operands], kinds, cls.stores)
         except ValueError as error:
             raise VerifyException(f"{cls.name}: {error}") from error
         return kinds
@@ -483,7 +484,7 @@ def row(dialect: str, namespace: str, schema: str, *, core: bool = False, keep: 
         found.schema = parsed
         found.core = core
         found.keep = keep
-        found.moves = cls.moves or parsed.is_view
+        found.moves, found.stores = cls.moves or parsed.is_view, cls.stores or cls.moves or parsed.is_view
         found.definition = None
         found.siblings = {"row": found, dialect: found}
         found.traits = WRITES if parsed.mutates or found.random else PURE

@@ -112,7 +112,10 @@ def as_tensor(value: Any) -> Any:
     if not hasattr(value, "__array_interface__"):
         return value
     from_numpy: Any = getattr(torch, "from_numpy")  # noqa: B009 # PyTorch does not declare its type in full
-    return from_numpy(value.view("int16")).view(torch.bfloat16) if value.dtype.name == "bfloat16" else from_numpy(value)
+    name = value.dtype.name
+    if name != "bfloat16" and not name.startswith("float8"):
+        return from_numpy(value)
+    return from_numpy(value.view(f"int{8 * value.itemsize}")).view(getattr(torch, name))
 
 
 def backend_failure(error: Exception, frame: FrameType | None) -> Exception:

@@ -11,7 +11,8 @@ from typing import Any, TypeAlias, cast
 from xdsl.dialects.builtin import IntegerType, Signedness, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from flambeau.dialects.ir.tensor_types import element_of, is_float, numpy_dtype
+from flambeau.dialects.aten.numerics import cast_to
+from flambeau.dialects.ir.tensor_types import element_of, is_float
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.dataflow import ForwardAnalysis
 from flambeau.passes.rewriting.constants import ModuleConstants
@@ -97,7 +98,7 @@ class RangeAnalysis(ForwardAnalysis[Range]):
 
 
 def _range_of_array(array: Any) -> Range:
-    numbers = array[~np.isnan(array)] if array.dtype.kind == "f" else array
+    numbers = array[~np.isnan(array)] if array.dtype.kind in "fV" else array
     # Large integers stay integers: as floats they would be others.
     return Range(numbers.min().item(), numbers.max().item()) if numbers.size else EVERYTHING
 
@@ -110,8 +111,8 @@ def _rounded(found: Range, kind: Attribute) -> Range:
     if not is_float(element):
         return found if found.within(whole.low, whole.high) else whole
     with np.errstate(over="ignore"):
-        low, high = (float(np.asarray(bound, dtype=np.float64).astype(numpy_dtype(element))) for bound in (found.low, found.high))
-    return Range(low, high)
+        low, high = (float(cast_to(np.float64(bound), element)) for bound in (found.low, found.high))
+    return whole if isnan(low) or isnan(high) else Range(low, high)
 
 
 def _hull(*numbers: float) -> Range:

@@ -18,7 +18,7 @@ from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.fft import real_on_both_sides
 from flambeau.dialects.edge.layout import CHANNELS_LAST
 from flambeau.dialects.ir.extents import maximum
-from flambeau.dialects.ir.tensor_types import element_of, is_empty, shape_of, ui8
+from flambeau.dialects.ir.tensor_types import DTYPES, element_of, is_empty, is_float8, shape_of, ui8
 from flambeau.dialects.schema.families import chosen_element, promote_values
 from flambeau.dialects.schema.namespace import OperatorName, aten, quantized_decomposed
 from flambeau.passes.targets.contracts import Contract, Limit
@@ -157,5 +157,6 @@ TARGET = Target(
     frozenset(_KERNELS),
     views=frozenset({"aten::view_as_complex_copy.out"}),
     input_orders=frozenset({CHANNELS_LAST}),
+    lacks=frozenset(row.element for row in DTYPES if is_float8(row.element)),
     contracts=_CONTRACTS,
 )

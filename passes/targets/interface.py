@@ -10,8 +10,11 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
+from xdsl.ir import Attribute
+
 import flambeau.passes.targets
 from flambeau.dialects.exec.out_variants import out_variant
+from flambeau.dialects.ir.tensor_types import element_of
 from flambeau.dialects.schema.operators import find_op, level_ops
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_table import cached_over_rows
@@ -35,6 +38,8 @@ class Target:
     """The dim orders beside row-major in which its kernels take tensors, where the operators' rows allow it: `{CHANNELS_LAST}`."""
     input_orders: frozenset[tuple[int, ...]] | Literal["any"] = "any"
     """The dim orders beside row-major in which its callers can give an input."""
+    lacks: frozenset[Attribute] = frozenset()
+    """The element types that none of its kernels takes."""
     contracts: tuple[Contract, ...] = ()
     """The limits of its kernels beyond what their schemas say."""
     alignment: int = 16
@@ -58,6 +63,8 @@ class Target:
 
     def why_not(self, op: SchemaOp) -> str | None:
         """What the kernel of an operation does not take of it; None when it takes all."""
+        if self.lacks and not self.lacks.isdisjoint(elements := [element_of(value) for value in (*op.operands, *op.results)]):
+            return f"a tensor is of {next(element for element in elements if element in self.lacks)}, and none of its kernels takes that"
         contract = self.contract(op)
         return None if contract is None else next((reason for limit in contract.limits if (reason := limit.why_not(op))), None)
 

@@ -19,19 +19,19 @@ DTYPE_CODES = {name: code for code, name in DTYPE_NAMES.items()}
 
 
 def numpy_dtype(name: str) -> "np.dtype[Any]":
-    """The dtype of a name in `DTYPE_NAMES`; bfloat16 needs ml_dtypes.
+    """The dtype of a name in `DTYPE_NAMES`; bfloat16 and float8 need ml_dtypes.
 
     Raises:
         FlambeauError: numpy has no such type here.
     """
     import numpy as np
 
-    if name == "bfloat16":
+    if name == "bfloat16" or name.startswith("float8"):
         try:
             import ml_dtypes
         except ModuleNotFoundError:
-            raise FlambeauError(Status.NOT_SUPPORTED, "numpy has bfloat16 only together with the package ml_dtypes") from None
-        return np.dtype(ml_dtypes.bfloat16)
+            raise FlambeauError(Status.NOT_SUPPORTED, f"numpy has {name} only together with the package ml_dtypes") from None
+        return np.dtype(getattr(ml_dtypes, name))
     return np.dtype(name)
 
 
@@ -65,9 +65,11 @@ def as_array(value: object, info: TensorInfo, where: str) -> "Array":
     if hasattr(tensor, "detach"):
         tensor = tensor.detach()
     try:
-        if str(getattr(tensor, "dtype", "")) == "torch.bfloat16":
-            # numpy's DLPack has no bfloat16: the bits travel as integers.
-            return np.from_dlpack(tensor.view(sys.modules["torch"].int16)).view(numpy_dtype("bfloat16"))
+        name = str(getattr(tensor, "dtype", "")).removeprefix("torch.")
+        if name == "bfloat16" or name.startswith("float8"):
+            # numpy's DLPack has none of these: the bits travel as integers.
+            torch = sys.modules["torch"]
+            return np.from_dlpack(tensor.view(torch.int16 if tensor.itemsize == 2 else torch.uint8)).view(numpy_dtype(name))
         return np.from_dlpack(tensor)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise FlambeauError(Status.INVALID_ARGUMENT, f"{where}: its memory cannot be shared: {str(error).splitlines()[0]}") from None
@@ -137,4 +139,4 @@ def from_tensor(tensor: CTensor, keeper: object) -> "Array":
     if 0 in shape or tensor.data is None:
         return np.empty(shape, dtype)
     strides = tuple(stride * dtype.itemsize for stride in tensor.strides[: tensor.rank])
-    return np.asarray(_Memory(tensor.data, shape, strides, dtype.str, keeper)).view(dtype)
+    return np.asarray(_Memory(tensor.data, shape, strides, f"|V{dtype.itemsize}", keeper)).view(dtype)

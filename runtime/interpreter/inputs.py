@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, cast
 from zlib import crc32
 
+import ml_dtypes
 from xdsl.dialects import arith, scf
 from xdsl.dialects import tensor as tensors
 from xdsl.dialects.builtin import IndexType, TensorType
@@ -111,7 +112,7 @@ def _array(value: SSAValue, random: np.random.Generator, kind: InputKind) -> Arr
         info = np.iinfo(cast(Any, dtype))
         return _with_extremes(array, [item for item in EXTREMES if info.min <= item <= info.max], random) if is_extreme else array
     _fill(array, lambda count: random.standard_normal(count) * (WIDE if wide else 1))
-    most = float(np.finfo(np.float16).max if dtype == np.float16 else np.finfo(np.float32).max) ** 0.5
+    most = float(cast(Any, ml_dtypes).finfo(dtype).max) ** 0.5
     return _with_extremes(array, [item for item in EXTREMES if abs(item) <= most], random) if kind == "extreme" else array
 
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 import ml_dtypes
 import numpy as np
 import torch
+from all_engines import BORROWED
 from op_samples import all_samples
 from vector_choices import aligned
 from xdsl.dialects import scf
@@ -134,8 +135,8 @@ def to_torch(value: Any, argument: SchemaArgument | None = None) -> Any:
     """A sample's value as torch takes it."""
     if isinstance(value, np.ndarray):
         array = np.array(cast(Array, value))  # without negative strides
-        if array.dtype == ml_dtypes.bfloat16:
-            return torch.tensor(array.view(np.int16)).view(torch.bfloat16)
+        if array.dtype.name in BORROWED:
+            return torch.tensor(array.view(f"int{8 * array.itemsize}")).view(getattr(torch, array.dtype.name))
         return torch.tensor(array)
     if isinstance(value, list | tuple):
         return [to_torch(item) for item in cast("Sequence[Any]", value)]
@@ -154,8 +155,8 @@ def to_torch(value: Any, argument: SchemaArgument | None = None) -> Any:
 def from_torch(value: torch.Tensor) -> Array:
     """A torch tensor as an array."""
     value = value.detach().resolve_conj().resolve_neg().contiguous()
-    if value.dtype == torch.bfloat16:
-        return value.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    if (name := str(value.dtype).removeprefix("torch.")) in BORROWED:
+        return value.view(torch.int16 if value.itemsize == 2 else torch.int8).numpy().view(getattr(ml_dtypes, name))
     return value.numpy()
 
 

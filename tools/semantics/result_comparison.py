@@ -12,7 +12,16 @@ from xdsl.ir import Operation
 from flambeau.runtime.interpreter import Leaf
 from flambeau.support.lazy import Array, np
 
-TOLERANCES = {"float64": 1e-8, "float32": 1e-4, "float16": 1e-2, "bfloat16": 8e-2}
+TOLERANCES = {
+    "float64": 1e-8,
+    "float32": 1e-4,
+    "float16": 1e-2,
+    "bfloat16": 8e-2,
+    "float8_e4m3fn": 0.1,
+    "float8_e4m3fnuz": 0.1,
+    "float8_e5m2": 0.2,
+    "float8_e5m2fnuz": 0.2,
+}
 """The tolerance by dtype, relative to the largest number of the result; complex numbers are two. Integers and bools must be equal."""
 
 NOT_FINITE = "elements are infinite or not numbers on one side only"

@@ -170,6 +170,10 @@ const char *fl_dtype_name(int8_t dtype) {
     case FL_COMPLEX128: return "complex128";
     case FL_BOOL: return "bool";
     case FL_BFLOAT16: return "bfloat16";
+    case FL_FLOAT8_E5M2: return "float8_e5m2";
+    case FL_FLOAT8_E4M3FN: return "float8_e4m3fn";
+    case FL_FLOAT8_E5M2FNUZ: return "float8_e5m2fnuz";
+    case FL_FLOAT8_E4M3FNUZ: return "float8_e4m3fnuz";
     case FL_UINT16: return "uint16";
     case FL_UINT32: return "uint32";
     case FL_UINT64: return "uint64";

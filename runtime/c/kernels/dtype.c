@@ -20,10 +20,10 @@
   CONVERT(tag##_to_i64, int64_t, T, (int64_t)x)                \
   CONVERT(tag##_to_bool, uint8_t, T, (uint8_t)(x != 0))
 
-#define WIDEN_HALF(tag, decode)                                \
-  CONVERT(tag##_to_f64, double, uint16_t, (double)decode(x))   \
-  CONVERT(tag##_to_i64, int64_t, uint16_t, fl_i64_of_real((double)decode(x))) \
-  CONVERT(tag##_to_bool, uint8_t, uint16_t, (uint8_t)(decode(x) != 0))
+#define WIDEN_SMALL(tag, T, decode)                            \
+  CONVERT(tag##_to_f64, double, T, (double)decode(x))          \
+  CONVERT(tag##_to_i64, int64_t, T, fl_i64_of_real((double)decode(x))) \
+  CONVERT(tag##_to_bool, uint8_t, T, (uint8_t)(decode(x) != 0))
 
 #define NARROW_INTEGER(tag, T, integer_of_real)                \
   CONVERT(f32_to_##tag, T, float, (T)integer_of_real((double)x)) \
@@ -31,10 +31,16 @@
   CONVERT(i64_to_##tag, T, int64_t, (T)x)                      \
   CONVERT(bool_to_##tag, T, uint8_t, (T)(x != 0))
 
-#define NARROW_HALF(tag, encode)                               \
-  CONVERT(f64_to_##tag, uint16_t, double, encode((float)x))    \
-  CONVERT(i64_to_##tag, uint16_t, int64_t, encode((float)x))   \
-  CONVERT(bool_to_##tag, uint16_t, uint8_t, encode(x != 0 ? 1.0f : 0.0f))
+#define NARROW_SMALL(tag, T, encode)                           \
+  CONVERT(f64_to_##tag, T, double, encode((float)x))           \
+  CONVERT(i64_to_##tag, T, int64_t, encode((float)x))          \
+  CONVERT(bool_to_##tag, T, uint8_t, encode(x != 0 ? 1.0f : 0.0f))
+
+#define FLOAT8(tag)                                            \
+  CONVERT(tag##_to_f32, float, uint8_t, fl_f32_of_##tag(x))    \
+  CONVERT(f32_to_##tag, uint8_t, float, fl_##tag##_of_f32(x))  \
+  WIDEN_SMALL(tag, uint8_t, fl_f32_of_##tag)                   \
+  NARROW_SMALL(tag, uint8_t, fl_##tag##_of_f32)
 
 WIDEN_INTEGER(u8, uint8_t)
 WIDEN_INTEGER(i8, int8_t)
@@ -74,7 +80,7 @@ CONVERT(f32_to_f16, uint16_t, float, fl_f16_of_f32(x))
 #endif
 CONVERT(bf16_to_f32, float, uint16_t, fl_f32_of_bf16(x))
 CONVERT(f32_to_bf16, uint16_t, float, fl_bf16_of_f32(x))
-WIDEN_HALF(f16, fl_f32_of_f16)
+WIDEN_SMALL(f16, uint16_t, fl_f32_of_f16)
 CONVERT(f32_to_f64, double, float, (double)x)
 CONVERT(f32_to_i64, int64_t, float, fl_i64_of_real((double)x))
 CONVERT(f32_to_bool, uint8_t, float, (uint8_t)(x != 0.0f))
@@ -84,7 +90,7 @@ CONVERT(f64_to_bool, uint8_t, double, (uint8_t)(x != 0.0))
 CONVERT(bool_to_f32, float, uint8_t, x != 0 ? 1.0f : 0.0f)
 CONVERT(bool_to_f64, double, uint8_t, x != 0 ? 1.0 : 0.0)
 CONVERT(bool_to_i64, int64_t, uint8_t, x != 0)
-WIDEN_HALF(bf16, fl_f32_of_bf16)
+WIDEN_SMALL(bf16, uint16_t, fl_f32_of_bf16)
 WIDEN_INTEGER(u16, uint16_t)
 WIDEN_INTEGER(u32, uint32_t)
 WIDEN_INTEGER(u64, uint64_t)
@@ -93,11 +99,16 @@ NARROW_INTEGER(u8, uint8_t, fl_i64_of_real)
 NARROW_INTEGER(i8, int8_t, fl_i32_of_real)
 NARROW_INTEGER(i16, int16_t, fl_i32_of_real)
 NARROW_INTEGER(i32, int32_t, fl_i32_of_real)
-NARROW_HALF(f16, fl_f16_of_f32)
-NARROW_HALF(bf16, fl_bf16_of_f32)
+NARROW_SMALL(f16, uint16_t, fl_f16_of_f32)
+NARROW_SMALL(bf16, uint16_t, fl_bf16_of_f32)
 NARROW_INTEGER(u16, uint16_t, fl_i32_of_real)
 NARROW_INTEGER(u32, uint32_t, fl_i64_of_real)
 NARROW_INTEGER(u64, uint64_t, fl_i64_of_real)
+
+FLOAT8(e5m2)
+FLOAT8(e4m3fn)
+FLOAT8(e5m2fnuz)
+FLOAT8(e4m3fnuz)
 
 /* By way of int32_t. */
 CONVERT(f16_by_i32, int64_t, uint16_t, fl_i32_of_real((double)fl_f32_of_f16(x)))
@@ -116,6 +127,10 @@ static int place(int8_t dtype) {
     case FL_UINT16: return 10;
     case FL_UINT32: return 11;
     case FL_UINT64: return 12;
+    case FL_FLOAT8_E5M2: return 13;
+    case FL_FLOAT8_E4M3FN: return 14;
+    case FL_FLOAT8_E5M2FNUZ: return 15;
+    case FL_FLOAT8_E4M3FNUZ: return 16;
     default: return -1;
   }
 }
@@ -124,11 +139,11 @@ static int place(int8_t dtype) {
 #define FROM_EACH(tag) {f32_to_##tag, f64_to_##tag, i64_to_##tag, bool_to_##tag}
 
 fl_convert_fn fl_widen(int8_t from, fl_compute to) {
-  static const fl_convert_fn table[13][4] = {
+  static const fl_convert_fn table[17][4] = {
       TO_EACH(u8), TO_EACH(i8), TO_EACH(i16), TO_EACH(i32), {i64_to_f32, i64_to_f64, NULL, i64_to_bool}, TO_EACH(f16),
       {NULL, f32_to_f64, f32_to_i64, f32_to_bool}, {f64_to_f32, NULL, f64_to_i64, f64_to_bool},
       {bool_to_f32, bool_to_f64, bool_to_i64, NULL},
-      TO_EACH(bf16), TO_EACH(u16), TO_EACH(u32), TO_EACH(u64)};
+      TO_EACH(bf16), TO_EACH(u16), TO_EACH(u32), TO_EACH(u64), TO_EACH(e5m2), TO_EACH(e4m3fn), TO_EACH(e5m2fnuz), TO_EACH(e4m3fnuz)};
   int at = place(from);
   return at < 0 ? NULL : table[at][to];
 }
@@ -147,11 +162,11 @@ fl_convert_fn fl_widen_by(int8_t from, int8_t by, fl_compute to) {
 }
 
 fl_convert_fn fl_narrow(fl_compute from, int8_t to) {
-  static const fl_convert_fn table[13][4] = {
+  static const fl_convert_fn table[17][4] = {
       FROM_EACH(u8), FROM_EACH(i8), FROM_EACH(i16), FROM_EACH(i32), {f32_to_i64, f64_to_i64, NULL, bool_to_i64}, FROM_EACH(f16),
       {NULL, f64_to_f32, i64_to_f32, bool_to_f32}, {f32_to_f64, NULL, i64_to_f64, bool_to_f64},
       {f32_to_bool, f64_to_bool, i64_to_bool, NULL},
-      FROM_EACH(bf16), FROM_EACH(u16), FROM_EACH(u32), FROM_EACH(u64)};
+      FROM_EACH(bf16), FROM_EACH(u16), FROM_EACH(u32), FROM_EACH(u64), FROM_EACH(e5m2), FROM_EACH(e4m3fn), FROM_EACH(e5m2fnuz), FROM_EACH(e4m3fnuz)};
   int at = place(to);
   return at < 0 ? NULL : table[at][from];
 }

@@ -1,6 +1,6 @@
 /* Element types as kernels see them: conversions, type promotion, and the few types that arithmetic is done in.
  *
- * Kernels compute in one of four types: float (also for float16 and bfloat16), double, int64_t (every integer, and bool as a number) and
+ * Kernels compute in one of four types: float (also for float16, bfloat16 and float8), double, int64_t (every integer, and bool as a number) and
  * bool. Inputs are widened to it, results narrowed from it. Integers wrap modulo 2^n when narrowed, as ATen's do. A real number
  * becomes an int8, int16, int32 or uint16 by way of int32_t and another integer by way of int64_t; outside the range of that type it is the
  * smallest of it, as on x86-64.
@@ -18,7 +18,7 @@ typedef enum fl_compute { FL_COMPUTE_F32, FL_COMPUTE_F64, FL_COMPUTE_I64, FL_COM
 #define FL_COMPUTE_BYTES 8
 
 static inline int fl_is_float(int8_t dtype) {
-  return dtype == FL_FLOAT16 || dtype == FL_FLOAT32 || dtype == FL_FLOAT64 || dtype == FL_BFLOAT16;
+  return (dtype >= FL_FLOAT16 && dtype <= FL_FLOAT64) || dtype == FL_BFLOAT16 || (dtype >= FL_FLOAT8_E5M2 && dtype <= FL_FLOAT8_E4M3FNUZ);
 }
 
 /* True of integers, bool excluded. */
@@ -56,7 +56,6 @@ fl_convert_fn fl_widen_by(int8_t from, int8_t by, fl_compute to);
 /* From a computing type to an element type; NULL when they are one type. */
 fl_convert_fn fl_narrow(fl_compute from, int8_t to);
 
-/* A C type that the bits of a half-precision number travel in. */
 static inline float fl_f32_of_bits(uint32_t bits) {
   float x;
   memcpy(&x, &bits, sizeof x);
@@ -76,14 +75,21 @@ static inline float fl_f32_of_f16(uint16_t half) {
   return fl_f32_of_bits(bits | (uint32_t)(half & 0x8000u) << 16);
 }
 
+/* The bits of a float without sign as those of a type with so many digits below an exponent of that bias, rounded to nearest even. Bits
+ * that are larger than the type's stand for what it does not have. */
+static inline uint32_t fl_narrow_bits(uint32_t bits, unsigned digits, uint32_t bias) {
+  const uint32_t least = (128u - bias) << 23; /* the smallest normal number */
+  const uint32_t unit = (151u - bias - digits) << 23;
+  const uint32_t denormal = fl_bits_of_f32(fl_f32_of_bits(bits < least ? bits : 0u) + fl_f32_of_bits(unit)) - unit;
+  const uint32_t half = (1u << (22u - digits)) - 1u;
+  const uint32_t normal = (bits - ((127u - bias) << 23) + half + ((bits >> (23u - digits)) & 1u)) >> (23u - digits);
+  return bits < least ? denormal : normal;
+}
+
 static inline uint16_t fl_f16_of_f32(float x) {
-  uint32_t sign = fl_bits_of_f32(x) & 0x80000000u;
-  uint32_t bits = fl_bits_of_f32(x) ^ sign;
-  uint32_t special = bits > 0x7f800000u ? 0x7e00u : 0x7c00u;
-  uint32_t denormal = fl_bits_of_f32(fl_f32_of_bits(bits < 0x38800000u ? bits : 0u) + 0.5f) - 0x3f000000u;
-  uint32_t normal = (bits - 0x38000000u + 0xfffu + ((bits >> 13) & 1u)) >> 13;
-  uint32_t half = bits >= 0x47800000u ? special : bits < 0x38800000u ? denormal : normal;
-  return (uint16_t)(half | sign >> 16);
+  const uint32_t bits = fl_bits_of_f32(x) & 0x7fffffffu;
+  const uint32_t half = fl_narrow_bits(bits, 10, 15);
+  return (uint16_t)((bits > 0x7f800000u ? 0x7e00u : half > 0x7c00u ? 0x7c00u : half) | (fl_bits_of_f32(x) & 0x80000000u) >> 16);
 }
 
 static inline float fl_f32_of_bf16(uint16_t brain) { return fl_f32_of_bits((uint32_t)brain << 16); }
@@ -93,6 +99,37 @@ static inline uint16_t fl_bf16_of_f32(float x) {
   uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
   return (uint16_t)(x != x ? 0x7fc0u : rounded);
 }
+
+static inline float fl_f32_of_e5m2(uint8_t x) { return fl_f32_of_f16((uint16_t)(x << 8)); }
+
+/* Of the other kinds of float8 one number of each sign, or of one, is NaN, and none is an infinity. */
+static inline float fl_f32_of_f8(uint8_t x, unsigned digits, float scale, int is_nan) {
+  const float magnitude = fl_f32_of_bits((uint32_t)(x & 0x7fu) << (23u - digits)) * scale;
+  return fl_f32_of_bits((is_nan ? 0x7fc00000u : fl_bits_of_f32(magnitude)) | (uint32_t)(x & 0x80u) << 24);
+}
+
+static inline float fl_f32_of_e4m3fn(uint8_t x) { return fl_f32_of_f8(x, 3, 0x1p120f, (x & 0x7fu) == 0x7fu); }
+static inline float fl_f32_of_e5m2fnuz(uint8_t x) { return fl_f32_of_f8(x, 2, 0x1p111f, x == 0x80u); }
+static inline float fl_f32_of_e4m3fnuz(uint8_t x) { return fl_f32_of_f8(x, 3, 0x1p119f, x == 0x80u); }
+
+/* With a sign of their own; what is larger than `largest` becomes it. */
+static inline uint8_t fl_f8_of_f32(float x, unsigned digits, uint32_t bias, uint32_t largest) {
+  const uint32_t bits = fl_bits_of_f32(x) & 0x7fffffffu;
+  const uint32_t byte = fl_narrow_bits(bits, digits, bias);
+  return (uint8_t)((bits > 0x7f800000u ? 0x7fu : byte > largest ? largest : byte) | (fl_bits_of_f32(x) & 0x80000000u) >> 24);
+}
+
+static inline uint8_t fl_e5m2_of_f32(float x) { return fl_f8_of_f32(x, 2, 15, 0x7cu); }
+static inline uint8_t fl_e4m3fn_of_f32(float x) { return fl_f8_of_f32(x, 3, 7, 0x7eu); }
+
+/* With one zero, and one NaN, which is also what is too large. */
+static inline uint8_t fl_f8_unsigned_zero(float x, unsigned digits, uint32_t bias) {
+  const uint32_t byte = fl_narrow_bits(fl_bits_of_f32(x) & 0x7fffffffu, digits, bias);
+  return (uint8_t)(byte > 0x7fu ? 0x80u : byte == 0u ? 0u : byte | (fl_bits_of_f32(x) & 0x80000000u) >> 24);
+}
+
+static inline uint8_t fl_e5m2fnuz_of_f32(float x) { return fl_f8_unsigned_zero(x, 2, 16); }
+static inline uint8_t fl_e4m3fnuz_of_f32(float x) { return fl_f8_unsigned_zero(x, 3, 8); }
 
 /* Integers wrap: arithmetic on them is unsigned. */
 static inline int64_t fl_wrap_add(int64_t x, int64_t y) { return (int64_t)((uint64_t)x + (uint64_t)y); }

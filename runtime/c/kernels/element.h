@@ -11,6 +11,10 @@ static inline double fl_read_real(int8_t dtype, const void *data, size_t i) {
     case FL_FLOAT64: return ((const double *)data)[i];
     case FL_FLOAT16: return (double)fl_f32_of_f16(((const uint16_t *)data)[i]);
     case FL_BFLOAT16: return (double)fl_f32_of_bf16(((const uint16_t *)data)[i]);
+    case FL_FLOAT8_E5M2: return (double)fl_f32_of_e5m2(((const uint8_t *)data)[i]);
+    case FL_FLOAT8_E4M3FN: return (double)fl_f32_of_e4m3fn(((const uint8_t *)data)[i]);
+    case FL_FLOAT8_E5M2FNUZ: return (double)fl_f32_of_e5m2fnuz(((const uint8_t *)data)[i]);
+    case FL_FLOAT8_E4M3FNUZ: return (double)fl_f32_of_e4m3fnuz(((const uint8_t *)data)[i]);
     case FL_INT8: return (double)((const int8_t *)data)[i];
     case FL_INT16: return (double)((const int16_t *)data)[i];
     case FL_INT32: return (double)((const int32_t *)data)[i];
@@ -52,6 +56,10 @@ static inline void fl_write_real(int8_t dtype, void *data, size_t i, double x) {
     case FL_FLOAT64: ((double *)data)[i] = x; break;
     case FL_FLOAT16: ((uint16_t *)data)[i] = fl_f16_of_f32((float)x); break;
     case FL_BFLOAT16: ((uint16_t *)data)[i] = fl_bf16_of_f32((float)x); break;
+    case FL_FLOAT8_E5M2: ((uint8_t *)data)[i] = fl_e5m2_of_f32((float)x); break;
+    case FL_FLOAT8_E4M3FN: ((uint8_t *)data)[i] = fl_e4m3fn_of_f32((float)x); break;
+    case FL_FLOAT8_E5M2FNUZ: ((uint8_t *)data)[i] = fl_e5m2fnuz_of_f32((float)x); break;
+    case FL_FLOAT8_E4M3FNUZ: ((uint8_t *)data)[i] = fl_e4m3fnuz_of_f32((float)x); break;
     default: fl_write_integer(dtype, data, i, (uint64_t)fl_i64_of_real(x)); break;
   }
 }

@@ -17,7 +17,7 @@ DATA_ALIGNMENT = 64
 """The data of a file that Flambeau writes begins at a multiple of this many bytes, and each entry at a multiple of its element size."""
 
 ELEMENT_SIZES = {
-    "BOOL": 1, "U8": 1, "I8": 1,
+    "BOOL": 1, "U8": 1, "I8": 1, "F8_E5M2": 1, "F8_E4M3": 1, "F8_E5M2FNUZ": 1, "F8_E4M3FNUZ": 1,
     "U16": 2, "I16": 2, "F16": 2, "BF16": 2,
     "U32": 4, "I32": 4, "F32": 4,
     "U64": 8, "I64": 8, "F64": 8,

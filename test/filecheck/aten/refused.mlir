@@ -167,3 +167,43 @@ func.func @two_masks(%x: tensor<3x3xf32>, %m: tensor<3xi1>, %v: tensor<1xf32>) -
   %0 = aten.index_put(%x, [%m, %m], %v) : (tensor<3x3xf32>, tensor<3xi1>, tensor<3xi1>, tensor<1xf32>) -> tensor<3x3xf32>
   func.return %0 : tensor<3x3xf32>
 }
+
+// -----
+
+func.func @float8_sum(%x: tensor<3xf8E4M3FN>) -> tensor<3xf8E4M3FN> {
+  // expected-error @+1 {{aten.add.Tensor: not defined for float8_e4m3fn tensors: they are stored and moved; convert them to compute}}
+  %0 = aten.add.Tensor(%x, %x) : (tensor<3xf8E4M3FN>, tensor<3xf8E4M3FN>) -> tensor<3xf8E4M3FN>
+  func.return %0 : tensor<3xf8E4M3FN>
+}
+
+// -----
+
+func.func @float8_random() -> tensor<3xf8E5M2> {
+  // expected-error @+1 {{aten.rand: not defined for float8_e5m2 tensors}}
+  %0 = aten.rand() {size = [3], dtype = f8E5M2} : () -> tensor<3xf8E5M2>
+  func.return %0 : tensor<3xf8E5M2>
+}
+
+// -----
+
+func.func @float8_largest(%x: tensor<3xf8E4M3FNUZ>) -> tensor<f8E4M3FNUZ> {
+  // expected-error @+1 {{aten.amax is not defined for float8_e4m3fnuz tensors}}
+  %0 = aten.amax(%x) : (tensor<3xf8E4M3FNUZ>) -> tensor<f8E4M3FNUZ>
+  func.return %0 : tensor<f8E4M3FNUZ>
+}
+
+// -----
+
+func.func @float8_promoted(%x: tensor<3xf8E4M3FN>, %y: tensor<3xf32>) -> tensor<6xf32> {
+  // expected-error @+1 {{aten.cat: float8_e4m3fn and float32 have no common type}}
+  %0 = aten.cat([%x, %y]) : (tensor<3xf8E4M3FN>, tensor<3xf32>) -> tensor<6xf32>
+  func.return %0 : tensor<6xf32>
+}
+
+// -----
+
+func.func @float8_added(%x: tensor<3xf8E4M3FN>, %i: tensor<1xi64>, %v: tensor<1xf8E4M3FN>) -> tensor<3xf8E4M3FN> {
+  // expected-error @+1 {{aten.index_put: no sums are made in float8_e4m3fn: convert the tensors first}}
+  %0 = aten.index_put(%x, [%i], %v) {accumulate = true} : (tensor<3xf8E4M3FN>, tensor<1xi64>, tensor<1xf8E4M3FN>) -> tensor<3xf8E4M3FN>
+  func.return %0 : tensor<3xf8E4M3FN>
+}

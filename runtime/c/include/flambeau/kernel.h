@@ -96,6 +96,7 @@ static inline size_t fl_scratch_bytes(size_t count, size_t size) { return size !
 static inline size_t fl_dtype_size(int8_t dtype) {
   switch (dtype) {
     case FL_UINT8: case FL_INT8: case FL_BOOL: return 1;
+    case FL_FLOAT8_E5M2: case FL_FLOAT8_E4M3FN: case FL_FLOAT8_E5M2FNUZ: case FL_FLOAT8_E4M3FNUZ: return 1;
     case FL_INT16: case FL_FLOAT16: case FL_BFLOAT16: case FL_UINT16: return 2;
     case FL_INT32: case FL_FLOAT32: case FL_UINT32: return 4;
     case FL_INT64: case FL_FLOAT64: case FL_UINT64: return 8;
