@@ -23,8 +23,6 @@ from flambeau.runtime.interpreter import interpret
 peer: Any = executorch_runtime
 TARGETS = ("executorch", "flambeau")
 PEER = "stock ExecuTorch"
-BORROWED = ("bfloat16", "float8_e5m2", "float8_e4m3fn", "float8_e5m2fnuz", "float8_e4m3fnuz")
-"""The dtypes that numpy has from ml_dtypes; DLPack does not carry them."""
 _TOLERANCE = 2e-4
 """The largest difference of floats, in units of the largest expected value of an output."""
 
@@ -60,15 +58,16 @@ def _copied(inputs: Sequence[Any]) -> list[Any]:
 
 
 def _as_tensor(array: Any) -> Tensor:
-    if array.dtype.name not in BORROWED:
+    if not hasattr(ml_dtypes, array.dtype.name):
         return torch.as_tensor(array)
     return torch.as_tensor(array.view(f"int{8 * array.itemsize}")).view(getattr(torch, array.dtype.name))
 
 
 def _as_array(item: Tensor) -> Any:
     name = str(item.dtype).removeprefix("torch.")
-    bits = item.view(torch.int16 if item.itemsize == 2 else torch.int8) if name in BORROWED else item
-    return bits.numpy().view(getattr(ml_dtypes, name)) if name in BORROWED else item.numpy()
+    if not hasattr(ml_dtypes, name):
+        return item.numpy()
+    return item.view(torch.int16 if item.itemsize == 2 else torch.int8).numpy().view(getattr(ml_dtypes, name))
 
 
 def _as_arrays(given: Sequence[Any]) -> list[Any]:

@@ -9,7 +9,6 @@ from typing import Any, cast
 import ml_dtypes
 import numpy as np
 import torch
-from all_engines import BORROWED
 from op_samples import all_samples
 from vector_choices import aligned
 from xdsl.dialects import scf
@@ -135,7 +134,7 @@ def to_torch(value: Any, argument: SchemaArgument | None = None) -> Any:
     """A sample's value as torch takes it."""
     if isinstance(value, np.ndarray):
         array = np.array(cast(Array, value))  # without negative strides
-        if array.dtype.name in BORROWED:
+        if hasattr(ml_dtypes, array.dtype.name):
             return torch.tensor(array.view(f"int{8 * array.itemsize}")).view(getattr(torch, array.dtype.name))
         return torch.tensor(array)
     if isinstance(value, list | tuple):
@@ -155,7 +154,7 @@ def to_torch(value: Any, argument: SchemaArgument | None = None) -> Any:
 def from_torch(value: torch.Tensor) -> Array:
     """A torch tensor as an array."""
     value = value.detach().resolve_conj().resolve_neg().contiguous()
-    if (name := str(value.dtype).removeprefix("torch.")) in BORROWED:
+    if hasattr(ml_dtypes, name := str(value.dtype).removeprefix("torch.")):
         return value.view(torch.int16 if value.itemsize == 2 else torch.int8).numpy().view(getattr(ml_dtypes, name))
     return value.numpy()
 
