@@ -324,12 +324,8 @@ class FillTensorOp(MadeOp):
 
 
 @aten("zero(Tensor self) -> Tensor")
-class ZeroOp(MadeOp):
+class ZeroOp(LikeOp):
     """Zeros with another tensor's shape and type."""
-
-    @staticmethod
-    def infer(x: Tensor, /) -> Tensor:
-        return LikeOp.infer(x)
 
     @staticmethod
     def numpy(x: Array, /) -> Array:
