@@ -166,9 +166,9 @@ def test_the_end_of_a_text_and_of_the_cache(saved: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        (["--prompt"], 2, "what to run?"),
-        (["--prompt", "x"], 2, "a prompt is token ids"),
-        (["--top-p", "2", "--prompt", "1"], 2, "expected a number within its range"),
+        (["--prompt"], 2, "there is no --prompt"),
+        (["--prompt", "x"], 2, "a token id of --prompt is a whole number"),
+        (["--top-p", "2", "--prompt", "1"], 2, "--top-p takes a number from 0 to 1, not 2"),
         (["--prompt", *["1"] * 33], 2, "longer than the program's cache"),
         (["--prompt", "97"], 6, "embedding"),
     ],
