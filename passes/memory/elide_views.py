@@ -28,7 +28,7 @@ from flambeau.passes.targets.interface import Target, TargetName, find_target
 def _is_sound(part: Part, time: int, storage: MethodStorage) -> bool:
     """Whether reading the source at any later time, through the view, gives what the copy would have held."""
     source, copy = storage[part.source], storage[part.slot]
-    if not isinstance(part.slot.owner, TensorOp) or source is copy or copy.writes != [time]:
+    if not isinstance(part.slot.owner, TensorOp) or source is copy or copy.writes != [time] or copy.first != time:
         return False
     if source.is_external or (source.is_constant and part.offset):
         return False
@@ -91,7 +91,7 @@ def elide_views(method: MethodOp, target: Target) -> int:
     """Elides the views of a method; gives how many calls vanished."""
     with analysis("storage classes", method):
         storage = MethodStorage(method, target.alignment)
-    if not storage.is_straight:
+    if not storage.keeps_storage:
         return 0
     calls = [op for op in storage.instructions if isinstance(op, CallOp)]
     sharing = dict.fromkeys(op for op in calls if _shares(op, storage))
@@ -114,7 +114,8 @@ class ElideViewsPass(OperationPass):
 
     Needs: `exec` methods before planning. Leaves: no such copy where a view gives the same content until its last read, but for small
     parts of large tensors that would live on for them while memory is fullest. Outputs stay copies of constants and of state. A reshape of
-    dynamic sizes becomes ExecuTorch's `et_view`, which gives the view its sizes; other dynamic copies, loops and branches stay as they are.
+    dynamic sizes becomes ExecuTorch's `et_view`, which gives the view its sizes; other dynamic copies stay as they are, and so does what a
+    loop carries from round to round.
     """
 
     name = "elide-views"
@@ -132,6 +133,6 @@ class ElideViewsPass(OperationPass):
                     raise OperationError(
                         call,
                         f"the target {target.name!r} has no kernel {call.operator.data}, and the result cannot be a view of the operand: "
-                        "its shape is dynamic, or the operand is a constant or in a loop or branch; "
+                        "its shape is dynamic, or the operand is a constant or carried by a loop; "
                         "return torch.view_as_real(y) instead of a complex y",
                     )

@@ -87,7 +87,12 @@ def _place(op: CallOp, storage: MethodStorage, target: Target) -> bool:
         return False
     out, time = op.outs[0], storage.time[op]
     whole = storage[out]
-    if whole.writes != [time] or not isinstance(out.owner, TensorOp) or any(storage[slot] is whole for slot, _ in found):
+    if (
+        whole.writes != [time]
+        or whole.first != time
+        or not isinstance(out.owner, TensorOp)
+        or any(storage[slot] is whole for slot, _ in found)
+    ):
         return False
     roots: dict[SSAValue, int] = {}
     copied: list[int] = []
@@ -120,7 +125,7 @@ def place_concat(method: MethodOp, target: Target) -> int:
     """Places the operands of a method's concatenations; gives how many were placed."""
     with analysis("storage classes", method):
         storage = MethodStorage(method, target.alignment)
-    if not storage.is_straight:
+    if not storage.keeps_storage:
         return 0
     found = sum(_place(op, storage, target) for op in storage.instructions if isinstance(op, CallOp))
     collapse_views(method)
@@ -137,7 +142,7 @@ class PlaceConcatPass(OperationPass):
     as they are few and small.
 
     Needs: `exec` methods before planning; finds more after `elide-views`. Leaves: no concatenation that could be placed without raising
-    the most bytes that are live at once. Dynamic shapes, loops and branches stay as they are.
+    the most bytes that are live at once. Dynamic shapes, and what a loop carries from round to round, stay as they are.
     """
 
     name = "place-concat"

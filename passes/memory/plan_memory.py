@@ -19,7 +19,6 @@ from flambeau.passes.planning.buffers import Buffer, Plan, align, check_plan, lo
 from flambeau.passes.planning.portfolio import EFFORT, check_algorithm, plan_buffers
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.storage.classes import MethodStorage, StorageClass
-from flambeau.passes.storage.lifetimes import lifetimes
 from flambeau.passes.storage.slot_rewrites import methods_of
 
 LOWER_BOUND = "flambeau.arena_lower_bound"
@@ -69,10 +68,9 @@ def plan_method(method: MethodOp, *, alignment: int = 16, algorithm: str = "best
         PlanError: should a planner ever give a plan in which tensors clash.
     """
     with analysis("lifetimes", method):
-        spans = lifetimes(MethodStorage(method))
+        storage = MethodStorage(method)
     shared, shared_size = state_layout(method, alignment)
-    if shared:
-        spans = {item: span for item, span in spans.items() if not item.is_state}
+    spans = {item: span for item in storage.classes() if (span := item.span) is not None and not (shared and item.is_state)}
     buffers = [Buffer(start, end, item.size) for item, (start, end) in spans.items()]
     with analysis("placement", method):
         plan = plan_buffers(buffers, alignment=alignment, algorithm=algorithm, effort=effort)

@@ -60,7 +60,9 @@ def _writer(value: SSAValue, state: SSAValue, time: int, storage: MethodStorage)
     if not isinstance(value.owner, TensorOp) or state.type != value.type or not is_static(state) or len(computed.writes) != 1:
         return None
     when = computed.writes[0]
-    writer = storage.instructions[when - 1] if 0 < when < time and not computed.is_output else None
+    # Where a branch or loop ends in between, the state would be written on paths on which its copy is skipped.
+    is_sure = computed.first == when and not computed.is_output and 0 < when < time and storage.run_together(when, time)
+    writer = storage.instructions[when - 1] if is_sure else None
     # Memory that the caller owns has no views.
     kinds = AliasOp if held.is_external else ReuseOp
     if writer is None or value not in touched_slots(writer)[1] or any(isinstance(slot.owner, kinds) for slot in computed.members):
@@ -109,7 +111,7 @@ def reuse_storage(method: MethodOp, target: Target) -> int:
     """Lets the calls of a method write over their operands; gives how many do."""
     with analysis("storage classes", method):
         storage = MethodStorage(method)
-    if not storage.is_straight:
+    if not storage.keeps_storage:
         return 0
     calls = [op for op in storage.instructions if isinstance(op, CallOp)]
     # State first: its next value must have no other storage yet. Then what is computed for a part of it alone.
@@ -137,7 +139,8 @@ class ReuseStoragePass(OperationPass):
     into such an operand becomes the target's `index_put_`, so that a step moves the new entries of a cache and nothing else.
 
     Needs: `exec` methods before planning; run it after `elide-views` and `place-concat`, which it would block. Leaves: no such call
-    that could still take over an operand; never more bytes live at once than before. Dynamic shapes, loops and branches stay as they are.
+    that could still take over an operand; never more bytes live at once than before. Dynamic shapes stay as
+    they are, and so does what a loop carries from round to round.
     """
 
     name = "reuse-storage"

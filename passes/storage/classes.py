@@ -10,6 +10,7 @@ from functools import cached_property
 from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.exec.instructions import (
+    COPY_INDEX,
     CallOp,
     FreeOp,
     InstructionOp,
@@ -43,9 +44,9 @@ class StorageClass:
     """Bytes of the root."""
     members: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
     first: int | None = None
-    """When it is first read or written; None while it never is."""
+    """When it is first read or written; None while it never is. What a loop may carry around lives from the loop's first instruction on."""
     last: int = -1
-    """When it is last read or written."""
+    """When it is last read or written, to the last instruction of a loop that may carry it around."""
     writes: list[int] = field(default_factory=list[int])
     """When it is written, in order."""
     is_output: bool = False
@@ -102,6 +103,8 @@ class MethodStorage:
         """When the caller reads the outputs."""
         self._classes: dict[SSAValue, StorageClass] = {}
         self._collect()
+        self._jumps = self._find_jumps()
+        self._widen()
         self._profile: LiveProfile | None = None
 
     def _collect(self) -> None:
@@ -181,20 +184,92 @@ class MethodStorage:
         start = next((self.time[op] for op in leaves), self.end)
         return start if labels.get(again.label.data, 0) > start else self.end
 
-    @property
-    def is_straight(self) -> bool:
-        """Whether instructions run once, in order, and slots keep their storage: what the rewriting passes need."""
-        failures = self._failures_start
+    def _find_jumps(self) -> list[tuple[int, int]]:
+        """When each jump runs, and the time of its label; without those to where instructions only fail."""
         labels = {op.label.data: self.time[op] for op in self.instructions if isinstance(op, LabelOp)}
+        jumps = [(self.time[op], labels[op.label.data]) for op in self.instructions if isinstance(op, JumpFalseOp)]
+        failures = self._failures_start if jumps else self.end
+        return [jump for jump in jumps if max(jump) < failures]
+
+    @cached_property
+    def _paths(self) -> list[frozenset[int]]:
+        """For each time, the jumps that skip or repeat its instruction, by their position among the jumps."""
+        changes: dict[int, set[int]] = {}
+        for index, jump in enumerate(self._jumps):
+            for time in (min(jump) + 1, max(jump)):
+                changes[time] = changes.get(time, set()) ^ {index}
+        paths = [frozenset[int]()]
+        for time in range(1, self.end):
+            paths.append(paths[-1] ^ changes[time] if time in changes else paths[-1])
+        return paths
+
+    def run_together(self, first: int, second: int) -> bool:
+        """Whether a run of one instruction always comes with a run of the other: no jump skips or repeats just one of them."""
+        return self._paths[first] == self._paths[second]
+
+    @cached_property
+    def _lenders(self) -> list[list[StorageClass]]:
+        """Classes of which one may hold the other's memory at run time, after a move or through a kernel that lends it."""
+        found: list[list[StorageClass]] = []
         for op in self.instructions:
-            leaves = self.time[op] >= failures or (isinstance(op, JumpFalseOp) and labels[op.label.data] >= failures)
-            if not leaves and (isinstance(op, JumpFalseOp | LabelOp) or (isinstance(op, MoveOp) and op.source in self._classes)):
-                return False
-            if isinstance(op, CallOp) and op.operator.data == ALIASING:
+            if isinstance(op, MoveOp) or (isinstance(op, CallOp) and op.operator.data == ALIASING):
                 reads, writes = touched_slots(op)
-                if any(self._classes[slot] is not self._classes[reads[0]] for slot in writes):
-                    return False
-        return True
+                group = list(dict.fromkeys(self._classes[slot] for slot in (*reads, *writes)))
+                found += [group] if len(group) > 1 else []
+        return found
+
+    @property
+    def keeps_storage(self) -> bool:
+        """Whether each slot has one storage throughout, which is what the passes that join classes need."""
+        return not self._lenders
+
+    def _widen(self) -> None:
+        """Makes what is used inside of a loop and outside of it, or may be carried from round to round, live through the loop.
+
+        Forward jumps only skip instructions, so that the span from the first use to the last holds on every path.
+        """
+        loops = sorted(((label, time) for time, label in self._jumps if label < time), key=lambda loop: (loop[1] - loop[0], loop[0]))
+        carried = {(item, loop) for loop in loops for item in self._carried(*loop)}
+        used = [item for item in self.classes() if item.first is not None]
+        pending = bool(loops or self._lenders)
+        while pending:
+            before = [(item.first, item.last) for item in used]
+            for loop in loops:
+                head, tail = loop
+                for item in used:
+                    apart = item.first is None or item.last < head or item.first > tail
+                    inside = item.first is not None and head <= item.first and item.last <= tail
+                    if not apart and (not inside or (item, loop) in carried):
+                        item.touch(head)
+                        item.touch(tail)
+            for group in self._lenders:
+                times = [time for item in group if item.first is not None for time in (item.first, item.last)]
+                for item in group:
+                    item.touch(min(times))
+                    item.touch(max(times))
+            pending = before != [(item.first, item.last) for item in used]
+
+    def _carried(self, head: int, tail: int) -> set[StorageClass]:
+        """The classes that, as far as their uses in a loop tell, may be read before they are written in the same round."""
+        carried: set[StorageClass] = set()
+        written: dict[StorageClass, int] = {}
+        is_entered = any(time < head < label <= tail for time, label in self._jumps)
+        for op in self.instructions[head:tail]:
+            reads, writes = touched_slots(op)
+            time = self.time[op]
+            # What skips or repeats the write skips or repeats the read, so that no round reads before it writes.
+            for item in (self._classes[slot] for slot in reads):
+                if item not in written or is_entered or not self._paths[written[item]] <= self._paths[time]:
+                    carried.add(item)
+            for slot in writes:
+                item = self._classes[slot]
+                # A copy of an entry writes one in one round after the other.
+                is_whole = nbytes(slot.type) == item.size and not (isinstance(op, CallOp) and op.operator.data == COPY_INDEX)
+                if not is_whole and item not in written:
+                    carried.add(item)
+                elif is_whole and (item not in written or not self._paths[written[item]] <= self._paths[time]):
+                    written[item] = time
+        return carried
 
     @property
     def profile(self) -> LiveProfile:

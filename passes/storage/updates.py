@@ -11,7 +11,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from flambeau.dialects.edge.layout import dim_order
 from flambeau.dialects.exec.instructions import OVERWRITE, CallOp
 from flambeau.dialects.exec.literals import BoolOp, IntOp, NoneOp, OptionalTensorListOp
-from flambeau.dialects.exec.slots import ExternalOp, ReuseOp, ViewOp, element_size, root_of
+from flambeau.dialects.exec.slots import ReuseOp, StateOp, ViewOp, element_size, root_of
 from flambeau.dialects.ir.tensor_types import dtype_of, tensor, tensor_type
 from flambeau.passes.rewriting.actions import may_rewrite
 from flambeau.passes.rewriting.uses import replace_uses
@@ -80,7 +80,7 @@ def _view(source: SSAValue, type: Attribute, offset: int) -> SSAValue:
 
 
 def write_part(op: CallOp, storage: MethodStorage) -> CallOp | None:
-    """Makes a scatter over its own first operand, of a part whose bytes lie together, a copy to that part. None for any other call."""
+    """Makes a scatter over a state, of a part whose bytes lie together, a copy to that part. None for any other call."""
     is_update = len(op.outs) == 1 and op.outs[0] is op.ins[0] and not storage.takes_computed_numbers(op)
     offset = _part(op) if is_update else None
     if offset is None or not may_rewrite("reuse-storage", op):
@@ -105,7 +105,8 @@ def _part(op: CallOp) -> int | None:
         case _:
             return None
     shape = tensor_type(op.ins[0]).get_shape()
-    if isinstance(root_of(op.ins[0])[0].owner, ExternalOp) or not _is_row_major(op.ins[0]) or not _is_row_major(op.ins[1]):
+    # Of other memory, a program file does not say that what lies within it belongs to it, and the runtime would miss what is written so.
+    if not isinstance(root_of(op.ins[0])[0].owner, StateOp) or not _is_row_major(op.ins[0]) or not _is_row_major(op.ins[1]):
         return None
     if not isinstance(dim.owner, IntOp) or not isinstance(start.owner, IntOp | NoneOp):
         return None

@@ -133,6 +133,24 @@ def written_in_a_branch(m: Function, x: Tensor) -> Any:
     return branch(x.sum() > 0, change, lambda x: x.sin(), (x,))
 
 
+def written_in_each_round(m: Function, x: Tensor, xs: Tensor) -> Any:
+    def step(carried: Tensor, row: Tensor) -> Any:
+        y = carried.clone()
+        y[0].copy_(torch.full((), 2.0))
+        return y, row + 1
+
+    return steps(step, x, xs)
+
+
+def halves_in_each_round(m: Function, x: Tensor) -> Any:
+    def body(i: Tensor, y: Tensor) -> Any:
+        top, bottom = (y * 2).chunk(2)
+        z = torch.cat([bottom.sigmoid() * top, branch(top.sum() > 0, lambda a: a.sin() + 1, lambda a: -a, (top,))])
+        return i + 1, z.reshape(2, -1).flip(0).reshape(-1, 3)
+
+    return loop(lambda i, y: i < 5, body, (ZERO, x))[1]
+
+
 def one_of_the_inputs(m: Function, x: Tensor, y: Tensor) -> Any:
     return branch(x.sum() > y.sum(), lambda x, y: (x.clone(), y.clone()), lambda x, y: (y.clone(), y.clone()), (x, y))
 
@@ -186,6 +204,8 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[tuple[Tensor, ...]]]] = {
         (recurrent, (a(3), a(6, 3))),
         (associative, (a(5, 3),)),
         (written_in_a_branch, (a(3).abs(),), (-a(3).abs(),)),
+        (written_in_each_round, (a(3), a(4, 3))),
+        (halves_in_each_round, (a(4, 3),)),
         (one_of_the_inputs, (a(3), a(3) + 1), (a(3) + 1, a(3))),
         (constants_in_regions, (a(3).abs(),), (-a(3).abs(),)),
         (channels_last, (a(1, 3, 4, 5).to(memory_format=torch.channels_last),)),

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -177,7 +178,10 @@ def test_colours_can_be_forced(run: Run, monkeypatch: pytest.MonkeyPatch, name: 
 
 def tool(*arguments: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-c", "import sys; from flambeau.tools.opt import main; sys.exit(main())", *arguments]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ)
+    # A shell that runs the tests in the background makes them ignore interrupts, and the tool with them.
+    take_interrupts = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=os.environ, preexec_fn=take_interrupts)
 
 
 def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:

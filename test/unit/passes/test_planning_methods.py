@@ -21,7 +21,6 @@ from flambeau.passes.planning.buffers import Buffer
 from flambeau.passes.planning.live_bytes import LiveProfile
 from flambeau.passes.planning.portfolio import plan_buffers
 from flambeau.passes.storage.classes import MethodStorage
-from flambeau.passes.storage.lifetimes import lifetimes
 from flambeau.runtime.interpreter import MethodProgram
 from flambeau.support.lazy import Array
 
@@ -286,8 +285,7 @@ exec.method @m {} {
 
 def test_what_a_round_may_read_from_the_round_before_lives_through_the_loop():
     method = method_of(CARRIED, FlambeauContext(), "")
-    spans = lifetimes(MethodStorage(method))
-    found = {item.root.name_hint: span for item, span in spans.items()}
+    found = {item.root.name_hint: item.span for item in MethodStorage(method).classes()}
     # %sum is read before it is written, %d written by one branch only, %half by halves, %y read after the loop; only %a begins anew.
     assert found == {"c": (0, 11), "sum": (1, 11), "a": (2, 4), "d": (1, 11), "half": (1, 11), "y": (1, 12)}
 

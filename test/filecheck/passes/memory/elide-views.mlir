@@ -216,15 +216,70 @@ exec.method @dynamic_and_written {} {
   exec.return inputs(%x) outputs(%z)
 }
 
-// What a loop does is not followed.
-// CHECK-LABEL: exec.method @loop
+// In a branch, as everywhere.
+// PLAN-LABEL: exec.method @branch
+// CHECK-LABEL: exec.method @branch {} {
+exec.method @branch {} {
+  %x = exec.tensor : tensor<2x2xf32>
+  %c = exec.tensor : tensor<1xi1>
+  %none = exec.none
+  // CHECK: %a = exec.view %x : tensor<2x2xf32>
+  %a = exec.tensor : tensor<2x2xf32>
+  %no = exec.bool false
+  // CHECK: %y = exec.tensor : tensor<2x2xf32>
+  %y = exec.tensor : tensor<2x2xf32>
+  // CHECK-NEXT: exec.jump_false %c, @else
+  // CHECK-NEXT: exec.call "aten::relu.out"(%a) outs(%y)
+  exec.jump_false %c, @else
+  exec.call "aten::clone.out"(%x, %none) outs(%a)
+  exec.call "aten::relu.out"(%a) outs(%y)
+  exec.jump_false %no, @end
+  exec.label @else
+  exec.call "aten::neg.out"(%x) outs(%y)
+  exec.label @end
+  exec.return inputs(%x, %c) outputs(%y)
+}
+
+// What a round of a loop computes, copies and reads.
+// PLAN-LABEL: exec.method @round
+// CHECK-LABEL: exec.method @round {} {
+exec.method @round {} {
+  %x = exec.tensor : tensor<2x2xf32>
+  %c = exec.tensor : tensor<1xi1>
+  %none = exec.none
+  %a = exec.tensor : tensor<2x2xf32>
+  // CHECK: %b = exec.view %a : tensor<2x2xf32>
+  %b = exec.tensor : tensor<2x2xf32>
+  // CHECK-NEXT: %y = exec.tensor : tensor<2x2xf32>
+  %y = exec.tensor : tensor<2x2xf32>
+  // CHECK-NEXT: exec.label @again
+  exec.label @again
+  // CHECK-NEXT: exec.call "aten::relu.out"(%x) outs(%a)
+  // CHECK-NEXT: exec.call "aten::neg.out"(%b) outs(%y)
+  exec.call "aten::relu.out"(%x) outs(%a)
+  exec.call "aten::clone.out"(%a, %none) outs(%b)
+  exec.call "aten::neg.out"(%b) outs(%y)
+  exec.jump_false %c, @again
+  exec.return inputs(%x, %c) outputs(%y)
+}
+
+// Not what the next round reads, nor what is read after the loop: %x has its next value by then.
+// PLAN-LABEL: exec.method @loop
+// CHECK-LABEL: exec.method @loop {} {
 exec.method @loop {} {
   %x = exec.tensor : tensor<2x2xf32>
   %c = exec.tensor : tensor<1xi1>
   %none = exec.none
+  // CHECK: %before = exec.tensor : tensor<2x2xf32>
+  %before = exec.tensor : tensor<2x2xf32>
+  // CHECK-NEXT: %y = exec.tensor : tensor<2x2xf32>
   %y = exec.tensor : tensor<2x2xf32>
+  exec.call "aten::neg.out"(%x) outs(%before)
   exec.label @again
-  // CHECK: exec.call "aten::clone.out"(%x, %none) outs(%y)
+  exec.call "aten::relu.out"(%before) outs(%x)
+  // CHECK: exec.call "aten::clone.out"(%x, %none) outs(%before)
+  // CHECK-NEXT: exec.call "aten::clone.out"(%x, %none) outs(%y)
+  exec.call "aten::clone.out"(%x, %none) outs(%before)
   exec.call "aten::clone.out"(%x, %none) outs(%y)
   exec.jump_false %c, @again
   exec.return inputs(%x, %c) outputs(%y)

@@ -169,3 +169,35 @@ exec.method @room {} {
   exec.call "aten::some.out"(%y) outs(%z)
   exec.return inputs(%x) outputs(%z)
 }
+
+// In a loop, unless the next round reads the result before its parts are written.
+// PLAN-LABEL: exec.method @loop
+// CHECK-LABEL: exec.method @loop {} {
+exec.method @loop {} {
+  %x = exec.tensor : tensor<1x4xf32>
+  %c = exec.tensor : tensor<1xi1>
+  %zero = exec.int 0
+  // CHECK: %first = exec.tensor : tensor<2x4xf32>
+  // CHECK-NEXT: %a = exec.view %first : tensor<1x4xf32>
+  %a = exec.tensor : tensor<1x4xf32>
+  // CHECK-NEXT: %b = exec.view %first {offset = 16} : tensor<1x4xf32>
+  %b = exec.tensor : tensor<1x4xf32>
+  %ab = exec.tensor_list [%a, %b]
+  %first = exec.tensor : tensor<2x4xf32>
+  %d = exec.tensor : tensor<1x4xf32>
+  %e = exec.tensor : tensor<1x4xf32>
+  %de = exec.tensor_list [%d, %e]
+  %carried = exec.tensor : tensor<2x4xf32>
+  exec.call "aten::some.out"(%x) outs(%carried)
+  exec.label @again
+  exec.call "aten::relu.out"(%x) outs(%a)
+  exec.call "aten::neg.out"(%x) outs(%b)
+  // CHECK-NOT: exec.call "aten::cat.out"(%ab
+  exec.call "aten::cat.out"(%ab, %zero) outs(%first)
+  exec.call "aten::some.out"(%first, %carried) outs(%d)
+  exec.call "aten::some.out"(%carried) outs(%e)
+  // CHECK: exec.call "aten::cat.out"(%de, %zero) outs(%carried)
+  exec.call "aten::cat.out"(%de, %zero) outs(%carried)
+  exec.jump_false %c, @again
+  exec.return inputs(%x, %c) outputs(%carried)
+}

@@ -4,6 +4,8 @@
 ml_program.global private @w(#flambeau.blob<"w", "0123456789abcdef">) : tensor<4xf32>
 ml_program.global private mutable @state : tensor<4xf32>
 ml_program.global private mutable @scattered : tensor<8x4xf32>
+ml_program.global private mutable @of_branch : tensor<4xf32>
+ml_program.global private mutable @of_branch_too : tensor<4xf32>
 ml_program.global private mutable @rows : tensor<3x2xf32>
 
 // A chain of elementwise calls happens in one place, the input's.
@@ -264,4 +266,62 @@ exec.method @external {} {
   exec.call "aten::relu.out"(%y) outs(%out)
   // CHECK-NEXT: exec.return inputs(%x, %y) outputs(%out)
   exec.return inputs(%x, %y) outputs(%out)
+}
+
+// What a round of a loop or one branch computes and reads for the last time; not what the next round or the other branch reads.
+// PLAN-LABEL: exec.method @paths
+// CHECK-LABEL: exec.method @paths {} {
+exec.method @paths {} {
+  %x = exec.tensor : tensor<4xf32>
+  %c = exec.tensor : tensor<1xi1>
+  %a = exec.tensor : tensor<4xf32>
+  %no = exec.bool false
+  // CHECK: %b = exec.reuse %a : tensor<4xf32>
+  %b = exec.tensor : tensor<4xf32>
+  // CHECK-NEXT: %once = exec.tensor : tensor<4xf32>
+  %once = exec.tensor : tensor<4xf32>
+  // CHECK-NEXT: %d = exec.tensor : tensor<4xf32>
+  %d = exec.tensor : tensor<4xf32>
+  // CHECK-NEXT: %e = exec.tensor : tensor<4xf32>
+  %e = exec.tensor : tensor<4xf32>
+  // CHECK-NEXT: %y = exec.tensor : tensor<4xf32>
+  %y = exec.tensor : tensor<4xf32>
+  exec.call "aten::relu.out"(%x) outs(%once)
+  exec.label @again
+  exec.call "aten::relu.out"(%x) outs(%a)
+  exec.call "aten::neg.out"(%a) outs(%b)
+  exec.call "aten::neg.out"(%once) outs(%d)
+  exec.jump_false %c, @else
+  exec.call "aten::neg.out"(%d) outs(%e)
+  exec.call "aten::some.out"(%e, %b) outs(%y)
+  exec.jump_false %no, @end
+  exec.label @else
+  exec.call "aten::some.out"(%d) outs(%y)
+  exec.label @end
+  exec.jump_false %c, @again
+  exec.return inputs(%x, %c) outputs(%y)
+}
+
+// The next value of a state that only one branch copies there is computed there in this branch, not before it.
+// PLAN-LABEL: exec.method @state_of_a_branch
+// CHECK-LABEL: exec.method @state_of_a_branch {} {
+exec.method @state_of_a_branch {} {
+  %x = exec.tensor : tensor<4xf32>
+  %c = exec.tensor : tensor<1xi1>
+  %s = exec.state @of_branch : tensor<4xf32>
+  %t = exec.state @of_branch_too : tensor<4xf32>
+  %no = exec.bool false
+  %new = exec.tensor : tensor<4xf32>
+  %sure = exec.tensor : tensor<4xf32>
+  // CHECK: exec.call "aten::relu.out"(%x) outs(%new)
+  exec.call "aten::relu.out"(%x) outs(%new)
+  exec.jump_false %c, @end
+  // CHECK: exec.call "aten::copy_"(%s, %new, %no) returns(%s)
+  exec.call "aten::copy_"(%s, %new, %no) returns(%s)
+  // CHECK-NEXT: exec.call "aten::relu.out"(%x) outs(%t)
+  exec.call "aten::relu.out"(%x) outs(%sure)
+  exec.call "aten::copy_"(%t, %sure, %no) returns(%t)
+  // CHECK-NEXT: exec.label @end
+  exec.label @end
+  exec.return inputs(%x, %c) outputs()
 }
