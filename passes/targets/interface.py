@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
-from xdsl.ir import Attribute
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, SSAValue
 
 import flambeau.passes.targets
 from flambeau.dialects.exec.out_variants import out_variant
@@ -61,10 +62,16 @@ class Target:
         """The contract of the kernel, or of the fused form, that an operation becomes."""
         return _contracts(self).get(_kernel(type(op)))
 
+    def missing(self, values: Iterable[SSAValue]) -> str | None:
+        """Which of these tensors none of its kernels takes; None without one."""
+        elements = (element_of(value) for value in values if isinstance(value.type, TensorType)) if self.lacks else ()
+        found = next((element for element in elements if element in self.lacks), None)
+        return None if found is None else f"a tensor is of {found}, and none of its kernels takes that"
+
     def why_not(self, op: SchemaOp) -> str | None:
         """What the kernel of an operation does not take of it; None when it takes all."""
-        if self.lacks and not self.lacks.isdisjoint(elements := [element_of(value) for value in (*op.operands, *op.results)]):
-            return f"a tensor is of {next(element for element in elements if element in self.lacks)}, and none of its kernels takes that"
+        if (missing := self.missing((*op.operands, *op.results))) is not None:
+            return missing
         contract = self.contract(op)
         return None if contract is None else next((reason for limit in contract.limits if (reason := limit.why_not(op))), None)
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from all_engines import disagreement, engines
+from control_flow_operators import steps
 from torch import Tensor, nn
 from torch.nn import functional
 from torch_programs import Function, export, seed
@@ -18,6 +19,7 @@ from flambeau.compiler.compilation import Compilation
 from flambeau.dialects.ir.tensor_types import DTYPES, is_float8
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.frontends.torch_export import export_module
+from flambeau.frontends.torch_export.importer import import_program
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 
 KINDS: list[torch.dtype] = [getattr(torch, row.torch) for row in DTYPES if is_float8(row.element)]
@@ -128,6 +130,26 @@ def test_a_weight_of_float8_stays_one_in_the_program() -> None:
 def test_the_target_executorch_refuses_float8_for_its_kernels_do_not_take_it() -> None:
     with pytest.raises(PassError, match=r"_to_copy\.out of the target 'executorch' does not take it: a tensor is of f8E4M3FN"):
         compiled(Stored().eval(), "executorch", torch.randn(3, 400))
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_the_target_executorch_refuses_every_move_of_float8(name: str) -> None:
+    with pytest.raises(PassError, match="a tensor is of f8E4M3FN, and none of its kernels takes that"):
+        compiled(Function(MOVES[name]), "executorch", torch.randn(3, 4).to(E4M3))
+
+
+def test_what_control_flow_moves_by_a_kernel_is_refused_too() -> None:
+    def kept(*given: Tensor) -> Any:
+        return steps(lambda last, _: (last.clone(), last.clone()), *given)
+
+    sizes = ({0: torch.export.Dim("n", min=2, max=9)}, None)
+    with torch.no_grad():
+        program = torch.export.export(
+            Function(kept), (torch.randn(3, 4).to(E4M3), torch.randn(3, 2)), dynamic_shapes={"given": sizes}, strict=False
+        )
+    context = FlambeauContext()
+    with pytest.raises(PassError, match="a tensor is of f8E4M3FN, and none of its kernels takes that"):
+        Compilation(import_program(program, context), context, PipelineOptions(target="executorch")).emit()
 
 
 def test_a_number_that_float8_does_not_hold_is_refused_as_in_pytorch() -> None:

@@ -65,7 +65,7 @@ def test_complex_numbers_are_stacked_by_loops_and_kept_as_state() -> None:
     z4x3_1.copy_(z4x3_5)
     return *result,
 """
-    assert regions.check(case) == "right on the engines of one target"
+    assert regions.check(case) == "right on all engines"
 
 
 def test_complex_numbers_are_stacked_from_the_last_on() -> None:
