@@ -12,6 +12,8 @@ from flambeau.dialects.exec.instructions import OVERWRITE, CallOp
 from flambeau.dialects.exec.literals import OptionalTensorListOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import AliasOp, ExternalOp, ReuseOp, StateOp, TensorOp, nbytes, root_of
+from flambeau.dialects.ir.extents import provably_equal
+from flambeau.dialects.ir.tensor_types import shape_of
 from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.rewriting.uses import replace_uses
@@ -25,7 +27,7 @@ from flambeau.passes.targets.interface import Target, TargetName, find_target
 def _writable(op: CallOp, source: SSAValue, storage: MethodStorage) -> bool:
     """Whether the kernel of `op` may write its out over `source`, of the same type."""
     positions = inplace_arguments(op.operator.data)
-    if len(op.outs) != 1 or source.type != op.outs[0].type or not is_static(source):
+    if len(op.outs) != 1 or source.type != op.outs[0].type or not all(map(provably_equal, shape_of(source), shape_of(op.outs[0]))):
         return False
     # Another operand in the same memory would be read where it was written already, unless it is the very same tensor.
     others = [slot for slot in touched_slots(op)[0] if storage[slot] is storage[source] and slot != source]
@@ -139,8 +141,8 @@ class ReuseStoragePass(OperationPass):
     into such an operand becomes the target's `index_put_`, so that a step moves the new entries of a cache and nothing else.
 
     Needs: `exec` methods before planning; run it after `elide-views` and `place-concat`, which it would block. Leaves: no such call
-    that could still take over an operand; never more bytes live at once than before. Dynamic shapes stay as
-    they are, and so does what a loop carries from round to round.
+    that could still take over an operand; never more bytes live at once than before. What a loop
+    carries from round to round stays as it is, and so do shapes that may differ when the program runs.
     """
 
     name = "reuse-storage"

@@ -69,6 +69,11 @@ fl_status fl_check_signature(const fl_plan *plan, uint32_t at, const fl_kernel *
 
 /* ---- By the values ---- */
 
+const char *fl_method_name(const fl_method *method) {
+  const char *name = fl_program_method_name(method->program, method->index);
+  return name == NULL ? "" : name;
+}
+
 const char *fl_instruction_name(const fl_instruction *instruction) {
   switch (instruction->kind) {
     case INSTRUCTION_KERNEL: return instruction->on.kernel->name;
@@ -103,31 +108,48 @@ static fl_tensor *fl_tensor_of(const fl_value *value) { return value != NULL && 
 
 static int fl_lacks_data(const fl_tensor *t) { return t->data == NULL && fl_numel(t) > 0; }
 
+fl_status fl_refuse(const fl_method *method, uint32_t at, const fl_instruction *instruction, fl_status status, const char *what, const fl_item *items,
+                    fl_error *error) {
+  FL_ERROR(error, status, "method '%', instruction %, %: ", FL_TEXT(fl_method_name(method)), FL_NUMBER(at), FL_TEXT(fl_instruction_name(instruction)));
+  fl_append(error, what, items);
+  return status;
+}
+
 static fl_status fl_refuse_access(const fl_method *method, uint32_t at, const fl_instruction *instruction, fl_status status, const char *what, uint32_t i,
                                   const fl_value *value, fl_error *error) {
-  FL_ERROR(error, status, "method '%', instruction %, %: argument %, value %, ", FL_TEXT(fl_program_method_name(method->program, method->index)),
-           FL_NUMBER(at), FL_TEXT(fl_instruction_name(instruction)), FL_NUMBER(i), FL_NUMBER(value - method->values));
+  fl_refuse(method, at, instruction, status, "argument %, value %, ", (const fl_item[]){FL_NUMBER(i), FL_NUMBER(value - method->values)}, error);
   fl_append(error, what, NULL);
   return status;
 }
 
-/* Whether an out lies on an operand, or gives it new sizes. `is_ordered`: the kernel reads each element before it writes there. */
-static int fl_lies_on(const fl_tensor *out, const fl_tensor *operand, int is_ordered) {
+/* Whether an out lies on an operand, or gives it new sizes. */
+static int fl_lies_on(const fl_tensor *out, const fl_tensor *operand) {
   const uintptr_t a = (uintptr_t)out->data;
   const uintptr_t b = (uintptr_t)operand->data;
-  /* Of a dynamic tensor the sizes at the time are not known yet, and an operand that is broadcast is read again after it was written over. */
-  if (is_ordered && a == b && out->dtype == operand->dtype && !out->dynamic && !operand->dynamic && fl_same_sizes(out, operand) &&
-      fl_same_order(out, operand)) {
-    return 0;
-  }
   if (out == operand && out->dynamic) {
     return 1;
   }
   return a != 0 && b != 0 && (a <= b ? b - a < out->capacity && operand->capacity > 0 : a - b < operand->capacity && out->capacity > 0);
 }
 
+/* Whether an out may lie on argument `j`, of which the kernel reads each element before it writes there. An operand that is broadcast is read again after
+ * it was written over, so both need the same sizes. A dynamic out gets its own in the call, where fl_resize compares them. */
+static int fl_may_lie_on(fl_instruction *instruction, const fl_tensor *out, uint32_t j, const fl_tensor *operand) {
+  if (out->data != operand->data || out->dtype != operand->dtype || out->dynamic != operand->dynamic || !fl_same_order(out, operand)) {
+    return 0;
+  }
+  if (!out->dynamic) {
+    return fl_same_sizes(out, operand);
+  }
+  if (out == operand || instruction->over != 0 || j >= UINT8_MAX || fl_tensor_of(instruction->to.args[j]) != operand) {
+    return 0;
+  }
+  instruction->over = (uint8_t)(j + 1);
+  return 1;
+}
+
 /* Argument `i` is `out`, which is written; compares it with what the call reads, and with its other outs. */
-static fl_status fl_check_out(const fl_method *method, uint32_t at, const fl_instruction *instruction, uint32_t i, const fl_value *value, uint64_t *work,
+static fl_status fl_check_out(const fl_method *method, uint32_t at, fl_instruction *instruction, uint32_t i, const fl_value *value, uint64_t *work,
                               fl_error *error) {
   const fl_tensor *out = fl_tensor_of(value);
   for (uint32_t j = 0; j < instruction->count; ++j) {
@@ -143,18 +165,17 @@ static fl_status fl_check_out(const fl_method *method, uint32_t at, const fl_ins
     *work -= count;
     for (uint32_t k = 0; k < count; ++k) {
       const fl_tensor *other = fl_tensor_of(items[k]);
-      if (other != NULL && fl_lies_on(out, other, letter == 'i')) {
-        FL_ERROR(error, FL_INVALID_PROGRAM, "method '%', instruction %, %: its out, value %, overlaps its argument %",
-                 FL_TEXT(fl_program_method_name(method->program, method->index)), FL_NUMBER(at),
-                 FL_TEXT(fl_instruction_name(instruction)), FL_NUMBER(value - method->values), FL_NUMBER(j));
-        return FL_INVALID_PROGRAM;
+      if (other != NULL && fl_lies_on(out, other) && (letter != 'i' || !fl_may_lie_on(instruction, out, j, other))) {
+        return fl_refuse(method, at, instruction, FL_INVALID_PROGRAM, "its out, value %, overlaps its argument %",
+                         (const fl_item[]){FL_NUMBER(value - method->values), FL_NUMBER(j)}, error);
       }
     }
   }
   return FL_OK;
 }
 
-fl_status fl_check_access(const fl_method *method, uint32_t at, const fl_instruction *instruction, uint64_t *work, fl_error *error) {
+fl_status fl_check_access(const fl_method *method, uint32_t at, fl_instruction *instruction, uint64_t *work, fl_error *error) {
+  instruction->over = 0;
   for (uint32_t i = 0; i < instruction->count; ++i) {
     const char letter = fl_letter(instruction, i);
     uint32_t count = 0;
@@ -264,7 +285,7 @@ static fl_status fl_check_outputs(const fl_method *method, const fl_plan *plan, 
     for (uint32_t j = 0; !is_written && *work > 0 && j < method->value_count; ++j, --*work) {
       const fl_value *value = &method->values[j];
       const fl_tensor *t = fl_tensor_of(value);
-      is_written = t != NULL && (value->flags & (FL_VALUE_WRITTEN | FL_VALUE_INPUT)) != 0 && fl_lies_on(port->tensor, t, 0);
+      is_written = t != NULL && (value->flags & (FL_VALUE_WRITTEN | FL_VALUE_INPUT)) != 0 && fl_lies_on(port->tensor, t);
     }
     if (!is_written) {
       return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%': output %, value %, is written by no instruction", FL_TEXT(plan->name), FL_NUMBER(i),
@@ -321,7 +342,7 @@ fl_status fl_end_access(const fl_method *method, fl_error *error) {
     const fl_tensor *t = fl_tensor_of(method->outputs[i].value);
     if (t != NULL && fl_lacks_data(t)) {
       return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%', output %: no instruction that ran gave it memory",
-                      FL_TEXT(fl_program_method_name(method->program, method->index)), FL_NUMBER(i));
+                      FL_TEXT(fl_method_name(method)), FL_NUMBER(i));
     }
   }
   return FL_OK;

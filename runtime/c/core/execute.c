@@ -1,11 +1,6 @@
 /* Inputs in, instructions one after the other, outputs out. */
 #include "core/schema.h"
 
-static const char *fl_method_name(const fl_method *method) {
-  const char *name = fl_program_method_name(method->program, method->index);
-  return name == NULL ? "" : name;
-}
-
 static fl_status fl_not_ready(fl_error *error) {
   return FL_ERROR(error, FL_INVALID_STATE, "the method is not initialised", FL_NUMBER(0));
 }
@@ -251,9 +246,8 @@ const fl_value *fl_method_output(const fl_method *method, uint32_t index) {
 
 /* ---- Instructions ---- */
 
-static fl_status fl_call(fl_method *method, uint32_t at, const fl_instruction *instruction, fl_error *error) {
+static fl_status fl_call(fl_method *method, uint32_t at, fl_instruction *instruction, fl_error *error) {
   const int is_kernel = instruction->kind == INSTRUCTION_KERNEL;
-  const char *name = fl_instruction_name(instruction);
   /* A copy: the kernel takes pieces of the scratch memory. */
   fl_context call = method->context;
   fl_context *context = &call;
@@ -268,11 +262,12 @@ static fl_status fl_call(fl_method *method, uint32_t at, const fl_instruction *i
       return status;
     }
   }
+  context->over = instruction->over == 0 ? NULL : instruction->to.args[instruction->over - 1]->as.tensor;
   if (is_kernel && instruction->on.kernel->scratch != NULL) {
     const size_t scratch = instruction->on.kernel->scratch(instruction->to.args, instruction->count);
     if (scratch > context->scratch_size) {
-      return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%', instruction %, %: its arguments need % bytes of scratch memory, at load there were to be %",
-                      FL_TEXT(fl_method_name(method)), FL_NUMBER(at), FL_TEXT(name), FL_NUMBER(scratch), FL_NUMBER(context->scratch_size));
+      return fl_refuse(method, at, instruction, FL_INVALID_PROGRAM, "its arguments need % bytes of scratch memory, at load there were to be %",
+                       (const fl_item[]){FL_NUMBER(scratch), FL_NUMBER(context->scratch_size)}, error);
     }
   }
   if (is_kernel) {
@@ -282,10 +277,10 @@ static fl_status fl_call(fl_method *method, uint32_t at, const fl_instruction *i
     status = delegate->backend->execute(delegate->backend->user, delegate->handle, context, instruction->to.args, instruction->count);
   }
   if (status != FL_OK) {
-    FL_ERROR(error, status, "method '%', instruction %, %: ", FL_TEXT(fl_method_name(method)), FL_NUMBER(at), FL_TEXT(name));
-    fl_append(error, context->has_numbers ? context->message : "%",
+    fl_refuse(method, at, instruction, status, context->has_numbers ? context->message : "%",
               context->has_numbers ? (const fl_item[]){FL_NUMBER(context->numbers[0]), FL_NUMBER(context->numbers[1])}
-                                   : (const fl_item[]){FL_TEXT(context->message)});
+                                   : (const fl_item[]){FL_TEXT(context->message)},
+              error);
   } else if (!instruction->checked) {
     fl_settle_access(instruction);
   }
@@ -314,7 +309,7 @@ static int fl_condition(const fl_value *value) {
 }
 
 /* Runs instruction `at`; `next` is the one that follows. */
-static fl_status fl_step(fl_method *method, uint32_t at, const fl_instruction *instruction, uint32_t *next, fl_error *error) {
+static fl_status fl_step(fl_method *method, uint32_t at, fl_instruction *instruction, uint32_t *next, fl_error *error) {
   *next = at + 1;
   switch (instruction->kind) {
     case INSTRUCTION_KERNEL:
@@ -368,7 +363,7 @@ fl_status fl_method_set_hook(fl_method *method, fl_hook_fn hook, void *user, fl_
 static fl_status fl_run(fl_method *method, fl_error *error) {
   uint32_t left = method->instruction_limit;
   for (uint32_t at = 0, next = 0; at < method->instruction_count; at = next) {
-    const fl_instruction *instruction = &method->instructions[at];
+    fl_instruction *instruction = &method->instructions[at];
     if (left-- == 0) {
       return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%' did not end within % instructions", FL_TEXT(fl_method_name(method)),
                       FL_NUMBER(method->instruction_limit));

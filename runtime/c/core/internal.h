@@ -155,6 +155,7 @@ typedef struct fl_instruction {
   uint32_t count; /* arguments, or where a jump goes */
   uint8_t kind;   /* union tag of the file */
   uint8_t checked; /* its access was checked at load, for good */
+  uint8_t over;    /* of a call with a dynamic out on an operand: the argument that this is, from 1; else 0 */
 } fl_instruction;
 
 typedef struct fl_port {
@@ -219,8 +220,15 @@ fl_status fl_measure_plan(const fl_plan *plan, const fl_registry *registry, fl_r
 
 /* ---- What instructions write (access.c) ---- */
 
+/* The name of a method; empty when the program has none of that index. */
+const char *fl_method_name(const fl_method *method);
+
 /* The operator or the backend that an instruction calls; NULL when it calls none. */
 const char *fl_instruction_name(const fl_instruction *instruction);
+
+/* Reports what is wrong with a call, after its method, number and name; `items` are for the % of `what`. Gives `status`. */
+fl_status fl_refuse(const fl_method *method, uint32_t at, const fl_instruction *instruction, fl_status status, const char *what, const fl_item *items,
+                    fl_error *error);
 
 /* The letter of an argument; those of a delegate follow from how many outputs it has. Returns, which were checked to be outs, are not looked at: *. */
 char fl_letter(const fl_instruction *instruction, uint32_t i);
@@ -238,7 +246,7 @@ fl_status fl_check_signature(const fl_plan *plan, uint32_t at, const fl_kernel *
 fl_status fl_check_method(fl_method *method, fl_error *error);
 /* Checks that a call writes only what it may: no constant, and no operand but where its kernel allows it. Takes a step of `work` for each pair of
  * tensors that it compares. */
-fl_status fl_check_access(const fl_method *method, uint32_t at, const fl_instruction *instruction, uint64_t *work, fl_error *error);
+fl_status fl_check_access(const fl_method *method, uint32_t at, fl_instruction *instruction, uint64_t *work, fl_error *error);
 /* After a call that was checked when it ran: a view may be written where what it views may be. */
 void fl_settle_access(const fl_instruction *instruction);
 /* Before the first instruction: views refer to nothing, and outputs in the caller's memory hold zeros, as the arenas do at first. */

@@ -108,9 +108,8 @@ static fl_status fl_follow_call(fl_trail *trail, uint32_t at, const fl_instructi
         const uint32_t writer = fl_follow_read(trail, items[k]->as.tensor);
         if (writer != 0) {
           const fl_method *method = trail->method;
-          FL_ERROR(trail->error, FL_INVALID_PROGRAM, "method '%', instruction %, %: argument %, value %, has lost its memory to value % before it is read",
-                   FL_TEXT(fl_program_method_name(method->program, method->index)), FL_NUMBER(at), FL_TEXT(fl_instruction_name(instruction)),
-                   FL_NUMBER(i), FL_NUMBER(items[k] - method->values), FL_NUMBER(fl_value_of(method, writer)));
+          fl_refuse(method, at, instruction, FL_INVALID_PROGRAM, "argument %, value %, has lost its memory to value % before it is read",
+                    (const fl_item[]){FL_NUMBER(i), FL_NUMBER(items[k] - method->values), FL_NUMBER(fl_value_of(method, writer))}, trail->error);
           fl_append_location(trail->error, "; at ", method, at);
           return FL_INVALID_PROGRAM;
         }
@@ -208,7 +207,7 @@ static fl_status fl_follow_path(fl_trail *trail, int condition) {
     const uint32_t writer = value->tag == FL_TENSOR ? fl_follow_read(trail, value->as.tensor) : 0;
     if (writer != 0) {
       return FL_ERROR(trail->error, FL_INVALID_PROGRAM, "method '%': output %, value %, has lost its memory to value % before the end",
-                      FL_TEXT(fl_program_method_name(method->program, method->index)), FL_NUMBER(i), FL_NUMBER(value - method->values),
+                      FL_TEXT(fl_method_name(method)), FL_NUMBER(i), FL_NUMBER(value - method->values),
                       FL_NUMBER(fl_value_of(method, writer)));
     }
   }

@@ -122,7 +122,7 @@ const fl_tensor *fl_method_find_state(const fl_method *method, const char *name,
       return tensor;
     }
   }
-  FL_ERROR(error, FL_NOT_FOUND, "method '%' has no state '%'; it has: ", FL_TEXT(fl_program_method_name(method->program, method->index)), FL_TEXT(name));
+  FL_ERROR(error, FL_NOT_FOUND, "method '%' has no state '%'; it has: ", FL_TEXT(fl_method_name(method)), FL_TEXT(name));
   for (uint32_t i = 0; fl_method_state(method, i, &found) != NULL; ++i) {
     fl_append(error, i > 0 ? ", '%'" : "'%'", (const fl_item[]){FL_TEXT(found)});
   }

@@ -78,6 +78,14 @@ fl_status fl_resize(fl_context *context, fl_tensor *t, const int32_t *sizes, uin
   if (rank != t->rank) {
     return FL_FAIL_NUMBERS(context, FL_NOT_SUPPORTED, "the result has % dimensions, where the program declares %", rank, t->rank);
   }
+  if (context->over != NULL && context->over->data == t->data) {
+    for (uint8_t i = 0; i < rank; ++i) {
+      if (sizes[i] != context->over->sizes[i]) {
+        return FL_FAIL_NUMBERS(context, FL_INVALID_PROGRAM, "the result has a size of %, where the operand in whose memory it lies has %", sizes[i],
+                               context->over->sizes[i]);
+      }
+    }
+  }
   while (same < rank && sizes[same] == t->sizes[same]) {
     ++same;
   }

@@ -3,6 +3,7 @@
 import struct
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from runtime_programs import BOOL, call, plan, stock, tensor, write
 
@@ -178,3 +179,16 @@ def test_newer_programs_are_refused(monkeypatch: pytest.MonkeyPatch):
     data[7:8] = b"3"
     assert "another format version" in str(refusal(bytes(data)))
     assert "schema version is 1" in str(refusal(write(with_value(pte.Null()), version=1)))
+
+
+def test_a_dynamic_out_lies_on_an_operand_of_its_sizes_only():
+    grows = {"shape_dynamism": pte.TensorShapeDynamism.DYNAMIC_BOUND}
+    values = [tensor(2, 3, at=0, **grows), tensor(2, 3, at=32, **grows), pte.Int(1), tensor(2, 3, at=0, **grows)]
+    method = Runtime.get().load_program(write(plan(values, [call(0, 0, 1, 2, 3, 3)], ["aten::add.out"], [0, 1], [3]))).load_method()
+    one, two = np.ones((1, 3), np.float32), np.ones((2, 3), np.float32)
+    for left, right in ((one, one), (two, two), (two, one)):
+        assert (method.execute([left, right])[0] == np.full_like(left, 2)).all()
+    # The one row would be read again after the first row of the result was written there.
+    with pytest.raises(FlambeauError, match="the result has a size of 2, where the operand in whose memory it lies has 1"):
+        method.execute([one, two])
+    assert (method.execute([two, two])[0] == 2).all()

@@ -31,6 +31,7 @@ typedef struct fl_context {
   const char *message;   /* static text of the first failure */
   int64_t numbers[2];    /* what stands for the first % of the text and for the second */
   uint8_t has_numbers;   /* 0: a % stands for itself */
+  const fl_tensor *over; /* the operand in whose memory a dynamic out lies, and whose sizes it must have; NULL: none */
   fl_random *random;     /* the method's; a kernel that draws counts the blocks it takes. NULL outside of a method */
 } fl_context;
 
@@ -47,7 +48,7 @@ typedef struct fl_kernel {
   fl_scratch_fn scratch; /* NULL: none */
   /* A letter for each argument of a call, returns included:
    *   r  read
-   *   i  read; an out of the same fixed type and layout may take its memory, as the kernel reads each element before it writes there
+   *   i  read; an out of the same type, sizes and layout may take its memory, as the kernel reads each element before it writes there
    *   w  a tensor, or list of tensors, that is written; the last of several at the end is what the call returns
    *   v  a tensor that becomes a view of argument 0
    *   s  a number, which is replaced

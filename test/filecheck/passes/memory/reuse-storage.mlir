@@ -325,3 +325,23 @@ exec.method @state_of_a_branch {} {
   exec.label @end
   exec.return inputs(%x, %c) outputs()
 }
+
+// A dynamic operand, if its sizes are those of the result whenever the program runs.
+// PLAN-LABEL: exec.method @dynamic
+// CHECK-LABEL: exec.method @dynamic {} {
+exec.method @dynamic {} {
+  %x = exec.tensor : tensor<?x4xf32, #edge.layout<sizes = [n in [0, 8], 4]>>
+  %one = exec.int 1
+  %a = exec.tensor : tensor<?x4xf32, #edge.layout<sizes = [n in [0, 8], 4]>>
+  // CHECK: %b = exec.reuse %a
+  %b = exec.tensor : tensor<?x4xf32, #edge.layout<sizes = [n in [0, 8], 4]>>
+  // CHECK-NEXT: %c = exec.tensor
+  %c = exec.tensor : tensor<?x4xf32, #edge.layout<sizes = [? in [0, 8], 4]>>
+  // CHECK-NEXT: %y = exec.tensor
+  %y = exec.tensor : tensor<?x4xf32, #edge.layout<sizes = [? in [0, 8], 4]>>
+  exec.call "aten::relu.out"(%x) outs(%a)
+  exec.call "aten::add.out"(%a, %x, %one) outs(%b)
+  exec.call "aten::some.out"(%b) outs(%c)
+  exec.call "aten::add.out"(%c, %x, %one) outs(%y)
+  exec.return inputs(%x) outputs(%y)
+}
