@@ -182,12 +182,12 @@ def test_newer_programs_are_refused(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_dynamic_out_lies_on_an_operand_of_its_sizes_only():
-    grows = {"shape_dynamism": pte.TensorShapeDynamism.DYNAMIC_BOUND}
-    values = [tensor(2, 3, at=0, **grows), tensor(2, 3, at=32, **grows), pte.Int(1), tensor(2, 3, at=0, **grows)]
+    left, right, out = (tensor(2, 3, at=at, shape_dynamism=pte.TensorShapeDynamism.DYNAMIC_BOUND) for at in (0, 32, 0))
+    values: list[pte.Value] = [left, right, pte.Int(1), out]
     method = Runtime.get().load_program(write(plan(values, [call(0, 0, 1, 2, 3, 3)], ["aten::add.out"], [0, 1], [3]))).load_method()
     one, two = np.ones((1, 3), np.float32), np.ones((2, 3), np.float32)
-    for left, right in ((one, one), (two, two), (two, one)):
-        assert (method.execute([left, right])[0] == np.full_like(left, 2)).all()
+    for rows, others in ((one, one), (two, two), (two, one)):
+        assert (method.execute([rows, others])[0] == np.full_like(rows, 2)).all()
     # The one row would be read again after the first row of the result was written there.
     with pytest.raises(FlambeauError, match="the result has a size of 2, where the operand in whose memory it lies has 1"):
         method.execute([one, two])
