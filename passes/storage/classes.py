@@ -229,17 +229,15 @@ class MethodStorage:
         Forward jumps only skip instructions, so that the span from the first use to the last holds on every path.
         """
         loops = sorted(((label, time) for time, label in self._jumps if label < time), key=lambda loop: (loop[1] - loop[0], loop[0]))
-        carried = {(item, loop) for loop in loops for item in self._carried(*loop)}
-        used = [item for item in self.classes() if item.first is not None]
+        # A jump from before a loop to within it can lead past a write to a read that the jump skips as well.
+        into = any(self._jumps[index][0] < head and self._jumps[index][1] <= tail for head, tail in loops for index in self._paths[head])
+        used = [(head, tail, self._used_in(head, tail, is_sure=not into)) for head, tail in loops]
         pending = bool(loops or self._lenders)
         while pending:
-            before = [(item.first, item.last) for item in used]
-            for loop in loops:
-                head, tail = loop
-                for item in used:
-                    apart = item.first is None or item.last < head or item.first > tail
-                    inside = item.first is not None and head <= item.first and item.last <= tail
-                    if not apart and (not inside or (item, loop) in carried):
+            before = [(item.first, item.last) for item in self.classes()]
+            for head, tail, items in used:
+                for item, is_carried in items.items():
+                    if is_carried or item.first is None or item.first < head or item.last > tail:
                         item.touch(head)
                         item.touch(tail)
             for group in self._lenders:
@@ -247,27 +245,25 @@ class MethodStorage:
                 for item in group:
                     item.touch(min(times))
                     item.touch(max(times))
-            pending = before != [(item.first, item.last) for item in used]
+            pending = before != [(item.first, item.last) for item in self.classes()]
 
-    def _carried(self, head: int, tail: int) -> set[StorageClass]:
-        """The classes that, as far as their uses in a loop tell, may be read before they are written in the same round."""
-        carried: set[StorageClass] = set()
+    def _used_in(self, head: int, tail: int, *, is_sure: bool) -> dict[StorageClass, bool]:
+        """The classes that a loop uses: whether, as far as their uses tell, they may be read before they are written in the same round."""
+        carried: dict[StorageClass, bool] = {}
         written: dict[StorageClass, int] = {}
-        is_entered = any(time < head < label <= tail for time, label in self._jumps)
         for op in self.instructions[head:tail]:
             reads, writes = touched_slots(op)
             time = self.time[op]
             # What skips or repeats the write skips or repeats the read, so that no round reads before it writes.
             for item in (self._classes[slot] for slot in reads):
-                if item not in written or is_entered or not self._paths[written[item]] <= self._paths[time]:
-                    carried.add(item)
+                is_written = is_sure and item in written and self._paths[written[item]] <= self._paths[time]
+                carried[item] = carried.get(item, False) or not is_written
             for slot in writes:
                 item = self._classes[slot]
                 # A copy of an entry writes one in one round after the other.
                 is_whole = nbytes(slot.type) == item.size and not (isinstance(op, CallOp) and op.operator.data == COPY_INDEX)
-                if not is_whole and item not in written:
-                    carried.add(item)
-                elif is_whole and (item not in written or not self._paths[written[item]] <= self._paths[time]):
+                carried[item] = carried.get(item, False) or (not is_whole and item not in written)
+                if is_whole and (item not in written or not self._paths[written[item]] <= self._paths[time]):
                     written[item] = time
         return carried
 

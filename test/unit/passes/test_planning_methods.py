@@ -290,6 +290,32 @@ def test_what_a_round_may_read_from_the_round_before_lives_through_the_loop():
     assert found == {"c": (0, 11), "sum": (1, 11), "a": (2, 4), "d": (1, 11), "half": (1, 11), "y": (1, 12)}
 
 
+ENTERED = """
+exec.method @m {} {
+  %c = exec.tensor : tensor<1xi1>
+  %x = exec.tensor : tensor<4xf32>
+  %a = exec.tensor : tensor<4xf32>
+  %y = exec.tensor : tensor<4xf32>
+  exec.label @outer
+  exec.jump_false %c, @within
+  exec.call "aten::neg.out"(%x) outs(%a)
+  exec.label @inner
+  exec.call "aten::neg.out"(%a) outs(%y)
+  ENTRY
+  exec.jump_false %c, @inner
+  exec.jump_false %c, @outer
+  exec.return inputs(%c, %x) outputs(%y)
+}
+"""
+
+
+@pytest.mark.parametrize(("entry", "span"), [("exec.label @within", (1, 9)), ("", (2, 6))])
+def test_what_a_jump_into_a_loop_may_leave_unwritten_lives_through_the_loop_around_it(entry: str, span: tuple[int, int]):
+    text = ENTERED.replace("ENTRY", entry) if entry else ENTERED.replace("ENTRY\n", "").replace("  exec.jump_false %c, @within\n", "")
+    storage = MethodStorage(method_of(text, FlambeauContext(), ""))
+    assert {item.root.name_hint: item.span for item in storage.classes()}["a"] == span
+
+
 def test_a_plan_is_never_above_executorchs_greedy():
     for seed in range(40):
         context = FlambeauContext()
