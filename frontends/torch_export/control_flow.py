@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeGuard, cast
 import torch
 from torch import fx
 from torch._higher_order_ops.auto_functionalize import auto_functionalized, auto_functionalized_v2
-from torch._ops import HigherOrderOperator, OpOverload
+from torch._ops import HigherOrderOperator
 from torch.utils._pytree import tree_flatten, tree_unflatten
 from xdsl.dialects import arith, scf, tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, LocationAttr, f64, i1, i64
@@ -24,9 +24,9 @@ from flambeau.dialects.ir.tensor_types import Tensor, may_equal, shape_of, tenso
 from flambeau.dialects.ir.tensor_types import tensor as make_type
 from flambeau.dialects.schema.operators import find_op
 from flambeau.frontends.torch_export.data_numbers import Arithmetic, DataNumber
-from flambeau.frontends.torch_export.exported_graph import Overload, schema_of
 from flambeau.frontends.torch_export.exported_symbols import Symbols
 from flambeau.frontends.torch_export.imported_operators import UnsupportedError, tensor_type_of
+from flambeau.frontends.torch_export.subgraph_writes import have_subgraph_writes
 from flambeau.frontends.torch_export.symbolic_numbers import import_value, refuse_inexpressible
 
 _NUMBERS: dict[Attribute, Any] = {i1: bool | torch.SymBool, i64: int | torch.SymInt, f64: float | torch.SymFloat}
@@ -63,12 +63,7 @@ def needs_retracing(module: fx.GraphModule) -> bool:
     """Whether the graph has what only PyTorch's retracing resolves: an enabled autocast, `vmap`, a write inside of a subgraph."""
     subgraphs = [item for item in module.modules() if item is not module and isinstance(item, fx.GraphModule)]
     calls = [node for graph in (module, *subgraphs) for node in graph.graph.nodes if node.op == "call_function"]
-    writes = [node for graph in subgraphs for node in graph.graph.nodes if _writes(node.target)]
-    return bool(writes) or any(_is_context(node) for node in calls)
-
-
-def _writes(target: Any) -> bool:
-    return isinstance(target, OpOverload) and schema_of(cast(Overload, target)).is_mutable
+    return have_subgraph_writes(module) or any(_is_context(node) for node in calls)
 
 
 def _is_context(node: fx.Node) -> bool:

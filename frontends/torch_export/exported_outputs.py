@@ -19,8 +19,8 @@ from flambeau.frontends.torch_export.data_numbers import Arithmetic, DataNumber
 from flambeau.frontends.torch_export.exported_graph import FlatProgram
 from flambeau.frontends.torch_export.functionalization import Variable
 from flambeau.frontends.torch_export.graph_signature import constant_leaf, is_constant, leaf_names
+from flambeau.frontends.torch_export.import_report import POISON
 from flambeau.frontends.torch_export.model_globals import GlobalState
-from flambeau.frontends.torch_export.poison import POISON
 from flambeau.frontends.torch_export.symbolic_numbers import described
 
 STORED = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)

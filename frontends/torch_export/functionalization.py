@@ -20,6 +20,8 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from flambeau.frontends.torch_export.exported_graph import FlatProgram, Overload, Step, nodes_in, schema_of
 
+_functorch = cast(Any, torch)._C._functorch  # what is behind the tensors that `vmap` shows
+
 
 class Variable:
     """A Python variable of the model, to which in-place operators give new values. Compared by identity."""
@@ -223,6 +225,8 @@ def _memories(node: fx.Node) -> list[object]:
 
 
 def _memory(value: torch.Tensor) -> int:
+    while _functorch.is_batchedtensor(value):
+        value = _functorch.get_unwrapped(value)
     return value.untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage] # the identity of memory that has no address
 
 

@@ -1,9 +1,10 @@
-"""The report of everything in a program that cannot be imported."""
+"""The report of everything in a program that cannot be imported, and the value that stands for it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 LISTED_PLACES = 3
 """Places in the model that are printed for one construct; further ones are counted."""
@@ -37,3 +38,17 @@ class UnsupportedProgramError(ValueError):
             times = f" (×{len(places)})" if len(places) > 1 else ""
             lines.append(f"  {construct}{times}{f' at {shown}' if shown else ''}: {reason}")
         super().__init__("\n".join(lines))
+
+
+class _Poison:
+    """The value of a node that could not be imported: its uses say nothing more."""
+
+
+POISON = _Poison()
+
+
+def is_poisoned(value: Any) -> bool:
+    """Whether a value could not be imported, or one in a list of values."""
+    if isinstance(value, list):
+        return any(is_poisoned(item) for item in cast("list[Any]", value))
+    return value is POISON

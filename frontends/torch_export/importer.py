@@ -39,7 +39,7 @@ from flambeau.frontends.torch_export.functionalization import (
     only_metadata,
 )
 from flambeau.frontends.torch_export.graph_signature import TreeSpecs, constant_leaf, example_arrays, is_constant
-from flambeau.frontends.torch_export.import_report import Unsupported, UnsupportedProgramError
+from flambeau.frontends.torch_export.import_report import POISON, Unsupported, UnsupportedProgramError, is_poisoned
 from flambeau.frontends.torch_export.imported_operators import (
     Insert,
     UnsupportedError,
@@ -51,8 +51,8 @@ from flambeau.frontends.torch_export.imported_operators import (
 )
 from flambeau.frontends.torch_export.model_globals import Globals, GlobalState
 from flambeau.frontends.torch_export.node_locations import input_location, location, place
-from flambeau.frontends.torch_export.poison import POISON, is_poisoned
 from flambeau.frontends.torch_export.storage import Storages
+from flambeau.frontends.torch_export.subgraph_writes import without_subgraph_writes
 from flambeau.frontends.torch_export.values import Weights, tensor_type_of
 
 _STATE = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
@@ -121,7 +121,7 @@ class _Method:
             with warnings.catch_warnings():
                 # PyTorch copies its own tree specs in a way that it deprecates.
                 warnings.filterwarnings("ignore", "`isinstance\\(treespec", FutureWarning)
-                return cast(Any, program).run_decompositions({})
+                return cast(Any, without_subgraph_writes(program)).run_decompositions({})
         except Exception:
             # It raises what the retracing happens to raise; the program as it is then shows which writes are the reason.
             return None

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 import torch
-from all_engines import disagreement
+from all_engines import disagreement, results, wrong_engine
 from control_flow_operators import branch, loop, rows, steps, together
 from torch import Tensor, nn
+
+from flambeau.frontends.torch_export.import_report import UnsupportedProgramError
 
 
 class Function(nn.Module):
@@ -278,3 +282,100 @@ class Tally(nn.Module):
 def test_a_branch_in_a_loop_in_a_scan_changes_the_state(*, is_dynamic: bool) -> None:
     shapes = {"xs": {0: torch.export.Dim("n", min=2, max=8)}} if is_dynamic else None
     assert disagreement(Tally(), (a(4, 3),), turns=3, dynamic_shapes=shapes) is None
+
+
+def a_branch_writes(m: Tally, xs: Tensor) -> Any:
+    def grown(x: Tensor) -> Any:
+        m.total.add_(x)
+        m.turns.copy_(m.turns * 2)
+        return x + 1
+
+    def kept(x: Tensor) -> Any:
+        m.total[1:].mul_(x[0])
+        return x - 1
+
+    return branch(xs.sum() < 0, grown, kept, (xs[0],)), branch(xs.sum() > 0, grown, kept, (xs[1],)) * m.total
+
+
+def a_loop_writes(m: Tally, xs: Tensor) -> Any:
+    def turn(i: Tensor, x: Tensor) -> Any:
+        m.total.index_copy_(0, i[None], x[:1])
+        m.turns.add_(1)
+        return i + 1, x * 0.5 + m.total.sum()
+
+    m.total.mul_(2)
+    _, left = loop(lambda i, x: i < m.turns % 2 + 1, turn, (torch.zeros((), dtype=torch.int64), xs[0].clone()))
+    return left, m.total * m.turns
+
+
+def a_loop_in_a_branch_writes(m: Tally, xs: Tensor) -> Any:
+    def turned(x: Tensor) -> Any:
+        own = x * 1
+
+        def turn(i: Tensor, x: Tensor) -> Any:
+            m.total.add_(x)
+            own.mul_(2)
+            return i + 1, x * 0.5
+
+        return loop(lambda i, x: i < 3, turn, (torch.zeros((), dtype=torch.int64), x + 1))[1] + own
+
+    return branch(xs.sum() < 100, turned, torch.sin, (xs[0],)) + m.total
+
+
+class Writer(Tally):
+    """A model whose branches and loops write to its state."""
+
+    def __init__(self, function: Callable[..., Any]):
+        super().__init__()
+        self.function = function
+
+    def forward(self, xs: Tensor) -> Any:
+        return self.function(self, xs)
+
+
+@pytest.mark.parametrize("function", [a_branch_writes, a_loop_writes, a_loop_in_a_branch_writes])
+def test_branches_and_loops_write_to_state(function: Callable[..., Any]) -> None:
+    shapes = {"xs": {0: torch.export.Dim("n", min=2, max=8)}}
+    assert disagreement(Writer(function), (a(4, 3),), turns=2, dynamic_shapes=shapes) is None
+
+
+def test_state_is_written_beside_an_associative_scan() -> None:
+    def summed(m: Tally, xs: Tensor) -> Any:
+        found = together(lambda a, b: a + b, xs)
+        m.total.add_(found[1])
+        return found + m.total
+
+    assert disagreement(Writer(summed), (a(4, 3),), turns=2) is None
+
+
+def a_branch_sees_two_views(m: Tally, xs: Tensor) -> Any:
+    part = m.total[1:]
+
+    def grown(x: Tensor) -> Any:
+        m.total.add_(x)
+        return x + part.sum()
+
+    return branch(xs.sum() < 0, grown, torch.sin, (xs[0],))
+
+
+def a_branch_gives_what_it_writes(m: Tally, xs: Tensor) -> Any:
+    given = branch(xs.sum() < 0, lambda x: m.total.add_(x), torch.sin, (xs[0],))  # PyTorch does not trace methods
+    m.total.add_(1)
+    return given
+
+
+@pytest.mark.parametrize("function", [a_branch_sees_two_views, a_branch_gives_what_it_writes])
+def test_writes_that_something_else_shows_are_refused(function: Callable[..., Any]) -> None:
+    with pytest.raises(UnsupportedProgramError, match=r"return the new value instead|write to a clone\(\)"):
+        disagreement(Writer(function), (a(4, 3),))
+
+
+def test_a_saved_program_has_branches_that_write_to_state(tmp_path: Path) -> None:
+    model, shown = Writer(a_loop_in_a_branch_writes), Writer(a_branch_sees_two_views)
+    with torch.no_grad():
+        for name, item in (("model", model), ("shown", shown)):
+            torch.export.save(torch.export.export(deepcopy(item), (a(4, 3),)), tmp_path / f"{name}.pt2")
+        turns = [((a(4, 3),), results(lambda given: model(*given), (a(4, 3),))) for _ in range(2)]
+    assert wrong_engine(torch.export.load(tmp_path / "model.pt2"), turns) is None
+    with pytest.raises(UnsupportedProgramError):
+        wrong_engine(torch.export.load(tmp_path / "shown.pt2"), [])

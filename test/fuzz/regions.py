@@ -146,6 +146,10 @@ class _Writer:
         self.shapes = shapes
         self.lines: list[str] = []
         self.made = 0
+        self.state: dict[str, Kind] = {}
+        """Names of buffers, which are no operands of regions."""
+        self.rounds = 0
+        """How many regions of `map` and `scan` there are around; PyTorch lets none of them write."""
 
     def name(self, kind: Kind) -> str:
         """A new name."""
@@ -183,10 +187,26 @@ class _Writer:
     def body(self, indent: int, scope: _Scope, depth: int) -> None:
         """Some statements."""
         for _ in range(self.chosen.randint(1, 3)):
-            if depth and self.chosen.random() < 0.55:
+            if self.state and not self.rounds and self.chosen.random() < 0.15:
+                self.store(indent, scope)
+            elif depth and self.chosen.random() < 0.55:
                 self.chosen.choice((self.branch, self.loop, self.rows, self.steps))(indent, scope, depth)
             else:
                 self.operator(indent, scope)
+
+    def store(self, indent: int, scope: _Scope) -> None:
+        """Writes to a buffer, or to a part of it, and perhaps reads it."""
+        target = self.chosen.choice(list(self.state))
+        kind = self.state[target]
+        if kind.shape and self.chosen.random() < 0.4:
+            self.add(
+                indent,
+                f"{target}[{self.chosen.randrange(int(kind.shape[0]))}].copy_({self.value(scope, Kind(kind.dtype, kind.shape[1:]))})",
+            )
+        else:
+            self.add(indent, f"{target}.{self.chosen.choice(('copy_', 'copy_', 'sub_'))}({self.value(scope, kind)})")
+        if self.chosen.random() < 0.6:
+            self.result(indent, scope, kind, f"{target} % 5" if kind.dtype == "i" else f"{target}.clone()")
 
     def result(self, indent: int, scope: _Scope, kind: Kind, text: str) -> str:
         """Names a value."""
@@ -304,7 +324,9 @@ class _Writer:
         xs = self.chosen.choice(sequences)
         kind = scope.values[xs]
         results = [self.kind(scope) for _ in range(self.chosen.randint(1, 2))]
+        self.rounds += 1
         body = self.region(indent, scope, [Kind(kind.dtype, kind.shape[1:])], results, depth)
+        self.rounds -= 1
         stacked = [Kind(item.dtype, (kind.shape[0], *item.shape)) for item in results]
         self.assign(indent, scope, stacked, f"rows({body}, {self.passed(xs)})")
 
@@ -316,7 +338,9 @@ class _Writer:
         xs, start = self.chosen.choice(sequences), self.chosen.choice(list(scope.values))
         kind, carried = scope.values[xs], scope.values[start]
         result = self.kind(scope)
+        self.rounds += 1
         body = self.region(indent, scope, [carried, Kind(kind.dtype, kind.shape[1:])], [carried, result], depth)
+        self.rounds -= 1
         stacked = Kind(result.dtype, (kind.shape[0], *result.shape))
         reverse = self.chosen.random() < 0.3
         self.assign(indent, scope, [carried, stacked], f"steps({body}, {self.passed(start)}, {self.passed(xs)}, reverse={reverse})")
@@ -346,6 +370,9 @@ def make(chosen: random.Random, parts: int = 3, depths: Sequence[int] = (1, 2, 2
     buffers = {f"own.{kind.dtype}{'x'.join(map(str, kind.shape))}": kind for kind in chosen.sample(_STATE, chosen.randrange(3))}
     for buffer, kind in buffers.items():
         writer.result(1, scope, kind, f"{buffer}.clone()")
+        if chosen.random() < 0.7:
+            writer.add(1, f"state_{kind.dtype}{len(kind.shape)} = {buffer}")
+            writer.state[f"state_{kind.dtype}{len(kind.shape)}"] = kind
     for _ in range(chosen.randint(1, parts)):
         writer.body(1, scope, chosen.choice(depths))
     outputs = [f"{name}.clone()" for name in list(scope.values)[len(names) :][-5:]]

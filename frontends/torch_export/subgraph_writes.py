@@ -1,0 +1,159 @@
+"""Makes subgraphs that write to their operands give the new values instead; the graph that calls them writes.
+
+`torch.export` lets the branches of `cond` and the bodies of `while_loop` write to buffers where no gradient is recorded. PyTorch's own
+functionalisation does not take such programs; it takes what this makes of them.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy, deepcopy
+from typing import Any, cast
+
+import torch
+from torch import fx
+from torch._ops import HigherOrderOperator, OpOverload
+from torch.export import ExportedProgram
+
+from flambeau.frontends.torch_export.exported_graph import FlatProgram, Overload, flatten, nodes_in
+from flambeau.frontends.torch_export.functionalization import Aliases, argument, mutated_arguments
+
+_LOOP = torch.ops.higher_order.while_loop
+_OPERANDS: dict[Any, Callable[[Sequence[Any]], Sequence[Any]]] = {
+    torch.ops.higher_order.cond: lambda args: args[3],
+    _LOOP: lambda args: (*args[2], *args[3]),
+}
+"""What the subgraphs of a call are called with, from the call's arguments."""
+
+
+def have_subgraph_writes(module: fx.GraphModule) -> bool:
+    """Whether an operator inside of a subgraph writes to an argument."""
+    subgraphs = [item for item in module.modules() if item is not module and isinstance(item, fx.GraphModule)]
+    targets = [cast(object, node.target) for subgraph in subgraphs for node in subgraph.graph.nodes]
+    return any(isinstance(target, OpOverload) and mutated_arguments(cast(Overload, target)) for target in targets)
+
+
+def without_subgraph_writes(program: ExportedProgram) -> ExportedProgram:
+    """The program in which `cond` and `while_loop` write to operands of their subgraphs after the call, where that is the same."""
+    if not have_subgraph_writes(program.graph_module):
+        return program
+    return cast(Any, program)._update(_rewritten(program.graph_module), program.graph_signature)
+
+
+def _rewritten(module: fx.GraphModule) -> fx.GraphModule:
+    result = fx.GraphModule(module, deepcopy(module.graph))
+    result.meta = copy(module.meta)
+    for node in list(result.graph.nodes):
+        if not isinstance(node.target, HigherOrderOperator):
+            continue
+        held = {item: getattr(result, str(item.target)) for item in node.all_input_nodes if item.op == "get_attr"}
+        subgraphs = {item: _rewritten(found) for item, found in held.items() if isinstance(found, fx.GraphModule)}
+        written = sorted({index for subgraph in subgraphs.values() for index in _written(subgraph)})
+        if written and not _can_follow(node, list(subgraphs.values()), written, flatten(result)):
+            continue
+        if written and node.target in _OPERANDS:
+            _write_after(node, list(subgraphs.values()), written)
+        for item, subgraph in subgraphs.items():
+            name = f"{item.target}_of_{node.name}"
+            setattr(result, name, subgraph)
+            with result.graph.inserting_before(node):
+                node.replace_input_with(item, result.graph.get_attr(name))
+    result.recompile()
+    return result
+
+
+def _aliases(program: FlatProgram) -> Aliases:
+    aliases = Aliases(program)
+    for step in program.steps:
+        aliases.add(step)
+    return aliases
+
+
+def _written(module: fx.GraphModule) -> set[int]:
+    """The numbers of the placeholders in whose memory a graph writes."""
+    program = flatten(module)
+    targets = [argument(step, index) for step in program.steps if step.overload is not None for index in mutated_arguments(step.overload)]
+    if not targets:
+        return set()
+    aliases = _aliases(program)
+    families = [aliases.family(node) for node in nodes_in(targets)]
+    return {index for index, node in enumerate(program.placeholders) if any(node in family for family in families)}
+
+
+def _can_follow(node: fx.Node, subgraphs: Sequence[fx.GraphModule], written: Sequence[int], program: FlatProgram) -> bool:
+    """Whether writes to operands can follow a call: its subgraphs see the written memory as one operand only."""
+    aliases = _aliases(program)
+    if node.target not in _OPERANDS:
+        operands: Sequence[Any] = [item for item in node.all_input_nodes if item.op != "get_attr"]
+        return not any(_is_shared(aliases, operands, index) for index in range(len(operands)))
+    if any(_is_shared(aliases, _OPERANDS[node.target](node.args), index) for index in written):
+        return False
+    # The first round writes to what the loop begins with, and a test takes place once more than the body.
+    return node.target is not _LOOP or (min(written) >= _carried(node) and not _written(subgraphs[0]))
+
+
+def _carried(loop: fx.Node) -> int:
+    return len(cast("Sequence[Any]", loop.args[2]))
+
+
+def _is_shared(aliases: Aliases, operands: Sequence[Any], index: int) -> bool:
+    """Whether another operand may lie in the memory of this one, or where this one lies is not known."""
+    own = operands[index]
+    if not isinstance(own, fx.Node) or own not in aliases.variables:
+        return True
+    return not aliases.family(own).isdisjoint(nodes_in(item for place, item in enumerate(operands) if place != index))
+
+
+def _write_after(node: fx.Node, subgraphs: Sequence[fx.GraphModule], written: Sequence[int]) -> None:
+    """Makes the subgraphs of a call give what they write to operands, and writes it after the call."""
+    operands = _OPERANDS[node.target](node.args)
+    changed = [operands[index] for index in written]
+    if node.target is _LOOP:
+        test, body, carried, _ = cast("tuple[Any, ...]", node.args)
+        for subgraph in subgraphs:
+            _carry(subgraph, len(carried), written)
+        _give(subgraphs[1], range(len(carried), len(carried) + len(written)))
+        rest = tuple(item for index, item in enumerate(operands) if index >= len(carried) and index not in written)
+        node.args, node.kwargs = (test, body, (*carried, *changed), rest), {}
+    else:
+        for subgraph in subgraphs:
+            _give(subgraph, written)
+    known = tuple(node.meta["val"])
+    node.meta["val"] = (*known, *(item.meta["val"] for item in changed))
+    last = node
+    for place, target in enumerate(changed, len(known)):
+        with node.graph.inserting_after(last):
+            value = node.graph.call_function(operator.getitem, (node, place))
+        with node.graph.inserting_after(value):
+            last = node.graph.call_function(torch.ops.aten.copy_.default, (target, value))
+        value.meta, last.meta = ({**node.meta, "val": target.meta["val"]} for _ in range(2))
+
+
+def _placeholders(module: fx.GraphModule) -> list[fx.Node]:
+    return [node for node in module.graph.nodes if node.op == "placeholder"]
+
+
+def _carry(module: fx.GraphModule, carried: int, written: Sequence[int]) -> None:
+    """Moves placeholders of a loop's subgraph behind those of what the loop carries."""
+    placeholders = _placeholders(module)
+    last = placeholders[carried - 1]
+    for index in written:
+        last.append(placeholders[index])
+        last = placeholders[index]
+
+
+def _give(module: fx.GraphModule, written: Iterable[int]) -> None:
+    """Makes a graph write to copies of placeholders, and give them after its other results."""
+    graph, placeholders = module.graph, _placeholders(module)
+    copies: list[fx.Node] = []
+    for index in written:
+        with graph.inserting_after(placeholders[-1]):
+            new = graph.call_function(torch.ops.aten.clone.default, (placeholders[index],))
+        new.meta = copy(placeholders[index].meta)
+        placeholders[index].replace_all_uses_with(new, delete_user_cb=lambda user, new=new: user is not new)
+        copies.append(new)
+    end = graph.output_node()
+    given = cast("Any", end.args[0])
+    end.args = ((*(given if isinstance(given, tuple | list) else (given,)), *copies),)
+    module.recompile()
