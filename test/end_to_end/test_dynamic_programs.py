@@ -118,6 +118,12 @@ def _folded(x: Tensor) -> tuple[Tensor, ...]:
     return x.sum(0), x.mean(1, keepdim=True), x.softmax(0), x.cumsum(1), x.argmax(1), x.sort(1)[0], x.std(1)
 
 
+def _in_place(x: Tensor) -> tuple[Tensor, ...]:
+    squared = torch.relu(x + 1).square() * (x - x.mean(0)).abs()
+    positive = torch.relu(x)
+    return positive * positive, squared.sigmoid() + squared.amax(0, keepdim=True), squared.flip(0) - x[:1]
+
+
 def _negated(x: Tensor) -> Tensor:
     return -x
 
@@ -236,6 +242,7 @@ PROGRAMS: dict[str, Program] = {
     "rows": Program(_rows, (_rand(5, 3),), ({0: Dim("n", min=2, max=9), 1: B},), [(_rand(2, 2),), (_rand(9, 6),)]),
     "nested": Program(_nested, (_rand(5, 3),), ({0: N},), [(_rand(4, 3).abs(),), (_rand(12, 3).abs(),), (-_rand(12, 3).abs(),)]),
     "resized": Program(_resized, (_rand(1, 2, 6, 5),), ({2: N},), [(_rand(1, 2, 4, 5),), (_rand(1, 2, 11, 5),)]),
+    "in place": Program(_in_place, (_rand(5, 6),), ({0: N},), [(_rand(4, 6),), (_rand(12, 6),)]),
     "folded": Program(_folded, (_rand(5, 6),), ({0: N, 1: B},), [(_rand(4, 2),), (_rand(12, 6),)]),
 }
 

@@ -141,7 +141,8 @@ static int fl_may_lie_on(fl_instruction *instruction, const fl_tensor *out, uint
   if (!out->dynamic) {
     return fl_same_sizes(out, operand);
   }
-  if (out == operand || instruction->over != 0 || j >= UINT8_MAX || fl_tensor_of(instruction->to.args[j]) != operand) {
+  fl_value *const *args = instruction->to.args;
+  if (out == operand || j >= UINT8_MAX || fl_tensor_of(args[j]) != operand || (instruction->over != 0 && args[instruction->over - 1]->as.tensor != operand)) {
     return 0;
   }
   instruction->over = (uint8_t)(j + 1);
