@@ -70,7 +70,7 @@ class NmsOp(SchemaOp):
 
     @staticmethod
     def numpy(boxes: Array, scores: Array, /, iou_threshold: float) -> Array:
-        order = np.argsort(-scores, kind="stable")
+        order = len(scores) - 1 - np.argsort(scores[::-1], kind="stable")[::-1]  # NaN first, as PyTorch sorts
         corners, ends = boxes[:, :2], boxes[:, 2:]
         area = (ends - corners).prod(1)
         kept: list[int] = []

@@ -162,6 +162,7 @@ BOXES: dict[str, Samples] = {
         (boxes(rng, 12), f32(rng, 12), 0.2),
         (np.repeat(boxes(rng, 3), 3, 0), np.zeros(9, np.float32), 0.5),
         (boxes(rng, 0), f32(rng, 0), 0.5),
+        (boxes(rng, 3), np.array([0.5, np.nan, 0.7], np.float32), 0.5),
     ],
     "torchvision.roi_align": lambda rng: [
         (f32(rng, 1, 3, 6, 5), regions(rng, 1, 4), 0.5, 2, 3, 2, False),

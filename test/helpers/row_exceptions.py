@@ -52,6 +52,7 @@ NOT_FINITE = "torch refuses some matrices with NaN or infinities, and finds NaN 
 DEGREES = "torch takes as many steps as a degree says, which may be thousands of millions"
 UNORDERED = "where NaN, and slices with NaN, come in order is torch's own"
 FACTORS = "which elements of its factors an infinite or extreme element reaches depends on LAPACK's steps"
+UNWRITTEN = "torch gives what its memory happened to hold"
 OF_PASSES = "passes make it of operands that fit"
 
 
@@ -61,6 +62,9 @@ def _listed(kind: str, what: str, reason: str, *rows: str) -> tuple[Known, ...]:
 
 KNOWN: tuple[Known, ...] = (
     *_listed("numpy differs", "special *", DEGREES, "aten.special_*polynomial_*"),
+    *_listed("numpy differs", "n = *", DEGREES, "aten.special_*polynomial_*.n_scalar"),
+    *_listed("numpy differs", "tensor 1 in uint8", UNWRITTEN, "aten.special_*polynomial_[lu]"),
+    *_listed("numpy differs", "*", UNWRITTEN, "aten.resize", "aten.resize_as"),
     *_listed("numpy differs", "special float*", STEPS, "aten._fft_r2c"),
     *_listed("numpy differs", "special float*", NOT_FINITE, "aten._linalg_eigh"),
     *_listed("numpy differs", "*", FEWER_CHECKS, "aten.repeat_interleave.self_Tensor", "aten.repeat_interleave.Tensor"),
@@ -107,6 +111,8 @@ KNOWN: tuple[Known, ...] = (
     *_listed("row refuses", "dropout_p = 0.5", TRAINING, "aten.scaled_dot_product_attention"),
     *_listed("row refuses", "ord = 2", SINGULAR, "aten.linalg_*norm"),
     # Extremes.
+    *_listed("numpy differs", "special *", OVERFLOW, "aten.gcd", "aten.lcm", "aten.special_zeta*", "aten.special_scaled_modified_bessel_*"),
+    *_listed("numpy differs", "special float64", OVERFLOW, "aten.lgamma"),
     *_listed("numpy differs", "special *", OVERFLOW, "aten.add.*", "aten.sub.*", "aten.rsub.*", "aten.fmod.*", "aten.remainder.*"),
     *_listed("numpy differs", "special *", OVERFLOW, "aten.gelu", "aten.scaled_dot_product_attention", "aten._cdist_forward"),
     *_listed("numpy differs", "special *", OVERFLOW, "aten.avg_pool*", "aten.embedding_dense_backward", "aten.einsum"),
@@ -128,6 +134,7 @@ KNOWN: tuple[Known, ...] = (
     *_listed("differs on *", "in *float16", OWN_STEPS, "aten.rnn_relu.input", "quantized_decomposed.quantize_per_token"),
     *_listed("numpy differs", "tensor * in *", OWN_STEPS, "aten.cosine_similarity", "aten.einsum", "aten.ldexp.Tensor"),
     *_listed("numpy differs", "*float16", OWN_STEPS, "quantized_decomposed.choose_qparams*"),
+    *_listed("differs on *", "* bfloat16", OWN_STEPS, "quantized_decomposed.mixed_linear"),
     *_listed("differs on *", "tensor 1 in *float16", OWN_STEPS, "quantized_decomposed.dequantize_per_[ct]*"),
     *_listed("numpy differs", "alpha = 10000000000.0", NOT_A_NUMBER, "aten.add.Tensor", "aten.sub.Tensor"),
     *_listed("numpy differs", "* = inf", NOT_A_NUMBER, "aten.addmm", "aten.addbmm", "aten.celu", "aten.elu", "aten.softplus"),
@@ -137,6 +144,12 @@ KNOWN: tuple[Known, ...] = (
     # No elements.
     *_listed("numpy differs", "extent *", NO_ELEMENTS, "aten.addmv", "aten.native_dropout", "aten.pixel_unshuffle", "aten.conv1d.padding"),
     *_listed("numpy differs", "tensor * empty", NO_ELEMENTS, "aten.addmv", "aten.native_dropout", "aten.pixel_unshuffle"),
+    *_listed("row refuses", "extent * is 0", NO_ELEMENTS, "aten.median"),
+    *_listed("row refuses", "tensor 0 empty", NO_ELEMENTS, "aten.median"),
+    *_listed("torch refuses", "extent * is 0", NO_ELEMENTS, "aten.put", "aten.unbind.int"),
+    *_listed("torch refuses", "tensor 0 empty", NO_ELEMENTS, "aten.put", "aten.unbind.int"),
+    *_listed("row refuses", "*int*", FEWER_CHECKS, "aten.log_normal", "aten.normal_functional"),
+    *_listed("row refuses", "in bool", FEWER_CHECKS, "aten.log_normal", "aten.normal_functional"),
     *_listed("row refuses", "extent * is 0", FEWER_CHECKS, "aten.*conv*", "aten.grid_sampler*", "aten.histc"),
     *_listed("row refuses", "tensor * empty", FEWER_CHECKS, "aten.histc", "aten.convolution_backward", "aten.scaled_dot_product_attention"),
     *_listed("row refuses", "in *", FEWER_CHECKS, "aten.*softmax*", "aten._pdist_forward", "aten.mm", "aten.chain_matmul", "aten.kthvalue"),
@@ -156,6 +169,8 @@ KNOWN: tuple[Known, ...] = (
     *_listed("row refuses", "extent 2 is 0", NOT_CHECKED, "aten.scaled_dot_product_attention"),
     *_listed("numpy differs", "extent * is 0", NOT_CHECKED, "aten.scaled_dot_product_attention"),
     *_listed("numpy differs", "tensor 2 empty", NOT_CHECKED, "aten.scaled_dot_product_attention"),
+    *_listed("numpy differs", "transposed", STRIDES, "aten.as_strided_scatter"),
+    *_listed("torch refuses", "tensor 0 without dimensions", OTHER_PATH, "aten.index_reduce"),
     *_listed("numpy differs", "transposed", STRIDES, "aten.as_strided", "aten.native_group_norm_backward"),
     *_listed("numpy differs", "extent *", OF_PASSES, "fused.*"),
     *_listed("numpy differs", "tensor * empty", OF_PASSES, "fused.*"),
@@ -164,7 +179,9 @@ KNOWN: tuple[Known, ...] = (
     *_listed("row refuses", "tensor * in *", NOT_CHECKED, "aten.searchsorted.Tensor", "aten.bucketize.Tensor"),
     # Types.
     *_listed("row refuses", "* int64", FEWER_TYPES, "aten.avg_pool3d"),
-    *_listed("row refuses", "*bfloat16", FEWER_TYPES, "aten.nextafter"),
+    *_listed("row refuses", "*float16", FEWER_TYPES, "aten.nextafter", "aten.complex", "aten.view_as_complex"),
+    *_listed("row refuses", "in bool", FEWER_TYPES, "aten.index_reduce"),
+    *_listed("row refuses", "tensor * in *", FEWER_TYPES, "aten.as_strided_scatter"),
     *_listed("row refuses", "extent 3 is 0", NO_ELEMENTS, "aten.fractional_max_pool2d"),
     *_listed("row refuses", "*float16", FEWER_TYPES, "aten.fractional_max_pool[23]d", "aten.histogram.bin*"),
     *_listed("row refuses", "tensor 0 *", NOT_CHECKED, "aten.fractional_max_pool[23]d"),
@@ -186,6 +203,9 @@ KNOWN: tuple[Known, ...] = (
     *_listed("numpy differs", "tensor 2 in *", DATA, "aten.index.Tensor"),
     *_listed("torch refuses", "tensor 0 in uint8", DATA, "aten.masked_fill.Tensor"),
     *_listed("torch refuses", "special *", DATA, "quantized_decomposed.quantize_per_channel_group"),
+    *_listed("numpy differs", "special *", DATA, "torchvision.roi_align"),
+    *_listed("numpy differs", "extent 2 is *", DATA, "torchvision.roi_align"),
+    *_listed("numpy differs", "tensor 0 empty", DATA, "torchvision.roi_align"),
     *_listed("numpy differs", "*", TIES, "aten.kthvalue", "aten.sort.stable", "aten.argsort.stable"),
 )
 """What is known to disagree."""
