@@ -29,6 +29,8 @@ class Case(NamedTuple):
     """One tensor for each run; the first is that of the export."""
     dims: Mapping[int, Any] | None
     """The dynamic dimensions."""
+    strict: bool = False
+    """Whether the export reads the model's bytecode rather than running its Python."""
 
 
 class Outcome(NamedTuple):
@@ -42,9 +44,9 @@ def outcome_of(make: Callable[[], Case], target: str) -> Outcome:
     """What becomes of one model."""
     cast(Any, torch).manual_seed(0)
     try:
-        module, inputs, dims = make()
+        module, inputs, dims, strict = make()
         with torch.no_grad():
-            program = torch.export.export(module, (inputs[0],), dynamic_shapes=None if dims is None else (dims,), strict=False)
+            program = torch.export.export(module, (inputs[0],), dynamic_shapes=None if dims is None else (dims,), strict=strict)
             expected = [pytree.tree_leaves(module(item.clone())) for item in inputs]
     except Exception as error:
         return Outcome("not exported", _line(error))

@@ -35,6 +35,16 @@ def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: floa
     return torch.ops.torchvision.nms(boxes + offsets[:, None], scores, iou_threshold)
 
 
+def nms_fake(dets: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
+    """As torchvision's, without its claim that two boxes at least are kept: it is an assertion of the exported program."""
+    return dets.new_empty(cast(Any, torch.library).get_ctx().new_dynamic_size(), dtype=torch.long)
+
+
+def decode(self: Any, rel_codes: Tensor, boxes: list[Tensor]) -> Tensor:
+    """As torchvision's `BoxCoder`, without its question whether there are boxes."""
+    return self.decode_single(rel_codes, torch.cat(boxes)).unflatten(1, (-1, 4))
+
+
 def declare() -> None:
     """Declares the operators."""
     global _library  # what is declared lives as long as the library
@@ -51,9 +61,8 @@ def declare() -> None:
 def enable() -> None:
     """Lets torchvision call them, and `roi_align` compute what torchvision's own Python does."""
     library: Any = torch.library
-    boxes, features, meta = cast(
-        "list[Any]", [import_module(f"torchvision.{name}") for name in ("ops.boxes", "ops.roi_align", "_meta_registrations")]
-    )
+    names = ("ops.boxes", "ops.roi_align", "_meta_registrations", "models.detection._utils")
+    boxes, features, meta, coders = cast("list[Any]", [import_module(f"torchvision.{name}") for name in names])
     in_python = features._roi_align.__wrapped__
 
     def roi_align(*given: Any) -> Tensor:
@@ -61,6 +70,8 @@ def enable() -> None:
 
     _library.impl("roi_align", roi_align, "CPU")
     library.register_fake("torchvision::roi_align", meta.meta_roi_align)
+    library.register_fake("torchvision::nms", nms_fake, allow_override=True)
     features._has_ops = lambda: True
     features._assert_has_ops = boxes._assert_has_ops = lambda: None
     boxes.batched_nms = batched_nms
+    coders.BoxCoder.decode = decode

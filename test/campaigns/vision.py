@@ -9,9 +9,10 @@ result is wrong.
 
 from __future__ import annotations
 
+import re
 import sys
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import torch
 from campaigns import torchvision_operators
@@ -75,6 +76,8 @@ _FULL_SIZE = (
     "pit_ti_224",
 )
 """Models whose windows or patches divide their own image size only."""
+_SCORES = re.compile(r"(cls_logits|cls_score|bbox_ctrness|classification_head\.module_list\.\d+(\.1)?)$")
+"""The last layers for scores, by their names."""
 
 
 class _Images(nn.Module):
@@ -89,6 +92,25 @@ class _Images(nn.Module):
         return [list(found.values()) for found in self.model(list(images))]
 
 
+def _give_unit_variance(model: nn.Module, images: list[Tensor]) -> None:
+    """Scales each layer's weights until what it gives for these images varies by about 1, and that of the last layers for scores by 2.
+
+    With its first weights, a deep model finds nearly the same everywhere, and rounding would decide the order of its boxes.
+    """
+
+    def scale(layer: Any, _: Any, found: Tensor) -> Tensor:
+        hooks.pop(layer).remove()
+        factor = (2 if layer in scores else 1) / found.std()
+        layer.weight.mul_(factor)
+        return found * factor
+
+    layers: dict[str, Any] = {name: layer for name, layer in cast(Any, model).named_modules() if isinstance(layer, nn.Conv2d | nn.Linear)}
+    scores = {layer for name, layer in layers.items() if _SCORES.search(name)}
+    hooks = {layer: layer.register_forward_hook(scale) for layer in layers.values()}
+    with torch.no_grad():
+        model(images)
+
+
 def _module(name: str, side: int) -> nn.Module:
     if name.startswith("timm."):
         try:
@@ -100,20 +122,27 @@ def _module(name: str, side: int) -> nn.Module:
         given["weights_backbone"] = None
     if name in DETECTION and not name.startswith("ssd"):
         given |= {"min_size": side, "max_size": side}
+    if name in DETECTION:
+        given["box_detections_per_img" if "rcnn" in name else "detections_per_img"] = 10
+    if "rcnn" in name:
+        given["rpn_post_nms_top_n_test"] = 50
     if name in ("googlenet", "inception_v3"):
         given["init_weights"] = True
     if name.startswith("vit"):
         given["image_size"] = side
-    model = models.get_model(name, weights=None, **given)
-    return _Images(model) if name in DETECTION else model
+    return models.get_model(name, weights=None, **given)
 
 
 def make(name: str, dynamic: bool) -> Case:
     """A model of a name."""
     side = 224 if name.removeprefix("timm.") in _FULL_SIZE else 96 if name == "inception_v3" else 64
     dynamic = dynamic and name not in DETECTION
-    counts = (3, 2, 4) if dynamic else (1,)
-    return Case(_module(name, side).eval(), [torch.randn(n, 3, side, side) for n in counts], {0: Dim.DYNAMIC(max=4)} if dynamic else None)
+    module = _module(name, side).eval()
+    inputs = [torch.randn(n, 3, side, side) for n in ((3, 2, 4) if dynamic else (1,))]
+    if name in DETECTION:
+        _give_unit_variance(module, list(inputs[0]))
+        module = _Images(module).eval()
+    return Case(module, inputs, {0: Dim.DYNAMIC(max=4)} if dynamic else None, strict="rcnn" in name)
 
 
 if __name__ == "__main__":
