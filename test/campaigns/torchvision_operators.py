@@ -59,11 +59,19 @@ def declare() -> None:
 
 
 def enable() -> None:
-    """Lets torchvision call them, and `roi_align` compute what torchvision's own Python does."""
+    """Lets torchvision call them, and `roi_align` compute what torchvision's own Python does, without samples outside of the features.
+
+    These count as 0 in its operator in C++ (vision::ops::roi_align_forward_kernel), which its Python leaves out.
+    """
     library: Any = torch.library
     names = ("ops.boxes", "ops.roi_align", "_meta_registrations", "models.detection._utils")
     boxes, features, meta, coders = cast("list[Any]", [import_module(f"torchvision.{name}") for name in names])
-    in_python = features._roi_align.__wrapped__
+    in_python, between = features._roi_align.__wrapped__, features._bilinear_interpolate
+
+    def between_inside(features: Tensor, images: Tensor, y: Tensor, x: Tensor, *masks: Any) -> Tensor:
+        height, width = features.shape[2:]
+        down, across = (y >= -1) & (y <= height), (x >= -1) & (x <= width)
+        return between(features, images, y, x, *masks) * down[:, None, :, None, :, None] * across[:, None, None, :, None, :]
 
     def roi_align(*given: Any) -> Tensor:
         return in_python(*given)
@@ -71,6 +79,7 @@ def enable() -> None:
     _library.impl("roi_align", roi_align, "CPU")
     library.register_fake("torchvision::roi_align", meta.meta_roi_align)
     library.register_fake("torchvision::nms", nms_fake, allow_override=True)
+    features._bilinear_interpolate = between_inside
     features._has_ops = lambda: True
     features._assert_has_ops = boxes._assert_has_ops = lambda: None
     boxes.batched_nms = batched_nms
