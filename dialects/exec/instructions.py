@@ -37,6 +37,7 @@ class CallOp(InstructionOp):
 
     Its arguments are those of the operator's out-variant in order, the outs last. A kernel also receives the slots that it returns:
     `returns`, which is left out if it is the only out. Several outs are returned as a tensor list; an in-place operator returns its self.
+    `writes` lists the arguments that a kernel writes beside those: it receives them once.
     """
 
     name = "exec.call"
@@ -45,6 +46,7 @@ class CallOp(InstructionOp):
     ins = var_operand_def(AnyAttr())
     outs = var_operand_def(AnyAttr())
     returns = var_operand_def(AnyAttr())
+    writes = var_operand_def(AnyAttr())
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
@@ -54,10 +56,11 @@ class CallOp(InstructionOp):
         ins: Sequence[SSAValue],
         outs: Sequence[SSAValue] = (),
         returns: Sequence[SSAValue] = (),
+        writes: Sequence[SSAValue] = (),
     ):
         if len(outs) == 1 and tuple(returns) == tuple(outs):
             returns = ()
-        super().__init__(operands=[ins, outs, returns], properties={"operator": StringAttr(operator)})
+        super().__init__(operands=[ins, outs, returns, writes], properties={"operator": StringAttr(operator)})
 
     @property
     def arguments(self) -> tuple[SSAValue, ...]:
@@ -79,14 +82,18 @@ class CallOp(InstructionOp):
             listed = returns[0].owner if len(returns) == 1 else None
             if not isinstance(listed, TensorListOp) or tuple(listed.items) != outs:
                 raise VerifyException(f"{operator} has {len(outs)} outs: it must return one exec.tensor_list of exactly these")
+        for slot in self.writes:
+            if slot not in _tensors(self.ins):
+                raise VerifyException(f"{operator} writes {syntax.describe(slot)}, which is not one of its arguments")
 
     def print(self, printer: Printer) -> None:
-        """Prints `"operator"(%ins) outs(%outs) returns(%returns) {attributes}`."""
+        """Prints `"operator"(%ins) outs(%outs) returns(%returns) writes(%writes) {attributes}`."""
         printer.print_string(" ")
         printer.print_string_literal(self.operator.data)
         syntax.print_slots(printer, self.ins)
         syntax.print_slots(printer, self.outs, "outs")
         syntax.print_slots(printer, self.returns, "returns")
+        syntax.print_slots(printer, self.writes, "writes")
         syntax.print_braces(printer, {}, self.attributes)
 
     @classmethod
@@ -96,8 +103,9 @@ class CallOp(InstructionOp):
         ins = syntax.parse_slots(parser)
         outs = syntax.parse_optional_slots(parser, "outs")
         returns = syntax.parse_optional_slots(parser, "returns")
+        writes = syntax.parse_optional_slots(parser, "writes")
         _, attributes = syntax.parse_braces(parser, {})
-        op = cls(operator, ins, outs, returns)
+        op = cls(operator, ins, outs, returns, writes)
         op.attributes = attributes
         return op
 
@@ -308,8 +316,7 @@ def reads_and_writes(op: Operation) -> tuple[tuple[SSAValue, ...], tuple[SSAValu
         case CallOp() if op.operator.data == OVERWRITE:
             return _tensors(op.ins[1:]), _tensors(op.returns)
         case CallOp():
-            returned = _tensors(op.returns)
-            return _tensors(op.ins), tuple(dict.fromkeys((*_tensors(op.outs), *returned)))
+            return _tensors(op.ins), tuple(dict.fromkeys(_tensors((*op.outs, *op.returns, *op.writes))))
         case DelegateCallOp():
             return _tensors(op.ins), _tensors(op.outs)
         case JumpFalseOp():

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 from flambeau.dialects.schema.operators import schema_table
+from flambeau.dialects.schema.row_table import ROWS, cached_over_rows
 from flambeau.dialects.schema.schema import Schema, SchemaArgument, parse_schema
 
 TENSOR_OPTIONS = frozenset({"dtype", "layout", "device", "pin_memory"})
@@ -21,8 +22,10 @@ def out_variant(schema: Schema) -> Schema | None:
     """The out-variant of a functional schema; None when PyTorch declares none.
 
     In ATen's schema table it is found by its signature. In other namespaces its name follows ATen's rule: `linear` -> `linear.out`,
-    `x.y` -> `x.y_out`.
+    `x.y` -> `x.y_out`. The kernel of one that writes to arguments has its name, unless it has other results too.
     """
+    if schema.kernel is not None:
+        return schema.kernel
     if schema.namespace != "aten":
         return _derived(schema)
     wanted = _signature(schema)
@@ -33,6 +36,13 @@ def out_variant(schema: Schema) -> Schema | None:
             if candidate.outs and _signature(candidate) == signature and len(candidate.returns) <= max(len(schema.returns), 1):
                 return candidate
     return None
+
+
+@cached_over_rows
+def writing_kernels() -> dict[str, Schema]:
+    """The kernels of plug-ins' operators that write to arguments, by qualified name."""
+    schemas = [row.schema.kernel for rows in ROWS.values() for row in rows.values() if "schema" in vars(row) and row.schema.kernel]
+    return {schema.qualified_name: schema for schema in schemas}
 
 
 def _derived(schema: Schema) -> Schema:

@@ -25,7 +25,7 @@ From the schema follow operands and attributes, the constructor, the shared synt
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, cast
 
@@ -36,21 +36,10 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.irdl import (
-    AnyAttr,
-    AttrSizedOperandSegments,
-    BaseAttr,
     IRDLOperation,
-    IRDLOption,
     OpDef,
-    OperandDef,
-    OptOperandDef,
-    OptPropertyDef,
-    ResultDef,
-    VarOperandDef,
-    VarResultDef,
     traits_def,
 )
-from xdsl.irdl.constraints import AttrConstraint
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import MemoryWriteEffect, Pure
@@ -62,6 +51,7 @@ from flambeau.dialects.ir.tensor_types import DTYPES, Tensor, check_storage, dty
 from flambeau.dialects.ir.verify import verifies_types_only
 from flambeau.dialects.schema.complex_parts import has_rule
 from flambeau.dialects.schema.inferred_types import UndecidedTypesError, check_types, fits, refuse_other_sizes
+from flambeau.dialects.schema.irdl_definitions import irdl_definition
 from flambeau.dialects.schema.operation_syntax import (
     ABSENT,
     SEGMENTS,
@@ -71,7 +61,7 @@ from flambeau.dialects.schema.operation_syntax import (
     tensors_text,
     with_absent,
 )
-from flambeau.dialects.schema.row_functions import argument_places
+from flambeau.dialects.schema.row_functions import argument_places, flat_results
 from flambeau.dialects.schema.row_table import ROWS, cached_over_rows, dialect_names, register_row
 from flambeau.dialects.schema.schema import Schema, SchemaArgument, Value, parse_schema
 from flambeau.dialects.schema.syntax import accepts, normalized_attribute
@@ -79,8 +69,6 @@ from flambeau.support.suggestions import did_you_mean, nearest
 
 Argument: TypeAlias = "SSAValue | Operation | Attribute | Value | Sequence[SSAValue | Operation | None] | Sequence[Value]"
 
-_TENSOR: AttrConstraint = BaseAttr(TensorType)
-_ANY: AttrConstraint = AnyAttr()
 Function: TypeAlias = Literal["infer", "numpy", "decompose"]
 """A function of a row."""
 PURE = traits_def(Pure())
@@ -278,6 +266,11 @@ class SchemaOp(IRDLOperation):
                 return value
         raise KeyError(f"{self.name} has no argument {name!r}")
 
+    def written(self) -> list[SSAValue]:
+        """The operands to which the operator writes, whose new values are the last results."""
+        given = zip(self.schema.arguments, self.arguments(), strict=True)
+        return flat_results([value for argument, value in given if argument.name in self.schema.written])
+
     @property
     def result(self) -> OpResult:
         """The only result."""
@@ -301,7 +294,7 @@ class SchemaOp(IRDLOperation):
             raise VerifyException(f"{cls.name}: {error}") from error
         except NotImplementedError:
             raise VerifyException(f"{cls.name}: its result types cannot be inferred; give them") from None
-        kinds = list(cast("Iterable[Tensor]", inferred)) if isinstance(inferred, tuple | list) else [cast(Tensor, inferred)]
+        kinds = cast("list[Tensor]", flat_results(inferred))
         try:
             check_types([operand.type for operand in operands], kinds, cls.stores)
         except ValueError as error:
@@ -405,6 +398,9 @@ class SchemaOp(IRDLOperation):
                 f"{self.name}: result types must be ({', '.join(map(str, inferred))}), got ({', '.join(map(str, declared))})"
             )
         refuse_other_sizes(self, declared, inferred)
+        for value, result in zip(self.written(), self.results[len(self.results) - len(self.written()) :], strict=True):
+            if not fits(result.type, value.type):
+                raise VerifyException(f"{self.name}: the new value of an argument of type {value.type} is of type {result.type}")
 
     def print(self, printer: Printer) -> None:
         """Prints the shared syntax."""
@@ -419,7 +415,7 @@ class SchemaOp(IRDLOperation):
     def get_irdl_definition(cls) -> OpDef:
         """The IRDL definition, for the generic syntax and for tools that list operators."""
         if cls.definition is None:
-            cls.definition = _definition(cls)
+            cls.definition = irdl_definition(cls)
         return cls.definition
 
 
@@ -429,21 +425,6 @@ def _places(cls: type[SchemaOp], function: Function, meaning: Callable[..., Any]
     if not cls.has(function):
         raise NotImplementedError(f"{cls.name} has no {function}")
     return argument_places(meaning, cls.schema)
-
-
-def _definition(cls: type[SchemaOp]) -> OpDef:
-    schema = cls.schema
-    operands: list[tuple[str, OperandDef]] = []
-    for argument in schema.operands:
-        make = VarOperandDef if argument.type.is_list else OptOperandDef if argument.type.optional else OperandDef
-        operands.append((argument.name, make(_TENSOR)))
-    results = [(f"result{index}", (VarResultDef if kind.is_list else ResultDef)(_ANY)) for index, kind in enumerate(schema.returns)]
-    properties = {name: OptPropertyDef(_ANY) for name in (*schema.attributes, ABSENT)}
-    options: list[IRDLOption] = []
-    if cls.has_segments():
-        properties[SEGMENTS] = OptPropertyDef(_ANY)
-        options = [AttrSizedOperandSegments(as_property=True)]
-    return OpDef(cls.name, operands=operands, results=results, properties=dict(properties), options=options, traits=cls.traits)
 
 
 RowT = TypeVar("RowT", bound=SchemaOp)
@@ -472,9 +453,14 @@ def row(dialect: str, namespace: str, schema: str, *, core: bool = False, keep: 
     It may stand above one class several times. The line next to the class declares the class itself; each other one declares a class like
     it, for an overload that has the same documentation and the same functions.
 
+    An operator that writes to arguments (`Tensor(a!) x`) is one of values here: its last results are what these arguments hold after it,
+    in the order of the schema, and what it returns of them is not a result of its own.
+
     In a plug-in, a dialect of that name need not exist. Raises ValueError for a schema that does not parse, or an operator that exists.
     """
     parsed = parse_schema(schema, namespace)
+    if parsed.mutates and namespace != "aten":
+        parsed = parsed.functional()
 
     def declare(cls: type[RowT]) -> type[RowT]:
         if not issubclass(cls, SchemaOp):  # pyright: ignore[reportUnnecessaryIsInstance]  plug-ins need not be type-checked

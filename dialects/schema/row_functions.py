@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import Parameter
-from typing import Any
+from typing import Any, cast
 
 from flambeau.dialects.schema.schema import Schema
+
+
+def flat_results(computed: Any) -> list[Any]:
+    """What a function of a row gives, one item for each result: those of lists one after the other, without None for absent ones."""
+    if isinstance(computed, tuple | list):
+        return [found for item in cast("Sequence[Any]", computed) for found in flat_results(item)]
+    return [] if computed is None else [computed]
 
 
 def argument_places(function: Callable[..., Any], schema: Schema) -> tuple[tuple[int, ...], tuple[Any, ...]]:

@@ -39,6 +39,11 @@ class SchemaType:
         """A tensor or a list of tensors: an operand, not an attribute."""
         return self.base == "Tensor"
 
+    @property
+    def plain(self) -> SchemaType:
+        """The type without what it says about aliases."""
+        return replace(self, alias=None, mutated=False)
+
 
 @dataclass(frozen=True)
 class SchemaArgument:
@@ -65,6 +70,10 @@ class Schema:
     overload: str
     arguments: tuple[SchemaArgument, ...]
     returns: tuple[SchemaType, ...]
+    written: tuple[str, ...] = ()
+    """The arguments that its kernel writes, of an operator whose last results are their new values."""
+    kernel: Schema | None = None
+    """The schema of that kernel."""
 
     @cached_property
     def name(self) -> str:
@@ -111,12 +120,31 @@ class Schema:
     @cached_property
     def outs(self) -> tuple[SchemaArgument, ...]:
         """The written keyword-only arguments of an out-variant."""
-        return tuple(argument for argument in self.arguments if argument.keyword_only and argument.type.mutated)
+        outs = (argument for argument in self.arguments if argument.keyword_only and argument.type.mutated)
+        return tuple(argument for argument in outs if argument.name not in self.written)
 
     def renamed(self, base: str) -> Schema:
         """The same signature under another base name, without alias annotations (`view` -> `view_copy`)."""
         arguments = tuple(replace(argument, type=replace(argument.type, alias=None)) for argument in self.arguments)
         return Schema(self.namespace, base, self.overload, arguments, tuple(replace(r, alias=None) for r in self.returns))
+
+    def functional(self) -> Schema:
+        """An operator that writes to arguments as one of values: the new values of these arguments are its last results.
+
+        Its kernel has the name and the arguments of the operator, and one out more for each result that is not such an argument.
+        """
+        written = tuple(argument for argument in self.arguments if argument.type.mutated)
+        names = tuple(argument.name for argument in written)
+        computed = tuple(kind for kind in self.returns if not kind.mutated)
+        outs = tuple(
+            SchemaArgument("out" if len(computed) == 1 else f"out{index}", replace(kind, mutated=True), keyword_only=True)
+            for index, kind in enumerate(computed)
+        )
+        overload = self.overload if not outs else f"{self.overload}_out" if self.overload else "out"
+        kernel = replace(self, overload=overload, arguments=(*self.arguments, *outs), written=names)
+        arguments = tuple(replace(argument, type=argument.type.plain) for argument in self.arguments)
+        returns = (*computed, *(argument.type.plain for argument in written))
+        return replace(self, arguments=arguments, returns=returns, written=names, kernel=kernel)
 
 
 _BACKEND_FLAGS = frozenset({"allow_tf32", "benchmark", "cudnn_enable", "cudnn_enabled", "deterministic"})

@@ -19,7 +19,7 @@ from flambeau.dialects.ir.tensor_types import tensor as make_type
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.schema import Schema
-from flambeau.frontends.torch_export.imported_operators import Insert, UnsupportedError, overloads, plain_type
+from flambeau.frontends.torch_export.imported_operators import Insert, UnsupportedError, overloads
 
 _PREDICATES: dict[Relation, str] = {"eq": "eq", "ne": "ne", "lt": "slt", "le": "sle"}
 """The predicates of `arith.cmpi`, by relation."""
@@ -223,8 +223,8 @@ def _sibling(cls: type[SchemaOp], names: Any) -> type[SchemaOp] | None:
     """The overload whose arguments are the same, but for some Scalars that are tensors there, these among them."""
 
     def fits(schema: Schema) -> bool:
-        own = {argument.name: plain_type(argument.type) for argument in cls.schema.arguments}
-        found = {argument.name: plain_type(argument.type) for argument in schema.arguments}
+        own = {argument.name: argument.type.plain for argument in cls.schema.arguments}
+        found = {argument.name: argument.type.plain for argument in schema.arguments}
         if own.keys() != found.keys() or not all(found[name].is_tensor for name in names):
             return False
         return all(kind in (own[name], replace(own[name], base="Tensor")) for name, kind in found.items())

@@ -40,6 +40,8 @@ class Step:
         if overload is not None:
             return overload.name().replace("::", ".")
         if isinstance(target, HigherOrderOperator):
+            if self.args and isinstance(self.args[0], OpOverload):
+                return cast(Overload, self.args[0]).name().replace("::", ".")
             return f"higher_order.{target.name()}"
         return target if isinstance(target, str) else getattr(target, "__name__", str(target))
 

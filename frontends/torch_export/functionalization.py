@@ -55,9 +55,17 @@ def only_metadata(overload: Overload) -> bool:
 @cache
 def is_in_place(overload: Overload) -> bool:
     """Writes its first argument and nothing else, and gives it back: `relu_`, `__iand__`."""
+    if not any(item.alias_info is not None for item in schema_of(overload).returns):
+        return False
     base = overload.name().partition("::")[2].partition(".")[0]
     named = base.startswith("__i") if base.endswith("__") else base.endswith("_")
     return named and mutated_arguments(overload) == (0,)
+
+
+def gives_written(step: Step) -> bool:
+    """Calls an operator of another library than ATen that returns an argument which it writes."""
+    overload = step.overload
+    return overload is not None and overload.namespace != "aten" and schema_of(overload).is_mutable and _gives_alias(overload)
 
 
 def meta_copy(value: Any) -> Any:

@@ -26,7 +26,7 @@ from flambeau.dialects.ir.tensor_types import (
 from flambeau.dialects.schema.operators import find_op, schema_table
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_table import cached_over_rows, load_rows
-from flambeau.dialects.schema.schema import Schema, SchemaArgument, SchemaType, parse_schema
+from flambeau.dialects.schema.schema import Schema, SchemaArgument, parse_schema
 from flambeau.frontends.torch_export.exported_graph import Overload, Step, qualified, schema_of
 from flambeau.frontends.torch_export.exported_symbols import Symbols
 from flambeau.frontends.torch_export.functionalization import meta_copy, mutated_arguments, run_on_meta
@@ -34,6 +34,11 @@ from flambeau.frontends.torch_export.values import MEMORY_FORMATS, element_type,
 from flambeau.support.tables import discover
 
 Insert = Callable[[Operation], None]
+
+NO_ROW = (
+    "the operator is unknown: it is not ATen's, and has no row; "
+    "--load-plugin loads rows, and docs/tutorials/add_kernel.md shows how to write them"
+)
 
 
 class UnsupportedError(Exception):
@@ -45,7 +50,18 @@ def operator_class(overload: Overload) -> type[SchemaOp] | None:
     """The class of an operator: `aten.*` for ATen, else the row of any dialect whose operators have this namespace."""
     namespace, base = qualified(overload)
     suffix = schema_of(overload).overload_name
-    name = f"{base}.{suffix}" if suffix else base
+    return _class_named(namespace, f"{base}.{suffix}" if suffix else base)
+
+
+@cached_over_rows
+def out_class(overload: Overload) -> type[SchemaOp] | None:
+    """The class of what an operator writes to its outs, whose name follows ATen's rule: `linear` of `linear.out`, `x.y` of `x.y_out`."""
+    namespace, base = qualified(overload)
+    suffix = schema_of(overload).overload_name.removesuffix("out").removesuffix("_")
+    return _class_named(namespace, f"{base}.{suffix}" if suffix else base)
+
+
+def _class_named(namespace: str, name: str) -> type[SchemaOp] | None:
     if namespace == "aten":
         return find_op(f"aten.{name}")
     found = _row_of(namespace, name)
@@ -64,10 +80,10 @@ def _row_of(namespace: str, name: str) -> type[SchemaOp] | None:
 def functional_class(overload: Overload) -> type[SchemaOp] | None:
     """The class of an in-place operator's functional sibling: `relu` for `relu_`, `__and__` for `__iand__`, or as `normal_functional`."""
     base, suffix = qualified(overload)[1], schema_of(overload).overload_name
-    kinds = [plain_type(argument.type) for argument in parse_schema(str(schema_of(overload))).arguments]
+    kinds = [argument.type.plain for argument in parse_schema(str(schema_of(overload))).arguments]
     name = f"__{base[3:]}" if base.startswith("__i") else base.removesuffix("_")
     siblings = [*overloads(name), *overloads(f"{name}_functional")]
-    fitting = [schema for schema in siblings if [plain_type(argument.type) for argument in schema.arguments] == kinds]
+    fitting = [schema for schema in siblings if [argument.type.plain for argument in schema.arguments] == kinds]
     # Most keep their overload's name; `transpose_` is the sibling of `transpose.int`.
     fitting.sort(key=lambda schema: schema.overload != suffix)
     return find_op(f"aten.{fitting[0].name}") if fitting else None
@@ -75,12 +91,7 @@ def functional_class(overload: Overload) -> type[SchemaOp] | None:
 
 def class_of(overload: Overload) -> type[SchemaOp] | None:
     """The class of what an operator computes: of its functional sibling if it writes."""
-    return functional_class(overload) if mutated_arguments(overload) else operator_class(overload)
-
-
-def plain_type(kind: SchemaType) -> SchemaType:
-    """The type without what it says about aliases."""
-    return replace(kind, alias=None, mutated=False)
+    return functional_class(overload) if mutated_arguments(overload) and overload.namespace == "aten" else operator_class(overload)
 
 
 def functional_overload(cls: type[SchemaOp]) -> Overload:
@@ -102,11 +113,11 @@ def _is_number(value: Any) -> bool:
 def scalar_sibling(cls: type[SchemaOp], numbers: frozenset[str]) -> type[SchemaOp] | None:
     """The overload whose arguments are the same but for `numbers`, which are Scalars there: `add.Scalar` for `add.Tensor`."""
     wanted = {
-        argument.name: replace(plain_type(argument.type), base="Scalar" if argument.name in numbers else argument.type.base)
+        argument.name: replace(argument.type.plain, base="Scalar" if argument.name in numbers else argument.type.base)
         for argument in cls.schema.arguments
     }
     for schema in overloads(cls.schema.base):
-        if {argument.name: plain_type(argument.type) for argument in schema.arguments} == wanted:
+        if {argument.name: argument.type.plain for argument in schema.arguments} == wanted:
             return find_op(f"aten.{schema.name}")
     return None
 

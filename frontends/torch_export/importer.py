@@ -35,12 +35,14 @@ from flambeau.frontends.torch_export.functionalization import (
     Variable,
     analyze_writes,
     argument,
+    gives_written,
     mutated_arguments,
     only_metadata,
 )
 from flambeau.frontends.torch_export.graph_signature import TreeSpecs, constant_leaf, example_arrays, is_constant
 from flambeau.frontends.torch_export.import_report import POISON, Unsupported, UnsupportedProgramError, is_poisoned
 from flambeau.frontends.torch_export.imported_operators import (
+    NO_ROW,
     Insert,
     UnsupportedError,
     build,
@@ -54,6 +56,7 @@ from flambeau.frontends.torch_export.node_locations import input_location, locat
 from flambeau.frontends.torch_export.storage import Storages
 from flambeau.frontends.torch_export.subgraph_writes import without_subgraph_writes
 from flambeau.frontends.torch_export.values import Weights, tensor_type_of
+from flambeau.frontends.torch_export.writing_calls import WritingCall, is_writing_call
 
 _STATE = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 
@@ -102,7 +105,7 @@ class _Method:
                 self.flat = flatten(program.graph_module)
                 writes = analyze_writes(self.flat)
         for step in writes.hidden:
-            self._problem(step.name, _HIDDEN_WRITE, step.node)
+            self._problem(step.name, _ALIASED if gives_written(step) else _HIDDEN_WRITE, step.node)
         self.program = program
         self.symbols = Symbols(program)
         self.variables = writes.variables
@@ -241,6 +244,9 @@ class _Method:
             source = self._resolve(step.args[0])
             variable.value = source if source is POISON else source[step.args[1]]
             return
+        if is_writing_call(step):
+            variable.value = self._writing_call(step)
+            return
         if isinstance(step.node.target, HigherOrderOperator):
             variable.value = self._higher_order(step, step.node.target)
             return
@@ -324,6 +330,16 @@ class _Method:
             return POISON
         return POISON if poisoned or len(self.problems) > known else results
 
+    def _writing_call(self, step: Step) -> Any:
+        kwargs = {name: self._resolve(value) for name, value in step.kwargs.items()}
+        if is_poisoned(list(kwargs.values())):
+            return POISON
+        try:
+            return WritingCall(step, kwargs, self.symbols, self._insert_at(step)).emit()
+        except (UnsupportedError, TypeError, VerifyException) as error:
+            self._problem(step.name, str(error), step.node)
+            return POISON
+
     def _standing_in(self, value: Any) -> Any:
         """As `_resolve`; a value of the right type stands for what could not be imported, so that its users are looked at too."""
         if isinstance(value, tuple | list):
@@ -371,7 +387,7 @@ class _Method:
             raise UnsupportedError("it is a Python function that has no form in the IR")
         cls = class_of(overload)
         if cls is None:
-            raise UnsupportedError(f"the operator is unknown: it is not ATen's, and has no row; {_ROWS}")
+            raise UnsupportedError(NO_ROW)
         return cls
 
     def _arguments(self, step: Step, cls: type[SchemaOp]) -> dict[str, Any] | None:
@@ -435,8 +451,11 @@ class _Method:
         return list(op.results)
 
 
+_ALIASED = (
+    "PyTorch does not functionalise custom operators that return an argument which they write; "
+    "let it return nothing, -> (), or declare it with tags=(torch.Tag.inplace,) or (torch.Tag.out,)"
+)
 _HIDDEN_WRITE = "other tensors share the memory it writes to, in a way that cannot be written out of place; write to a clone()"
-_ROWS = "--load-plugin loads rows, and docs/tutorials/add_kernel.md shows how to write them"
 
 
 def _hint(name: str) -> str | None:

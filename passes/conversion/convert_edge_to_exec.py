@@ -43,7 +43,7 @@ from flambeau.dialects.ir.extents import is_known
 from flambeau.dialects.ir.tensor_types import dtype_of, is_static, tensor_type
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalStoreOp
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.dialects.schema.schema import Schema, SchemaArgument
+from flambeau.dialects.schema.schema import SchemaArgument
 from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import may_rewrite, was_restricted
 from flambeau.passes.rewriting.conversion_report import ConversionError, IllegalOperation, LegalizationReport
@@ -145,20 +145,30 @@ class _Method:
                 self.values[result] = self.slot(TensorOp(result.type))
             return
         given = dict(zip((a.name for a in op.schema.arguments), op.arguments(), strict=True))
-        ins = [
-            self.argument(argument, given.get(argument.name, argument.default))
-            for argument in schema.arguments
-            if argument not in schema.outs
-        ]
-        outs = [self.own_slot(result, op) for result in op.results]
-        self.instruct(self._make_call(schema, ins, outs), op)
-
-    def _make_call(self, schema: Schema, ins: list[SSAValue], outs: list[SSAValue]) -> CallOp:
-        if schema.outs[0].type.is_list:
-            return CallOp(schema.qualified_name, ins, [self.slot(TensorListOp(outs))])
-        if len(outs) == 1:
-            return CallOp(schema.qualified_name, ins, outs)
-        return CallOp(schema.qualified_name, ins, outs, [self.slot(TensorListOp(outs))])
+        written = op.written()
+        computed, news = op.results[: len(op.results) - len(written)], op.results[len(op.results) - len(written) :]
+        updated = [self.own_slot(result, op) for result in news]
+        for value, slot in zip(written, updated, strict=True):
+            if self.values[value] is not slot:
+                self.copy(self.values[value], slot, op)
+        values = iter(news)
+        ins: list[SSAValue] = []
+        lent: dict[str | None, SSAValue] = {}
+        for argument in schema.arguments:
+            if argument in schema.outs:
+                continue
+            value = given.get(argument.name, argument.default)
+            if argument.name in schema.written and value is not None:
+                value = [next(values) for _ in value] if argument.type.is_list else next(values)
+            lent[argument.type.alias] = self.argument(argument, value)
+            ins.append(lent[argument.type.alias])
+        outs = [self.own_slot(result, op) for result in computed]
+        returned = [lent[kind.alias] for kind in schema.returns if kind.mutated] if not schema.outs else outs
+        if schema.outs and schema.outs[0].type.is_list:
+            outs, returned = [self.slot(TensorListOp(outs))], []
+        elif len(returned) > 1:
+            returned = [self.slot(TensorListOp(returned))]
+        self.instruct(CallOp(schema.qualified_name, ins, outs, returned, updated), op)
 
     def delegate(self, op: DelegatedCallOp) -> None:
         """Adds the call of a delegate."""

@@ -17,6 +17,7 @@ from flambeau.dialects.ir.tensor_types import element_of, is_static, shape_of, t
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.operators import check_operator
 from flambeau.dialects.schema.row import SchemaOp, fits
+from flambeau.dialects.schema.row_functions import flat_results
 from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
 from flambeau.passes.targets.interface import Target, TargetName, find_target
@@ -45,7 +46,7 @@ class DecomposePattern(Pattern):
             decomposed: Any = op.call("decompose", op.arguments()) if instead is None else instead(*op.arguments())
             if decomposed is None:
                 return
-            values = list(cast("list[SSAValue]", decomposed)) if isinstance(decomposed, tuple | list) else [cast(SSAValue, decomposed)]
+            values = cast("list[SSAValue]", flat_results(decomposed))
             dynamic = not is_static(*op.operands, *op.results)
             pairs = zip(values, op.result_types, strict=True)
             values = [_retyped(value, kind) if dynamic or row_major(value) == kind else value for value, kind in pairs]

@@ -18,7 +18,7 @@ from flambeau.dialects.ir.diagnostics import OperationError, remark
 from flambeau.dialects.ir.tensor_types import is_static
 from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
-from flambeau.passes.storage.classes import MethodStorage
+from flambeau.passes.storage.classes import MethodStorage, StorageClass
 from flambeau.passes.storage.layouts import relaid
 from flambeau.passes.storage.reinterpretation import Part, reinterpretation
 from flambeau.passes.storage.slot_rewrites import collapse_views, erase_instruction, make_view, replace_slot, unplanned_methods_of
@@ -28,7 +28,9 @@ from flambeau.passes.targets.interface import Target, TargetName, find_target
 def _is_sound(part: Part, time: int, storage: MethodStorage) -> bool:
     """Whether reading the source at any later time, through the view, gives what the copy would have held."""
     source, copy = storage[part.source], storage[part.slot]
-    if not isinstance(part.slot.owner, TensorOp) or source is copy or copy.writes != [time] or copy.first != time:
+    if not isinstance(part.slot.owner, TensorOp) or source is copy or copy.first != time:
+        return False
+    if copy.writes != [time] and not (_dies(source, time) and copy.writes[0] == time):
         return False
     if source.is_external or (source.is_constant and part.offset):
         return False
@@ -36,6 +38,11 @@ def _is_sound(part: Part, time: int, storage: MethodStorage) -> bool:
         # The caller owns what it is given: its writes must not reach a weight or the next call.
         return False
     return not source.written_between(time, copy.last)
+
+
+def _dies(source: StorageClass, time: int) -> bool:
+    """Whether nobody reads a tensor after `time`, so that its copy may be written in its place."""
+    return source.last == time and not (source.is_constant or source.is_state or source.is_external or source.is_output)
 
 
 def _shares(op: CallOp, storage: MethodStorage) -> bool:

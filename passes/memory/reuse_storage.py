@@ -15,6 +15,7 @@ from flambeau.dialects.exec.slots import AliasOp, ExternalOp, ReuseOp, StateOp, 
 from flambeau.dialects.ir.extents import provably_equal
 from flambeau.dialects.ir.tensor_types import shape_of
 from flambeau.passes.manager import OperationPass, count
+from flambeau.passes.memory.place_concat import COPY
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.rewriting.uses import replace_uses
 from flambeau.passes.storage.classes import MethodStorage, inplace_arguments, touched_slots
@@ -75,6 +76,20 @@ def _writer(value: SSAValue, state: SSAValue, time: int, storage: MethodStorage)
     return writer if when not in uses or (isinstance(writer, CallOp) and _writable(writer, state, storage)) else None
 
 
+def _start(value: SSAValue, state: SSAValue, time: int, storage: MethodStorage) -> CallOp | None:
+    """The copy of the state with which its next value starts, where calls only write over that copy, which is copied back at `time`."""
+    held, computed = storage[state], storage[value]
+    when = computed.first
+    if not isinstance(value.owner, TensorOp) or computed.is_output or not when or len(computed.members) > 1 or when >= time:
+        return None
+    start = storage.instructions[when - 1]
+    if not isinstance(start, CallOp) or start.operator.data != COPY or start.ins[0] is not state or state.type != value.type:
+        return None
+    is_between = any(when < use < time for use in storage.uses(held))
+    is_sure = is_static(state) and storage.run_together(when, time)
+    return None if is_between or not is_sure or held.written_between(time, computed.last) else start
+
+
 def _write_to_state(op: CallOp, storage: MethodStorage) -> bool:
     """Lets the calls that compute the next value of a state, one from the other, write it there, in place of a copy at the end.
 
@@ -83,6 +98,12 @@ def _write_to_state(op: CallOp, storage: MethodStorage) -> bool:
     if op.operator.data != OVERWRITE or not isinstance(root_of(op.ins[0])[0].owner, StateOp | ExternalOp):
         return False
     state, value, time = op.ins[0], op.ins[1], storage.time[op]
+    if (start := _start(value, state, time, storage)) is not None and may_rewrite("reuse-storage", op):
+        storage[state].writes.remove(time)
+        _move(value, state, storage)
+        erase_instruction(start)
+        erase_instruction(op)
+        return True
     writer = _writer(value, state, time, storage)
     if writer is None or not may_rewrite("reuse-storage", op):
         return False

@@ -16,6 +16,7 @@ from xdsl.traits import is_side_effect_free
 from flambeau.dialects.ir.diagnostics import remark
 from flambeau.dialects.ir.tensor_types import is_static, nbytes, tensor_type
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.schema.row_functions import flat_results
 from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.rewriting.constants import ModuleConstants
@@ -80,8 +81,7 @@ class FoldConstantsPass(ModulePass):
             except (ValueError, LookupError, ArithmeticError) as error:
                 remark(op, f"not folded: on these constants it has no result: {error}")
                 continue
-            results = cast("list[Any]", computed if isinstance(computed, tuple | list) else [computed])
-            values.update(zip(op.results, (np.asarray(item) for item in results), strict=True))
+            values.update(zip(op.results, (np.asarray(item) for item in flat_results(computed)), strict=True))
             stem = next((names.get(operand) or constants.name(operand) for operand in op.operands), "constant")
             names.update((result, stem) for result in op.results)
         return values, names

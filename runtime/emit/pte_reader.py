@@ -28,11 +28,13 @@ from flambeau.dialects.exec.instructions import (
     ReturnOp,
 )
 from flambeau.dialects.exec.method import MethodOp, NamedDataOp
+from flambeau.dialects.exec.out_variants import writing_kernels
 from flambeau.dialects.ir.extents import unknown
 from flambeau.dialects.ir.layout_attribute import LayoutAttr
 from flambeau.dialects.ir.tensor_types import Tensor, from_scalar_type, tensor, tensor_type
 from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.schema import Schema
 from flambeau.runtime import pte
 from flambeau.runtime.emit import named_data
 from flambeau.runtime.emit.places import from_frames
@@ -294,6 +296,8 @@ class _Method:
     def _call(self, operator: str, args: Sequence[int]) -> CallOp:
         """The call with its arguments told apart, by the calling convention that FORMAT.md describes."""
         values = self.plan.values
+        if (schema := writing_kernels().get(operator)) is not None:
+            return self._writing_call(schema, args)
         if operator == COPY_INDEX or not args:
             return CallOp(operator, self._at(args))
         *rest, last = args
@@ -310,6 +314,15 @@ class _Method:
             if count > 1 and tuple(rest[-count:]) == returned.items:
                 return CallOp(operator, self._at(rest[:-count]), self._at(rest[-count:]), self._at([last]))
         return CallOp(operator, self._at(rest), (), self._at([last]))
+
+    def _writing_call(self, schema: Schema, args: Sequence[int]) -> CallOp:
+        """The call of a kernel that writes to arguments."""
+        slots, count = self._at(args), len(schema.arguments)
+        given = list(zip(schema.arguments, slots, strict=False))
+        written = [slot for argument, slot in given if argument.name in schema.written and not isinstance(slot.owner, literals.NoneOp)]
+        written = [item for slot in written for item in (slot.owner.items if isinstance(slot.owner, literals.TensorListOp) else (slot,))]
+        ins, outs = slots[: count - len(schema.outs)], slots[count - len(schema.outs) : count]
+        return CallOp(schema.qualified_name, ins, outs, slots[count:] if len(outs) != 1 else (), written)
 
 
 _LISTS = (pte.IntList, pte.TensorList, pte.OptionalTensorList)

@@ -24,6 +24,7 @@ from flambeau.dialects.ir.tensor_types import numpy_dtype, tensor_type
 from flambeau.dialects.ml_program import BlobAttr, GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.schema.row_functions import flat_results
 from flambeau.runtime.interpreter.array_kinds import array_kind, array_kinds, check_arrays
 from flambeau.runtime.interpreter.execution import OPERATION_LIMIT, CompiledBlock, EndlessError, Kernel, Observer, Run, Scope, compile_block
 from flambeau.runtime.interpreter.function_interface import InterpreterError, InterpreterFunction, Jump, UnsupportedError, op_name
@@ -217,7 +218,7 @@ def schema_kernel(op: SchemaOp) -> Kernel:
             computed: Any = op.call("numpy", arguments)
         except (ValueError, TypeError, LookupError, ArithmeticError, MemoryError) as error:
             raise InterpreterError(f"{op.name}: {error}", op) from error
-        return cast("Sequence[Array]", computed if isinstance(computed, tuple | list) else (computed,))
+        return flat_results(computed)
 
     return _checked(op, run)
 

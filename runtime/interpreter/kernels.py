@@ -6,13 +6,14 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from flambeau.dialects.exec.instructions import COPY_INDEX
 from flambeau.dialects.exec.out_variants import out_variant
 from flambeau.dialects.ir.tensor_types import from_numpy_name, from_scalar_type
 from flambeau.dialects.schema.operators import find_schema, level_ops
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.schema.row_functions import flat_results
 from flambeau.dialects.schema.row_table import cached_over_rows, load_rows
 from flambeau.dialects.schema.schema import Schema, SchemaArgument
 from flambeau.support.lazy import Array, np
@@ -46,7 +47,7 @@ class RowKernel:
                 arguments.append(argument.default)
         with np.errstate(all="ignore"):  # infinities and NaN are results like others
             computed: Any = self.row.call("numpy", arguments)
-        return cast("Sequence[Array]", computed if isinstance(computed, tuple | list) else (computed,))
+        return flat_results(computed)
 
 
 def _as_argument(argument: SchemaArgument, value: Any) -> Any:

@@ -261,10 +261,13 @@ class MethodProgram:
             named = [*op.outs, *op.returns]
             memory.values[named[0] if named else op.ins[-1]] = PRIMITIVES[name](*(ins if named else ins[:-1]))
             return
-        targets = op.ins[:1] if name == COPY_INDEX else op.outs or op.returns
+        targets = op.ins[:1] if name == COPY_INDEX else (*(op.outs or (() if op.writes else op.returns)), *op.writes)
         slots = [item for value in targets for item in _tensors(value, memory.values)]
         outs = [cast(Array, memory.values[slot]) for slot in slots]
         results = self._compute(name, ins, outs)
+        if op.writes:
+            # One argument's new value may be another's old one.
+            results = [result.copy() for result in results]
         for index, (slot, result) in enumerate(zip(slots, results, strict=False)):
             if result.shape != outs[index].shape and (resized := memory.resized(slot, result.shape)) is not None:
                 memory.values[slot] = outs[index] = resized

@@ -136,7 +136,7 @@ def _results(op: Operation) -> Sequence[SSAValue]:
     """The values that `op` writes: its results, or the slots that an instruction names."""
     if not isinstance(op, CallOp | DelegateCallOp):
         return op.results
-    named = op.outs if isinstance(op, DelegateCallOp) else op.outs or op.returns
+    named = op.outs if isinstance(op, DelegateCallOp) else (*(op.outs or (() if op.writes else op.returns)), *op.writes)
     slots: list[SSAValue] = []
     for slot in named:
         slots += slot.owner.items if isinstance(slot.owner, TensorListOp) else [slot]

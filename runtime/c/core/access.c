@@ -94,7 +94,7 @@ char fl_letter(const fl_instruction *instruction, uint32_t i) {
       return '*';
     }
   }
-  return access[i] == 'w' && access[i + 1] == 0 ? '*' : access[i];
+  return access[i] == 'w' && access[i + 1] == 0 ? '*' : (char)(access[i] | 32); /* W as w */
 }
 
 fl_value *const *fl_items(fl_value *const *arg, uint32_t *count) {

@@ -249,7 +249,7 @@ exec.method @m {} {
   %x = exec.tensor : tensor<2xf32>
   %y = exec.tensor : tensor<2xf32>
   // expected-error @+1 {{aten::relu.out always returns its only out %y: leave out `returns`}}
-  "exec.call"(%x, %y, %y) <{operator = "aten::relu.out", operandSegmentSizes = array<i32: 1, 1, 1>}> : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> ()
+  "exec.call"(%x, %y, %y) <{operator = "aten::relu.out", operandSegmentSizes = array<i32: 1, 1, 1, 0>}> : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> ()
   exec.return
 }) : () -> ()
 

@@ -79,7 +79,7 @@ exec.method @instructions {} {
   %no = exec.bool false
   %l = exec.tensor_list [%b, %k]
   // CHECK: exec.call "aten::add.out"(%a, %a, %one) outs(%b)
-  // GENERIC: "exec.call"(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) <{operator = "aten::add.out", operandSegmentSizes = array<i32: 3, 1, 0>}>
+  // GENERIC: "exec.call"(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) <{operator = "aten::add.out", operandSegmentSizes = array<i32: 3, 1, 0, 0>}>
   exec.call "aten::add.out"(%a, %a, %one) outs(%b) returns(%b)
   // CHECK-NEXT: exec.call "aten::max.dim_max"(%a, %one, %no) outs(%b, %k) returns(%l) {handle = 3 : i64}
   exec.call "aten::max.dim_max"(%a, %one, %no) outs(%b, %k) returns(%l) {handle = 3 : i64}

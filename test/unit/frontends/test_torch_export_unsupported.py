@@ -100,8 +100,7 @@ def test_custom_operators_that_write() -> None:
         return y.view(-1)[:2]
 
     error = str(problems(export(function, torch.randn(3))))
-    assert "higher_order.auto_functionalized_v2" in error
-    assert "the custom operator that it calls writes to its arguments; give it a variant that returns new tensors" in error
+    assert "test_torch_export.bump: the operator is unknown" in error and "has no row; --load-plugin loads rows" in error
 
 
 def test_sizes_without_a_form() -> None:

@@ -50,6 +50,7 @@ typedef struct fl_kernel {
    *   r  read
    *   i  read; an out of the same type, sizes and layout may take its memory, as the kernel reads each element before it writes there
    *   w  a tensor, or list of tensors, that is written; the last of several at the end is what the call returns
+   *   W  as w; it may also be absent, and the kernel checks what it is
    *   v  a tensor that becomes a view of argument 0
    *   s  a number, which is replaced
    * and at the end * for any further arguments, which are not looked at. */
