@@ -25,7 +25,6 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.frontends.torch_export import symbolic_numbers
-from flambeau.frontends.torch_export.control_flow import check_operator, import_higher_order, needs_retracing
 from flambeau.frontends.torch_export.data_numbers import DataNumber, with_tensors
 from flambeau.frontends.torch_export.decompositions import Decomposition, find_decomposition
 from flambeau.frontends.torch_export.exported_graph import Step, flatten
@@ -40,6 +39,9 @@ from flambeau.frontends.torch_export.functionalization import (
     only_metadata,
 )
 from flambeau.frontends.torch_export.graph_signature import TreeSpecs, constant_leaf, example_arrays, is_constant
+from flambeau.frontends.torch_export.higher_order.control_flow import check_operator, import_higher_order, needs_retracing
+from flambeau.frontends.torch_export.higher_order.subgraph_writes import without_subgraph_writes
+from flambeau.frontends.torch_export.higher_order.writing_calls import WritingCall, is_writing_call
 from flambeau.frontends.torch_export.import_report import POISON, Unsupported, UnsupportedProgramError, is_poisoned
 from flambeau.frontends.torch_export.imported_operators import (
     NO_ROW,
@@ -54,9 +56,7 @@ from flambeau.frontends.torch_export.imported_operators import (
 from flambeau.frontends.torch_export.model_globals import Globals, GlobalState
 from flambeau.frontends.torch_export.node_locations import input_location, location, place
 from flambeau.frontends.torch_export.storage import Storages
-from flambeau.frontends.torch_export.subgraph_writes import without_subgraph_writes
 from flambeau.frontends.torch_export.values import Weights, tensor_type_of
-from flambeau.frontends.torch_export.writing_calls import WritingCall, is_writing_call
 
 _STATE = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 

@@ -24,8 +24,8 @@ from flambeau.dialects.ir.tensor_types import tensor as make_type
 from flambeau.dialects.schema.operators import find_op
 from flambeau.frontends.torch_export.data_numbers import Arithmetic, DataNumber
 from flambeau.frontends.torch_export.exported_symbols import Symbols
+from flambeau.frontends.torch_export.higher_order.subgraph_writes import have_subgraph_writes
 from flambeau.frontends.torch_export.imported_operators import UnsupportedError, tensor_type_of
-from flambeau.frontends.torch_export.subgraph_writes import have_subgraph_writes
 from flambeau.frontends.torch_export.symbolic_numbers import import_value, refuse_inexpressible
 
 _NUMBERS: dict[Attribute, Any] = {i1: bool | torch.SymBool, i64: int | torch.SymInt, f64: float | torch.SymFloat}
