@@ -18,19 +18,25 @@ from flambeau.dialects.ir.diagnostics import OperationError, remark
 from flambeau.dialects.ir.tensor_types import is_static
 from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
-from flambeau.passes.storage.classes import MethodStorage, StorageClass
+from flambeau.passes.rewriting.uses import replace_uses
+from flambeau.passes.storage.classes import MethodStorage
 from flambeau.passes.storage.layouts import relaid
 from flambeau.passes.storage.reinterpretation import Part, reinterpretation
-from flambeau.passes.storage.slot_rewrites import collapse_views, erase_instruction, make_view, replace_slot, unplanned_methods_of
+from flambeau.passes.storage.slot_rewrites import (
+    collapse_views,
+    erase_instruction,
+    erase_unused,
+    make_view,
+    replace_slot,
+    unplanned_methods_of,
+)
 from flambeau.passes.targets.interface import Target, TargetName, find_target
 
 
 def _is_sound(part: Part, time: int, storage: MethodStorage) -> bool:
     """Whether reading the source at any later time, through the view, gives what the copy would have held."""
     source, copy = storage[part.source], storage[part.slot]
-    if not isinstance(part.slot.owner, TensorOp) or source is copy or copy.first != time:
-        return False
-    if copy.writes != [time] and not (_dies(source, time) and copy.writes[0] == time):
+    if not isinstance(part.slot.owner, TensorOp) or source is copy or copy.writes != [time] or copy.first != time:
         return False
     if source.is_external or (source.is_constant and part.offset):
         return False
@@ -40,9 +46,31 @@ def _is_sound(part: Part, time: int, storage: MethodStorage) -> bool:
     return not source.written_between(time, copy.last)
 
 
-def _dies(source: StorageClass, time: int) -> bool:
-    """Whether nobody reads a tensor after `time`, so that its copy may be written in its place."""
-    return source.last == time and not (source.is_constant or source.is_state or source.is_external or source.is_output)
+def _takes_over(op: CallOp, part: Part, storage: MethodStorage) -> bool:
+    """Lets the operand of a copy stand for the copy, which is written again, where nobody reads the operand afterwards."""
+    source, copy, time = storage[part.source], storage[part.slot], storage.time[op]
+    is_whole = part.slot.type == part.source.type and not part.offset and len(copy.members) == len(source.members) == 1
+    is_own = isinstance(part.source.owner, TensorOp) and isinstance(part.slot.owner, TensorOp) and not source.is_output
+    # An input stays one that is not an output.
+    is_given = copy.is_output and source.writes[:1] == [0]
+    if (
+        not is_whole
+        or not is_own
+        or is_given
+        or source.last != time
+        or copy.first != time
+        or copy.writes[:1] != [time]
+        or len(copy.writes) < 2
+    ):
+        return False
+    if not may_rewrite("elide-views", op):
+        return False
+    storage.forget(copy, time)
+    storage.replace(part.slot, part.source)
+    replace_uses(part.slot, part.source)
+    erase_instruction(op)
+    erase_unused([part.slot])
+    return True
 
 
 def _shares(op: CallOp, storage: MethodStorage) -> bool:
@@ -69,6 +97,8 @@ def _elide(op: CallOp, storage: MethodStorage, target: Target) -> bool:
     if parts is None:
         change = relaid(op, target)
         parts = [] if change is None else [change.part]
+    if len(parts) == 1 and change is None and _takes_over(op, parts[0], storage):
+        return True
     time = storage.time[op]
     slots = [part.slot for part in parts]
     if not parts or len(set(slots)) != len(slots) or not all(_is_sound(part, time, storage) for part in parts):

@@ -216,6 +216,35 @@ exec.method @dynamic_and_written {} {
   exec.return inputs(%x) outputs(%z)
 }
 
+// A copy that is written again: its operand stands for it where nobody reads the operand afterwards.
+// PLAN-LABEL: exec.method @written_again
+// CHECK-LABEL: exec.method @written_again {} {
+exec.method @written_again {} {
+  // CHECK-NEXT: %x = exec.tensor
+  %x = exec.tensor : tensor<4xf32>
+  %none = exec.none
+  %no = exec.bool false
+  // CHECK: %a = exec.tensor : tensor<4xf32>
+  %a = exec.tensor : tensor<4xf32>
+  %b = exec.tensor : tensor<4xf32>
+  // CHECK-NEXT: %c = exec.tensor : tensor<4xf32>
+  %c = exec.tensor : tensor<4xf32>
+  // CHECK-NEXT: %y = exec.tensor : tensor<4xf32>
+  %y = exec.tensor : tensor<4xf32>
+  // CHECK-NEXT: exec.call "aten::relu.out"(%x) outs(%a)
+  // CHECK-NEXT: exec.call "aten::copy_"(%a, %x, %no) returns(%a)
+  // CHECK-NEXT: exec.call "aten::clone.out"(%a, %none) outs(%c)
+  // CHECK-NEXT: exec.call "aten::copy_"(%c, %x, %no) returns(%c)
+  // CHECK-NEXT: exec.call "aten::add.out"(%a, %c, %no) outs(%y)
+  exec.call "aten::relu.out"(%x) outs(%a)
+  exec.call "aten::clone.out"(%a, %none) outs(%b)
+  exec.call "aten::copy_"(%b, %x, %no) returns(%b)
+  exec.call "aten::clone.out"(%b, %none) outs(%c)
+  exec.call "aten::copy_"(%c, %x, %no) returns(%c)
+  exec.call "aten::add.out"(%b, %c, %no) outs(%y)
+  exec.return inputs(%x) outputs(%y)
+}
+
 // In a branch, as everywhere.
 // PLAN-LABEL: exec.method @branch
 // CHECK-LABEL: exec.method @branch {} {
