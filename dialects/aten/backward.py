@@ -146,7 +146,6 @@ class AvgPool2dBackwardOp(SchemaOp):
         stride: Numbers,
         padding: Numbers,
         ceil_mode: bool,
-        count_include_pad: bool,
         divisor_override: int | None,
     ) -> Tensor:
         result = AvgPool2dOp.infer(x, kernel_size, stride, padding, ceil_mode, divisor_override)

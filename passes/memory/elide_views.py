@@ -51,17 +51,10 @@ def _takes_over(op: CallOp, part: Part, storage: MethodStorage) -> bool:
     source, copy, time = storage[part.source], storage[part.slot], storage.time[op]
     is_whole = part.slot.type == part.source.type and not part.offset and len(copy.members) == len(source.members) == 1
     is_own = isinstance(part.source.owner, TensorOp) and isinstance(part.slot.owner, TensorOp) and not source.is_output
-    # An input stays one that is not an output.
+    is_last = source.last == copy.first == time and copy.writes[:1] == [time] and len(copy.writes) > 1
+    # An input does not become an output.
     is_given = copy.is_output and source.writes[:1] == [0]
-    if (
-        not is_whole
-        or not is_own
-        or is_given
-        or source.last != time
-        or copy.first != time
-        or copy.writes[:1] != [time]
-        or len(copy.writes) < 2
-    ):
+    if not (is_whole and is_own and is_last) or is_given:
         return False
     if not may_rewrite("elide-views", op):
         return False
@@ -152,7 +145,7 @@ class ElideViewsPass(OperationPass):
     Needs: `exec` methods before planning. Leaves: no such copy where a view gives the same content until its last read, but for small
     parts of large tensors that would live on for them while memory is fullest. Outputs stay copies of constants and of state. A reshape of
     dynamic sizes becomes ExecuTorch's `et_view`, which gives the view its sizes; other dynamic copies stay as they are, and so does what a
-    loop carries from round to round.
+    loop carries from round to round. A copy that is written again vanishes where nobody reads its operand afterwards, which stands for it.
     """
 
     name = "elide-views"

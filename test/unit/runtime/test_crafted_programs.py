@@ -41,7 +41,6 @@ FUZZED = (
     "view_of_a_moved_value",
     "view_not_followed",
     "string_at_the_end_of_the_file",
-    "in_place_on_a_broadcast_operand",
     "no_elements_in_no_memory",
     "window_far_beyond_the_image",
 )
@@ -56,7 +55,7 @@ def outcome(name: str, second: bool = True) -> str:
         for truth in (True, second):
             method.execute([example(info, truth) for info in program.metadata().inputs])
     except FlambeauError as error:
-        assert error.status in (Status.INVALID_PROGRAM, Status.INVALID_STATE, Status.NOT_SUPPORTED, Status.INVALID_ARGUMENT)
+        assert error.status in (Status.INVALID_PROGRAM, Status.INVALID_STATE, Status.NOT_SUPPORTED)
         return str(error)
     return "it runs"
 
@@ -78,6 +77,20 @@ def test_a_crafted_program_is_told_why(name: str):
 @pytest.mark.parametrize("name", FUZZED)
 def test_a_program_of_the_fuzz_test_is_told_why_or_runs(name: str):
     outcome(name)
+
+
+IN_PLACE = "in_place_on_a_broadcast_operand"
+
+
+def test_a_divisor_that_is_broadcast_is_not_written_over():
+    """Its zeros are looked for before the result, which lies on it, is written; it would be read again for the second row."""
+    program = Runtime.get().load_program(CRAFTED / f"{IN_PLACE}.pte")
+    method = program.load_method()
+    ones, types = np.ones((2, 3)), [info.tensor.type for info in program.metadata().inputs if info.tensor]
+    for rows in (2, 1):
+        assert not method.execute([ones[:rows].astype(types[0]), ones.astype(types[1])])[0].any()
+    with pytest.raises(FlambeauError, match="the result has a size of 2, where the operand in whose memory it lies has 1"):
+        method.execute([ones.astype(types[0]), ones[:1].astype(types[1])])
 
 
 def test_a_plan_that_loses_a_value_is_refused():
@@ -108,7 +121,7 @@ def test_a_plan_that_loses_what_lasts_is_refused():
 
 
 def test_every_crafted_program_is_tried():
-    assert {path.stem for path in CRAFTED.glob("*.pte")} == {*REFUSED, *FUZZED, "topk_scratch_wraps_32bit"}
+    assert {path.stem for path in CRAFTED.glob("*.pte")} == {*REFUSED, *FUZZED, IN_PLACE, "topk_scratch_wraps_32bit"}
 
 
 def test_scratch_memory_beyond_32_bits_is_asked_for():
