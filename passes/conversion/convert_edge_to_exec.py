@@ -66,6 +66,8 @@ class _Method:
     slots: list[Operation] = field(default_factory=list[Operation])
     instructions: list[Operation] = field(default_factory=list[Operation])
     values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    names: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
+    """The names of the inputs."""
     shared: dict[object, SSAValue] = field(default_factory=dict[object, SSAValue])
     illegal: list[IllegalOperation] = field(default_factory=list[IllegalOperation])
 
@@ -214,13 +216,17 @@ class _Method:
         self.values[argument] = self.slot(slot)
         return self.values[argument]
 
-    def check_inputs(self, inputs: Sequence[tuple[str, SSAValue]]) -> None:
-        """Gives the symbols of the inputs their values, and checks every extent."""
-        for name, argument in inputs:
-            what = partial(_dimension, name)
-            self.numbers.define_dims(self.values[argument], self.definitions.get(argument, ()), what)
-        for name, argument in inputs:
-            self.numbers.check_dims(argument, self.values[argument], self.definitions.get(argument, ()), partial(_dimension, name))
+    def check_inputs(self) -> None:
+        """Gives the symbols of the inputs their values, and checks every extent of those that are dynamic."""
+        dynamic = {
+            value: (self.values[value], self.definitions.get(value, ()), partial(_dimension, name))
+            for value, name in self.names.items()
+            if isinstance(value.type, TensorType) and not is_static(value)
+        }
+        for given in dynamic.values():
+            self.numbers.define_dims(*given)
+        for value, given in dynamic.items():
+            self.numbers.check_dims(value, *given)
 
     def learn(self, op: Operation) -> None:
         """Gives the symbols that the results of an operation define their values."""
@@ -233,12 +239,14 @@ class _Method:
         source = self.values[op.source]
         number = self.numbers.item(source) if isinstance(source.type, TensorType) else source
         for definition in self.definitions.get(op, ()):
-            self.numbers.define(definition, number, f"{definition.symbol}")
+            self.numbers.define(definition, number, f"input {name!r}" if (name := self.names.get(op.source)) else f"{definition.symbol}")
 
     def check(self, op: AssertOp) -> None:
         """Fails where a relation does not hold."""
-        left, right = self.numbers.of(op.left.value), self.numbers.of(op.right.value)
-        self.numbers.check(cast(Relation, op.relation.data), left, right, op.text)
+        left, right = (self.numbers.of(side.value) for side in (op.left, op.right))
+        varying = [slot for side, slot in ((op.left, left), (op.right, right)) if not is_known(side.value)]
+        text = f"{op.text}{'' if op.message else ' must hold'}{self.numbers.origins(op.left.value, op.right.value)}"
+        self.numbers.check(cast(Relation, op.relation.data), left, right, text, varying[0] if len(varying) == 1 else None)
 
     def instruct(self, instruction: Operation, op: Operation) -> None:
         """Adds an instruction, in the place of `op`."""
@@ -404,13 +412,14 @@ def convert_function(function: FuncOp, target: str, *, are_inputs_external: bool
     arguments = iter(function.body.block.args)
     given = [(leaf, next(arguments) if leaf.is_tensor else None) for leaf in inputs_of(function)]
     inputs = [method.input(leaf, argument, are_inputs_external or leaf.name in written) for leaf, argument in given]
-    tensors = [(leaf.name, argument) for leaf, argument in given if argument is not None and isinstance(argument.type, TensorType)]
-    method.check_inputs([(name, argument) for name, argument in tensors if not is_static(argument)])
+    method.names.update((argument, leaf.name) for leaf, argument in given if argument is not None)
+    method.check_inputs()
     method.convert(function.body.block)
     end = function.body.block.last_op
     results = list(end.operands) if isinstance(end, ReturnOp) else []
     last = len(results) - len(written)
-    updates = [(dict(tensors)[name], value) for name, value in zip(written, results[last:], strict=True)]
+    named = {name: argument for argument, name in method.names.items()}
+    updates = [(named[name], value) for name, value in zip(written, results[last:], strict=True)]
     returned = iter(method.write_inputs(updates, results[:last], end or function))
     outputs = [next(returned) if leaf.is_tensor else _leaf_slot(method, leaf.value) for leaf in outputs if leaf.writes is None]
     in_spec, out_spec = function.attributes.get(IN_SPEC), function.attributes.get(OUT_SPEC)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import nan
 
-from xdsl.dialects.builtin import LocationAttr, f32
+from xdsl.dialects.builtin import LocationAttr, f64
 from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.exec.instructions import CallOp, JumpFalseOp, LabelOp
@@ -43,8 +44,12 @@ class NumberSlots:
     location: Callable[[], LocationAttr]
     """Where the operation comes from that is converted."""
     _known: dict[Expression, SSAValue] = field(default_factory=dict[Expression, SSAValue])
-    _failures: dict[tuple[str, LocationAttr], str] = field(default_factory=dict[tuple[str, LocationAttr], str])
-    """The label to jump to, by message and location."""
+    _origins: dict[Symbol, str] = field(default_factory=dict[Symbol, str])
+    """In words, the number that gave a symbol its value."""
+    _failures: dict[tuple[str, LocationAttr, SSAValue | None], str] = field(
+        default_factory=dict[tuple[str, LocationAttr, SSAValue | None], str]
+    )
+    """The label to jump to, by message, location, and the slot of the number that the message is about."""
 
     @contextmanager
     def inside(self) -> Generator[None]:
@@ -112,12 +117,19 @@ class NumberSlots:
     def define(self, definition: Definition, found: SSAValue, what: str) -> None:
         """Gives a symbol its value, from the slot of the number that gives it; checks its range and its form."""
         name = of_symbol(definition.symbol)
+        self._origins[definition.symbol] = what
         if definition.expression.symbol is not None:
             self._known[name] = found
         else:
             shifted = found if definition.offset == 0 else self._primitive("sub.Scalar", found, self.share(definition.offset))
             self._known[name] = self._primitive("floordiv.Scalar", shifted, self.share(definition.factor))
-            self.check("eq", self._of(definition.expression), found, f"{what} must be {definition.expression}")
+            self.check(
+                "eq",
+                self._of(definition.expression),
+                found,
+                f"{what} must be {definition.expression} for an integer {definition.symbol}",
+                found,
+            )
         self.check_range(found, *definition.expression.range, what, definition.dim is not None)
 
     def define_dims(self, slot: SSAValue, definitions: Sequence[Definition], what: Callable[[int], str]) -> None:
@@ -127,16 +139,25 @@ class NumberSlots:
             self.define(definition, self.size(slot, definition.dim), what(definition.dim))
 
     def check_dims(self, value: SSAValue, slot: SSAValue, definitions: Sequence[Definition], what: Callable[[int], str]) -> None:
-        """Checks the extents of a tensor that define no symbol."""
+        """Checks the extents of a dynamic tensor that define no symbol. The runtime itself checks that none is above its bound."""
         defined = {definition.dim for definition in definitions}
         for dim, extent in enumerate(shape_of(value)):
-            if dim in defined or not isinstance(extent, Extent):
+            if dim in defined:
                 continue
             found = self.size(slot, dim)
-            if extent.expression is None or any(of_symbol(symbol) not in self._known for symbol in extent.expression.symbols):
+            if not isinstance(extent, Extent):
+                self.check("eq", found, self.share(extent), f"{what(dim)} must be {extent}", found)
+            elif extent.expression is None or any(of_symbol(symbol) not in self._known for symbol in extent.expression.symbols):
                 self.check_range(found, *extent.range, what(dim))
             else:
-                self.check("eq", found, self._of(extent.expression), f"{what(dim)} must be {extent}")
+                self.check("eq", found, self._of(extent.expression), f"{what(dim)} must be {extent}{self.origins(extent)}", found)
+
+    def origins(self, *values: int) -> str:
+        """What the symbols of these values are, where that says more than their names."""
+        expressions = [value.expression for value in values if isinstance(value, Extent) and value.expression is not None]
+        symbols = dict.fromkeys(symbol for expression in expressions for symbol in expression.symbols)
+        known = [f"{symbol} is {self._origins[symbol]}" for symbol in symbols if self._origins.get(symbol, f"{symbol}") != f"{symbol}"]
+        return f", where {' and '.join(known)}" if known else ""
 
     # Checks
 
@@ -144,9 +165,9 @@ class NumberSlots:
         """Fails where a number is out of a range. A size is never less than 0."""
         bounds = f"{low} to {high}" if high != INFINITE else f"{low} or more"
         if low != -INFINITE and not (low <= 0 and is_size):
-            self.check("le", self.share(int(low)), found, f"{what} must be {bounds}")
+            self.check("le", self.share(int(low)), found, f"{what} must be {bounds}", found)
         if high != INFINITE:
-            self.check("le", found, self.share(int(high)), f"{what} must be {bounds}")
+            self.check("le", found, self.share(int(high)), f"{what} must be {bounds}", found)
 
     def compare(self, relation: Relation, left: SSAValue, right: SSAValue) -> SSAValue:
         """The slot of whether a relation between two slots holds."""
@@ -157,13 +178,13 @@ class NumberSlots:
             self.emit(CallOp("executorch_prim::sym_not.Scalar", [equal], (), [holds]))
         return holds
 
-    def check(self, relation: Relation, left: SSAValue, right: SSAValue, message: str) -> None:
-        """Fails with a message where a relation between two slots does not hold."""
-        self.require(self.compare(relation, left, right), message)
+    def check(self, relation: Relation, left: SSAValue, right: SSAValue, message: str, found: SSAValue | None = None) -> None:
+        """Fails with a message, which is about the number `found`, where a relation between two slots does not hold."""
+        self.require(self.compare(relation, left, right), message, found)
 
-    def require(self, holds: SSAValue, message: str) -> None:
+    def require(self, holds: SSAValue, message: str, found: SSAValue | None = None) -> None:
         """Fails with a message where a truth value, or that in a tensor, is false."""
-        self.emit(JumpFalseOp(holds, self._failures.setdefault((message, self.location()), f"fail_{len(self._failures)}")))
+        self.emit(JumpFalseOp(holds, self._failures.setdefault((message, self.location(), found), f"fail_{len(self._failures)}")))
 
     def failures(self) -> Iterator[Operation]:
         """The instructions at the end of the method that checks jump to, each of which fails."""
@@ -171,13 +192,14 @@ class NumberSlots:
             return
         false = self.slot(BoolOp(False))
         yield JumpFalseOp(false, "end")
-        one, zero = self.slot(IntListOp([self.share(1)])), self.slot(DoubleOp(0.0))
-        operand, result = (self.slot(TensorOp(tensor(f32, (1,)))) for _ in range(2))
-        for (message, location), label in self._failures.items():
+        one, nothing = self.slot(IntListOp([self.share(1)])), self.slot(DoubleOp(nan))
+        operand, result = (self.slot(TensorOp(tensor(f64, (1,)))) for _ in range(2))
+        for (message, location, found), label in self._failures.items():
             text = self.slot(StringOp(message))
             yield LabelOp(label)
-            # Stock ExecuTorch has no operator that fails. What it does not take as an approximation of gelu, it says in its error.
-            for op in (CallOp("aten::full.out", [one, zero], [operand]), CallOp("aten::gelu.out", [operand, text], [result])):
+            # Stock ExecuTorch has no operator that fails. What it does not take as an approximation of gelu, it says in its error. Our
+            # kernel adds the number that was found.
+            for op in (CallOp("aten::full.out", [one, found or nothing], [operand]), CallOp("aten::gelu.out", [operand, text], [result])):
                 op.location = location
                 yield op
         # Never run: it says that no path goes on from here to the end.

@@ -193,7 +193,7 @@ B = Dim("b", min=2, max=6)
 N = Dim("n", min=4, max=12)
 
 PROGRAMS: dict[str, Program] = {
-    "mlp": Program(MLP, (_rand(3, 6),), ({0: B},), [(_rand(2, 6),), (_rand(6, 6),)]),
+    "mlp": Program(MLP, (_rand(3, 6),), ({0: B},), [(_rand(2, 6),), (_rand(6, 6),)], [((_rand(2, 5),), "dimension 1 of input")]),
     "image": Program(
         CNN,
         (_rand(2, 3, 16, 20),),
@@ -212,7 +212,7 @@ PROGRAMS: dict[str, Program] = {
         (_rand(5, 3), torch.tensor(3)),
         ({0: N}, {}),
         [(_rand(7, 3), torch.tensor(0)), (_rand(12, 3), torch.tensor(12))],
-        [((_rand(5, 3), torch.tensor(6)), "u0"), ((_rand(5, 3), torch.tensor(-1)), "u0 must be 0 to 12")],
+        [((_rand(5, 3), torch.tensor(6)), "u0"), ((_rand(5, 3), torch.tensor(-1)), "must be 0 to 12")],
     ),
     "repeated by counts": Program(
         _repeated_by_counts,
@@ -235,7 +235,11 @@ PROGRAMS: dict[str, Program] = {
         (_rand(5, 3), _rand(5, 3)),
         ({0: N}, {0: N}),
         [(_rand(4, 3), _rand(4, 3)), (_rand(12, 3), _rand(12, 3))],
-        [((_rand(5, 3), _rand(6, 3)), "dimension 0 of input"), ((_rand(3, 3), _rand(3, 3)), "4 to 12")],
+        [
+            ((_rand(5, 3), _rand(6, 3)), "dimension 0 of input"),
+            ((_rand(5, 3), _rand(5, 2)), "dimension 1 of input"),
+            ((_rand(3, 3), _rand(3, 3)), "4 to 12"),
+        ],
     ),
     "conditional": Program(_conditional, (_rand(5, 3),), ({0: N, 1: B},), [(_rand(4, 2),), (-_rand(12, 6).abs(),)]),
     "repeated": Program(_repeated, (_rand(5, 3),), ({0: N},), [(_rand(4, 3),), (_rand(12, 3),)]),
@@ -331,3 +335,31 @@ def test_inputs_that_the_program_does_not_take_are_refused(name: str, index: int
     with pytest.raises(RuntimeError):
         method.execute(inputs)
     assert message in capfd.readouterr().err
+
+
+class Taken(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor, n: int) -> Tensor:
+        check(n >= 1)
+        check(n <= 5)
+        check(n <= x.shape[0])
+        return x[:n] + y
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "n", "message"),
+    [
+        (3, (2, 2), 2, "dimension 0 of input 'x' must be 4 to 12; got 3"),
+        (4, (2, 1), 2, "dimension 1 of input 'y' must be b, where b is dimension 1 of input 'x'; got 1"),
+        (4, (3, 3), 6, "input 'n' must be 1 to 5; got 6"),
+        (4, (3, 3), 5, " must hold, where "),
+    ],
+)
+def test_an_error_says_what_must_be_and_what_was_found(rows: int, columns: tuple[int, int], n: int, message: str):
+    shapes = {"x": {0: N, 1: B}, "y": {1: B}, "n": Dim.DYNAMIC}
+    program = torch.export.export(Taken(), (_rand(5, 3), _rand(1, 3), 3), dynamic_shapes=shapes)
+    context = FlambeauContext()
+    method = Runtime.get().load_program(Compilation(import_program(program, context), context).emit()).load_method("forward")
+    inputs = [_rand(rows, columns[0]).numpy(), _rand(1, columns[1]).numpy(), n]
+    with pytest.raises(FlambeauError) as caught:
+        method.execute(inputs)
+    assert message in str(caught.value) and "its arguments" not in str(caught.value)

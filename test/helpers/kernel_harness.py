@@ -67,6 +67,7 @@ class CContext(ctypes.Structure):
         ("message", ctypes.c_char_p),
         ("numbers", ctypes.c_int64 * 2),
         ("has_numbers", ctypes.c_uint8),
+        ("is_condition", ctypes.c_uint8),
         ("over", ctypes.c_void_p),
         ("random", ctypes.POINTER(CRandom)),
     ]

@@ -276,7 +276,11 @@ static fl_status fl_call(fl_method *method, uint32_t at, fl_instruction *instruc
     const fl_delegate *delegate = instruction->on.delegate;
     status = delegate->backend->execute(delegate->backend->user, delegate->handle, context, instruction->to.args, instruction->count);
   }
-  if (status != FL_OK) {
+  method->context.is_condition = context->is_condition;
+  if (status != FL_OK && context->is_condition) {
+    FL_ERROR(error, status, context->has_numbers ? "method '%': %; got %" : "method '%': %", FL_TEXT(fl_method_name(method)),
+             FL_TEXT(context->message), FL_NUMBER(context->numbers[0]));
+  } else if (status != FL_OK) {
     fl_refuse(method, at, instruction, status, context->has_numbers ? context->message : "%",
               context->has_numbers ? (const fl_item[]){FL_NUMBER(context->numbers[0]), FL_NUMBER(context->numbers[1])}
                                    : (const fl_item[]){FL_TEXT(context->message)},
@@ -362,6 +366,7 @@ fl_status fl_method_set_hook(fl_method *method, fl_hook_fn hook, void *user, fl_
 
 static fl_status fl_run(fl_method *method, fl_error *error) {
   uint32_t left = method->instruction_limit;
+  method->context.is_condition = 0;
   for (uint32_t at = 0, next = 0; at < method->instruction_count; at = next) {
     fl_instruction *instruction = &method->instructions[at];
     if (left-- == 0) {
@@ -373,7 +378,7 @@ static fl_status fl_run(fl_method *method, fl_error *error) {
     fl_tell(method, at, instruction, 1, status);
     if (status != FL_OK) {
       fl_append_location(error, "; at ", method, at);
-      if (fl_instruction_name(instruction) != NULL) {
+      if (fl_instruction_name(instruction) != NULL && !method->context.is_condition) {
         fl_append(error, "; its arguments are ", NULL);
         fl_append_values(error, (const fl_value *const *)instruction->to.args, instruction->count);
       }

@@ -31,6 +31,7 @@ typedef struct fl_context {
   const char *message;   /* static text of the first failure */
   int64_t numbers[2];    /* what stands for the first % of the text and for the second */
   uint8_t has_numbers;   /* 0: a % stands for itself */
+  uint8_t is_condition;  /* the text is the program's own, of what must hold; with numbers, the first is what was found instead */
   const fl_tensor *over; /* the operand in whose memory a dynamic out lies, and whose sizes it must have; NULL: none */
   fl_random *random;     /* the method's; a kernel that draws counts the blocks it takes. NULL outside of a method */
 } fl_context;
