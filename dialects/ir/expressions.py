@@ -52,8 +52,12 @@ class Call:
         """Its range."""
         return range_of(self.function, self.left.range, self.right.range)
 
-    def __str__(self) -> str:
+    @cached_property
+    def _words(self) -> str:
         return _atom_text(self, _name, tight=False)
+
+    def __str__(self) -> str:
+        return self._words
 
 
 Atom: TypeAlias = "Symbol | Call"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import f32, f64, i1, i64
 from xdsl.dialects.tensor import ExtractOp
@@ -20,36 +22,43 @@ from flambeau.support.lazy import Array, np
 FLOATS = frozenset({f32, f64})
 
 
-def _overlaps(boxes: SSAValue, threshold: float) -> SSAValue:
-    """For each two boxes, whether their intersection is more than `threshold` of their union."""
-    left, top, right, bottom = (aten.select.int(boxes, 1, side) for side in range(4))
+def _overlap(boxes: Sequence[SSAValue], others: Sequence[SSAValue], threshold: float) -> SSAValue:
+    """Whether the intersections of boxes are more than `threshold` of their unions. A box is its four sides and its area."""
 
-    def common(low: SSAValue, high: SSAValue) -> SSAValue:
-        first = aten.maximum(aten.unsqueeze(low, 1), aten.unsqueeze(low, 0))
-        last = aten.minimum(aten.unsqueeze(high, 1), aten.unsqueeze(high, 0))
+    def common(low: int, high: int) -> SSAValue:
+        first, last = aten.maximum(boxes[low], others[low]), aten.minimum(boxes[high], others[high])
         return aten.clamp(aten.sub.Tensor(last, first), 0)
 
-    both = aten.mul.Tensor(common(left, right), common(top, bottom))
-    area = aten.mul.Tensor(aten.sub.Tensor(right, left), aten.sub.Tensor(bottom, top))
-    union = aten.sub.Tensor(aten.add.Tensor(aten.unsqueeze(area, 1), aten.unsqueeze(area, 0)), both)
+    both = aten.mul.Tensor(common(0, 2), common(1, 3))
+    union = aten.sub.Tensor(aten.add.Tensor(boxes[4], others[4]), both)
     return aten.gt.Scalar(aten.div.Tensor(both, union), threshold)
 
 
-def _settled(kept: SSAValue, rivals: SSAValue) -> SSAValue:
-    """Which boxes no better one that is kept overlaps.
+def _kept(boxes: SSAValue, count: int, threshold: float) -> SSAValue:
+    """Which of the boxes, best first, overlap none before them that is kept.
 
-    Each round decides all of them by what the round before kept. Of the first n in order, n rounds decide for good; a round that changes
-    nothing is the last.
+    Each round keeps the first box that is left, and leaves out those that it overlaps: memory is needed for one row of pairs.
     """
-    around = Block(arg_types=[kept.type, rivals.type])
-    before, pairs = around.args
-    found = aten.logical_not(aten.any.dim(aten.logical_and(pairs, aten.unsqueeze(before, 0)), 1))
-    changes = aten.any(aten.ne.Tensor(found, before))
-    around.add_ops(list(detached_ops([changes])))
-    around.add_ops([changed := ExtractOp(changes, [], i1), scf.ConditionOp(changed.result, found, pairs)])
-    again = Block(arg_types=[kept.type, rivals.type])
-    again.add_op(scf.YieldOp(*again.args))
-    return scf.WhileOp([kept, rivals], [kept.type, rivals.type], [around], [again]).results[0]
+    left, top, right, bottom = (aten.select.int(boxes, 1, side) for side in range(4))
+    area = aten.mul.Tensor(aten.sub.Tensor(right, left), aten.sub.Tensor(bottom, top))
+    places = aten.arange.start_step(0, count)
+    carried = [aten.full((count,), True, i1), aten.full((count,), False, i1), places, left, top, right, bottom, area]
+    types = [value.type for value in carried]
+
+    around = Block(arg_types=types)
+    some = aten.any(around.args[0])
+    around.add_ops([some.owner, found := ExtractOp(some, [], i1), scf.ConditionOp(found.result, *around.args)])
+
+    again = Block(arg_types=types)
+    candidates, kept, places, *sides = again.args
+    first = aten.amin(aten.where.self(candidates, places, aten.full((), count, i64)), (0,), True)
+    here = aten.eq.Tensor(places, first)
+    near = _overlap([aten.index_select(side, 0, first) for side in sides], sides, threshold)
+    candidates = aten.logical_and(candidates, aten.logical_not(aten.logical_or(near, here)))
+    kept = aten.logical_or(kept, here)
+    again.add_ops(list(detached_ops([candidates, kept])))
+    again.add_op(scf.YieldOp(candidates, kept, places, *sides))
+    return scf.WhileOp(carried, types, [around], [again]).results[1]
 
 
 @torchvision("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
@@ -88,10 +97,9 @@ class NmsOp(SchemaOp):
     def decompose(boxes: SSAValue, scores: SSAValue, /, iou_threshold: float) -> SSAValue:
         count = shape_of(boxes)[0]
         order = aten.argsort.stable(scores, stable=True, dim=0, descending=True)
-        places = aten.arange.start_step(0, count)
-        better = aten.gt.Tensor(aten.unsqueeze(places, 1), aten.unsqueeze(places, 0))
-        near = _overlaps(aten.index_select(boxes, 0, order), iou_threshold)
-        kept = _settled(aten.full((count,), True, i1), aten.logical_and(near, better))
+        if is_known(count) and count == 0:
+            return aten.masked_select(order, aten.full((0,), True, i1))
+        kept = _kept(aten.index_select(boxes, 0, order), count, iou_threshold)
         return aten.masked_select(order, kept)
 
 
