@@ -12,11 +12,11 @@ from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
-from xdsl.printer import Printer
 
 from flambeau.dialects.ir.equivalence import equivalent
 from flambeau.dialects.ir.verify import verify_module
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.text.printer import ModulePrinter
 from flambeau.frontends.torch_export import import_program
 from flambeau.frontends.torch_export.evaluate import AtenProgram
 
@@ -51,7 +51,7 @@ def export(module: Program, *args: Any, strict: bool = False, **kwargs: Any) -> 
 
 def text_of(module: ModuleOp, *, locations: bool = False) -> str:
     stream = StringIO()
-    Printer(stream, print_debuginfo=locations).print_op(module)
+    ModulePrinter(stream, print_debuginfo=locations).print_op(module)
     return stream.getvalue()
 
 
@@ -60,11 +60,12 @@ def imported(program: torch.export.ExportedProgram | Mapping[str, torch.export.E
     context = FlambeauContext()
     module = import_program(program, context)
     verify_module(module)
-    text = text_of(module)
-    parsed = Parser(context, text).parse_module()
-    verify_module(parsed)
-    assert equivalent(module, parsed)
-    assert text_of(parsed) == text
+    for locations in (False, True):
+        text = text_of(module, locations=locations)
+        parsed = Parser(context, text).parse_module()
+        verify_module(parsed)
+        assert equivalent(module, parsed)
+        assert text_of(parsed, locations=locations) == text
     return module, context
 
 

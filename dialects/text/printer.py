@@ -106,6 +106,20 @@ class ModulePrinter(Printer):
         else:
             self.print_string(text)
 
+    def print_operation_type(self, op: Operation) -> None:
+        """Prints the types of operands and results. The location stands at the end of an operation, also where regions follow its types."""
+        self.print_function_type(op.operand_types, op.result_types)
+
+    def print_op_with_default_format(self, op: Operation) -> None:
+        """Prints an operation without its name, in the generic syntax."""
+        super().print_op_with_default_format(op)
+        self._print_location(op)
+
+    def _print_location(self, op: Operation) -> None:
+        if self.print_debuginfo:
+            self.print_string(" ")
+            self.print_attribute(op.location)
+
     def print_op(self, op: Operation) -> None:
         """Prints an operation."""
         kind = type(op)
@@ -132,9 +146,7 @@ class ModulePrinter(Printer):
             self.print_string(" = ")
         self.print_string(op.name)
         op.print(self)
-        if self.print_debuginfo:
-            self.print_string(" ")
-            self.print_attribute(op.location)
+        self._print_location(op)
 
 
 _PROBE = "flambeau.printer.probe"

@@ -15,10 +15,24 @@
 // LOCATIONS:      func.func @f(%x: tensor<4xf32> loc("model.py":7:8)) -> tensor<4xf32> {
 // LOCATIONS-NEXT:   %0 = core.relu(%x) : (tensor<4xf32>) -> tensor<4xf32> loc("layers.0"("model.py":12:3))
 
+// LOCATIONS:        %2 = scf.while (%3 = %1) : (i1) -> i1 {
+// LOCATIONS-NEXT:     scf.condition(%3) %3 : i1 loc(
+// LOCATIONS-NEXT:   } do {
+// LOCATIONS-NEXT:   ^bb0(%4: i1 loc(
+// LOCATIONS-NEXT:     scf.yield %4 : i1 loc(
+// LOCATIONS-NEXT:   } loc("model.py":14:3)
+
 // BOTH:        "func.func"
 // BOTH:        ^bb0(%x: tensor<4xf32> loc("model.py":7:8)):
 // BOTH:        "core.relu"(%x) : (tensor<4xf32>) -> tensor<4xf32> loc("layers.0"("model.py":12:3))
 func.func @f(%x: tensor<4xf32> loc("model.py":7:8)) -> tensor<4xf32> {
   %0 = core.relu(%x) : (tensor<4xf32>) -> tensor<4xf32> loc("layers.0"("model.py":12:3))
+  %1 = arith.constant true
+  %2 = scf.while (%3 = %1) : (i1) -> i1 {
+    scf.condition(%3) %3 : i1
+  } do {
+  ^bb0(%4: i1):
+    scf.yield %4 : i1
+  } loc("model.py":14:3)
   func.return %0 : tensor<4xf32>
 }
