@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import element_of_array, erf, in_float, widened
-from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, part_of, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, holds_complex, part_of, shape_of, tensor
 from flambeau.dialects.schema.families import (
     FLOATS,
     NUMBERS,
@@ -441,6 +441,9 @@ class NanToNumOp(UnaryOp):
     def numpy(x: Array, /, nan: float | None, posinf: float | None, neginf: float | None) -> Array:
         if x.dtype.kind in "iub":
             return x
+        if x.dtype.kind == "c":
+            parts = np.stack([x.real, x.imag], -1)
+            return NanToNumOp.numpy(parts, nan, posinf, neginf).view(x.dtype)[..., 0]
         largest = LARGEST[element_of_array(x)]
         high = largest if posinf is None else posinf
         low = -largest if neginf is None else neginf
@@ -453,6 +456,8 @@ class NanToNumOp(UnaryOp):
         element = element_of(x)
         if dtype_of(element).category < 2:
             return x
+        if holds_complex(x):
+            return aten.view_as_complex(aten.nan_to_num(aten.view_as_real(x), nan, posinf, neginf))
         largest = LARGEST[element]
         result = aten.masked_fill.Scalar(x, aten.isnan(x), nan or 0.0)
         result = aten.masked_fill.Scalar(result, aten.eq.Scalar(x, math.inf), largest if posinf is None else posinf)

@@ -11,7 +11,7 @@ from flambeau.dialects.aten.shape import normalize_dims
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.support.lazy import Array
+from flambeau.support.lazy import Array, np
 
 
 def checked_permutation(dims: Sequence[int], rank: int) -> tuple[int, ...]:
@@ -92,11 +92,9 @@ class TOp(PermuteFamilyOp):
         return range(rank)[::-1]
 
 
-@aten("mH(Tensor(a) self) -> Tensor(a)")
-@aten("adjoint(Tensor(a) self) -> Tensor(a)")
 @aten("mT(Tensor(a) self) -> Tensor(a)")
 class MTOp(PermuteFamilyOp):
-    """The last two dimensions exchanged; the elements are real, so the adjoint is the same."""
+    """The last two dimensions exchanged."""
 
     @staticmethod
     def order(rank: int) -> Sequence[int]:
@@ -104,6 +102,21 @@ class MTOp(PermuteFamilyOp):
         if rank == 1:
             raise ValueError("a vector has no two dimensions to exchange")
         return swapped(rank, -2, -1) if rank else ()
+
+
+@aten("mH(Tensor(a) self) -> Tensor(a)")
+@aten("adjoint(Tensor(a) self) -> Tensor(a)")
+class AdjointOp(MTOp):
+    """The conjugates, with the last two dimensions exchanged."""
+
+    @classmethod
+    def numpy(cls, x: Array, /, *args: Any) -> Array:
+        found = x.transpose(cls.order(x.ndim))
+        return np.conj(found) if x.dtype.kind == "c" else found
+
+    @classmethod
+    def decompose(cls, x: SSAValue, /, *args: Any) -> SSAValue:
+        return aten.conj_physical(permute(x, cls.order(len(shape_of(x)))))
 
 
 @aten("numpy_T(Tensor(a) self) -> Tensor(a)")
