@@ -442,7 +442,7 @@ class NanToNumOp(UnaryOp):
         if x.dtype.kind in "iub":
             return x
         if x.dtype.kind == "c":
-            parts = np.stack([x.real, x.imag], -1)
+            parts = np.ascontiguousarray(x)[..., None].view(f"f{x.itemsize // 2}")
             return NanToNumOp.numpy(parts, nan, posinf, neginf).view(x.dtype)[..., 0]
         largest = LARGEST[element_of_array(x)]
         high = largest if posinf is None else posinf
