@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, Region
+from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.traits import IsTerminator
 
 from flambeau.dialects.aten.philox import RandomStream, drawing
@@ -35,6 +35,8 @@ from flambeau.support.numbers import number_as_array
 from flambeau.support.tracebacks import in_one_line, raised_outside
 
 Leaf = Array | Constant
+
+_PYTHON_DTYPES = ("bool", "int64", "float64")
 
 DelegateRunner = Callable[[str, memoryview, Sequence[Array]], Sequence[Array]]
 """Runs a payload: the identifier of its backend, its bytes, the inputs; gives the outputs. Raises ValueError."""
@@ -80,8 +82,9 @@ class FunctionProgram:
         run = Run(self._block, self._symbols, self._limit, observer)
         # Infinities and NaN are results like others.
         with np.errstate(all="ignore"), drawing(self._streams.setdefault(method, RandomStream())):
-            tensors = iter(Scope(run, function.body).region(function.body, arrays, function))
-        outputs = [(leaf, next(tensors) if leaf.is_tensor else leaf.value) for leaf in leaves]
+            results = Scope(run, function.body).region(function.body, arrays, function)
+        values = map(_leaf, results, function.function_type.outputs)
+        outputs = [(leaf, next(values) if leaf.is_tensor else leaf.value) for leaf in leaves]
         if written:
             # What is returned, and the new value of one input, may lie in another that is written now.
             outputs = [(leaf, value.copy() if isinstance(value, np.ndarray) else value) for leaf, value in outputs]
@@ -277,6 +280,13 @@ def _run_with_regions(op: Operation, function: InterpreterFunction, values: list
     except EndlessError as error:
         error.blame(op, max(rounds.values()))
         raise
+
+
+def _leaf(array: Array, kind: Attribute) -> Leaf:
+    """A result as it is returned: a number of a type that Python has is Python's."""
+    if isinstance(kind, TensorType) or array.dtype not in _PYTHON_DTYPES:
+        return array
+    return cast(Constant, array.item())
 
 
 def check_writable(value: Leaf, name: str) -> None:

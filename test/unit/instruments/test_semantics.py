@@ -45,6 +45,13 @@ func.func @forward(%x : tensor<2xf32>) -> tensor<2xf32> {{
 }}
 """
 
+NUMBERS = """
+func.func @forward(%x : tensor<?xf32, #edge.layout<sizes = [n in [0, 8]]>>, %k : i64) -> (i64, i64) {
+  %size = flambeau.value n + 1 : i64
+  func.return %size, %k : i64, i64
+}
+"""
+
 LAYERS = """
 func.func @forward(%x : tensor<8x3xf32>) -> (tensor<8x3xf32>, tensor<8x3xf32>) {
   %a = aten.hardswish(%x) : (tensor<8x3xf32>) -> tensor<8x3xf32> loc("layers.0.act"("model.py":3:1))
@@ -95,6 +102,13 @@ class HalfSlopePass(PatternPass):
 @pytest.mark.parametrize("target", ["executorch", "flambeau"])
 def test_no_pass_of_the_compiler_changes_a_result(target: str):
     module, context = parse(LAYERS)
+    Pipeline.parse(f"compile{{target={target}}}").run(module, context, [CheckSemantics()])
+
+
+@pytest.mark.parametrize("target", ["executorch", "flambeau"])
+def test_a_number_that_is_returned_is_a_number_at_every_stage(target: str):
+    module, context = parse(NUMBERS)
+    assert interpret(module, context).run("forward", [np.ones(2, np.float32), 5]) == [3, 5]
     Pipeline.parse(f"compile{{target={target}}}").run(module, context, [CheckSemantics()])
 
 
