@@ -21,6 +21,7 @@ from flambeau.dialects.aten.complex_arithmetic import (
     unequal,
 )
 from flambeau.dialects.aten.creation import to_element
+from flambeau.dialects.aten.random import HALF
 from flambeau.dialects.ir.tensor_types import dtype_of, element_of, is_complex, normalize_dim, part_of, shape_of
 from flambeau.dialects.schema.complex_parts import RULES, Parts, Rule, on_parts
 from flambeau.dialects.schema.namespace import aten
@@ -171,6 +172,20 @@ def _real_only(name: str) -> Rule:
 
 _FILLING = "full full_like scalar_tensor empty.memory_format fill.Scalar constant_pad_nd scatter.value"
 RULES.update({name: _real_only(name) for name in _FILLING.split()})
+
+
+def _drawn(name: str) -> Rule:
+    """The rule of random numbers, whose parts are drawn one after the other."""
+
+    def rule(size: Sequence[int], dtype: Attribute) -> Parts:
+        pairs = getattr(aten, name)((*size, 2), part_of(dtype))
+        pairs = aten.mul.Scalar(pairs, HALF) if name == "randn" else pairs
+        return Parts(*(aten.select.int(pairs, -1, part) for part in range(2)))
+
+    return rule
+
+
+RULES.update({"rand": _drawn("rand"), "randn": _drawn("randn")})
 
 
 def _bilinear(name: str) -> Rule:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,11 +12,19 @@ from xdsl.ir import Attribute, SSAValue
 from flambeau.dialects.aten.creation import FilledOp, LikeOp, to_element
 from flambeau.dialects.aten.numerics import cast_to, element_of_array
 from flambeau.dialects.aten.philox import stream
-from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, element_of, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, element_of, is_complex, part_of, shape_of, tensor
 from flambeau.dialects.schema.families import chosen_element, operand_shape, require_category
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
+
+HALF = math.sqrt(0.5)
+"""What halves a variance."""
+
+
+def in_pairs(parts: Array) -> Array:
+    """Complex numbers of parts that lie beside each other along the last dimension."""
+    return np.ascontiguousarray(parts).view(f"c{2 * parts.itemsize}")[..., 0]
 
 
 class DrawnOp(FilledOp):
@@ -42,6 +51,8 @@ class RandOp(DrawnOp):
     @staticmethod
     def numpy(size: Sequence[int], dtype: Attribute | None) -> Array:
         element = element_of(FilledOp.infer(size, dtype))
+        if is_complex(element):
+            return in_pairs(RandOp.numpy((*size, 2), part_of(element)))
         return cast_to(stream().uniform(size, element), element)
 
 
@@ -49,13 +60,15 @@ class RandOp(DrawnOp):
     "randn(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", core=True
 )
 class RandnOp(DrawnOp):
-    """Normally distributed numbers of mean 0 and variance 1."""
+    """Normally distributed numbers of mean 0 and variance 1; of complex ones, each part has half of the variance."""
 
     random = True
 
     @staticmethod
     def numpy(size: Sequence[int], dtype: Attribute | None) -> Array:
         element = element_of(FilledOp.infer(size, dtype))
+        if is_complex(element):
+            return in_pairs(RandnOp.numpy((*size, 2), part_of(element)) * HALF)
         return cast_to(stream().normal(size, element), element)
 
 

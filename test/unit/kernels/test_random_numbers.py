@@ -47,6 +47,8 @@ def drawn(x: Tensor) -> tuple[Tensor, ...]:
         torch.zeros(9).log_normal_(),
         torch.multinomial(x.abs(), 3),
         torch.multinomial(x.abs(), 9, replacement=True),
+        torch.view_as_real(torch.randn(5, dtype=torch.complex64)),
+        torch.view_as_real(torch.rand(3, dtype=torch.complex128)),
     )
 
 
