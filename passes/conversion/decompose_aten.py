@@ -6,20 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, cast
 
-from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.edge.layout import row_major
 from flambeau.dialects.ir.diagnostics import OperationError
-from flambeau.dialects.ir.tensor_types import element_of, is_static, shape_of, tensor
-from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.ir.tensor_types import is_static
 from flambeau.dialects.schema.operators import check_operator
-from flambeau.dialects.schema.row import SchemaOp, fits
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_functions import flat_results
 from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
+from flambeau.passes.rewriting.retyping import retyped
 from flambeau.passes.targets.interface import Target, TargetName, find_target
 
 
@@ -49,7 +48,7 @@ class DecomposePattern(Pattern):
             values = cast("list[SSAValue]", flat_results(decomposed))
             dynamic = not is_static(*op.operands, *op.results)
             pairs = zip(values, op.result_types, strict=True)
-            values = [_retyped(value, kind) if dynamic or row_major(value) == kind else value for value, kind in pairs]
+            values = [retyped(value, kind) if dynamic or row_major(value) == kind else value for value, kind in pairs]
         except (ValueError, TypeError, IndexError, VerifyException) as error:
             raise OperationError(op, f"{op.name} cannot be decomposed: {error}") from error
         replace_with_values(op, values, rewriter)
@@ -58,22 +57,6 @@ class DecomposePattern(Pattern):
         if op.level() != "aten":
             return op.name in self.preserve or self.target.runs(op)
         return (op.core or op.keep) and (op.schema.name in self.preserve or self.target.runs(op)) and op.whole()
-
-
-def _retyped(value: SSAValue, kind: Attribute) -> SSAValue:
-    """The result of a new operation in the type that it is to have, which may know more or less of its shape. Raises ValueError."""
-    if value.type == kind:
-        return value
-    if isinstance(value, OpResult) and value.op.parent is None and fits(kind, value.type):
-        renewed = Rewriter.replace_value_with_new_type(value, kind)
-        if isinstance(value.op, SchemaOp) and value.op.schema.base == "index_select" and not is_static(index := value.op.operands[1]):
-            # As many entries are selected as the result has.
-            dim: int = value.op.argument("dim")
-            _retyped(index, tensor(element_of(index), [shape_of(kind)[dim]]))
-        return renewed
-    if row_major(value) == kind:
-        return aten.alias(value, result_types=[kind])  # an input in another layout
-    raise ValueError(f"it gives {value.type}, and {kind} is expected")
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,15 @@ from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.ir.detached_operations import detached_ops
 from flambeau.dialects.ir.diagnostics import OperationError
-from flambeau.dialects.ir.tensor_types import element_of, holds_complex, shape_of
+from flambeau.dialects.ir.tensor_types import element_of, holds_complex, is_static, shape_of, tensor
 from flambeau.dialects.schema.complex_parts import Parts, complex_rules
 from flambeau.dialects.schema.namespace import aten
-from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.schema.row import SchemaOp, fits
 from flambeau.dialects.schema.row_functions import argument_places
 from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
+from flambeau.passes.rewriting.retyping import retyped
 
 
 def _parts_of(value: SSAValue) -> Parts:
@@ -46,9 +47,17 @@ def _argument(value: Any) -> Any:
 def _result(found: Any, wanted: OpResult) -> SSAValue:
     """A result as a value: of parts, one that later operators take apart again."""
     if not isinstance(found, Parts):
-        return cast(SSAValue, found)
+        return cast(SSAValue, found) if is_static(found) else retyped(found, wanted.type)
     parts = [aten.full((), 0.0, element_of(found.real)) if part is None else part for part in (found.real, found.imaginary)]
-    return aten.complex(*(part if shape_of(part) == shape_of(wanted) else aten.expand(part, shape_of(wanted)) for part in parts))
+    return aten.complex(*(_of_shape(part, shape_of(wanted)) for part in parts))
+
+
+def _of_shape(part: SSAValue, shape: Sequence[int]) -> SSAValue:
+    if shape_of(part) == tuple(shape):
+        return part
+    kind = tensor(element_of(part), shape)
+    is_new = isinstance(part, OpResult) and part.op.parent is None
+    return retyped(part, kind) if is_new and fits(kind, part.type) else aten.expand(part, tuple(shape))
 
 
 def _erase_unused(values: Iterable[SSAValue], used: Collection[Operation]) -> None:

@@ -56,3 +56,11 @@ def _denoised(weight: Tensor, x: Tensor) -> Tensor:
 )
 def test_every_engine_agrees_with_pytorch(function: Function, x: Tensor) -> None:
     assert disagreement(_Function(function), (x,)) is None
+
+
+def _selected(weight: Tensor, x: Tensor) -> tuple[Tensor, ...]:
+    return weight[x > 0] * 2, x.masked_select(x > 0)
+
+
+def test_as_many_complex_numbers_as_data_decides() -> None:
+    assert disagreement(_Function(_selected), (torch.tensor([1.0, -1.0, 2.0, 0.5]),), targets=["flambeau"]) is None
