@@ -53,11 +53,10 @@ def _result(found: Any, wanted: OpResult) -> SSAValue:
 
 
 def _of_shape(part: SSAValue, shape: Sequence[int]) -> SSAValue:
-    if shape_of(part) == tuple(shape):
-        return part
     kind = tensor(element_of(part), shape)
-    is_new = isinstance(part, OpResult) and part.op.parent is None
-    return retyped(part, kind) if is_new and fits(kind, part.type) else aten.expand(part, tuple(shape))
+    if isinstance(part, OpResult) and part.op.parent is None and fits(kind, part.type):
+        return retyped(part, kind)
+    return part if shape_of(part) == tuple(shape) else aten.expand(part, tuple(shape))
 
 
 def _erase_unused(values: Iterable[SSAValue], used: Collection[Operation]) -> None:
