@@ -202,7 +202,7 @@ class DropoutOp(SchemaOp):
     def decompose(x: SSAValue, /, p: float, train: bool) -> SSAValue:
         if not train or p == 0:
             return x
-        return aten.native_dropout.results(x, p, True)[0] if p < 1 else aten.mul.Scalar(x, 0)
+        return aten.native_dropout.results(x, p, True)[0] if p < 1 else aten.mul.Tensor(x, aten.full((), 0, element_of(x)))
 
 
 def drawn_integers(low: int, high: int, size: Sequence[int], element: Attribute) -> SSAValue:

@@ -131,6 +131,7 @@ KNOWN: tuple[Known, ...] = (
     *_listed("differs on *", "in float64", DOUBLES, "aten._upsample_*_aa*"),
     *_listed("differs on *", "out_dtype = float64", DOUBLES, "quantized_decomposed.dequantize_per_tensor"),
     *_listed("numpy differs", "in *float16", OWN_STEPS, "aten.grid_sampler_2d", "aten.rnn_relu.input"),
+    *_listed("numpy differs", "special int*", OWN_STEPS, "aten.special_airy_ai"),
     *_listed("differs on *", "in *float16", OWN_STEPS, "aten.rnn_relu.input", "quantized_decomposed.quantize_per_token"),
     *_listed("numpy differs", "tensor * in *", OWN_STEPS, "aten.cosine_similarity", "aten.einsum", "aten.ldexp.Tensor"),
     *_listed("numpy differs", "*float16", OWN_STEPS, "quantized_decomposed.choose_qparams*"),
@@ -144,8 +145,8 @@ KNOWN: tuple[Known, ...] = (
     # No elements.
     *_listed("numpy differs", "extent *", NO_ELEMENTS, "aten.addmv", "aten.native_dropout", "aten.pixel_unshuffle", "aten.conv1d.padding"),
     *_listed("numpy differs", "tensor * empty", NO_ELEMENTS, "aten.addmv", "aten.native_dropout", "aten.pixel_unshuffle"),
-    *_listed("row refuses", "extent * is 0", NO_ELEMENTS, "aten.median"),
-    *_listed("row refuses", "tensor 0 empty", NO_ELEMENTS, "aten.median"),
+    *_listed("row refuses", "extent * is 0", NO_ELEMENTS, "aten.median", "aten.nanmedian"),
+    *_listed("row refuses", "tensor 0 empty", NO_ELEMENTS, "aten.median", "aten.nanmedian"),
     *_listed("torch refuses", "extent * is 0", NO_ELEMENTS, "aten.put", "aten.unbind.int"),
     *_listed("torch refuses", "tensor 0 empty", NO_ELEMENTS, "aten.put", "aten.unbind.int"),
     *_listed("row refuses", "*int*", FEWER_CHECKS, "aten.log_normal", "aten.normal_functional"),
