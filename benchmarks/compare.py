@@ -22,8 +22,11 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-RUNTIMES = ("flambeau", "flambeau_executorch", "portable", "xnnpack")
-"""Flambeau for the targets `flambeau` and `executorch`, and ExecuTorch without and with its delegate."""
+RUNTIMES = ("flambeau", "flambeau_dynamic", "flambeau_executorch", "portable", "xnnpack")
+"""Flambeau for the target `flambeau`, the same with a batch of up to 4 that only the run knows, Flambeau for the target `executorch`, and
+ExecuTorch without and with its delegate."""
+PEERS = {"dynamic": "flambeau_dynamic", "portable": "portable", "xnnpack": "xnnpack"}
+"""The columns of ratios to the first."""
 
 
 def build(name: str, folder: Path) -> dict[str, Any]:
@@ -46,9 +49,17 @@ def build(name: str, folder: Path) -> dict[str, Any]:
     np.savez(folder / "inputs.npz", *[tensor.numpy() for tensor in inputs])
     np.save(folder / "expected.npy", expected)
 
-    def export() -> Any:
+    def export(runtime: str) -> Any:
         with torch.no_grad():
-            return torch.export.export(module, inputs)
+            if runtime != "flambeau_dynamic":
+                return torch.export.export(module, inputs)
+            # PyTorch takes a size of 1 for a constant.
+            pairs = tuple(torch.cat([tensor, tensor]) for tensor in inputs)
+            batch = torch.export.Dim("batch", min=1, max=4)
+            shapes = torch.export.ShapesCollection()
+            for tensor in pairs:
+                shapes[tensor] = {0: batch}
+            return torch.export.export(module, pairs, dynamic_shapes=shapes)
 
     def ours(target: str) -> Callable[[Any], bytes]:
         def compile_program(program: Any) -> bytes:
@@ -59,6 +70,7 @@ def build(name: str, folder: Path) -> dict[str, Any]:
 
     compilers: dict[str, Callable[[Any], bytes]] = {
         "flambeau": ours("flambeau"),
+        "flambeau_dynamic": ours("flambeau"),
         "flambeau_executorch": ours("executorch"),
         "portable": lambda program: bytes(to_edge(program).to_executorch().buffer),
         "xnnpack": lambda program: bytes(to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()]).to_executorch().buffer),
@@ -68,7 +80,7 @@ def build(name: str, folder: Path) -> dict[str, Any]:
     # The first round includes imports on first use, so the minimum over the rounds counts.
     for _ in range(2):
         for runtime in RUNTIMES:
-            program = export()
+            program = export(runtime)
             start = time.perf_counter()
             data = compilers[runtime](program)
             seconds[runtime].append(time.perf_counter() - start)
@@ -225,11 +237,13 @@ def main() -> int:
         ("max difference / scale", "distance", "{:.1e}"),
     )
     for name, result in results.items():
-        table = Table(name, *RUNTIMES, "portable / ours", "xnnpack / ours", box=None, header_style="bold")
+        table = Table(name, *RUNTIMES, *(f"{peer} / ours" for peer in PEERS), box=None, header_style="bold")
         for label, key, form in rows:
             values = result[key]
-            ratios = [f"{values[peer] / values['flambeau']:.2f}" if values["flambeau"] else "" for peer in ("portable", "xnnpack")]
-            table.add_row(label, *[form.format(values[runtime]) for runtime in RUNTIMES], *(ratios if key != "distance" else ("", "")))
+            ratios = [f"{values[peer] / values['flambeau']:.2f}" if values["flambeau"] else "" for peer in PEERS.values()]
+            table.add_row(
+                label, *[form.format(values[runtime]) for runtime in RUNTIMES], *(ratios if key != "distance" else [""] * len(ratios))
+            )
         console.print(table)
     return 0
 
