@@ -56,7 +56,7 @@ def build(name: str, folder: Path) -> dict[str, Any]:
             # PyTorch takes a size of 1 for a constant.
             pairs = tuple(torch.cat([tensor, tensor]) for tensor in inputs)
             batch = torch.export.Dim("batch", min=1, max=4)
-            shapes = torch.export.ShapesCollection()
+            shapes: Any = torch.export.ShapesCollection()
             for tensor in pairs:
                 shapes[tensor] = {0: batch}
             return torch.export.export(module, pairs, dynamic_shapes=shapes)
