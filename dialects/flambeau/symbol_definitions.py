@@ -7,15 +7,17 @@ An extent that is computed from one symbol alone, as `s0 * 2 + 1`, gives it too,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Operation, Region, SSAValue
+from xdsl.dialects.builtin import ArrayAttr, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from flambeau.dialects.flambeau.symbol_operations import DefineSymbolOp
 from flambeau.dialects.ir.expressions import Expression, Symbol, add, apply, constant, of_symbol
-from flambeau.dialects.ir.extents import Extent
+from flambeau.dialects.ir.extent_attribute import ExtentAttr
+from flambeau.dialects.ir.extents import Extent, free_symbols
 from flambeau.dialects.ir.tensor_types import is_static, shape_of
 
 
@@ -81,3 +83,42 @@ def _candidates(giver: SSAValue | Operation) -> Iterator[Definition]:
                 yield Definition(symbol, giver, dim, expression, factor, offset)
             case _:
                 pass
+
+
+def gives_symbol(op: Operation) -> bool:
+    """Whether the sizes of the results of an operation give a symbol its value that others name: they need it without using its results."""
+    own = _symbols_of(result.type for result in op.results)
+    around: list[Block] = []
+    outer: Operation = op
+    while own and (block := outer.parent) is not None and (parent := block.parent_op()) is not None:
+        around.append(block)
+        own -= _symbols_of(argument.type for argument in block.args)
+        outer = parent
+        if isinstance(outer, FuncOp):
+            break
+    if not own:
+        return False
+    is_after = False
+    for item in outer.walk():
+        if item is op:
+            is_after = True
+        elif is_after and own & (_symbols_of(result.type for result in item.results) | _symbols_of(item.properties.values())):
+            return True
+        elif not is_after and item.parent in around:
+            own -= {item.defines.name} if isinstance(item, DefineSymbolOp) else _symbols_of(result.type for result in item.results)
+    return False
+
+
+def _symbols_of(attributes: Iterable[Attribute]) -> set[str]:
+    found: set[str] = set()
+    for attribute in attributes:
+        match attribute:
+            case ExtentAttr():
+                found.update(symbol.name for symbol in free_symbols(attribute.value))
+            case ArrayAttr():
+                found |= _symbols_of(attribute)
+            case TensorType() if not is_static(attribute):
+                found.update(symbol.name for extent in shape_of(attribute) for symbol in free_symbols(extent))
+            case _:
+                pass
+    return found

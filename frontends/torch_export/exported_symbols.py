@@ -42,6 +42,8 @@ class Symbols:
         self._names = _names_of_dimensions(program)
         """What the model's author calls symbols, by PyTorch's names."""
         self._known: dict[str, Symbol] = {}
+        self.bounds: dict[str, int] = {}
+        """The greatest values of symbols that rows know, and PyTorch does not."""
         self._equal: dict[str, int] = {}
         """What symbols are, of which PyTorch does not know it."""
 
@@ -71,6 +73,7 @@ class Symbols:
             symbol, bound = symbol_of(declared), largest(found)
             if symbol is not None and symbol.high == INFINITE and bound is not None and bound < _LARGEST:
                 self._known[symbol.name] = Symbol(symbol.name, symbol.low, bound)
+                self.bounds[symbol.name] = bound
         return tensor(element_of(kind), [self._renewed(size) for size in shape_of(kind)], kind.encoding)
 
     def equate(self, value: int, known: int) -> None:

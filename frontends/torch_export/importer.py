@@ -57,6 +57,7 @@ from flambeau.frontends.torch_export.model_globals import Globals, GlobalState
 from flambeau.frontends.torch_export.node_locations import input_location, location, place
 from flambeau.frontends.torch_export.storage import Storages
 from flambeau.frontends.torch_export.values import Weights, tensor_type_of
+from flambeau.passes.transforms.bound_symbols import BoundSymbolsPass
 
 _STATE = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 
@@ -83,6 +84,9 @@ def import_program(source: ExportedProgram | Mapping[str, ExportedProgram], cont
     functions = [method.emit() for method in methods]
     if problems:
         raise UnsupportedProgramError(problems)
+    for method, function in zip(methods, functions, strict=True):
+        # What stands before the operator that bounds a symbol does not know the bound yet.
+        BoundSymbolsPass.of(method.symbols.bounds).apply_to(context, function)
     for method, program in programs.items():
         context.examples |= {f"{method}.{key}": array for key, array in example_arrays(program).items()}
     return ModuleOp([*globals_.ops(), *functions])

@@ -10,12 +10,12 @@ from itertools import islice
 from xdsl.dialects.builtin import UNKNOWN_LOC
 from xdsl.ir import Operation, OpResult
 from xdsl.rewriter import InsertPoint
-from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
 from flambeau.dialects.ir.diagnostics import Diagnostic, OperationError, is_listening, remark
 from flambeau.dialects.ir.extents import UndecidedError
 from flambeau.passes.rewriting.actions import Action, action_listener, may_rewrite, note_action
 from flambeau.passes.rewriting.counters import count
+from flambeau.passes.rewriting.dead_operations import is_dead
 from flambeau.passes.rewriting.explanation import explaining
 from flambeau.passes.rewriting.pattern import Pattern
 from flambeau.passes.rewriting.uses import Rewriter, editing_operands
@@ -181,7 +181,7 @@ class _Run:
                 self._removed(op)
                 op.erase(safe_erase=False)
                 continue
-            if is_trivially_dead(op) and may_rewrite(ERASE_DEAD, op):
+            if is_dead(op) and may_rewrite(ERASE_DEAD, op):
                 self.rewriter.erase(op)
                 count("dead operations erased")
                 changed = True

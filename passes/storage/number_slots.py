@@ -45,7 +45,7 @@ class NumberSlots:
     """Where the operation comes from that is converted."""
     _known: dict[Expression, SSAValue] = field(default_factory=dict[Expression, SSAValue])
     _origins: dict[Symbol, str] = field(default_factory=dict[Symbol, str])
-    """In words, the number that gave a symbol its value."""
+    """In words, what a symbol's value follows from, where that says more than its name."""
     _failures: dict[tuple[str, LocationAttr, SSAValue | None], str] = field(
         default_factory=dict[tuple[str, LocationAttr, SSAValue | None], str]
     )
@@ -117,7 +117,8 @@ class NumberSlots:
     def define(self, definition: Definition, found: SSAValue, what: str) -> None:
         """Gives a symbol its value, from the slot of the number that gives it; checks its range and its form."""
         name = of_symbol(definition.symbol)
-        self._origins[definition.symbol] = what
+        if what != f"{definition.symbol}":
+            self._origins[definition.symbol] = f"{definition.expression} is {what}"
         if definition.expression.symbol is not None:
             self._known[name] = found
         else:
@@ -156,7 +157,7 @@ class NumberSlots:
         """What the symbols of these values are, where that says more than their names."""
         expressions = [value.expression for value in values if isinstance(value, Extent) and value.expression is not None]
         symbols = dict.fromkeys(symbol for expression in expressions for symbol in expression.symbols)
-        known = [f"{symbol} is {self._origins[symbol]}" for symbol in symbols if self._origins.get(symbol, f"{symbol}") != f"{symbol}"]
+        known = [self._origins[symbol] for symbol in symbols if symbol in self._origins]
         return f", where {' and '.join(known)}" if known else ""
 
     # Checks

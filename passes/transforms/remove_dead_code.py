@@ -9,12 +9,12 @@ from typing import TypeGuard
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, OpResult, Region
-from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
 from flambeau.dialects.ir.symbols import symbols_in
 from flambeau.dialects.ml_program import GlobalOp
 from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.rewriting.actions import may_rewrite
+from flambeau.passes.rewriting.dead_operations import is_dead
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class RemoveDeadCodePass(OperationPass):
                 item = before
 
     def _is_dead(self, item: Operation) -> bool:
-        return item.parent is not None and is_trivially_dead(item) and may_rewrite(self.name, item)
+        return item.parent is not None and is_dead(item) and may_rewrite(self.name, item)
 
     def _erase(self, item: Operation, unread: dict[Operation, None]) -> None:
         for inner in item.walk():

@@ -110,7 +110,17 @@ def _chosen_by_data(x: Tensor) -> tuple[Any, ...]:
     return tuple(branch(condition, torch.sin, torch.cos, (x,)) for condition in conditions)
 
 
-@pytest.mark.parametrize("function", (_outputs, _floats, _integers, _chosen_by_data), ids=lambda function: function.__name__)
+def _only_sizes(x: Tensor) -> tuple[Any, ...]:
+    return x.nonzero().shape[0], x * x[x > 0].shape[0], torch.zeros(cast(Any, x).unique().shape[0], 2)
+
+
+def _chosen_by_a_size(x: Tensor) -> Tensor:
+    return branch(cast(Any, x.nonzero().shape[0]) > 2, lambda x: x * 2, lambda x: x - 1, (x,))
+
+
+@pytest.mark.parametrize(
+    "function", (_outputs, _floats, _integers, _chosen_by_data, _only_sizes, _chosen_by_a_size), ids=lambda function: function.__name__
+)
 def test_numbers_that_data_decides(function: Callable[..., Any]) -> None:
     assert disagreement(_Function(function), (DATA,)) is None
 
@@ -139,3 +149,24 @@ def _repeated_by_sizes(x: Tensor) -> Any:
 @pytest.mark.parametrize("function", (_numbers_of_sizes, _chosen_by_sizes, _repeated_by_sizes), ids=lambda function: function.__name__)
 def test_numbers_that_sizes_decide(function: Callable[..., Any], shape: tuple[int, int]) -> None:
     assert disagreement(_Function(function), (DATA[: shape[0], : shape[1]].clone(),), dynamic_shapes=SIZES) is None
+
+
+class _Taken(nn.Module):
+    def forward(self, x: Tensor, n: int, m: int) -> tuple[Tensor, int]:
+        check: Any = cast(Any, torch)._check
+        check(n + m <= x.shape[0])
+        check(n >= 0)
+        return x[n : n + m], n * m
+
+
+def test_integers_of_the_caller_are_the_size_of_a_result() -> None:
+    dims = None, torch.export.Dim.DYNAMIC, torch.export.Dim.DYNAMIC
+    program = torch.export.export(_Taken(), (torch.arange(6.0), 2, 3), dynamic_shapes=dims)
+    for engine, run in engines(program):
+        if engine.startswith("stock"):
+            continue  # it takes no other integer than the program holds
+        for n, m in ((2, 3), (0, 6), (1, 2)):
+            found, product = run([torch.arange(6.0), n, m])
+            assert product == n * m and torch.equal(torch.as_tensor(found), torch.arange(6.0)[n : n + m]), engine
+        with pytest.raises(Exception, match=r"must (hold|be)|does not hold"):
+            run([torch.arange(6.0), 2, 5])
