@@ -29,6 +29,7 @@ class InferenceGraph(torch.nn.Module):
     Attributes:
         positions: where the inputs that are left stand among those of the graph.
         numbers: the positions of numbers that a program is to take in any value.
+        floats: the floats among the inputs, by position, which are constants of the program. Dynamo gives each as a tensor.
         dynamic: the dimensions that a program is to take in any size: the position of the input, and the dimension.
     """
 
@@ -56,7 +57,13 @@ class InferenceGraph(torch.nn.Module):
                     told.setdefault(str(size), (index, dim))
         self.numbers = {index for index, item in enumerate(inputs) if isinstance(item, torch.SymInt) and str(item) not in told}
         self._sizes = {index: told[str(item)] for index, item in enumerate(inputs) if isinstance(item, torch.SymInt) and str(item) in told}
-        self.positions = [index for index in range(self.count) if not self.is_parameter(index) and index not in self._sizes]
+        self.floats = {
+            index: float(item)
+            for index, (node, item) in enumerate(zip(placeholders, inputs, strict=True))
+            if isinstance(item, torch.Tensor) and item.shape == () and node.users and all(user.target == "item" for user in node.users)
+        }
+        known_here = self._sizes.keys() | self.floats.keys()
+        self.positions = [index for index in range(self.count) if not self.is_parameter(index) and index not in known_here]
 
     def is_parameter(self, index: int) -> bool:
         """Whether an input of the graph is a parameter."""
@@ -81,11 +88,19 @@ class InferenceGraph(torch.nn.Module):
 
     def forward(self, *given: Any) -> Any:
         """What the graph gives."""
-        inputs: dict[int, Any] = dict(zip(self.positions, given, strict=True))
+        inputs: dict[int, Any] = self.floats | dict(zip(self.positions, given, strict=True))
         inputs |= {index: inputs[place[0]].shape[place[1]] for index, place in self._sizes.items()}
         values = [inputs[index] if index in inputs else getattr(self, f"parameter_{index}") for index in range(self.count)]
         with preserve_node_meta():
-            return fx.Interpreter(self.graph).run(*values)
+            return _Interpreter(self.graph).run(*values)
+
+
+class _Interpreter(fx.Interpreter):
+    """Runs a graph whose floats are numbers, not tensors."""
+
+    def call_method(self, target: Any, args: Any, kwargs: Any) -> Any:
+        """The result of a method."""
+        return args[0] if target == "item" and isinstance(args[0], float) else super().call_method(target, args, kwargs)
 
 
 def _refuse_training(graph: fx.GraphModule) -> None:

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from flambeau.compiler.compilation import Compilation
 
@@ -147,3 +148,25 @@ def test_graph_breaks_and_sizes_that_are_numbers() -> None:
     for batch, n in ((3, 2), (4, 3), (5, 4)):
         x = torch.randn(batch, 2)
         torch.testing.assert_close(compiled(x, n), broken(x, n))
+
+
+@pytest.mark.parametrize("module", [nn.LayerNorm(3), nn.BatchNorm1d(3, eps=0.5), nn.Dropout(0.2), nn.LeakyReLU(0.2)], ids=repr)
+def test_modules_with_floats_have_dynamic_sizes(module: nn.Module) -> None:
+    with torch.no_grad():
+        torch.compiler.reset()
+        compiled: Any = torch_compile(module.eval(), backend="flambeau", dynamic=True)
+        for rows in (2, 5):
+            x = torch.randn(rows, 3)
+            torch.testing.assert_close(compiled(x), module(x))
+
+
+def test_a_float_that_changes_is_computed_with() -> None:
+    def scaled(x: Tensor, factor: float, power: float) -> Tensor:
+        return F.leaky_relu(x, factor) * power + (0.5 if factor > 1 else 0)
+
+    with torch.no_grad():
+        torch.compiler.reset()
+        compiled: Any = torch_compile(scaled, backend="flambeau")
+        for factor, power in ((0.1, 1.0), (0.2, 1.0), (0.3, 2.5), (1.5, 2.5), (0.2, 0.0)):
+            x = torch.randn(4)
+            torch.testing.assert_close(compiled(x, factor, power), scaled(x, factor, power))

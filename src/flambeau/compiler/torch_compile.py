@@ -47,7 +47,7 @@ def flambeau_backend(
 
 
 class _Compiled:
-    """A graph and its program: another one is compiled for larger sizes than it takes, and for parameters that were changed."""
+    """A graph and its program: another one is compiled for larger sizes than it takes, other floats, and parameters that were changed."""
 
     def __init__(self, graph: torch.fx.GraphModule, inputs: Sequence[Any], target: str):
         self.graph = graph
@@ -60,15 +60,15 @@ class _Compiled:
 
         self.inputs = [*inputs]
         module = self.module = InferenceGraph(self.graph, inputs).eval()
-        self.fixed: dict[int, int] = {}
+        self.fixed: dict[int, int | float] = {**module.floats}
         try:
             self._compile(values)
         except PassError:
             # A size that is a number has no limit.
-            self.fixed = {index: values[index] for index in module.numbers}
-            module.numbers.clear()
-            if not self.fixed:
+            if not module.numbers:
                 raise
+            self.fixed |= {index: values[index] for index in module.numbers}
+            module.numbers.clear()
             self._compile(values)
         self.limits = list(zip(module.dynamic, module.limits(values), strict=True))
         self.parameters = [(index, values[index], values[index]._version) for index in range(len(values)) if module.is_parameter(index)]
