@@ -22,13 +22,21 @@ from flambeau.frontends.torch_export.functionalization import Variable, analyze_
 from flambeau.frontends.torch_export.imported_operators import class_of, functional_overload
 
 _TABLE = cast("dict[Overload, Callable[..., Any]]", cast(Any, _decomp).decomposition_table)
+
+
+def _converted(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    return torch.ops.aten._to_copy(x, dtype=dtype)
+
+
+_FORMS: dict[Overload, Callable[..., Any]] = {torch.ops.prims.convert_element_type.default: _converted}
+"""What computes the same as an operator that PyTorch decomposes others into, and itself only into one that writes to an empty tensor."""
 _SIZES = logging.getLogger("torch.fx.experimental.symbolic_shapes")
 _PLACE = ("nn_module_stack", "stack_trace")
 
 
 def _meanings(overload: Overload) -> Iterator[Callable[..., Any]]:
     """What PyTorch has that computes an operator in terms of others: none for one that it has a kernel of its own for."""
-    found = (_TABLE.get(overload), getattr(overload, "impl_aten", None))
+    found = (_FORMS.get(overload), _TABLE.get(overload), getattr(overload, "impl_aten", None))
     yield from (meaning for meaning in found if meaning is not None)
     for key in (DispatchKey.CompositeImplicitAutograd, DispatchKey.CompositeExplicitAutograd):
         if has_kernel(overload, key):

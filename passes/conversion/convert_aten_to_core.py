@@ -35,7 +35,7 @@ class ToLevelPattern(Pattern):
         if op.level() != "aten":
             return
         if not self.belongs(op):
-            return decline(f"{op.schema.name} does not belong to the core dialect")
+            return decline(f"{op.schema.name} does not belong to the core dialect") if op.has("infer") else None
         new = op.at("core").from_attributes(op.operands, op.result_types, dict(op.properties), dict(op.attributes))
         rename_values(op, new)
         rewriter.replace(op, new)

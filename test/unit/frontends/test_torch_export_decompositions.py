@@ -68,6 +68,12 @@ def test_a_decomposition_may_write_to_what_it_makes() -> None:
     check(unary(lambda x: torch.quantile(x, 0.3, dim=1)), torch.randn(3, 5), tolerance=1e-6)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_decomposition_may_compute_in_another_type(dtype: torch.dtype) -> None:
+    check(unary(lambda x: x.cumprod(0)), torch.rand(3, 5).to(dtype), tolerance=1e-2)
+    check(unary(lambda x: x.renorm(2, 0, 1.0)), torch.rand(3, 5).to(dtype), tolerance=1e-2)
+
+
 def test_a_decomposition_may_give_several_results() -> None:
     check(unary(lambda x: torch.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5)), torch.randn(3, 4), tolerance=1e-6)
 
