@@ -56,6 +56,12 @@ class InferenceGraph(torch.nn.Module):
                     self._ranges[index, dim] = cast(Any, size).node.shape_env.bound_sympy(cast(Any, size).node.expr)
                     told.setdefault(str(size), (index, dim))
         self.numbers = {index for index, item in enumerate(inputs) if isinstance(item, torch.SymInt) and str(item) not in told}
+        self._symbols: dict[Any, tuple[int, int | None]] = {}
+        """Where the values of symbols stand: the position of an input, and the dimension of a tensor."""
+        for index, node in enumerate(placeholders):
+            known = node.meta.get("example_value")
+            places = enumerate(known.shape) if isinstance(known, torch.Tensor) else [(None, known)]
+            self._symbols |= {cast(Any, size).node.expr: (index, dim) for dim, size in places if isinstance(size, torch.SymInt)}
         self._sizes = {index: told[str(item)] for index, item in enumerate(inputs) if isinstance(item, torch.SymInt) and str(item) in told}
         self.floats = {
             index: float(item)
@@ -64,6 +70,23 @@ class InferenceGraph(torch.nn.Module):
         }
         known_here = self._sizes.keys() | self.floats.keys()
         self.positions = [index for index in range(self.count) if not self.is_parameter(index) and index not in known_here]
+
+        self._views = _views_of_inputs(graph, placeholders)
+
+    def with_views(self, results: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+        """The results, where those that are views of inputs lie in the memory of the inputs."""
+        found = list(results)
+        for place, (index, view, base) in self._views.items():
+
+            def number(size: Any) -> int:
+                if isinstance(size, int):
+                    return size
+                known = {symbol: values[item] if dim is None else values[item].shape[dim] for symbol, (item, dim) in self._symbols.items()}
+                return int(size.node.expr.xreplace(known))
+
+            offset = number(view.storage_offset()) - number(base.storage_offset()) + values[index].storage_offset()
+            found[place] = values[index].as_strided(results[place].shape, [number(stride) for stride in view.stride()], offset)
+        return found
 
     def is_parameter(self, index: int) -> bool:
         """Whether an input of the graph is a parameter."""
@@ -93,6 +116,24 @@ class InferenceGraph(torch.nn.Module):
         values = [inputs[index] if index in inputs else getattr(self, f"parameter_{index}") for index in range(self.count)]
         with preserve_node_meta():
             return _Interpreter(self.graph).run(*values)
+
+
+def _views_of_inputs(graph: fx.GraphModule, placeholders: Sequence[fx.Node]) -> dict[int, tuple[int, torch.Tensor, torch.Tensor]]:
+    """The outputs that lie in the memory of an input: by their positions, that of the input, and both as PyTorch knows them."""
+    inputs: dict[Any, tuple[int, torch.Tensor]] = {}
+    for index, node in enumerate(placeholders):
+        if isinstance(known := node.meta.get("example_value"), torch.Tensor):
+            inputs.setdefault(cast(Any, known).untyped_storage()._cdata, (index, known))
+    found: dict[int, tuple[int, torch.Tensor, torch.Tensor]] = {}
+    (outputs,) = next(node.args for node in graph.graph.nodes if node.op == "output")
+    for place, node in enumerate(cast("Sequence[Any]", outputs)):
+        view = node.meta.get("example_value") if isinstance(node, fx.Node) else None
+        if not isinstance(view, torch.Tensor) or node.op == "placeholder":
+            continue
+        index, base = inputs.get(cast(Any, view).untyped_storage()._cdata, (-1, view))
+        if index >= 0 and view.dtype == base.dtype:
+            found[place] = index, view, base
+    return found
 
 
 class _Interpreter(fx.Interpreter):

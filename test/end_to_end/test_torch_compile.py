@@ -160,6 +160,17 @@ def test_modules_with_floats_have_dynamic_sizes(module: nn.Module) -> None:
             torch.testing.assert_close(compiled(x), module(x))
 
 
+def test_zeros_of_both_signs_are_two_numbers() -> None:
+    def divided(x: Tensor, by: float) -> Tensor:
+        return x / by
+
+    with torch.no_grad():
+        torch.compiler.reset()
+        compiled: Any = torch_compile(divided, backend="flambeau")
+        for by in (1.0, 2.0, 0.0, -0.0, 0.0):
+            torch.testing.assert_close(compiled(torch.ones(2), by), torch.ones(2) / by)
+
+
 def test_a_float_that_changes_is_computed_with() -> None:
     def scaled(x: Tensor, factor: float, power: float) -> Tensor:
         return F.leaky_relu(x, factor) * power + (0.5 if factor > 1 else 0)
@@ -170,3 +181,21 @@ def test_a_float_that_changes_is_computed_with() -> None:
         for factor, power in ((0.1, 1.0), (0.2, 1.0), (0.3, 2.5), (1.5, 2.5), (0.2, 0.0)):
             x = torch.randn(4)
             torch.testing.assert_close(compiled(x, factor, power), scaled(x, factor, power))
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_view_of_an_input_lies_in_its_memory(dynamic: bool) -> None:
+    def changed(x: Tensor, n: int) -> Tensor:
+        views = x[1:], x.t(), x[:, n].unsqueeze(0)
+        cast(Any, torch)._dynamo.graph_break()
+        for view in views:
+            view.mul_(2)
+        return x
+
+    with torch.no_grad():
+        torch.compiler.reset()
+        compiled: Any = torch_compile(changed, backend="flambeau", dynamic=dynamic)
+        for rows, place in ((3, 1), (5, 2), (4, 0)):
+            x = torch.randn(rows, 6)
+            given = x.clone()[:, 1:5], x.clone()[:, 1:5]
+            torch.testing.assert_close(compiled(given[0], place), changed(given[1], place))

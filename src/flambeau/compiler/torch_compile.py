@@ -85,7 +85,7 @@ class _Compiled:
         """Whether the program takes these values, and computes with these parameters as they are now."""
         are_known = all(values[index] is item and item._version == version for index, item, version in self.parameters)
         fit = all(values[index].shape[dim] <= limit for (index, dim), limit in self.limits)
-        return are_known and fit and all(values[index] == number for index, number in self.fixed.items())
+        return are_known and fit and all(_same(values[index], number) for index, number in self.fixed.items())
 
     def __call__(self, *values: Any) -> list[Any]:
         """Runs the program."""
@@ -94,4 +94,10 @@ class _Compiled:
         if not self._takes(values):
             tensors = [item if hasattr(item, "shape") else old for item, old in zip(values, self.inputs, strict=True)]
             self.compile(values, tensors)
-        return [as_tensor(item) for item in self.method.execute([values[index] for index in self.module.positions])]
+        results = [as_tensor(item) for item in self.method.execute([values[index] for index in self.module.positions])]
+        return self.module.with_views(results, values)
+
+
+def _same(value: Any, number: int | float) -> bool:
+    """Whether a value is the number that a program was compiled for: the zeros are two, and what is not a number is itself."""
+    return float(value).hex() == number.hex() if isinstance(number, float) else bool(value == number)
