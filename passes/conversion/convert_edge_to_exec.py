@@ -18,7 +18,7 @@ from xdsl.traits import IsTerminator, SymbolTable
 from flambeau.dialects.delegate.ops import CallOp as DelegatedCallOp
 from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.edge.layout import upper_bounds
-from flambeau.dialects.exec.instructions import COPY_INDEX, CallOp, DelegateCallOp, MoveOp
+from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, MoveOp
 from flambeau.dialects.exec.instructions import ReturnOp as ExecReturnOp
 from flambeau.dialects.exec.literals import (
     BoolListOp,
@@ -52,9 +52,6 @@ from flambeau.passes.storage.number_slots import NumberSlots, UndefinedSymbolErr
 from flambeau.passes.storage.slot_rewrites import replace_slot
 from flambeau.passes.storage.structured_control_flow import STRUCTURED, ControlFlow
 from flambeau.passes.targets.interface import TargetName, find_target
-
-_OF_BYTES = frozenset({"aten::clone.out", "aten::empty.out", "aten::select_copy.int_out", COPY_INDEX})
-"""Kernels that move bytes whatever they are; control flow needs them."""
 
 
 @dataclass
@@ -139,7 +136,7 @@ class _Method:
             reason = "PyTorch declares no out-variant of it"
         elif not find_target(self.target).has(type(op)):
             reason = f"the target {self.target!r} has no kernel {schema.qualified_name}"
-        elif (limit := find_target(self.target).why_not(op)) is not None:
+        elif (limit := find_target(self.target).beyond(op)) is not None:
             reason = f"{schema.qualified_name} of the target {self.target!r} does not take it: {limit}"
         if schema is None or reason is not None:
             self.illegal.append(IllegalOperation(op, reason or ""))
@@ -250,9 +247,6 @@ class _Method:
 
     def instruct(self, instruction: Operation, op: Operation) -> None:
         """Adds an instruction, in the place of `op`."""
-        if isinstance(instruction, CallOp) and instruction.operator.data not in _OF_BYTES:
-            if (missing := find_target(self.target).missing((*instruction.operands, *instruction.results))) is not None:
-                self.illegal.append(IllegalOperation(op, missing))
         instruction.location = op.location
         self.instructions.append(instruction)
 

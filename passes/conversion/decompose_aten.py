@@ -36,7 +36,7 @@ class DecomposePattern(Pattern):
         assert isinstance(op, SchemaOp)
         if op.level() != op.siblings["row"].level() or self._keeps(op):
             return
-        takes_types = self.target.missing((*op.operands, *op.results)) is None
+        takes_types = self.target.missing_type(op) is None
         contract = self.target.contract(op) if takes_types and self.target.keeps(type(op)) else None
         instead = contract.instead if contract is not None else None
         if instead is None and not op.has("decompose"):

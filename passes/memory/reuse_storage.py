@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
 from xdsl.context import Context
 from xdsl.ir import Operation, SSAValue
@@ -16,7 +17,8 @@ from flambeau.dialects.ir.extents import provably_equal
 from flambeau.dialects.ir.tensor_types import shape_of
 from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.memory.place_concat import COPY
-from flambeau.passes.rewriting.actions import analysis, may_rewrite
+from flambeau.passes.rewriting.actions import analysis, may_rewrite, was_restricted
+from flambeau.passes.rewriting.conversion_report import ConversionError, IllegalOperation, LegalizationReport
 from flambeau.passes.rewriting.uses import replace_uses
 from flambeau.passes.storage.classes import MethodStorage, inplace_arguments, touched_slots
 from flambeau.passes.storage.reinterpretation import is_static
@@ -153,6 +155,18 @@ def reuse_storage(method: MethodOp, target: Target) -> int:
     return found
 
 
+def _check_types(method: MethodOp, target: Target) -> None:
+    """Refuses calls over element types that their kernels do not take, once the calls that vanish have vanished."""
+    calls = [op for op in method.instructions if isinstance(op, CallOp)] if target.lacks and not was_restricted() else []
+    illegal = [
+        IllegalOperation(op, f"{op.operator.data} of the target {target.name!r} does not take it: {reason}")
+        for op in calls
+        if (reason := target.missing(op.operator.data, chain(*touched_slots(op)))) is not None
+    ]
+    if illegal:
+        raise ConversionError(LegalizationReport.of(f"kernel calls of the target {target.name!r}", illegal))
+
+
 @dataclass(frozen=True)
 class ReuseStoragePass(OperationPass):
     """Gives the result of an elementwise call the storage of an operand of the same type that dies there: `exec.reuse`.
@@ -163,7 +177,8 @@ class ReuseStoragePass(OperationPass):
 
     Needs: `exec` methods before planning; run it after `elide-views` and `place-concat`, which it would block. Leaves: no such call
     that could still take over an operand; never more bytes live at once than before. What a loop
-    carries from round to round stays as it is, and so do shapes that may differ when the program runs.
+    carries from round to round stays as it is, and so do shapes that may differ when the program runs. By now every call that can vanish
+    has vanished: the pass refuses those that are left over element types that their kernels do not take.
     """
 
     name = "reuse-storage"
@@ -172,6 +187,8 @@ class ReuseStoragePass(OperationPass):
     """Whose kernels update a tensor in place."""
 
     def apply_to(self, ctx: Context, op: Operation) -> None:
-        """Rewrites the methods in place. Raises OperationError for one that is planned already."""
+        """Rewrites the methods in place. Raises OperationError for one that is planned already, ConversionError for such calls."""
+        target = find_target(self.target)
         for method in unplanned_methods_of(op):
-            count("calls in place", reuse_storage(method, find_target(self.target)))
+            count("calls in place", reuse_storage(method, target))
+            _check_types(method, target)

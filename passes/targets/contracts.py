@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.ir.extents import exceeds
@@ -28,6 +29,8 @@ class Limit:
     """The one number."""
     length: int | None = None
     """The fewest numbers of a list."""
+    tensors: int | None = None
+    """How many tensors of a list there are, beside those left out."""
     dtype_of: str = ""
     """Another tensor, whose dtype it has: an argument's name, or `result`."""
     shape_of: str = ""
@@ -36,6 +39,9 @@ class Limit:
     def why_not(self, op: SchemaOp) -> str | None:
         """What does not fit, with what the kernel takes; None when all does."""
         values = list(_values(op, self.argument))
+        count = sum(isinstance(value, SSAValue) for value in values)
+        if self.tensors is not None and count != self.tensors:
+            return f"argument {self.argument!r} has {count} tensors, and its kernel takes {self.tensors}"
         if (reason := next((reason for value in values if (reason := self._why_not(value)) is not None), None)) is not None:
             return reason
         tensors = [cast("SSAValue", value) for value in values if isinstance(value, SSAValue)]
@@ -78,13 +84,14 @@ class Limit:
 
 
 def _values(op: SchemaOp, name: str) -> Iterator[Any]:
-    """What an argument of a call is, or its results; all its tensors without a name."""
+    """What an argument of a call is, each item of a list of tensors, or its results; all its tensors without a name."""
     if not name:
         yield from (*op.operands, *op.results)
     elif name == "result":
         yield from op.results
     elif any(argument.name == name for argument in op.schema.arguments):
-        yield op.argument(name)
+        value = op.argument(name)
+        yield from cast("list[Any]", value) if isinstance(value, list) else (value,)
 
 
 @dataclass(frozen=True)
@@ -96,3 +103,22 @@ class Contract:
     limits: tuple[Limit, ...]
     instead: Callable[..., Any] | None = None
     """The same in terms of other operators, from the arguments in the schema's order, as the row's `decompose`, which it is without one."""
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """A kernel that takes element types which the kernels of its target do not take otherwise."""
+
+    kernel: str
+    """Its qualified name."""
+    elements: frozenset[Attribute]
+    limits: tuple[Limit, ...] = ()
+    """What it takes of them."""
+
+    def why_not(self, op: SchemaOp) -> str | None:
+        """What does not fit in a call with one of the element types; None when all does."""
+        elements = (element_of(value) for value in (*op.operands, *op.results) if isinstance(value.type, TensorType))
+        if (element := next((element for element in elements if element in self.elements), None)) is None:
+            return None
+        reason = next((reason for limit in self.limits if (reason := limit.why_not(op))), None)
+        return None if reason is None else f"{reason} where a tensor is of {element}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import resources
 
-from xdsl.dialects.builtin import bf16, f16, f32, f64, i1, i64
+from xdsl.dialects.builtin import bf16, f16, f32, f64, i1, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.aten.backward import gradients_by_convolutions
@@ -17,11 +17,13 @@ from flambeau.dialects.aten.convolution import over_planes
 from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.fft import real_on_both_sides
 from flambeau.dialects.edge.layout import CHANNELS_LAST
+from flambeau.dialects.exec.instructions import COPY_INDEX, OVERWRITE
+from flambeau.dialects.exec.slot_contents import ALIASING
 from flambeau.dialects.ir.extents import maximum
-from flambeau.dialects.ir.tensor_types import DTYPES, element_of, is_empty, is_float8, shape_of, ui8
+from flambeau.dialects.ir.tensor_types import DTYPES, element_of, is_empty, is_float8, shape_of, ui8, ui16, ui32, ui64
 from flambeau.dialects.schema.families import chosen_element, promote_values
 from flambeau.dialects.schema.namespace import OperatorName, aten, quantized_decomposed
-from flambeau.passes.targets.contracts import Contract, Limit
+from flambeau.passes.targets.contracts import Allowance, Contract, Limit
 from flambeau.passes.targets.interface import Target
 
 _KERNELS = resources.files("flambeau.passes.targets").joinpath("executorch.txt").read_text(encoding="utf-8").split()
@@ -113,6 +115,42 @@ def _embedding(of_table: OperatorName) -> Callable[..., SSAValue]:
     return in_two_steps
 
 
+_FEW = frozenset({ui16, ui32, ui64}).union(row.element for row in DTYPES if is_float8(row.element))
+"""Element types that few kernels take."""
+_MOVES = (
+    OVERWRITE,
+    COPY_INDEX,
+    ALIASING,
+    "aten::_conj_physical.out",
+    "aten::clone.out",
+    "aten::embedding.out",
+    "aten::empty.out",
+    "aten::expand_copy.out",
+    "aten::index_put_",
+    "aten::index_select.out",
+    "aten::native_dropout.out",
+    "aten::pixel_shuffle.out",
+    "aten::pixel_unshuffle.out",
+    "aten::repeat.out",
+    "aten::select_copy.int_out",
+    "aten::slice_copy.Tensor_out",
+    "aten::squeeze_copy.dim_out",
+    "aten::squeeze_copy.dims_out",
+    "aten::sym_size.int",
+    "aten::unsqueeze_copy.out",
+    "aten::view_copy.out",
+)
+"""Kernels that move elements by their bytes, or that read none, in the calls that programs make of them: so it was found for most of them,
+in calls of ExecuTorch 1.5.1. No program calls `_conj_physical` for such types, and `COPY_INDEX` and `ALIASING` are parts of its runtime."""
+_TAKES_TOO = (
+    *(Allowance(kernel, _FEW) for kernel in _MOVES),
+    Allowance("aten::copy.out", _FEW, (Limit("src", dtype_of="self"), Limit("src", shape_of="self"))),
+    # It reads no element, only writes.
+    Allowance("aten::full_like.out", _FEW, (Limit("result", dtypes=tuple(row.element for row in DTYPES if row.element not in _FEW)),)),
+    Allowance("aten::index.Tensor_out", _FEW, (Limit("indices", tensors=1), Limit("indices", dtypes=(i64, i32), rank=(1, 1)))),
+    Allowance("quantized_decomposed::quantize_per_tensor.out", frozenset({ui16})),
+    Allowance("quantized_decomposed::dequantize_per_tensor.out", frozenset({ui16})),
+)
 _FLOATS = (f32, f64, f16, bf16)
 _ZEROS_IN_RESULT = Limit("weight_zero_points", dtype_of="result")
 _CONTRACTS = (
@@ -157,6 +195,7 @@ TARGET = Target(
     frozenset(_KERNELS),
     views=frozenset({"aten::view_as_complex_copy.out"}),
     input_orders=frozenset({CHANNELS_LAST}),
-    lacks=frozenset(row.element for row in DTYPES if is_float8(row.element)),
+    lacks=_FEW,
+    takes_too=_TAKES_TOO,
     contracts=_CONTRACTS,
 )

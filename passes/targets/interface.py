@@ -19,7 +19,7 @@ from flambeau.dialects.ir.tensor_types import element_of
 from flambeau.dialects.schema.operators import find_op, level_ops
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_table import cached_over_rows
-from flambeau.passes.targets.contracts import Contract
+from flambeau.passes.targets.contracts import Allowance, Contract
 from flambeau.support.tables import RegistrationError, Table, hint, note_registration
 
 
@@ -40,7 +40,9 @@ class Target:
     input_orders: frozenset[tuple[int, ...]] | Literal["any"] = "any"
     """The dim orders beside row-major in which its callers can give an input."""
     lacks: frozenset[Attribute] = frozenset()
-    """The element types that none of its kernels takes."""
+    """The element types that its kernels do not take."""
+    takes_too: tuple[Allowance, ...] = ()
+    """The kernels that take such element types all the same, each once."""
     contracts: tuple[Contract, ...] = ()
     """The limits of its kernels beyond what their schemas say."""
     alignment: int = 16
@@ -62,18 +64,30 @@ class Target:
         """The contract of the kernel, or of the fused form, that an operation becomes."""
         return _contracts(self).get(_kernel(type(op)))
 
-    def missing(self, values: Iterable[SSAValue]) -> str | None:
-        """Which of these tensors none of its kernels takes; None without one."""
+    def missing(self, kernel: str, values: Iterable[SSAValue]) -> str | None:
+        """Which of these tensors a kernel does not take because of its element type; None without one."""
         elements = (element_of(value) for value in values if isinstance(value.type, TensorType)) if self.lacks else ()
-        found = next((element for element in elements if element in self.lacks), None)
-        return None if found is None else f"a tensor is of {found}, and none of its kernels takes that"
+        found = next((element for element in elements if element in self.lacks and not self._allows(kernel, element)), None)
+        return None if found is None else f"a tensor is of {found}, and its kernel does not take that"
+
+    def _allows(self, kernel: str, element: Attribute) -> bool:
+        return (allowance := _allowances(self).get(kernel)) is not None and element in allowance.elements
+
+    def missing_type(self, op: SchemaOp) -> str | None:
+        """Which tensor the kernel of an operation does not take because of its element type; None without one."""
+        return self.missing(_kernel(type(op)), (*op.operands, *op.results))
 
     def why_not(self, op: SchemaOp) -> str | None:
         """What the kernel of an operation does not take of it; None when it takes all."""
-        if (missing := self.missing((*op.operands, *op.results))) is not None:
-            return missing
-        contract = self.contract(op)
-        return None if contract is None else next((reason for limit in contract.limits if (reason := limit.why_not(op))), None)
+        return self.missing_type(op) or self.beyond(op)
+
+    def beyond(self, op: SchemaOp) -> str | None:
+        """What is beyond the limits of the kernel of an operation of element types that it takes; None when nothing is."""
+        if self.missing_type(op) is not None:
+            return None
+        contract, allowance = self.contract(op), _allowances(self).get(_kernel(type(op)))
+        limits = (*(contract.limits if contract is not None else ()), *([allowance] if allowance is not None else []))
+        return next((reason for limit in limits if (reason := limit.why_not(op))), None)
 
     def runs(self, op: SchemaOp) -> bool:
         """Whether a program may keep an operation whole: it keeps the operator, and the kernel takes the operands."""
@@ -100,6 +114,11 @@ def _is_among(order: Sequence[int], orders: frozenset[tuple[int, ...]] | Literal
 @cache  # by the target and not by its name, which another may have once a plug-in is loaded again
 def _contracts(target: Target) -> dict[str, Contract]:
     return {contract.kernel: contract for contract in target.contracts}
+
+
+@cache
+def _allowances(target: Target) -> dict[str, Allowance]:
+    return {allowance.kernel: allowance for allowance in target.takes_too}
 
 
 @cached_over_rows

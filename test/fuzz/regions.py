@@ -60,9 +60,9 @@ _DTYPES = {
 }
 _UNORDERED, _UNSIGNED, _STORED = "tuwzq", "tuwy", "km"
 """Of these PyTorch compares no two elements but for equality; these have no negative elements; these are moved and converted only."""
-_RARE = (torch.uint16, torch.uint32, torch.uint64, torch.complex64, torch.complex128)
+_RARE = (torch.complex64, torch.complex128)
 """Few kernels of stock ExecuTorch take these; a complex result of a loop has none there."""
-_NOT_IN_STOCK = ("aten::view_as_complex_copy.out", "a tensor is of f8")
+_NOT_IN_STOCK = ("aten::view_as_complex_copy.out", "and its kernel does not take that", "where a tensor is of")
 """What the target executorch says of programs that only the target flambeau takes."""
 _KINDS = "ffffffdeiihscybbgtuwzqkm"
 _SHAPES = ((), (3,), (4, 3), (1, 3), (2, 4, 3))
