@@ -12,6 +12,12 @@ from flambeau.dialects.schema.row_table import cached_over_rows, load_rows
 from flambeau.dialects.schema.schema import Schema, parse_schema
 from flambeau.support.suggestions import did_you_mean
 
+NO_MEANING = "Flambeau knows this operator's schema but not its meaning; a row in a plug-in says it: see docs/tutorials/add_operator.md"
+"""Why an operator of the schema table that has no row cannot be lowered."""
+
+UNDECOMPOSED = "flambeau.undecomposed"
+"""The attribute of an operator without a row that PyTorch can decompose, but not here: why."""
+
 LEVELS = ("aten", "core", "edge")
 """The dialects whose operators come from ATen's schemas."""
 

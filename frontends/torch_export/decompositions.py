@@ -17,7 +17,7 @@ from torch._dispatch.python import enable_python_dispatcher
 from torch._guards import detect_fake_mode
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from flambeau.frontends.torch_export.exported_graph import FlatProgram, Overload, Step, flatten
+from flambeau.frontends.torch_export.exported_graph import FlatProgram, Overload, Step, flatten, qualified
 from flambeau.frontends.torch_export.functionalization import Variable, analyze_writes, has_kernel
 from flambeau.frontends.torch_export.imported_operators import class_of, functional_overload
 
@@ -28,8 +28,24 @@ def _converted(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return torch.ops.aten._to_copy(x, dtype=dtype)
 
 
-_FORMS: dict[Overload, Callable[..., Any]] = {torch.ops.prims.convert_element_type.default: _converted}
-"""What computes the same as an operator that PyTorch decomposes others into, and itself only into one that writes to an empty tensor."""
+def _polygamma(x: torch.Tensor, order: int) -> torch.Tensor:
+    return torch.polygamma(order, x)
+
+
+def _with_diagonal(x: torch.Tensor, value: complex, wrap: bool = False) -> torch.Tensor:
+    first, *others = [torch.arange(size).view(size, *[1] * (x.dim() - 1 - dim)) for dim, size in enumerate(x.shape)]
+    distance = sum(((first - other).abs() for other in others), start=torch.zeros_like(first))
+    if wrap and x.dim() == 2:
+        distance = distance % (x.shape[1] + 1)
+    return x.masked_fill(distance == 0, value)
+
+
+_FORMS: dict[Overload, Callable[..., Any]] = {
+    torch.ops.prims.convert_element_type.default: _converted,
+    torch.ops.aten.fill_diagonal_.default: _with_diagonal,
+    torch.ops.aten.polygamma_.default: _polygamma,
+}
+"""What computes the same as an operator that PyTorch makes only of operators that write to memory."""
 _SIZES = logging.getLogger("torch.fx.experimental.symbolic_shapes")
 _PLACE = ("nn_module_stack", "stack_trace")
 
@@ -67,19 +83,19 @@ class Decomposition:
         return ", ".join(f"{name} ×{count}" if count > 1 else name for name, count in counts.items()) or "its operand"
 
 
-def find_decomposition(step: Step, *, refused: bool = False) -> Decomposition | None:
+def find_decomposition(step: Step, reasons: list[str], *, refused: bool = False) -> Decomposition | None:
     """What PyTorch makes of a call whose operator has no row, or whose row is `refused`, down to operators that have one.
 
     Only this call is traced, on the values that the program says it has; the nodes have its place in the model. None where the operator has
-    a row, and where PyTorch has no such decomposition or needs data for it.
+    a row, and where PyTorch has no such decomposition or it does not apply here: `reasons` receives why.
     """
     overload = _without_row(step, refused)
-    return None if overload is None else _decomposed(step, overload, ())
+    return None if overload is None else _decomposed(step, overload, (), reasons)
 
 
 def _without_row(step: Step, refused: bool = False) -> Overload | None:
     """What a call computes, out of place, when its operator has no row."""
-    if step.overload is None:
+    if step.overload is None or step.is_number:
         return None
     cls = class_of(step.overload)
     if cls is not None and cls.has("infer") and not refused:
@@ -87,21 +103,24 @@ def _without_row(step: Step, refused: bool = False) -> Overload | None:
     return step.overload if cls is None else functional_overload(cls)
 
 
-def _decomposed(step: Step, overload: Overload, outer: tuple[Overload, ...]) -> Decomposition | None:
+def _decomposed(step: Step, overload: Overload, outer: tuple[Overload, ...], reasons: list[str]) -> Decomposition | None:
     if overload in outer:
         return None
     nodes = tuple(dict.fromkeys(step.inputs()))
-    for program in _traced(step, overload, nodes):
+    for program in _traced(step, overload, nodes, reasons):
         writes = analyze_writes(program)
         if writes.hidden:
+            reasons.append("it writes to memory that other tensors share")
             continue
         inner: dict[fx.Node, Decomposition] = {}
         for own in program.steps:
             own.node.meta.update({key: step.node.meta[key] for key in _PLACE if key in step.node.meta})
             if (missing := _without_row(own)) is None:
                 continue
-            found = _decomposed(own, missing, (*outer, overload))
+            found = _decomposed(own, missing, (*outer, overload), reasons)
             if found is None:
+                if qualified(missing)[1] != qualified(overload)[1]:
+                    reasons.append(f"it needs {own.name}, which has no row")
                 break
             inner[own.node] = found
         else:
@@ -123,7 +142,7 @@ def _any_size(mode: Any) -> Generator[None]:
         _SIZES.disabled = before
 
 
-def _traced(step: Step, overload: Overload, nodes: Sequence[fx.Node]) -> Iterator[FlatProgram]:
+def _traced(step: Step, overload: Overload, nodes: Sequence[fx.Node], reasons: list[str]) -> Iterator[FlatProgram]:
     """The operator on the arguments of a call, as each of its decompositions computes it: as it is, and out of place."""
     values = [node.meta["val"] for node in nodes]
     for meaning in _meanings(overload):
@@ -139,6 +158,7 @@ def _traced(step: Step, overload: Overload, nodes: Sequence[fx.Node]) -> Iterato
                 mode = detect_fake_mode(values)
                 with torch.no_grad(), mode or nullcontext(), _any_size(mode), enable_python_dispatcher():
                     yield flatten(make_fx(function)(*values))
-            except Exception:
+            except Exception as error:
                 # Decompositions are Python and C++ that raise what they happen to raise; the operator itself is then reported.
+                reasons.append(f"tracing it fails: {next(iter(str(error).splitlines()), type(error).__name__)}")
                 break

@@ -45,6 +45,12 @@ class Step:
             return f"higher_order.{target.name()}"
         return target if isinstance(target, str) else getattr(target, "__name__", str(target))
 
+    @property
+    def is_number(self) -> bool:
+        """Computes with numbers, or asserts something."""
+        value = self.node.meta.get("val")
+        return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool) or self.overload in ASSERTIONS
+
     def inputs(self) -> Iterator[fx.Node]:
         """The nodes among the arguments, at any depth."""
         yield from nodes_in((self.args, self.kwargs))

@@ -12,7 +12,7 @@ from torch import fx
 from torch._ops import HigherOrderOperator
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
-from xdsl.dialects.builtin import LocationAttr, ModuleOp, UnrealizedConversionCastOp, i64
+from xdsl.dialects.builtin import LocationAttr, ModuleOp, StringAttr, UnrealizedConversionCastOp, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
@@ -22,7 +22,7 @@ from flambeau.dialects.ir.diagnostics import remark
 from flambeau.dialects.ir.tensor_types import Tensor, element_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp
 from flambeau.dialects.schema.context import FlambeauContext
-from flambeau.dialects.schema.operators import find_op
+from flambeau.dialects.schema.operators import NO_MEANING, UNDECOMPOSED, find_op
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.frontends.torch_export import symbolic_numbers
 from flambeau.frontends.torch_export.data_numbers import DataNumber, with_tensors
@@ -83,7 +83,8 @@ def import_program(source: ExportedProgram | Mapping[str, ExportedProgram], cont
     globals_.join_states()
     functions = [method.emit() for method in methods]
     if problems:
-        raise UnsupportedProgramError(problems)
+        # A pass may still lower what only has a schema; where nothing is imported, all is said at once.
+        raise UnsupportedProgramError([*problems, *(item for method in methods for item in method.unknown)])
     for method, function in zip(methods, functions, strict=True):
         # What stands before the operator that bounds a symbol does not know the bound yet.
         BoundSymbolsPass.of(method.symbols.bounds).apply_to(context, function)
@@ -99,6 +100,8 @@ class _Method:
         self.name = name
         self.globals = globals_
         self.problems = problems
+        self.unknown: list[Unsupported] = []
+        """The calls of operators whose schema alone is known."""
         self.block = Block()
         self.flat = flatten(program.graph_module)
         writes = analyze_writes(self.flat)
@@ -255,25 +258,26 @@ class _Method:
             variable.value = self._higher_order(step, step.node.target)
             return
         try:
-            if symbolic_numbers.is_number_step(step):
+            if step.is_number:
                 operands = self._resolve(step.args)
                 insert = self._insert_at(step)
                 known = not is_poisoned(operands)
                 variable.value = symbolic_numbers.import_number(step, operands, self.symbols, insert) if known else POISON
                 return
             types: list[Tensor] = []
-            decomposition = decomposition or find_decomposition(step)
+            reasons: list[str] = []
+            decomposition = decomposition or find_decomposition(step, reasons)
             if decomposition is not None:
                 variable.value = self._emit_decomposition(step, decomposition, "has no row")
                 return
-            cls = self._class(step)
+            cls = self._class(step, why := _undecomposed(reasons))
             nesting = collect_types(step.node.meta.get("val"), types, self.symbols)
             given = self._arguments(step, cls)
             if given is not None:
                 cls = with_tensors(cls, given, types, self._insert_at(step))
-            variable.value = POISON if given is None else restore(nesting, self._call(step, cls, given, types))
+            variable.value = POISON if given is None else restore(nesting, self._call(step, cls, given, types, why))
         except VerifyException as error:
-            if (decomposition := find_decomposition(step, refused=True)) is not None:
+            if (decomposition := find_decomposition(step, [], refused=True)) is not None:
                 variable.value = self._emit_decomposition(step, decomposition, f"is refused ({error})")
             else:
                 self._problem(step.name, str(error), step.node)
@@ -385,13 +389,17 @@ class _Method:
             raise UnsupportedError("a subgraph writes to its operands; return the new value instead")
         return [self._standing_in(item) for item in flat.outputs]
 
-    def _class(self, step: Step) -> type[SchemaOp]:
+    def _class(self, step: Step, why: str | None) -> type[SchemaOp]:
+        """The class of what a call computes; `why` its decomposition does not apply, if there is one. Raises UnsupportedError."""
         overload = step.overload
         if overload is None:
             raise UnsupportedError("it is a Python function that has no form in the IR")
         cls = class_of(overload)
+        if cls is not None and cls.has("infer"):
+            return cls
         if cls is None:
-            raise UnsupportedError(NO_ROW)
+            raise UnsupportedError(why or NO_ROW)
+        self.unknown.append(Unsupported(step.name, why or NO_MEANING, place(step.node)))
         return cls
 
     def _arguments(self, step: Step, cls: type[SchemaOp]) -> dict[str, Any] | None:
@@ -440,12 +448,15 @@ class _Method:
         self._emit(op)
         return op.results[0]
 
-    def _call(self, step: Step, cls: type[SchemaOp], given: dict[str, Any], types: list[Tensor]) -> list[SSAValue]:
+    def _call(self, step: Step, cls: type[SchemaOp], given: dict[str, Any], types: list[Tensor], why: str | None) -> list[SSAValue]:
         insert = self._insert_at(step)
         in_place = step.overload is not None and bool(mutated_arguments(step.overload))
+        note = {UNDECOMPOSED: StringAttr(why)} if why else {}
         op = build(cls, given, types, insert)
+        op.attributes |= note
         if in_place and not only_metadata(cast(Any, step.overload)) and (promoted := functional_type(step, op)) != types[0]:
             op = build(cls, given, [promoted], insert)
+            op.attributes |= note
             insert(op)
             return [self._converted(op.result, types[0], step)]
         self.symbols.bound_results(op).verify_()
@@ -459,6 +470,13 @@ _ALIASED = (
     "PyTorch does not functionalise custom operators that return an argument which they write; "
     "let it return nothing, -> (), or declare it with tags=(torch.Tag.inplace,) or (torch.Tag.out,)"
 )
+
+
+def _undecomposed(reasons: Sequence[str]) -> str | None:
+    """Why PyTorch's decomposition does not apply, in the words of errors."""
+    return f"it has no row, and PyTorch's decomposition does not apply here: {reasons[0]}" if reasons else None
+
+
 _HIDDEN_WRITE = "other tensors share the memory it writes to, in a way that cannot be written out of place; write to a clone()"
 
 

@@ -67,12 +67,6 @@ def described(value: Any) -> str:
     return f"a {type(value).__name__}"
 
 
-def is_number_step(step: Step) -> bool:
-    """Whether a step computes with numbers, or asserts something."""
-    value = step.node.meta.get("val")
-    return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool) or step.overload in ASSERTIONS
-
-
 def import_number(step: Step, operands: Sequence[Any], symbols: Symbols, insert: Insert) -> Any:
     """The value of a step that computes with numbers: an int, an extent, a number that data decides, or Inexpressible.
 

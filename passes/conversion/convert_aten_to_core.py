@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from xdsl.context import Context
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.dialects.schema.operators import check_operator
+from flambeau.dialects.schema.operators import NO_MEANING, UNDECOMPOSED, check_operator
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.manager import OperationPass
 from flambeau.passes.rewriting.dialect_conversion import apply_partial_conversion
-from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.legality import ConversionTarget
 from flambeau.passes.rewriting.pattern import Pattern, rename_values
 from flambeau.passes.targets.interface import TargetName, find_target
@@ -32,10 +32,8 @@ class ToLevelPattern(Pattern):
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op` when it is an `aten` operator that is legal in `core`."""
         assert isinstance(op, SchemaOp)
-        if op.level() != "aten":
+        if op.level() != "aten" or not self.belongs(op):
             return
-        if not self.belongs(op):
-            return decline(f"{op.schema.name} does not belong to the core dialect") if op.has("infer") else None
         new = op.at("core").from_attributes(op.operands, op.result_types, dict(op.properties), dict(op.attributes))
         rename_values(op, new)
         rewriter.replace(op, new)
@@ -69,9 +67,7 @@ class ConvertAtenToCorePass(OperationPass):
         if not isinstance(op, SchemaOp) or (op.level() == "core" and self._belongs(op)):
             return None
         if not op.has("infer"):
-            return (
-                "Flambeau knows this operator's schema but not its meaning; a row in a plug-in says it: see docs/tutorials/add_operator.md"
-            )
+            return why.data if isinstance(why := op.attributes.get(UNDECOMPOSED), StringAttr) else NO_MEANING
         why = "it is not in Core ATen"
         if op.keep and self.target is not None:
             why += f", and the target {self.target!r} does not keep it whole"

@@ -14,7 +14,9 @@ from torch_programs import check, export, text_of, unary
 from flambeau import EdgeCompileConfig, Runtime, to_edge
 from flambeau.dialects.ir.diagnostics import Diagnostic, listening
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.operators import UNDECOMPOSED
 from flambeau.frontends.torch_export import import_program
+from flambeau.passes.manager import PassError
 
 fftn: Any = cast(Any, torch.fft).fftn
 
@@ -79,8 +81,49 @@ def test_a_decomposition_may_give_several_results() -> None:
 
 
 def test_what_has_no_decomposition_down_to_rows_keeps_its_name() -> None:
-    module = import_program(export(unary(lambda x: torch.igamma(x, x)), torch.rand(3)), FlambeauContext())
-    assert "aten.igamma" in text_of(module)
+    text = text_of(import_program(export(unary(lambda x: torch.igamma(x, x)), torch.rand(3)), FlambeauContext()))
+    assert "aten.igamma" in text and UNDECOMPOSED not in text
+
+
+class Pieces(nn.Module):
+    def forward(self, x: Tensor, ends: Tensor) -> Tensor:
+        return torch.tensor_split(x, ends)[0]
+
+
+def test_why_a_decomposition_does_not_apply_stays_with_the_operator() -> None:
+    program = export(Pieces(), torch.randn(4, 6), torch.tensor([1, 2]))
+    text = text_of(import_program(program, FlambeauContext()))
+    assert "aten.tensor_split.tensor_indices_or_sections" in text and UNDECOMPOSED in text
+    with pytest.raises(PassError, match=r"it has no row, and PyTorch's decomposition does not apply here: tracing it fails: "):
+        to_edge(program)
+
+
+@pytest.mark.parametrize(("shape", "wrap"), [((3, 4), False), ((4, 3), False), ((7, 2), True), ((2, 7), True), ((3, 3, 3), False)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64])
+def test_a_diagonal_is_filled_in_place(shape: tuple[int, ...], wrap: bool, dtype: torch.dtype) -> None:
+    def filled(x: Tensor) -> Tensor:
+        y = x * 1
+        y.fill_diagonal_(7, wrap=wrap)
+        return y + x
+
+    check(unary(filled), torch.ones(shape).to(dtype))
+
+
+def test_the_orders_of_the_polygamma_functions_in_place() -> None:
+    check(unary(lambda x: (x + 1).polygamma_(2)), torch.rand(3, 4, dtype=torch.float64), tolerance=1e-9)
+
+
+def test_a_transform_of_a_fixed_length_takes_any_size() -> None:
+    class Transform(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.real(fftn(x, s=(30,), dim=(0,)))
+
+    model = Transform()
+    program = torch.export.export(model, (torch.randn(10, 3),), dynamic_shapes=({0: Dim.DYNAMIC(max=40)},))
+    method = Runtime.get().load_program(to_edge(program).to_executorch().buffer).load_method("forward")
+    for length in (10, 2, 29):
+        x = torch.randn(length, 3)
+        torch.testing.assert_close(torch.as_tensor(method.execute((x,))[0]), model(x), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("target", ["executorch", "flambeau"])

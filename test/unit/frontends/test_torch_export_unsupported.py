@@ -73,6 +73,16 @@ def test_places_beyond_the_third_are_counted() -> None:
     assert "; and 2 more places" in str(problems(export(Deep(), torch.randn(3))))
 
 
+def test_operators_that_a_pass_might_still_lower_are_listed_beside_what_cannot_be_imported() -> None:
+    def function(x: Tensor) -> Tensor:
+        return torch.igamma(mystery(x), x) + torch.tensor_split(x, x.long())[0]
+
+    error = str(problems(export(function, torch.rand(3))))
+    assert error.startswith("the program has 3 unsupported constructs:")
+    assert "aten.igamma: Flambeau knows this operator's schema but not its meaning" in error
+    assert "PyTorch's decomposition does not apply here: tracing it fails:" in error
+
+
 def test_problems_in_regions_are_listed_with_the_others() -> None:
     class Branching(nn.Module):
         def forward(self, x: Tensor) -> Tensor:

@@ -21,3 +21,12 @@ func.func @illegal(%x: tensor<2xf32>) -> tensor<2xf32> {
   %2 = aten.square(%1) : (tensor<2xf32>) -> tensor<2xf32>
   func.return %2 : tensor<2xf32>
 }
+
+// -----
+
+// The front end notes why PyTorch's decomposition does not apply.
+func.func @undecomposed(%x: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-error @+1 {{convert-aten-to-core: 1 operation cannot be converted to Core ATen: aten._coalesce: its decomposition asks for a size}}
+  %0 = aten._coalesce(%x) {flambeau.undecomposed = "its decomposition asks for a size"} : (tensor<2xf32>) -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}
