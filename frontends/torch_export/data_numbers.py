@@ -163,6 +163,8 @@ class Arithmetic:
                 # The floats of `executorch_prim` have no maximum.
                 is_right = self.emit(arith.CmpfOp(right, left, "ogt" if function == "max" else "olt"))
                 return self.emit(arith.SelectOp(is_right, right, left))
+            case "abs", (first,):
+                return self._compute("max", (first, self.compute("neg", (first,), kind)), kind)
             case (("and" | "or" | "xor"), (first, second)) if kind == i1:
                 return self.emit(_LOGIC[function](self.value(first, i1), self.value(second, i1)))
             case "not", (first,):

@@ -25,6 +25,7 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import NO_MEANING, UNDECOMPOSED, find_op
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.frontends.torch_export import symbolic_numbers
+from flambeau.frontends.torch_export.conditions import assert_condition, conditions_of, dynamic_sizes
 from flambeau.frontends.torch_export.data_numbers import DataNumber, with_tensors
 from flambeau.frontends.torch_export.decompositions import Decomposition, find_decomposition
 from flambeau.frontends.torch_export.exported_graph import Step, flatten
@@ -103,6 +104,7 @@ class _Method:
         self.unknown: list[Unsupported] = []
         """The calls of operators whose schema alone is known."""
         self.block = Block()
+        self.conditions = conditions_of(program)
         self.flat = flatten(program.graph_module)
         writes = analyze_writes(self.flat)
         if (writes.hidden and not writes.lost) or needs_retracing(program.graph_module):
@@ -178,15 +180,19 @@ class _Method:
     def emit(self) -> FuncOp:
         """The function; problems are collected."""
         inputs = self._emit_inputs()
-        left_out = symbolic_numbers.import_guards(self.program, self.symbols, self._emit)
+        sizes = dynamic_sizes(self.program, self.symbols) if self.conditions else {}
+        for condition in self.conditions:
+            try:
+                self.block.add_ops(assert_condition(condition, sizes))
+            except ValueError as error:
+                self._problem("torch._check", str(error))
         for step in self.flat.steps:
             self._emit_step(step)
         outputs = Outputs(
             self.program, self.flat, self.variables, self.states, self.arguments, self._writers(), self._resolve, self._emit, self._problem
         )
         outputs.collect()
-        self._emit(end := ReturnOp(*outputs.results))
-        symbolic_numbers.remark_unchecked(end, left_out)
+        self._emit(ReturnOp(*outputs.results))
         types = ([item.type for item in self.block.args], [item.type for item in outputs.results])
         function = FuncOp(self.name, types, Region(self.block))
         function.attributes[INPUTS] = leaves_attribute(inputs)

@@ -8,13 +8,11 @@ from typing import Any, cast
 
 import sympy
 import torch
-from torch.export import ExportedProgram
 from xdsl.dialects import cf
 from xdsl.dialects.builtin import TensorType, f64, i1, i64
 from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.flambeau.symbol_operations import HOLDS, SIGNS, AssertOp, DefineSymbolOp, Relation
-from flambeau.dialects.ir.diagnostics import remark
 from flambeau.dialects.ir.extents import Extent, UndecidedError, symbol_of
 from flambeau.dialects.ir.tensor_types import dtype_of, element_of, shape_of
 from flambeau.dialects.schema.operators import find_op
@@ -145,48 +143,6 @@ def import_value(item: SSAValue, value: Any, symbols: Symbols, insert: Insert) -
     return extent
 
 
-def import_guards(program: ExportedProgram, symbols: Symbols, insert: Insert) -> list[str]:
-    """Asserts what `torch._check` and the model ask of the sizes of the inputs, where the ranges do not prove it.
-
-    Gives the conditions that have no form in the IR.
-    """
-    values = [node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"]
-    tensors = [value for value in values if isinstance(value, torch.Tensor)]
-    sizes: list[Any] = [size for value in (*tensors, values) for size in (value.shape if isinstance(value, torch.Tensor) else value)]
-    dynamic = [size for size in sizes if isinstance(size, torch.SymInt)]
-    given = {symbol for size in dynamic for symbol in cast(Any, size).node.expr.free_symbols}
-    environment: Any = cast(Any, dynamic[0]).node.shape_env if dynamic else None
-    left_out: list[str] = []
-    for guard in environment.guards if dynamic else ():
-        # The size of a derived dimension has a symbol of its own in a guard, and is an expression everywhere else.
-        condition = environment.replace(guard.expr)
-        if not condition.free_symbols <= given:
-            continue
-        try:
-            _insert_guard(condition, symbols, insert)
-        except UnsupportedError:
-            left_out.append(str(condition))
-    return left_out
-
-
-def _insert_guard(condition: Any, symbols: Symbols, insert: Insert) -> None:
-    try:
-        found: Sequence[Operation] = list(_assertions(condition, symbols, None))
-    except UnsupportedError:
-        made: list[Operation] = []
-        arithmetic = Arithmetic(made.append)
-        holds = arithmetic.value(_truth(condition, symbols, arithmetic), i1)
-        found = [*made, cf.AssertOp(holds, f"{_words(condition, symbols)} must hold")]
-    for op in found:
-        insert(op)
-
-
-def remark_unchecked(op: Operation, conditions: Sequence[str]) -> None:
-    """Says which conditions the program does not check."""
-    for condition in conditions:
-        remark(op, f"the condition {condition} on the sizes of the inputs is not checked: it has no form in the IR")
-
-
 def _assertions(expression: Any, symbols: Symbols, message: str | None) -> Iterator[Operation]:
     """The assertions that a truth value of sympy is, without those that the ranges prove."""
     if isinstance(expression, sympy.And):
@@ -201,12 +157,17 @@ def _assertions(expression: Any, symbols: Symbols, message: str | None) -> Itera
         raise UnsupportedError(str(error)) from error
     if found is None:
         raise UnsupportedError(f"the condition {expression} has no form in the IR; assert a relation between sizes")
+    yield from assertion(found, message)
+
+
+def assertion(found: Comparison, message: str | None = None) -> Sequence[Operation]:
+    """The assertion of a relation between sizes; none where the ranges prove it."""
     try:
         if HOLDS[found.relation](found.left, found.right):
-            return
+            return ()
     except UndecidedError:
         pass
-    yield AssertOp(found.left, found.relation, found.right, message)
+    return (AssertOp(found.left, found.relation, found.right, message),)
 
 
 def _comparison(expression: Any, symbols: Symbols) -> Comparison | None:
@@ -217,31 +178,3 @@ def _comparison(expression: Any, symbols: Symbols) -> Comparison | None:
     relation, exchanged = found
     left, right = (symbols.of(cast(sympy.Expr, side)) for side in (expression.lhs, expression.rhs))
     return Comparison(right, relation, left) if exchanged else Comparison(left, relation, right)
-
-
-def _truth(expression: Any, symbols: Symbols, arithmetic: Arithmetic) -> Comparison | Number:
-    """A truth value of sympy: a relation, or what joins several. Raises UnsupportedError."""
-    if isinstance(expression, sympy.And | sympy.Or | sympy.Not):
-        name = type(expression).__name__.lower()
-        parts: list[Comparison | Number] = [_truth(part, symbols, arithmetic) for part in expression.args]
-        if name == "not":
-            return cast(Number, arithmetic.compute(name, parts, i1))
-        for part in parts[1:]:
-            parts[0] = cast(Number, arithmetic.compute(name, [parts[0], part], i1))
-        return parts[0]
-    try:
-        found = _comparison(expression, symbols)
-    except TypeError as error:
-        raise UnsupportedError(str(error)) from error
-    if found is None:
-        raise UnsupportedError(f"the condition {expression} has no form in the IR; assert a relation between sizes")
-    return found
-
-
-def _words(expression: Any, symbols: Symbols) -> str:
-    """A truth value of sympy in the names of the IR."""
-    if (found := _comparison(expression, symbols)) is not None:
-        return f"{found.left} {SIGNS[found.relation]} {found.right}"
-    parts = [_words(part, symbols) for part in expression.args]
-    joint = type(expression).__name__.lower()
-    return f"not ({parts[0]})" if joint == "not" else f" {joint} ".join(parts)
