@@ -9,9 +9,11 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
+from torch.utils import _pytree as pytree
 from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.frontends.torch_export.graph_signature import is_large
 from flambeau.frontends.torch_export.import_report import Unsupported, UnsupportedProgramError
 from flambeau.frontends.torch_export.importer import import_program
 from flambeau.support.tracebacks import raised_at
@@ -100,6 +102,9 @@ def export_constants(values: Mapping[str, object]) -> dict[str, ExportedProgram]
     """Programs that take nothing and return these values, by name. Raises CaptureError for what no program can return."""
     programs: dict[str, ExportedProgram] = {}
     for name, value in values.items():
+        large: Any = next(filter(is_large, pytree.tree_leaves(value)), None)
+        if large is not None:
+            raise CaptureError(f"constant method {name!r}: {large} does not fit in 64 bits")
         try:
             programs[name] = capture(_Constant(value), ())
         except CaptureError as error:

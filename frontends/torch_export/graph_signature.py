@@ -19,7 +19,12 @@ from flambeau.support.lazy import Array
 
 def is_constant(value: Any) -> bool:
     """Whether an input or output may be this value without being a tensor."""
-    return value is None or isinstance(value, bool | int | float | str)
+    return value is None or (isinstance(value, bool | int | float | str) and not is_large(value))
+
+
+def is_large(value: Any) -> bool:
+    """Whether a value is an integer that programs cannot hold."""
+    return isinstance(value, int) and not -(2**63) <= value < 2**63
 
 
 def constant_leaf(name: str, value: Any) -> Leaf:

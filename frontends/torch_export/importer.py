@@ -78,6 +78,9 @@ def import_program(source: ExportedProgram | Mapping[str, ExportedProgram], cont
         UnsupportedProgramError: lists everything that cannot be imported.
     """
     programs = {name: source} if isinstance(source, ExportedProgram) else dict(source)
+    for method in programs:
+        if not isinstance(cast(object, method), str) or not method or "\0" in method:
+            raise ValueError(f"the name of a method is a string that is not empty, not {method!r}")
     globals_ = Globals(Weights(context.blobs), reserved=set(programs))
     problems: list[Unsupported] = []
     methods = [_Method(method, program, globals_, problems) for method, program in programs.items()]
@@ -247,7 +250,7 @@ class _Method:
             item.location = input_location(node, name)
             self.variables[node].value = symbolic_numbers.import_value(item, value, self.symbols, self._emit)
             return Leaf(name)
-        self._problem(f"input {name!r}", f"a {type(value).__name__} input is known only when the program runs; give a constant or a tensor")
+        self._problem(f"input {name!r}", f"{symbolic_numbers.described(value)} is not supported as an input; give a constant or a tensor")
         self.variables[node].value = POISON
         return Leaf(name)
 

@@ -19,6 +19,7 @@ from flambeau.dialects.schema.operators import find_op
 from flambeau.frontends.torch_export.data_numbers import Arithmetic, Comparison, DataNumber, Item, Number
 from flambeau.frontends.torch_export.exported_graph import ASSERTION, ASSERTIONS, Step
 from flambeau.frontends.torch_export.exported_symbols import Symbols
+from flambeau.frontends.torch_export.graph_signature import is_large
 from flambeau.frontends.torch_export.imported_operators import Insert, UnsupportedError
 
 _ITEM = (torch.ops.aten.item.default, torch.ops.aten._local_scalar_dense.default)
@@ -62,7 +63,7 @@ def described(value: Any) -> str:
     """What a value that has no form is, in words."""
     if isinstance(value, Inexpressible):
         return f"{value.text}, which is computed from sizes or data in a way that has no form in the IR,"
-    return f"a {type(value).__name__}"
+    return f"{value}, which does not fit in 64 bits," if is_large(value) else f"a {type(value).__name__}"
 
 
 def import_number(step: Step, operands: Sequence[Any], symbols: Symbols, insert: Insert) -> Any:

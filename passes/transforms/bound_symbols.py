@@ -22,7 +22,7 @@ from flambeau.support.suggestions import did_you_mean
 def check_bound(text: str) -> tuple[str, int]:
     """The name and the number of `s0:512`. Raises ValueError."""
     name, colon, number = text.partition(":")
-    if not name or not colon or not number.isdigit():
+    if not name or not colon or not number.isdecimal():
         raise ValueError(f"a bound is written NAME:NUMBER, as in s0:512, not {text!r}")
     return name, int(number)
 

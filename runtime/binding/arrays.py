@@ -48,7 +48,7 @@ def as_array(value: object, info: TensorInfo, where: str) -> "Array":
     """A numpy array that shares the memory of `value`; for a tensor without dimensions `value` may be a number.
 
     Raises:
-        FlambeauError: `value` is neither an array, nor an exporter of DLPack, nor such a number.
+        FlambeauError: `value` is neither an array, nor an exporter of DLPack, nor such a number that the dtype holds.
     """
     import numpy as np
 
@@ -56,7 +56,10 @@ def as_array(value: object, info: TensorInfo, where: str) -> "Array":
     if isinstance(value, np.ndarray | np.generic):
         return np.asarray(tensor)
     if isinstance(value, bool | int | float) and not info.shape:
-        return number_as_array(value, numpy_dtype(info.type))
+        array = number_as_array(value, dtype := numpy_dtype(info.type))
+        if array.dtype != dtype:
+            raise FlambeauError(Status.INVALID_ARGUMENT, f"{where}: {value!r} does not fit in {info.type}")
+        return array
     if not hasattr(value, "__dlpack__"):
         raise FlambeauError(
             Status.INVALID_ARGUMENT,

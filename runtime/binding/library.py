@@ -5,6 +5,7 @@ import os
 import sys
 from enum import IntEnum
 from functools import cache
+from numbers import Integral
 from pathlib import Path
 
 import flambeau.runtime
@@ -278,6 +279,13 @@ def library() -> ctypes.CDLL:
     if (version := loaded.fl_version()) != _VERSION:
         raise FlambeauError(Status.ACCESS_FAILED, f"{path} has interface version {version:#x}; this package needs {_VERSION:#x}")
     return loaded
+
+
+def whole_number(value: object, low: int, high: int, what: str) -> int:
+    """An integer that a field of C holds. Raises ValueError."""
+    if not isinstance(value, Integral) or not low <= int(value) <= high:
+        raise ValueError(f"{what} is an integer between {low} and {high}, not {value!r}")
+    return int(value)
 
 
 def check(status: int, error: CError, prefix: str = "") -> None:

@@ -19,6 +19,7 @@ from flambeau.runtime.binding.library import (
     Status,
     check,
     library,
+    whole_number,
 )
 from flambeau.runtime.binding.metadata import MethodMeta, Slot, ValueTag
 from flambeau.runtime.binding.method_state import State
@@ -43,8 +44,7 @@ class Method(ExplainsMembers):
     """
 
     def __init__(self, program: "Program", index: int, instruction_limit: int = INSTRUCTION_LIMIT):
-        if not 0 < instruction_limit < 2**32:
-            raise ValueError(f"an instruction limit is between 1 and {2**32 - 1}, not {instruction_limit}")
+        limit = whole_number(instruction_limit, 1, 2**32 - 1, "an instruction limit")
         self._handle = None
         self._program = program
         self._lock = Lock()
@@ -77,7 +77,7 @@ class Method(ExplainsMembers):
         )
         handle = ctypes.create_string_buffer(METHOD_BYTES)
         check(self._library.fl_method_init(handle, program.handle, index, registry(), memory, self._error), self._error)
-        ctypes.c_uint32.from_buffer(handle).value = instruction_limit
+        ctypes.c_uint32.from_buffer(handle).value = limit
         self._handle = handle
         if shared:
             known.update((arena, self._blocks[2 + arena]) for arena in shared)
@@ -165,8 +165,12 @@ class Method(ExplainsMembers):
         self._library.fl_method_reset(self._handle)
 
     def seed(self, seed: int) -> None:
-        """Chooses the stream of random numbers that the method draws, from its beginning. It is that of 0 after loading."""
-        self._library.fl_method_seed(self._handle, seed % 2**64)
+        """Chooses the stream of random numbers that the method draws, from its beginning. It is that of 0 after loading.
+
+        Raises:
+            ValueError: `seed` is not an integer of 64 bits without a sign.
+        """
+        self._library.fl_method_seed(self._handle, whole_number(seed, 0, 2**64 - 1, "a seed"))
 
     @cached_property
     def state(self) -> State:
@@ -285,7 +289,10 @@ def _set_scalar(value: CValue, tag: ValueTag, given: object, where: str) -> obje
                 raise FlambeauError(Status.INVALID_ARGUMENT, f"{where}: {number} does not fit in 64 bits")
             value.payload.integer = int(number)
         case ValueTag.DOUBLE if isinstance(number, Real):
-            value.payload.real = float(number)
+            try:
+                value.payload.real = float(number)
+            except OverflowError:
+                raise FlambeauError(Status.INVALID_ARGUMENT, f"{where}: {number} does not fit in 64 bits") from None
         case ValueTag.BOOL if truth:
             value.payload.boolean = 1 if given else 0
         case ValueTag.STRING if isinstance(given, str):

@@ -7,7 +7,7 @@ from enum import Enum
 from os import PathLike, fspath
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from flambeau.runtime.binding.arrays import aligned_bytes
 from flambeau.runtime.binding.libraries import add_backend, add_kernels, backend_names, kernel_names
@@ -55,6 +55,8 @@ class Program(ExplainsMembers):
         return dict.fromkeys(self._names).keys()
 
     def _index(self, name: str) -> int:
+        if not isinstance(cast(object, name), str) or "\0" in name:
+            raise FlambeauError(Status.INVALID_ARGUMENT, f"a method's name is a string, not {name!r}")
         index, error = ctypes.c_uint32(), CError()
         check(library().fl_program_find_method(self.handle, name.encode(), index, error), error)
         return index.value

@@ -61,6 +61,30 @@ def test_what_cannot_be_compiled_says_why() -> None:
         unknown(torch.ones(3), torch.ones(3))
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"mode": "reduce-overhead"}, r"the backend flambeau has no mode 'reduce-overhead'; options={'target': 'executorch'} takes"),
+        ({"options": {"depth": 1, 3: 4}}, r"the backend flambeau has the option 'target', not 'depth', 3"),
+        ({"options": {"target": 3}}, r"the option 'target' of the backend flambeau is a name, not 3"),
+        ({"options": {"target": "gpu"}}, r"there is no target 'gpu'; there are executorch, flambeau"),
+        ({"options": ["target"]}, r"the backend flambeau takes options in a dict, not \['target'\]"),
+    ],
+)
+def test_what_torch_compile_is_given_and_the_backend_lacks_is_refused(given: dict[str, Any], words: str) -> None:
+    torch.compiler.reset()
+    compiled: Any = torch_compile(nn.ReLU(), backend="flambeau", **given)
+    with torch.no_grad(), pytest.raises(Exception, match=words):
+        compiled(torch.ones(2))
+
+
+def test_the_default_mode_is_none() -> None:
+    torch.compiler.reset()
+    compiled: Any = torch_compile(nn.ReLU(), backend="flambeau", mode="default")
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(torch.tensor([-1.0, 2.0])), torch.tensor([0.0, 2.0]))
+
+
 class Writing(nn.Module):
     """Writes to its input and to its state, and gives numbers too."""
 

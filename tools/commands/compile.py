@@ -131,7 +131,7 @@ def compile_command(
     if options.dump_passes is not None and is_stage(Path(model), options.dump_passes):
         raise OutputError(f"--dump-passes: {model} is a stage in this folder, which would be written anew: name another folder")
     watchers = [CrashReproducer(settings=_run_settings(options), checks=lambda: _checks(options)), *_watchers(options)]
-    bounds = ",".join(bound.replace("=", ":", 1) for bound in options.bounds or ())
+    bounds = ",".join(map(_bound, options.bounds or ()))
     extra = extra_passes([*([f"aten:bound-symbols{{bounds={bounds}}}"] if bounds else []), *(options.passes or ())])
     console = stderr_console()
     context = FlambeauContext()
@@ -224,6 +224,14 @@ def _watchers(options: CompileOptions) -> list[Instrumentation]:
     if options.print_changed is not None:
         watchers.append(print_changes(sys.stderr, options.print_changed))
     return watchers
+
+
+def _bound(option: str) -> str:
+    """A `--bound` as the pass writes it. Raises StageError."""
+    name, _, number = option.partition("=")
+    if not name.isidentifier() or not number.isdecimal():
+        raise StageError(f"--bound is NAME=MAX, where MAX is an integer, as in seq=512; not {option!r}")
+    return f"{name}:{number}"
 
 
 def extra_passes(options: Sequence[str]) -> dict[str, Pipeline]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
@@ -44,6 +45,15 @@ class EdgeCompileConfig:
     target: str = "executorch"
     preserve_ops: Sequence[str | OpOverload | OpOverloadPacket] = ()
     bounds: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def __post_init__(self) -> None:
+        given: Any = self.bounds
+        if not isinstance(given, Mapping) or not all(_is_bound(*item) for item in cast("Mapping[Any, Any]", given).items()):
+            raise ValueError(f"EdgeCompileConfig: bounds gives greatest values by name, as in {{'seq': 512}}, not {given!r}")
+
+
+def _is_bound(name: object, most: Any) -> bool:
+    return isinstance(name, str) and name.isidentifier() and isinstance(most, Integral) and str(most).isdecimal()
 
 
 @explains_arguments

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from flambeau.compiler.compilation import Compilation
 from flambeau.dialects.schema.context import FlambeauContext
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 
 def flambeau_backend(
-    graph: torch.fx.GraphModule, inputs: Sequence[Any], *, options: Mapping[str, str] | None = None
+    graph: torch.fx.GraphModule, inputs: Sequence[Any], *, mode: str | None = None, options: Mapping[str, str] | None = None
 ) -> Callable[..., list[Any]]:
     """Compiles a graph of Dynamo, and gives the function that runs it on the C runtime.
 
     Args:
         graph: what `torch.compile` captured. Its parameters become constants of the program.
         inputs: its inputs, parameters among them.
+        mode: what `torch.compile` is given as `mode`, unless it is `default`; there is no other one.
         options: what `torch.compile` is given as `options`: `target`, which is `flambeau` if it is not there.
 
     Raises:
@@ -35,15 +36,27 @@ def flambeau_backend(
     """
     from flambeau.frontends.torch_export.dynamo_graphs import backend_failure
 
-    given = dict(options or {})
     try:
-        if unknown := given.keys() - {"target"}:
-            raise ValueError(f"the backend flambeau has the option 'target', not {', '.join(map(repr, sorted(unknown)))}")
-        return _Compiled(graph, inputs, given.get("target", "flambeau"))
+        if mode is not None:
+            raise ValueError(f"the backend flambeau has no mode {mode!r}; options={{'target': 'executorch'}} takes another target")
+        return _Compiled(graph, inputs, _target({} if options is None else options))
     except PassCrash:
         raise
     except ValueError as error:
         raise backend_failure(error, inspect.currentframe()) from None
+
+
+def _target(options: Any) -> str:
+    """What the options of `torch.compile` choose. Raises ValueError."""
+    if not isinstance(options, Mapping):
+        raise ValueError(f"the backend flambeau takes options in a dict, not {options!r}")
+    given = cast("Mapping[Any, Any]", options)
+    if unknown := given.keys() - {"target"}:
+        raise ValueError(f"the backend flambeau has the option 'target', not {', '.join(sorted(map(repr, unknown)))}")
+    target = given.get("target", "flambeau")
+    if not isinstance(target, str):
+        raise ValueError(f"the option 'target' of the backend flambeau is a name, not {target!r}")
+    return target
 
 
 class _Compiled:

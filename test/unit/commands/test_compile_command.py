@@ -366,6 +366,9 @@ def test_a_size_without_a_bound_is_refused_and_an_option_gives_one(folder: Path,
     assert main(["compile", "net.mlir"]) == 1
     error = " ".join(capsys.readouterr().err.split())
     assert error.count("s0 has no maximum") == 1 and "--bound s0=512" in error
+    for wrong in ("s0=x", "s0", "=8", "s0=-1", "s0=1.5", "s0=²", "s0:8", "s0,s1=8"):
+        assert main(["compile", "net.mlir", "--bound", wrong]) == 1
+        assert f"--bound is NAME=MAX, where MAX is an integer, as in seq=512; not {wrong!r}" in " ".join(capsys.readouterr().err.split())
     assert main(["compile", "net.mlir", "--bound", "s0=8"]) == 0
     method = Runtime.get().load_program(folder / "net.pte").load_method("forward")
     assert [output.shape for output in method.execute([np.ones(8, np.float32)])] == [(8,)]

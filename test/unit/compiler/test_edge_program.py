@@ -1,6 +1,7 @@
 """The public API as users of ExecuTorch write it: the flows of its tutorials, and what it refuses."""
 
 import io
+import re
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,14 @@ def test_constant_methods_return_their_values(exported: ExportedProgram):
     np.testing.assert_array_equal(run(program, method="table")[0], X)
     with pytest.raises(ValueError, match="forward is among programs and among constant_methods"):
         to_edge(exported, {"forward": 3})
+    for large, value in ((2**63, 2**63), (-(2**63) - 1, {"a": [1, -(2**63) - 1]})):
+        with pytest.raises(CaptureError, match=rf"^constant method 'big': {large} does not fit in 64 bits$"):
+            to_edge(exported, {"big": value})
+    name: Any
+    for name in ("", "a\0b", 3, None):
+        for call in (lambda name=name: to_edge(exported, {name: 3}), lambda name=name: to_edge({name: exported})):
+            with pytest.raises(ValueError, match=f"^the name of a method is a string that is not empty, not {re.escape(repr(name))}$"):
+                call()
     with pytest.raises(CaptureError, match=r"constant method 'x': a method returns numbers, strings, .*; <object.* is something else"):
         to_edge(exported, {"x": object()})
 
@@ -256,3 +265,7 @@ def test_a_size_without_a_maximum_is_refused_once_as_the_model_names_it_and_boun
     np.testing.assert_array_equal(run(edge.to_executorch(), ids, mask)[0], Rows()(ids, mask))
     with pytest.raises(ValueError, match=r"no dynamic size is named 'sec'; did you mean 'seq'\?; there are batch, seq"):
         to_edge(program, compile_config=EdgeCompileConfig(bounds={"sec": 8}))
+    wrong: Any
+    for wrong in ({"seq": "8"}, {"seq": -1}, {"seq": 1.5}, {"seq": True}, {"": 8}, {3: 8}, ["seq"]):
+        with pytest.raises(ValueError, match=f"bounds gives greatest values by name, as in {{'seq': 512}}, not {re.escape(repr(wrong))}"):
+            EdgeCompileConfig(bounds=wrong)

@@ -122,6 +122,17 @@ def test_sizes_without_a_form() -> None:
     assert "is computed from sizes or data in a way that has no form in the IR" in str(problems(program))
 
 
+def test_integers_beyond_64_bits() -> None:
+    class Large(nn.Module):
+        def forward(self, x: Tensor, n: int) -> tuple[Tensor, int, int]:
+            return x, n, -(2**63)
+
+    error = str(problems(export(Large(), torch.randn(3), 2**63)))
+    assert error.startswith("the program has 2 unsupported constructs:")
+    assert f"input 'n': {2**63}, which does not fit in 64 bits, is not supported as an input; give a constant or a tensor" in error
+    assert f"output 'output_1': {2**63}, which does not fit in 64 bits, is not supported as an output" in error
+
+
 def test_numbers_of_data_without_a_place() -> None:
     def function(x: Tensor) -> Tensor:
         return torch.nn.functional.leaky_relu(x, cast(float, x[0].item()))

@@ -9,7 +9,7 @@ import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -194,6 +194,7 @@ def test_scalars_are_dynamic_where_the_program_reads_them():
     assert "input 0: expected int, got float" in message(loaded.execute, (3.0, 5, 0.5, True, "x", None))
     assert "input 0: expected int, got bool" in message(loaded.execute, (True, 5, 0.5, True, "x", None))
     assert f"input 1: {2**63} does not fit in 64 bits" in message(loaded.execute, (3, 2**63, 0.5, True, "x", None))
+    assert f"input 2: {10**400} does not fit in 64 bits" in message(loaded.execute, (3, 4, 10**400, True, "x", None))
     assert "input 5: expected none, got int" in message(loaded.execute, (3, 5, 0.5, True, "x", 1))
 
 
@@ -249,8 +250,8 @@ def test_a_tensor_without_dimensions_takes_a_number_that_its_dtype_holds():
     loaded = method(plan([tensor(at=0), tensor(at=64, type=LONG)], [], [], [0, 1], [0, 1]))
     assert loaded.execute((0.25, 2)) == [0.25, 2]
     assert loaded.execute((3, True)) == [3.0, 1]
-    assert message(loaded.execute, (0.25, 2.5)) == "method 'forward', input 1: expected int64, got float64"
-    assert message(loaded.execute, (0.25, 2**63)) == "method 'forward', input 1: expected int64, got uint64"
+    assert message(loaded.execute, (0.25, 2.5)) == "method 'forward', input 1: 2.5 does not fit in int64"
+    assert message(loaded.execute, (0.25, 2**63)) == f"method 'forward', input 1: {2**63} does not fit in int64"
     assert message(loaded.execute, (0.25,)) == "method 'forward' takes 2 inputs, got 1"
 
 
@@ -333,8 +334,26 @@ def test_an_endless_loop_ends():
     values: list[pte.Value] = [pte.Bool(False)]
     program = load(plan(values, [pte.JumpFalseCall(0, 0)], [], [], []))
     assert message(program.load_method(instruction_limit=1000).execute) == "method 'forward' did not end within 1000 instructions"
-    with pytest.raises(ValueError, match="between 1"):
-        program.load_method(instruction_limit=0)
+    wrong: Any
+    for wrong in (0, 2**32, 1.5, "10", None):
+        with pytest.raises(ValueError, match=rf"an instruction limit is an integer between 1 and 4294967295, not {wrong!r}"):
+            program.load_method(instruction_limit=wrong)
+
+
+def test_a_seed_has_64_bits():
+    method = load(plan([pte.Bool(False)], [], [], [], [])).load_method()
+    for seed in (0, 2**64 - 1, np.uint64(2**63)):
+        method.seed(cast(int, seed))
+    wrong: Any
+    for wrong in (-1, 2**64, 1.5, "1", None):
+        with pytest.raises(ValueError, match=rf"a seed is an integer between 0 and 18446744073709551615, not {wrong!r}"):
+            method.seed(wrong)
+
+
+def test_a_method_is_named_by_a_string():
+    program: Any = load(plan([pte.Bool(False)], [], [], [], []))
+    for wrong in (3, None, "forward\0more"):
+        assert message(lambda name=wrong: program.load_method(name)) == f"a method's name is a string, not {wrong!r}"
 
 
 def test_more_memory_than_there_is_is_refused():
