@@ -23,7 +23,7 @@ def _entries(extent: int, size: int) -> tuple[SSAValue, int]:
         scaled = aten.mul.Scalar(aten.arange.start_step(first, first + size), extent)
         return aten.unsqueeze(aten.div.Tensor_mode(aten.add.Scalar(scaled, rounding), as_operand(size, i64), rounding_mode="floor"), 1)
 
-    most = max(end - start for start, end in adaptive_windows(extent, size))
+    most = max(end - start for start, end in adaptive_windows(extent, size)) if is_known(extent) else (extent + size - 1) // size + 1
     entries = aten.add.Tensor(bound(0, 0), aten.arange.start_step(0, most))
     return aten.minimum(entries, aten.sub.Scalar(bound(1, size - 1), 1)), most
 
@@ -32,8 +32,6 @@ def largest_of_windows(x: SSAValue, sizes: Sequence[int]) -> tuple[SSAValue, SSA
     """The largest element of each window into the last dimensions, and its place in them."""
     shape, rank = shape_of(x), len(sizes)
     outer, extents = shape[: len(shape) - rank], shape[len(shape) - rank :]
-    if not all(map(is_known, extents)):
-        raise ValueError(f"the windows of {list(extents)} entries into {list(sizes)} depend on sizes that only the run knows")
     places, lengths = as_operand(0, i64), list[int]()
     for axis, (extent, size) in enumerate(zip(extents, sizes, strict=True)):
         entries, most = _entries(extent, size)

@@ -295,7 +295,6 @@ class AvgPool2dOp(AvgPoolOp):
 class AvgPool3dOp(AvgPoolOp):
     """The mean of each window over three dimensions."""
 
-    takes = FLOATS
     rank, inside = 3, True
 
     @classmethod
@@ -312,13 +311,23 @@ class AvgPool3dOp(AvgPoolOp):
     ) -> SSAValue:
         sizes, steps, margins, _, counts = cls.windows(shape_of(x), kernel_size, stride, padding, (1,), ceil_mode)
         # The divisor of a window is the product of its extents, so the mean of means is the mean; sums, divided once, likewise.
-        sums = None if divisor_override is None else 1
+        rounds = divisor_override is None and element_of(x) == i64
+        last_divisor, first_divisor = (1, divisor_override or 1) if rounds or divisor_override is not None else (None, None)
 
         def pool(image: SSAValue, last: bool) -> SSAValue:
             plane = [plane_of(*extents, last) for extents in ((sizes, 1), (steps, 1), (margins, 0))]
-            return aten.avg_pool2d(image, *plane, ceil_mode, count_include_pad, sums if last else divisor_override)
+            return aten.avg_pool2d(image, *plane, ceil_mode, count_include_pad, last_divisor if last else first_divisor)
 
-        return over_planes(x, counts, pool)
+        pooled = over_planes(x, counts, pool)
+        if not rounds:
+            return pooled
+        divisors = as_operand(1, i64)
+        for axis, (extent, size, step, pad, count) in enumerate(zip(shape_of(x)[-3:], sizes, steps, margins, counts, strict=True)):
+            starts = aten.arange.start_step(-pad, count * step - pad, step)
+            ends = aten.clamp(aten.add.Scalar(starts, size), max=extent + pad if count_include_pad else extent)
+            lengths = aten.sub.Tensor(ends, starts if count_include_pad else aten.clamp(starts, min=0))
+            divisors = aten.mul.Tensor(divisors, view(lengths, tuple(count if dim == axis else 1 for dim in range(3))))
+        return aten.div.Tensor_mode(pooled, divisors, rounding_mode="trunc")
 
 
 @aten(
@@ -420,12 +429,26 @@ class AdaptiveAvgPool3dCoreOp(AdaptiveAvgPoolOp):
 
     rank, pool, filled = 3, AvgPool3dOp, 1
 
+    @classmethod
+    def decompose_uneven(cls, x: SSAValue, sizes: Sequence[int]) -> SSAValue:
+        """A pool over the last two dimensions, then one over the first."""
+
+        def pool(image: SSAValue, last: bool) -> SSAValue:
+            return aten._adaptive_avg_pool2d(image, sizes[1:] if last else (sizes[0], sizes[1] * sizes[2]))
+
+        return over_planes(x, sizes, pool)
+
 
 @aten("adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", core=True)
 class AdaptiveAvgPool1dOp(AdaptiveAvgPoolOp):
     """The means of as many windows over one dimension as the output has entries."""
 
     rank, pool, filled, means_of_none = 1, AvgPool1dOp, -1, True
+
+    @classmethod
+    def decompose_uneven(cls, x: SSAValue, sizes: Sequence[int]) -> SSAValue:
+        """A pool over two dimensions, of which one has one entry."""
+        return aten.squeeze.dim(aten._adaptive_avg_pool2d(aten.unsqueeze(x, -2), (1, *sizes)), -2)
 
 
 @aten("adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor")

@@ -14,6 +14,7 @@ from control_flow_operators import branch, loop, rows, steps
 from engines import peer
 from torch import Tensor
 from torch.export import Dim
+from torch.nn import functional as F
 from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.compiler.compilation import Compilation
@@ -70,7 +71,7 @@ def _attention(x: Tensor) -> Tensor:
     batch, length, width = x.shape
     heads = x.view(batch, length, 2, width // 2).transpose(1, 2)
     mask = torch.ones(length, length, dtype=torch.bool).tril()
-    return torch.nn.functional.scaled_dot_product_attention(heads, heads, heads, mask).transpose(1, 2).reshape(batch, length, width)
+    return F.scaled_dot_product_attention(heads, heads, heads, mask).transpose(1, 2).reshape(batch, length, width)
 
 
 def _generated(x: Tensor) -> tuple[Tensor, ...]:
@@ -188,7 +189,7 @@ def _nested(x: Tensor) -> Any:
 
 
 def _resized(x: Tensor) -> tuple[Tensor, ...]:
-    resize = torch.nn.functional.interpolate
+    resize = F.interpolate
     return resize(x, scale_factor=0.5), resize(x, scale_factor=1.5, mode="bilinear", recompute_scale_factor=True)
 
 
@@ -199,7 +200,35 @@ CNN.eval()
 B = Dim("b", min=2, max=6)
 N = Dim("n", min=4, max=12)
 
+
+def _pooled(x: Tensor) -> tuple[Tensor, ...]:
+    values, places = F.adaptive_max_pool2d(x, (3, 2), return_indices=True)
+    return (
+        values,
+        places,
+        F.adaptive_avg_pool2d(x, (3, 2)),
+        F.adaptive_avg_pool3d(x.unsqueeze(1), (2, 3, 2)),
+        F.adaptive_avg_pool1d(x[0], 3),
+    )
+
+
+def _means_of_integers(x: Tensor) -> tuple[Tensor, ...]:
+    return F.avg_pool3d(x, 2), F.avg_pool3d(x, 3, 2, 1), F.avg_pool3d(x, 3, (2, 1, 1), 1, count_include_pad=False)
+
+
 PROGRAMS: dict[str, Program] = {
+    "adaptive pools": Program(
+        _pooled,
+        (_rand(2, 3, 8, 5),),
+        ({2: Dim("height", min=2, max=16), 3: N},),
+        [(_rand(2, 3, 2, 12),), (_rand(2, 3, 9, 4),), (_rand(2, 3, 16, 7),)],
+    ),
+    "means of integers": Program(
+        _means_of_integers,
+        (torch.arange(-400, 440).view(2, 2, 6, 7, 5),),
+        ({2: Dim("depth", min=4, max=9)},),
+        [(torch.arange(-400, 160).view(2, 2, 4, 7, 5),), (torch.arange(-700, 560).view(2, 2, 9, 7, 5),)],
+    ),
     "mlp": Program(MLP, (_rand(3, 6),), ({0: B},), [(_rand(2, 6),), (_rand(6, 6),)], [((_rand(2, 5),), "dimension 1 of input")]),
     "image": Program(
         CNN,

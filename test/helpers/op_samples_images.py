@@ -126,9 +126,12 @@ POOL: dict[str, Samples] = {
         (f32(rng, 2, 5, 5).astype(np.float16), (3,)),
     ],
     "avg_pool1d": floats(((2, 3, 7), [3]), ((3, 7), [3], [2], [1], True, False)),
-    "avg_pool3d": floats(
-        ((2, 3, 5, 4, 5), [2, 2, 3]), ((3, 5, 4, 5), [2], [1], [1], False, False, 3), ((1, 2, 5, 4, 5), [3], [2], [1], True, False)
-    ),
+    "avg_pool3d": lambda rng: [
+        *floats(
+            ((2, 3, 5, 4, 5), [2, 2, 3]), ((3, 5, 4, 5), [2], [1], [1], False, False, 3), ((1, 2, 5, 4, 5), [3], [2], [1], True, False)
+        )(rng),
+        *((rng.integers(-9, 9, (2, 5, 4, 5)), (3, 2, 3), (2,), (1,), *rest) for rest in ((True, False), (False, True), (False, True, -4))),
+    ],
     "_adaptive_avg_pool2d": floats(((2, 3, 6, 8), [1, 1]), ((2, 6, 8), [3, 2]), ((2, 5, 7), [3, 4])),
     "adaptive_avg_pool2d": floats(((2, 3, 6, 8), [1, 1]), ((2, 6, 8), [3, 2]), ((2, 5, 7), [3, 4])),
     "adaptive_avg_pool1d": floats(((2, 3, 6), [1]), ((2, 6), [3]), ((2, 5), [3])),

@@ -179,7 +179,6 @@ KNOWN: tuple[Known, ...] = (
     *_listed("* on flambeau", "*", OF_PASSES, "fused.*"),
     *_listed("row refuses", "tensor * in *", NOT_CHECKED, "aten.searchsorted.Tensor", "aten.bucketize.Tensor"),
     # Types.
-    *_listed("row refuses", "* int64", FEWER_TYPES, "aten.avg_pool3d"),
     *_listed("row refuses", "*float16", FEWER_TYPES, "aten.nextafter", "aten.complex", "aten.view_as_complex"),
     *_listed("row refuses", "in bool", FEWER_TYPES, "aten.index_reduce"),
     *_listed("row refuses", "tensor * in *", FEWER_TYPES, "aten.as_strided_scatter"),
