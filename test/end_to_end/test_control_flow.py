@@ -322,6 +322,23 @@ def a_loop_in_a_branch_writes(m: Tally, xs: Tensor) -> Any:
     return branch(xs.sum() < 100, turned, torch.sin, (xs[0],)) + m.total
 
 
+def a_branch_writes_parts(m: Tally, xs: Tensor) -> Any:
+    def grown(x: Tensor) -> Any:
+        m.total[:2].add_(x[1:])
+        m.total[2] = 7
+        return x * 2
+
+    return branch(xs.sum() < 100, grown, torch.sin, (xs[0],)), m.total * 1
+
+
+def a_branch_sees_views_of_one_memory(m: Tally, xs: Tensor) -> Any:
+    def grown(x: Tensor, y: Tensor) -> Any:
+        m.total.add_(x)
+        return x + y.sum()
+
+    return branch(xs.sum() < 100, grown, lambda x, y: x.sin(), (xs[0], xs[:2]))
+
+
 class Writer(Tally):
     """A model whose branches and loops write to its state."""
 
@@ -333,7 +350,10 @@ class Writer(Tally):
         return self.function(self, xs)
 
 
-@pytest.mark.parametrize("function", [a_branch_writes, a_loop_writes, a_loop_in_a_branch_writes])
+WRITERS = (a_branch_writes, a_loop_writes, a_loop_in_a_branch_writes, a_branch_writes_parts, a_branch_sees_views_of_one_memory)
+
+
+@pytest.mark.parametrize("function", WRITERS)
 def test_branches_and_loops_write_to_state(function: Callable[..., Any]) -> None:
     shapes = {"xs": {0: torch.export.Dim("n", min=2, max=8)}}
     assert disagreement(Writer(function), (a(4, 3),), turns=2, dynamic_shapes=shapes) is None

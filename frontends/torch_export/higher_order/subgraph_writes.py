@@ -1,7 +1,7 @@
 """Makes subgraphs that write to their operands give the new values instead; the graph that calls them writes.
 
-`torch.export` lets the branches of `cond` and the bodies of `while_loop` write to buffers where no gradient is recorded. PyTorch's own
-functionalisation does not take such programs; it takes what this makes of them.
+`torch.export` lets the branches of `cond` and the bodies of `while_loop` write to buffers where no gradient is recorded, and gives them
+operands that are views of one memory. PyTorch's own functionalisation does not take such programs; it takes what this makes of them.
 """
 
 from __future__ import annotations
@@ -35,16 +35,17 @@ def have_subgraph_writes(module: fx.GraphModule) -> bool:
 
 
 def without_subgraph_writes(program: ExportedProgram) -> ExportedProgram:
-    """The program in which `cond` and `while_loop` write to operands of their subgraphs after the call, where that is the same."""
-    if not have_subgraph_writes(program.graph_module):
+    """The program in which calls write to operands of their subgraphs afterwards, where that is the same, and share no operands."""
+    if all(isinstance(node.target, OpOverload) or node.op != "call_function" for node in program.graph.nodes):
         return program
     return cast(Any, program)._update(_rewritten(program.graph_module), program.graph_signature)
 
 
 def _rewritten(module: fx.GraphModule) -> fx.GraphModule:
     result = fx.GraphModule(module, deepcopy(module.graph))
-    result.meta = copy(module.meta)
     for node in list(result.graph.nodes):
+        if node.op == "get_attr" and isinstance(constant := getattr(result, str(node.target)), torch.Tensor):
+            _compute(node, constant)
         if not isinstance(node.target, HigherOrderOperator):
             continue
         held = {item: getattr(result, str(item.target)) for item in node.all_input_nodes if item.op == "get_attr"}
@@ -52,15 +53,31 @@ def _rewritten(module: fx.GraphModule) -> fx.GraphModule:
         written = sorted({index for subgraph in subgraphs.values() for index in _written(subgraph)})
         if written and not _can_follow(node, list(subgraphs.values()), written, flatten(result)):
             continue
-        if written and node.target in _OPERANDS:
-            _write_after(node, list(subgraphs.values()), written)
+        if node.target in _OPERANDS:
+            _separate(node, written, flatten(result))
+            if written:
+                _write_after(node, list(subgraphs.values()), written)
         for item, subgraph in subgraphs.items():
             name = f"{item.target}_of_{node.name}"
             setattr(result, name, subgraph)
             with result.graph.inserting_before(node):
                 node.replace_input_with(item, result.graph.get_attr(name))
-    result.recompile()
-    return result
+    result.graph.eliminate_dead_code(lambda node: node.op != "get_attr")
+    found = fx.GraphModule(result, result.graph)
+    found.meta = copy(module.meta)
+    return found
+
+
+def _compute(node: fx.Node, constant: torch.Tensor) -> None:
+    """Computes a constant number, as of `x[0] = 7`: PyTorch's functionalisation does not take constants of subgraphs."""
+    if constant.numel() == 1:
+        with node.graph.inserting_before(node):
+            number = node.graph.call_function(
+                torch.ops.aten.full.default, (list(constant.shape), constant.item()), {"dtype": constant.dtype}
+            )
+        number.meta = {**node.meta, "val": next(iter(node.users)).meta["val"]}
+        node.replace_all_uses_with(number)
+        node.graph.erase_node(node)
 
 
 def _aliases(program: FlatProgram) -> Aliases:
@@ -102,7 +119,28 @@ def _is_shared(aliases: Aliases, operands: Sequence[Any], index: int) -> bool:
     own = operands[index]
     if not isinstance(own, fx.Node) or own not in aliases.variables:
         return True
-    return not aliases.family(own).isdisjoint(nodes_in(item for place, item in enumerate(operands) if place != index))
+    return not aliases.family(own).isdisjoint(nodes_in([item for place, item in enumerate(operands) if place != index]))
+
+
+def _separate(node: fx.Node, written: Sequence[int], program: FlatProgram) -> None:
+    """Gives a call copies of operands that lie in the memory of another one; its subgraphs only read them."""
+    aliases = _aliases(program)
+    operands = _OPERANDS[node.target](node.args)
+    copies: dict[int, fx.Node] = {}
+    for index, operand in enumerate(operands):
+        if index in written or not isinstance(operand, fx.Node) or not _is_shared(aliases, operands, index):
+            continue
+        with node.graph.inserting_before(node):
+            copies[index] = node.graph.call_function(torch.ops.aten.clone.default, (operand,))
+        copies[index].meta = {**operand.meta, "val": operand.meta["val"].clone()}
+    if not copies:
+        return
+    given = [copies.get(index, operand) for index, operand in enumerate(operands)]
+    if node.target is _LOOP:
+        carried = _carried(node)
+        node.args = (*node.args[:2], tuple(given[:carried]), tuple(given[carried:]))
+    else:
+        node.args = (*node.args[:3], tuple(given))
 
 
 def _write_after(node: fx.Node, subgraphs: Sequence[fx.GraphModule], written: Sequence[int]) -> None:
