@@ -88,8 +88,10 @@ def assert_condition(condition: str, sizes: Mapping[str, int]) -> Sequence[Opera
         found = _Reader(sizes, Arithmetic(made.append)).read(wanted)
     except (TypeError, ValueError) as error:
         raise ValueError(f"the condition {text} on the sizes of the inputs cannot be checked: {error}") from error
-    if isinstance(found, bool | Comparison):
-        return assertion(found) if isinstance(found, Comparison) else ()
+    if isinstance(found, Comparison):
+        return assertion(found)
+    if found is True:
+        return ()
     return [*made, cf.AssertOp(Arithmetic(made.append).value(found, i1), f"{text} must hold")]
 
 
