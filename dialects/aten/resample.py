@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import product
 from typing import Literal
 
 from flambeau.support.lazy import Array, np
@@ -107,36 +108,35 @@ def unnormalized(places: Array, extent: int, align_corners: bool) -> Array:
     return (places + 1) / 2 * (extent - 1) if align_corners else ((places + 1) * extent - 1) / 2
 
 
-def pixels(x: Array, rows: Array, columns: Array) -> Array:
-    """The elements [N, C, …] at whole coordinates [N, …]; zero outside."""
-    height, width = x.shape[-2:]
-    inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
-    row, column = (np.where(inside, place, 0).astype(np.int64) for place in (rows, columns))
-    batch = np.arange(x.shape[0], dtype=np.int64).reshape(-1, *(1,) * (row.ndim - 1))
-    found = np.moveaxis(np.moveaxis(x, 1, -1)[batch, row, column], -1, 1)
-    return found * inside[:, None]
+def pixels(x: Array, places: Sequence[Array]) -> Array:
+    """The elements [N, C, …] at whole coordinates [N, …], given per dimension; zero outside."""
+    inside = np.logical_and.reduce([(place >= 0) & (place < extent) for place, extent in zip(places, x.shape[2:], strict=True)])
+    batch = np.arange(x.shape[0], dtype=np.int64).reshape(-1, *(1,) * (inside.ndim - 1))
+    found = np.moveaxis(x, 1, -1)[(batch, *(np.where(inside, place, 0).astype(np.int64) for place in places))]
+    return np.where(inside[:, None], np.moveaxis(found, -1, 1), x.dtype.type(0))
 
 
 def grid_sample(x: Array, grid: Array, mode: int, padding: int, align_corners: bool) -> Array:
-    """The image [N, C, H, W] at the coordinates [N, h, w, 2]; mode 0 is bilinear, 1 nearest, 2 bicubic."""
-    height, width = x.shape[-2:]
-    columns = unnormalized(grid[..., 0], width, align_corners)
-    rows = unnormalized(grid[..., 1], height, align_corners)
+    """The image [N, C, …] at the coordinates [N, …, rank], the last dimension first; mode 0 is linear, 1 nearest, 2 cubic."""
+    extents = x.shape[2:]
+    places = [unnormalized(grid[..., -1 - axis], extent, align_corners) for axis, extent in enumerate(extents)]
+
+    def inner(places: Sequence[Array]) -> list[Array]:
+        return [within(place, extent, padding, align_corners) for place, extent in zip(places, extents, strict=True)]
+
     if mode != 2:
-        columns, rows = within(columns, width, padding, align_corners), within(rows, height, padding, align_corners)
+        places = inner(places)
     if mode == 1:
-        return pixels(x, np.rint(rows), np.rint(columns))
-    low_row, low_column = np.floor(rows), np.floor(columns)
-    taps = range(2) if mode == 0 else range(-1, 3)
-    total = np.zeros((*x.shape[:2], *grid.shape[1:3]), x.dtype)
-    for i in taps:
-        for j in taps:
-            distances = np.abs(rows - low_row - i), np.abs(columns - low_column - j)
-            one, other = (1 - d if mode == 0 else cubic(d, -0.75) for d in distances)
-            row, column = low_row + i, low_column + j
-            if mode == 2:
-                row, column = within(row, height, padding, align_corners), within(column, width, padding, align_corners)
-            total = total + pixels(x, row, column) * (one * other)[:, None]
+        return pixels(x, [np.rint(place) for place in places])
+    lows = [np.floor(place) for place in places]
+    total = np.zeros((*x.shape[:2], *grid.shape[1:-1]), x.dtype)
+    for steps in product(range(2) if mode == 0 else range(-1, 3), repeat=len(extents)):
+        corner, weight = list[Array](), np.ones_like(lows[0])
+        for place, low, step in zip(places, lows, steps, strict=True):
+            distance = np.abs(place - low - step)
+            weight = weight * (1 - distance if mode == 0 else cubic(distance, -0.75))
+            corner.append(low + step)
+        total = total + pixels(x, corner if mode == 0 else inner(corner)) * weight[:, None]
     return total
 
 

@@ -212,6 +212,12 @@ def _pooled(x: Tensor) -> tuple[Tensor, ...]:
     )
 
 
+def _sampled(x: Tensor) -> tuple[Tensor, ...]:
+    grid = 3 * x.permute(0, 2, 3, 4, 1)
+    plain = F.grid_sample(x, grid, align_corners=False)
+    return plain, F.grid_sample(x, grid, "nearest", "border", False), F.grid_sample(x, grid, padding_mode="reflection", align_corners=True)
+
+
 def _means_of_integers(x: Tensor) -> tuple[Tensor, ...]:
     return F.avg_pool3d(x, 2), F.avg_pool3d(x, 3, 2, 1), F.avg_pool3d(x, 3, (2, 1, 1), 1, count_include_pad=False)
 
@@ -222,6 +228,12 @@ PROGRAMS: dict[str, Program] = {
         (_rand(2, 3, 8, 5),),
         ({2: Dim("height", min=2, max=16), 3: N},),
         [(_rand(2, 3, 2, 12),), (_rand(2, 3, 9, 4),), (_rand(2, 3, 16, 7),)],
+    ),
+    "sampled volumes": Program(
+        _sampled,
+        (_rand(2, 3, 4, 5, 6),),
+        ({0: B, 2: Dim("depth", min=2, max=8)},),
+        [(_rand(3, 3, 2, 5, 6),), (_rand(6, 3, 8, 5, 6),)],
     ),
     "means of integers": Program(
         _means_of_integers,

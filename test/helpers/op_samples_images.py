@@ -183,7 +183,17 @@ UPSAMPLE: dict[str, Samples] = {
         for padding in (0, 1, 2)
         for corners in (False, True)
     ],
-    "grid_sampler": lambda rng: [(f32(rng, 2, 3, 5, 4), f32(rng, 2, 3, 6, 2), 0, 0, False)],
+    "grid_sampler_3d": lambda rng: [
+        (f32(rng, 2, 3, *extents), f32(rng, 2, 3, 2, 4, 3), mode, padding, corners)
+        for extents in ((3, 5, 4), (1, 2, 3))
+        for mode in (0, 1)
+        for padding in (0, 1, 2)
+        for corners in (False, True)
+    ],
+    "grid_sampler": lambda rng: [
+        (f32(rng, 2, 3, 5, 4), f32(rng, 2, 3, 6, 2), 0, 0, False),
+        (f32(rng, 2, 3, 3, 5, 4), f32(rng, 2, 3, 2, 4, 3), 0, 0, False),
+    ],
 }
 
 ALL_THREE = (True, True, True)

@@ -130,7 +130,7 @@ KNOWN: tuple[Known, ...] = (
     *_listed("numpy differs", "extent *", DOUBLES, "aten._upsample_*_aa*"),
     *_listed("differs on *", "in float64", DOUBLES, "aten._upsample_*_aa*"),
     *_listed("differs on *", "out_dtype = float64", DOUBLES, "quantized_decomposed.dequantize_per_tensor"),
-    *_listed("numpy differs", "in *float16", OWN_STEPS, "aten.grid_sampler_2d", "aten.rnn_relu.input"),
+    *_listed("numpy differs", "in *float16", OWN_STEPS, "aten.grid_sampler_[23]d", "aten.rnn_relu.input"),
     *_listed("numpy differs", "special int*", OWN_STEPS, "aten.special_airy_ai"),
     *_listed("differs on *", "in *float16", OWN_STEPS, "aten.rnn_relu.input", "quantized_decomposed.quantize_per_token"),
     *_listed("numpy differs", "tensor * in *", OWN_STEPS, "aten.cosine_similarity", "aten.einsum", "aten.ldexp.Tensor"),

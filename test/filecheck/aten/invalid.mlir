@@ -323,3 +323,19 @@ func.func @equal_sizes(%x: tensor<?xf32, #edge.layout<sizes = [n in [1, 8]]>>, %
   %0 = aten.relu(%x) : (tensor<?xf32, #edge.layout<sizes = [n]>>) -> tensor<?xf32, #edge.layout<sizes = [m]>>
   func.return
 }
+
+// -----
+
+func.func @f(%x: tensor<2x3x4xf32>, %grid: tensor<2x4x1xf32>) {
+  // expected-error @+1 {{aten.grid_sampler: input must have 4 or 5 dimensions, got shape [2, 3, 4]}}
+  %0 = aten.grid_sampler(%x, %grid) {interpolation_mode = 0, padding_mode = 0, align_corners = false} : (tensor<2x3x4xf32>, tensor<2x4x1xf32>) -> tensor<2x3x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3x4x5x6xf32>, %grid: tensor<2x4x5x6x3xf32>) {
+  // expected-error @+1 {{aten.grid_sampler: bicubic interpolation (mode 2) takes an input of 4 dimensions, got shape [2, 3, 4, 5, 6]}}
+  %0 = aten.grid_sampler(%x, %grid) {interpolation_mode = 2, padding_mode = 0, align_corners = false} : (tensor<2x3x4x5x6xf32>, tensor<2x4x5x6x3xf32>) -> tensor<2x3x4x5x6xf32>
+  func.return
+}
