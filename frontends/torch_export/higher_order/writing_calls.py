@@ -91,6 +91,8 @@ class WritingCall:
         computed = len(cls.schema.returns) - len(cls.schema.written)
         types = [tensor_type_of(item, self.symbols) for item in held[:computed]]
         op = build(cls, given, [*types, *(tensor(element_of(value), shape_of(value)) for value in written)], self.insert)
+        for result, value in zip(op.results[computed:], written, strict=True):
+            result.name_hint = value.name_hint
         self.symbols.bound_results(op).verify_()
         self.insert(op)
         return list(op.results)
@@ -173,6 +175,8 @@ def _numbers(view: AsStridedViewInfo) -> tuple[tuple[int, ...], tuple[int, ...],
 def _are_apart(base: torch.Tensor, a: Any, b: Any) -> bool:
     """Whether two views of a tensor have no element in common, as far as numbers that are known tell."""
     try:
+        if isinstance(a, SliceViewInfo) and isinstance(b, SliceViewInfo) and a.dim == b.dim and a.start >= 0 and b.start >= 0:
+            return bool(a.end <= b.start or b.end <= a.start)
         places = torch.arange(int(base.untyped_storage().nbytes()) // base.element_size()).as_strided(base.shape, base.stride())
         seen = [set(view.regenerate_view([places] * (view.base_index + 1)).flatten().tolist()) for view in (a, b)]
     except (TypeError, ValueError, RuntimeError, AttributeError):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from all_engines import peer
-from control_flow_operators import branch
+from control_flow_operators import branch, loop, steps
 from torch import Tensor, nn
 
 from flambeau.compiler.compilation import Compilation
@@ -112,18 +112,29 @@ declare("twice(Tensor x) -> Tensor", lambda x: x, lambda x: x * 2)
 declare("bump_(Tensor(a!) x) -> Tensor(a!)", lambda x: x, lambda x: x + 1)
 declare("swap(Tensor(a!) x, Tensor(b!) y) -> ()", lambda x, y: (x, y), lambda x, y: (y, x))
 """
-KERNELS = """
+KERNELS = r"""
 #include "flambeau/kernel.h"
 #define KERNEL(name) static fl_status name(fl_context *context, fl_value *const *args, size_t count)
 #define BEGIN (void)context; (void)count
-static float *data(const fl_value *value) { return (float *)((fl_tensor *)fl_get_tensor(value))->data; }
+static fl_tensor *tensor(const fl_value *value) { return (fl_tensor *)fl_get_tensor(value); }
+static float *data(const fl_value *value) { return (float *)tensor(value)->data; }
+#define LIKE(out, given) do { \
+  const fl_status resized = fl_resize(context, tensor(out), tensor(given)->sizes, tensor(given)->rank); \
+  if (resized != FL_OK) return resized; \
+} while (0)
 static size_t numel(const fl_value *value) { return fl_numel(fl_get_tensor(value)); }
 KERNEL(add) { BEGIN; for (size_t i = 0; i < numel(args[0]); ++i) data(args[0])[i] += data(args[1])[i]; return FL_OK; }
 KERNEL(seven) { BEGIN; for (size_t i = 0; i < numel(args[0]); ++i) data(args[0])[i] *= 7; return FL_OK; }
 KERNEL(bump) { BEGIN; for (size_t i = 0; i < numel(args[0]); ++i) data(args[0])[i] += 1; return FL_OK; }
-KERNEL(twice) { BEGIN; for (size_t i = 0; i < numel(args[0]); ++i) data(args[1])[i] = 2 * data(args[0])[i]; return FL_OK; }
+KERNEL(twice) {
+  BEGIN;
+  LIKE(args[1], args[0]);
+  for (size_t i = 0; i < numel(args[0]); ++i) data(args[1])[i] = 2 * data(args[0])[i];
+  return FL_OK;
+}
 KERNEL(both) {
   BEGIN;
+  LIKE(args[3], args[0]);
   for (size_t i = 0; i < numel(args[0]); ++i) {
     data(args[0])[i] += data(args[2])[i];
     data(args[1])[i] *= data(args[2])[i];
@@ -133,6 +144,7 @@ KERNEL(both) {
 }
 KERNEL(perhaps) {
   BEGIN;
+  LIKE(args[2], args[1]);
   for (size_t i = 0; i < numel(args[1]); ++i) {
     if (fl_get_tensor(args[0]) != NULL) data(args[0])[i] += data(args[1])[i];
     data(args[2])[i] = data(args[1])[i] * 2;
@@ -274,6 +286,37 @@ def _in_a_branch(x: Tensor, y: Tensor, state: Tensor) -> Any:
     return branch(x.sum() > 0, positive, lambda x, y: x - y, (x, y))
 
 
+def _in_rounds(x: Tensor, y: Tensor, state: Tensor) -> Any:
+    def turn(i: Tensor, x: Tensor, y: Tensor) -> Any:
+        z = x * 2
+        writes.add_(z, y)
+        writes.swap(z, w := y * 1)
+        return i + 1, z, w
+
+    def step(carried: Tensor, x: Tensor) -> Any:
+        z = carried * 1
+        writes.add_(z, x)
+        return z, z * 2
+
+    start = torch.zeros((), dtype=torch.int64)
+    return *loop(lambda i, x, y: i < 3, turn, (start, x.clone(), y.clone())), *steps(step, torch.zeros(3), x)
+
+
+def _state_in_a_branch(x: Tensor, y: Tensor, state: Tensor) -> Any:
+    def positive(x: Tensor) -> Tensor:
+        writes.add_(state, x[:4])
+        return x * 2
+
+    return branch(y.sum() > -100, positive, torch.sin, (x,)), state * 1
+
+
+def _half(x: Tensor, y: Tensor, state: Tensor) -> Any:
+    z, half = x * 2, x.shape[0] // 2
+    writes.add_(z[:half], y[:half])
+    writes.add_(z[half:], y[half:])
+    return z
+
+
 CALLS: dict[Callable[..., Any], list[str]] = {
     _temporary: ["aten::mul.Scalar_out", "writes::add_", "writes::relu_", "aten::add.Scalar_out"],
     _lives_on: ["aten::mul.Scalar_out", "aten::clone.out", "writes::add_", "aten::add.out"],
@@ -289,26 +332,38 @@ CALLS: dict[Callable[..., Any], list[str]] = {
     _gives_itself: ["aten::mul.Scalar_out", "writes::bump_", "aten::add.out"],
     _read_too: ["aten::mul.Scalar_out", "aten::clone.out", "writes::add_"],
     _in_a_branch: ["writes::add_"],
+    _in_rounds: ["writes::add_", "writes::swap", "writes::add_"],
+    _state_in_a_branch: ["writes::add_"],
+    _half: ["writes::add_", "writes::add_"],
 }
 """The calls of each program, or those of the operators that write: what these write to is copied only where it lives on."""
 
 
-def _exported(function: Callable[..., Any]) -> torch.export.ExportedProgram:
-    example = (torch.randn(4, 3), torch.randn(4, 3))
-    return torch.export.export(_Model(function), example, strict=False)
+DYNAMIC = [function for function in CALLS if function not in (_state, _part_of_state)]
 
 
-@pytest.mark.parametrize("function", CALLS)
-def test_they_compute_what_pytorch_computes(function: Callable[..., Any]) -> None:
+def _exported(function: Callable[..., Any], *, is_dynamic: bool = False) -> torch.export.ExportedProgram:
+    cast(Any, torch)._dynamo.reset()  # PyTorch guards against sizes that it traced a branch for before
+    rows = {0: 2 * torch.export.Dim("half", min=2, max=4)}
+    with torch.no_grad():
+        example = (torch.randn(6 if is_dynamic else 4, 3), torch.randn(6 if is_dynamic else 4, 3))
+        shapes = {"x": rows, "y": rows} if is_dynamic else None
+        return torch.export.export(_Model(function), example, dynamic_shapes=shapes, strict=False)
+
+
+@pytest.mark.parametrize(("function", "is_dynamic"), [*((item, False) for item in CALLS), *((item, True) for item in DYNAMIC)])
+def test_they_compute_what_pytorch_computes(function: Callable[..., Any], is_dynamic: bool) -> None:
     context = FlambeauContext()
-    compilation = Compilation(import_program(_exported(function), context), context, PipelineOptions(target="writes"))
+    compilation = Compilation(
+        import_program(_exported(function, is_dynamic=is_dynamic), context), context, PipelineOptions(target="writes")
+    )
     runs: dict[str, Callable[[list[Any]], Any]] = {}
     for stage in STAGES:
         compilation.to(stage)
         interpreted = interpret(compilation.module.clone(), context)
         runs[stage] = lambda given, interpreted=interpreted: interpreted.run("forward", given)
     calls = [op.operator.data for op in compilation.module.walk() if isinstance(op, CallOp)]
-    wanted = CALLS[function]
+    wanted = [name for name in CALLS[function] if not is_dynamic or name.startswith("writes")]
     assert wanted == (calls if any(name.startswith("aten") for name in wanted) else [name for name in calls if name.startswith("writes")])
     data = compilation.emit()
     runs["C runtime"] = Runtime.get().load_program(data).load_method("forward").execute
@@ -317,8 +372,8 @@ def test_they_compute_what_pytorch_computes(function: Callable[..., Any]) -> Non
     runs["numpy, from the file"] = lambda given: read.run("forward", given)
     for engine, run in runs.items():
         model = _Model(function)
-        for _ in range(2):
-            inputs = [torch.randn(4, 3), torch.randn(4, 3)]
+        for rows in (4, 8, 6) if is_dynamic else (4, 4):
+            inputs = [torch.randn(rows, 3), torch.randn(rows, 3)]
             given = [item.numpy().copy() for item in inputs]
             expected: Any = model(*inputs)
             found = run(given)
