@@ -303,6 +303,8 @@ OVERWRITE = "aten::copy_"
 
 COPY_INDEX = "executorch_prim::et_copy_index.tensor"
 """The kernel that writes one entry of its first argument and returns nothing."""
+FAILURE = "aten::gelu.out"
+"""The kernel that fails with a sentence in the place of its approximation, about the number in its operand where that is one."""
 
 
 def reads_and_writes(op: Operation) -> tuple[tuple[SSAValue, ...], tuple[SSAValue, ...]]:

@@ -47,7 +47,8 @@ class InferenceGraph(torch.nn.Module):
         for index, (node, item) in enumerate(zip(placeholders, inputs, strict=True)):
             if isinstance(item, torch.Tensor) and item.requires_grad and torch.is_grad_enabled():
                 raise CaptureError("the backend flambeau is for inference: call the compiled module under torch.no_grad()")
-            if isinstance(item, torch.nn.Parameter):
+            # What was made under inference_mode does not tell when it is written.
+            if isinstance(item, torch.nn.Parameter) and not item.is_inference():
                 self.register_parameter(f"parameter_{index}", item)
             known = node.meta.get("example_value")
             for dim, size in enumerate(known.shape if isinstance(known, torch.Tensor) else ()):

@@ -13,15 +13,21 @@ from xdsl.dialects.builtin import FileLineColLoc, IntAttr, NameLoc, StringAttr, 
 _FRAME = re.compile(r'File "(?P<file>.+?)", line (?P<line>\d+)')
 _SLICE = re.compile(r"\.slice\([^)]*\)")
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
-_GENERATED = "<eval_with_key>"
-"""What the names of files begin with that torch.fx made up for the code it generates."""
+_TRACING = (
+    "<eval_with_key>",
+    *(_TORCH + folder + os.sep for folder in ("fx", "_dynamo", "export", "_export")),
+    os.path.dirname(__file__) + os.sep,
+)
+"""What the names of files begin with that are not of a model: code that torch.fx generates, and what traces."""
+_ANCESTORS = 16
+"""How many operands, theirs included, may tell the place of a call that tracing made."""
 
 
 @cache
 def _frames(stack_trace: str) -> list[tuple[str, int]]:
-    """The frames of a stack trace as file and line, the outermost first, without those of generated code."""
+    """The frames of a stack trace as file and line, the outermost first, without those that are not of a model."""
     found = ((match["file"], int(match["line"])) for match in _FRAME.finditer(stack_trace))
-    return [frame for frame in found if not frame[0].startswith(_GENERATED)]
+    return [frame for frame in found if not frame[0].startswith(_TRACING)]
 
 
 @cache
@@ -35,9 +41,15 @@ def _user_frame(stack_trace: str) -> tuple[str, int] | None:
 
 
 def _frame_of(node: fx.Node) -> tuple[str, int] | None:
-    """The user's line of a call; where only generated code makes it, the line of its first argument that has one."""
-    traces = (item.meta.get("stack_trace") for item in (node, *node.all_input_nodes))
-    return next((frame for trace in traces if trace and (frame := _user_frame(trace)) is not None), None)
+    """The user's line of a call; where only tracing makes it, as an assertion, the line of the nearest operand that has one."""
+    known = [node]
+    for item in known:  # which grows
+        trace = item.meta.get("stack_trace")
+        if trace and (frame := _user_frame(trace)) is not None:
+            return frame
+        if len(known) < _ANCESTORS:
+            known += [operand for operand in item.all_input_nodes if operand not in known]
+    return None
 
 
 def module_path(node: fx.Node) -> str:

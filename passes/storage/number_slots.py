@@ -14,7 +14,7 @@ from math import nan
 from xdsl.dialects.builtin import LocationAttr, f64
 from xdsl.ir import Operation, SSAValue
 
-from flambeau.dialects.exec.instructions import CallOp, JumpFalseOp, LabelOp
+from flambeau.dialects.exec.instructions import FAILURE, CallOp, JumpFalseOp, LabelOp
 from flambeau.dialects.exec.literals import BoolOp, DoubleOp, IntListOp, IntOp, StringOp
 from flambeau.dialects.exec.slots import TensorOp
 from flambeau.dialects.flambeau.symbol_definitions import Definition
@@ -200,7 +200,7 @@ class NumberSlots:
             yield LabelOp(label)
             # Stock ExecuTorch has no operator that fails. What it does not take as an approximation of gelu, it says in its error. Our
             # kernel adds the number that was found.
-            for op in (CallOp("aten::full.out", [one, found or nothing], [operand]), CallOp("aten::gelu.out", [operand, text], [result])):
+            for op in (CallOp("aten::full.out", [one, found or nothing], [operand]), CallOp(FAILURE, [operand, text], [result])):
                 op.location = location
                 yield op
         # Never run: it says that no path goes on from here to the end.

@@ -25,6 +25,7 @@ from flambeau.runtime.binding.metadata import MethodMeta, Slot, ValueTag
 from flambeau.runtime.binding.method_state import State
 from flambeau.runtime.binding.nesting import Nesting, parse_nesting
 from flambeau.support.executorch_names import ExplainsMembers
+from flambeau.support.shared_memory import shared_with_written
 
 if TYPE_CHECKING:
     from flambeau.runtime.binding.arrays import Array
@@ -150,7 +151,11 @@ class Method(ExplainsMembers):
             raise FlambeauError(Status.INVALID_STATE, f"{self._where}, {busy}is being executed by another thread; {help}")
         try:
             self._copied: list[tuple[Array, Array]] = []
+            self._given: list[Array | None] = [None] * len(inputs)
             kept = [self._set_input(position, slots[position], value) for position, value in enumerate(inputs)]
+            if (shared := shared_with_written(self._given, self._written)) is not None:
+                what = f"input {shared[0]}: the method writes to it, and it shares memory with input {shared[1]}; give a copy of one"
+                raise FlambeauError(Status.INVALID_ARGUMENT, f"{self._where}, {what}")
             owned = self._set_outputs()
             check(self._library.fl_method_execute(self._handle, self._error), self._error)
             for given, used in self._copied:
@@ -222,7 +227,7 @@ class Method(ExplainsMembers):
         where = f"{self._where}, input {position}"
         give = self._library.fl_method_set_input
         if slot.tensor is not None:
-            array = as_array(given, slot.tensor, where)
+            array = self._given[position] = as_array(given, slot.tensor, where)
             if position in self._written:
                 give = self._library.fl_method_lend_input
                 if isinstance(given, bool | int | float) or not array.flags.writeable:

@@ -32,6 +32,7 @@ from flambeau.runtime.interpreter.functions import interpreter_function
 from flambeau.runtime.interpreter.symbol_values import Definitions, SymbolValues, symbol_kernel
 from flambeau.support.lazy import Array, np
 from flambeau.support.numbers import number_as_array
+from flambeau.support.shared_memory import shared_with_written
 from flambeau.support.tracebacks import in_one_line, raised_outside
 
 Leaf = Array | Constant
@@ -76,9 +77,8 @@ class FunctionProgram:
         arrays = check_inputs(function, inputs, self._symbols(function.body))
         leaves = outputs_of(function)
         given: dict[str | None, Leaf] = dict(zip((leaf.name for leaf in inputs_of(function)), inputs, strict=True))
-        written = [leaf.writes for leaf in leaves if leaf.writes is not None]
-        for name in written:
-            check_writable(given[name], name)
+        written = self.written_inputs(method)
+        check_writable(inputs, written, [leaf.name for leaf in inputs_of(function)])
         run = Run(self._block, self._symbols, self._limit, observer)
         # Infinities and NaN are results like others.
         with np.errstate(all="ignore"), drawing(self._streams.setdefault(method, RandomStream())):
@@ -289,11 +289,15 @@ def _leaf(array: Array, kind: Attribute) -> Leaf:
     return cast(Constant, array.item())
 
 
-def check_writable(value: Leaf, name: str) -> None:
-    """Checks that an input which the program writes is an array that can be written. Raises InterpreterError."""
-    if not isinstance(value, np.ndarray) or not value.flags.writeable:
-        what = "a read-only array" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
-        raise InterpreterError(f"input {name!r} is written by the program, and {what} was given: give an array that may be written")
+def check_writable(inputs: Sequence[Leaf], written: Sequence[int], names: Sequence[str]) -> None:
+    """Checks that the inputs which the program writes are arrays that can be written, apart from the others. Raises InterpreterError."""
+    for value, name in ((inputs[index], names[index]) for index in written):
+        if not isinstance(value, np.ndarray) or not value.flags.writeable:
+            what = "a read-only array" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
+            raise InterpreterError(f"input {name!r} is written by the program, and {what} was given: give an array that may be written")
+    if (shared := shared_with_written(inputs, written)) is not None:
+        first, other = (names[index] for index in shared)
+        raise InterpreterError(f"input {first!r} is written by the program, and shares memory with input {other!r}: give a copy of one")
 
 
 def check_inputs(function: FuncOp, inputs: Sequence[Leaf], definitions: Definitions) -> list[Array]:

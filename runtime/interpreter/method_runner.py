@@ -5,6 +5,7 @@ Before planning, each tensor slot has memory of its own.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -17,7 +18,7 @@ from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.edge.layout import byte_strides, dim_order, upper_bounds
 from flambeau.dialects.edge.stored_arrays import logical_array
 from flambeau.dialects.exec import literals
-from flambeau.dialects.exec.instructions import COPY_INDEX, CallOp, DelegateCallOp, FreeOp, JumpFalseOp, LabelOp, MoveOp
+from flambeau.dialects.exec.instructions import COPY_INDEX, FAILURE, CallOp, DelegateCallOp, FreeOp, JumpFalseOp, LabelOp, MoveOp, ReturnOp
 from flambeau.dialects.exec.method import MethodOp, written_inputs
 from flambeau.dialects.exec.slots import AliasOp, ConstantOp, ExternalOp, Roots, StateOp, TensorOp, nbytes, place_of, root_of
 from flambeau.dialects.ir.layout_attribute import LayoutAttr
@@ -89,16 +90,15 @@ class MethodProgram:
         if method not in self._memories:
             self._memories[method] = self._allocate(found)
         memory = self._memories[method]
-        names = found.input_names.data if found.input_names is not None else ()
+        declared = found.input_names.data if found.input_names is not None else ()
         slots = list(found.terminator.inputs)
         if len(inputs) != len(slots):
             raise InterpreterError(f"{method} takes {len(slots)} input{'s' * (len(slots) != 1)}, got {len(inputs)}")
-        for index, (slot, value) in enumerate(zip(slots, inputs, strict=True)):
-            name = names[index].data if index < len(names) else f"input_{index}"
+        names = [declared[index].data if index < len(declared) else f"input_{index}" for index in range(len(slots))]
+        for slot, value, name in zip(slots, inputs, names, strict=True):
             self._set_input(memory, slot, value, name)
         written = written_inputs(found)
-        for index in written:
-            check_writable(inputs[index], names[index].data if index < len(names) else f"input_{index}")
+        check_writable(inputs, written, names)
         with drawing(self._streams.setdefault(method, RandomStream())):
             self._execute(found, memory, observer)
         outputs = [_output(memory.values[slot]) for slot in found.terminator.outputs]
@@ -130,7 +130,8 @@ class MethodProgram:
     @staticmethod
     def _set_input(memory: _Memory, slot: SSAValue, value: Leaf, name: str) -> None:
         if not isinstance(slot.type, TensorType):
-            memory.values[slot] = _scalar(value, memory.values[slot], name)
+            is_read = any(not isinstance(use.operation, ReturnOp) for use in slot.uses)
+            memory.values[slot] = _scalar(value, memory.values[slot], name, is_fixed=not is_read)
             return
         target = cast(Array, memory.values[slot])
         array = number_as_array(value, target.dtype) if isinstance(value, bool | int | float) and not target.shape else np.asarray(value)
@@ -139,7 +140,7 @@ class MethodProgram:
         if array.dtype != target.dtype:
             raise InterpreterError(f"input {name!r} must be {target.dtype}, got {array.dtype}")
         if array.shape != target.shape:
-            raise InterpreterError(f"input {name!r} must have the shape {list(target.shape)}, got {list(array.shape)}")
+            raise InterpreterError(f"input {name!r} must have the shape {list(shape_of(slot))}, got {list(array.shape)}")
         target[...] = array
         memory.values[slot] = target
 
@@ -261,6 +262,9 @@ class MethodProgram:
             named = [*op.outs, *op.returns]
             memory.values[named[0] if named else op.ins[-1]] = PRIMITIVES[name](*(ins if named else ins[:-1]))
             return
+        if name == FAILURE and " " in (text := str(ins[1])):
+            number = float(cast(Array, ins[0]).reshape(-1)[0])
+            raise InterpreterError(text if math.isnan(number) else f"{text}; got {int(number)}", op)
         targets = op.ins[:1] if name == COPY_INDEX else (*(op.outs or (() if op.writes else op.returns)), *op.writes)
         slots = [item for value in targets for item in _tensors(value, memory.values)]
         outs = [cast(Array, memory.values[slot]) for slot in slots]
@@ -299,13 +303,15 @@ class MethodProgram:
         return [np.asarray(result) for result in kernel.compute(ins, outs)]
 
 
-def _scalar(value: Leaf, held: object, name: str) -> object:
+def _scalar(value: Leaf, held: object, name: str, *, is_fixed: bool) -> object:
     """A value for an input that holds `held`: what the C runtime takes as well. Raises InterpreterError."""
     item = cast(object, value.item()) if isinstance(value, np.generic | np.ndarray) and value.ndim == 0 else value
     if isinstance(held, float) and type(item) is int:
         item = float(item)
     if type(item) is not type(held):
         raise InterpreterError(f"input {name!r} must be of type {type(held).__name__}, got {type(item).__name__}")
+    if is_fixed and item != held:
+        raise InterpreterError(f"input {name!r} is fixed to {held!r} in this program, got {item!r}")
     return item
 
 

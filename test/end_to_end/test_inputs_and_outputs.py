@@ -137,6 +137,37 @@ def test_memory_that_cannot_be_written_is_refused() -> None:
     assert every_other.tolist() == [1, 1, 3, 3, 5, 5]
 
 
+def test_numbers_that_the_program_was_made_with_stay_theirs() -> None:
+    def function(_: Any, x: Tensor, n: int, flag: bool) -> Tensor:
+        return x * n if flag else x
+
+    edge = _edge(function, torch.ones(3), cast(Any, 5), cast(Any, True))
+    for module in (edge.module, edge.to_executorch().module):
+        program = interpret(module, edge.context)
+        x = np.ones(3, np.float32)
+        assert np.array_equal(cast(Any, program.run("forward", [x, 5, True])[0]), 5 * x)
+        for given, held in (((6, True), "5"), ((5, False), "True")):
+            with pytest.raises(InterpreterError, match=f"is fixed to {held} in this program"):
+                program.run("forward", [x, *given])
+
+
+def test_memory_that_is_written_and_shared_is_refused() -> None:
+    edge = _edge(_in_place, torch.ones(3), torch.ones(3))
+    program = edge.to_executorch()
+    method = Runtime.get().load_program(program.buffer).load_method()
+    memory = np.arange(6, dtype=np.float32)
+    for x, y in ((memory[:3], memory[:3]), (memory[1:4], memory[:3])):
+        with pytest.raises(FlambeauError, match="input 0: the method writes to it, and it shares memory with input 1; give a copy"):
+            method.execute([x, y])
+        for module in (edge.module, program.module):
+            with pytest.raises(
+                InterpreterError, match=r"input 'inputs_0' is written .* and shares memory with input 'inputs_1': give a copy"
+            ):
+                interpret(module, edge.context).run("forward", [x, y])
+    method.execute([memory[::2], memory[1::2]])
+    assert memory.tolist() == [1, 1, 5, 3, 9, 5]
+
+
 def test_a_layout_that_would_change_is_refused() -> None:
     x = torch.ones(1, 2, 3, 3).to(memory_format=torch.channels_last)
     with pytest.raises(UnsupportedProgramError, match=r"input 'inputs_0' at .*: the program writes to it, and it is laid out as"):
