@@ -8,20 +8,39 @@ from typing import Any, ClassVar
 from xdsl.dialects.builtin import bf16, f16, f32, f64, i64
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.creation import to_element
+from flambeau.dialects.aten.creation import number_for, to_element
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.permute import permute
 from flambeau.dialects.aten.resample import Mode, output_sizes, placed, resample, source_scale
-from flambeau.dialects.ir.extents import is_known
+from flambeau.dialects.ir.extents import is_known, maximum
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, shape_of, tensor, ui8
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array
 
+Scale = float | SSAValue
+"""The distance in the input of two neighbours in the output: a tensor where only the run knows a size."""
+
 
 def numbers(count: int) -> SSAValue:
     """The float numbers 0 to count - 1, built detached."""
     return aten.arange.start_step(0, count, 1, dtype=f32)
+
+
+def scale_of(extent: int, size: int, factor: float | None, align_corners: bool) -> Scale:
+    """As `source_scale`, and built detached where only the run knows a size."""
+    by_factor = factor is not None and factor > 0 and not align_corners
+    if by_factor or (is_known(extent) and is_known(size)):
+        return source_scale(extent, size, factor, align_corners)
+    if align_corners:
+        # Of one place the scale does not matter.
+        extent, size = extent - 1, maximum(size - 1, 1)
+    return aten.div.Tensor(number_for(extent, f32), number_for(size, f32))
+
+
+def scaled(x: SSAValue, scale: Scale) -> SSAValue:
+    """A tensor times a scale, built detached."""
+    return aten.mul.Tensor(x, scale) if isinstance(scale, SSAValue) else aten.mul.Scalar(x, scale)
 
 
 def cubic_values(distance: SSAValue, a: float) -> SSAValue:
@@ -34,12 +53,13 @@ def cubic_values(distance: SSAValue, a: float) -> SSAValue:
     return aten.where.self(aten.le.Scalar(distance, 1), near, far)
 
 
-def weight_values(mode: Mode, extent: int, size: int, scale: float, align_corners: bool) -> SSAValue:
+def weight_values(mode: Mode, extent: int, size: int, scale: Scale, align_corners: bool) -> SSAValue:
     """The matrix [size, extent] by which a dimension is resampled, built detached from numbers only."""
     columns, rows = numbers(extent), aten.unsqueeze(numbers(size), 1)
     if mode in ("linear-antialias", "cubic-antialias"):
-        centers = aten.mul.Scalar(aten.add.Scalar(rows, 0.5), scale)
-        distance = aten.abs(aten.mul.Scalar(aten.sub.Tensor(aten.add.Scalar(columns, 0.5), centers), 1 / max(scale, 1.0)))
+        distance = aten.abs(aten.sub.Tensor(aten.add.Scalar(columns, 0.5), scaled(aten.add.Scalar(rows, 0.5), scale)))
+        width = aten.reciprocal(aten.clamp(scale, 1)) if isinstance(scale, SSAValue) else 1 / max(scale, 1.0)
+        distance = scaled(distance, width)
         if mode == "linear-antialias":
             values = aten.relu(aten.rsub.Scalar(distance, 1))
         else:
@@ -47,7 +67,7 @@ def weight_values(mode: Mode, extent: int, size: int, scale: float, align_corner
         total = aten.sum.dim_IntList(values, (1,), True)
         # A place beyond the input has no weights, and gets 0.
         return aten.div.Tensor(values, aten.add.Tensor(total, to_element(aten.eq.Scalar(total, 0), f32)))
-    source = aten.mul.Scalar(rows, scale) if align_corners else aten.add.Scalar(aten.mul.Scalar(aten.add.Scalar(rows, 0.5), scale), -0.5)
+    source = scaled(rows, scale) if align_corners else aten.add.Scalar(scaled(aten.add.Scalar(rows, 0.5), scale), -0.5)
     if mode == "linear":
         distance = aten.abs(aten.sub.Tensor(columns, aten.clamp(source, 0, extent - 1)))
         return aten.relu(aten.rsub.Scalar(distance, 1))
@@ -62,10 +82,10 @@ def weight_values(mode: Mode, extent: int, size: int, scale: float, align_corner
     return total
 
 
-def place_values(extent: int, size: int, scale: float, exact: bool) -> SSAValue:
+def place_values(extent: int, size: int, scale: Scale, exact: bool) -> SSAValue:
     """The input place of each output place for the nearest neighbour, built detached."""
     places = aten.add.Scalar(numbers(size), 0.5) if exact else numbers(size)
-    return to_element(aten.clamp(aten.floor(aten.mul.Scalar(places, scale)), None, extent - 1), i64)
+    return to_element(aten.clamp(aten.floor(scaled(places, scale)), None, extent - 1), i64)
 
 
 class UpsampleOp(SchemaOp):
@@ -108,11 +128,9 @@ class UpsampleOp(SchemaOp):
         """As core operators do it: by index for the nearest neighbour, else by a matrix per dimension. Built detached."""
         extents = placed(shape_of(x), cls.rank)
         sizes, factors, align_corners = cls.plan(extents, *args)
-        if not all(map(is_known, extents)):
-            raise ValueError("the extents of an image to resample must be known")
         element = element_of(x)
         for dim, (extent, size, factor) in enumerate(zip(extents, sizes, factors, strict=True), 2):
-            scale = source_scale(extent, size, factor, align_corners)
+            scale = scale_of(extent, size, factor, align_corners)
             if cls.mode in ("nearest", "nearest-exact"):
                 x = aten.index_select(x, dim, place_values(extent, size, scale, cls.mode == "nearest-exact"))
                 continue

@@ -1,0 +1,66 @@
+"""Operators that compute with sizes: on all engines, for sizes that are known and for sizes that only the run knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import torch
+from all_engines import disagreement, results, wrong_engine
+from torch import Tensor, nn
+from torch.export import Dim
+from torch.nn import functional as F
+
+Function = Callable[[Tensor], Any]
+POSITIONS = torch.linspace(-1, 2, 2 * 7 * 5).sin().view(1, 2, 7, 5)
+"""A trained image, as the position embedding of a vision transformer is."""
+
+
+class Wrapped(nn.Module):
+    def __init__(self, function: Function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor) -> Any:
+        return self.function(x)
+
+
+def check(function: Function, inputs: Sequence[Tensor]) -> None:
+    """Compares engines on each of the inputs, then on one program for all of them, whose last two sizes are dynamic."""
+    model = Wrapped(function)
+    for x in inputs:
+        assert disagreement(model, (x,)) is None
+    sizes = [size for x in inputs for size in x.shape[-2:]]
+    dims = {dim: Dim.DYNAMIC(min=min(sizes), max=max(sizes)) for dim in (inputs[0].ndim - 2, inputs[0].ndim - 1)}
+    torch._dynamo.reset()  # pyright: ignore[reportPrivateUsage]  what it saw would make dimensions dynamic
+    program = torch.export.export(model, (inputs[0],), dynamic_shapes=((dims),))
+    assert wrong_engine(program, [((x,), results(lambda given: model(*given), (x,))) for x in inputs]) is None
+
+
+def _images(*sizes: tuple[int, int]) -> list[Tensor]:
+    return [torch.linspace(-3, 4, 2 * height * width).cos().view(1, 2, height, width) for height, width in sizes]
+
+
+MODES: dict[str, dict[str, Any]] = {
+    "nearest-exact": {"mode": "nearest-exact"},
+    "bicubic": {"mode": "bicubic"},
+    "bicubic, aligned": {"mode": "bicubic", "align_corners": True},
+    "bicubic, antialias": {"mode": "bicubic", "antialias": True},
+    "bilinear, antialias": {"mode": "bilinear", "antialias": True},
+    "bilinear, antialias, aligned": {"mode": "bilinear", "antialias": True, "align_corners": True},
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_image_is_resampled_to_and_from_any_size(mode: str) -> None:
+    def resampled(x: Tensor) -> tuple[Tensor, ...]:
+        sizes = (x.shape[2:], (4, 9), (x.shape[3] + 1, 6))
+        return F.interpolate(POSITIONS, size=sizes[0], **MODES[mode]), *(F.interpolate(x, size=size, **MODES[mode]) for size in sizes[1:])
+
+    check(resampled, _images((6, 9), (3, 11), (12, 2)))
+
+
+@pytest.mark.parametrize("mode", ["nearest", "trilinear"])
+def test_a_volume_is_resampled_to_and_from_any_size(mode: str) -> None:
+    check(lambda x: F.interpolate(x[None], size=(3, x.shape[3], 2 * x.shape[2]), mode=mode), _images((6, 9), (3, 11), (12, 2)))
