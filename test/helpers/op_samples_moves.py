@@ -180,7 +180,42 @@ PAD: dict[str, Samples] = {
 }
 
 
+def attended(rng: np.random.Generator) -> tuple[Any, ...]:
+    """The weights and biases of attention of 4 heads of 2 features: of queries, keys and values, and of the projection after it."""
+    return f32(rng, 24, 8) / 4, f32(rng, 24) / 4, f32(rng, 8, 8), f32(rng, 8)
+
+
+def masks(rng: np.random.Generator) -> list[tuple[Any, int | None]]:
+    """Masks of 2 sequences of 3 places, for 4 heads, and their types: none, of places, of sequences, of all scores (a row is hidden)."""
+    whole = np.where(mask(rng, 2, 4, 3, 3), f32(rng, 2, 4, 3, 3), np.float32(0))
+    whole[1, 0, 1] = -np.inf
+    return [(None, None), (np.triu(np.ones((3, 3), np.bool_), 1), 0), (np.arange(3) > [[0], [1]], 1), (whole, 2), (whole, None)]
+
+
+def heads(rng: np.random.Generator) -> list[Sample]:
+    """Attention, with and without its weights."""
+    samples: list[Sample] = []
+    for number, (hidden, kind) in enumerate(masks(rng)):
+        for needed, average in ((number % 2 > 0, False), (True, True), (False, True)):
+            parts = (f32(rng, 2, 3, 8), f32(rng, 2, 3, 8), f32(rng, 2, 3, 8), 8, 4)
+            samples.append((*parts, *attended(rng), hidden, needed, average, kind))
+    return samples
+
+
+def encoders(rng: np.random.Generator) -> list[Sample]:
+    """Layers of an encoder, of either order and activation."""
+    samples: list[Sample] = []
+    for number, (hidden, kind) in enumerate(masks(rng)):
+        norms = [f32(rng, 8) for _ in range(4)]
+        inner = (f32(rng, 5, 8), f32(rng, 5), f32(rng, 8, 5), f32(rng, 8))
+        flags = (number % 2 > 0, number % 3 > 0, 1e-5)
+        samples.append((f32(rng, 2, 3, 8), 8, 4, *attended(rng), *flags, *norms, *inner, hidden, kind))
+    return samples
+
+
 ATTENTION: dict[str, Samples] = {
+    "_native_multi_head_attention": heads,
+    "_transformer_encoder_layer_fwd": encoders,
     "tril": shapes(((3, 4),), ((2, 3, 3), 1), ((3, 4), -1)),
     "triu": shapes(((3, 4),), ((2, 3, 3), 1), ((3, 4), -1)),
     "scaled_dot_product_attention": lambda rng: [

@@ -15,6 +15,8 @@ from flambeau.dialects.schema.operators import find_op
 FLOAT = tensor(f32, (2, 3))
 LONG = tensor(i64, (2, 3))
 BOOL = tensor(i1, (2, 3))
+SEQUENCE = (tensor(f32, (2, 3, 4)),) * 3
+WEIGHTS = tuple(tensor(f32, shape) for shape in ((12, 4), (12,), (4, 4), (4,)))
 
 REJECTED: list[tuple[str, tuple[Any, ...], str]] = [
     ("aten.add.Tensor", (FLOAT, tensor(f32, (2, 4))), "do not broadcast"),
@@ -56,6 +58,14 @@ REJECTED: list[tuple[str, tuple[Any, ...], str]] = [
     ("aten.alpha_dropout", (FLOAT, 1.5, True), "p must be a probability, got 1.5"),
     ("aten.histc", (FLOAT, 0), "0 bins"),
     ("aten._cdist_forward", (FLOAT, tensor(f32, (2, 4)), 2.0, None), "same number of columns"),
+    ("aten._native_multi_head_attention", (*SEQUENCE, 8, 2, *WEIGHTS), "query [2, 3, 4] must have 8 features, embed_dim"),
+    ("aten._native_multi_head_attention", (*SEQUENCE, 4, 3, *WEIGHTS), "4 features do not make up 3 heads"),
+    ("aten._native_multi_head_attention", (*SEQUENCE, 4, 2, *WEIGHTS, BOOL), "needs mask_type 0, [length, length], or 1"),
+    (
+        "aten._native_multi_head_attention",
+        (*SEQUENCE, 4, 2, *WEIGHTS, BOOL, True, True, 0),
+        "mask must have shape [3, 3], got [2, 3]",
+    ),
 ]
 
 
