@@ -85,12 +85,18 @@ def parse_equation(equation: str, shapes: Sequence[tuple[int, ...]]) -> tuple[li
 
 def not_spread(labels: Sequence[Label], shape: Sequence[int], extents: dict[Label, int]) -> list[Label]:
     """The labels of an operand without those of single entries that meet more entries in another operand."""
-    return [label for label, extent in zip(labels, shape, strict=True) if extent != 1 or extents[label] == 1]
+    return [
+        label for label, extent in zip(labels, shape, strict=True) if not provably_equal(extent, 1) or provably_equal(extents[label], 1)
+    ]
 
 
 def without_repeats(x: SSAValue, labels: list[Label], extents: dict[Label, int]) -> tuple[SSAValue, list[Label]]:
     """The operand without single entries that meet more, with the diagonal of the dimensions that share a label; built detached."""
-    single = [dim for dim, (label, extent) in enumerate(zip(labels, shape_of(x), strict=True)) if extent == 1 != extents[label]]
+    single = [
+        dim
+        for dim, (label, extent) in enumerate(zip(labels, shape_of(x), strict=True))
+        if provably_equal(extent, 1) and not provably_equal(extents[label], 1)
+    ]
     x, labels = aten.squeeze.dims(x, single) if single else x, not_spread(labels, shape_of(x), extents)
     for label in [label for label in dict.fromkeys(labels) if labels.count(label) > 1]:
         while labels.count(label) > 1:

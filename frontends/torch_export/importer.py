@@ -153,7 +153,9 @@ class _Method:
             if node not in used and not is_stored:
                 continue
             try:
-                state = self.globals.find(spec.target, self._tensor(spec.target, spec.kind))
+                state = self.globals.find(
+                    spec.target, self._tensor(spec.target, spec.kind), is_named=spec.kind is not InputKind.CONSTANT_TENSOR
+                )
             except TypeError as error:
                 self.problems.append(Unsupported(f"{spec.kind.name.lower().replace('_', ' ')} {spec.target!r}", str(error), ""))
                 self.variables[node].value = POISON

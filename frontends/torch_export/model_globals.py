@@ -9,9 +9,10 @@ import torch
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from xdsl.ir import Operation
 
+from flambeau.dialects.ir.diagnostics import warn
 from flambeau.dialects.ir.tensor_types import Tensor
 from flambeau.dialects.ml_program import GlobalOp
-from flambeau.frontends.torch_export.values import Weights, is_fake, tensor_type_of
+from flambeau.frontends.torch_export.values import Weights, array_of, is_fake, tensor_type_of
 
 
 @dataclass
@@ -22,8 +23,12 @@ class GlobalState:
     key: str
     tensor: torch.Tensor
     type: Tensor
+    is_named: bool = True
+    """Whether the model has a name for it: a parameter or a buffer, and no constant."""
     is_mutable: bool = False
     is_used: bool = False
+    apart: str = ""
+    """Why it is not one with another state of its name."""
 
 
 @dataclass
@@ -34,7 +39,7 @@ class Globals:
     reserved: set[str]
     _states: dict[tuple[Any, ...], GlobalState] = field(default_factory=dict[tuple[Any, ...], GlobalState])
 
-    def find(self, key: str, value: torch.Tensor) -> GlobalState:
+    def find(self, key: str, value: torch.Tensor, *, is_named: bool = False) -> GlobalState:
         """The global for a tensor under its name in the model. Raises TypeError for tensors without a type here."""
         if is_fake(value):
             raise TypeError("it has no data; load the weights before the export")
@@ -48,31 +53,45 @@ class Globals:
                 count += 1
                 symbol = f"{key}_{count}"
             self.reserved.add(symbol)
-            state = self._states[identity] = GlobalState(symbol, symbol, value, tensor_type_of(value))
+            state = self._states[identity] = GlobalState(symbol, symbol, value, tensor_type_of(value), is_named)
         return state
 
     def join_states(self) -> None:
         """Makes one state of a buffer that some method writes and others know by another name, or by its name where they come from files.
 
-        The memory of a buffer tells what it is, but not in a file. Programs are of one model if all that they hold under one name is equal.
+        The memory of a buffer tells what it is, but not in a file. Programs are of one model if all parameters and buffers that they hold
+        under one name are equal.
         """
         named: dict[str, list[GlobalState]] = {}
         for (key, *_), state in self._states.items():
-            named.setdefault(key, []).append(state)
-        alike = ((found[0], other) for key, found in named.items() if key != "constant" for other in found[1:])
-        one_model = all(one.type == other.type and torch.equal(one.tensor, other.tensor) for one, other in alike)
+            if state.is_named:
+                named.setdefault(key, []).append(state)
+        unlike = [key for key, (one, *others) in named.items() if not all(_are_equal(one, other) for other in others)]
         first: dict[object, GlobalState] = {}
         for (key, *memory), state in sorted(self._states.items(), key=lambda item: not item[1].is_mutable):
-            known = first.get(tuple(memory)) or (first.get(key) if one_model else None)
+            known = first.get(tuple(memory)) or (first.get(key) if state.is_named and not unlike else None)
             if known is not None:
                 state.symbol, state.is_used, state.is_mutable = known.symbol, False, True
-            elif state.is_mutable:
+                continue
+            if state.is_named and key in first:
+                state.apart = f"it is not the state {key!r} that another method writes, where {unlike[0]!r} is another tensor"
+            if state.is_mutable:
                 first[key] = first[tuple(memory)] = state
 
     def ops(self) -> list[Operation]:
         """The globals that some method uses."""
-        return [
-            GlobalOp(state.symbol, state.type, self.weights.add(state.key, state.tensor), is_mutable=state.is_mutable)
-            for state in self._states.values()
-            if state.is_used
-        ]
+        found: list[Operation] = []
+        for state in self._states.values():
+            if state.is_used:
+                found.append(GlobalOp(state.symbol, state.type, self.weights.add(state.key, state.tensor), is_mutable=state.is_mutable))
+            if state.is_used and state.apart:
+                warn(found[-1], state.apart)
+        return found
+
+
+def _are_equal(one: GlobalState, other: GlobalState) -> bool:
+    """Whether two globals hold the same bytes: what is not a number equals itself."""
+    if one.type != other.type:
+        return False
+    first, second = (array_of(state.tensor).reshape(-1).view("uint8") for state in (one, other))
+    return bool((first == second).all())

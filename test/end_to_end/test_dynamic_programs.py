@@ -193,6 +193,10 @@ def _resized(x: Tensor) -> tuple[Tensor, ...]:
     return resize(x, scale_factor=0.5), resize(x, scale_factor=1.5, mode="bilinear", recompute_scale_factor=True)
 
 
+def _products(x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
+    return torch.einsum("abc,abd->cd", x, y), torch.einsum("abc,abd->bcd", x, y), torch.einsum("abc,c->ba", x, torch.ones(1))
+
+
 MLP = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.LayerNorm(8), torch.nn.GELU(), torch.nn.Linear(8, 3))
 CNN = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3, stride=2, padding=1), torch.nn.BatchNorm2d(4), torch.nn.ReLU(), torch.nn.MaxPool2d(2))
 CNN.eval()
@@ -270,6 +274,12 @@ PROGRAMS: dict[str, Program] = {
         [((_rand(4, 3), torch.tensor([5, 6, 5, 5])), "")],
     ),
     "parts": Program(_parts, (_rand(12, 3),), ({0: 6 * Dim("sixth", min=2, max=4)},), [(_rand(18, 3),), (_rand(24, 3),)]),
+    "sums of products": Program(
+        _products,
+        (_rand(3, 4, 2), _rand(3, 4, 5)),
+        ({0: Dim("rows", max=6), 1: Dim("columns", max=5)},) * 2,
+        [(_rand(1, 4, 2), _rand(1, 4, 5)), (_rand(6, 1, 2), _rand(6, 1, 5)), (_rand(0, 5, 2), _rand(0, 5, 5))],
+    ),
     "scaled": Program(_scaled, (_rand(5, 3),), ({0: N},), [(_rand(4, 3),), (_rand(12, 3),)]),
     "checked": Program(
         _checked,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
+from io import BytesIO
 from pathlib import Path
 from threading import Thread
 from typing import Any, cast
@@ -16,6 +17,7 @@ from torch import Tensor, nn
 
 import flambeau
 from flambeau.compiler.compilation import Compilation
+from flambeau.dialects.ir.diagnostics import Diagnostic, listening
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.frontends.torch_export.importer import import_program
 from flambeau.passes.manager.pipeline_options import PipelineOptions
@@ -160,6 +162,49 @@ def test_a_buffer_is_one_state_by_its_memory_or_its_name(way: str, tmp_path: Pat
     loaded = Runtime.get().load_program(flambeau.to_edge(given).to_executorch().buffer)
     methods = {name: loaded.load_method(name) for name in ("put", "show")}
     check(lambda name, x: methods[name].execute([x]))
+
+
+class Counted(nn.Module):
+    """A state that one method writes and another reads, each with a constant of its own."""
+
+    def __init__(self, factor: float, *, is_writer: bool, weight: Tensor):
+        super().__init__()
+        self.count, self.weight = nn.Buffer(torch.zeros(2)), nn.Buffer(weight)
+        self.factor, self.is_writer = factor, is_writer
+
+    def forward(self, x: Tensor) -> Tensor:
+        """What the method gives."""
+        if self.is_writer:
+            self.count.add_(x)
+        return self.count + x * torch.tensor([self.factor, 1.0]) * self.weight.nan_to_num(self.factor)
+
+
+def _counted(weights: Sequence[Tensor]) -> Any:
+    """A program of two methods whose parts come from files."""
+    given: dict[str, Any] = {}
+    for name, is_writer, weight in (("put", True, weights[0]), ("show", False, weights[1])):
+        file = BytesIO()
+        model = Counted(2.0 if is_writer else 3.0, is_writer=is_writer, weight=weight)
+        torch.export.save(torch.export.export(model, (torch.ones(2),)), file)
+        given[name] = torch.export.load(BytesIO(file.getvalue()))
+    constants = {"sizes": torch.arange(3.0), "flag": torch.tensor([True])}
+    loaded = Runtime.get().load_program(flambeau.to_edge(given, constant_methods=constants).to_executorch().buffer)
+    return [loaded.load_method(name) for name in ("put", "show")]
+
+
+def test_constants_and_what_is_not_a_number_do_not_part_states_from_files() -> None:
+    put, show = _counted([torch.tensor([1.0, float("nan")])] * 2)
+    np.testing.assert_array_equal(put.execute([np.ones(2, np.float32)])[0], [3, 3])
+    np.testing.assert_array_equal(show.execute([np.ones(2, np.float32)])[0], [4, 4])
+
+
+def test_states_of_other_models_from_files_are_apart_and_a_warning_says_so() -> None:
+    found: list[Diagnostic] = []
+    with listening(found.append, ["warning"]):
+        put, show = _counted([torch.ones(2), torch.zeros(2)])
+    put.execute([np.ones(2, np.float32)])
+    np.testing.assert_array_equal(show.execute([np.ones(2, np.float32)])[0], [0, 0])
+    assert [item.message for item in found] == ["it is not the state 'count' that another method writes, where 'weight' is another tensor"]
 
 
 def test_state_is_read_and_written_by_name(tmp_path: Path) -> None:
