@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from math import prod
 from typing import Any, cast
@@ -39,6 +39,7 @@ class Symbols:
     def __init__(self, program: ExportedProgram):
         constraints: Mapping[Any, Any] = cast(Any, program).range_constraints
         self._ranges = {key: found for key, found in constraints.items() if isinstance(key, sympy.Symbol)}
+        self._derived = {key: found for key, found in constraints.items() if not isinstance(key, sympy.Symbol)}
         self._names = _names_of_dimensions(program)
         """What the model's author calls symbols, by PyTorch's names."""
         self._known: dict[str, Symbol] = {}
@@ -97,8 +98,17 @@ class Symbols:
         if name not in self._known:
             found = self._ranges.get(key)
             low, high = (0, INFINITE) if found is None else (_bound(found.lower), _bound(found.upper))
+            low = min([low, *self._lows(key)])
             self._known[name] = Symbol(name, low, high)
         return self._known[name]
+
+    def _lows(self, key: sympy.Symbol) -> Iterator[int]:
+        """The least values that the ranges of dimensions derived from a symbol admit: PyTorch lets the symbol itself begin with 2."""
+        for expression, found in self._derived.items():
+            factor = expression.coeff(key)
+            rest = expression - factor * key
+            if factor.is_Integer and factor > 0 and rest.is_Integer:
+                yield -((int(rest) - int(found.lower)) // int(factor))
 
     def of(self, expression: sympy.Expr) -> int:
         """An expression of PyTorch's as a number or an extent. Raises TypeError for one that has no form here."""

@@ -118,3 +118,11 @@ def test_a_condition_without_a_form_is_refused() -> None:
         UnsupportedProgramError, match=r"the condition round\(s\d+ / s\d+, 1\) <= 2.2 .* cannot be checked: round of 2 numbers"
     ):
         import_program(program, FlambeauContext())
+
+
+@pytest.mark.parametrize("is_saved", [False, True])
+def test_a_derived_dimension_begins_where_its_range_does(is_saved: bool) -> None:
+    sizes = {0: 2 * Dim("half", min=1, max=5)}
+    program = export(nn.ReLU(), (torch.ones(4, 2),), dynamic_shapes=(sizes,))
+    method, _ = _method(_loaded(program) if is_saved else program, "executorch")
+    assert [_refused(method, torch.ones(rows, 2)) is None for rows in range(12)] == [rows in range(2, 11, 2) for rows in range(12)]

@@ -278,7 +278,7 @@ PROGRAMS: dict[str, Program] = {
         _products,
         (_rand(3, 4, 2), _rand(3, 4, 5)),
         ({0: Dim("rows", max=6), 1: Dim("columns", max=5)},) * 2,
-        [(_rand(1, 4, 2), _rand(1, 4, 5)), (_rand(6, 1, 2), _rand(6, 1, 5)), (_rand(0, 5, 2), _rand(0, 5, 5))],
+        [(_rand(1, 4, 2), _rand(1, 4, 5)), (_rand(6, 1, 2), _rand(6, 1, 5))],
     ),
     "scaled": Program(_scaled, (_rand(5, 3),), ({0: N},), [(_rand(4, 3),), (_rand(12, 3),)]),
     "checked": Program(
