@@ -339,6 +339,14 @@ def a_branch_sees_views_of_one_memory(m: Tally, xs: Tensor) -> Any:
     return branch(xs.sum() < 100, grown, lambda x, y: x.sin(), (xs[0], xs[:2]))
 
 
+def a_branch_has_two_names_for_a_state(m: Tally, xs: Tensor) -> Any:
+    def grown(x: Tensor, total: Tensor, same: Tensor) -> Any:
+        total.add_(x)
+        return x + same.sum()
+
+    return branch(xs.sum() < 100, grown, lambda x, total, same: x.sin(), (xs[0], m.total, m.total)), m.total * 1
+
+
 class Writer(Tally):
     """A model whose branches and loops write to its state."""
 
@@ -350,7 +358,14 @@ class Writer(Tally):
         return self.function(self, xs)
 
 
-WRITERS = (a_branch_writes, a_loop_writes, a_loop_in_a_branch_writes, a_branch_writes_parts, a_branch_sees_views_of_one_memory)
+WRITERS = (
+    a_branch_has_two_names_for_a_state,
+    a_branch_writes,
+    a_loop_writes,
+    a_loop_in_a_branch_writes,
+    a_branch_writes_parts,
+    a_branch_sees_views_of_one_memory,
+)
 
 
 @pytest.mark.parametrize("function", WRITERS)

@@ -50,6 +50,8 @@ def _rewritten(module: fx.GraphModule) -> fx.GraphModule:
             continue
         held = {item: getattr(result, str(item.target)) for item in node.all_input_nodes if item.op == "get_attr"}
         subgraphs = {item: _rewritten(found) for item, found in held.items() if isinstance(found, fx.GraphModule)}
+        if node.target in _OPERANDS:
+            _merge(node, list(subgraphs.values()))
         written = sorted({index for subgraph in subgraphs.values() for index in _written(subgraph)})
         if written and not _can_follow(node, list(subgraphs.values()), written, flatten(result)):
             continue
@@ -135,12 +137,35 @@ def _separate(node: fx.Node, written: Sequence[int], program: FlatProgram) -> No
         copies[index].meta = {**operand.meta, "val": operand.meta["val"].clone()}
     if not copies:
         return
-    given = [copies.get(index, operand) for index, operand in enumerate(operands)]
+    _set_operands(node, [copies.get(index, operand) for index, operand in enumerate(operands)])
+
+
+def _merge(node: fx.Node, subgraphs: Sequence[fx.GraphModule]) -> None:
+    """Gives a call once what it is given twice."""
+    operands = _OPERANDS[node.target](node.args)
+    first: dict[Any, int] = {}
+    twice: dict[int, int] = {}
+    for index, operand in enumerate(operands):
+        if isinstance(operand, fx.Node) and (node.target is not _LOOP or index >= _carried(node)):
+            same = first.setdefault(operand, index)
+            twice |= {index: same} if same != index else {}
+    for subgraph in subgraphs if twice else ():
+        placeholders = _placeholders(subgraph)
+        for index, same in twice.items():
+            placeholders[index].replace_all_uses_with(placeholders[same])
+            subgraph.graph.erase_node(placeholders[index])
+        subgraph.recompile()
+    if twice:
+        _set_operands(node, [operand for index, operand in enumerate(operands) if index not in twice])
+
+
+def _set_operands(node: fx.Node, operands: Sequence[Any]) -> None:
+    """Calls the subgraphs with other operands; a loop carries as many as before."""
     if node.target is _LOOP:
         carried = _carried(node)
-        node.args = (*node.args[:2], tuple(given[:carried]), tuple(given[carried:]))
+        node.args = (*node.args[:2], tuple(operands[:carried]), tuple(operands[carried:]))
     else:
-        node.args = (*node.args[:3], tuple(given))
+        node.args = (*node.args[:3], tuple(operands))
 
 
 def _write_after(node: fx.Node, subgraphs: Sequence[fx.GraphModule], written: Sequence[int]) -> None:
