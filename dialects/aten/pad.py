@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.numerics import cast_to, element_of_array
 from flambeau.dialects.aten.shape import expand
-from flambeau.dialects.ir.extents import exceeds, maximum, provably_equal
+from flambeau.dialects.ir.extents import exceeds, maximum, minimum, provably_equal
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.dialects.schema.families import NUMBERS, require_category, require_number
 from flambeau.dialects.schema.namespace import aten
@@ -53,13 +53,18 @@ class ConstantPadNdOp(SchemaOp):
         return np.pad(kept, [(max(low, 0), max(high, 0)) for low, high in pairs], constant_values=cast_to(value, element_of_array(x)))
 
 
+def without_margins(x: SSAValue, dim: int, low: int, high: int) -> SSAValue:
+    """Gives x without the entries before and after a dimension that negative numbers take away."""
+    if exceeds(low, -1) and exceeds(high, -1):
+        return x
+    return aten.slice.Tensor(x, dim, maximum(-low, 0), maximum(shape_of(x)[dim] + minimum(high, 0), 0))
+
+
 def with_margins(x: SSAValue, dim: int, low: int, high: int) -> SSAValue:
     """Gives x with zeros before and after a dimension; a negative number takes entries away."""
-    extent = shape_of(x)[dim]
-    if min(low, high) < 0:
-        x = aten.slice.Tensor(x, dim, max(-low, 0), maximum(extent + min(high, 0), 0))
+    x = without_margins(x, dim, low, high)
     after = (0, 0) * (len(shape_of(x)) - 1 - dim)
-    return aten.constant_pad_nd(x, (*after, max(low, 0), max(high, 0))) if max(low, high) > 0 else x
+    return x if exceeds(1, maximum(low, high)) else aten.constant_pad_nd(x, (*after, maximum(low, 0), maximum(high, 0)))
 
 
 class EdgePadOp(SchemaOp):
@@ -78,7 +83,7 @@ class EdgePadOp(SchemaOp):
         if any(provably_equal(0, extent) for extent in shape[len(shape) - cls.rank - 1 :]):
             raise ValueError(f"only the batch may be empty, got shape {list(shape)}")
         for extent, pair in zip(shape, margins(padding, len(shape)), strict=True):
-            if cls.reflects and exceeds(max(pair) + 1, extent) and exceeds(extent, 0):
+            if cls.reflects and exceeds(maximum(*pair) + 1, extent) and exceeds(extent, 0):
                 raise ValueError(f"padding {list(padding)} must be smaller than the dimension of size {extent} that it mirrors")
 
     @classmethod
@@ -148,10 +153,9 @@ class ReplicationPad1dOp(EdgePadOp):
         (low, high), shape = padding, shape_of(x)
         first = aten.slice.Tensor(x, -1, 0, 1)
         last = aten.slice.Tensor(x, -1, shape[-1] - 1, shape[-1])
-        kept = aten.slice.Tensor(x, -1, max(-low, 0), maximum(shape[-1] + min(high, 0), 0))
-        before = [expand(first, (*shape[:-1], low))] if low > 0 else []
-        after = [expand(last, (*shape[:-1], high))] if high > 0 else []
-        return aten.cat([*before, kept, *after], -1)
+        before = [] if exceeds(1, low) else [expand(first, (*shape[:-1], maximum(low, 0)))]
+        after = [] if exceeds(1, high) else [expand(last, (*shape[:-1], maximum(high, 0)))]
+        return aten.cat([*before, without_margins(x, len(shape) - 1, low, high), *after], -1)
 
 
 _EDGE_PADS: dict[tuple[str, int], type[EdgePadOp]] = {
@@ -182,7 +186,7 @@ class PadOp(SchemaOp):
     def circular(shape: Sequence[int], pad: Sequence[int]) -> list[tuple[int, int]]:
         """The margins of circular padding. Raises ValueError when they wrap around more than once."""
         pairs = margins(pad, len(shape))
-        if any(exceeds(max(pair), extent + min(0, *pair)) for extent, pair in zip(shape, pairs, strict=True)):
+        if any(exceeds(maximum(*pair), extent + minimum(0, minimum(*pair))) for extent, pair in zip(shape, pairs, strict=True)):
             raise ValueError(f"circular pad {list(pad)} wraps around shape {list(shape)} more than once")
         return pairs
 
@@ -213,15 +217,14 @@ class PadOp(SchemaOp):
     def decompose(x: SSAValue, /, pad: tuple[int, ...], mode: str, value: float | None) -> SSAValue:
         shape = shape_of(x)
         if mode == "constant":
-            return aten.constant_pad_nd(x, pad, value or 0) if any(pad) else x
+            return x if all(provably_equal(entry, 0) for entry in pad) else aten.constant_pad_nd(x, pad, value or 0)
         if mode != "circular":
             return PadOp.edge_pad(len(shape), pad, mode)(x, pad).result
         for axis, (low, high) in enumerate(PadOp.circular(shape, pad)):
-            if low < 0 or high < 0:
-                x = aten.slice.Tensor(x, axis, max(-low, 0), maximum(shape_of(x)[axis] + min(high, 0), 0))
+            x = without_margins(x, axis, low, high)
             extent = shape_of(x)[axis]
-            before = [aten.slice.Tensor(x, axis, extent - low, extent)] if low > 0 else []
-            after = [aten.slice.Tensor(x, axis, 0, high)] if high > 0 else []
+            before = [] if exceeds(1, low) else [aten.slice.Tensor(x, axis, extent - maximum(low, 0), extent)]
+            after = [] if exceeds(1, high) else [aten.slice.Tensor(x, axis, 0, maximum(high, 0))]
             if before or after:
                 x = aten.cat([*before, x, *after], axis)
         return x

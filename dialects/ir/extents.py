@@ -244,6 +244,14 @@ def exceeds(a: int, b: int) -> bool:
         return False
 
 
+def may_exceed(a: int, b: int) -> bool:
+    """Whether one value is greater than another in some run, as far as is known."""
+    try:
+        return a > b
+    except UndecidedError:
+        return True
+
+
 def differ(a: int, b: int) -> bool:
     """Whether two values are different in every run."""
     return not may_equal(a, b)

@@ -9,7 +9,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 
-from flambeau.dialects.ir.extents import exceeds
+from flambeau.dialects.ir.extents import may_exceed
 from flambeau.dialects.ir.tensor_types import ElementType, element_of, same_shape, shape_of
 from flambeau.dialects.schema.row import SchemaOp
 
@@ -55,7 +55,7 @@ class Limit:
             return None
         numbers: Sequence[float] = cast("tuple[float, ...]", value) if isinstance(value, tuple) else (value,)
         least = self.least
-        small = [] if least is None else [number for number in numbers if exceeds(cast(int, least), cast(int, number))]
+        small = [] if least is None else [number for number in numbers if may_exceed(cast(int, least), cast(int, number))]
         if small:
             return f"{name} has {small[0]}, and its kernel takes numbers from {least} on"
         if self.only is not None and value != self.only:

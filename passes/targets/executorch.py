@@ -16,6 +16,7 @@ from flambeau.dialects.aten.backward import gradients_by_convolutions
 from flambeau.dialects.aten.convolution import over_planes
 from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.fft import real_on_both_sides
+from flambeau.dialects.aten.pad import without_margins
 from flambeau.dialects.edge.layout import CHANNELS_LAST
 from flambeau.dialects.exec.instructions import COPY_INDEX, OVERWRITE
 from flambeau.dialects.exec.slot_contents import ALIASING
@@ -44,10 +45,8 @@ def _log_softmax(x: SSAValue, dim: int, half_to_float: bool) -> SSAValue:
 def _sliced_and_padded(x: SSAValue, pad: tuple[int, ...], value: float) -> SSAValue:
     for index in range(0, len(pad), 2):
         dim = len(shape_of(x)) - 1 - index // 2
-        low, high = pad[index : index + 2]
-        if min(low, high) < 0:
-            x = aten.slice.Tensor(x, dim, max(-low, 0), maximum(shape_of(x)[dim] + min(high, 0), 0))
-    return aten.constant_pad_nd(x, tuple(max(number, 0) for number in pad), value)
+        x = without_margins(x, dim, *pad[index : index + 2])
+    return aten.constant_pad_nd(x, tuple(maximum(number, 0) for number in pad), value)
 
 
 def _remainder(a: SSAValue, b: SSAValue | float) -> SSAValue:

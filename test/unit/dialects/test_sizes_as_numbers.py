@@ -64,3 +64,17 @@ def test_an_image_is_resampled_to_and_from_any_size(mode: str) -> None:
 @pytest.mark.parametrize("mode", ["nearest", "trilinear"])
 def test_a_volume_is_resampled_to_and_from_any_size(mode: str) -> None:
     check(lambda x: F.interpolate(x[None], size=(3, x.shape[3], 2 * x.shape[2]), mode=mode), _images((6, 9), (3, 11), (12, 2)))
+
+
+@pytest.mark.parametrize("mode", ["constant", "reflect", "replicate"])
+def test_a_dimension_is_padded_to_a_multiple(mode: str) -> None:
+    def padded(x: Tensor) -> tuple[Tensor, ...]:
+        height, width = -x.shape[2] % 4, -x.shape[3] % 3
+        return F.pad(x[0], (0, width), mode=mode), F.pad(x, (width, 0, 1, height), mode=mode)
+
+    check(padded, _images((6, 9), (4, 7), (5, 11), (8, 12)))
+
+
+@pytest.mark.parametrize("mode", ["constant", "replicate"])
+def test_whether_entries_are_added_or_taken_away_may_depend_on_the_size(mode: str) -> None:
+    check(lambda x: F.pad(x[0], (x.shape[3] % 4 - 2, 2 - x.shape[2] % 5), mode=mode), _images((6, 9), (4, 7), (5, 11), (8, 12)))
