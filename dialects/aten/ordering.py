@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import i1, i32, i64
@@ -12,10 +12,10 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.formulas import functions as np
 from flambeau.dialects.aten.numerics import widened
+from flambeau.dialects.aten.scan import strides
 from flambeau.dialects.aten.shape import expand, view
 from flambeau.dialects.aten.sort import Pair, run_starts, shifted, sorted_along
 from flambeau.dialects.aten.where import as_operand
-from flambeau.dialects.ir.extents import largest
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, is_empty, normalize_dim, shape_of, tensor, ui8
 from flambeau.dialects.schema.families import FLOATS, REALS, wide_element
 from flambeau.dialects.schema.namespace import aten
@@ -23,18 +23,10 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array
 
 SSAPair = tuple[SSAValue, SSAValue]
-INT32_MAX = 2**31 - 1
-"""The largest extent of a tensor."""
 
 
 def _places(count: int) -> SSAValue:
     return aten.arange.start_step(0, count)
-
-
-def _strides(count: int) -> Iterator[int]:
-    """The powers of two below the longest that a line may be."""
-    longest = largest(count)
-    return (1 << power for power in range((longest - 1 if longest is not None else INT32_MAX).bit_length()))
 
 
 def _numbers(x: SSAValue) -> SSAValue:
@@ -80,7 +72,7 @@ class RunningExtremeOp(SchemaOp):
         best = aten.transpose.int(_numbers(x), axis, -1)
         own = _places(shape[axis])
         places = expand(own, shape_of(best))
-        for stride in _strides(shape[axis]):
+        for stride in strides(shape[axis]):
             # The extreme of the elements up to one, and that up to the one where those begin.
             before = shifted(best, stride)
             loses = (aten.lt if highest else aten.gt).Tensor(best, before)
@@ -140,7 +132,7 @@ class LogcumsumexpOp(SchemaOp):
             return x
         axis = normalize_dim(dim, len(shape))
         total = aten.transpose.int(to_element(x, wide_element(element_of(x))), axis, -1)
-        for stride in _strides(shape[axis]):
+        for stride in strides(shape[axis]):
             total = aten.logaddexp(total, shifted(total, stride, -math.inf))
         return to_element(aten.transpose.int(total, axis, -1), element_of(x))
 
@@ -371,8 +363,7 @@ class SearchsortedTensorOp(SchemaOp):
         values = view(numbers, (math.prod(shape),)) if is_shared else numbers
         start, end = aten.full(shape_of(values), 0, i64), aten.full(shape_of(values), count, i64)
         compared = (aten.gt if _is_right(right, side) else aten.ge).Tensor
-        longest = largest(count)
-        for _ in range((INT32_MAX if longest is None else longest).bit_length()):
+        for _ in strides(count + 1):
             middle = aten.floor_divide(aten.add.Tensor(start, end), as_operand(2, i64))
             at = aten.minimum(middle, aten.sub.Scalar(as_operand(count, i64), 1))
             behind = compared(aten.gather(sequence, -1, at), values)

@@ -374,6 +374,7 @@ SAMPLES: dict[str, Samples] = {
     **{f"aten.{name}": reduction((), dtypes=ALL) for name in ("any", "all")},
     **{f"aten.{name}.dim": reduction((1,), (-1, True), dtypes=ALL) for name in ("any", "all")},
     **{f"aten.{name}.dims": reduction(((1, 2),), (None, True), ((0, -1), True), dtypes=ALL) for name in ("any", "all")},
+    "aten.cumprod": reduction((1,), (-1,), (0, f64), dtypes=ALL),
     "aten.cumsum": and_reals_that_do_not_fit(reduction((1,), (-1,), (0, f64), dtypes=ALL), (1, i32), (0, i16)),
     "aten.logsumexp": reduction(((1,),), ((0, -1), True), dtypes=(*FLOATS, "int64"), empty=False),
     # statistics

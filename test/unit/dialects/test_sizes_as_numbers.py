@@ -78,3 +78,18 @@ def test_a_dimension_is_padded_to_a_multiple(mode: str) -> None:
 @pytest.mark.parametrize("mode", ["constant", "replicate"])
 def test_whether_entries_are_added_or_taken_away_may_depend_on_the_size(mode: str) -> None:
     check(lambda x: F.pad(x[0], (x.shape[3] % 4 - 2, 2 - x.shape[2] % 5), mode=mode), _images((6, 9), (4, 7), (5, 11), (8, 12)))
+
+
+def test_products_run_along_any_size() -> None:
+    def running(x: Tensor) -> tuple[Tensor, ...]:
+        integers, bools = (4 * x).long(), x > 0.1
+        return (
+            x.cumprod(2),
+            x.cumprod(-1),
+            x.cumprod(1, dtype=torch.float64),
+            integers.cumprod(3),
+            integers.int().cumprod(2),
+            bools.cumprod(3),
+        )
+
+    check(running, _images((6, 9), (4, 7), (5, 11), (8, 12)))
