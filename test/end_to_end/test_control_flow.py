@@ -347,6 +347,16 @@ def a_branch_has_two_names_for_a_state(m: Tally, xs: Tensor) -> Any:
     return branch(xs.sum() < 100, grown, lambda x, total, same: x.sin(), (xs[0], m.total, m.total)), m.total * 1
 
 
+def a_scan_beside_a_write_gives_a_view(m: Tally, xs: Tensor) -> Any:
+    both = torch.complex(xs, xs)
+
+    def grown(x: Tensor) -> Any:
+        m.total.add_(x)
+        return steps(lambda carried, x: (carried * 2, both.real.to(torch.float32)), x.clone(), xs.clone())[1] + x
+
+    return branch(xs.sum() < 100, grown, lambda x: x.expand(4, 4, 3).sin(), (xs[0],))
+
+
 class Writer(Tally):
     """A model whose branches and loops write to its state."""
 

@@ -222,3 +222,8 @@ def test_constant_methods_beside_methods_that_share_state() -> None:
         ]
         found = [program.run(name, [np.zeros(4 if name == "prefill" else 1, np.float32)]) for name in ("prefill", "decode", "prefill")]
         assert [cast(Any, item[0]).tolist() for item in found] == [[6] * 4, [7], [8] * 4]
+
+
+def test_at_least_one_program_is_needed() -> None:
+    with pytest.raises(ValueError, match="to_edge takes at least one program, got none"):
+        to_edge({})

@@ -50,6 +50,8 @@ def _rewritten(module: fx.GraphModule) -> fx.GraphModule:
             continue
         held = {item: getattr(result, str(item.target)) for item in node.all_input_nodes if item.op == "get_attr"}
         subgraphs = {item: _rewritten(found) for item, found in held.items() if isinstance(found, fx.GraphModule)}
+        if node.target not in _OPERANDS:
+            subgraphs = {item: _with_own_results(found) for item, found in subgraphs.items()}
         if node.target in _OPERANDS:
             _merge(node, list(subgraphs.values()))
         written = sorted({index for subgraph in subgraphs.values() for index in _written(subgraph)})
@@ -68,6 +70,23 @@ def _rewritten(module: fx.GraphModule) -> fx.GraphModule:
     found = fx.GraphModule(result, result.graph)
     found.meta = copy(module.meta)
     return found
+
+
+def _with_own_results(module: fx.GraphModule) -> fx.GraphModule:
+    """Makes a graph give copies of results in the memory of an operand, as of `x.real`: `map` and `scan` copy them all the same."""
+    program = flatten(module)
+    aliases = _aliases(program)
+    known, end = set(program.placeholders), module.graph.output_node()
+    for node in dict.fromkeys(nodes_in(program.outputs)):
+        family = aliases.family(node)
+        if not known.isdisjoint(family) and node not in program.placeholders:
+            with module.graph.inserting_before(end):
+                given = module.graph.call_function(torch.ops.aten.clone.default, (node,))
+            given.meta = {**node.meta, "val": node.meta["val"].clone()}
+            end.replace_input_with(node, given)
+        known |= family
+    module.recompile()
+    return module
 
 
 def _compute(node: fx.Node, constant: torch.Tensor) -> None:

@@ -192,12 +192,15 @@ def to_edge(
         compile_config: the target, and what to keep whole.
 
     Raises:
+        ValueError: no program is given.
         UnsupportedProgramError: lists everything that cannot be imported.
         PassError: lists the operators that have no form in Core ATen.
     """
     from flambeau.frontends.torch_export import export_constants, import_program
 
     named = dict(programs) if isinstance(programs, Mapping) else {"forward": programs}
+    if not named:
+        raise ValueError("to_edge takes at least one program, got none")
     for program in named.values():
         if not hasattr(program, "graph_signature"):
             raise TypeError(
