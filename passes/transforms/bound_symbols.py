@@ -13,8 +13,10 @@ from xdsl.rewriter import Rewriter
 
 from flambeau.dialects.ir.expressions import INFINITE, Symbol
 from flambeau.dialects.ir.extent_attribute import ExtentAttr
-from flambeau.dialects.ir.extents import Extent, extent
+from flambeau.dialects.ir.extents import Extent, extent, largest, symbol_of
 from flambeau.dialects.ir.tensor_types import is_static, shape_of, tensor
+from flambeau.dialects.schema.inferred_types import UndecidedTypesError
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.manager import OperationPass
 from flambeau.support.suggestions import did_you_mean
 
@@ -74,8 +76,8 @@ class _Bounds:
 class BoundSymbolsPass(OperationPass):
     """Narrows the ranges of symbols, wherever they stand: `bound-symbols{bounds=s0:512,u1:64}`.
 
-    Needs symbols of these names. Leaves every size that follows from them with a bound; a program that is compiled afterwards refuses
-    larger ones when it runs.
+    Needs symbols of these names. Leaves every size that follows from them with a bound, as that of `nonzero` does; a program that is
+    compiled afterwards refuses larger ones when it runs.
     """
 
     name = "bound-symbols"
@@ -90,6 +92,17 @@ class BoundSymbolsPass(OperationPass):
     def apply_to(self, ctx: Context, op: Operation) -> None:
         """Rewrites types and attributes in place. Raises ValueError for a symbol that is not there."""
         given = dict(map(check_bound, self.bounds))
+        met = self._apply(op, given)
+        for name in given:
+            if name not in met:
+                there = f"; there are {', '.join(met) or 'none'}"
+                raise ValueError(f"no dynamic size is named {name!r}{did_you_mean(name, met)}{there}")
+        while following := _following(op):
+            self._apply(op, following)
+
+    @staticmethod
+    def _apply(op: Operation, given: dict[str, int]) -> dict[str, Symbol]:
+        """Gives symbols bounds; gives the symbols that are there."""
         found = _Bounds(given, {})
         for item in op.walk():
             item.properties = {key: found.attribute(value) for key, value in item.properties.items()}
@@ -100,7 +113,22 @@ class BoundSymbolsPass(OperationPass):
                         found.value(argument)
             for result in item.results:
                 found.value(result)
-        for name in given:
-            if name not in found.met:
-                there = f"; there are {', '.join(found.met) or 'none'}"
-                raise ValueError(f"no dynamic size is named {name!r}{did_you_mean(name, found.met)}{there}")
+        return found.met
+
+
+def _following(op: Operation) -> dict[str, int]:
+    """The greatest values of unbounded sizes that data decides, as the rows of the operators that give them know."""
+    bounds: dict[str, int] = {}
+    for item in op.walk():
+        if not isinstance(item, SchemaOp) or is_static(*item.results) or not type(item).has("infer"):
+            continue
+        try:
+            inferred = item.infer_types(item.operands, item.properties)
+        except UndecidedTypesError:
+            continue
+        for result, kind in zip(item.results, inferred, strict=True):
+            for declared, size in zip(shape_of(result), shape_of(kind), strict=True):
+                symbol, bound = symbol_of(declared), largest(size)
+                if symbol is not None and symbol.high == INFINITE and bound is not None:
+                    bounds[symbol.name] = bound
+    return bounds

@@ -16,3 +16,12 @@ func.func @f(%x: tensor<?x4xf32, #edge.layout<sizes = [s0 in [2, ?], 4]>>, %n: t
   %0 = aten.slice.Tensor(%x) {end = min(s0, 100)} : (tensor<?x4xf32, #edge.layout<sizes = [s0, 4]>>) -> tensor<?x4xf32, #edge.layout<sizes = [min(s0, 100), 4]>>
   func.return %0 : tensor<?x4xf32, #edge.layout<sizes = [min(s0, 100), 4]>>
 }
+
+// How many entries are not zero has the bound that the number of entries has, and so does what follows from it.
+// CHECK: func.func @g{{.*}}sizes = [u2 in [0, 512], 2]>>
+// CHECK: aten.nonzero({{.*}} -> tensor<?x2xi64, #edge.layout<sizes = [u1 in [0, 256], 2]>>
+func.func @g(%x: tensor<?x4xf32, #edge.layout<sizes = [s0 in [2, ?], 4]>>) -> tensor<?x2xi64, #edge.layout<sizes = [u2 in [0, ?], 2]>> {
+  %0 = aten.nonzero(%x) : (tensor<?x4xf32, #edge.layout<sizes = [s0, 4]>>) -> tensor<?x2xi64, #edge.layout<sizes = [u1 in [0, ?], 2]>>
+  %1 = aten.nonzero(%0) : (tensor<?x2xi64, #edge.layout<sizes = [u1, 2]>>) -> tensor<?x2xi64, #edge.layout<sizes = [u2 in [0, ?], 2]>>
+  func.return %1 : tensor<?x2xi64, #edge.layout<sizes = [u2, 2]>>
+}
