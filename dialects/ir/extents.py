@@ -77,7 +77,8 @@ class Extent(Integer):
         return maximum(self, -self)
 
     def __mul__(self, other: int) -> int:
-        return _combine("mul", self, other)
+        # A sequence that is repeated then asks for a number.
+        return NotImplemented if isinstance(other, list | tuple) else _combine("mul", self, other)
 
     def __floordiv__(self, other: int) -> int:
         return _combine("floordiv", self, other)
@@ -145,10 +146,18 @@ class Extent(Integer):
 
     # Numbers
 
-    def __index__(self) -> NoReturn:
+    def __index__(self, *others: object) -> NoReturn:
         raise UndecidedError(f"{self} is known only when the program runs, and a number is needed")
 
-    __int__ = __float__ = __index__
+    __int__ = __float__ = __complex__ = __round__ = __trunc__ = __floor__ = __ceil__ = __invert__ = __index__
+    __truediv__ = __rtruediv__ = __divmod__ = __rdivmod__ = __pow__ = __rpow__ = __index__
+    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __index__
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """What else an int has, as `bit_length`. Raises UndecidedError."""
+        if not name.startswith("_") and hasattr(int, name):
+            self.__index__()
+        raise AttributeError(f"a size has no attribute {name!r}")
 
 
 def _expression(value: int) -> Expression | None:

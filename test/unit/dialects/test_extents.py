@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections.abc import Callable
 from io import StringIO
@@ -133,6 +134,12 @@ def test_equal_polynomials_are_equal():
         (lambda: A in (1, 2), "whether a equals 1 is known only when the program runs"),
         (lambda: range(A), "a is known only when the program runs, and a number is needed"),
         (lambda: float(A), "a is known only when the program runs, and a number is needed"),
+        (lambda: 1 / A, "a is known only when the program runs, and a number is needed"),
+        (lambda: A**0.5, "a is known only when the program runs, and a number is needed"),
+        (lambda: 1 << (A + 1), "a + 1 is known only when the program runs, and a number is needed"),
+        (lambda: [0] * A, "a is known only when the program runs, and a number is needed"),
+        (lambda: math.ceil(A), "a is known only when the program runs, and a number is needed"),
+        (lambda: A.bit_length(), "a is known only when the program runs, and a number is needed"),
         (lambda: unknown() == unknown(), "whether ? equals ? is known only when the program runs"),
     ],
 )
