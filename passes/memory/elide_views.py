@@ -163,6 +163,6 @@ class ElideViewsPass(OperationPass):
                     raise OperationError(
                         call,
                         f"the target {target.name!r} has no kernel {call.operator.data}, and the result cannot be a view of the operand: "
-                        "its shape is dynamic, or the operand is a constant or carried by a loop; "
-                        "return torch.view_as_real(y) instead of a complex y",
+                        "its shape is dynamic, or the operand is a constant or carried by a loop; compile for the target 'flambeau', "
+                        "export fixed sizes, or return torch.view_as_real(y) where y is a complex result",
                     )
