@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.exec import slot_syntax as syntax
 from flambeau.dialects.exec.method import MethodOp
@@ -28,20 +29,26 @@ ALGORITHM = "flambeau.arena_algorithm"
 
 
 def state_layout(method: MethodOp, alignment: int = 16) -> tuple[dict[str, int], int]:
-    """The offset of each state in the arena that the methods of the program share, and the size of that arena.
+    """The offset of each state in the arena that methods of the program share, and the size of that arena.
 
-    Empty for a method without state, and in a program of one method, which shares with nobody.
+    In it is the state of every method that shares some. Empty for a method that shares none.
     """
     module = method.parent_op()
-    methods = methods_of(module) if isinstance(module, ModuleOp) else []
+    states = {item: _states(item) for item in (methods_of(module) if isinstance(module, ModuleOp) else [])}
+    users = Counter(name for found in states.values() for name in found)
+    sharing = {item: found for item, found in states.items() if any(users[name] > 1 for name in found)}
     offsets: dict[str, int] = {}
     end = 0
-    if len(methods) > 1 and any(isinstance(slot, StateOp) for slot in method.slots):
-        for slot in (slot for item in methods for slot in item.slots if isinstance(slot, StateOp)):
-            if (name := slot.global_name.string_value()) not in offsets:
-                offsets[name] = end
-                end += align(nbytes(slot.slot.type), alignment)
+    for name, slot in ((name, slot) for found in sharing.values() if method in sharing for name, slot in found.items()):
+        if name not in offsets:
+            offsets[name] = end
+            end += align(nbytes(slot.type), alignment)
     return offsets, end
+
+
+def _states(method: MethodOp) -> dict[str, SSAValue]:
+    """The slots of the state of a method by the names of the globals."""
+    return {op.global_name.string_value(): op.slot for op in method.slots if isinstance(op, StateOp)}
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,7 @@ class MethodProgram:
     @staticmethod
     def _set_input(memory: _Memory, slot: SSAValue, value: Leaf, name: str) -> None:
         if not isinstance(slot.type, TensorType):
-            is_read = any(not isinstance(use.operation, ReturnOp) for use in slot.uses)
+            is_read = any(not isinstance(use.operation, ReturnOp) or slot in use.operation.outputs for use in slot.uses)
             memory.values[slot] = _scalar(value, memory.values[slot], name, is_fixed=not is_read)
             return
         target = cast(Array, memory.values[slot])

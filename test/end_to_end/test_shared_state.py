@@ -164,6 +164,17 @@ def test_a_buffer_is_one_state_by_its_memory_or_its_name(way: str, tmp_path: Pat
     check(lambda name, x: methods[name].execute([x]))
 
 
+def test_a_state_of_one_method_is_each_loadings_own() -> None:
+    account = Account().requires_grad_(False)
+    program = torch.export.export(Call(account, "put"), (torch.ones(2),))
+    edge = flambeau.to_edge({"put": program, "add": torch.export.export(nn.ReLU(), (torch.ones(2),))}, constant_methods={"size": 3})
+    loaded = Runtime.get().load_program(edge.to_executorch().buffer)
+    first, second = loaded.load_method("put"), loaded.load_method("put")
+    first.execute([np.ones(2, np.float32)])
+    np.testing.assert_array_equal(first.state["account.total"], [8, 12])
+    np.testing.assert_array_equal(second.state["account.total"], [5, 5])
+
+
 class Counted(nn.Module):
     """A state that one method writes and another reads, each with a constant of its own."""
 

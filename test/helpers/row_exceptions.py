@@ -165,7 +165,7 @@ KNOWN: tuple[Known, ...] = (
     *_listed("row refuses", "*float16", FEWER_CHECKS, "aten._linalg_svd"),
     *_listed("row refuses", "in *", FEWER_CHECKS, "aten._linalg_eigh"),
     *_listed("row refuses", "special *", FEWER_CHECKS, "aten._linalg_eigh"),
-    *_listed("row refuses", "dtype = *", FEWER_CHECKS, "aten.*softmax.int", "aten.cumsum", "aten.rand*_like"),
+    *_listed("row refuses", "dtype = *", FEWER_CHECKS, "aten.*softmax.int", "aten.cumprod", "aten.cumsum", "aten.rand*_like"),
     # Shapes.
     *_listed("row refuses", "*", NOT_CHECKED, "aten._fused_rms_norm"),
     *_listed("row refuses", "extent * is 1", NOT_CHECKED, "aten.convolution_backward", "aten.pad"),

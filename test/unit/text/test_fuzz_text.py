@@ -54,7 +54,7 @@ def test_bits_and_equality_of_unsigned_integers() -> None:
     u3_5 = torch.where(u3_2 != 1, u3_2, u3_2 * 3) & 5
     return w3_4, u3_5
 """
-    assert regions.check(case) == "right on all engines"
+    assert regions.check(case) == "right on the engines of one target"
 
 
 def test_complex_numbers_are_stacked_by_loops_and_kept_as_state() -> None:
