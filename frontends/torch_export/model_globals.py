@@ -23,7 +23,7 @@ class GlobalState:
     key: str
     tensor: torch.Tensor
     type: Tensor
-    is_named: bool = True
+    is_named: bool
     """Whether the model has a name for it: a parameter or a buffer, and no constant."""
     is_mutable: bool = False
     is_used: bool = False

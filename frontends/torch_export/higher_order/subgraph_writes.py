@@ -36,7 +36,7 @@ def have_subgraph_writes(module: fx.GraphModule) -> bool:
 
 def without_subgraph_writes(program: ExportedProgram) -> ExportedProgram:
     """The program in which calls write to operands of their subgraphs afterwards, where that is the same, and share no operands."""
-    if all(isinstance(node.target, OpOverload) or node.op != "call_function" for node in program.graph.nodes):
+    if not any(isinstance(node.target, HigherOrderOperator) for node in program.graph.nodes):
         return program
     return cast(Any, program)._update(_rewritten(program.graph_module), program.graph_signature)
 
@@ -154,9 +154,8 @@ def _separate(node: fx.Node, written: Sequence[int], program: FlatProgram) -> No
         with node.graph.inserting_before(node):
             copies[index] = node.graph.call_function(torch.ops.aten.clone.default, (operand,))
         copies[index].meta = {**operand.meta, "val": operand.meta["val"].clone()}
-    if not copies:
-        return
-    _set_operands(node, [copies.get(index, operand) for index, operand in enumerate(operands)])
+    if copies:
+        _set_operands(node, [copies.get(index, operand) for index, operand in enumerate(operands)])
 
 
 def _merge(node: fx.Node, subgraphs: Sequence[fx.GraphModule]) -> None:
