@@ -11,13 +11,16 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 RUNTIME := $(VENV)/.runtime
 SEEDS := build/seeds/.made
+# The instruction sets that the runtime is tested for. One that this machine lacks is compiled, and what it takes of stack is measured.
+ISAS := $(if $(filter x86_64,$(shell uname -m)),x86-64 x86-64-v3 x86-64-v4,native)
+CROSS := $(foreach machine,aarch64,$(if $(shell command -v $(machine)-linux-gnu-gcc),$(machine)))
 FOLDERS := backends dialects frontends passes runtime tools
 C_SOURCES := $(shell find runtime/c backends/*/runtime -type f)
 CMAKE := $(BIN)/cmake -S runtime/c -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DFLAMBEAU_SEEDS=$(abspath $(dir $(SEEDS)))
 
 export QUERY
 .DEFAULT_GOAL := help
-.PHONY: help install demo llm test lint types filecheck ctest pytest unit e2e sanitize campaign bench bench-opt docs site format clean
+.PHONY: help install demo llm test lint types filecheck ctest kernels pytest unit e2e sanitize campaign bench bench-opt docs site format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -55,7 +58,7 @@ llm: $(RUNTIME) ## compile language models with random weights; 128 tokens in ev
 	$(BIN)/python examples/llm/generate.py llama
 	$(BIN)/python examples/llm/generate.py qwen3 --window 64
 
-test: lint types filecheck ctest pytest ## everything below up to pytest
+test: lint types filecheck ctest kernels pytest ## everything below up to pytest
 
 lint: $(RUNTIME) ## formatting, style, layers of imports
 	$(BIN)/ruff format --check .
@@ -68,10 +71,25 @@ types: $(RUNTIME) ## strict type checking
 filecheck: $(RUNTIME) ## the FileCheck tests, in process
 	$(BIN)/lit --succinct -j $(JOBS) test/filecheck
 
-ctest: $(RUNTIME) $(SEEDS) ## the C tests of the runtime
-	$(CMAKE) -B build/c
-	$(BIN)/cmake --build build/c -j $(JOBS)
-	$(BIN)/ctest --test-dir build/c --output-on-failure -j $(JOBS)
+ctest: $(ISAS:%=ctest-%) $(CROSS:%=cross-%) ## the C tests of the runtime, for each instruction set and each cross compiler
+
+ctest-%: $(RUNTIME) $(SEEDS)
+	$(CMAKE) -B build/c/$* -DFLAMBEAU_ARCH=$*
+	$(BIN)/cmake --build build/c/$* -j $(JOBS)
+	$(BIN)/ctest --test-dir build/c/$* --output-on-failure -j $(JOBS)
+
+cross-%: $(RUNTIME) $(SEEDS)
+	$(CMAKE) -B build/c/$* -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=$* -DCMAKE_C_COMPILER=$*-linux-gnu-gcc \
+	  $(if $(shell command -v qemu-$*),'-DCMAKE_CROSSCOMPILING_EMULATOR=qemu-$*;-L;/usr/$*-linux-gnu')
+	$(BIN)/cmake --build build/c/$* -j $(JOBS)
+	$(BIN)/ctest --test-dir build/c/$* --output-on-failure -j $(JOBS)
+
+kernels: $(ISAS:%=kernels-%) ## the Python tests of the kernels, for each instruction set that this machine executes
+
+# Without the walk over rows, which runs the same kernels on the same samples through the passes.
+kernels-%: ctest-%
+	if grep -q '^FLAMBEAU_EXECUTES:INTERNAL=1' build/c/$*/CMakeCache.txt; then \
+	  FLAMBEAU_LIBRARY=$(abspath build/c/$*)/libflambeau.so $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile test/unit/kernels --ignore test/unit/kernels/test_kernels_of_rows.py; fi
 
 pytest: $(RUNTIME) ## the Python tests: unit and end to end
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile
@@ -92,7 +110,7 @@ campaign: $(RUNTIME) $(SEEDS) ## hours of changed programs and texts, and of ran
 	$(BIN)/cmake --build build/campaign -j $(JOBS) --target fuzz
 	build/campaign/fuzz --count $(ROUNDS) --keep build runtime/c/test/programs build/seeds
 	build/campaign/fuzz --count $$(($(ROUNDS) / 8)) --poison --keep build runtime/c/test/programs build/seeds
-	$(CMAKE) -B build/campaign32 -DCMAKE_BUILD_TYPE=RelWithDebInfo -DFLAMBEAU_SANITIZE=address,undefined -DFLAMBEAU_NATIVE=OFF \
+	$(CMAKE) -B build/campaign32 -DCMAKE_BUILD_TYPE=RelWithDebInfo -DFLAMBEAU_SANITIZE=address,undefined -DFLAMBEAU_ARCH= \
 	  -DCMAKE_C_FLAGS='-m32 -msse2 -mfpmath=sse'
 	$(BIN)/cmake --build build/campaign32 -j $(JOBS) --target fuzz
 	build/campaign32/fuzz --count $$(($(ROUNDS) / 8)) --keep build runtime/c/test/programs build/seeds

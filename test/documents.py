@@ -27,7 +27,6 @@ from sybil.evaluators.python import PythonEvaluator
 from sybil.parsers.markdown.lexers import RawFencedCodeBlockLexer
 from sybil.region import Region
 
-LIMIT_SECONDS = 300
 _INFO = re.compile(r"(?P<language>[\w+-]+)?(?:[ \t]+(?P<attributes>[^\n]*))?[ \t]*\n?")
 _OPTIONAL_TOOL = re.compile(r"\bmlir-opt-[0-9]+\b|\baarch64-linux-gnu-gcc\b|\bqemu-aarch64\b")
 _TITLE = re.compile(r'title="([^"]+)"')
@@ -116,7 +115,6 @@ def _run_console(example: Example) -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=LIMIT_SECONDS,
             check=False,
         )
         fails = re.search(r"#\s*fails\s*$", command) is not None

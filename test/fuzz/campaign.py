@@ -52,8 +52,8 @@ class Campaign:
     make: Callable[[random.Random], str]
     check: Callable[[str], str]
     """Raises Failure; returns a word for what the case was, for the count."""
-    limit: int = 10
-    """Seconds for one case."""
+    limit: int = 60
+    """Seconds of computing for one case."""
 
 
 @dataclass

@@ -257,4 +257,4 @@ def _check_output(arguments: list[str], stdout: str, what: str) -> None:
 
 
 os.environ.pop("FLAMBEAU_DEBUG", None)
-CAMPAIGN = Campaign(make, check, limit=20)
+CAMPAIGN = Campaign(make, check)

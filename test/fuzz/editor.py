@@ -115,4 +115,4 @@ def check(case: str) -> str:
     return "valid" if not said else "wrong"
 
 
-CAMPAIGN = Campaign(make, check, limit=30)
+CAMPAIGN = Campaign(make, check)

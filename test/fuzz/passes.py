@@ -138,4 +138,4 @@ def refusal(error: PassError) -> str:
     return "refused: " + re.sub(r"[%0-9@(].*", "", error.diagnostic.message)[:70]
 
 
-CAMPAIGN = Campaign(make, check, limit=60)
+CAMPAIGN = Campaign(make, check)

@@ -118,4 +118,4 @@ def check(case: str) -> str:
     return "compiled" if len(watchers) > 1 else "not compared"
 
 
-CAMPAIGN = Campaign(make, check, limit=60)
+CAMPAIGN = Campaign(make, check)

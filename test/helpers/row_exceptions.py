@@ -1,4 +1,4 @@
-"""What the walk over rows is known to find, each with its reason. An entry that no longer finds anything is an error.
+"""What the walk over rows may find, each with its reason. An entry that no longer finds anything on any machine is an error.
 
 An entry is a kind of disagreement, the rows, what is varied (both as in `fnmatch`), and the reason.
 """
@@ -24,6 +24,11 @@ class Known(NamedTuple):
     def covers(self, kind: str, row: str, what: str) -> bool:
         """Whether a disagreement is among them."""
         return fnmatchcase(kind, self.kind) and self.is_about(row, what)
+
+    @property
+    def is_everywhere(self) -> bool:
+        """Whether every machine finds it: no vector code and no library decides it."""
+        return not ("differs" in self.kind and self.reason in BY_VECTOR_CODE)
 
 
 NO_KERNEL = "no runtime has the kernel"
@@ -54,6 +59,10 @@ UNORDERED = "where NaN, and slices with NaN, come in order is torch's own"
 FACTORS = "which elements of its factors an infinite or extreme element reaches depends on LAPACK's steps"
 UNWRITTEN = "torch gives what its memory happened to hold"
 OF_PASSES = "passes make it of operands that fit"
+BY_VECTOR_CODE = frozenset(
+    (OVERFLOW, STEPS, STATISTICS, ZERO_WEIGHTS, ROW_BY_ROW, OWN_STEPS, NOT_A_NUMBER, TIES, UNORDERED, FACTORS, NOT_FINITE, UNWRITTEN)
+)
+"""The reasons for other numbers that come with the order of sums, with fused multiply-adds, and with vectorised functions."""
 
 
 def _listed(kind: str, what: str, reason: str, *rows: str) -> tuple[Known, ...]:

@@ -28,8 +28,9 @@ size_t fl_matmul_scratch(size_t m, size_t n, size_t k) {
   return least(panels * FL_PANEL * depth, most(4 * FL_PANEL * depth, PACK_FLOATS)) + least(most(m, n), FL_GEMM_ROWS) * depth;
 }
 
-/* One to three rows of c, B row by row: c stays in the first-level cache and B streams by once. */
-static void rows_direct(fl_matrix c, fl_matrix a, fl_matrix b) {
+/* One to three rows of c, B row by row: c stays in the first-level cache and B streams by once. Not inlined: what its loops keep would lie
+ * in the frame of fl_matmul beside that of the other cases. */
+static __attribute__((noinline)) void rows_direct(fl_matrix c, fl_matrix a, fl_matrix b) {
   for (size_t i = 0; i < c.rows; ++i) {
     memset(c.data + i * c.row_stride, 0, c.columns * sizeof(float));
   }
@@ -133,28 +134,30 @@ void fl_matmul(fl_matrix c, fl_matrix a, fl_matrix b, const float *bias, float *
   if (c.rows == 0 || c.columns == 0) {
     return;
   }
+  const fl_matrix out = c;
+  /* Where columns are contiguous, the transposed product has contiguous rows. */
+  const int turned = c.column_stride != 1 && c.columns > 1;
+  if (turned) {
+    const fl_matrix left = fl_transposed(b);
+    b = fl_transposed(a);
+    a = left;
+    c = fl_transposed(c);
+  }
   if (b.rows == 0) {
     for (size_t i = 0; i < c.rows; ++i) {
-      for (size_t j = 0; j < c.columns; ++j) {
-        c.data[i * c.row_stride + j * c.column_stride] = 0.0f;
-      }
+      memset(c.data + i * c.row_stride, 0, c.columns * sizeof(float));
     }
-    add_bias(c, bias);
-    return;
-  }
-  if (c.column_stride != 1 && c.columns > 1) {
-    /* Columns are contiguous: the transposed product has contiguous rows. */
-    fl_matmul(fl_transposed(c), fl_transposed(b), fl_transposed(a), NULL, scratch);
-    add_bias(c, bias);
   } else if (c.rows < DIRECT_ROWS && (b.column_stride == 1 || c.columns == 1) && c.columns >= FL_LANES) {
     rows_direct(c, a, b);
-    add_bias(c, bias);
   } else if (c.rows < DIRECT_ROWS && b.row_stride == 1 && a.column_stride == 1) {
     columns_direct(c, a, b);
-    add_bias(c, bias);
   } else {
-    packed(c, a, b, bias, scratch);
+    packed(c, a, b, turned ? NULL : bias, scratch);
+    if (!turned) {
+      return;
+    }
   }
+  add_bias(out, bias);
 }
 
 void fl_matmul_any(fl_any_matrix c, fl_any_matrix a, fl_any_matrix b) {

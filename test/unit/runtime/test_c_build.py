@@ -19,17 +19,17 @@ def test_a_machine_without_a_system_gets_the_static_library_alone(tmp_path: Path
     targets, cache = configured(tmp_path, "-DCMAKE_SYSTEM_NAME=Generic")
     assert "flambeau_static" in targets
     assert not {"flambeau", "flambeau-run", "value_test", "fuzz"} & {line.removeprefix("... ") for line in targets.splitlines()}
-    assert "FLAMBEAU_NATIVE:BOOL=OFF" in cache
+    assert "FLAMBEAU_ARCH:STRING=\n" in cache
 
 
 def test_another_machine_with_a_system_gets_all_of_it_but_not_for_this_ones_instructions(tmp_path: Path) -> None:
     targets, cache = configured(tmp_path, "-DCMAKE_SYSTEM_NAME=Linux")
     assert {"flambeau", "flambeau-run", "value_test"} <= {line.removeprefix("... ") for line in targets.splitlines()}
-    assert "FLAMBEAU_NATIVE:BOOL=OFF" in cache
+    assert "FLAMBEAU_ARCH:STRING=\n" in cache
 
 
 def test_this_machine_gets_kernels_for_its_instructions(tmp_path: Path) -> None:
-    assert "FLAMBEAU_NATIVE:BOOL=ON" in configured(tmp_path)[1]
+    assert "FLAMBEAU_ARCH:STRING=native\n" in configured(tmp_path)[1]
 
 
 def test_a_project_chooses_kernels_and_backends_by_variables(tmp_path: Path) -> None:
