@@ -115,6 +115,8 @@ void fl_read_tensor(const uint8_t *file, uint32_t table, fl_tensor_record *recor
 static inline int fl_is_state(const fl_tensor_record *r) { return r->arena != 0 && (r->buffer != 0 || r->name[0] != 0); }
 static inline int fl_is_constant(const fl_tensor_record *r) { return r->buffer != 0 && r->arena == 0; }
 
+/* Reports what is wrong with an instruction. The numbers stand for the first % of `what` and for the second, if it has them. */
+fl_status fl_bad_instruction(const fl_plan *plan, uint32_t at, const char *what, int64_t first, int64_t second, fl_error *error);
 /* Checks what a method says about itself (check.c). */
 fl_status fl_check_plan(const fl_plan *plan, fl_error *error);
 
