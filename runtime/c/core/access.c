@@ -44,7 +44,7 @@ static const char *fl_kinds(char letter, uint32_t *kinds) {
   };
   for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
     if (memchr(all[i].letters, letter | 32, sizeof all[i].letters) != NULL) {
-      *kinds = all[i].kinds | (letter < 'a') << VALUE_NULL;
+      *kinds = all[i].kinds | (letter < 'a' ? 1u << VALUE_NULL : 0u);
       return all[i].name;
     }
   }

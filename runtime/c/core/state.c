@@ -103,7 +103,7 @@ const fl_tensor *fl_method_state(const fl_method *method, uint32_t index, const 
   }
   for (uint32_t i = 0; i < plan.values.count; ++i) {
     uint32_t table = 0;
-    if (fl_read_state(&plan, i, &record) && index-- == 0) {
+    if (fl_read_state(&plan, i, &record) && (tensor->flags & FL_TENSOR_VIEW) == 0 && index-- == 0) {
       if (name != NULL) {
         *name = record.name;
       }
