@@ -373,15 +373,54 @@ def delegate() -> pte.Program:
 
 
 def state() -> pte.Program:
-    """A program with a buffer that keeps its content between executions and has an initial one."""
+    """A program with a buffer that keeps its content between executions and has an initial one, and a view of it."""
     seed = Seed(0)
     buffer, x, sum_ = (seed.tensor(pte.ScalarType.FLOAT, (3,), True) for _ in range(3))
     seed.values[buffer] = replace(cast(pte.Tensor, seed.values[buffer]), data_buffer_idx=1)
+    view = seed.tensor(pte.ScalarType.FLOAT, (3,), False)
     seed.inputs, seed.outputs = [x], [sum_]
-    one, no = seed.add(pte.Int(1)), seed.add(pte.Bool(False))
-    instructions = [pte.KernelCall(0, (x, buffer, one, sum_, sum_)), pte.KernelCall(1, (buffer, sum_, no, buffer))]
-    program = seed.program(instructions, ["aten::add.out", "aten::copy_"])
+    one, no, size = seed.add(pte.Int(1)), seed.add(pte.Bool(False)), seed.numbers((3,))
+    instructions = [
+        pte.KernelCall(2, (buffer, size, view)),
+        pte.KernelCall(0, (x, view, one, sum_, sum_)),
+        pte.KernelCall(1, (buffer, sum_, no, buffer)),
+    ]
+    program = seed.program(instructions, ["aten::add.out", "aten::copy_", "executorch_prim::et_view.default"])
     return replace(program, mutable_data=((EMPTY, memoryview(np.full(3, 5.0, np.float32).tobytes())),))
+
+
+def methods() -> pte.Program:
+    """A program of two methods that share a buffer: state + x, which is the state then, and its double."""
+    plans: list[pte.ExecutionPlan] = []
+    for name in ("put", "show"):
+        seed = Seed(0)
+        x, sum_ = (seed.tensor(pte.ScalarType.FLOAT, (3,), True) for _ in range(2))
+        place, info = pte.AllocationDetails.at(2, 16), pte.ExtraTensorInfo(fully_qualified_name="buffer")
+        buffer = seed.add(pte.Tensor(pte.ScalarType.FLOAT, (3,), (0,), allocation_info=place, extra_tensor_info=info))
+        one, no = seed.add(pte.Int(1)), seed.add(pte.Bool(False))
+        seed.inputs, seed.outputs = [x], [sum_]
+        add, copy = pte.KernelCall(0, (x, buffer, one, sum_, sum_)), pte.KernelCall(1, (buffer, sum_, no, buffer))
+        (plan,) = seed.program([add, copy] if name == "put" else [add], ["aten::add.out", "aten::copy_"]).execution_plan
+        plans.append(replace(plan, name=name, non_const_buffer_sizes=(0, seed.arena, 32)))
+    return pte.Program(execution_plan=tuple(plans))
+
+
+def condition() -> pte.Program:
+    """A program that fails unless its input is at most 2, and says how much it is."""
+    seed = Seed(0)
+    x, found, unused = (seed.tensor(pte.ScalarType.DOUBLE, (1,), True) for _ in range(3))
+    number, limit, holds, size = seed.add(pte.Int(0)), seed.add(pte.Int(2)), seed.add(pte.Bool(True)), seed.numbers((1,))
+    sentence = seed.add(pte.String("the input must be 2 at most"))
+    seed.inputs, seed.outputs = [x], [number]
+    instructions = [
+        pte.KernelCall(0, (x, number)),
+        pte.KernelCall(1, (number, limit, holds)),
+        pte.JumpFalseCall(holds, 4),
+        pte.JumpFalseCall(seed.add(pte.Bool(False)), 6),
+        pte.KernelCall(2, (size, number, found, found)),
+        pte.KernelCall(3, (found, sentence, unused, unused)),
+    ]
+    return seed.program(instructions, ["aten::_local_scalar_dense", "executorch_prim::le.Scalar", "aten::full.out", "aten::gelu.out"])
 
 
 def combined(chosen: Sequence[Call], style: int) -> pte.Program:
@@ -437,6 +476,8 @@ def seeds() -> Iterator[tuple[str, pte.Program]]:
         yield f"combined_{number:03}", combined(chance.sample(calls(), 3), number % 3)
     yield "delegate", delegate()
     yield "state", state()
+    yield "methods", methods()
+    yield "condition", condition()
 
 
 def main() -> None:
