@@ -88,7 +88,9 @@ def call(name: str, absent: str | None) -> str:
     result, parameters = FUNCTIONS[name]
     objects = Objects()
     function = getattr(objects.library, name)
-    function.restype = CSpec if result == "fl_compile_spec" else None if result == "void" else ctypes.c_int if "*" not in result else ctypes.c_void_p
+    function.restype = (
+        CSpec if result == "fl_compile_spec" else None if result == "void" else ctypes.c_int if "*" not in result else ctypes.c_void_p
+    )
     status = function(*(None if parameter == absent else objects.value(parameter) for parameter in parameters))
     if result != "fl_status" or absent is None or name_of(absent) in OPTIONAL:
         return ""
