@@ -335,7 +335,9 @@ def seed_of(call: Call, style: int, others: Sequence[str]) -> pte.Program:
     condition = seed.tensor(pte.ScalarType.BOOL, (), style == 3)
     seed.inputs.append(condition)
     either, never = seed.add(replace(result, allocation_info=None)), seed.add(pte.Bool(False))
-    copied = seed.tensor(result.scalar_type, result.sizes, True)
+    copied = seed.tensor(result.scalar_type, result.sizes, True)  # state, of which there is a view
+    name = pte.ExtraTensorInfo(fully_qualified_name="copied")
+    seed.values[copied] = replace(cast(pte.Tensor, seed.values[copied]), extra_tensor_info=name)
     viewed = seed.add(pte.Tensor(result.scalar_type, (count := int(np.prod(result.sizes)),), (0,)))
     size = seed.add(pte.IntList((seed.add(pte.Int(count)),)))
     seed.outputs += [either, viewed]
@@ -373,19 +375,43 @@ def delegate() -> pte.Program:
 
 
 def state() -> pte.Program:
-    """A program with a buffer that keeps its content between executions and has an initial one."""
+    """A program with a buffer that keeps its content between executions and has an initial one, and a view of it."""
     seed = Seed(0)
     buffer, x, sum_ = (seed.tensor(pte.ScalarType.FLOAT, (3,), True) for _ in range(3))
     seed.values[buffer] = replace(cast(pte.Tensor, seed.values[buffer]), data_buffer_idx=1)
+    view = seed.tensor(pte.ScalarType.FLOAT, (3,), False)
     seed.inputs, seed.outputs = [x], [sum_]
-    one, no = seed.add(pte.Int(1)), seed.add(pte.Bool(False))
-    instructions = [pte.KernelCall(0, (x, buffer, one, sum_, sum_)), pte.KernelCall(1, (buffer, sum_, no, buffer))]
-    program = seed.program(instructions, ["aten::add.out", "aten::copy_"])
+    one, no, size = seed.add(pte.Int(1)), seed.add(pte.Bool(False)), seed.numbers((3,))
+    instructions = [
+        pte.KernelCall(2, (buffer, size, view)),
+        pte.KernelCall(0, (x, view, one, sum_, sum_)),
+        pte.KernelCall(1, (buffer, sum_, no, buffer)),
+    ]
+    program = seed.program(instructions, ["aten::add.out", "aten::copy_", "executorch_prim::et_view.default"])
     return replace(program, mutable_data=((EMPTY, memoryview(np.full(3, 5.0, np.float32).tobytes())),))
 
 
-def combined(chosen: Sequence[Call], style: int) -> pte.Program:
-    """A program of several calls, of which a condition skips one, and of a move between two tensors of one type, if there are."""
+def methods() -> pte.Program:
+    """A program of two methods that share a buffer: state + x, which is the state then, and its double."""
+    plans: list[pte.ExecutionPlan] = []
+    for name in ("put", "show"):
+        seed = Seed(0)
+        x, sum_ = (seed.tensor(pte.ScalarType.FLOAT, (3,), True) for _ in range(2))
+        place, info = pte.AllocationDetails.at(2, 16), pte.ExtraTensorInfo(fully_qualified_name="buffer")
+        buffer = seed.add(pte.Tensor(pte.ScalarType.FLOAT, (3,), (0,), allocation_info=place, extra_tensor_info=info))
+        one, no = seed.add(pte.Int(1)), seed.add(pte.Bool(False))
+        seed.inputs, seed.outputs = [x], [sum_]
+        add, copy = pte.KernelCall(0, (x, buffer, one, sum_, sum_)), pte.KernelCall(1, (buffer, sum_, no, buffer))
+        (plan,) = seed.program([add, copy] if name == "put" else [add], ["aten::add.out", "aten::copy_"]).execution_plan
+        plans.append(replace(plan, name=name, non_const_buffer_sizes=(0, seed.arena, 32)))
+    return pte.Program(execution_plan=tuple(plans))
+
+
+def combined(chosen: Sequence[Call], style: int, has_sentence: bool) -> pte.Program:
+    """A program of several calls, of which a condition skips one, and of a move between two tensors of one type, if there are.
+
+    With `has_sentence`, it fails if that condition is not true, and says so.
+    """
     seed = Seed(style)
     condition = seed.tensor(pte.ScalarType.BOOL, (), True)
     seed.inputs.append(condition)
@@ -400,7 +426,14 @@ def combined(chosen: Sequence[Call], style: int) -> pte.Program:
     alike = [(i, j) for i, x in tensors for j, y in tensors if i < j and x.scalar_type == y.scalar_type and len(x.sizes) == len(y.sizes)]
     if alike:
         instructions.insert(1, pte.MoveCall(*alike[len(alike) // 2]))
-    return seed.program(instructions, [call.operator for call in chosen])
+    if has_sentence:
+        found, unused = (seed.tensor(pte.ScalarType.DOUBLE, (1,), True) for _ in range(2))
+        sentence, never = seed.add(pte.String("the condition must be true")), seed.add(pte.Bool(False))
+        seed.inputs.append(found)
+        end = len(instructions) + 3
+        instructions += [pte.JumpFalseCall(condition, end - 1), pte.JumpFalseCall(never, end)]
+        instructions.append(pte.KernelCall(len(chosen), (found, sentence, unused, unused)))
+    return seed.program(instructions, [*(call.operator for call in chosen), "aten::gelu.out"])
 
 
 class _Unshared(dict[object, int]):
@@ -434,9 +467,10 @@ def seeds() -> Iterator[tuple[str, pte.Program]]:
         chosen = chance.sample(others, min(len(others), UNUSED_OPERATORS))
         yield f"{index:04}_{call.operator.replace('::', '_').replace('.', '_')}", seed_of(call, next(styles), chosen)
     for number in range(COMBINED):
-        yield f"combined_{number:03}", combined(chance.sample(calls(), 3), number % 3)
+        yield f"combined_{number:03}", combined(chance.sample(calls(), 3), number % 3, number % 2 == 0)
     yield "delegate", delegate()
     yield "state", state()
+    yield "methods", methods()
 
 
 def main() -> None:

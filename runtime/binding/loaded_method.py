@@ -179,11 +179,13 @@ class Method(ExplainsMembers):
 
     @cached_property
     def state(self) -> State:
-        """The mutable buffers by name. They may be read and written between executions."""
+        """The mutable buffers by name, or by number where the program gives none. They may be read and written between executions."""
         found: dict[str, Array] = {}
         name = ctypes.c_char_p()
-        while tensor := self._library.fl_method_state(self._handle, len(found), name):
-            found[(name.value or b"").decode(errors="replace")] = from_tensor(tensor.contents, self)
+        index = 0
+        while tensor := self._library.fl_method_state(self._handle, index, name):
+            found.setdefault((name.value or b"").decode(errors="replace") or str(index), from_tensor(tensor.contents, self))
+            index += 1
         return State(found, self._where)
 
     @cached_property

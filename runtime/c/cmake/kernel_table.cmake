@@ -2,8 +2,8 @@
 #
 #   fl_write_kernel_table(OUTPUT file DEFINITIONS a.def b.def ... [ONLY operator names])
 #
-# A row of a .def file is one line: FL_KERNEL("aten::add.out", add_out, add_scratch | NULL, "rrrww"), whose last part says
-# what the kernel does with each argument, as include/flambeau/kernel.h has it.
+# A row of a .def file is one line: FL_KERNEL("aten::add.out", add_out, add_scratch | NULL, "iinww"), whose last part says
+# what each argument is and what the kernel does with it, as include/flambeau/kernel.h has it.
 # With ONLY, other operators are left out, and a name that no file has is an error.
 
 function(fl_write_kernel_table)
@@ -12,7 +12,7 @@ function(fl_write_kernel_table)
   foreach(definition IN LISTS ARG_DEFINITIONS)
     file(STRINGS "${definition}" lines REGEX "^ *FL_KERNEL")
     foreach(line IN LISTS lines)
-      if(NOT line MATCHES "^ *FL_KERNEL\\( *\"([^\"]+)\" *, *([A-Za-z_0-9]+) *, *([A-Za-z_0-9]+) *, *\"([riwvs]+[*]?)\" *\\)")
+      if(NOT line MATCHES "^ *FL_KERNEL\\( *\"([^\"]+)\" *, *([A-Za-z_0-9]+) *, *([A-Za-z_0-9]+) *, *\"([itwnsvrclbdkoITNCLBDKOW]+[*]?)\" *\\)")
         message(FATAL_ERROR "${definition}: not a row FL_KERNEL(\"name\", run, scratch or NULL, \"access\"): ${line}")
       endif()
       set(name "${CMAKE_MATCH_1}")

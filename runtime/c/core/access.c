@@ -1,17 +1,11 @@
 /* What instructions read and write: no call writes to a constant, to an input in the caller's memory, or over an operand that its kernel still reads.
  *
- * The letters of a kernel say what it does with each argument, a backend how many outputs its delegate has. A call whose arguments stay where they
- * are is checked once, at load. Moves and views change what a value refers to, and the caller chooses the memory of an input or output that is not
+ * The letters of a kernel say what each argument is, and what it does with it; a backend how many outputs its delegate has. A slot keeps its kind,
+ * so that is checked by the file. A call whose arguments stay where they are is checked once, at load. Moves and views change what a value refers to, and the caller chooses the memory of an input or output that is not
  * planned: a call with such an argument is checked each time it runs. */
 #include "core/schema.h"
 
 /* ---- By the file ---- */
-
-static fl_status fl_refuse_call(const fl_plan *plan, uint32_t at, const char *what, int64_t first, int64_t second, fl_error *error) {
-  FL_ERROR(error, FL_INVALID_PROGRAM, "method '%', instruction %: ", FL_TEXT(plan->name), FL_NUMBER(at));
-  fl_append(error, what, (const fl_item[]){FL_NUMBER(first), FL_NUMBER(second)});
-  return FL_INVALID_PROGRAM;
-}
 
 /* Whether the `count` values at `outs` are the items of list `value`, or value itself when it is the only one. */
 static int fl_is_returned(const fl_plan *plan, uint32_t value, const uint8_t *outs, uint32_t count) {
@@ -31,6 +25,33 @@ static int fl_is_returned(const fl_plan *plan, uint32_t value, const uint8_t *ou
   return items.count == count && (count == 0 || memcmp(plan->file + items.at, outs, (size_t)4 * count) == 0);
 }
 
+/* The kinds of values that a letter stands for, and how they are called. */
+static const char *fl_kinds(char letter, uint32_t *kinds) {
+  static const struct {
+    char letters[3];
+    uint16_t kinds;
+    const char *name;
+  } all[] = {
+      {"tiv", 1u << VALUE_TENSOR, "a tensor"},
+      {"w", 1u << VALUE_TENSOR | 1u << VALUE_TENSOR_LIST, "a tensor to write"},
+      {"ns", 1u << VALUE_INT | 1u << VALUE_BOOL | 1u << VALUE_DOUBLE, "a number"},
+      {"c", 1u << VALUE_STRING, "a string"},
+      {"l", 1u << VALUE_INT_LIST, "a list of integers"},
+      {"d", 1u << VALUE_DOUBLE_LIST, "a list of reals"},
+      {"b", 1u << VALUE_BOOL_LIST, "a list of truth values"},
+      {"k", 1u << VALUE_TENSOR_LIST, "a list of tensors"},
+      {"o", 1u << VALUE_TENSOR_LIST | 1u << VALUE_OPTIONAL_TENSOR_LIST, "a list of tensors"},
+  };
+  for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
+    if (memchr(all[i].letters, letter | 32, sizeof all[i].letters) != NULL) {
+      *kinds = all[i].kinds | (letter < 'a' ? 1u << VALUE_NULL : 0u);
+      return all[i].name;
+    }
+  }
+  *kinds = UINT32_MAX;
+  return "";
+}
+
 fl_status fl_check_signature(const fl_plan *plan, uint32_t at, const fl_kernel *kernel, fl_vector args, fl_error *error) {
   const char *access = kernel->access;
   uint32_t count = (uint32_t)strlen(access);
@@ -44,12 +65,13 @@ fl_status fl_check_signature(const fl_plan *plan, uint32_t at, const fl_kernel *
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t value = (uint32_t)fl_element_i32(plan->file, args, i);
     uint32_t table = 0;
-    const uint8_t kind = fl_plan_value(plan, value, &table);
-    if (access[i] == 's' && kind > VALUE_DOUBLE) {
-      return fl_refuse_call(plan, at, "its argument %, value %, takes a number, and is not one", i, value, error);
-    }
-    if ((access[i] == 'w' || access[i] == 'v') && kind != VALUE_TENSOR && (kind != VALUE_TENSOR_LIST || access[i] == 'v')) {
-      return fl_refuse_call(plan, at, "its argument %, value %, is written, and is not a tensor", i, value, error);
+    uint32_t kinds = 0;
+    const char *name = fl_kinds(access[i], &kinds);
+    if ((kinds >> fl_plan_value(plan, value, &table) & 1u) == 0) {
+      fl_bad_instruction(plan, at, "its argument %, value %, must be ", i, value, error);
+      fl_append(error, name, NULL);
+      fl_append(error, access[i] < 'a' ? " or None" : "", NULL);
+      return FL_INVALID_PROGRAM;
     }
     outs = access[i] == 'w' ? outs + 1 : 0;
   }
@@ -59,10 +81,10 @@ fl_status fl_check_signature(const fl_plan *plan, uint32_t at, const fl_kernel *
   const uint32_t last = (uint32_t)fl_element_i32(plan->file, args, count - 1);
   const uint32_t first = (uint32_t)fl_element_i32(plan->file, args, 0);
   if (outs == 1 && last != first) {
-    return fl_refuse_call(plan, at, "it works in place on value % and returns value %", first, last, error);
+    return fl_bad_instruction(plan, at, "it works in place on value % and returns value %", first, last, error);
   }
   if (outs > 1 && !fl_is_returned(plan, last, plan->file + args.at + (size_t)4 * (count - outs), outs - 1)) {
-    return fl_refuse_call(plan, at, "its outs are not the values that it returns", 0, 0, error);
+    return fl_bad_instruction(plan, at, "its outs are not the values that it returns", 0, 0, error);
   }
   return FL_OK;
 }
@@ -94,7 +116,8 @@ char fl_letter(const fl_instruction *instruction, uint32_t i) {
       return '*';
     }
   }
-  return access[i] == 'w' && access[i + 1] == 0 ? '*' : (char)(access[i] | 32); /* W as w */
+  const char letter = (char)(access[i] | 32); /* what may be absent is the same otherwise */
+  return access[i] == 'w' && access[i + 1] == 0 ? '*' : letter == 'i' || letter == 'w' || letter == 'v' || letter == 's' ? letter : 'r';
 }
 
 fl_value *const *fl_items(fl_value *const *arg, uint32_t *count) {

@@ -34,15 +34,12 @@ void fl_count(const fl_plan *plan, fl_counts *counts) {
 }
 
 int fl_method_bytes(const fl_counts *counts, size_t *bytes) {
-  const size_t parts[][2] = {
-      {counts->values, sizeof(fl_value)},       {counts->tensors, sizeof(fl_tensor)}, {counts->instructions, sizeof(fl_instruction)},
-      {counts->delegates, sizeof(fl_delegate)}, {counts->ports, sizeof(fl_port)},     {counts->arenas, sizeof(void *)},
-      {counts->pointers, sizeof(void *)},       {counts->dims, sizeof(int32_t)},
-  };
+  static const uint8_t sizes[] = {sizeof(fl_value), sizeof(fl_tensor), sizeof(fl_instruction), sizeof(fl_delegate),
+                                  sizeof(fl_port),  sizeof(void *),    sizeof(void *),         sizeof(int32_t)};
   size_t total = 0;
-  for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i) {
+  for (size_t i = 0; i < sizeof sizes; ++i) {
     size_t part = 0;
-    if (fl_multiply(parts[i][0], parts[i][1], &part) || fl_add(total, part, &total)) {
+    if (fl_multiply(counts->all[i], sizes[i], &part) || fl_add(total, part, &total)) {
       return 1;
     }
   }

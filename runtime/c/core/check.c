@@ -187,8 +187,7 @@ static fl_status fl_check_values(const fl_plan *plan, fl_error *error) {
 
 /* ---- Instructions ---- */
 
-/* The numbers stand for the first % of `what` and for the second, if it has them. */
-static fl_status fl_bad_instruction(const fl_plan *plan, uint32_t at, const char *what, int64_t first, int64_t second, fl_error *error) {
+fl_status fl_bad_instruction(const fl_plan *plan, uint32_t at, const char *what, int64_t first, int64_t second, fl_error *error) {
   FL_ERROR(error, FL_INVALID_PROGRAM, "method '%', instruction %: ", FL_TEXT(plan->name), FL_NUMBER(at));
   fl_append(error, what, (const fl_item[]){FL_NUMBER(first), FL_NUMBER(second)});
   return FL_INVALID_PROGRAM;

@@ -2,7 +2,7 @@
 #include "core/schema.h"
 
 static fl_status fl_not_ready(fl_error *error) {
-  return FL_ERROR(error, FL_INVALID_STATE, "the method is not initialised", FL_NUMBER(0));
+  return fl_report(error, FL_INVALID_STATE, "the method is not initialised", NULL);
 }
 
 /* Whether an instruction reads `value`, itself or as an item of a list. */
@@ -124,11 +124,11 @@ static fl_status fl_set_tensor(fl_method *method, uint32_t index, fl_port *port,
     return status;
   }
   if (!fl_source_strides(source, strides)) {
-    return FL_BAD_INPUT("its dim order is not a permutation", FL_NUMBER(0));
+    return fl_bad_input(error, FL_INVALID_ARGUMENT, method, index, "its dim order is not a permutation", NULL);
   }
   const size_t elements = fl_numel(source);
   if (source->data == NULL && elements > 0) {
-    return FL_BAD_INPUT("it has no data", FL_NUMBER(0));
+    return fl_bad_input(error, FL_INVALID_ARGUMENT, method, index, "it has no data", NULL);
   }
   if (own->dynamic) {
     for (uint8_t i = 0; i < own->rank; ++i) {
@@ -145,7 +145,7 @@ static fl_status fl_set_tensor(fl_method *method, uint32_t index, fl_port *port,
       fl_copy_in(own, (const uint8_t *)source->data, strides);
     }
   } else if (!same && elements > 0) {
-    return FL_BAD_INPUT("its memory layout is not the program's, and it is used where it lies; make it so first", FL_NUMBER(0));
+    return fl_bad_input(error, FL_INVALID_ARGUMENT, method, index, "its memory layout is not the program's, and it is used where it lies; make it so first", NULL);
   } else {
     own->data = source->data;
     own->flags = FL_TENSOR_READ_ONLY;
@@ -166,8 +166,17 @@ static int fl_same_scalar(const fl_value *a, const fl_value *b) {
   }
 }
 
+/* Whether a value, or what it refers to, is not there. */
+static int fl_is_absent(const fl_value *value) {
+  const fl_tensor *t = value == NULL ? NULL : value->as.tensor;
+  if (value == NULL || value->tag == FL_STRING) {
+    return value == NULL || value->as.string.data == NULL;
+  }
+  return value->tag == FL_TENSOR && (t == NULL || (t->sizes == NULL && t->rank > 0));
+}
+
 fl_status fl_method_set_input(fl_method *method, uint32_t index, const fl_value *value, fl_error *error) {
-  if (method->program == NULL) {
+  if (!fl_is_ready(method)) {
     return fl_not_ready(error);
   }
   if (index >= method->input_count) {
@@ -176,6 +185,9 @@ fl_status fl_method_set_input(fl_method *method, uint32_t index, const fl_value 
   }
   fl_port *port = &method->inputs[index];
   const uint8_t tag = port->tensor != NULL ? FL_TENSOR : port->value->tag;
+  if (fl_is_absent(value)) {
+    return fl_bad_input(error, FL_INVALID_ARGUMENT, method, index, "it is NULL, or refers to NULL", NULL);
+  }
   if (value->tag != tag) {
     return FL_BAD_INPUT("expected %, got %", FL_TEXT(fl_tag_name(tag)), FL_TEXT(fl_tag_name(value->tag)));
   }
@@ -188,7 +200,7 @@ fl_status fl_method_set_input(fl_method *method, uint32_t index, const fl_value 
     return fl_bad_input(error, FL_NOT_SUPPORTED, method, index, "lists cannot be given", NULL);
   }
   if (!port->is_read && !fl_same_scalar(value, port->value)) {
-    const fl_status status = FL_BAD_INPUT("the program takes only the value that it was made with, ", FL_NUMBER(0));
+    const fl_status status = fl_bad_input(error, FL_INVALID_ARGUMENT, method, index, "the program takes only the value that it was made with, ", NULL);
     const fl_value *const fixed = port->value;
     fl_append_values(error, &fixed, 1);
     fl_append(error, ", not ", NULL);
@@ -213,7 +225,7 @@ fl_status fl_method_lend_input(fl_method *method, uint32_t index, const fl_value
 /* ---- Outputs ---- */
 
 fl_status fl_method_set_output(fl_method *method, uint32_t index, void *data, size_t size, fl_error *error) {
-  if (method->program == NULL) {
+  if (!fl_is_ready(method)) {
     return fl_not_ready(error);
   }
   const char *name = fl_method_name(method);
@@ -241,7 +253,7 @@ fl_status fl_method_set_output(fl_method *method, uint32_t index, void *data, si
 }
 
 const fl_value *fl_method_output(const fl_method *method, uint32_t index) {
-  return index < method->output_count ? method->outputs[index].value : NULL;
+  return fl_is_ready(method) && index < method->output_count ? method->outputs[index].value : NULL;
 }
 
 /* ---- Instructions ---- */
@@ -353,9 +365,9 @@ fl_status fl_method_set_hook(fl_method *method, fl_hook_fn hook, void *user, fl_
 #ifdef FL_NO_HOOK
   (void)method;
   (void)user;
-  return hook == NULL ? FL_OK : FL_ERROR(error, FL_NOT_SUPPORTED, "this library was built without hooks: FLAMBEAU_HOOK is OFF", FL_NUMBER(0));
+  return hook == NULL ? FL_OK : fl_report(error, FL_NOT_SUPPORTED, "this library was built without hooks: FLAMBEAU_HOOK is OFF", NULL);
 #else
-  if (method->program == NULL) {
+  if (!fl_is_ready(method)) {
     return fl_not_ready(error);
   }
   method->hook = hook;
@@ -389,7 +401,7 @@ static fl_status fl_run(fl_method *method, fl_error *error) {
 }
 
 fl_status fl_method_execute(fl_method *method, fl_error *error) {
-  if (method->program == NULL) {
+  if (!fl_is_ready(method)) {
     return fl_not_ready(error);
   }
   fl_status status = FL_OK;

@@ -42,6 +42,9 @@ fl_status fl_report(fl_error *error, fl_status status, const char *format, const
 /* Appends `format` to what `error` says. */
 void fl_append(fl_error *error, const char *format, const fl_item *items);
 
+/* Refuses a call of the library in which a pointer is NULL. */
+fl_status fl_refuse_null(fl_error *error);
+
 /* Appends what the values of a call are: "float32[2, 3], 1, None". A value that follows itself is said once. */
 void fl_append_values(fl_error *error, const fl_value *const *values, uint32_t count);
 
@@ -69,17 +72,24 @@ typedef struct fl_plan {
   const char *name;
   uint32_t index;
   uint32_t table;
-  fl_vector values;
-  fl_vector inputs;
-  fl_vector outputs;
-  fl_vector chains;
-  fl_vector operators;
-  fl_vector delegates;
-  fl_vector buffers;
+  union {
+    struct { /* in the order of the fields from PLAN_VALUES on */
+      fl_vector values;
+      fl_vector inputs;
+      fl_vector outputs;
+      fl_vector chains;
+      fl_vector operators;
+      fl_vector delegates;
+      fl_vector buffers;
+    };
+    fl_vector vectors[7];
+  };
 } fl_plan;
 
-/* Nonzero when there is such a method. */
+/* Nonzero when there is such a method. `program` may be NULL. */
 int fl_plan_open(const fl_program *program, uint32_t method, fl_plan *plan);
+/* The same for a caller of the library, who also has to give what `given` points to. */
+fl_status fl_plan_find(const fl_program *program, uint32_t method, const void *given, fl_plan *plan, fl_error *error);
 
 /* The union tag of value `index` and the position of its table. */
 uint8_t fl_plan_value(const fl_plan *plan, uint32_t index, uint32_t *table);
@@ -115,6 +125,8 @@ void fl_read_tensor(const uint8_t *file, uint32_t table, fl_tensor_record *recor
 static inline int fl_is_state(const fl_tensor_record *r) { return r->arena != 0 && (r->buffer != 0 || r->name[0] != 0); }
 static inline int fl_is_constant(const fl_tensor_record *r) { return r->buffer != 0 && r->arena == 0; }
 
+/* Reports what is wrong with an instruction. The numbers stand for the first % of `what` and for the second, if it has them. */
+fl_status fl_bad_instruction(const fl_plan *plan, uint32_t at, const char *what, int64_t first, int64_t second, fl_error *error);
 /* Checks what a method says about itself (check.c). */
 fl_status fl_check_plan(const fl_plan *plan, fl_error *error);
 
@@ -171,15 +183,18 @@ typedef struct fl_port {
  *   values * (24 | 16) + tensors * (56 | 28) + instructions * (24 | 16) + delegates * 3P + (inputs + outputs) * (24 | 12)
  *   + (arenas + pointers) * P + dims * 4
  * rounded up to a multiple of 16, then the persistent memory of each delegate at the next multiple of 64. */
-typedef struct fl_counts {
-  size_t values;
-  size_t tensors;
-  size_t instructions;
-  size_t delegates;
-  size_t ports;
-  size_t arenas;
-  size_t pointers; /* items of boxed lists, arguments of calls */
-  size_t dims;     /* strides of each tensor, sizes of each dynamic one */
+typedef union fl_counts {
+  struct {
+    size_t values;
+    size_t tensors;
+    size_t instructions;
+    size_t delegates;
+    size_t ports;
+    size_t arenas;
+    size_t pointers; /* items of boxed lists, arguments of calls */
+    size_t dims;     /* strides of each tensor, sizes of each dynamic one */
+  };
+  size_t all[8];
 } fl_counts;
 
 /* The terms of the formula, which flambeau.runtime.memory computes as well. */
@@ -220,6 +235,8 @@ fl_status fl_measure_plan(const fl_plan *plan, const fl_registry *registry, fl_r
 
 /* ---- What instructions write (access.c) ---- */
 
+/* Whether a method can be used; NULL cannot. */
+static inline int fl_is_ready(const fl_method *method) { return method != NULL && method->program != NULL; }
 /* The name of a method; empty when the program has none of that index. */
 const char *fl_method_name(const fl_method *method);
 

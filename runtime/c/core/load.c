@@ -31,7 +31,7 @@ static fl_status fl_read_header(fl_program *program, fl_error *error) {
     }
   }
   if (flatbuffer > INT32_MAX) {
-    return FL_ERROR(error, FL_NOT_SUPPORTED, "the program without its segments has more than 2 GB", FL_NUMBER(0));
+    return fl_report(error, FL_NOT_SUPPORTED, "the program without its segments has more than 2 GB", NULL);
   }
   program->flatbuffer_size = (uint32_t)flatbuffer;
   program->root = fl_read_u32(file);
@@ -69,22 +69,25 @@ static fl_status fl_check_segments(const fl_program *program, fl_error *error) {
   if (fl_child_vector(file, constants, SUBSEGMENT_OFFSETS).count > 1 &&
       (fl_field_u32(file, constants, SUBSEGMENT_INDEX) >= segments.count ||
        fl_child_vector(file, program->root, PROGRAM_CONSTANT_BUFFER).count > 0)) {
-    return FL_ERROR(error, FL_INVALID_PROGRAM, "the file's constants lie in a segment that does not exist, or in two places", FL_NUMBER(0));
+    return fl_report(error, FL_INVALID_PROGRAM, "the file's constants lie in a segment that does not exist, or in two places", NULL);
   }
   return FL_OK;
 }
 
 fl_status fl_program_load(fl_program *program, const void *data, size_t size, fl_error *error) {
+  if (program == NULL) {
+    return fl_refuse_null(error);
+  }
   memset(program, 0, sizeof *program);
   program->data = (const uint8_t *)data;
   program->size = size;
   fl_status status = FL_OK;
   if (data == NULL || (uintptr_t)data % 16 != 0) {
-    status = FL_ERROR(error, FL_INVALID_ARGUMENT, "the program's memory is not aligned to 16 bytes", FL_NUMBER(0));
+    status = fl_report(error, FL_INVALID_ARGUMENT, "the program's memory is not aligned to 16 bytes", NULL);
   } else if (size < 16 || memcmp(program->data + 4, "ET", 2) != 0) {
     status = FL_ERROR(error, FL_INVALID_PROGRAM, "this is not a .pte file (% bytes, no \"ET12\" at byte 4)", FL_NUMBER(size));
   } else if (memcmp(program->data + 4, "ET12", 4) != 0) {
-    status = FL_ERROR(error, FL_NOT_SUPPORTED, "this .pte file is of another format version than ET12", FL_NUMBER(0));
+    status = fl_report(error, FL_NOT_SUPPORTED, "this .pte file is of another format version than ET12", NULL);
   } else {
     status = fl_read_header(program, error);
   }

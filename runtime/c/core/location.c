@@ -14,7 +14,7 @@ uint32_t fl_plan_chain_of(const fl_plan *plan, uint32_t *at) {
 
 int fl_program_place(const fl_program *program, uint32_t method, uint32_t chain, uint32_t instruction, uint32_t index, fl_place *place) {
   fl_plan plan;
-  if (!fl_plan_open(program, method, &plan) || chain >= plan.chains.count) {
+  if (place == NULL || !fl_plan_open(program, method, &plan) || chain >= plan.chains.count) {
     return 0;
   }
   const uint8_t *file = plan.file;

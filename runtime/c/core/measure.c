@@ -142,10 +142,10 @@ fl_status fl_method_measure(const fl_program *program, uint32_t method, const fl
   const fl_kernel_table *table = NULL;
   fl_plan plan;
   size_t own = 0;
-  memset(requirements, 0, sizeof *requirements);
-  fl_resolve_registry(&registry, &storage, &table);
-  if (!fl_plan_open(program, method, &plan)) {
-    return FL_ERROR(error, FL_NOT_FOUND, "the program has no method %", FL_NUMBER(method));
+  const fl_status status = fl_plan_find(program, method, requirements, &plan, error);
+  if (status != FL_OK) {
+    return status;
   }
+  fl_resolve_registry(&registry, &storage, &table);
   return fl_measure_plan(&plan, registry, requirements, &own, error);
 }

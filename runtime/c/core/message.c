@@ -64,6 +64,8 @@ fl_status fl_report(fl_error *error, fl_status status, const char *format, const
   return status;
 }
 
+fl_status fl_refuse_null(fl_error *error) { return fl_report(error, FL_INVALID_ARGUMENT, "a pointer that has to be given is NULL", NULL); }
+
 /* Six digits after the point at most. */
 static void fl_put_real(fl_error *error, size_t *length, double x) {
   int exponent = 0;

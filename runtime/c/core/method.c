@@ -1,22 +1,26 @@
 /* A method's life: built in the caller's memory, reset, destroyed. */
 #include "core/schema.h"
 
-static fl_status fl_check_memory(const fl_plan *plan, const fl_requirements *need, const fl_memory *memory, fl_error *error) {
-  const struct {
-    const char *name;
-    const void *data;
-    size_t size;
-    size_t need;
-  } parts[] = {{"method", memory->method, memory->method_size, need->method}, {"scratch", memory->scratch, memory->scratch_size, need->scratch}};
-  for (size_t i = 0; i < 2; ++i) {
-    if (parts[i].need > 0 && (parts[i].data == NULL || parts[i].size < parts[i].need || (uintptr_t)parts[i].data % 64 != 0)) {
-      return FL_ERROR(error, FL_OUT_OF_MEMORY, "method '%' needs % bytes of % memory, aligned to 64; it was given %", FL_TEXT(plan->name),
-                      FL_NUMBER(parts[i].need), FL_TEXT(parts[i].name), FL_NUMBER(parts[i].data == NULL ? 0 : parts[i].size));
-    }
+static fl_status fl_check_block(const fl_plan *plan, const char *name, const void *data, size_t size, size_t need, fl_error *error) {
+  if (need == 0 || (data != NULL && size >= need && (uintptr_t)data % 64 == 0)) {
+    return FL_OK;
   }
-  if (memory->arena_count < need->arenas) {
+  return FL_ERROR(error, FL_OUT_OF_MEMORY, "method '%' needs % bytes of % memory, aligned to 64; it was given %", FL_TEXT(plan->name), FL_NUMBER(need),
+                  FL_TEXT(name), FL_NUMBER(data == NULL ? 0 : size));
+}
+
+static fl_status fl_check_memory(const fl_plan *plan, const fl_requirements *need, const fl_memory *memory, fl_error *error) {
+  fl_status status = fl_check_block(plan, "method", memory->method, memory->method_size, need->method, error);
+  if (status == FL_OK) {
+    status = fl_check_block(plan, "scratch", memory->scratch, memory->scratch_size, need->scratch, error);
+  }
+  if (status != FL_OK) {
+    return status;
+  }
+  const uint32_t arenas = memory->arenas == NULL || memory->arena_sizes == NULL ? 0 : memory->arena_count;
+  if (arenas < need->arenas) {
     return FL_ERROR(error, FL_OUT_OF_MEMORY, "method '%' needs % arenas; it was given %", FL_TEXT(plan->name), FL_NUMBER(need->arenas),
-                    FL_NUMBER(memory->arena_count));
+                    FL_NUMBER(arenas));
   }
   for (uint32_t i = 0; i < need->arenas; ++i) {
     const size_t size = fl_program_arena_size(plan->program, plan->index, i);
@@ -157,12 +161,15 @@ fl_status fl_method_init(fl_method *method, const fl_program *program, uint32_t 
   fl_counts counts;
   fl_pool pool;
   size_t own = 0;
+  if (method == NULL) {
+    return fl_refuse_null(error);
+  }
   memset(method, 0, sizeof *method);
   fl_resolve_registry(&registry, &storage, &builtin);
-  if (!fl_plan_open(program, index, &plan)) {
-    return FL_ERROR(error, FL_NOT_FOUND, "the program has no method %", FL_NUMBER(index));
+  fl_status status = fl_plan_find(program, index, memory, &plan, error);
+  if (status == FL_OK) {
+    status = fl_measure_plan(&plan, registry, &need, &own, error);
   }
-  fl_status status = fl_measure_plan(&plan, registry, &need, &own, error);
   if (status == FL_OK) {
     status = fl_check_memory(&plan, &need, memory, error);
   }
@@ -226,16 +233,23 @@ fl_status fl_method_init(fl_method *method, const fl_program *program, uint32_t 
 
 void fl_method_reset(fl_method *method) {
   fl_plan plan;
-  if (method->program != NULL && fl_plan_open(method->program, method->index, &plan)) {
+  if (fl_is_ready(method) && fl_plan_open(method->program, method->index, &plan)) {
     fl_restore_values(method);
     fl_fill_arenas(method, &plan, 0);
     method->random.counter = 0;
   }
 }
 
-void fl_method_seed(fl_method *method, uint64_t seed) { method->random = (fl_random){.seed = seed}; }
+void fl_method_seed(fl_method *method, uint64_t seed) {
+  if (method != NULL) {
+    method->random = (fl_random){.seed = seed};
+  }
+}
 
 void fl_method_destroy(fl_method *method) {
+  if (method == NULL) {
+    return;
+  }
   for (uint32_t i = 0; i < method->delegate_count; ++i) {
     const fl_delegate *delegate = &method->delegates[i];
     if (delegate->backend->destroy != NULL) {

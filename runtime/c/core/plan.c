@@ -2,7 +2,7 @@
 #include "core/schema.h"
 
 uint32_t fl_program_method_count(const fl_program *program) {
-  return program->data == NULL ? 0 : fl_child_vector(program->data, program->root, PROGRAM_EXECUTION_PLAN).count;
+  return program == NULL || program->data == NULL ? 0 : fl_child_vector(program->data, program->root, PROGRAM_EXECUTION_PLAN).count;
 }
 
 int fl_plan_open(const fl_program *program, uint32_t method, fl_plan *plan) {
@@ -15,15 +15,18 @@ int fl_plan_open(const fl_program *program, uint32_t method, fl_plan *plan) {
                     .file = file,
                     .name = fl_child_string(file, table, PLAN_NAME),
                     .index = method,
-                    .table = table,
-                    .values = fl_child_vector(file, table, PLAN_VALUES),
-                    .inputs = fl_child_vector(file, table, PLAN_INPUTS),
-                    .outputs = fl_child_vector(file, table, PLAN_OUTPUTS),
-                    .chains = fl_child_vector(file, table, PLAN_CHAINS),
-                    .operators = fl_child_vector(file, table, PLAN_OPERATORS),
-                    .delegates = fl_child_vector(file, table, PLAN_DELEGATES),
-                    .buffers = fl_child_vector(file, table, PLAN_BUFFER_SIZES)};
+                    .table = table};
+  for (uint32_t i = 0; i < sizeof plan->vectors / sizeof *plan->vectors; ++i) {
+    plan->vectors[i] = fl_child_vector(file, table, PLAN_VALUES + i);
+  }
   return 1;
+}
+
+fl_status fl_plan_find(const fl_program *program, uint32_t method, const void *given, fl_plan *plan, fl_error *error) {
+  if (given == NULL) {
+    return fl_refuse_null(error);
+  }
+  return fl_plan_open(program, method, plan) ? FL_OK : FL_ERROR(error, FL_NOT_FOUND, "the program has no method %", FL_NUMBER(method));
 }
 
 uint8_t fl_plan_value(const fl_plan *plan, uint32_t index, uint32_t *table) {
@@ -125,6 +128,9 @@ void fl_payload_open(const fl_plan *plan, uint32_t index, fl_payload *payload, c
 }
 
 fl_compile_spec fl_payload_compile_spec(const fl_payload *payload, uint32_t index) {
+  if (payload == NULL || index >= payload->compile_spec_count) {
+    return (fl_compile_spec){NULL, NULL, 0};
+  }
   const uint8_t *file = payload->program->data;
   const uint32_t table = fl_element(file, fl_child_vector(file, payload->reserved, DELEGATE_SPECS), index);
   const fl_vector value = fl_child_vector(file, table, SPEC_VALUE);

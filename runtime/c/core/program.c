@@ -10,6 +10,9 @@ const char *fl_program_method_name(const fl_program *program, uint32_t method) {
 
 fl_status fl_program_find_method(const fl_program *program, const char *name, uint32_t *method, fl_error *error) {
   fl_plan plan;
+  if (name == NULL || method == NULL) {
+    return fl_refuse_null(error);
+  }
   for (uint32_t i = 0; fl_plan_open(program, i, &plan); ++i) {
     if (strcmp(plan.name, name) == 0) {
       *method = i;
@@ -23,17 +26,22 @@ fl_status fl_program_find_method(const fl_program *program, const char *name, ui
   return FL_NOT_FOUND;
 }
 
-uint32_t fl_program_named_data_count(const fl_program *program) {
-  return fl_child_vector(program->data, program->root, PROGRAM_NAMED_DATA).count;
+static fl_vector fl_named_data(const fl_program *program) {
+  return program == NULL || program->data == NULL ? (fl_vector){0, 0} : fl_child_vector(program->data, program->root, PROGRAM_NAMED_DATA);
 }
 
+uint32_t fl_program_named_data_count(const fl_program *program) { return fl_named_data(program).count; }
+
 const char *fl_program_named_data_key(const fl_program *program, uint32_t index) {
-  const fl_vector named = fl_child_vector(program->data, program->root, PROGRAM_NAMED_DATA);
+  const fl_vector named = fl_named_data(program);
   return index < named.count ? fl_child_string(program->data, fl_element(program->data, named, index), NAMED_KEY) : NULL;
 }
 
 fl_status fl_program_named_data(const fl_program *program, const char *key, const void **data, size_t *size, fl_error *error) {
-  const fl_vector named = fl_child_vector(program->data, program->root, PROGRAM_NAMED_DATA);
+  const fl_vector named = fl_named_data(program);
+  if (key == NULL || data == NULL || size == NULL) {
+    return fl_refuse_null(error);
+  }
   for (uint32_t i = 0; i < named.count; ++i) {
     const uint32_t table = fl_element(program->data, named, i);
     const uint8_t *bytes = NULL;
@@ -48,8 +56,9 @@ fl_status fl_program_named_data(const fl_program *program, const char *key, cons
 
 fl_status fl_program_method_info(const fl_program *program, uint32_t method, fl_method_info *info, fl_error *error) {
   fl_plan plan;
-  if (!fl_plan_open(program, method, &plan)) {
-    return FL_ERROR(error, FL_NOT_FOUND, "the program has no method %", FL_NUMBER(method));
+  const fl_status status = fl_plan_find(program, method, info, &plan, error);
+  if (status != FL_OK) {
+    return status;
   }
   const uint32_t container = fl_child(plan.file, plan.table, PLAN_CONTAINER);
   *info = (fl_method_info){.name = plan.name,
@@ -101,8 +110,9 @@ static void fl_describe_slot(const fl_plan *plan, uint32_t slot, fl_slot_info *i
 
 fl_status fl_program_slot(const fl_program *program, uint32_t method, fl_direction direction, uint32_t index, fl_slot_info *info, fl_error *error) {
   fl_plan plan;
-  if (!fl_plan_open(program, method, &plan)) {
-    return FL_ERROR(error, FL_NOT_FOUND, "the program has no method %", FL_NUMBER(method));
+  const fl_status status = fl_plan_find(program, method, info, &plan, error);
+  if (status != FL_OK) {
+    return status;
   }
   const fl_vector slots = direction == FL_INPUT ? plan.inputs : plan.outputs;
   if (index >= slots.count) {
@@ -121,6 +131,7 @@ size_t fl_program_operator(const fl_program *program, uint32_t method, uint32_t 
   const uint32_t table = fl_element(plan.file, plan.operators, index);
   const char *parts[] = {fl_child_string(plan.file, table, OPERATOR_NAME), ".", fl_child_string(plan.file, table, OPERATOR_OVERLOAD)};
   size_t length = 0;
+  capacity = name == NULL ? 0 : capacity;
   for (size_t i = 0; i < (parts[2][0] != 0 ? 3u : 1u); ++i) {
     for (const char *c = parts[i]; *c != 0; ++c) {
       if (length + 1 < capacity) {

@@ -57,5 +57,5 @@ const fl_kernel *fl_find_kernel(const fl_registry *registry, const char *name) {
   fl_registry storage;
   const fl_kernel_table *table = NULL;
   fl_resolve_registry(&registry, &storage, &table);
-  return fl_find_operator(registry, name, "");
+  return name == NULL ? NULL : fl_find_operator(registry, name, "");
 }

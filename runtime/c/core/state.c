@@ -97,13 +97,13 @@ void fl_mark_shared(fl_method *method, const fl_plan *plan) {
 const fl_tensor *fl_method_state(const fl_method *method, uint32_t index, const char **name) {
   fl_plan plan;
   fl_tensor_record record;
-  const fl_tensor *tensor = method->tensors;
-  if (method->program == NULL || !fl_plan_open(method->program, method->index, &plan)) {
+  if (!fl_is_ready(method) || !fl_plan_open(method->program, method->index, &plan)) {
     return NULL;
   }
+  const fl_tensor *tensor = method->tensors;
   for (uint32_t i = 0; i < plan.values.count; ++i) {
     uint32_t table = 0;
-    if (fl_read_state(&plan, i, &record) && index-- == 0) {
+    if (fl_read_state(&plan, i, &record) && (tensor->flags & FL_TENSOR_VIEW) == 0 && index-- == 0) {
       if (name != NULL) {
         *name = record.name;
       }
@@ -117,6 +117,10 @@ const fl_tensor *fl_method_state(const fl_method *method, uint32_t index, const 
 const fl_tensor *fl_method_find_state(const fl_method *method, const char *name, fl_error *error) {
   const char *found = NULL;
   const fl_tensor *tensor = NULL;
+  if (!fl_is_ready(method) || name == NULL) {
+    (void)fl_refuse_null(error);
+    return NULL;
+  }
   for (uint32_t i = 0; (tensor = fl_method_state(method, i, &found)) != NULL; ++i) {
     if (strcmp(found, name) == 0) {
       return tensor;

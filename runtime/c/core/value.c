@@ -24,6 +24,9 @@ void fl_set_strides(fl_tensor *t) {
 
 int fl_is_contiguous(const fl_tensor *t) {
   int previous = -1;
+  if (t == NULL) {
+    return 0;
+  }
   for (uint8_t i = 0; i < t->rank; ++i) {
     const uint8_t d = t->dim_order[i];
     if (t->sizes[d] == 1) {
@@ -40,7 +43,7 @@ int fl_is_contiguous(const fl_tensor *t) {
 int fl_same_order(const fl_tensor *a, const fl_tensor *b) {
   uint8_t i = 0;
   uint8_t j = 0;
-  if (a->rank != b->rank) {
+  if (a == NULL || b == NULL || a->rank != b->rank) {
     return 0;
   }
   for (;;) {
@@ -62,7 +65,7 @@ int fl_same_order(const fl_tensor *a, const fl_tensor *b) {
 }
 
 int fl_same_sizes(const fl_tensor *a, const fl_tensor *b) {
-  if (a->rank != b->rank) {
+  if (a == NULL || b == NULL || a->rank != b->rank) {
     return 0;
   }
   for (uint8_t i = 0; i < a->rank; ++i) {
@@ -75,6 +78,9 @@ int fl_same_sizes(const fl_tensor *a, const fl_tensor *b) {
 
 fl_status fl_resize(fl_context *context, fl_tensor *t, const int32_t *sizes, uint8_t rank) {
   uint8_t same = 0;
+  if (context == NULL || t == NULL || (sizes == NULL && rank > 0)) {
+    return FL_INVALID_ARGUMENT;
+  }
   if (rank != t->rank) {
     return FL_FAIL_NUMBERS(context, FL_NOT_SUPPORTED, "the result has % dimensions, where the program declares %", rank, t->rank);
   }
@@ -120,6 +126,9 @@ fl_status fl_resize(fl_context *context, fl_tensor *t, const int32_t *sizes, uin
 }
 
 int fl_get_int(const fl_value *v, int64_t *out) {
+  if (v == NULL || out == NULL) {
+    return 0;
+  }
   if (v->tag == FL_INT) {
     *out = v->as.integer;
     return 1;
@@ -133,6 +142,9 @@ int fl_get_int(const fl_value *v, int64_t *out) {
 
 int fl_get_real(const fl_value *v, double *out) {
   int64_t integer = 0;
+  if (v == NULL || out == NULL) {
+    return 0;
+  }
   if (v->tag == FL_DOUBLE) {
     *out = v->as.real;
     return 1;
@@ -145,7 +157,7 @@ int fl_get_real(const fl_value *v, double *out) {
 }
 
 int fl_get_ints(const fl_value *v, int64_t *out, uint32_t capacity, uint32_t *count) {
-  if (v->tag != FL_INT_LIST || v->as.list.count > capacity) {
+  if (v == NULL || out == NULL || count == NULL || v->tag != FL_INT_LIST || v->as.list.count > capacity) {
     return 0;
   }
   const fl_value *const *items = (const fl_value *const *)v->as.list.items;

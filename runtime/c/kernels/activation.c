@@ -62,7 +62,7 @@ fl_status fl_gelu_out(fl_context *context, fl_value *const *args, size_t count) 
   /* A sentence is what a condition of the program says that does not hold: stock ExecuTorch has no operator that fails. The operand is
    * the number that it is about, or not a number. */
   if (strchr(approximate, ' ') != NULL) {
-    const fl_tensor *const found = args[0]->as.tensor;
+    FL_TENSOR_ARGUMENT(found, 0);
     context->is_condition = 1;
     if (found->dtype == FL_FLOAT64 && fl_numel(found) == 1 && *(const double *)found->data == *(const double *)found->data) {
       return FL_FAIL_NUMBERS(context, FL_INVALID_ARGUMENT, approximate, fl_i64_of_real(*(const double *)found->data), 0);

@@ -72,7 +72,8 @@ static const int8_t dtypes[] = {FL_UINT8,   FL_INT8, FL_INT16,    FL_INT32,  FL_
 /* The index of a value: mostly one of the kind of value `old`. */
 static uint32_t other_value(const fuzz_places *p, const uint8_t *file, uint32_t old, chance *c) {
   uint32_t found = draw(c, p->value_count);
-  for (uint32_t tries = 0; tries < 8 && old < p->value_count && file[p->values[found].tag] != file[p->values[old].tag]; ++tries) {
+  const uint32_t most = draw(c, 4) == 0 ? 0 : 8;
+  for (uint32_t tries = 0; tries < most && old < p->value_count && file[p->values[found].tag] != file[p->values[old].tag]; ++tries) {
     found = draw(c, p->value_count);
   }
   return draw(c, 64) == 0 ? found - 1 : found;
@@ -203,6 +204,12 @@ static void change_one(const fuzz_places *p, const place *at, uint8_t *file, cha
     case TAG: *byte = (uint8_t)(1 + draw(c, at->group == 0 ? VALUE_OPTIONAL_TENSOR_LIST : INSTRUCTION_FREE)); break;
     case STEP: change_step(p, at->at, file, c); break;
     case PLANNED: take_from_arena(at->at, file); break;
+    case CONTENT:
+      if (draw(c, 8) == 0) {
+        *byte = ' '; /* a text becomes a sentence */
+        break;
+      }
+    /* fall through */
     default: *byte = draw(c, 2) == 0 ? (uint8_t)draw(c, 256) : (uint8_t)(*byte + draw(c, 9) - 4);
   }
 }
@@ -248,9 +255,26 @@ static void place_anew(const fuzz_places *p, uint8_t *file) {
     write_u32(file + at, (uint32_t)total);
     total += (record.bytes + 15) / 16 * 16;
   }
-  for (uint32_t i = 1; i < p->buffer_count; ++i) {
-    if (fl_read_i64(file + p->buffers + 8 * i) < (int64_t)total) {
-      write_i64(file + p->buffers + 8 * i, (int64_t)total);
+  for (uint32_t i = p->starts[MEMORY]; i < p->starts[MEMORY + 1]; ++i) {
+    if (fl_read_i64(file + p->all[i].at) < (int64_t)total) {
+      write_i64(file + p->all[i].at, (int64_t)total);
+    }
+  }
+}
+
+/* Another plan: each planned tensor stays, takes the place of another, or lies anywhere in the memory that they all take. */
+static void replan(const fuzz_places *p, uint8_t *file, chance *c) {
+  const uint32_t first = p->starts[OFFSET];
+  const uint32_t count = p->starts[OFFSET + 1] - first;
+  uint32_t last = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t offset = fl_read_u32(file + p->all[first + i].at);
+    last = offset > last && offset < 1u << 16 ? offset : last;
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t taken = fl_read_u32(file + p->all[first + draw(c, count)].at);
+    if (draw(c, 2) == 0) {
+      write_u32(file + p->all[first + i].at, draw(c, 2) == 0 ? taken : 16 * draw(c, last / 16 + 1));
     }
   }
 }
@@ -299,6 +323,8 @@ void mutate(const fuzz_places *p, uint8_t *file, chance *c) {
   }
   if (draw(c, 16) < (is_resized ? 14u : 1u)) {
     place_anew(p, file);
+  } else if (draw(c, 16) == 0) {
+    replan(p, file, c);
   }
 }
 

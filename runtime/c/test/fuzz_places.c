@@ -115,7 +115,6 @@ static void add_tables(fuzz_places *p, const uint8_t *file, fl_vector vector, en
 
 static void add_plan(fuzz_places *p, const uint8_t *file, uint32_t plan) {
   const fl_vector chains = fl_child_vector(file, plan, PLAN_CHAINS);
-  const fl_vector buffers = fl_child_vector(file, plan, PLAN_BUFFER_SIZES);
   add_tables(p, file, fl_child_vector(file, plan, PLAN_VALUES), VALUES, add_value);
   for (uint32_t i = 0; i < chains.count; ++i) {
     const fl_vector instructions = fl_child_vector(file, fl_element(file, chains, i), CHAIN_INSTRUCTIONS);
@@ -126,8 +125,6 @@ static void add_plan(fuzz_places *p, const uint8_t *file, uint32_t plan) {
   add_list(p, file, plan, PLAN_INPUTS, PORT, 4, INDICES);
   add_list(p, file, plan, PLAN_OUTPUTS, PORT, 4, INDICES);
   add_list(p, file, plan, PLAN_BUFFER_SIZES, MEMORY, 8, NO_GROUP);
-  p->buffers = buffers.at;
-  p->buffer_count = buffers.count;
 }
 
 static int by_kind(const void *a, const void *b) {

@@ -52,8 +52,6 @@ struct fuzz_places {
   uint32_t value_count;
   uint32_t *tensors;          /* tables */
   uint32_t tensor_count;
-  uint32_t buffers;           /* arenas' sizes: position of the list's first element, and how many */
-  uint32_t buffer_count;
 };
 
 #endif

@@ -186,7 +186,7 @@ static fl_status set_input(loaded *l, uint32_t index, void **block, chance *c) {
     fill_tensor(slot.dtype, *block, bytes, c);
     fl_tensor tensor = {.data = *block, .sizes = sizes, .dim_order = order, .rank = slot.rank, .dtype = slot.dtype};
     value.as.tensor = &tensor;
-    return fl_method_set_input(&l->method, index, &value, &error);
+    return (draw(c, 4) == 0 ? fl_method_lend_input : fl_method_set_input)(&l->method, index, &value, &error);
   }
   const int64_t number = draw(c, 4) == 0 ? (int64_t)draw_bits(c) : draw(c, 3) == 0 ? (int64_t)draw(c, 8) - 2 : slot.integer;
   if (slot.tag == FL_DOUBLE) {
@@ -203,57 +203,85 @@ static fl_status set_input(loaded *l, uint32_t index, void **block, chance *c) {
 
 /* ---- Runs ---- */
 
-static void give_outputs(loaded *l, uint32_t count, void **blocks, uint8_t fill) {
+/* A method with its memory, and what it was given. */
+typedef struct user {
+  loaded l;
+  fl_method_info info;
+  void *inputs[MOST_PORTS];
+  void *outputs[MOST_PORTS];
+} user;
+
+static void give_outputs(user *u, uint8_t fill) {
   fl_error error;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < u->info.outputs; ++i) {
     fl_slot_info slot;
-    if (fl_program_slot(&l->program, l->method.index, FL_OUTPUT, i, &slot, &error) == FL_OK && slot.tag == FL_TENSOR && !slot.planned &&
+    if (fl_program_slot(&u->l.program, u->l.method.index, FL_OUTPUT, i, &slot, &error) == FL_OK && slot.tag == FL_TENSOR && !slot.planned &&
         slot.bytes < MEMORY_LIMIT) {
       void *block = exact(slot.bytes);
       memset(block, fill, slot.bytes);
-      (void)fl_method_set_output(&l->method, i, block, slot.bytes, &error);
-      free(blocks[i]);
-      blocks[i] = block;
+      (void)fl_method_set_output(&u->l.method, i, block, slot.bytes, &error);
+      free(u->outputs[i]);
+      u->outputs[i] = block;
     }
   }
 }
 
-static void run_method(loaded *l, const fl_method_info *info, chance *c, uint8_t fill, trial *done) {
-  void *blocks[2 * MOST_PORTS] = {NULL};
-  fl_error error;
-  l->method.instruction_limit = STEPS;
-  give_outputs(l, info->outputs, blocks + MOST_PORTS, fill);
-  for (int round = 0; round < 2; ++round) {
-    /* Now and then an input is forgotten. */
-    const uint32_t forgotten = draw(c, 16) == 0 ? draw(c, info->inputs + 1) : info->inputs;
-    for (uint32_t i = 0; i < info->inputs; ++i) {
-      if (i != forgotten && set_input(l, i, &blocks[i], c) == FL_OUT_OF_MEMORY) {
-        goto end;
-      }
+/* What a caller may do between executions: read all state, and write it. */
+static void use_state(const user *u, chance *c, trial *done) {
+  const fl_tensor *tensor = NULL;
+  const char *name = NULL;
+  for (uint32_t i = 0; i < MOST_PORTS && (tensor = fl_method_state(&u->l.method, i, &name)) != NULL; ++i) {
+    const size_t bytes = fl_numel(tensor) * fl_element_size(tensor->dtype);
+    CHECK(tensor->data != NULL || bytes == 0);
+    digest(&done->results, name, strlen(name));
+    digest(&done->results, tensor->data, bytes);
+    if (draw(c, 4) == 0) {
+      fill_tensor(tensor->dtype, tensor->data, bytes, c);
     }
-    const fl_status status = fl_method_execute(&l->method, &error);
+  }
+}
+
+/* Executes once; zero when there is not enough memory. */
+static int execute(user *u, chance *c, trial *done) {
+  fl_error error;
+  int has_room = 1;
+  /* Now and then an input is forgotten. */
+  const uint32_t forgotten = draw(c, 16) == 0 ? draw(c, u->info.inputs + 1) : u->info.inputs;
+  for (uint32_t i = 0; i < u->info.inputs && has_room; ++i) {
+    has_room = i == forgotten || set_input(&u->l, i, &u->inputs[i], c) != FL_OUT_OF_MEMORY;
+  }
+  if (has_room) {
+    const fl_status status = fl_method_execute(&u->l.method, &error);
     done->is_executed = 1;
     digest(&done->results, error.text, status == FL_OK ? 0 : strlen(error.text));
     CHECK(status == FL_OK || (error.status != FL_OK && error.text[0] != 0));
-    for (uint32_t i = 0; status == FL_OK && i < info->outputs; ++i) {
+    for (uint32_t i = 0; status == FL_OK && i < u->info.outputs; ++i) {
       done->has_ended = 1;
-      digest_value(&done->results, fl_method_output(&l->method, i));
-    }
-    /* Memory of the caller has to stay until an execution ends, and no longer. */
-    for (uint32_t i = 0; i < info->inputs; ++i) {
-      free(blocks[i]);
-      blocks[i] = NULL;
-    }
-    if (draw(c, 4) == 0) {
-      fl_method_reset(&l->method);
-    }
-    if (draw(c, 4) == 0) {
-      give_outputs(l, info->outputs, blocks + MOST_PORTS, fill);
+      digest_value(&done->results, fl_method_output(&u->l.method, i));
     }
   }
-end:
-  for (uint32_t i = 0; i < 2 * MOST_PORTS; ++i) {
-    free(blocks[i]);
+  /* Memory of the caller has to stay until an execution ends, and no longer. */
+  for (uint32_t i = 0; i < u->info.inputs; ++i) {
+    free(u->inputs[i]);
+    u->inputs[i] = NULL;
+  }
+  return has_room;
+}
+
+/* Executes the methods in any order. */
+static void execute_all(user *users, uint32_t count, chance *c, uint8_t fill, trial *done) {
+  for (uint32_t round = 0; round < 2 * count; ++round) {
+    user *u = &users[draw(c, count)];
+    use_state(u, c, done);
+    if (!execute(u, c, done)) {
+      return;
+    }
+    if (draw(c, 4) == 0) {
+      fl_method_reset(&u->l.method);
+    }
+    if (draw(c, 4) == 0) {
+      give_outputs(u, fill);
+    }
   }
 }
 
@@ -265,31 +293,75 @@ static void fill_memory(loaded *l, uint8_t fill) {
   memset(l->memory.scratch, fill, l->memory.scratch_size);
 }
 
-trial try_program(const uint8_t *file, size_t size, chance c, uint8_t fill) {
-  loaded l;
+/* Puts the arenas that methods share in place of a method's own, or takes them out again. */
+static void share_arenas(loaded *l, const loaded *with, int is_shared) {
+  void **arenas = (void **)l->memory.arenas;
+  for (uint32_t i = 0; i < l->memory.arena_count && i < with->memory.arena_count; ++i) {
+    if (fl_program_arena_is_shared(&l->program, i) && l->memory.arena_sizes[i] == with->memory.arena_sizes[i]) {
+      free(is_shared ? arenas[i] : NULL);
+      arenas[i] = is_shared ? with->memory.arenas[i] : NULL;
+      l->memory.keep_state = 1;
+    }
+  }
+}
+
+/* Loads a method; nonzero on success. `with`: one that was loaded before. */
+static int load_method(user *u, const user *with, uint32_t index, uint8_t fill) {
   fl_error error;
-  fl_method_info info;
+  loaded *l = &u->l;
+  if (fl_program_method_info(&l->program, index, &u->info, &error) != FL_OK || u->info.inputs > MOST_PORTS || u->info.outputs > MOST_PORTS ||
+      fl_method_measure(&l->program, index, registry(), &l->need, &error) != FL_OK || l->need.planned > MEMORY_LIMIT ||
+      l->need.method > MEMORY_LIMIT || l->need.scratch > MEMORY_LIMIT) {
+    return 0;
+  }
+  provide(l, index);
+  fill_memory(l, fill);
+  if (with != NULL) {
+    share_arenas(l, &with->l, 1);
+  }
+  if (fl_method_init(&l->method, &l->program, index, registry(), &l->memory, &error) == FL_OK) {
+    l->method.instruction_limit = STEPS;
+    give_outputs(u, fill);
+    return 1;
+  }
+  if (with != NULL) {
+    share_arenas(l, &with->l, 0);
+  }
+  take_back(l);
+  return 0;
+}
+
+static void unload_method(user *u, const user *with) {
+  fl_method_destroy(&u->l.method);
+  if (with != NULL) {
+    share_arenas(&u->l, &with->l, 0);
+  }
+  take_back(&u->l);
+  for (uint32_t i = 0; i < MOST_PORTS; ++i) {
+    free(u->outputs[i]);
+  }
+}
+
+trial try_program(const uint8_t *file, size_t size, chance c, uint8_t fill) {
+  user users[2];
+  fl_error error;
   trial done = {0, 0, 0, 0xcbf29ce484222325u};
-  memset(&l, 0, sizeof l);
-  if (fl_program_load(&l.program, file, size, &error) != FL_OK) {
+  memset(users, 0, sizeof users);
+  if (fl_program_load(&users[0].l.program, file, size, &error) != FL_OK) {
     CHECK(error.status != FL_OK && error.text[0] != 0);
     return done;
   }
   done.is_loaded = 1;
-  const uint32_t count = fl_program_method_count(&l.program);
-  const uint32_t index = count > 0 ? draw(&c, count) : 0;
-  if (fl_program_method_info(&l.program, index, &info, &error) != FL_OK || info.inputs > MOST_PORTS || info.outputs > MOST_PORTS ||
-      fl_method_measure(&l.program, index, registry(), &l.need, &error) != FL_OK || l.need.planned > MEMORY_LIMIT ||
-      l.need.method > MEMORY_LIMIT || l.need.scratch > MEMORY_LIMIT) {
-    return done;
+  users[1].l.program = users[0].l.program;
+  const uint32_t methods = fl_program_method_count(&users[0].l.program);
+  if (load_method(&users[0], NULL, methods > 0 ? draw(&c, methods) : 0, fill)) {
+    const int has_second = methods > 1 && load_method(&users[1], &users[0], draw(&c, methods), fill);
+    execute_all(users, has_second ? 2 : 1, &c, fill, &done);
+    if (has_second) {
+      unload_method(&users[1], &users[0]);
+    }
+    unload_method(&users[0], NULL);
   }
-  provide(&l, index);
-  fill_memory(&l, fill);
-  if (fl_method_init(&l.method, &l.program, index, registry(), &l.memory, &error) == FL_OK) {
-    run_method(&l, &info, &c, fill, &done);
-    fl_method_destroy(&l.method);
-  }
-  take_back(&l);
   return done;
 }
 

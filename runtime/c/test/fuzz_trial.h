@@ -12,7 +12,8 @@ typedef struct trial {
   uint64_t results;  /* digest of all outputs and messages */
 } trial;
 
-/* Runs a method twice on inputs that follow from `c`, in memory that holds the byte `fill` before. */
+/* Runs a method twice on inputs that follow from `c`, some of them lent, in memory that holds the byte `fill` before; of a program of several
+ * methods, two in turn, which share what they can. State is read and written between executions. */
 trial try_program(const uint8_t *file, size_t size, chance c, uint8_t fill);
 /* Nonzero when the outputs of a loaded program may be anything: it names an operator that leaves its result as it finds it. */
 int may_differ(const uint8_t *file, size_t size);

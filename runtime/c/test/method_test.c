@@ -171,6 +171,9 @@ static void test_inputs_that_do_not_fit(void) {
   CHECK_TEXT(error, "expected float32, got int32");
   CHECK(set(&l, 0, &nothing, &error) == FL_INVALID_ARGUMENT);
   CHECK_TEXT(error, "it has no data");
+  nothing.sizes = NULL;
+  CHECK(set(&l, 0, &nothing, &error) == FL_INVALID_ARGUMENT && set(&l, 0, NULL, &error) == FL_INVALID_ARGUMENT);
+  CHECK_TEXT(error, "method 'forward', input 0: it is NULL, or refers to NULL");
   CHECK(set(&l, 2, &wide, &error) == FL_INVALID_ARGUMENT);
   CHECK_TEXT(error, "has no input 2; it has 2 inputs");
   CHECK(fl_method_set_input(&l.method, 0, &number, &error) == FL_INVALID_ARGUMENT);
@@ -463,6 +466,8 @@ static void test_memory_that_is_too_small(void) {
   CHECK(fl_method_init(&method, &l.program, 0, &registry, &memory, &error) == FL_OUT_OF_MEMORY);
   CHECK_TEXT(error, "200 bytes of scratch memory");
   memory = l.memory;
+  memory.arenas = NULL;
+  CHECK(fl_method_init(&method, &l.program, 0, &registry, &memory, &error) == FL_OUT_OF_MEMORY);
   memory.arena_count = 0;
   CHECK(fl_method_init(&method, &l.program, 0, &registry, &memory, &error) == FL_OUT_OF_MEMORY);
   const size_t small = l.memory.arena_sizes[0] - 1;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -11,8 +12,9 @@ import pytest
 
 from flambeau.dialects.aten.aliases import ALIASES
 from flambeau.dialects.exec.out_variants import out_variant
-from flambeau.dialects.schema.operators import level_ops
+from flambeau.dialects.schema.operators import find_schema, level_ops
 from flambeau.dialects.schema.row_table import load_rows
+from flambeau.dialects.schema.schema import SchemaArgument
 from flambeau.runtime.interpreter.kernels import row_kernels
 from flambeau.runtime.manifest import kernel_names
 
@@ -63,17 +65,55 @@ def test_a_kernel_stands_in_the_family_of_its_row():
     assert not misplaced
 
 
+LETTERS = {
+    "Tensor": "t",
+    "Tensor[]": "k",
+    "Tensor?[]": "o",
+    "bool": "n",
+    "bool[]": "b",
+    "float": "n",
+    "float[]": "d",
+    "int": "n",
+    "int[]": "l",
+    "MemoryFormat": "n",
+    "Scalar": "n",
+    "ScalarType": "n",
+    "str": "c",
+}
+"""What a type of a schema is to a kernel that reads it; a capital letter takes None too."""
+
+
+def letter_of(argument: SchemaArgument, is_over: bool) -> str:
+    kind = argument.type
+    if kind.mutated:
+        return "w"
+    letter = "i" if is_over else LETTERS[kind.base + "?" * kind.element_optional + "[]" * kind.is_list]
+    return letter.upper() if kind.optional else letter
+
+
+def kernel_rows() -> Iterator[tuple[str, str]]:
+    """Each kernel's name with its letters."""
+    for path in (C / "kernels").glob("*.def"):
+        yield from re.findall(r'FL_KERNEL\("([^"]+)", \w+, \w+, "([^"]+)"\)', path.read_text())
+
+
 def test_a_kernel_says_of_its_arguments_what_its_row_says():
     wrong: dict[str, tuple[str, str]] = {}
-    for path in (C / "kernels").glob("*.def"):
-        for name, access in re.findall(r'FL_KERNEL\("([^"]+)", \w+, \w+, "([^"]+)"\)', path.read_text()):
-            kernel = row_kernels().get(name)
-            if kernel is None:
-                continue
-            over = kernel.positions(kernel.row.inplace)
-            inputs = [argument for argument in kernel.out.arguments if argument not in kernel.out.outs]
-            letters = "".join("w" if argument.type.mutated else "i" if i in over else "r" for i, argument in enumerate(inputs))
-            letters += "w" * (len(kernel.out.outs) + 1)
-            if access != letters:
-                wrong[name] = (access, letters)
+    for name, access in kernel_rows():
+        kernel = row_kernels().get(name)
+        namespace, _, rest = name.partition("::")
+        schema = kernel.out if kernel else find_schema(rest) if namespace == "aten" else None
+        if schema is None:
+            continue
+        over = kernel.positions(kernel.row.inplace) if kernel else [place for place, letter in enumerate(access) if letter in "iI"]
+        inputs = [argument for argument in schema.arguments if argument not in schema.outs]
+        letters = "".join(letter_of(argument, place in over) for place, argument in enumerate(inputs))
+        letters += "w" * (len(schema.outs) + 1) if schema.mutates else "s"
+        if access != letters:
+            wrong[name] = (access, letters)
     assert not wrong
+
+
+def test_every_kernel_says_what_each_argument_is():
+    """The letter r, for a value of any kind, is for kernels of others."""
+    assert not {name: access for name, access in kernel_rows() if "r" in access}

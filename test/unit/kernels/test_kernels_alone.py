@@ -102,7 +102,7 @@ class Call:
 
     def replaceable(self, wanted: Sequence[Array]) -> list[int]:
         """The inputs over which the kernel may write its first result."""
-        places = [place for place, letter in enumerate(kernels()[self.kernel].access.decode()) if letter == "i"]
+        places = [place for place, letter in enumerate(kernels()[self.kernel].access.decode()) if letter in "iI"]
         own = [to_torch(result) for result in wanted[:1]]
         tensors = {place: value for place in places if isinstance(value := self.inputs[place], torch.Tensor)}
         return [place for place, value in tensors.items() if [(value.shape, value.dtype)] == [(x.shape, x.dtype) for x in own]]

@@ -14,7 +14,8 @@ from flambeau.runtime.binding.metadata import Slot
 
 CRAFTED = PROGRAMS / "crafted"
 REFUSED = {
-    "const_write_nontensor_return": "instruction 0: its argument 4, value 4, is written, and is not a tensor",
+    "const_write_nontensor_return": "instruction 0: its argument 4, value 4, must be a tensor to write",
+    "condition_of_a_number": "instruction 11: its argument 0, value 5, must be a tensor",
     "const_write_empty_list": "instruction 0: its outs are not the values that it returns",
     "const_write_move": "instruction 1, aten::add.out: argument 3, value 4, is written, and is a constant",
     "const_write_et_view": "instruction 1, aten::add.out: argument 3, value 4, is written, and is a constant",
@@ -34,7 +35,7 @@ REFUSED = {
     "stale_view": "aten::add.out: argument 0, value 4, has no memory",
     "set_input_after_view": "argument 2, value 3, is an input or a constant, and cannot become a view",
     "output_never_written": "output 0, value 0, is written by no instruction",
-    "ubsan_null_offset_matmul": "instruction 3: its argument 3, value 10, is written, and is not a tensor",
+    "ubsan_null_offset_matmul": "instruction 1: its argument 1, value 4, must be a number",
 }
 """What each program is told."""
 FUZZED = (

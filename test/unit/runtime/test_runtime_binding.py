@@ -389,8 +389,12 @@ def test_kernel_failures_show_values_of_every_kind():
             f"its arguments are float32[2, 3], {text}, True, float32[3, 3]"
         )
     others: list[pte.Value] = [tensor(2, 3, at=0), pte.IntList((2, 3)), pte.Int(0), pte.Int(-1), pte.Null(), pte.String("x")]
-    loaded = method(plan([*others, tensor(2, 3, at=64)], [call(0, 1, 4, 5, 6, 6)], ["aten::threshold.out"], [0], []))
-    assert message(loaded.execute, (X,)).endswith("; its arguments are [0, -1], None, 'x', float32[2, 3]")
+    for name, args, text in (
+        ("aten::upsample_nearest2d.vec_out", (0, 1, 4, 6, 6), "[0, -1], None"),
+        ("aten::gelu.out", (0, 5, 6, 6), "'x'"),
+    ):
+        loaded = method(plan([*others, tensor(2, 3, at=64)], [call(0, *args)], [name], [0], []))
+        assert message(loaded.execute, (X,)).endswith(f"; its arguments are float32[2, 3], {text}, float32[2, 3]")
 
 
 def test_named_data_are_views_of_the_program():

@@ -2,8 +2,8 @@
  *
  * A kernel is one function per operator. It receives every argument of the operator's out-variant schema in schema order, then the outs
  * again (one out: the same value twice; several: a FL_TENSOR_LIST of them), which is the calling convention of the .pte format.
- * Which arguments a kernel reads and which it writes stands in its table, and the executor relies on it: before a call that could write to a
- * constant, or over an operand, the program is refused.
+ * What each argument is, and which of them a kernel writes, stands in its table, and the executor relies on it: a program that passes a value of
+ * another kind is refused, and so is a call that could write to a constant, or over an operand.
  * A kernel may not allocate, except from the scratch memory that its own `scratch` function asked for, where everything stands that would
  * take a function more than 1 kB of stack; may not keep state; must check what depends on shapes and dtypes before it writes; and reports failures with FL_FAIL, whose text is what the user reads, followed by the
  * arguments of the call. FL_FAIL_NUMBERS adds numbers that the arguments do not show, such as an index that a tensor holds.
@@ -47,14 +47,19 @@ typedef struct fl_kernel {
   const char *name;      /* "aten::add.out" */
   fl_kernel_fn run;
   fl_scratch_fn scratch; /* NULL: none */
-  /* A letter for each argument of a call, returns included:
-   *   r  read
-   *   i  read; an out of the same type, sizes and layout may take its memory, as the kernel reads each element before it writes there
+  /* A letter for each argument of a call, returns included. A program that passes a value of another kind is refused when it is loaded.
+   * What is read:
+   *   t  a tensor
+   *   i  a tensor; an out of the same type, sizes and layout may take its memory, as the kernel reads each element before it writes there
+   *   n  a number: an integer, a real or a truth value, each of which an instruction may have made another one
+   *   c  a string
+   *   l  a list of integers (d: of reals, b: of truth values, k: of tensors, o: of tensors and None)
+   *   r  a value of any kind, which the kernel checks
+   * What is written:
    *   w  a tensor, or list of tensors, that is written; the last of several at the end is what the call returns
-   *   W  as w; it may also be absent, and the kernel checks what it is
    *   v  a tensor that becomes a view of argument 0
    *   s  a number, which is replaced
-   * and at the end * for any further arguments, which are not looked at. */
+   * A capital: the same, or None. At the end, * stands for any further arguments, which are not looked at. */
   const char *access;
 } fl_kernel;
 

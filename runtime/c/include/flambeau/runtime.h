@@ -225,7 +225,8 @@ FL_API fl_status fl_method_init(fl_method *method, const fl_program *program, ui
  * Random numbers begin again. */
 FL_API void fl_method_reset(fl_method *method);
 
-/* State `index` of a method and its name, "" without one; NULL when there are not as many. The bytes at `data` may be read and written between
+/* State `index` of a method and its name, "" without one; NULL when there are not as many. A tensor that the method makes a view is none, whatever
+ * the program calls it; two states may have one name, or lie in the same memory. The bytes at `data` may be read and written between
  * executes: fl_numel(t) elements in the order of `strides`. To save and restore state, copy these bytes. */
 FL_API const fl_tensor *fl_method_state(const fl_method *method, uint32_t index, const char **name);
 /* The state of that name. NULL: the text lists those that exist. */
