@@ -72,8 +72,10 @@ KNOWN: tuple[Known, ...] = (
     *_listed("* on *", "* int64", NO_KERNEL, "aten.avg_pool2d_backward"),
     *_listed("* on *", "*", NO_KERNEL, "aten.embedding_dense_backward"),
     *_listed("* on *", "*", NO_KERNEL, "aten.native_*_norm_backward"),
-    *_listed("* on *", "*", NO_KERNEL, "quantized_decomposed.choose_qparams*", "quantized_decomposed.*quantize_per_channel_group"),
-    *_listed("* on *", "*", NO_KERNEL, "quantized_decomposed.*quantize_per_tensor.tensor"),
+    *_listed(
+        "* on *", "*", NO_KERNEL, "quantized_decomposed.choose_qparams_symmetric.tensor", "quantized_decomposed.choose_qparams_per_token"
+    ),
+    *_listed("* on *", "*", NO_KERNEL, "quantized_decomposed.*quantize_per_channel_group"),
     *_listed("numpy differs", "special *float*", UNORDERED, "aten.unique_dim"),
     *_listed("numpy differs", "dim = 0", OTHER_PATH, "aten.unique_consecutive"),
     *_listed(
