@@ -136,7 +136,7 @@ def _with_wide_parameters(operator: OperatorName, scales_of: tuple[ElementType, 
 
 def _dequantized(x: SSAValue, scales: SSAValue, zero_points: SSAValue | None, dtype: Attribute | None) -> SSAValue:
     whole = x if zero_points is None else aten.sub.Tensor(to_element(x, i64), zero_points)
-    return to_element(aten.mul.Tensor(to_element(whole, element_of(scales)), scales), chosen_element(dtype, f32))
+    return to_element(aten.mul.Tensor(whole, scales), chosen_element(dtype, f32))
 
 
 def _dequantized_channels(
