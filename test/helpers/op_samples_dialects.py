@@ -120,12 +120,12 @@ QUANT: dict[str, Samples] = {
     "dequantize_per_channel": lambda rng: [
         (bytes_of(rng, "int8", 3, 4), scales(rng, 3), points(rng, 3), 0, -128, 127, i8),
         (bytes_of(rng, "int8", 3, 4), scales(rng, 4), None, 1, -128, 127, i8, f16),
-        (bytes_of(rng, "int8", 3, 4), scales(rng, 4).astype(np.float16), None, -1, -128, 127, i8),
+        (bytes_of(rng, "int8", 3, 4), np.array([0.5, 2, 0.25, 1], np.float16), None, -1, -128, 127, i8),
     ],
     "quantize_per_token": lambda rng: [(f32(rng, 2, 3, 4), scales(rng, 2, 3, 1), points(rng, 2, 3, 1), -128, 127, i8)],
     "dequantize_per_token": lambda rng: [
         (bytes_of(rng, "int8", 3, 4), scales(rng, 3, 1).astype(np.float64), points(rng, 3, 1), -128, 127, i8, f32_type),
-        (bytes_of(rng, "int8", 3, 4), scales(rng, 3, 1).astype(np.float16), points(rng, 3, 1), -128, 127, i8, f32_type),
+        (bytes_of(rng, "int8", 3, 4), np.array([[0.5], [2], [0.25]], np.float16), points(rng, 3, 1), -128, 127, i8, f32_type),
     ],
     "quantize_per_channel_group": lambda rng: [(f32(rng, 3, 8), scales(rng, 3, 2), points(rng, 3, 2).astype(np.int32), -8, 7, i8, 4)],
     "dequantize_per_channel_group": lambda rng: [

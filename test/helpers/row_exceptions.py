@@ -28,7 +28,7 @@ class Known(NamedTuple):
 
 NO_KERNEL = "no runtime has the kernel"
 NOT_IN_STOCK = "stock ExecuTorch does not have the kernel"
-WHOLE = "stock ExecuTorch takes whole zero points"
+PARAMETERS = "stock ExecuTorch takes whole zero points, and parameters in types that others convert to with other results"
 TRAINING = "training, which programs do not do"
 SINGULAR = "no operator of a program computes singular values"
 OVERFLOW = "extremes overflow in an order that is torch's own, or are multiplied and added at once"
@@ -77,7 +77,9 @@ KNOWN: tuple[Known, ...] = (
         "* on *", "*", NO_KERNEL, "quantized_decomposed.choose_qparams_symmetric.tensor", "quantized_decomposed.choose_qparams_per_token"
     ),
     *_listed("* on *", "*", NO_KERNEL, "quantized_decomposed.*quantize_per_channel_group"),
-    *_listed("does not compile on executorch", "tensor 2 in *float*", WHOLE, "quantized_decomposed.*quantize_per_tensor.tensor"),
+    *_listed("does not compile on executorch", "tensor 2 in *float*", PARAMETERS, "quantized_decomposed.*quantize_per_tensor.tensor"),
+    *_listed("does not compile on executorch", "*float*", PARAMETERS, "quantized_decomposed.quantize_per_[ct]*"),
+    *_listed("does not compile on executorch", "*float64", PARAMETERS, "quantized_decomposed.choose_qparams_per_token_asymmetric"),
     *_listed("numpy differs", "special *float*", UNORDERED, "aten.unique_dim"),
     *_listed("numpy differs", "dim = 0", OTHER_PATH, "aten.unique_consecutive"),
     *_listed(
