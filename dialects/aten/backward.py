@@ -109,6 +109,15 @@ class MaxPool2dWithIndicesBackwardOp(SchemaOp):
         np.add.at(result, (np.arange(planes)[:, None], indices.reshape(planes, -1)), widened(grad).reshape(planes, -1))
         return result.reshape(x.shape).astype(x.dtype)
 
+    @staticmethod
+    def decompose(grad: SSAValue, x: SSAValue, /, indices: SSAValue) -> SSAValue:
+        *batch, height, width = shape_of(x)
+        windows = (math.prod(batch), math.prod(shape_of(grad)[-2:]))
+        wide = to_element(grad, f64 if element_of(x) == f64 else f32)
+        nothing = aten.full((windows[0], height * width), 0, element_of(wide))
+        sums = aten.scatter_add(nothing, 1, aten.view(indices, windows), aten.view(wide, windows))
+        return to_element(aten.view(sums, shape_of(x)), element_of(x))
+
 
 def places(count: int) -> SSAValue:
     """The integers 0 to count - 1, built detached."""

@@ -79,6 +79,8 @@ class EmbeddingBagCoreOp(SchemaOp):
         padding_idx: int,
     ) -> tuple[Array, Array, Array, Array]:
         require_in_range(indices, weight.shape[0])
+        if offsets.size and (offsets[0] != 0 or offsets.min() < 0 or offsets.max() > indices.shape[0]):
+            raise ValueError(f"offsets must begin with 0 and lie within the {indices.shape[0]} indices, got {offsets.tolist()}")
         wide = widened(weight)
         count = offsets.shape[0] - include_last_offset
         bounds = [*offsets.tolist()[:count], indices.shape[0]]
@@ -127,9 +129,10 @@ class EmbeddingBagCoreOp(SchemaOp):
             none = aten.full((bags,), 0, whole)
             rows = aten.full((bags, width), 0, whole) if mode == MAX else none
             return aten.full((bags, width), 0, element), aten.full((count if is_listed else 0,), 0, whole), none, rows
+        # The kernel of gather refuses an offset beyond the indices; where the first one is not 0, an index of no bag is refused below.
+        offsets = aten.gather(aten.arange.start_step(0, count + 1), 0, to_element(offsets, i64))
         starts = aten.slice.Tensor(offsets, 0, 0, -1) if include_last_offset else offsets
-        owners = aten.searchsorted.Tensor(to_element(starts, i64), aten.arange.start_step(0, count), right=True)
-        owners = aten.clamp(aten.sub.Scalar(owners, 1), 0)
+        owners = aten.sub.Scalar(aten.searchsorted.Tensor(starts, aten.arange.start_step(0, count), right=True), 1)
         kept = aten.ne.Scalar(indices, padding_idx) if padding_idx >= 0 else aten.full((count,), True, i1)
         rows = to_element(aten.index.Tensor(weight, [indices]), wide)
         if per_sample_weights is not None:

@@ -21,8 +21,9 @@ def _signature(schema: Schema) -> list[tuple[str, str, bool]]:
 def out_variant(schema: Schema) -> Schema | None:
     """The out-variant of a functional schema; None when PyTorch declares none.
 
-    In ATen's schema table it is found by its signature. In other namespaces its name follows ATen's rule: `linear` -> `linear.out`,
-    `x.y` -> `x.y_out`. The kernel of one that writes to arguments has its name, unless it has other results too.
+    In ATen's schema table it is found by its signature. In other namespaces its name follows ATen's rule, `linear` -> `linear.out`,
+    `x.y` -> `x.y_out`, unless the row says another overload. The kernel of one that writes to arguments has its name, unless it has
+    other results too.
     """
     if schema.kernel is not None:
         return schema.kernel
@@ -53,5 +54,5 @@ def _derived(schema: Schema) -> Schema:
     # The out stands for all of a tensor's options; a dtype alone is an argument like others.
     has_all = {argument.name for argument in schema.arguments if argument.keyword_only} >= TENSOR_OPTIONS
     kept = tuple(argument for argument in schema.arguments if not has_all or argument.name not in TENSOR_OPTIONS)
-    overload = f"{schema.overload}_out" if schema.overload else "out"
+    overload = schema.out_overload or (f"{schema.overload}_out" if schema.overload else "out")
     return Schema(schema.namespace, schema.base, overload, (*kept, *outs), tuple(out.type for out in outs))

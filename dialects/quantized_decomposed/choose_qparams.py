@@ -38,6 +38,7 @@ class ChooseQparamsOp(SchemaOp):
 
 @quantized_decomposed(
     "choose_qparams.tensor(Tensor input, int quant_min, int quant_max, float eps, ScalarType dtype) -> (Tensor, Tensor)",
+    out="Tensor_out",
 )
 class ChooseQparamsTensorOp(ChooseQparamsOp):
     """The scale (float64) and zero point (int64) by which the range of a tensor, widened to hold 0, fills quant_min to quant_max."""

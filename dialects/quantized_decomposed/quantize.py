@@ -114,6 +114,7 @@ class QuantizePerTensorOp(SchemaOp):
 
 @quantized_decomposed(
     "quantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max, ScalarType dtype) -> Tensor",
+    out="Tensor_out",
 )
 class QuantizePerTensorTensorOp(SchemaOp):
     """The tensor quantised with one scale and zero point, which are tensors."""
@@ -152,6 +153,7 @@ class DequantizePerTensorOp(SchemaOp):
 @quantized_decomposed(
     "dequantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max, ScalarType dtype, *, "
     "ScalarType? out_dtype=None) -> Tensor",
+    out="Tensor_out",
 )
 class DequantizePerTensorTensorOp(SchemaOp):
     """The numbers that a tensor quantised with one scale and zero point, which are tensors, stands for."""

@@ -71,12 +71,14 @@ class Namespace:
         setattr(self, name, found)
         return found
 
-    def __call__(self, schema: str, *, core: bool = False, keep: bool = False) -> Callable[[type[RowT]], type[RowT]]:
+    def __call__(self, schema: str, *, core: bool = False, keep: bool = False, out: str = "") -> Callable[[type[RowT]], type[RowT]]:
         """Declares the class below as the row of the operator with this schema, or, above another such line, one more row like it.
+
+        `out` is the overload of the out-variant, where that is not the operator's own name with `_out`.
 
         Raises ValueError for a schema that does not parse, and for an operator that has a row.
         """
-        return row(self._dialect, self._namespace, schema, core=core, keep=keep)
+        return row(self._dialect, self._namespace, schema, core=core, keep=keep, out=out)
 
 
 aten = Namespace("aten")

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, cast
 
@@ -447,7 +448,9 @@ def _again(cls: type[RowT], schema: Schema) -> type[RowT]:
     return cast("type[RowT]", type(class_name(schema.name), cls.__bases__, members))
 
 
-def row(dialect: str, namespace: str, schema: str, *, core: bool = False, keep: bool = False) -> Callable[[type[RowT]], type[RowT]]:
+def row(
+    dialect: str, namespace: str, schema: str, *, core: bool = False, keep: bool = False, out: str = ""
+) -> Callable[[type[RowT]], type[RowT]]:
     """Declares the class below as an operator's row in `dialect`; its schema is upstream's, in `namespace`.
 
     It may stand above one class several times. The line next to the class declares the class itself; each other one declares a class like
@@ -456,9 +459,12 @@ def row(dialect: str, namespace: str, schema: str, *, core: bool = False, keep: 
     An operator that writes to arguments (`Tensor(a!) x`) is one of values here: its last results are what these arguments hold after it,
     in the order of the schema, and what it returns of them is not a result of its own.
 
-    In a plug-in, a dialect of that name need not exist. Raises ValueError for a schema that does not parse, or an operator that exists.
+    `out` is the overload of the out-variant, where that is not the operator's own name with `_out`. In a plug-in, a dialect of that name
+    need not exist. Raises ValueError for a schema that does not parse, or an operator that exists.
     """
     parsed = parse_schema(schema, namespace)
+    if out:
+        parsed = replace(parsed, out_overload=out)
     if parsed.mutates and namespace != "aten":
         parsed = parsed.functional()
 

@@ -74,6 +74,8 @@ class Schema:
     """The arguments that its kernel writes, of an operator whose last results are their new values."""
     kernel: Schema | None = None
     """The schema of that kernel."""
+    out_overload: str = ""
+    """The overload of its out-variant, where that is not its own name with `_out`."""
 
     @cached_property
     def name(self) -> str:

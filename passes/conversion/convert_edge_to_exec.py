@@ -51,7 +51,7 @@ from flambeau.passes.storage.number_arithmetic import slot_of
 from flambeau.passes.storage.number_slots import NumberSlots, UndefinedSymbolError
 from flambeau.passes.storage.slot_rewrites import replace_slot
 from flambeau.passes.storage.structured_control_flow import STRUCTURED, ControlFlow
-from flambeau.passes.targets.interface import TargetName, find_target
+from flambeau.passes.targets.interface import TargetName, find_target, target_names
 
 
 @dataclass
@@ -135,7 +135,9 @@ class _Method:
         if schema is None:
             reason = "PyTorch declares no out-variant of it"
         elif not find_target(self.target).has(type(op)):
-            reason = f"the target {self.target!r} has no kernel {schema.qualified_name}"
+            others = [repr(name) for name in target_names() if find_target(name).has(type(op))]
+            hint = f"; {' and '.join(others)} {'has' if len(others) == 1 else 'have'} it" if others else ""
+            reason = f"the target {self.target!r} has no kernel {schema.qualified_name}{hint}"
         elif (limit := find_target(self.target).beyond(op)) is not None:
             reason = f"{schema.qualified_name} of the target {self.target!r} does not take it: {limit}"
         if schema is None or reason is not None:

@@ -6,8 +6,9 @@ where they do not hold.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import resources
+from typing import Any
 
 from xdsl.dialects.builtin import bf16, f16, f32, f64, i1, i32, i64
 from xdsl.ir import Attribute, SSAValue
@@ -21,13 +22,27 @@ from flambeau.dialects.edge.layout import CHANNELS_LAST
 from flambeau.dialects.exec.instructions import COPY_INDEX, OVERWRITE
 from flambeau.dialects.exec.slot_contents import ALIASING
 from flambeau.dialects.ir.extents import maximum
-from flambeau.dialects.ir.tensor_types import DTYPES, element_of, is_empty, is_float8, shape_of, ui8, ui16, ui32, ui64
+from flambeau.dialects.ir.tensor_types import (
+    DTYPES,
+    ElementType,
+    element_of,
+    is_empty,
+    is_float,
+    is_float8,
+    shape_of,
+    ui8,
+    ui16,
+    ui32,
+    ui64,
+)
 from flambeau.dialects.schema.families import chosen_element, promote_values
 from flambeau.dialects.schema.namespace import OperatorName, aten, quantized_decomposed
 from flambeau.passes.targets.contracts import Allowance, Contract, Limit
 from flambeau.passes.targets.interface import Target
 
-_KERNELS = resources.files("flambeau.passes.targets").joinpath("executorch.txt").read_text(encoding="utf-8").split()
+_KERNELS = frozenset(resources.files("flambeau.passes.targets").joinpath("executorch.txt").read_text(encoding="utf-8").split())
+_ADDING = frozenset({"aten::max_pool2d_with_indices_backward.grad_input"})
+"""Kernels that add to what their out holds, and do not clear it first: no program calls them."""
 
 
 def _scaled_first(a: SSAValue, b: SSAValue, alpha: float) -> SSAValue:
@@ -98,6 +113,46 @@ def _mixed_linear(x: SSAValue, weight: SSAValue, scales: SSAValue, _: None, dtyp
     return to_element(aten.mm(to_element(x, element), aten.permute(aten.view(scaled, shape), (1, 0))), result)
 
 
+def _on_singles(operator: OperatorName) -> Callable[..., Sequence[SSAValue] | None]:
+    """The operator on the numbers in float32, where that holds them."""
+
+    def single(x: SSAValue, *others: Any) -> Sequence[SSAValue] | None:
+        return None if element_of(x) == f64 else operator.results(to_element(x, f32), *others)
+
+    return single
+
+
+def _with_wide_parameters(operator: OperatorName, scales_of: tuple[ElementType, ...]) -> Callable[..., SSAValue | None]:
+    """The operator with scales in float64 and zero points in int64, unless that changes a result."""
+
+    def wide(x: SSAValue, scales: SSAValue, zero_points: SSAValue, *others: Any) -> SSAValue | None:
+        if element_of(scales) not in scales_of or is_float(element_of(zero_points)):
+            return None
+        x = to_element(x, f32) if element_of(x) == bf16 else x
+        return operator(x, to_element(scales, f64), to_element(zero_points, i64), *others)
+
+    return wide
+
+
+def _dequantized(x: SSAValue, scales: SSAValue, zero_points: SSAValue | None, dtype: Attribute | None) -> SSAValue:
+    whole = x if zero_points is None else aten.sub.Tensor(to_element(x, i64), zero_points)
+    return to_element(aten.mul.Tensor(whole, scales), chosen_element(dtype, f32))
+
+
+def _dequantized_channels(
+    x: SSAValue, scales: SSAValue, zero_points: SSAValue | None, axis: int, _0: int, _1: int, _2: Attribute, dtype: Attribute | None
+) -> SSAValue:
+    shape = shape_of(x)
+    along = tuple(extent if dim == axis % len(shape) else 1 for dim, extent in enumerate(shape))
+    return _dequantized(x, aten.view(scales, along), None if zero_points is None else aten.view(zero_points, along), dtype)
+
+
+def _dequantized_tokens(
+    x: SSAValue, scales: SSAValue, zero_points: SSAValue, _0: int, _1: int, _2: Attribute, dtype: Attribute
+) -> SSAValue:
+    return _dequantized(x, scales, zero_points, dtype)
+
+
 def _embedding(of_table: OperatorName) -> Callable[..., SSAValue]:
     def in_two_steps(
         weight: SSAValue,
@@ -151,6 +206,10 @@ _TAKES_TOO = (
     Allowance("quantized_decomposed::dequantize_per_tensor.out", frozenset({ui16})),
 )
 _FLOATS = (f32, f64, f16, bf16)
+_NOT_BFLOAT16 = Limit("input", dtypes=(f32, f64, f16))
+_PARAMETERS = (Limit("scales", dtypes=(f32, f64)), Limit("zero_points", dtypes=(i32, i64)))
+_WIDE_PARAMETER = (Limit("scale", dtypes=(f64,)), Limit("zero_point", dtypes=(i64,)))
+_WIDE_PARAMETERS = (Limit("scales", dtypes=(f64,)), Limit("zero_points", dtypes=(i64,)))
 _ZEROS_IN_RESULT = Limit("weight_zero_points", dtype_of="result")
 _CONTRACTS = (
     # Its optimized kernel multiplies the other operand where the first has one element.
@@ -170,6 +229,52 @@ _CONTRACTS = (
     Contract("aten::remainder.Tensor_out", (Limit("result", dtypes=(*_FLOATS, ui8)),), _remainder),
     Contract("aten::remainder.Scalar_out", (Limit("result", dtypes=(*_FLOATS, ui8)),), _remainder),
     Contract("aten::roll.out", (Limit("dims", length=1),)),
+    # Its quantized kernels end the process where a tensor has another type than these.
+    Contract(
+        "quantized_decomposed::choose_qparams.Tensor_out",
+        (Limit("input", dtypes=(f32,)),),
+        _on_singles(quantized_decomposed.choose_qparams.tensor),
+    ),
+    Contract(
+        "quantized_decomposed::choose_qparams_per_token_asymmetric.out",
+        (Limit("input", dtypes=(f32,)),),
+        _on_singles(quantized_decomposed.choose_qparams_per_token_asymmetric),
+    ),
+    Contract(
+        "quantized_decomposed::dequantize_per_channel.out",
+        _PARAMETERS,
+        _dequantized_channels,
+    ),
+    Contract(
+        "quantized_decomposed::dequantize_per_tensor.Tensor_out",
+        _WIDE_PARAMETER,
+        _with_wide_parameters(quantized_decomposed.dequantize_per_tensor.tensor, _FLOATS),
+    ),
+    Contract(
+        "quantized_decomposed::dequantize_per_token.out",
+        _PARAMETERS,
+        _dequantized_tokens,
+    ),
+    Contract(
+        "quantized_decomposed::quantize_per_channel.out",
+        (_NOT_BFLOAT16, *_WIDE_PARAMETERS),
+        _with_wide_parameters(quantized_decomposed.quantize_per_channel, (f32, f64)),
+    ),
+    Contract(
+        "quantized_decomposed::quantize_per_tensor.out",
+        (_NOT_BFLOAT16,),
+        _on_singles(quantized_decomposed.quantize_per_tensor),
+    ),
+    Contract(
+        "quantized_decomposed::quantize_per_tensor.Tensor_out",
+        (_NOT_BFLOAT16, *_WIDE_PARAMETER),
+        _with_wide_parameters(quantized_decomposed.quantize_per_tensor.tensor, _FLOATS),
+    ),
+    Contract(
+        "quantized_decomposed::quantize_per_token.out",
+        (_NOT_BFLOAT16, *_WIDE_PARAMETERS),
+        _with_wide_parameters(quantized_decomposed.quantize_per_token, (f32, f64)),
+    ),
     Contract("quantized_decomposed::add.out", (Limit("a", dtypes=(ui8,)), Limit("b", shape_of="a")), _quantized_sum),
     Contract("quantized_decomposed::embedding_2bit.dtype_out", (_ZEROS_IN_RESULT,), _embedding(quantized_decomposed.embedding_2bit)),
     Contract("quantized_decomposed::embedding_4bit.dtype_out", (_ZEROS_IN_RESULT,), _embedding(quantized_decomposed.embedding_4bit)),
@@ -191,7 +296,7 @@ _CONTRACTS = (
 
 TARGET = Target(
     "executorch",
-    frozenset(_KERNELS),
+    _KERNELS - _ADDING,
     views=frozenset({"aten::view_as_complex_copy.out"}),
     input_orders=frozenset({CHANNELS_LAST}),
     lacks=_FEW,

@@ -13,7 +13,12 @@ import pytest
 import torch
 
 from flambeau import Runtime, to_edge
+from flambeau.compiler.compilation import Compilation
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.frontends.torch_export import export_module
+from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.runtime import FlambeauError
+from flambeau.runtime.interpreter import InterpreterError, interpret
 from flambeau.tools.main import main
 from flambeau.tools.opt import main as opt_main
 
@@ -298,3 +303,29 @@ def test_mistakes_in_python_are_explained(program: Path) -> None:
     edge = to_edge(torch.export.export(torch.nn.ReLU(), (torch.ones(2),)))
     with pytest.raises(ValueError, match="to_executorch"):
         edge.save("edge.pte")
+
+
+@pytest.mark.parametrize(
+    "target, mode", [("executorch", "sum"), ("executorch", "mean"), *(("flambeau", mode) for mode in ("sum", "mean", "max"))]
+)
+@pytest.mark.parametrize("includes_last", [False, True])
+def test_bags_that_torch_refuses_are_refused(target: str, mode: str, includes_last: bool) -> None:
+    network = torch.nn.EmbeddingBag(6, 3, mode=mode, include_last_offset=includes_last).eval()
+    indices = torch.tensor([1, 2, 3, 4, 5])
+    context = FlambeauContext()
+    module = export_module(network, (indices, torch.tensor([0, 2, 5])), context)
+    interpreted = interpret(module.clone(), context)
+    method = Runtime.get().load_program(Compilation(module, context, PipelineOptions(target=target)).emit()).load_method("forward")
+    for offsets in ([0, 2, 5], [0, 0, 3]):
+        given = torch.tensor(offsets)
+        results: list[Any] = [*method.execute([indices, given]), *interpreted.run("forward", [indices.numpy(), given.numpy()])]
+        for found in results:
+            np.testing.assert_allclose(found, network(indices, given).detach(), rtol=1e-5, atol=1e-6)
+    for offsets in ([1, 2, 5], [3, 1, 5], [0, 2, 6], [-1, 2, 5]):
+        given = torch.tensor(offsets)
+        with pytest.raises(RuntimeError, match=r"offsets\["):
+            network(indices, given)
+        with pytest.raises(FlambeauError, match="out of range"):
+            method.execute([indices, given])
+        with pytest.raises(InterpreterError, match="offset"):
+            interpreted.run("forward", [indices.numpy(), given.numpy()])

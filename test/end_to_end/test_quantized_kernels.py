@@ -10,12 +10,18 @@ import numpy as np
 import pytest
 import torch
 from executorch import runtime as executorch_runtime
+from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
 from torch_programs import seed
+from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 from flambeau.compiler.compilation import Compilation
+from flambeau.dialects.exec.out_variants import out_variant
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.row_table import load_rows
+from flambeau.dialects.schema.schema import Schema, parse_schema
 from flambeau.frontends.torch_export import export_module
 from flambeau.passes.manager.pipeline_options import PipelineOptions
+from flambeau.passes.targets.interface import find_target, target_names
 from flambeau.runtime import Runtime
 from flambeau.runtime.interpreter import interpret
 
@@ -24,6 +30,7 @@ import_module("executorch.exir.passes._quant_patterns_and_replacements")  # decl
 peer: Any = executorch_runtime
 ops: Any = torch.ops.quantized_decomposed
 libraries: Any = torch.library
+compiled: Any = import_module("torch._C")
 
 
 def _mixed_mm(x: torch.Tensor, weight: torch.Tensor, scales: torch.Tensor, _: None) -> torch.Tensor:
@@ -123,24 +130,76 @@ PROGRAMS: dict[str, Callable[[], tuple[torch.nn.Module, tuple[torch.Tensor, ...]
 }
 
 
+def results(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...], operator: str) -> dict[str, torch.Tensor]:
+    """What each engine makes of a program with the operator; both targets in our engines."""
+    context = FlambeauContext()
+    imported = export_module(module, inputs, context)
+    assert any(op.name == operator for op in imported.walk())
+    arrays = [tensor.numpy() for tensor in inputs]
+    found: dict[str, Any] = {"numpy": interpret(imported, context).run("forward", arrays)[0]}
+    for target in ("flambeau", "executorch"):
+        compilation = Compilation(imported.clone(), context, PipelineOptions(target=target))
+        program = compilation.emit()
+        found[f"numpy of {target}"] = interpret(compilation.module, context).run("forward", arrays)[0]
+        found[target] = Runtime.get().load_program(program).load_method("forward").execute(arrays)[0]
+    loaded = peer.Runtime.get().load_program(program, verification=peer.Verification.InternalConsistency)
+    found["stock"] = loaded.load_method("forward").execute(list(inputs))[0]
+    return {engine: torch.as_tensor(np.asarray(value)) for engine, value in found.items()}
+
+
 @pytest.mark.usefixtures("meanings")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_engines_agree_on_a_program_with_the_operator(name: str) -> None:
     seed()
     module, inputs = PROGRAMS[name]()
+    found = results(module, inputs, f"quantized_decomposed.{name.split()[0]}")
     expected = module(*inputs)
-    context = FlambeauContext()
-    imported = export_module(module, inputs, context)
-    assert any(op.name == f"quantized_decomposed.{name.split()[0]}" for op in imported.walk())
-    arrays = [tensor.numpy() for tensor in inputs]
-    found = {"numpy": interpret(imported, context).run("forward", arrays)[0]}
-    for target in ("flambeau", "executorch"):
-        program = Compilation(imported.clone(), context, PipelineOptions(target=target)).emit()
-        found[target] = Runtime.get().load_program(program).load_method("forward").execute(arrays)[0]
-    loaded = peer.Runtime.get().load_program(program, verification=peer.Verification.InternalConsistency)
-    found["stock"] = loaded.load_method("forward").execute(list(inputs))[0]
     for engine, actual in found.items():
         bound = 1e-2 if expected.dtype == torch.float16 else 1e-4
-        torch.testing.assert_close(
-            torch.as_tensor(np.asarray(actual)), expected, rtol=bound, atol=bound, msg=lambda text, of=engine: f"{of}: {text}"
-        )
+        torch.testing.assert_close(actual, expected, rtol=bound, atol=bound, msg=lambda text, of=engine: f"{of}: {text}")
+
+
+@pytest.mark.parametrize("is_per_channel", [False, True])
+def test_engines_agree_on_a_model_that_torchao_quantized_dynamically(is_per_channel: bool) -> None:
+    seed()
+    inputs = (torch.randn(3, 16),)
+    network = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.ReLU(), torch.nn.Linear(32, 5)).eval()
+    config = get_symmetric_quantization_config(is_per_channel=is_per_channel, is_dynamic=True)
+    prepared: Any = prepare_pt2e(torch.export.export(network, inputs).module(), XNNPACKQuantizer().set_global(config))
+    prepared(*inputs)
+    quantized = convert_pt2e(prepared)
+    for factor in (1, 7):  # the second range is not the one that the observers saw
+        given = (inputs[0] * factor,)
+        expected = quantized(*given).detach()
+        for engine, actual in results(quantized, given, "quantized_decomposed.quantize_per_tensor.tensor").items():
+            torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-4, msg=lambda text, of=engine: f"{of}: {text}")
+
+
+def signature(schema: Schema) -> list[tuple[str, str]]:
+    """The arguments without the outs."""
+    return [(argument.name, argument.type.base) for argument in schema.arguments if argument not in schema.outs]
+
+
+def test_kernels_are_called_by_the_names_that_executorch_declares() -> None:
+    declared = [parse_schema(str(schema)) for schema in compiled._jit_get_all_schemas() if schema.name.startswith("quantized_decomposed::")]
+    rows = load_rows()["quantized_decomposed"].values()
+    called = {row.schema.name: out.qualified_name for row in rows if (out := out_variant(row.schema)) is not None}
+    theirs = {
+        row.schema.name: out.qualified_name
+        for row in rows
+        for out in declared
+        if out.outs and out.base == row.schema.base and signature(out) == signature(row.schema)
+    }
+    assert len(theirs) > 15
+    assert {name: called[name] for name in theirs} == theirs
+
+
+@pytest.mark.parametrize("target", target_names())
+def test_every_kernel_of_a_target_is_one_that_programs_call(target: str) -> None:
+    """The rows say it, but for ATen's kernels, whose names are in ATen's table, and those of memory layouts, which the passes choose."""
+    rows = [row for dialect, rows in load_rows().items() if dialect not in ("aten", "edge") for row in rows.values()]
+    called = {out.qualified_name for row in rows if (out := out_variant(row.schema)) is not None}
+    namespaces = {row.schema.namespace for row in rows}
+    kernels = {name for name in find_target(target).operators if name.partition("::")[0] in namespaces}
+    assert len(kernels) > 15
+    assert kernels - called == set()

@@ -22,7 +22,7 @@ import torch
 from flambeau.dialects.schema.operators import find_schema
 from flambeau.dialects.schema.schema import Schema, SchemaArgument, parse_schema
 from flambeau.runtime.binding.library import CList, CPayload, CString, CTensor, CValue
-from flambeau.runtime.interpreter.kernels import RowKernel, row_kernels
+from flambeau.runtime.interpreter.kernels import row_kernels
 
 NONE, TENSOR, STRING, DOUBLE, INT, BOOLEAN, BOOL_LIST, DOUBLE_LIST, INT_LIST, TENSOR_LIST, OPTIONAL_TENSOR_LIST = range(11)
 
@@ -243,15 +243,10 @@ def bytes_of(x: torch.Tensor) -> bytes:
     return torch.empty(x.numel(), dtype=x.dtype).copy_(x.reshape(-1)).view(torch.uint8).numpy().tobytes()
 
 
-def row_kernel(name: str) -> RowKernel | None:
-    """What a row says of a kernel; ExecuTorch's kernels of `quantize_per_tensor.tensor` and its like are called Tensor_out."""
-    return row_kernels().get(name) or row_kernels().get(name.replace(".Tensor_", ".tensor_"))
-
-
 @functools.cache
 def schema_of(name: str) -> Schema | None:
     """The schema of a kernel such as aten::add.out; None where neither a row nor ATen has one."""
-    described = row_kernel(name)
+    described = row_kernels().get(name)
     if described is not None or name in SCHEMAS:
         return parse_schema(SCHEMAS[name]) if described is None else described.out
     namespace, _, rest = name.partition("::")

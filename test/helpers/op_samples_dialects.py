@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from op_samples import Samples
 from sample_tensors import Sample, f32, mask
@@ -98,13 +99,20 @@ QUANT: dict[str, Samples] = {
         (f32(rng, 3, 4), 0.02, 3, -128, 127, i8),
         (np.array([0.5, 1.5, 2.5, -0.5, 1e9, -1e9], np.float32), 1.0, 10, 0, 255, ui8),
         (f32(rng, 3, 4).astype(np.float16), 0.02, -3, -127, 127, i8),
+        (f32(rng, 3, 4).astype(ml_dtypes.bfloat16), 0.02, -3, -127, 127, i8),
     ],
-    "quantize_per_tensor.tensor": lambda rng: [(f32(rng, 3, 4), np.array(0.02, np.float64), np.array([3]), -128, 127, i8)],
+    "quantize_per_tensor.tensor": lambda rng: [
+        (f32(rng, 3, 4), np.array(0.02, np.float64), np.array([3]), -128, 127, i8),
+        (f32(rng, 3, 4), np.array(0.02, np.float32), np.array([3], np.int32), -128, 127, i8),
+    ],
     "dequantize_per_tensor": lambda rng: [
         (bytes_of(rng, "int8", 3, 4), 0.02, 3, -128, 127, i8),
         (bytes_of(rng, "uint8", 3, 4), 0.02, 3, 0, 255, ui8, f16),
     ],
-    "dequantize_per_tensor.tensor": lambda rng: [(bytes_of(rng, "int8", 3, 4), np.array([0.02], np.float64), np.array([3]), -128, 127, i8)],
+    "dequantize_per_tensor.tensor": lambda rng: [
+        (bytes_of(rng, "int8", 3, 4), np.array([0.02], np.float64), np.array([3]), -128, 127, i8),
+        (bytes_of(rng, "int8", 3, 4), np.array([0.02], np.float32), np.array([3], np.int32), -128, 127, i8),
+    ],
     "quantize_per_channel": lambda rng: [
         (f32(rng, 3, 4), scales(rng, 3), points(rng, 3), 0, -128, 127, i8),
         (f32(rng, 3, 4), scales(rng, 4).astype(np.float64), points(rng, 4), 1, -128, 127, i8),
@@ -112,10 +120,12 @@ QUANT: dict[str, Samples] = {
     "dequantize_per_channel": lambda rng: [
         (bytes_of(rng, "int8", 3, 4), scales(rng, 3), points(rng, 3), 0, -128, 127, i8),
         (bytes_of(rng, "int8", 3, 4), scales(rng, 4), None, 1, -128, 127, i8, f16),
+        (bytes_of(rng, "int8", 3, 4), np.array([0.5, 2, 0.25, 1], np.float16), None, -1, -128, 127, i8),
     ],
     "quantize_per_token": lambda rng: [(f32(rng, 2, 3, 4), scales(rng, 2, 3, 1), points(rng, 2, 3, 1), -128, 127, i8)],
     "dequantize_per_token": lambda rng: [
-        (bytes_of(rng, "int8", 3, 4), scales(rng, 3, 1).astype(np.float64), points(rng, 3, 1), -128, 127, i8, f32_type)
+        (bytes_of(rng, "int8", 3, 4), scales(rng, 3, 1).astype(np.float64), points(rng, 3, 1), -128, 127, i8, f32_type),
+        (bytes_of(rng, "int8", 3, 4), np.array([[0.5], [2], [0.25]], np.float16), points(rng, 3, 1), -128, 127, i8, f32_type),
     ],
     "quantize_per_channel_group": lambda rng: [(f32(rng, 3, 8), scales(rng, 3, 2), points(rng, 3, 2).astype(np.int32), -8, 7, i8, 4)],
     "dequantize_per_channel_group": lambda rng: [
@@ -126,10 +136,15 @@ QUANT: dict[str, Samples] = {
         (f32(rng, 3, 4), -128, 127, 1e-7, i8),
         (f32(rng, 3, 4) + 9, 0, 255, 1e-7, ui8),
         (np.zeros((2, 2), np.float32), -128, 127, 1e-5, i8),
+        (np.array([[0.0, 127.5], [127.5, 0.0]], np.float16), -128, 127, 1e-7, i8),
     ],
     "choose_qparams_symmetric.tensor": lambda rng: [(f32(rng, 3, 4), -127, 127, 1e-7, i8), (f32(rng, 3, 4), 0, 255, 1e-7, ui8)],
     "choose_qparams_per_token": lambda rng: [(f32(rng, 3, 4), i8), (f32(rng, 2, 3, 4).astype(np.float16), i8)],
-    "choose_qparams_per_token_asymmetric": lambda rng: [(f32(rng, 3, 4), i8), (f32(rng, 2, 3, 4) - 5, i8)],
+    "choose_qparams_per_token_asymmetric": lambda rng: [
+        (f32(rng, 3, 4), i8),
+        (f32(rng, 2, 3, 4) - 5, i8),
+        (np.array([[0.0, 127.5], [127.5, 0.0]], np.float16), i8),
+    ],
     **EMBEDDINGS,
     **{f"{name}.dtype": in_half(samples) for name, samples in EMBEDDINGS.items()},
     "add": lambda rng: [

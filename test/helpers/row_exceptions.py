@@ -33,6 +33,7 @@ class Known(NamedTuple):
 
 NO_KERNEL = "no runtime has the kernel"
 NOT_IN_STOCK = "stock ExecuTorch does not have the kernel"
+PARAMETERS = "stock ExecuTorch takes whole zero points, and parameters in types that others convert to with other results"
 TRAINING = "training, which programs do not do"
 SINGULAR = "no operator of a program computes singular values"
 OVERFLOW = "extremes overflow in an order that is torch's own, or are multiplied and added at once"
@@ -81,8 +82,13 @@ KNOWN: tuple[Known, ...] = (
     *_listed("* on *", "* int64", NO_KERNEL, "aten.avg_pool2d_backward"),
     *_listed("* on *", "*", NO_KERNEL, "aten.embedding_dense_backward"),
     *_listed("* on *", "*", NO_KERNEL, "aten.native_*_norm_backward"),
-    *_listed("* on *", "*", NO_KERNEL, "quantized_decomposed.choose_qparams*", "quantized_decomposed.*quantize_per_channel_group"),
-    *_listed("* on *", "*", NO_KERNEL, "quantized_decomposed.*quantize_per_tensor.tensor"),
+    *_listed(
+        "* on *", "*", NO_KERNEL, "quantized_decomposed.choose_qparams_symmetric.tensor", "quantized_decomposed.choose_qparams_per_token"
+    ),
+    *_listed("* on *", "*", NO_KERNEL, "quantized_decomposed.*quantize_per_channel_group"),
+    *_listed("does not compile on executorch", "tensor 2 in *float*", PARAMETERS, "quantized_decomposed.*quantize_per_tensor.tensor"),
+    *_listed("does not compile on executorch", "*float*", PARAMETERS, "quantized_decomposed.quantize_per_[ct]*"),
+    *_listed("does not compile on executorch", "*float64", PARAMETERS, "quantized_decomposed.choose_qparams_per_token_asymmetric"),
     *_listed("numpy differs", "special *float*", UNORDERED, "aten.unique_dim"),
     *_listed("numpy differs", "dim = 0", OTHER_PATH, "aten.unique_consecutive"),
     *_listed(
@@ -138,7 +144,7 @@ KNOWN: tuple[Known, ...] = (
     *_listed("numpy differs", "in float64", DOUBLES, "aten.*upsample_*.vec"),
     *_listed("numpy differs", "extent *", DOUBLES, "aten._upsample_*_aa*"),
     *_listed("differs on *", "in float64", DOUBLES, "aten._upsample_*_aa*"),
-    *_listed("differs on *", "out_dtype = float64", DOUBLES, "quantized_decomposed.dequantize_per_tensor"),
+    *_listed("differs on *", "out_dtype = float64", DOUBLES, "quantized_decomposed.dequantize_per_tensor*"),
     *_listed("numpy differs", "in *float16", OWN_STEPS, "aten.grid_sampler_[23]d", "aten.rnn_relu.input"),
     *_listed("numpy differs", "special int*", OWN_STEPS, "aten.special_airy_ai"),
     *_listed("differs on *", "in *float16", OWN_STEPS, "aten.rnn_relu.input", "quantized_decomposed.quantize_per_token"),

@@ -28,15 +28,19 @@ INSTEAD = {
     "edge_to_executorch_passes": "flambeau-opt --help-pass compile shows the stages and their passes",
     "emit_program": "to_edge(program).to_executorch()",
     "_to_edge": "to_edge",
+    "save_pte_program": "edge.to_executorch().save(path)",
     "load": "torch.export.load reads a .pt2, and flambeau compile takes the file itself",
     "save": "torch.export.save writes a .pt2; the results of to_edge and to_executorch have a method save",
     # Partitioners, quantizers, passes.
     "Partitioner": "to_backend takes the name of a backend; the runtime of Flambeau has no delegates of ExecuTorch",
+    "ToOutVarPass": "the pass convert-edge-to-exec chooses the kernels of the target",
     "XnnpackPartitioner": "the runtime of Flambeau has no XNNPACK, and kernels of its own for the CPU: leave to_backend out",
     # executorch.devtools
     "BundledProgram": "numpy.savez keeps inputs and outputs; flambeau run compares nothing by itself",
     "ETRecord": 'edge.save("edge.mlir") keeps the IR, with the line of the model of each operation',
     "Inspector": "flambeau inspect shows a program; flambeau-run --profile, of the C build, prints the time of each instruction",
+    "MethodTestSuite": "numpy.savez keeps inputs and outputs; flambeau run compares nothing by itself",
+    "get_delegation_info": "print(edge) shows each partition, and what is left on the CPU",
     "generate_etrecord": 'edge.save("edge.mlir") keeps the IR, with the line of the model of each operation',
     # executorch.export
     "AOQuantizationConfig": "prepare_pt2e and convert_pt2e of torchao, before torch.export.export",

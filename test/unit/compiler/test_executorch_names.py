@@ -63,7 +63,10 @@ ELSEWHERE = {
     "executorch.backends": ["xnnpack"],
     "executorch.devtools": ["BundledProgram", "ETRecord", "Inspector", "generate_etrecord"],
     "executorch.exir.backend.partitioner": ["Partitioner"],
-    "executorch.exir.passes": ["MemoryPlanningPass"],
+    "executorch.devtools.backend_debug": ["get_delegation_info"],
+    "executorch.devtools.bundled_program.config": ["MethodTestSuite"],
+    "executorch.exir.passes": ["MemoryPlanningPass", "ToOutVarPass"],
+    "executorch.extension.export_util.utils": ["save_pte_program"],
 }
 """Names that tutorials import, beside those of `executorch.exir`, `executorch.export` and the runtime."""
 OTHER_RELEASES = {"EdgeCompileConfig(_use_edge_ops)", "ExecutorchProgramManager.tensor_data"}

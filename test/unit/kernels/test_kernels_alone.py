@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 import torch
-from kernel_harness import KernelError, Out, dim_order, kernels, row_kernel, run, schema_of
+from kernel_harness import KernelError, Out, dim_order, kernels, run, schema_of
 from row_exceptions import KNOWN, NOT_A_NUMBER, OVERFLOW, OWN_STEPS, Known
 from row_harness import arrays_of, assert_close, from_torch, meaning, operation, to_torch
 from row_walk import UNINITIALIZED, Case, cases_of
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.ir.tensor_types import dtype_of, element_of, is_static, shape_of
+from flambeau.runtime.interpreter.kernels import row_kernels
 from flambeau.support.lazy import Array
 
 SHARE = 0.1
@@ -79,7 +80,7 @@ DIFFERENT = (
 
 
 # As programs import them: their operands need not be of one type.
-ROWS = {name: described.row.siblings["row"] for name in sorted(kernels()) if (described := row_kernel(name)) is not None}
+ROWS = {name: described.row.siblings["row"] for name in sorted(kernels()) if (described := row_kernels().get(name)) is not None}
 KERNELS = [name for name, row in ROWS.items() if row.name not in UNINITIALIZED]
 
 

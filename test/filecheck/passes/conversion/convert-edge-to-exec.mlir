@@ -51,7 +51,7 @@ func.func @state(%x: tensor<2xf32>) -> tensor<2xf32> {
 
 // An operator for which the target has no kernel is an error that names the source line.
 func.func @missing(%x: tensor<3xf32>) -> tensor<3xf32> {
-  // expected-error @+1 {{convert-edge-to-exec: 1 operation cannot be converted to kernel calls of the target 'executorch': edge.sort: the target 'executorch' has no kernel aten::sort.values}}
+  // expected-error @+1 {{convert-edge-to-exec: 1 operation cannot be converted to kernel calls of the target 'executorch': edge.sort: the target 'executorch' has no kernel aten::sort.values; 'flambeau' has it}}
   %0, %1 = edge.sort(%x) : (tensor<3xf32>) -> (tensor<3xf32>, tensor<3xi64>) loc("head"("model.py":7:0))
   func.return %0 : tensor<3xf32>
 }
