@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, cast
 
 import numpy as np
@@ -34,8 +33,9 @@ SMALLER = {
 
 @dataclass
 class Journey:
-    """A model, its inputs and what PyTorch makes of them, and the module at each stage."""
+    """A model, its inputs and what PyTorch makes of them, and the module at each stage to a target."""
 
+    target: str
     module: torch.nn.Module
     inputs: tuple[torch.Tensor, ...]
     expected: np.ndarray[Any, np.dtype[np.float32]]
@@ -54,14 +54,13 @@ def build(name: str) -> Model:
     return SMALLER.get(name, MODELS[name])()
 
 
-@cache
 def travel(name: str, target: str) -> Journey:
     """Compiles a model stage by stage, keeping a copy of each."""
     module, inputs = build(name)
     with torch.no_grad():
         expected = module(*inputs).numpy()
     context = FlambeauContext()
-    journey = Journey(module, inputs, expected, context)
+    journey = Journey(target, module, inputs, expected, context)
     compilation = Compilation(export_module(module, inputs, context), context, PipelineOptions(target=target))
     for stage in STAGES:
         compilation.to(stage)

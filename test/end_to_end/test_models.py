@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pytest
-from engines import TOLERANCE, distance, run_c, run_executorch, run_numpy, travel
+from engines import TOLERANCE, Journey, distance, run_c, run_executorch, run_numpy
 from models import MODELS
 
 from flambeau.compiler.compilation import Compilation
@@ -17,50 +18,49 @@ from flambeau.frontends.torch_export import export_module
 from flambeau.frontends.torch_export.evaluate import run_leaves
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 
-TARGETS = ("executorch", "flambeau")
-every_model = pytest.mark.parametrize("name", MODELS)
-every_target = pytest.mark.parametrize("target", TARGETS)
+
+def journeys(*targets: str) -> pytest.MarkDecorator:
+    """The journeys of every model to these targets; the tests of one run after each other."""
+    each = list(product(targets, MODELS))
+    return pytest.mark.parametrize("journey", each, ids="-".join, indirect=True)
 
 
-@every_model
+every_target = journeys("executorch", "flambeau")
+one_target = journeys("executorch")
+
+
 @every_target
-def test_every_engine_agrees_with_pytorch(name: str, target: str) -> None:
-    journey = travel(name, target)
+def test_every_engine_agrees_with_pytorch(journey: Journey) -> None:
     outputs = {stage: run_numpy(journey, stage) for stage in ("core", "edge", "exec", "planned")}
     outputs["aten"] = run_leaves(journey.stages["aten"], journey.context, journey.inputs)[0].numpy()
     outputs["c"] = run_c(journey.program, journey.arrays)
-    if target == "executorch":
+    if journey.target == "executorch":
         outputs["stock ExecuTorch"] = run_executorch(journey.program, journey.inputs)
     distances = {engine: distance(output, journey.expected) for engine, output in outputs.items()}
     assert max(distances.values()) <= TOLERANCE, distances
 
 
-@every_model
 @every_target
-def test_every_stage_is_read_back_and_resumed(name: str, target: str, tmp_path: Path) -> None:
-    journey = travel(name, target)
+def test_every_stage_is_read_back_and_resumed(journey: Journey, tmp_path: Path) -> None:
     for stage, module in journey.stages.items():
         path = tmp_path / f"{stage}.mlir"
         write_module(module, journey.context, path)
         context = FlambeauContext()
         read = read_module(path, context).module
         assert equivalent(read, module), stage
-        assert Compilation(read, context, PipelineOptions(target=target)).emit() == journey.program, stage
+        assert Compilation(read, context, PipelineOptions(target=journey.target)).emit() == journey.program, stage
         path.with_suffix(".safetensors").unlink()
 
 
-@every_model
-def test_two_compilations_give_the_same_bytes(name: str) -> None:
-    journey = travel(name, "executorch")
+@one_target
+def test_two_compilations_give_the_same_bytes(journey: Journey) -> None:
     context = FlambeauContext()
     again = Compilation(export_module(journey.module, journey.inputs, context), context, PipelineOptions())
     assert again.emit() == journey.program
 
 
-@every_model
 @every_target
-def test_the_plan_reaches_its_lower_bound(name: str, target: str) -> None:
-    journey = travel(name, target)
+def test_the_plan_reaches_its_lower_bound(journey: Journey) -> None:
     report = memory_reports(journey.stages["planned"], journey.context)["forward"]
     assert report.lower_bound is not None
     assert report.lower_bound <= sum(report.arenas) <= 1.05 * report.lower_bound
