@@ -46,11 +46,6 @@ class Step:
         return target if isinstance(target, str) else getattr(target, "__name__", str(target))
 
     @property
-    def decides_sizes(self) -> bool:
-        """Decides by data how large its results are."""
-        return self.overload is not None and torch.Tag.dynamic_output_shape in self.overload.tags
-
-    @property
     def is_number(self) -> bool:
         """Computes with numbers, or asserts something."""
         value = self.node.meta.get("val")

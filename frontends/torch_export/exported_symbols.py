@@ -102,12 +102,13 @@ class Symbols:
         found: list[AssertOp] = []
         for result, sizes in zip(op.results, op.inferred_shapes(), strict=True):
             shape = list(shape_of(result))
-            for dim, (known, size) in enumerate(zip(shape, sizes, strict=True)):
+            for dim, (known, size) in enumerate(zip(shape, sizes, strict=False)):  # verification refuses another number of sizes
                 if is_unknown(size) and self._has_value(known):
                     most = [bound for bound in (largest(known), largest(size)) if bound is not None]
                     shape[dim] = self._new_symbol(name, 0, min(most, default=INFINITE))
                     found.append(AssertOp(shape[dim], "eq", known))
-            Rewriter.replace_value_with_new_type(result, tensor(element_of(result), shape, tensor_type(result).encoding))
+            if found:
+                Rewriter.replace_value_with_new_type(result, tensor(element_of(result), shape, tensor_type(result).encoding))
         return found
 
     def _new_symbol(self, name: str, low: Bound, high: Bound) -> int:

@@ -470,7 +470,7 @@ class _Method:
             op.attributes |= note
             insert(op)
             return [self._converted(op.result, types[0], step)]
-        checks = self.symbols.own_sizes(op, step.node.name) if step.decides_sizes else ()
+        checks = self.symbols.own_sizes(op, step.node.name)
         self.symbols.bound_results(op).verify_()
         for item in (op, *checks):
             insert(item)

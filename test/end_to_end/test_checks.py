@@ -170,6 +170,12 @@ def _a_mask_that_leaves_three(x: Tensor, y: Tensor) -> Any:
     return found + torch.ones(3)
 
 
+def _repeated_to_three(x: Tensor, y: Tensor) -> Any:
+    repeated = torch.repeat_interleave(x[:, 0], (x[:, 0] > 0).long())
+    check(repeated.shape[0] == 3)
+    return x + 1
+
+
 def _as_many_rows_as_the_input(x: Tensor, y: Tensor) -> Any:
     found: Any = x.clamp(min=0).nonzero()
     check(found.shape[0] == x.shape[0])
@@ -222,6 +228,7 @@ FORMS: Sequence[Function] = (
     _at_most_as_many_rows,
     _rows_of_nothing_else,
     _a_mask_that_leaves_three,
+    _repeated_to_three,
     _as_many_rows_as_the_input,
     _beside_a_masked_write,
     _beside_a_written_row,
