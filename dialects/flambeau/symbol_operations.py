@@ -89,7 +89,11 @@ class DefineSymbolOp(IRDLOperation):
 
 @irdl_op_definition
 class AssertOp(IRDLOperation):
-    """`flambeau.assert s0 mod 2 eq 0, "the batch is even"`: the program fails here, with the message, where the relation does not hold."""
+    """`flambeau.assert s0 mod 2 eq 0, "the batch is even"`: the program fails here, with the message, where the relation does not hold.
+
+    An assertion that the ranges of its symbols prove is kept until the conversion to instructions: it keeps what gives the symbols their
+    values, and checks the ranges.
+    """
 
     name = "flambeau.assert"
 

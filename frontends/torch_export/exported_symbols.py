@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import reduce
 from itertools import count
 from math import prod
@@ -54,6 +54,9 @@ class Symbols:
         self._step = 0
         self._own: set[str] = set()
         """The names of symbols that PyTorch does not have."""
+        for size in _sizes_of_inputs(program):
+            with suppress(TypeError):  # of which the input's type says more
+                self.extent(size)
 
     def extent(self, value: torch.SymInt | int) -> int:
         """A size as a number or an extent. Raises TypeError for an expression that has no form here."""
@@ -235,10 +238,16 @@ class Symbols:
         return [self.of(cast(sympy.Expr, item)) for item in expression.args]
 
 
+def _sizes_of_inputs(program: ExportedProgram) -> Iterator[torch.SymInt]:
+    """The dynamic sizes of tensors that a program takes."""
+    for node in program.graph.nodes:
+        if node.op == "placeholder":
+            yield from (size for size in getattr(node.meta.get("val"), "shape", ()) if isinstance(size, torch.SymInt))
+
+
 def _names_of_dimensions(program: ExportedProgram) -> Mapping[str, str]:
     """The names of `Dim`s by the symbols that PyTorch made for them; a `.pt2` file does not keep them."""
-    sizes = [size for node in program.graph.nodes if node.op == "placeholder" for size in getattr(node.meta.get("val"), "shape", ())]
-    environment = next((cast(Any, size).node.shape_env for size in sizes if isinstance(size, torch.SymInt)), None)
+    environment = next((cast(Any, size).node.shape_env for size in _sizes_of_inputs(program)), None)
     given: Mapping[str, str] = getattr(environment, "source_name_to_debug_name", {})
     symbols: Mapping[str, Any] = getattr(environment, "source_to_var", {})
     found = {str(symbols[source]): str(name) for source, name in given.items() if source in symbols and _NAME.fullmatch(str(name))}

@@ -141,6 +141,7 @@ def _import_assertion(step: Step, operands: Sequence[Any], insert: Insert) -> No
             arithmetic = Arithmetic(insert)
             holds = arithmetic.truth(given) if isinstance(given, SSAValue) else arithmetic.value(given, i1)
             text = message if is_own else message.removeprefix(_MADE_UP).partition(" on node ")[0]
+            text = "" if "Piecewise" in text else text  # no words for people
             insert(cf.AssertOp(holds, text or "an assertion of the program"))
 
 

@@ -347,6 +347,26 @@ def test_a_refusal_says_what_and_where(number: int, capfd: pytest.CaptureFixture
             assert f"test_checks.py:{line - (number == 5)})" in said, engine
 
 
+class _Counted(nn.Module):
+    def forward(self, n: int, x: Tensor, m: int) -> Tensor:
+        check(x.shape[0] <= 9)
+        check(n == x.shape[0])
+        check(m == x.shape[0])
+        return x * n
+
+
+def test_integers_of_the_caller_that_are_sizes() -> None:
+    dims = Dim.AUTO, {0: Dim.AUTO}, Dim.AUTO
+    program = torch.export.export(_Counted(), (3, torch.ones(3, 1), 3), dynamic_shapes=dims, strict=False)
+    for engine, run in engines(program):
+        if engine == PEER:
+            continue  # it takes no other integer than the program holds
+        assert torch.as_tensor(run([4, torch.ones(4, 1), 4])[0]).flatten().tolist() == [4.0] * 4, engine
+        for n, m in ((3, 4), (4, 3)):
+            with pytest.raises(REFUSALS, match=f"{'n' if n == 3 else 'm'} == s"):
+                run([n, torch.ones(4, 1), m])
+
+
 # Conditions at random
 
 COMPARISONS: Sequence[Callable[[Any, Any], Any]] = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
