@@ -71,8 +71,6 @@ ALIASES = (
     ("__xor__.Tensor(Tensor self, Tensor other) -> Tensor", "bitwise_xor.Tensor"),
     ("__xor__.Scalar(Tensor self, Scalar other) -> Tensor", "bitwise_xor.Scalar"),
     ("argwhere(Tensor self) -> Tensor", "nonzero"),
-    ("_is_all_true(Tensor self) -> Tensor", "all"),
-    ("_is_any_true(Tensor self) -> Tensor", "any"),
     ("__lshift__.Tensor(Tensor self, Tensor other) -> Tensor", "bitwise_left_shift.Tensor"),
     ("__lshift__.Scalar(Tensor self, Scalar other) -> Tensor", "bitwise_left_shift.Tensor_Scalar"),
     ("__rshift__.Tensor(Tensor self, Tensor other) -> Tensor", "bitwise_right_shift.Tensor"),
