@@ -268,7 +268,7 @@ class AllOp(EveryOp):
 class IsAnyTrueOp(AnyDimsOp):
     """Whether one of the truth values is true."""
 
-    takes = (i1,)
+    takes = frozenset({i1})
 
     @staticmethod
     def decompose(x: SSAValue, /) -> SSAValue:
@@ -279,7 +279,7 @@ class IsAnyTrueOp(AnyDimsOp):
 class IsAllTrueOp(EveryOp):
     """Whether all of the truth values are true."""
 
-    takes = (i1,)
+    takes = frozenset({i1})
 
     @staticmethod
     def decompose(x: SSAValue, /) -> SSAValue:
