@@ -264,6 +264,28 @@ class AllOp(EveryOp):
         return not_any(x, aten.any)
 
 
+@aten("_is_any_true(Tensor self) -> Tensor")
+class IsAnyTrueOp(AnyDimsOp):
+    """Whether one of the truth values is true."""
+
+    takes = frozenset({i1})
+
+    @staticmethod
+    def decompose(x: SSAValue, /) -> SSAValue:
+        return aten.any(x)
+
+
+@aten("_is_all_true(Tensor self) -> Tensor")
+class IsAllTrueOp(EveryOp):
+    """Whether all of the truth values are true."""
+
+    takes = frozenset({i1})
+
+    @staticmethod
+    def decompose(x: SSAValue, /) -> SSAValue:
+        return aten.all(x)
+
+
 @aten("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor")
 class AllDimOp(EveryOp):
     """Whether no element along `dim` is zero."""

@@ -15,7 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.ir.expressions import Symbol
 from flambeau.dialects.ir.extent_attribute import ExtentAttr, parse_extent, print_extent
-from flambeau.dialects.ir.extents import symbol_of
+from flambeau.dialects.ir.extents import UndecidedError, symbol_of
 
 Relation: TypeAlias = Literal["eq", "ne", "lt", "le"]
 HOLDS: dict[Relation, Callable[[int, int], bool]] = {
@@ -89,7 +89,11 @@ class DefineSymbolOp(IRDLOperation):
 
 @irdl_op_definition
 class AssertOp(IRDLOperation):
-    """`flambeau.assert s0 mod 2 eq 0, "the batch is even"`: the program fails here, with the message, where the relation does not hold."""
+    """`flambeau.assert s0 mod 2 eq 0, "the batch is even"`: the program fails here, with the message, where the relation does not hold.
+
+    An assertion that the ranges of its symbols prove is kept until the conversion to instructions: it keeps what gives the symbols their
+    values, and checks the ranges.
+    """
 
     name = "flambeau.assert"
 
@@ -109,6 +113,14 @@ class AssertOp(IRDLOperation):
         """Checks the relation."""
         if self.relation.data not in HOLDS:
             raise VerifyException(f'{self.name} has no relation "{self.relation.data}": it is one of {", ".join(get_args(Relation))}')
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether it holds for all values in the ranges of the symbols."""
+        try:
+            return HOLDS[cast(Relation, self.relation.data)](self.left.value, self.right.value)
+        except UndecidedError:
+            return False
 
     @property
     def text(self) -> str:

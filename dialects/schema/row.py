@@ -30,17 +30,9 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, cast
 
-from xdsl.dialects.builtin import (
-    DenseArrayBase,
-    TensorType,
-    i32,
-)
+from xdsl.dialects.builtin import DenseArrayBase, TensorType, i32
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
-from xdsl.irdl import (
-    IRDLOperation,
-    OpDef,
-    traits_def,
-)
+from xdsl.irdl import IRDLOperation, OpDef, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import MemoryWriteEffect, Pure
@@ -48,7 +40,16 @@ from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.ir.attribute_values import to_value
 from flambeau.dialects.ir.extents import UndecidedError
-from flambeau.dialects.ir.tensor_types import DTYPES, Tensor, check_storage, dtype_of, element_of, holds_complex, tensor_type
+from flambeau.dialects.ir.tensor_types import (
+    DTYPES,
+    Tensor,
+    check_storage,
+    dtype_of,
+    element_of,
+    holds_complex,
+    shape_of,
+    tensor_type,
+)
 from flambeau.dialects.ir.verify import verifies_types_only
 from flambeau.dialects.schema.complex_parts import has_rule
 from flambeau.dialects.schema.inferred_types import UndecidedTypesError, check_types, fits, refuse_other_sizes
@@ -301,6 +302,15 @@ class SchemaOp(IRDLOperation):
         except ValueError as error:
             raise VerifyException(f"{cls.name}: {error}") from error
         return kinds
+
+    def inferred_shapes(self) -> Sequence[tuple[int, ...]]:
+        """The shapes of the results as the row infers them; as they are declared where it cannot."""
+        if self.has("infer"):
+            try:
+                return [shape_of(kind) for kind in self.infer_types(self.operands, self.properties)]
+            except UndecidedTypesError:
+                pass
+        return [shape_of(result) for result in self.results]
 
     # Levels
 

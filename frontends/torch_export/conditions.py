@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
-from typing import TypeAlias, TypeGuard, cast
+from typing import TypeAlias, cast
 
 import torch
 from torch.export import ExportedProgram
@@ -22,30 +22,26 @@ from xdsl.dialects import cf
 from xdsl.dialects.builtin import f64, i1, i64
 from xdsl.ir import Attribute, Operation
 
-from flambeau.dialects.flambeau.symbol_operations import Relation
+from flambeau.dialects.flambeau.symbol_operations import AssertOp
 from flambeau.dialects.ir.extents import maximum, minimum
-from flambeau.frontends.torch_export.data_numbers import Arithmetic, Comparison, Number
+from flambeau.frontends.torch_export.data_numbers import Arithmetic, Comparison, Number, is_size
 from flambeau.frontends.torch_export.exported_symbols import Symbols
-from flambeau.frontends.torch_export.symbolic_numbers import assertion
 
 _Value: TypeAlias = bool | int | float | Comparison | Number
-_RELATIONS: Mapping[type[ast.cmpop], tuple[Relation, bool]] = {
-    ast.Eq: ("eq", False),
-    ast.NotEq: ("ne", False),
-    ast.Lt: ("lt", False),
-    ast.LtE: ("le", False),
-    ast.Gt: ("lt", True),
-    ast.GtE: ("le", True),
-}
-"""The relation, and whether its sides are exchanged."""
 _OPERATORS: Mapping[type[ast.AST], str] = {
     ast.Add: "add",
     ast.And: "and",
     ast.Div: "truediv",
+    ast.Eq: "eq",
     ast.FloorDiv: "floordiv",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+    ast.Lt: "lt",
+    ast.LtE: "le",
     ast.Mod: "mod",
     ast.Mult: "mul",
     ast.Not: "not",
+    ast.NotEq: "ne",
     ast.Or: "or",
     ast.Pow: "pow",
     ast.Sub: "sub",
@@ -57,7 +53,7 @@ _OF_SIZES: Mapping[str, Callable[..., int]] = {
     "min": minimum,
 }
 """What gives a size for sizes."""
-_TRUTHS = frozenset({"and", "or", "not", "eq", "ne", "lt", "le"})
+_TRUTHS = frozenset({"and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge"})
 _ROUNDING = frozenset({"ceil", "floor", "round", "trunc"})
 _KEEPING = frozenset({*_OF_SIZES, "ite"})
 """What gives an integer for integers; anything else gives a float."""
@@ -89,7 +85,8 @@ def assert_condition(condition: str, sizes: Mapping[str, int]) -> Sequence[Opera
     except (TypeError, ValueError) as error:
         raise ValueError(f"the condition {text} on the sizes of the inputs cannot be checked: {error}") from error
     if isinstance(found, Comparison):
-        return assertion(found)
+        op = AssertOp(found.left, found.relation, found.right)
+        return () if op.is_proven else (op,)
     if found is True:
         return ()
     return [*made, cf.AssertOp(Arithmetic(made.append).value(found, i1), f"{text} must hold")]
@@ -162,7 +159,9 @@ class _Reader:
                 return size
             case ast.Compare():
                 sides = pairwise(self.read(side) for side in (node.left, *node.comparators))
-                return self._fold("and", [self._compare(relation, *pair) for relation, pair in zip(node.ops, sides, strict=True)])
+                return self._fold(
+                    "and", [self._apply(_OPERATORS[type(relation)], *pair) for relation, pair in zip(node.ops, sides, strict=True)]
+                )
             case ast.BoolOp():
                 return self._fold(_OPERATORS[type(node.op)], [self.read(value) for value in node.values])
             case ast.BinOp() if type(node.op) in _OPERATORS:
@@ -180,18 +179,10 @@ class _Reader:
     def _fold(self, function: str, operands: Sequence[_Value]) -> _Value:
         return reduce(lambda first, second: self._apply(function, first, second), operands)
 
-    def _compare(self, relation: ast.cmpop, left: _Value, right: _Value) -> _Value:
-        name, exchanged = _RELATIONS[type(relation)]
-        if exchanged:
-            left, right = right, left
-        if _is_size(left) and _is_size(right):
-            return Comparison(left, name, right)
-        return self._apply(name, left, right)
-
     def _apply(self, function: str, *operands: _Value) -> _Value:
-        if function in _OF_SIZES and all(_is_size(operand) for operand in operands):
+        if function in _OF_SIZES and all(is_size(operand) for operand in operands):
             return _OF_SIZES[function](*operands)
-        if function == "pow" and _is_size(operands[1]) and operands[1] > 0:
+        if function == "pow" and is_size(operands[1]) and operands[1] > 0:
             return self._fold("mul", [operands[0]] * operands[1])
         found = self.arithmetic.compute(function, operands, _kind(function, operands))
         if found is None:
@@ -206,10 +197,6 @@ def _kind(function: str, operands: Sequence[_Value]) -> Attribute:
     if function in _ROUNDING or (function in _KEEPING and not any(_is_float(operand) for operand in operands)):
         return i64
     return f64
-
-
-def _is_size(value: _Value) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _is_float(value: _Value) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeGuard, cast
 
 from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, f64, i1, i64
@@ -32,6 +32,17 @@ _COMPARED = {
     "ge": ("sge", "oge"),
 }
 """The predicates of `arith.cmpi` and `arith.cmpf`, by Python's name."""
+_SIZES_COMPARED: dict[str, tuple[Relation, bool]] = {
+    "eq": ("eq", False),
+    "ne": ("ne", False),
+    "lt": ("lt", False),
+    "le": ("le", False),
+    "gt": ("lt", True),
+    "ge": ("le", True),
+}
+"""By Python's name: the relation between sizes, and whether its sides are exchanged."""
+_OPPOSITES: dict[Relation, tuple[Relation, bool]] = {"eq": ("ne", False), "ne": ("eq", False), "lt": ("le", True), "le": ("lt", True)}
+"""The relation that holds where another does not, and whether its sides are exchanged."""
 _ARITHMETIC: dict[str, tuple[Any, Any]] = {
     "add": (arith.AddiOp, arith.AddfOp),
     "sub": (arith.SubiOp, arith.SubfOp),
@@ -69,6 +80,8 @@ class Number:
 
     value: SSAValue
     """An `f64`, `i64` or `i1`."""
+    is_of_sizes: bool = False
+    """Whether sizes alone decide it. What PyTorch knows of any other number, it may know from a check that comes later."""
 
 
 DataNumber: TypeAlias = Item | Number | Comparison
@@ -142,10 +155,13 @@ class Arithmetic:
         assert operator is not None
         return self.emit(operator(*arguments, **options))
 
-    def compute(self, function: str, operands: Sequence[Any], kind: Attribute) -> Number | None:
+    def compute(self, function: str, operands: Sequence[Any], kind: Attribute) -> Number | Comparison | None:
         """What a function of Python gives for numbers, as a value of a type; None for a function that has no form in the IR."""
-        result = self._compute(function.strip("_").removeprefix("sym_"), operands, kind)
-        return None if result is None else Number(self.value(Number(result), kind))
+        function = function.strip("_").removeprefix("sym_")
+        if (compared := _compare(function, operands)) is not None:
+            return compared
+        result = self._compute(function, operands, kind)
+        return None if result is None else Number(self.value(Number(result), kind), all(map(is_of_sizes, operands)))
 
     def _compute(self, function: str, operands: Sequence[Any], kind: Attribute) -> SSAValue | None:
         if function in _COMPARED or function in _ARITHMETIC:
@@ -191,6 +207,29 @@ class Arithmetic:
 
     def _float_tensor(self, number: Any) -> SSAValue:
         return self.as_tensor(Number(self.value(number, f64)))
+
+
+def is_size(value: Any) -> TypeGuard[int]:
+    """Whether a value is an integer or an extent."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_of_sizes(value: Any) -> bool:
+    """Whether sizes alone decide a number."""
+    return value.is_of_sizes if isinstance(value, Number) else not isinstance(value, Item)
+
+
+def _compare(function: str, operands: Sequence[Any]) -> Comparison | None:
+    """What compares two sizes."""
+    match operands:
+        case (Comparison() as found,) if function == "not":
+            relation, exchanged = _OPPOSITES[found.relation]
+            return Comparison(found.right, relation, found.left) if exchanged else Comparison(found.left, relation, found.right)
+        case (left, right) if function in _SIZES_COMPARED and is_size(left) and is_size(right):
+            relation, exchanged = _SIZES_COMPARED[function]
+            return Comparison(right, relation, left) if exchanged else Comparison(left, relation, right)
+        case _:
+            return None
 
 
 def with_tensors(cls: type[SchemaOp], given: dict[str, Any], types: Sequence[Tensor], insert: Insert) -> type[SchemaOp]:

@@ -49,7 +49,8 @@ class Step:
     def is_number(self) -> bool:
         """Computes with numbers, or asserts something."""
         value = self.node.meta.get("val")
-        return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool) or self.overload in ASSERTIONS
+        # Of a number that a check pins, a `.pt2` file keeps the number alone.
+        return isinstance(value, int | float | torch.SymInt | torch.SymFloat | torch.SymBool) or self.overload in ASSERTIONS
 
     def inputs(self) -> Iterator[fx.Node]:
         """The nodes among the arguments, at any depth."""
@@ -89,9 +90,7 @@ class FlatProgram:
     """Nodes and constants, in the order of the graph signature."""
 
 
-ASSERTION = torch.ops.aten._assert_scalar.default
-"""The operator that fails where a condition on numbers does not hold."""
-ASSERTIONS = (ASSERTION, torch.ops.aten._assert_async.default, torch.ops.aten._assert_async.msg)
+ASSERTIONS = (torch.ops.aten._assert_scalar.default, torch.ops.aten._assert_async.default, torch.ops.aten._assert_async.msg)
 """The operators that fail where something does not hold that only the run knows."""
 
 

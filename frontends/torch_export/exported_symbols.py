@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import reduce
+from itertools import count
 from math import prod
 from typing import Any, cast
 
@@ -14,10 +16,10 @@ from torch.export import ExportedProgram
 from torch.utils._sympy import numbers
 from xdsl.rewriter import Rewriter
 
+from flambeau.dialects.flambeau.symbol_operations import AssertOp
 from flambeau.dialects.ir.expressions import INFINITE, Bound, Symbol, of_symbol
-from flambeau.dialects.ir.extents import Extent, exceeds, extent, is_unknown, largest, maximum, minimum, symbol_of
+from flambeau.dialects.ir.extents import Extent, exceeds, extent, free_symbols, is_unknown, largest, maximum, minimum, symbol_of
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, is_static, shape_of, tensor, tensor_type
-from flambeau.dialects.schema.inferred_types import UndecidedTypesError
 from flambeau.dialects.schema.row import SchemaOp
 
 _INT_OO: Any = cast(Any, numbers).int_oo
@@ -47,6 +49,14 @@ class Symbols:
         """The greatest values of symbols that rows know, and PyTorch does not."""
         self._equal: dict[str, int] = {}
         """What symbols are, of which PyTorch does not know it."""
+        self._met: dict[str, int] = {}
+        """The symbols that have a value here, each with the number of the step that gave it."""
+        self._step = 0
+        self._own: set[str] = set()
+        """The names of symbols that PyTorch does not have."""
+        for size in _sizes_of_inputs(program):
+            with suppress(TypeError):  # of which the input's type says more
+                self.extent(size)
 
     def extent(self, value: torch.SymInt | int) -> int:
         """A size as a number or an extent. Raises TypeError for an expression that has no form here."""
@@ -56,16 +66,66 @@ class Symbols:
         """A shape of numbers and extents. Raises TypeError."""
         return tuple([self.extent(size) for size in shape])
 
+    @contextmanager
+    def inside(self) -> Generator[None]:
+        """Within a block that may not run: the symbols that have a value there do not have it after it."""
+        before = dict(self._met)
+        yield
+        self._met = before
+
+    def begin(self) -> None:
+        """Says that another step, or input, of the program begins."""
+        self._step += 1
+
+    def _has_value(self, value: int) -> bool:
+        """Whether the symbols of a size all have values before the current step."""
+        return all(self._met.get(symbol.name, self._step) < self._step for symbol in free_symbols(value))
+
+    def integer(self, value: torch.SymInt | int, name: str) -> tuple[int, int]:
+        """The symbol of an integer that data or the caller decides, and what PyTorch knows it to be from then on.
+
+        The two differ where PyTorch knows the integer from a check, which need not come before it. Raises TypeError.
+
+        Args:
+            value: what PyTorch calls the integer.
+            name: that of a new symbol.
+        """
+        known = self.extent(value)
+        if symbol_of(known) is not None and not self._has_value(known):
+            return known, known
+        own = self._new_symbol(name, -INFINITE, INFINITE)
+        if self._has_value(known):
+            return own, known
+        # It is known by a number that comes later, beside which the program checks it.
+        self._met = {symbol: step for symbol, step in self._met.items() if step < self._step}
+        return own, own
+
+    def own_sizes(self, op: SchemaOp, name: str) -> Sequence[AssertOp]:
+        """Gives the sizes of results that data decides symbols of their own, where PyTorch knows them from a check; what checks it."""
+        found: list[AssertOp] = []
+        for result, sizes in zip(op.results, op.inferred_shapes(), strict=True):
+            shape = list(shape_of(result))
+            for dim, (known, size) in enumerate(zip(shape, sizes, strict=False)):  # verification refuses another number of sizes
+                if is_unknown(size) and self._has_value(known):
+                    most = [bound for bound in (largest(known), largest(size)) if bound is not None]
+                    shape[dim] = self._new_symbol(name, 0, min(most, default=INFINITE))
+                    found.append(AssertOp(shape[dim], "eq", known))
+            if found:
+                Rewriter.replace_value_with_new_type(result, tensor(element_of(result), shape, tensor_type(result).encoding))
+        return found
+
+    def _new_symbol(self, name: str, low: Bound, high: Bound) -> int:
+        stem = name if _NAME.fullmatch(name) else f"_{name}" if _NAME.fullmatch(f"_{name}") else "n"
+        taken = {*self._own, *self._names.values(), *map(str, self._ranges)}
+        found = next(word for number in count() if (word := f"{stem}_{number}" if number else stem) not in taken)
+        self._own.add(found)
+        return extent(of_symbol(Symbol(found, low, high)))
+
     def bound_results(self, op: SchemaOp) -> SchemaOp:
         """Gives the sizes of results that data decides the bounds that the operator's row knows, where PyTorch knows none."""
-        if is_static(*op.results) or not type(op).has("infer"):
-            return op
-        try:
-            inferred = op.infer_types(op.operands, op.properties)
-        except UndecidedTypesError:
-            return op
-        for result, kind in zip(op.results, inferred, strict=True):
-            Rewriter.replace_value_with_new_type(result, self.bounded(tensor_type(result), shape_of(kind)))
+        if not is_static(*op.results):
+            for result, sizes in zip(op.results, op.inferred_shapes(), strict=True):
+                Rewriter.replace_value_with_new_type(result, self.bounded(tensor_type(result), sizes))
         return op
 
     def bounded(self, kind: Tensor, sizes: Sequence[int]) -> Tensor:
@@ -95,6 +155,7 @@ class Symbols:
 
     def _symbol(self, key: sympy.Symbol) -> Symbol:
         name = self._name(key)
+        self._met.setdefault(name, self._step)
         if name not in self._known:
             found = self._ranges.get(key)
             low, high = (0, INFINITE) if found is None else (_bound(found.lower), _bound(found.upper))
@@ -177,10 +238,16 @@ class Symbols:
         return [self.of(cast(sympy.Expr, item)) for item in expression.args]
 
 
+def _sizes_of_inputs(program: ExportedProgram) -> Iterator[torch.SymInt]:
+    """The dynamic sizes of tensors that a program takes."""
+    for node in program.graph.nodes:
+        if node.op == "placeholder":
+            yield from (size for size in getattr(node.meta.get("val"), "shape", ()) if isinstance(size, torch.SymInt))
+
+
 def _names_of_dimensions(program: ExportedProgram) -> Mapping[str, str]:
     """The names of `Dim`s by the symbols that PyTorch made for them; a `.pt2` file does not keep them."""
-    sizes = [size for node in program.graph.nodes if node.op == "placeholder" for size in getattr(node.meta.get("val"), "shape", ())]
-    environment = next((cast(Any, size).node.shape_env for size in sizes if isinstance(size, torch.SymInt)), None)
+    environment = next((cast(Any, size).node.shape_env for size in _sizes_of_inputs(program)), None)
     given: Mapping[str, str] = getattr(environment, "source_name_to_debug_name", {})
     symbols: Mapping[str, Any] = getattr(environment, "source_to_var", {})
     found = {str(symbols[source]): str(name) for source, name in given.items() if source in symbols and _NAME.fullmatch(str(name))}

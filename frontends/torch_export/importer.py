@@ -200,8 +200,7 @@ class _Method:
         self._emit(ReturnOp(*outputs.results))
         types = ([item.type for item in self.block.args], [item.type for item in outputs.results])
         function = FuncOp(self.name, types, Region(self.block))
-        function.attributes[INPUTS] = leaves_attribute(inputs)
-        function.attributes[OUTPUTS] = leaves_attribute(outputs.leaves)
+        function.attributes |= {INPUTS: leaves_attribute(inputs), OUTPUTS: leaves_attribute(outputs.leaves)}
         function.attributes.update(TreeSpecs(self.program.call_spec.in_spec, self.program.call_spec.out_spec).attributes())
         return function
 
@@ -230,6 +229,7 @@ class _Method:
         return leaves
 
     def _user_input(self, node: fx.Node, name: str) -> Leaf:
+        self.symbols.begin()
         value = node.meta.get("val")
         if isinstance(value, torch.Tensor):
             try:
@@ -250,13 +250,14 @@ class _Method:
             item = self.block.insert_arg(i64, len(self.block.args))
             item.name_hint = _hint(name)
             item.location = input_location(node, name)
-            self.variables[node].value = symbolic_numbers.import_value(item, value, self.symbols, self._emit)
+            self.variables[node].value = symbolic_numbers.import_value(item, value, self.symbols, self._emit, name)
             return Leaf(name)
         self._problem(f"input {name!r}", f"{symbolic_numbers.described(value)} is not supported as an input; give a constant or a tensor")
         self.variables[node].value = POISON
         return Leaf(name)
 
     def _emit_step(self, step: Step, decomposition: Decomposition | None = None) -> None:
+        self.symbols.begin()
         variable = self.variables[step.node]
         if step.is_getitem:
             source = self._resolve(step.args[0])
@@ -270,10 +271,8 @@ class _Method:
             return
         try:
             if step.is_number:
-                operands = self._resolve(step.args)
-                insert = self._insert_at(step)
-                known = not is_poisoned(operands)
-                variable.value = symbolic_numbers.import_number(step, operands, self.symbols, insert) if known else POISON
+                operands, insert = self._resolve(step.args), self._insert_at(step)
+                variable.value = POISON if is_poisoned(operands) else symbolic_numbers.import_number(step, operands, self.symbols, insert)
                 return
             types: list[Tensor] = []
             reasons: list[str] = []
@@ -328,7 +327,7 @@ class _Method:
         return insert
 
     def _converted(self, value: SSAValue, kind: Tensor, step: Step) -> SSAValue:
-        """The value in the element type that an in-place operator keeps."""
+        """The value in the element type that an in-place operator keeps, or of the sizes that PyTorch knows."""
         convert = find_op("aten._to_copy")
         assert convert is not None
         op = convert(value, dtype=element_of(kind), result_types=[kind])
@@ -381,7 +380,8 @@ class _Method:
     def emitting_to(self, block: Block) -> Generator[None]:
         """Makes `block` the current block."""
         outer, self.block = self.block, block
-        yield
+        with self.symbols.inside():
+            yield
         self.block = outer
 
     def inline(self, module: fx.GraphModule, operands: Sequence[Any]) -> list[Any]:
@@ -470,11 +470,15 @@ class _Method:
             op.attributes |= note
             insert(op)
             return [self._converted(op.result, types[0], step)]
+        checks = self.symbols.own_sizes(op, step.node.name)
         self.symbols.bound_results(op).verify_()
-        insert(op)
+        for item in (op, *checks):
+            insert(item)
         for result in op.results:
             result.name_hint = _hint(step.node.name)
-        return list(op.results)
+        if not checks:
+            return list(op.results)
+        return [item if item.type == kind else self._converted(item, kind, step) for item, kind in zip(op.results, types, strict=True)]
 
 
 _ALIASED = (

@@ -1,8 +1,12 @@
-"""Imports what a program computes with sizes: numbers become extents, `item()` defines a symbol, `torch._check` an assertion."""
+"""Imports what a program computes with sizes: numbers become extents, `item()` defines a symbol, `torch._check` an assertion.
+
+What `torch._check` asks of a number that data decides, PyTorch knows of it from the beginning: a range, its value, that it is a size of an
+input. Here this is known where it was checked: at once, where the program reads the number.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -10,14 +14,14 @@ import sympy
 import torch
 from xdsl.dialects import cf
 from xdsl.dialects.builtin import TensorType, f64, i1, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
-from flambeau.dialects.flambeau.symbol_operations import HOLDS, SIGNS, AssertOp, DefineSymbolOp, Relation
-from flambeau.dialects.ir.extents import Extent, UndecidedError, symbol_of
+from flambeau.dialects.flambeau.symbol_operations import HOLDS, SIGNS, AssertOp, DefineSymbolOp
+from flambeau.dialects.ir.extents import is_known
 from flambeau.dialects.ir.tensor_types import dtype_of, element_of, shape_of
 from flambeau.dialects.schema.operators import find_op
-from flambeau.frontends.torch_export.data_numbers import Arithmetic, Comparison, DataNumber, Item, Number
-from flambeau.frontends.torch_export.exported_graph import ASSERTION, ASSERTIONS, Step
+from flambeau.frontends.torch_export.data_numbers import Arithmetic, Comparison, DataNumber, Item, Number, is_of_sizes, is_size
+from flambeau.frontends.torch_export.exported_graph import ASSERTIONS, Step
 from flambeau.frontends.torch_export.exported_symbols import Symbols
 from flambeau.frontends.torch_export.graph_signature import is_large
 from flambeau.frontends.torch_export.imported_operators import Insert, UnsupportedError
@@ -25,15 +29,6 @@ from flambeau.frontends.torch_export.imported_operators import Insert, Unsupport
 _ITEM = (torch.ops.aten.item.default, torch.ops.aten._local_scalar_dense.default)
 _MADE_UP = "Runtime assertion failed for expression "
 """How the messages begin that PyTorch writes itself."""
-_RELATIONS: dict[str, tuple[Relation, bool]] = {
-    "Equality": ("eq", False),
-    "Unequality": ("ne", False),
-    "StrictLessThan": ("lt", False),
-    "LessThan": ("le", False),
-    "StrictGreaterThan": ("lt", True),
-    "GreaterThan": ("le", True),
-}
-"""By sympy's class: the relation, and whether its sides are exchanged."""
 
 
 @dataclass(frozen=True)
@@ -76,106 +71,82 @@ def import_number(step: Step, operands: Sequence[Any], symbols: Symbols, insert:
     """
     value: Any = step.node.meta.get("val")
     if step.overload in ASSERTIONS:
-        return _import_assertion(step, operands, symbols, insert)
+        return _import_assertion(step, operands, insert)
     if step.overload in _ITEM:
-        return _import_item(value, operands[0], symbols, insert)
+        return _import_item(step.node.name, value, operands[0], symbols, insert)
     try:
-        if isinstance(value, torch.SymInt):
+        if is_size(value) or (isinstance(value, torch.SymInt) and all(map(is_of_sizes, operands))):
             return symbols.extent(value)
-        if isinstance(value, torch.SymBool) and (found := _comparison(cast(Any, value).node.expr, symbols)) is not None:
-            return found
     except TypeError:
         pass
     if any(not isinstance(item, int | float | Item | Number | Comparison) for item in operands):
         return Inexpressible(str(value))
-    kind = f64 if isinstance(value, torch.SymFloat) else i1 if isinstance(value, torch.SymBool) else i64
+    kind = f64 if isinstance(value, torch.SymFloat | float) else i1 if isinstance(value, torch.SymBool | bool) else i64
     name = str(getattr(step.node.target, "__name__", ""))
     return Arithmetic(insert).compute(name, operands, kind) or Inexpressible(str(value))
 
 
-def _import_item(value: Any, operand: SSAValue, symbols: Symbols, insert: Insert) -> int | Item:
+def _import_item(name: str, value: Any, operand: SSAValue, symbols: Symbols, insert: Insert) -> int | Item:
     if isinstance(operand.type, TensorType) and shape_of(operand):
         view = find_op("aten.view")
         assert view is not None
         flat = view(operand, ())
         insert(flat)
         operand = flat.result
-    if dtype_of(element_of(operand)).category != 1:
-        return Item(operand)
-    found = symbols.extent(value)
-    if isinstance(found, Extent):
-        insert(DefineSymbolOp(operand, found))
-    return found
+    match dtype_of(element_of(operand)).category:
+        case 1:
+            return _define(name, value, operand, symbols, insert)
+        case 0 if (known := _known_truth(value)) is not None:
+            arithmetic = Arithmetic(insert)
+            holds = Item(operand) if known else arithmetic.compute("not", (Item(operand),), i1)
+            insert(cf.AssertOp(arithmetic.value(cast(DataNumber, holds), i1), f"{name} must be {str(known).lower()}"))
+            return known
+        case _:
+            return Item(operand)
 
 
-def _import_assertion(step: Step, operands: Sequence[Any], symbols: Symbols, insert: Insert) -> None:
-    """An assertion about sizes where the condition is one that extents can express, else about a truth value."""
-    condition: Any = step.args[0].meta.get("val") if isinstance(step.args[0], torch.fx.Node) else step.args[0]
+def _known_truth(value: Any) -> bool | None:
+    """What PyTorch knows a truth value to be."""
+    if isinstance(value, bool):
+        return value
+    return {sympy.true: True, sympy.false: False}.get(value.node.expr)
+
+
+def _define(name: str, value: Any, source: SSAValue, symbols: Symbols, insert: Insert) -> int:
+    """The integer in a value, which PyTorch calls `value`: a symbol, or what PyTorch knows it to be, after a check. Raises TypeError."""
+    own, known = symbols.integer(value, name)
+    insert(DefineSymbolOp(source, own))
+    if own is not known:
+        insert(AssertOp(own, "eq", known))
+    return known
+
+
+def _import_assertion(step: Step, operands: Sequence[Any], insert: Insert) -> None:
+    """An assertion about sizes where the condition is a relation between them, else about a truth value."""
     message = str(operands[1]) if len(operands) > 1 else ""
-    if isinstance(condition, bool):
-        if not condition:
-            raise UnsupportedError(f"it asserts what never holds: {message}")
-        return
     is_own = not message.startswith(_MADE_UP)
-    if step.overload is ASSERTION:
-        try:
-            found = list(_assertions(condition.node.expr, symbols, message if is_own else None))
-        except UnsupportedError:
-            if isinstance(operands[0], Inexpressible):
-                raise
-        else:
-            for op in found:
-                insert(op)
+    given: SSAValue | int | float | DataNumber | Inexpressible = operands[0]
+    match given:
+        case Inexpressible():
+            raise UnsupportedError(f"the condition {given.text} has no form in the IR; assert a relation between sizes")
+        case False:
+            raise UnsupportedError(f"it asserts what never holds: {message}")
+        case True:
             return
-    arithmetic = Arithmetic(insert)
-    given: SSAValue | int | float | DataNumber = operands[0]
-    holds = arithmetic.truth(given) if isinstance(given, SSAValue) else arithmetic.value(given, i1)
-    text = message if is_own else message.removeprefix(_MADE_UP).partition(" on node ")[0]
-    insert(cf.AssertOp(holds, text or "an assertion of the program"))
+        case Comparison():
+            # Kept where ranges prove it, so that what gives the symbol, and checks its range, is kept too.
+            if not (is_known(given.left - given.right) and HOLDS[given.relation](given.left, given.right)):
+                insert(AssertOp(given.left, given.relation, given.right, message if is_own and message else None))
+        case _:
+            arithmetic = Arithmetic(insert)
+            holds = arithmetic.truth(given) if isinstance(given, SSAValue) else arithmetic.value(given, i1)
+            text = message if is_own else message.removeprefix(_MADE_UP).partition(" on node ")[0]
+            text = "" if "Piecewise" in text else text  # no words for people
+            insert(cf.AssertOp(holds, text or "an assertion of the program"))
 
 
-def import_value(item: SSAValue, value: Any, symbols: Symbols, insert: Insert) -> Any:
+def import_value(item: SSAValue, value: Any, symbols: Symbols, insert: Insert, name: str = "n") -> Any:
     """The tensor or number that a value holds, which PyTorch calls `value`; defines the symbol of an integer. Raises TypeError."""
     if not isinstance(value, torch.SymInt):
         return Number(item) if isinstance(value, torch.SymFloat | torch.SymBool | float | bool) else item
-    extent = symbols.extent(value)
-    if symbol_of(extent) is not None:
-        insert(DefineSymbolOp(item, extent))
-    return extent
-
-
-def _assertions(expression: Any, symbols: Symbols, message: str | None) -> Iterator[Operation]:
-    """The assertions that a truth value of sympy is, without those that the ranges prove."""
-    if isinstance(expression, sympy.And):
-        for part in expression.args:
-            yield from _assertions(part, symbols, message)
-        return
-    if expression is sympy.true:
-        return
-    try:
-        found = _comparison(expression, symbols)
-    except TypeError as error:
-        raise UnsupportedError(str(error)) from error
-    if found is None:
-        raise UnsupportedError(f"the condition {expression} has no form in the IR; assert a relation between sizes")
-    yield from assertion(found, message)
-
-
-def assertion(found: Comparison, message: str | None = None) -> Sequence[Operation]:
-    """The assertion of a relation between sizes; none where the ranges prove it."""
-    try:
-        if HOLDS[found.relation](found.left, found.right):
-            return ()
-    except UndecidedError:
-        pass
-    return (AssertOp(found.left, found.relation, found.right, message),)
-
-
-def _comparison(expression: Any, symbols: Symbols) -> Comparison | None:
-    """What a truth value of sympy compares; None where it is not one relation. Raises TypeError for sides that have no form here."""
-    found = _RELATIONS.get(type(expression).__name__)
-    if found is None:
-        return None
-    relation, exchanged = found
-    left, right = (symbols.of(cast(sympy.Expr, side)) for side in (expression.lhs, expression.rhs))
-    return Comparison(right, relation, left) if exchanged else Comparison(left, relation, right)
+    return _define(name, value, item, symbols, insert)

@@ -39,7 +39,7 @@ from flambeau.dialects.flambeau.method_interface import IN_SPEC, OUT_SPEC, Const
 from flambeau.dialects.flambeau.symbol_definitions import definitions_of
 from flambeau.dialects.flambeau.symbol_operations import AssertOp, DefineSymbolOp, Relation, ValueOp
 from flambeau.dialects.ir.diagnostics import OperationError
-from flambeau.dialects.ir.extents import is_known
+from flambeau.dialects.ir.extents import is_known, is_unknown
 from flambeau.dialects.ir.tensor_types import dtype_of, is_static, tensor_type
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalStoreOp
 from flambeau.dialects.schema.row import SchemaOp
@@ -228,10 +228,13 @@ class _Method:
             self.numbers.check_dims(value, *given)
 
     def learn(self, op: Operation) -> None:
-        """Gives the symbols that the results of an operation define their values."""
-        for result in op.results:
-            if definitions := self.definitions.get(result, ()):
-                self.numbers.define_dims(self.values[result], definitions, lambda dim, op=op: f"dimension {dim} of what {op.name} gives")
+        """Gives the symbols that the results of an operation define their values, and checks their other sizes that data decides."""
+        shapes = op.inferred_shapes() if isinstance(op, SchemaOp) and not is_static(*op.results) else ()
+        what = partial(_dimension_given, op.name)
+        for index, result in enumerate(op.results):
+            given = self.values[result], self.definitions.get(result, ()), what
+            self.numbers.define_dims(*given)
+            self.numbers.check_dims(result, *given, [dim for dim, size in enumerate(shapes[index]) if is_unknown(size)] if shapes else ())
 
     def define(self, op: DefineSymbolOp) -> None:
         """Gives a symbol the integer in a slot."""
@@ -241,7 +244,9 @@ class _Method:
             self.numbers.define(definition, number, f"input {name!r}" if (name := self.names.get(op.source)) else f"{definition.symbol}")
 
     def check(self, op: AssertOp) -> None:
-        """Fails where a relation does not hold."""
+        """Fails where a relation does not hold; ranges prove it only here, where what gives a symbol its value has checked its range."""
+        if op.is_proven:
+            return
         left, right = (self.numbers.of(side.value) for side in (op.left, op.right))
         varying = [slot for side, slot in ((op.left, left), (op.right, right)) if not is_known(side.value)]
         text = f"{op.text}{'' if op.message else ' must hold'}{self.numbers.origins(op.left.value, op.right.value)}"
@@ -345,6 +350,10 @@ class _Method:
 
 def _dimension(name: str, dim: int) -> str:
     return f"dimension {dim} of input {name!r}"
+
+
+def _dimension_given(name: str, dim: int) -> str:
+    return f"dimension {dim} of what {name} gives"
 
 
 class _Stores:

@@ -6,7 +6,7 @@ jumps to a call at the end of the method that fails with a message.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import nan
@@ -139,13 +139,23 @@ class NumberSlots:
             assert definition.dim is not None
             self.define(definition, self.size(slot, definition.dim), what(definition.dim))
 
-    def check_dims(self, value: SSAValue, slot: SSAValue, definitions: Sequence[Definition], what: Callable[[int], str]) -> None:
-        """Checks the extents of a dynamic tensor that define no symbol. The runtime itself checks that none is above its bound."""
+    def check_dims(
+        self,
+        value: SSAValue,
+        slot: SSAValue,
+        definitions: Sequence[Definition],
+        what: Callable[[int], str],
+        dims: Iterable[int] | None = None,
+    ) -> None:
+        """Checks the extents of a dynamic tensor that define no symbol: those of `dims`, or all.
+
+        The runtime itself checks that none is above its bound.
+        """
         defined = {definition.dim for definition in definitions}
-        for dim, extent in enumerate(shape_of(value)):
+        for dim in range(len(shape_of(value))) if dims is None else dims:
             if dim in defined:
                 continue
-            found = self.size(slot, dim)
+            extent, found = shape_of(value)[dim], self.size(slot, dim)
             if not isinstance(extent, Extent):
                 self.check("eq", found, self.share(extent), f"{what(dim)} must be {extent}", found)
             elif extent.expression is None or any(of_symbol(symbol) not in self._known for symbol in extent.expression.symbols):
@@ -164,7 +174,7 @@ class NumberSlots:
 
     def check_range(self, found: SSAValue, low: float, high: float, what: str, is_size: bool = True) -> None:
         """Fails where a number is out of a range. A size is never less than 0."""
-        bounds = f"{low} to {high}" if high != INFINITE else f"{low} or more"
+        bounds = f"{low} or more" if high == INFINITE else f"{high} or less" if low == -INFINITE else f"{low} to {high}"
         if low != -INFINITE and not (low <= 0 and is_size):
             self.check("le", self.share(int(low)), found, f"{what} must be {bounds}", found)
         if high != INFINITE:

@@ -15,7 +15,6 @@ from flambeau.dialects.ir.expressions import INFINITE, Symbol
 from flambeau.dialects.ir.extent_attribute import ExtentAttr
 from flambeau.dialects.ir.extents import Extent, extent, largest, symbol_of
 from flambeau.dialects.ir.tensor_types import is_static, shape_of, tensor
-from flambeau.dialects.schema.inferred_types import UndecidedTypesError
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.manager import OperationPass
 from flambeau.support.suggestions import did_you_mean
@@ -120,14 +119,10 @@ def _following(op: Operation) -> dict[str, int]:
     """The greatest values of unbounded sizes that data decides, as the rows of the operators that give them know."""
     bounds: dict[str, int] = {}
     for item in op.walk():
-        if not isinstance(item, SchemaOp) or is_static(*item.results) or not type(item).has("infer"):
+        if not isinstance(item, SchemaOp) or is_static(*item.results):
             continue
-        try:
-            inferred = item.infer_types(item.operands, item.properties)
-        except UndecidedTypesError:
-            continue
-        for result, kind in zip(item.results, inferred, strict=True):
-            for declared, size in zip(shape_of(result), shape_of(kind), strict=True):
+        for result, sizes in zip(item.results, item.inferred_shapes(), strict=True):
+            for declared, size in zip(shape_of(result), sizes, strict=True):
                 symbol, bound = symbol_of(declared), largest(size)
                 if symbol is not None and symbol.high == INFINITE and bound is not None:
                     bounds[symbol.name] = bound

@@ -372,6 +372,7 @@ SAMPLES: dict[str, Samples] = {
     **{f"aten.{name}": reduction((), (1,), (-1, True), (None, True), empty=False) for name in ("argmax", "argmin")},
     **{f"aten.{name}.dim": reduction((1,), (-1, True), dtypes=ALL, empty=False) for name in ("max", "min")},
     **{f"aten.{name}": reduction((), dtypes=ALL) for name in ("any", "all")},
+    **{f"aten._is_{name}_true": reduction((), dtypes=("bool",), special=False) for name in ("any", "all")},
     **{f"aten.{name}.dim": reduction((1,), (-1, True), dtypes=ALL) for name in ("any", "all")},
     **{f"aten.{name}.dims": reduction(((1, 2),), (None, True), ((0, -1), True), dtypes=ALL) for name in ("any", "all")},
     "aten.cumprod": reduction((1,), (-1,), (0, f64), dtypes=ALL),
