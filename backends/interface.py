@@ -62,10 +62,10 @@ class Backend:
         absorbs: whether the operation takes this operand, loaded from a constant, into the payload and not as an argument.
         encode: the payload that computes what a partition does, given the constants of the module.
         convert: rewrites a partition in terms of the backend's own dialect, before it is encoded; None for a backend without one.
-        decode: a module of constants and one partition that says what a payload computes, whose bytes go to the store. Raises BackendError
-            for a bad payload.
-        execute: runs a payload with numpy, from the partition's arguments to its results, of a backend without `decode`. Raises BackendError
-            for a bad payload.
+        decode: a module that says what a payload computes: its constants, whose bytes go to the store, and one partition. It is given the
+            payload and the program's named data. Raises BackendError for a bad payload.
+        execute: runs a payload with numpy, from the partition's arguments to its results, where `decode` is None. Raises BackendError for a
+            bad payload.
         least: the fewest operations that are worth a delegate.
         most: the most operations of one delegate.
         library: the shared library with its part of the C runtime, `fl_backend_<name>`, where that is not built into ours. Our runtime uses

@@ -16,8 +16,9 @@ from flambeau.backends.xnnpack.payload import (
     EXTERNAL_OUTPUT,
     FLOAT32,
     INVALID_ID,
-    NODES,
+    LISTS,
     NO_OFFSET,
+    NODES,
     Graph,
     Node,
     QuantizedTensorValue,
@@ -141,13 +142,12 @@ class _Decoder:
         given: dict[str, Any] = {}
         counts: list[int] = []
         for field in _FIELDS[type(record)]:
-            value, name = getattr(record, field), field.removesuffix("_id")
+            value: Any = getattr(record, field)
+            name = field.removesuffix("_id")
             if field == "num_dims":
                 counts.append(value)
-            elif isinstance(value, tuple):
-                counts.append(len(value))
-                given[field] = value
             elif name == field:
+                counts += [len(value)] if field in LISTS else []
                 given[field] = value
             elif known.get(name):
                 given[name] = None if value == INVALID_ID else self._operand(where, value)

@@ -100,7 +100,7 @@ class _Encoder:
 
     def _constant(self, array: Array) -> int:
         """The index of a constant, one for each content."""
-        data = memoryview(np.ascontiguousarray(array).reshape(-1)).cast("B")
+        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
         key = hashlib.sha256(data).hexdigest()
         if key not in self.entries:
             self.entries[key] = len(self.offsets)
@@ -112,7 +112,7 @@ class _Encoder:
         table = _TABLES[op.schema.name]
         arguments = dict(zip((argument.name for argument in op.schema.arguments), op.arguments(), strict=True))
         fields: dict[str, Any] = {}
-        for field in reversed(table.fields):
+        for field in reversed(list(table.fields)):
             name = field.removesuffix("_id")
             if field == "num_dims":
                 # The list behind it: of two, both have this length.

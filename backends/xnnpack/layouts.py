@@ -7,6 +7,7 @@ node before them. What is left and moves no element relative to another is a res
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
@@ -37,7 +38,7 @@ def move_layouts(partition: PartitionOp, constants: ModuleConstants) -> None:
     PatternDriver([*_SETTLING, *moving]).run(partition)
 
 
-def _rebuilt(op: NodeOp, operands: Sequence[SSAValue], **changes: object) -> NodeOp:
+def _rebuilt(op: NodeOp, operands: Sequence[SSAValue], **changes: Any) -> NodeOp:
     """The same node on other operands and with other numbers."""
     given = iter(operands)
     arguments = dict(zip((argument.name for argument in op.schema.arguments), op.arguments(), strict=True))
@@ -67,7 +68,8 @@ def _transposed(value: SSAValue, order: Order) -> SSAValue:
 @rewrites(StaticTransposeNodeOp, counter="transposes cancelled")
 def _join_transposes(op: StaticTransposeNodeOp) -> SSAValue | None:
     """transpose(transpose(x))."""
-    order, first = op.argument("perm"), _order(op.operands[0])
+    order: Order = op.argument("perm")
+    first = _order(op.operands[0])
     if order == tuple(range(len(order))):
         return op.operands[0]
     return None if first is None else _transposed(_before(op.operands[0]), tuple(first[dim] for dim in order))
@@ -116,7 +118,8 @@ def _past_concatenation(op: ConcatenationNodeOp) -> SSAValue | None:
     order = _order(op.operands[0])
     if order is None or any(_order(value) != order for value in op.operands):
         return None
-    return _transposed(_rebuilt(op, [_before(value) for value in op.operands], axis=order[op.argument("axis")]).result, order)
+    axis: int = op.argument("axis")
+    return _transposed(_rebuilt(op, [_before(value) for value in op.operands], axis=order[axis]).result, order)
 
 
 def _past(kind: type[NodeOp], *lists: str) -> Pattern:

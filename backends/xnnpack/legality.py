@@ -38,11 +38,11 @@ def _pair(values: tuple[int, ...]) -> tuple[int, int]:
     return values[0], values[-1]
 
 
-def _transposed_groups(op: SchemaOp) -> str | None:
+def _output_padding(op: SchemaOp) -> str | None:
+    more, step = _pair(op.argument("output_padding")), _pair(op.argument("stride"))
     if not op.argument("transposed"):
-        return "an output padding has a meaning for transposed convolutions only" if any(op.argument("output_padding")) else None
-    step = _pair(op.argument("stride"))
-    return "the output padding is not less than the stride" if any(a >= b for a, b in zip(_pair(op.argument("output_padding")), step)) else None
+        return "an output padding has a meaning for transposed convolutions only" if any(more) else None
+    return f"its output padding {list(more)} is not less than its stride {list(step)}" if more[0] >= step[0] or more[1] >= step[1] else None
 
 
 def _windows_overlap(op: SchemaOp) -> str | None:
@@ -119,7 +119,7 @@ OPERATORS: dict[str, Rule] = {
     "pow.Tensor_Scalar": Rule(checks=(_halves,)),
     "_softmax": Rule((Limit("half_to_float", only=False),), checks=(_last_dimension,)),
     # products
-    "convolution": Rule((_IMAGE,), ("weight", "bias"), (_transposed_groups,)),
+    "convolution": Rule((_IMAGE,), ("weight", "bias"), (_output_padding,)),
     "linear": Rule(constants=("weight", "bias")),
     "addmm": Rule((Limit("alpha", only=1), Limit("beta", only=1)), ("self", "mat2"), (_bias_is_row,)),
     "mm": Rule(constants=("mat2",)),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from xdsl.dialects.builtin import i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
@@ -123,9 +122,9 @@ for _name, _node in {
     "div": e.DivNodeOp,
 }.items():
     CONVERTERS[f"{_name}.Tensor"] = lambda op, constants, node=_node: node(*op.operands).result
-    CONVERTERS[f"{_name}.Scalar"] = lambda op, constants, node=_node: node(
-        op.operands[0], _constant(constants, "number", np.full((1,), op.argument("other")))
-    ).result
+    CONVERTERS[f"{_name}.Scalar"] = lambda op, constants, node=_node: (
+        node(op.operands[0], _constant(constants, "number", np.full((1,), op.argument("other")))).result
+    )
 
 for _name, _node in {"maximum": e.MaximumNodeOp, "minimum": e.MinimumNodeOp}.items():
     CONVERTERS[_name] = lambda op, constants, node=_node: node(*op.operands).result

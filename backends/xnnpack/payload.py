@@ -1,14 +1,14 @@
 """The payload: a header `XH00`, then a flatbuffer `XN01`, both ExecuTorch's. Weights are not in it but among the program's named data.
 
-The tables are data, for `runtime/flatbuffer`. A node has the name of its row in the dialect, and its fields follow from the row: `x_id` is the
-value that is the argument or the result `x`, `num_dims` the length of the list behind it, and each other field the argument of its name.
+The tables are data, for `runtime/flatbuffer`. A node has the name of its row in the dialect, and its fields follow from the row: `x_id` is
+the value that is the argument or the result `x`, `num_dims` the length of the list behind it, each other field the argument of its name.
 """
 
 from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, make_dataclass
-from typing import cast
+from typing import Any, cast
 
 from flambeau.backends.interface import BackendError
 from flambeau.runtime.flatbuffer import Decoder, Encoder, Kind, OneOf, Ref, Refs, Scalar, Scalars, Table, Text, Union
@@ -32,7 +32,7 @@ _HEADER = struct.Struct("<4s4sHIIIQ")
 
 @dataclass(frozen=True, slots=True)
 class TensorValue:
-    """A tensor: `id_out` is what nodes call it, `external_id` its place among the arguments of a call, `constant_buffer_idx` its constant."""
+    """A tensor: nodes call it `id_out`, `external_id` is its place among the arguments of a call, `constant_buffer_idx` its constant."""
 
     datatype: int = 0
     num_dims: int = 0
@@ -100,7 +100,7 @@ class OutputMinMax:
 class Node:
     """A node: `xnode_union` is a record of one of `NODES`."""
 
-    xnode_union: object = None
+    xnode_union: Any = None
     debug_handle: int = 0
     output_min_max: OutputMinMax | None = None
 
@@ -134,10 +134,12 @@ class Graph:
     constant_data: tuple[ConstantDataOffset, ...] = ()
 
 
+LISTS = ("perm", "new_shape", "offsets", "sizes", "pre_paddings", "post_paddings")
+"""The fields of nodes that have a number for each dimension."""
 _UINT, _FLOAT = Scalar("I"), Scalar("f", float)
 _FIELDS: dict[str, Kind] = {
     **dict.fromkeys(("alpha", "negative_slope", "padding_value"), _FLOAT),
-    **dict.fromkeys(("perm", "new_shape", "offsets", "sizes", "pre_paddings", "post_paddings"), Scalars("I")),
+    **dict.fromkeys(LISTS, Scalars("I")),
 }
 """The kinds of the fields of nodes that are not numbers from 0 on."""
 
@@ -246,10 +248,8 @@ _QUANTIZATIONS = (
     ),
 )
 _QUANTIZED = Table(QuantizedTensorValue, {"tensor_value": Ref(_TENSOR_VALUE), "quant_params": OneOf(_QUANTIZATIONS)})
-_NODE = Table(
-    Node,
-    {"xnode_union": OneOf(NODES), "debug_handle": _UINT, "output_min_max": Ref(Table(OutputMinMax, {"output_min": _FLOAT, "output_max": _FLOAT}))},
-)
+_LIMITS = Table(OutputMinMax, {"output_min": _FLOAT, "output_max": _FLOAT})
+_NODE = Table(Node, {"xnode_union": OneOf(NODES), "debug_handle": _UINT, "output_min_max": Ref(_LIMITS)})
 _GRAPH = Table(
     Graph,
     {

@@ -1,7 +1,7 @@
 """The xDSL context of Flambeau's tools: all dialects of Flambeau, xDSL and plug-ins, each loaded when its name first occurs.
 
-A folder under `dialects/` is a dialect: its package exports `DIALECT`. A folder `backends/<name>/dialect` holds the rows of another. `aten`, `core` and `edge` have thousands of operators, so their
-classes are looked up (or made, for operators without a row) by name.
+A folder under `dialects/` is a dialect: its package exports `DIALECT`. A folder `backends/<name>/dialect` holds the rows of another.
+`aten`, `core` and `edge` have thousands of operators, so their classes are looked up (or made, for operators without a row) by name.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ class FlambeauContext(Context):
             self._admit(name.partition(".")[0])
         for candidate in (name, *(f"{dialect}.{name}" for dialect in reversed(dialect_stack))):
             dialect = candidate.partition(".")[0]
-            if (dialect in ROWS or dialect in dialect_names() or dialect in backend_dialects()) and (found := find_op(candidate)) is not None:
+            has_rows = dialect in ROWS or dialect in dialect_names() or dialect in backend_dialects()
+            if has_rows and (found := find_op(candidate)) is not None:
                 return found
         return super().get_optional_op(name, dialect_stack=dialect_stack)
 

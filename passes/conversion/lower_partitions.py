@@ -72,6 +72,7 @@ class _NamedData:
             blob = self._blobs.add(f"named_data.{key}", data)
             known = self._values.setdefault(key, blob)
             if known != blob:
-                raise OperationError(partition, f"partition @{partition.sym_name.data} has named data {key!r}, which another payload has too")
+                name = f"partition @{partition.sym_name.data}"
+                raise OperationError(partition, f"{name} has other named data {key!r} than a payload before it: give it another name")
             if known is blob:
                 self._module.body.block.insert_op_before(NamedDataOp(key, blob), partition)

@@ -6,7 +6,6 @@ from flambeau.backends.xnnpack.dialect.nodes import LIMITS, BinaryNodeOp, UnaryN
 from flambeau.dialects.aten.activation import EluOp, GeluOp, HardswishOp, LeakyReluOp, SigmoidOp, TanhOp
 from flambeau.dialects.aten.math import AbsOp, CeilOp, CosOp, ExpOp, FloorOp, LogOp, NegOp, RsqrtOp, SinOp, SqrtOp
 from flambeau.dialects.aten.softmax import SoftmaxOp
-from flambeau.dialects.ir.tensor_types import Tensor, shape_of
 from flambeau.support.lazy import Array, np
 
 
@@ -158,10 +157,6 @@ class CopyNodeOp(UnaryNodeOp):
 class EluNodeOp(UnaryNodeOp):
     """x above 0, alpha * (exp(x) - 1) elsewhere."""
 
-    @classmethod
-    def infer(cls, alpha: float, x: Tensor, /, flags: int) -> Tensor:
-        return cls.typed(shape_of(x), flags)
-
     @staticmethod
     def numpy(alpha: float, x: Array, /) -> Array:
         return EluOp.numpy(x, alpha, 1, 1)
@@ -171,10 +166,6 @@ class EluNodeOp(UnaryNodeOp):
 class LeakyReluNodeOp(UnaryNodeOp):
     """x above 0, negative_slope * x elsewhere."""
 
-    @classmethod
-    def infer(cls, negative_slope: float, x: Tensor, /, flags: int) -> Tensor:
-        return cls.typed(shape_of(x), flags)
-
     @staticmethod
     def numpy(negative_slope: float, x: Array, /) -> Array:
         return LeakyReluOp.numpy(x, negative_slope)
@@ -183,10 +174,6 @@ class LeakyReluNodeOp(UnaryNodeOp):
 @xnnpack(f"clamp(Tensor input, int flags=0, {LIMITS}) -> Tensor")
 class ClampNodeOp(UnaryNodeOp):
     """x within the limits."""
-
-    @classmethod
-    def infer(cls, x: Tensor, /, flags: int, output_min: float | None, output_max: float | None) -> Tensor:
-        return cls.typed(shape_of(x), flags, output_min, output_max)
 
     @staticmethod
     def numpy(x: Array, /, output_min: float | None, output_max: float | None) -> Array:
@@ -265,4 +252,3 @@ class PreluNodeOp(BinaryNodeOp):
     @staticmethod
     def numpy(a: Array, b: Array, /) -> Array:
         return np.where(a > 0, a, a * b)
-

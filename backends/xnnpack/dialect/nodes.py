@@ -40,7 +40,7 @@ class NodeOp(SchemaOp):
 
 
 def limited(x: Array, output_min: float | None, output_max: float | None) -> Array:
-    """x within the limits that are given."""
+    """X within the limits that are given."""
     if output_min is not None:
         x = np.maximum(x, np.float32(output_min))
     return x if output_max is None else np.minimum(x, np.float32(output_max))
@@ -52,8 +52,8 @@ class UnaryNodeOp(NodeOp):
     elementwise = True
 
     @classmethod
-    def infer(cls, x: Tensor, /, flags: int) -> Tensor:
-        return cls.typed(shape_of(x), flags)
+    def infer(cls, input: Tensor, flags: int, output_min: float | None = None, output_max: float | None = None) -> Tensor:
+        return cls.typed(shape_of(input), flags, output_min, output_max)
 
 
 class BinaryNodeOp(NodeOp):

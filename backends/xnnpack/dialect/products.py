@@ -139,9 +139,7 @@ class FullyConnectedNodeOp(NodeOp):
         return cls.typed((*shape[:-1], outputs), flags, output_min, output_max)
 
     @staticmethod
-    def numpy(
-        x: Array, weight: Array, bias: Array | None, /, flags: int, output_min: float | None, output_max: float | None
-    ) -> Array:
+    def numpy(x: Array, weight: Array, bias: Array | None, /, flags: int, output_min: float | None, output_max: float | None) -> Array:
         product = x @ (weight if flags & TRANSPOSE_WEIGHTS else weight.T)
         return limited(product if bias is None else product + bias, output_min, output_max)
 
