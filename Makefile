@@ -66,7 +66,7 @@ types: $(RUNTIME) ## strict type checking
 	$(BIN)/pyright
 
 filecheck: $(RUNTIME) ## the FileCheck tests, in process
-	$(BIN)/lit --succinct -j $(JOBS) test/filecheck
+	$(BIN)/lit --succinct -j $(JOBS) test/filecheck backends
 
 ctest: $(RUNTIME) $(SEEDS) ## the C tests of the runtime
 	$(CMAKE) -B build/c

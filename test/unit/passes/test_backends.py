@@ -121,4 +121,4 @@ def test_every_backend_is_whole():
         backend = find_backend(name)
         assert backend.name == name and backend.identifier and 1 <= backend.least <= backend.most
     with pytest.raises(BackendError, match="no backend here is called 'Nobody' by programs"):
-        run_payload("Nobody", memoryview(b""), [])
+        run_payload("Nobody", memoryview(b""), {}, [])
