@@ -1,5 +1,7 @@
 """Reads and writes FlatBuffers formats whose tables are given as data: no code is generated from schemas."""
 
+from flambeau.runtime.flatbuffer.decoder import Decoder
+from flambeau.runtime.flatbuffer.encoder import Encoder
 from flambeau.runtime.flatbuffer.kinds import (
     Data,
     FlatbufferError,
@@ -13,8 +15,6 @@ from flambeau.runtime.flatbuffer.kinds import (
     Text,
     Union,
 )
-from flambeau.runtime.flatbuffer.reader import Decoder
-from flambeau.runtime.flatbuffer.writer import Encoder
 
 __all__ = [
     "Data",
