@@ -120,7 +120,7 @@ OPERATORS: dict[str, Rule] = {
     "_softmax": Rule((Limit("half_to_float", only=False),), checks=(_last_dimension,)),
     # products
     "convolution": Rule((_IMAGE,), ("weight", "bias"), (_output_padding,)),
-    "linear": Rule(constants=("weight", "bias")),
+    "linear": Rule((Limit("weight", rank=(2, 2)),), ("weight", "bias")),
     "addmm": Rule((Limit("alpha", only=1), Limit("beta", only=1)), ("self", "mat2"), (_bias_is_row,)),
     "mm": Rule(constants=("mat2",)),
     "bmm": _PLAIN,

@@ -34,9 +34,7 @@ def binary(limits: tuple[Any, ...]) -> Samples:
 
 
 def convolution(kind: str) -> Samples:
-    def sample(
-        rng: np.random.Generator, inputs: int, outputs: int, groups: int, *numbers: int, bias: bool = True, limits: Any = ()
-    ) -> Sample:
+    def sample(rng: np.random.Generator, inputs: int, outputs: int, groups: int, *numbers: int, **more: Any) -> Sample:
         height, width = numbers[4:6]
         shapes = {
             "conv2d": (groups * outputs, height, width, inputs),
