@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import i64
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from flambeau.backends.xnnpack.dialect.nodes import MOST_DIMENSIONS
@@ -71,6 +70,11 @@ def _mean_of_image(op: SchemaOp) -> str | None:
     return None if dims == {2, 3} else "it is not the mean over height and width"
 
 
+def _equal_windows(op: SchemaOp) -> str | None:
+    old, new = shape_of(op.operands[0])[2:], shape_of(op.result)[2:]
+    return f"{list(old)} does not divide into {list(new)} equal windows" if any(a % b for a, b in zip(old, new, strict=True)) else None
+
+
 def _last_dimension(op: SchemaOp) -> str | None:
     rank = len(shape_of(op.operands[0]))
     return None if normalize_dim(op.argument("dim"), rank) == rank - 1 else "it is along another dimension than the last"
@@ -127,9 +131,11 @@ OPERATORS: dict[str, Rule] = {
     # pools
     "max_pool2d_with_indices": Rule((_SELF_IMAGE,), checks=(_is_whole, _windows_overlap, _indices_are_unused)),
     "avg_pool2d": Rule((_SELF_IMAGE,), checks=(_is_whole, _windows_overlap, _mean_of_inside)),
+    "_adaptive_avg_pool2d": Rule((_SELF_IMAGE,), checks=(_equal_windows,)),
     "mean.dim": Rule((_SELF_IMAGE,), checks=(_mean_of_image,)),
     # movement
     **dict.fromkeys(("view_copy", "permute_copy", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims"), _PLAIN),
+    "select_copy.int": _PLAIN,
     "constant_pad_nd": Rule(checks=(_grows,)),
     "cat": _PLAIN,
     "slice_copy.Tensor": Rule((Limit("step", only=1),)),
@@ -156,8 +162,8 @@ def refuse(op: Operation) -> str | None:
     rule = OPERATORS.get(op.schema.name) if isinstance(op, SchemaOp) else None
     if rule is None or not isinstance(op, SchemaOp):
         return "XNNPACK has no node for it"
-    unused = [value for value in op.results if element_of(value) == i64 and not any(value.uses)]
-    for value in (*op.operands, *(value for value in op.results if value not in unused)):
+    # A second result is that of a rule of its own.
+    for value in (*op.operands, op.results[0]):
         if (reason := _why_not_tensor(value)) is not None:
             return reason
     for name in rule.constants:

@@ -206,6 +206,12 @@ def _pool(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return _on_images(x, lambda image: kind(*numbers, image))
 
 
+@_converts("_adaptive_avg_pool2d")
+def _adaptive_pool(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    kernel = [old // new for old, new in zip(shape_of(op.operands[0])[2:], shape_of(op.result)[2:], strict=True)]
+    return _on_images(op.operands[0], lambda image: pooling.AvgPooling2dNodeOp(0, 0, 0, 0, *kernel, *kernel, 1, 1, image))
+
+
 @_converts("mean.dim")
 def _mean(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     x = op.operands[0]
@@ -257,6 +263,16 @@ def _slice(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     offsets = [0] * len(shape)
     offsets[dim] = start if start >= 0 else max(start + shape[dim], 0)
     return m.StaticSliceNodeOp(tuple(offsets), result, op.operands[0]).result
+
+
+@_converts("select_copy.int")
+def _select(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    x, dim, index = op.arguments()
+    shape = shape_of(x)
+    dim = normalize_dim(dim, len(shape))
+    offsets, sizes = [0] * len(shape), list(shape)
+    offsets[dim], sizes[dim] = index % shape[dim], 1
+    return m.StaticReshapeNodeOp(shape_of(op.result), m.StaticSliceNodeOp(tuple(offsets), tuple(sizes), x).result).result
 
 
 @_converts("upsample_bilinear2d.vec")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,7 +60,8 @@ def taken(name: str) -> tuple[list[tuple[ModuleOp, FlambeauContext, list[Array],
         for argument in reversed(OPERATORS[name].constants):
             value = op.argument(argument)
             if value is not None and value.type.element_type == f32:
-                load = constants.add(argument, cast(Array, np.ascontiguousarray(arrays[value.index])), value.type)
+                weight: Any = arrays[value.index]
+                load = constants.add(argument, np.ascontiguousarray(weight), value.type)
                 block.insert_op_before(load, op)
                 value.replace_all_uses_with(load.result)
                 inputs.pop(value.index)
