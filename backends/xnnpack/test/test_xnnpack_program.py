@@ -88,8 +88,8 @@ def test_a_model_is_one_call_and_right_everywhere(name: str):
     module, inputs = MODELS[name]()
     module = module.eval()
     with torch.no_grad():
-        result = module(*inputs)
-    expected = result if isinstance(result, tuple) else (result,)
+        result: Any = module(*inputs)
+    expected: tuple[Tensor, ...] = (result,) if isinstance(result, Tensor) else result
     arrays = [tensor.numpy() for tensor in inputs]
     edge = to_edge(torch.export.export(module, inputs))
     converted = edge.transform("partition{backends=xnnpack},convert-partitions,cse")
