@@ -12,7 +12,7 @@ from executorch import runtime as executorch_runtime
 from row_harness import arrays_of, meaning, operation, samples_of
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Region
+from xdsl.ir import Region
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.backends.interface import run_payload
@@ -55,7 +55,8 @@ def taken(name: str) -> tuple[list[tuple[ModuleOp, FlambeauContext, list[Array],
         arrays: list[Any] = arrays_of(sample)
         expected = meaning(op, arrays)
         context, inputs = FlambeauContext(), [*arrays]
-        module = module_of(op, block, expected)
+        module = ModuleOp([])
+        block.add_ops([op, ReturnOp(op.results[0])])
         constants = ModuleConstants(context, module)
         for argument in reversed(OPERATORS[name].constants):
             value = op.argument(argument)
@@ -65,17 +66,13 @@ def taken(name: str) -> tuple[list[tuple[ModuleOp, FlambeauContext, list[Array],
                 value.replace_all_uses_with(load.result)
                 inputs.pop(value.index)
                 block.erase_arg(value)
-        module.body.block.last_op.function_type = FunctionType.from_lists(block.arg_types, [op.results[0].type])  # pyright: ignore
+        method_type = FunctionType.from_lists(block.arg_types, [op.results[0].type])
+        module.body.block.add_op(FuncOp("forward", method_type, Region(block)))
         if (reason := refuse(op)) is None:
             found.append((module, context, inputs, expected[:1]))
         else:
             reasons.append(reason)
     return found, reasons
-
-
-def module_of(op: SchemaOp, block: Block, expected: Sequence[Array]) -> ModuleOp:
-    block.add_ops([op, ReturnOp(op.results[0])])
-    return ModuleOp([FuncOp("forward", FunctionType.from_lists(block.arg_types, [op.results[0].type]), Region(block))])
 
 
 def close(found: Sequence[Any], expected: Sequence[Array]) -> None:
