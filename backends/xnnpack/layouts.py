@@ -7,7 +7,7 @@ node before them. What is left and moves no element relative to another is a res
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
@@ -35,7 +35,7 @@ def move_layouts(partition: PartitionOp, constants: ModuleConstants) -> None:
     """Rewrites a partition of `xnnpack` operators in place."""
     moving = [PastBinaryPattern(constants), *_MOVING]
     PatternDriver(moving).run(partition)
-    PatternDriver([*_SETTLING, *moving]).run(partition)
+    PatternDriver([_as_reshape, *moving]).run(partition)
 
 
 def _rebuilt(op: NodeOp, operands: Sequence[SSAValue], **changes: Any) -> NodeOp:
@@ -80,6 +80,19 @@ def _past_unary(op: UnaryNodeOp) -> SSAValue | None:
     """f(transpose(x)), f a function of each element."""
     order = _order(op.operands[0])
     return None if order is None or not op.elementwise else _transposed(_rebuilt(op, [_before(op.operands[0])]).result, order)
+
+
+@rewrites(NodeOp, counter="reshapes moved")
+def _after_elements(op: NodeOp) -> SSAValue | None:
+    """f(reshape(x), reshape(y), …), f a function of each element, where x, y, … have one shape."""
+    if not isinstance(op, UnaryNodeOp | BinaryNodeOp) or (isinstance(op, UnaryNodeOp) and not op.elementwise):
+        return None
+    if not all(isinstance(value.owner, StaticReshapeNodeOp) and shape_of(value) == shape_of(op.result) for value in op.operands):
+        return None
+    before = [cast(StaticReshapeNodeOp, value.owner).operands[0] for value in op.operands]
+    if len({shape_of(value) for value in before}) > 1:
+        return None
+    return StaticReshapeNodeOp(shape_of(op.result), _rebuilt(op, before).result).result
 
 
 class PastBinaryPattern(Pattern):
@@ -154,9 +167,20 @@ def _limit_result(op: ClampNodeOp) -> SSAValue | None:
     return _rebuilt(node, node.operands, output_min=least if low is None else low, output_max=most if high is None else high).result
 
 
+@rewrites(StaticReshapeNodeOp)
+def _join_reshapes(op: StaticReshapeNodeOp) -> SSAValue | None:
+    """reshape(reshape(x)), and a reshape to the same shape."""
+    x = op.operands[0]
+    if shape_of(x) == shape_of(op.result):
+        return x
+    return StaticReshapeNodeOp(shape_of(op.result), x.owner.operands[0]).result if isinstance(x.owner, StaticReshapeNodeOp) else None
+
+
 _MOVING = (
     _join_transposes,
+    _join_reshapes,
     _past_unary,
+    _after_elements,
     _past_concatenation,
     _past(StaticConstantPadNodeOp, "pre_paddings", "post_paddings"),
     _past(StaticSliceNodeOp, "offsets", "sizes"),
@@ -170,15 +194,3 @@ def _as_reshape(op: StaticTransposeNodeOp) -> SSAValue | None:
     shape = shape_of(op.operands[0])
     moved = [dim for dim in op.argument("perm") if shape[dim] != 1]
     return StaticReshapeNodeOp(shape_of(op.result), op.operands[0]).result if moved == sorted(moved) else None
-
-
-@rewrites(StaticReshapeNodeOp)
-def _join_reshapes(op: StaticReshapeNodeOp) -> SSAValue | None:
-    """reshape(reshape(x)), and a reshape to the same shape."""
-    x = op.operands[0]
-    if shape_of(x) == shape_of(op.result):
-        return x
-    return StaticReshapeNodeOp(shape_of(op.result), x.owner.operands[0]).result if isinstance(x.owner, StaticReshapeNodeOp) else None
-
-
-_SETTLING = (_as_reshape, _join_reshapes)

@@ -123,7 +123,7 @@ OPERATORS: dict[str, Rule] = {
     "pow.Tensor_Scalar": Rule(checks=(_halves,)),
     "_softmax": Rule((Limit("half_to_float", only=False),), checks=(_last_dimension,)),
     # products
-    "convolution": Rule((_IMAGE,), ("weight", "bias"), (_output_padding,)),
+    "convolution": Rule((Limit("input", rank=(3, 4)),), ("weight", "bias"), (_output_padding,)),
     "linear": Rule((Limit("weight", rank=(2, 2)),), ("weight", "bias")),
     "addmm": Rule((Limit("alpha", only=1), Limit("beta", only=1)), ("self", "mat2"), (_bias_is_row,)),
     "mm": Rule(constants=("mat2",)),

@@ -10,18 +10,20 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from flambeau.backends.interface import BackendError
 from flambeau.backends.xnnpack.dialect import elementwise as e
-from flambeau.backends.xnnpack.dialect import movement as m
-from flambeau.backends.xnnpack.dialect import pooling, products
+from flambeau.backends.xnnpack.dialect import movement, pooling, products
 from flambeau.backends.xnnpack.layouts import move_layouts
 from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
 from flambeau.dialects.edge.layout import CHANNELS_LAST
 from flambeau.dialects.ir.tensor_types import f32, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.rewriting import matching as m
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.dialect_conversion import apply_full_conversion
+from flambeau.passes.rewriting.greedy_driver import apply_patterns
 from flambeau.passes.rewriting.legality import ConversionTarget
 from flambeau.passes.rewriting.pattern import Pattern, make_pattern, replace_with_values
+from flambeau.passes.rewriting.pattern_functions import rewrites
 from flambeau.support.lazy import Array, np
 
 CHANNELS_FIRST = (0, 3, 1, 2)
@@ -37,6 +39,7 @@ def convert(partition: PartitionOp, constants: ModuleConstants) -> None:
     """Rewrites a partition in `xnnpack` operators. Raises ConversionError that lists what has no form there."""
     target = ConversionTarget("the xnnpack dialect").legal("xnnpack", "ml_program", ReturnOp)
     target.illegal("edge", because="XNNPACK computes nodes of its own")
+    apply_patterns(partition, [_hardswish])
     apply_full_conversion(partition, target, [_pattern(name, converter, constants) for name, converter in CONVERTERS.items()])
     move_layouts(partition, constants)
     _separate_outputs(partition)
@@ -77,7 +80,7 @@ def _converts(*names: str) -> Callable[[Converter], Converter]:
 
 
 def _transposed(value: SSAValue, order: Sequence[int]) -> SSAValue:
-    return m.StaticTransposeNodeOp(tuple(order), value).result
+    return movement.StaticTransposeNodeOp(tuple(order), value).result
 
 
 def _on_images(value: SSAValue, node: Callable[[SSAValue], SchemaOp]) -> SSAValue:
@@ -95,6 +98,16 @@ def _constant(constants: ModuleConstants, name: str, array: Array) -> SSAValue:
 
 
 # Elementwise
+
+_x = m.value()
+_gate = m.op("edge.hardtanh", m.op("edge.add.Scalar", _x, other=3), min_val=0, max_val=6)
+
+
+@rewrites(m.op("edge.div.Scalar", m.op("edge.mul.Tensor", _x, _gate).commutative(), other=6))
+def _hardswish(found: m.Match) -> SchemaOp:
+    """X * hardtanh(x + 3, 0, 6) / 6."""
+    return e.HardswishNodeOp(found[_x])
+
 
 for _name, _node in {
     "abs": e.AbsNodeOp,
@@ -155,6 +168,11 @@ def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     array = constants.array(weight)
     if array is None:
         raise BackendError("xnnpack: the weight of a convolution has no value")
+    if array.ndim == 3:
+        # A line is an image of height 1.
+        shape = shape_of(x)
+        x, array = movement.StaticReshapeNodeOp((*shape[:2], 1, shape[2]), x).result, array[:, :, None]
+        stride, dilation, padding, output_padding = (1, *stride), (1, *dilation), (0, *padding), (0, *output_padding)
     (down, right), (tall, wide) = _pair(padding), _pair(output_padding)
     if transposed:
         # [groups, inputs, outputs, height, width] to [groups * outputs, height, width, inputs]
@@ -169,7 +187,8 @@ def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
         weights = array.transpose((1, 2, 3, 0) if is_depthwise else (0, 2, 3, 1))
     numbers = (down, right, down, right, *array.shape[2:], *_pair(stride), *_pair(dilation), inputs, outputs, groups, tall, wide)
     loaded = _constant(constants, f"{constants.name(weight)}.xnnpack", weights)
-    return _on_images(x, lambda image: kind(*numbers, image, loaded, bias))
+    image = _on_images(x, lambda image: kind(*numbers, image, loaded, bias))
+    return image if len(shape_of(op.result)) == 4 else movement.StaticReshapeNodeOp(shape_of(op.result), image).result
 
 
 @_converts("linear")
@@ -218,7 +237,7 @@ def _mean(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     if op.argument("keepdim"):
         return _on_images(x, lambda image: pooling.GlobalAvgPooling2dNodeOp(image, pooling.KEEP_DIMS))
     kept = pooling.GlobalAvgPooling2dNodeOp(_transposed(x, CHANNELS_LAST), pooling.KEEP_DIMS)
-    return m.StaticReshapeNodeOp(shape_of(op.result), kept.result).result
+    return movement.StaticReshapeNodeOp(shape_of(op.result), kept.result).result
 
 
 # Movement
@@ -226,7 +245,7 @@ def _mean(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @_converts("view_copy", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims")
 def _reshape(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return m.StaticReshapeNodeOp(shape_of(op.results[0]), op.operands[0]).result
+    return movement.StaticReshapeNodeOp(shape_of(op.results[0]), op.operands[0]).result
 
 
 @_converts("permute_copy")
@@ -240,7 +259,7 @@ def _pad(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     pads, rank = op.argument("pad"), len(shape_of(op.operands[0]))
     missing = (0,) * (rank - len(pads) // 2)
     before, behind = (*missing, *pads[-2::-2]), (*missing, *pads[::-2])
-    return m.StaticConstantPadNodeOp(before, behind, op.argument("value"), op.operands[0]).result
+    return movement.StaticConstantPadNodeOp(before, behind, op.argument("value"), op.operands[0]).result
 
 
 @_converts("cat")
@@ -262,7 +281,7 @@ def _slice(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     start = op.argument("start") or 0
     offsets = [0] * len(shape)
     offsets[dim] = start if start >= 0 else max(start + shape[dim], 0)
-    return m.StaticSliceNodeOp(tuple(offsets), result, op.operands[0]).result
+    return movement.StaticSliceNodeOp(tuple(offsets), result, op.operands[0]).result
 
 
 @_converts("select_copy.int")
@@ -272,11 +291,11 @@ def _select(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     dim = normalize_dim(dim, len(shape))
     offsets, sizes = [0] * len(shape), list(shape)
     offsets[dim], sizes[dim] = index % shape[dim], 1
-    return m.StaticReshapeNodeOp(shape_of(op.result), m.StaticSliceNodeOp(tuple(offsets), tuple(sizes), x).result).result
+    return movement.StaticReshapeNodeOp(shape_of(op.result), movement.StaticSliceNodeOp(tuple(offsets), tuple(sizes), x).result).result
 
 
 @_converts("upsample_bilinear2d.vec")
 def _resize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     height, width = shape_of(op.result)[2:]
-    flags = m.ALIGN_CORNERS if op.argument("align_corners") else 0
-    return _on_images(op.operands[0], lambda image: m.StaticResizeBilinear2dNodeOp(height, width, image, flags))
+    flags = movement.ALIGN_CORNERS if op.argument("align_corners") else 0
+    return _on_images(op.operands[0], lambda image: movement.StaticResizeBilinear2dNodeOp(height, width, image, flags))

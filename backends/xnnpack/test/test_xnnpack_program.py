@@ -64,9 +64,23 @@ class Vectors(nn.Module):
         return torch.cat([*some, rest], 1), torch.mm(z[0], self.weight), x, z, z, z.unsqueeze(0).clamp(max=0.5).sqrt().isnan()
 
 
+class Lines(nn.Module):
+    """Convolutions of lines, whose images of height 1 stay images from the first to the last."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Conv1d(3, 8, 3, 2, 1), nn.Conv1d(8, 8, 5, padding=2, groups=8)
+        self.up = nn.ConvTranspose1d(8, 4, 4, 2, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = torch.relu(self.first(x))
+        return torch.tanh(self.up(y + F.hardswish(self.second(y))))
+
+
 MODELS: dict[str, Callable[[], tuple[nn.Module, tuple[Tensor, ...]]]] = {
     "images": lambda: (Images(), (torch.rand(1, 3, 8, 8),)),
     "vectors": lambda: (Vectors(), (torch.rand(2, 4, 8), torch.rand(2, 4, 8))),
+    "lines": lambda: (Lines(), (torch.rand(2, 3, 16),)),
     "digits_cnn": lambda: digits_cnn(2),
     "resnet18": lambda: resnet18(32),
     "mobilenet_v2": lambda: mobilenet_v2(64),
