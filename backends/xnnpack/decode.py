@@ -11,6 +11,7 @@ from xdsl.ir import Block, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.backends.interface import BackendError
+from flambeau.backends.xnnpack.dialect.nodes import MOST_DIMENSIONS
 from flambeau.backends.xnnpack.payload import (
     EXTERNAL_INPUT,
     EXTERNAL_OUTPUT,
@@ -82,8 +83,10 @@ class _Decoder:
             raise _refused(f"value {number} is declared twice, or has the number of an absent one")
         if value.datatype != FLOAT32:
             raise _refused(f"value {number} is of datatype {value.datatype}; {FLOAT32}, float32, is supported here")
-        if value.num_dims != len(value.dims) or 0 in value.dims:
-            raise _refused(f"value {number} has {value.num_dims} dimensions of the sizes {list(value.dims)}")
+        if value.num_dims != len(value.dims) or value.num_dims > MOST_DIMENSIONS:
+            raise _refused(f"value {number} has {value.num_dims} dimensions and {len(value.dims)} sizes; there are up to {MOST_DIMENSIONS}")
+        if 0 in value.dims:
+            raise _refused(f"value {number} is of the sizes {list(value.dims)}, and XNNPACK has no empty tensors")
         self.types[number] = tensor(f32, value.dims)
         is_external, is_constant = value.external_id != INVALID_ID, value.constant_buffer_idx != 0
         if value.flags not in ((EXTERNAL_INPUT, EXTERNAL_OUTPUT) if is_external else (0,)) or (is_external and is_constant):
@@ -109,7 +112,7 @@ class _Decoder:
         if entry.named_key:
             found = self.named_data.get(entry.named_key)
             if found is None or entry.offset != NO_OFFSET:
-                raise _refused(f"the program has no named data {entry.named_key!r}, constant {index}")
+                raise _refused(f"the program has no named data {entry.named_key[:80]!r}, constant {index}")
         elif entry.offset + entry.size > len(self.constants):
             raise _refused(f"constant {index} is at bytes {entry.offset} to {entry.offset + entry.size} of {len(self.constants)}")
         else:
@@ -127,7 +130,7 @@ class _Decoder:
             raise _refused(f"its {len(inputs)} inputs and {len(outputs)} outputs are not the {self.graph.num_externs} arguments of a call")
         for what, values, ids in (("input", inputs, self.graph.input_ids), ("output", outputs, self.graph.output_ids)):
             if sorted(value.id_out for value in values) != sorted(ids):
-                raise _refused(f"its {what}s are values {sorted(value.id_out for value in values)}, and it lists {sorted(ids)}")
+                raise _refused(f"it lists {len(ids)} values as its {what}s, which are not the {len(values)} that are declared so")
         return inputs, outputs
 
     def _node(self, position: int, node: Node) -> None:
@@ -153,8 +156,8 @@ class _Decoder:
                 given[name] = None if value == INVALID_ID else self._operand(where, value)
             elif field != "output_id" and value != INVALID_ID:
                 raise _refused(f"{where}, has the operand {name}, value {value}, which it does not take")
-        if len(set(counts)) > 1:
-            raise _refused(f"{where}, has lists of {counts} numbers")
+        if len(set(counts)) > 1 or max(counts, default=0) > MOST_DIMENSIONS:
+            raise _refused(f"{where}, has lists of {counts} numbers; they have one for each of up to {MOST_DIMENSIONS} dimensions")
         given |= self._limits(where, node, known)
         try:
             op = row(**given)

@@ -160,13 +160,16 @@ def node(graph: Graph, number: int, **fields: Any) -> Graph:
 
 DAMAGES: list[tuple[Callable[[Graph], Graph], str]] = [
     (lambda g: dataclasses.replace(g, num_externs=3), "its 1 inputs and 1 outputs are not the 3 arguments of a call"),
-    (lambda g: dataclasses.replace(g, input_ids=(5,)), r"its inputs are values \[0\], and it lists \[5\]"),
+    (lambda g: dataclasses.replace(g, input_ids=(5,)), "it lists 1 values as its inputs, which are not the 1 that are declared so"),
     (lambda g: dataclasses.replace(g, xnodes=g.xnodes[:-1]), "no node gives the output, value 13"),
     (lambda g: dataclasses.replace(g, xnodes=g.xnodes[1:]), "node 0, depthwise_conv2d, reads value 1, which no earlier node gives"),
     (lambda g: dataclasses.replace(g, constant_data=g.constant_data[:1]), "value 2 is constant 1 of 1"),
     (lambda g: value(g, 2, datatype=2), "value 2 is of datatype 2; 1, float32, is supported here"),
     (lambda g: value(g, 2, dims=(1, 3, 3, 8)), "value 2 takes 288 bytes, and its constant has 576"),
-    (lambda g: value(g, 2, dims=(1, 3, 48)), r"value 2 has 4 dimensions of the sizes \[1, 3, 48\]"),
+    (lambda g: value(g, 2, dims=(1, 3, 48)), "value 2 has 4 dimensions and 3 sizes"),
+    (lambda g: value(g, 2, dims=(1,) * 90, num_dims=90), "value 2 has 90 dimensions and 90 sizes; there are up to 6"),
+    (lambda g: value(g, 2, dims=(1, 3, 3, 0)), r"value 2 is of the sizes \[1, 3, 3, 0\], and XNNPACK has no empty tensors"),
+    (lambda g: node(g, 5, num_dims=90, new_shape=(1,) * 90), r"node 5, static_reshape, has lists of \[90, 90\] numbers; they have one"),
     (lambda g: value(g, 2, id_out=1), "value 1 is declared twice"),
     (lambda g: value(g, 2, external_id=0, flags=1), "value 2 with flags 1 is not one of an input"),
     (lambda g: value(g, 3, external_id=1, flags=2), "two values are argument 1 of the call"),
