@@ -126,7 +126,9 @@ class _Decoder:
         ordered = [self.externals[key] for key in sorted(self.externals)]
         inputs = [value for value in ordered if value.flags == EXTERNAL_INPUT]
         outputs = [value for value in ordered if value.flags == EXTERNAL_OUTPUT]
-        if not outputs or [value.external_id for value in (*inputs, *outputs)] != list(range(self.graph.num_externs)):
+        places = [value.external_id for value in (*inputs, *outputs)]
+        # Counted first: the number comes from a file, and a list of it may be too long.
+        if not outputs or len(places) != self.graph.num_externs or places != list(range(len(places))):
             raise _refused(f"its {len(inputs)} inputs and {len(outputs)} outputs are not the {self.graph.num_externs} arguments of a call")
         for what, values, ids in (("input", inputs, self.graph.input_ids), ("output", outputs, self.graph.output_ids)):
             if sorted(value.id_out for value in values) != sorted(ids):

@@ -160,6 +160,7 @@ def node(graph: Graph, number: int, **fields: Any) -> Graph:
 
 DAMAGES: list[tuple[Callable[[Graph], Graph], str]] = [
     (lambda g: dataclasses.replace(g, num_externs=3), "its 1 inputs and 1 outputs are not the 3 arguments of a call"),
+    (lambda g: dataclasses.replace(g, num_externs=2**32 - 1), "its 1 inputs and 1 outputs are not the 4294967295 arguments of a call"),
     (lambda g: dataclasses.replace(g, input_ids=(5,)), "it lists 1 values as its inputs, which are not the 1 that are declared so"),
     (lambda g: dataclasses.replace(g, xnodes=g.xnodes[:-1]), "no node gives the output, value 13"),
     (lambda g: dataclasses.replace(g, xnodes=g.xnodes[1:]), "node 0, depthwise_conv2d, reads value 1, which no earlier node gives"),
