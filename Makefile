@@ -69,7 +69,7 @@ types: $(RUNTIME) ## strict type checking
 	$(BIN)/pyright
 
 filecheck: $(RUNTIME) ## the FileCheck tests, in process
-	$(BIN)/lit --succinct -j $(JOBS) test/filecheck
+	$(BIN)/lit --succinct -j $(JOBS) test/filecheck backends
 
 ctest: $(ISAS:%=ctest-%) $(CROSS:%=cross-%) ## the C tests of the runtime, for each instruction set and each cross compiler
 

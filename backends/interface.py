@@ -4,26 +4,51 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 import flambeau.backends
-from flambeau.dialects.delegate.ops import PartitionOp
+from flambeau.dialects.delegate.ops import CallOp, PartitionOp
+from flambeau.dialects.flambeau.blobs import BlobStore
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.support.executorch_names import INSTEAD
-from flambeau.support.lazy import Array
+from flambeau.support.lazy import Array, np
 from flambeau.support.tables import RegistrationError, Table, discover, hint, note_registration, origin
 
 if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
     from flambeau.passes.rewriting.constants import ModuleConstants
 
 
 class BackendError(ValueError):
     """A backend that does not exist, or that cannot do what it promised. One line, for people."""
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A payload as its backend compiled it."""
+
+    data: bytes
+    named_data: Mapping[str, Buffer] = field(default_factory=dict[str, "Buffer"])
+    """What its runtime finds by name in the program: a name is said of one content only, so that payloads share it."""
+
+
+def later(place: str) -> Callable[..., Any]:
+    """The function that is at `module:name`, imported when it is first called: what lists backends imports none of their parts."""
+
+    def call(*arguments: Any) -> Any:
+        module, _, name = place.partition(":")
+        return getattr(importlib.import_module(module), name)(*arguments)
+
+    return call
 
 
 @dataclass(frozen=True)
@@ -33,10 +58,14 @@ class Backend:
     Attributes:
         name: what users call it; the name of its folder.
         identifier: what programs call it, and its part of the C runtime: the `id` of a delegate.
-        refuse: why it does not take an `edge` operation; None when it takes it. Operations have one result.
+        refuse: why it does not take an `edge` operation; None when it takes it.
         absorbs: whether the operation takes this operand, loaded from a constant, into the payload and not as an argument.
-        lower: the bytes of the payload that computes what a partition does, given the constants of the module.
-        execute: runs a payload with numpy, from the partition's arguments to its results. Raises BackendError for a bad payload.
+        encode: the payload that computes what a partition does, given the constants of the module.
+        convert: rewrites a partition in terms of the backend's own dialect, before it is encoded; None for a backend without one.
+        decode: a module that says what a payload computes: its constants, whose bytes go to the store, and one partition. It is given the
+            payload and the program's named data. Raises BackendError for a bad payload.
+        execute: runs a payload with numpy, from the partition's arguments to its results, where `decode` is None. Raises BackendError for a
+            bad payload.
         least: the fewest operations that are worth a delegate.
         most: the most operations of one delegate.
         library: the shared library with its part of the C runtime, `fl_backend_<name>`, where that is not built into ours. Our runtime uses
@@ -47,8 +76,10 @@ class Backend:
     identifier: str
     refuse: Callable[[Operation], str | None]
     absorbs: Callable[[Operation, SSAValue], bool]
-    lower: Callable[[PartitionOp, ModuleConstants], bytes]
-    execute: Callable[[memoryview, Sequence[Array]], Sequence[Array]]
+    encode: Callable[[PartitionOp, ModuleConstants], Encoded]
+    convert: Callable[[PartitionOp, ModuleConstants], None] | None = None
+    decode: Callable[[memoryview, Mapping[str, memoryview], BlobStore], ModuleOp] | None = None
+    execute: Callable[[memoryview, Sequence[Array]], Sequence[Array]] | None = None
     least: int = 1
     most: int = 1_000_000
     library: Path | None = None
@@ -112,12 +143,40 @@ def find_identifier(identifier: str) -> Backend | None:
     return None
 
 
-def run_payload(identifier: str, data: memoryview, inputs: Sequence[Array]) -> Sequence[Array]:
+def run_payload(identifier: str, data: memoryview, named_data: Mapping[str, memoryview], inputs: Sequence[Array]) -> Sequence[Array]:
     """Runs a delegate with numpy: what the interpreter takes as `delegates`. Raises BackendError."""
     backend = find_identifier(identifier)
     if backend is None:
         raise BackendError(unknown_identifier(identifier))
+    if backend.decode is not None:
+        return _run_partition(backend.name, backend.decode, data, named_data, inputs)
+    if backend.execute is None:
+        raise BackendError(f"the payloads of backend {backend.name!r} run on its hardware only")
     return backend.execute(data, inputs)
+
+
+def _run_partition(
+    name: str,
+    decode: Callable[[memoryview, Mapping[str, memoryview], BlobStore], ModuleOp],
+    data: memoryview,
+    named_data: Mapping[str, memoryview],
+    inputs: Sequence[Array],
+) -> Sequence[Array]:
+    """Runs what a payload decodes into, as the body of a function."""
+    from flambeau.runtime.interpreter import FunctionProgram, InterpreterError
+
+    context = FlambeauContext()
+    module = decode(data, named_data, context.blobs)
+    partition = next(op for op in module.body.block.ops if isinstance(op, PartitionOp))
+    kind = partition.function_type
+    block = Block(arg_types=kind.inputs.data)
+    call = CallOp(partition.sym_name.data, block.args, kind.outputs.data)
+    block.add_ops([call, ReturnOp(*call.results)])
+    module.body.block.add_op(FuncOp("main", kind, Region(block)))
+    try:
+        return [np.asarray(value) for value in FunctionProgram(module, context).run("main", inputs)]
+    except InterpreterError as error:
+        raise BackendError(f"{name}: {error}") from error
 
 
 def unknown_identifier(identifier: str) -> str:

@@ -314,6 +314,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "convert-core-to-edge": (Case("core", (promoting, plain, weighted)),),
     "convert-edge-to-exec": (Case("edge", _EXEC),),
     "convert-edge-to-fused": (Case("edge", (layers, layers_of_one)), Case("edge", (convolutions,), IMAGE)),
+    "convert-partitions": (Case("edge", (handed_over, weighted), before="partition{backends=xnnpack}"),),
     "cse": (Case("core", (repeated, plain, shared)),),
     "decompose-aten": (Case("aten", (composite,)),),
     "elide-views": (Case("edge", _EXEC, before="convert-edge-to-exec"),),

@@ -93,6 +93,9 @@ def delegate(options: PipelineOptions) -> Sequence[ModulePass]:
         return []
     return [
         _pass("partition", backends=options.backends),
+        # In terms of the backend's own operators, of which equal ones are computed once.
+        _pass("convert-partitions"),
+        _pass("cse"),
         _pass("lower-partitions"),
         # Constants that a payload holds are loaded no more.
         _pass("remove-dead-code"),

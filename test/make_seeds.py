@@ -28,8 +28,8 @@ from flambeau.dialects.ir.tensor_types import dtype_of, element_of, from_numpy_n
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_table import load_rows
 from flambeau.runtime import pte
+from flambeau.runtime.flatbuffer import Scalar
 from flambeau.runtime.manifest import kernel_names
-from flambeau.runtime.pte import flatbuffer_tables as tables
 from flambeau.runtime.pte import writer
 from flambeau.runtime.pte.records import EMPTY
 from flambeau.support.lazy import Array
@@ -450,7 +450,7 @@ class _SeedEncoder(writer.Encoder):
         super().__init__()
         self.memo = _Unshared()
 
-    def _is_default(self, kind: tables.Scalar, packed: bytes, name: str) -> bool:
+    def _is_default(self, kind: Scalar, packed: bytes, name: str) -> bool:
         return False
 
 

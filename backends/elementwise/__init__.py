@@ -10,7 +10,7 @@ BACKEND = Backend(
     "FlambeauElementwise",
     refuse=refuse,
     absorbs=absorbs,
-    lower=lower,
+    encode=lower,
     execute=execute,
     least=2,
     most=MOST_OPERATIONS,

@@ -6,7 +6,7 @@ from xdsl.ir import BlockArgument, SSAValue
 
 from flambeau.backends.elementwise.payload import CONSTANT, LOAD, OPERATIONS, STORE, Instruction, Payload
 from flambeau.backends.elementwise.taken_operators import absorbs, operation_of, refuse, refuse_type
-from flambeau.backends.interface import BackendError
+from flambeau.backends.interface import BackendError, Encoded
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.ir.tensor_types import numel, tensor_type
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
@@ -61,7 +61,7 @@ class _Machine:
         return temporary[-1]
 
 
-def lower(partition: PartitionOp, constants: ModuleConstants) -> bytes:
+def lower(partition: PartitionOp, constants: ModuleConstants) -> Encoded:
     """The payload of a partition. Raises BackendError when it holds what the backend does not take."""
     name = partition.sym_name.data
     kinds = [tensor_type(kind) for kind in (*partition.function_type.outputs.data, *partition.function_type.inputs.data)]
@@ -98,4 +98,5 @@ def lower(partition: PartitionOp, constants: ModuleConstants) -> bytes:
     for index, value in enumerate(terminator.operands):
         if isinstance(value, BlockArgument):
             machine.instructions.append(Instruction(STORE, index, machine.load(value)))
-    return Payload(len(block.args), len(terminator.operands), machine.count, numel(kinds[0]), tuple(machine.instructions)).encode()
+    count = numel(kinds[0])
+    return Encoded(Payload(len(block.args), len(terminator.operands), machine.count, count, tuple(machine.instructions)).encode())

@@ -1,7 +1,7 @@
 """The xDSL context of Flambeau's tools: all dialects of Flambeau, xDSL and plug-ins, each loaded when its name first occurs.
 
-A folder under `dialects/` is a dialect: its package exports `DIALECT`. `aten`, `core` and `edge` have thousands of operators, so their
-classes are looked up (or made, for operators without a row) by name.
+A folder under `dialects/` is a dialect: its package exports `DIALECT`. A folder `backends/<name>/dialect` holds the rows of another.
+`aten`, `core` and `edge` have thousands of operators, so their classes are looked up (or made, for operators without a row) by name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Dialect, Operation, TypeAttribute
 
 from flambeau.dialects.flambeau.blobs import BlobStore
 from flambeau.dialects.schema.operators import find_op
-from flambeau.dialects.schema.row_table import ROWS, dialect_names
+from flambeau.dialects.schema.row_table import ROWS, backend_dialects, dialect_names
 from flambeau.support.tables import Table
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _builtin_dialect(name: str) -> tuple[str, Dialect] | None:
-    if name in dialect_names():
+    if name in dialect_names() or name in backend_dialects():
         return "Flambeau", _loader(name)()
     return ("xDSL", get_all_dialects()[name]()) if name in get_all_dialects() else None
 
@@ -52,7 +52,7 @@ class FlambeauContext(Context):
         self.blobs = BlobStore() if blobs is None else blobs
         self.examples: dict[str, Array] = {}
         """The example inputs of the programs that were read, by `method.input`."""
-        ours = dialect_names()
+        ours = (*dialect_names(), *backend_dialects())
         for name, factory in get_all_dialects().items():
             if name not in ours:
                 self.register_dialect(name, factory)
@@ -69,7 +69,8 @@ class FlambeauContext(Context):
             self._admit(name.partition(".")[0])
         for candidate in (name, *(f"{dialect}.{name}" for dialect in reversed(dialect_stack))):
             dialect = candidate.partition(".")[0]
-            if (dialect in ROWS or dialect in dialect_names()) and (found := find_op(candidate)) is not None:
+            has_rows = dialect in ROWS or dialect in dialect_names() or dialect in backend_dialects()
+            if has_rows and (found := find_op(candidate)) is not None:
                 return found
         return super().get_optional_op(name, dialect_stack=dialect_stack)
 
@@ -105,6 +106,8 @@ class FlambeauContext(Context):
 
 def _loader(name: str) -> Callable[[], Dialect]:
     def load() -> Dialect:
+        if name in backend_dialects():
+            return Dialect(name, [], [])
         return cast(Dialect, importlib.import_module(f"flambeau.dialects.{name}").DIALECT)
 
     return load

@@ -7,6 +7,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from xdsl.dialects import get_all_dialects
@@ -40,6 +41,13 @@ def dialect_names() -> tuple[str, ...]:
     return tuple(sorted(name for name in rooms if name not in _SERVICES))
 
 
+@cache
+def backend_dialects() -> tuple[str, ...]:
+    """The names of the dialects of built-in backends, which have their names: `backends/<name>/dialect` holds the rows."""
+    folders = Path(flambeau.dialects.__path__[0]).resolve().parent.joinpath("backends").glob("*/dialect")
+    return tuple(sorted(folder.parent.name for folder in folders))
+
+
 def load_rows() -> dict[str, dict[str, type[SchemaOp]]]:
     """Every row of every dialect, those of loaded plug-ins among them: dialect -> operator name -> class."""
     _load_own_rows()
@@ -48,12 +56,10 @@ def load_rows() -> dict[str, dict[str, type[SchemaOp]]]:
 
 @cache
 def _load_own_rows() -> None:
-    for dialect in dialect_names():
-        if dialect in _WITHOUT_ROWS:
-            continue
-        package = importlib.import_module(f"flambeau.dialects.{dialect}")
-        for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"flambeau.dialects.{dialect}.{module.name}")
+    own = [f"flambeau.dialects.{name}" for name in dialect_names() if name not in _WITHOUT_ROWS]
+    for name in (*own, *(f"flambeau.backends.{name}.dialect" for name in backend_dialects())):
+        for module in pkgutil.iter_modules(importlib.import_module(name).__path__):
+            importlib.import_module(f"{name}.{module.name}")
 
 
 FUNCTIONS: tuple[Function, ...] = ("infer", "numpy", "decompose")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
@@ -14,6 +14,7 @@ from flambeau.dialects.aten.philox import RandomStream, drawing
 from flambeau.dialects.delegate.ops import CallOp as DelegateCallOp
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.edge.stored_arrays import logical_array
+from flambeau.dialects.exec.method import NamedDataOp
 from flambeau.dialects.flambeau.method_interface import Constant, inputs_of, outputs_of
 from flambeau.dialects.flambeau.symbol_definitions import definitions_of
 from flambeau.dialects.flambeau.symbol_operations import AssertOp, DefineSymbolOp, ValueOp
@@ -39,8 +40,8 @@ Leaf = Array | Constant
 
 _PYTHON_DTYPES = ("bool", "int64", "float64")
 
-DelegateRunner = Callable[[str, memoryview, Sequence[Array]], Sequence[Array]]
-"""Runs a payload: the identifier of its backend, its bytes, the inputs; gives the outputs. Raises ValueError."""
+DelegateRunner = Callable[[str, memoryview, Mapping[str, memoryview], Sequence[Array]], Sequence[Array]]
+"""Runs a payload: the identifier of its backend, its bytes, the program's named data, the inputs; gives the outputs. Raises ValueError."""
 
 
 class FunctionProgram:
@@ -51,6 +52,7 @@ class FunctionProgram:
         self._delegates = delegates
         self._limit = limit
         self._delegated = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, PartitionOp | PayloadOp)}
+        self._named_data = named_data_of(module, context)
         self._globals = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, GlobalOp)}
         self._functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
         self._state: dict[str, Array] = {}
@@ -169,7 +171,7 @@ class FunctionProgram:
                 return _calling(op, found.body)
             case PayloadOp():
                 data = self._context.blobs.get(found.data)
-                return _checked(op, lambda values, scope: run_delegate(self._delegates, found, data, values))
+                return _checked(op, lambda values, scope: run_delegate(self._delegates, found, data, self._named_data, values))
             case _:
                 raise InterpreterError(f"@{op.callee.string_value()} is not a delegate.partition or delegate.payload of the module", op)
 
@@ -195,13 +197,24 @@ class FunctionProgram:
         return ()
 
 
-def run_delegate(delegates: DelegateRunner | None, payload: PayloadOp, data: memoryview, inputs: Sequence[Array]) -> Sequence[Array]:
+def named_data_of(module: ModuleOp, context: FlambeauContext) -> dict[str, memoryview]:
+    """What the payloads of a module find by name."""
+    return {op.key.data: context.blobs.get(op.value) for op in module.body.block.ops if isinstance(op, NamedDataOp)}
+
+
+def run_delegate(
+    delegates: DelegateRunner | None,
+    payload: PayloadOp,
+    data: memoryview,
+    named_data: Mapping[str, memoryview],
+    inputs: Sequence[Array],
+) -> Sequence[Array]:
     """Runs a payload. Raises InterpreterError when nothing here can, or when its backend refuses it."""
     name, identifier = payload.sym_name.data, payload.backend.data
     if delegates is None:
         raise UnsupportedError(f"@{name} runs on the backend {identifier!r}, and the interpreter was given no backends")
     try:
-        return delegates(identifier, data, inputs)
+        return delegates(identifier, data, named_data, inputs)
     except ValueError as error:
         raise InterpreterError(f"@{name}: {error}") from error
 

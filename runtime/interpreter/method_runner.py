@@ -28,7 +28,7 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.runtime.interpreter.array_kinds import check_size
 from flambeau.runtime.interpreter.execution import OPERATION_LIMIT, EndlessError, Observer
 from flambeau.runtime.interpreter.function_interface import InterpreterError, UnsupportedError
-from flambeau.runtime.interpreter.function_runner import DelegateRunner, Leaf, check_writable, run_delegate
+from flambeau.runtime.interpreter.function_runner import DelegateRunner, Leaf, check_writable, named_data_of, run_delegate
 from flambeau.runtime.interpreter.kernels import PRIMITIVES, TENSOR_PRIMITIVES, row_kernels
 from flambeau.support.lazy import Array, np
 from flambeau.support.numbers import number_as_array
@@ -64,6 +64,7 @@ class MethodProgram:
         self._context = context
         self._delegates = delegates
         self._limit = limit
+        self._named_data = named_data_of(module, context)
         self._payloads = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, PayloadOp)}
         self._globals = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, GlobalOp)}
         self._methods = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, MethodOp)}
@@ -286,7 +287,7 @@ class MethodProgram:
             raise InterpreterError(f"@{name} is not a delegate.payload of the module")
         outs = [cast(Array, memory.values[slot]) for slot in op.outs]
         ins = [cast(Array, memory.values[slot]) for slot in op.ins]
-        results = run_delegate(self._delegates, payload, self._context.blobs.get(payload.data), ins)
+        results = run_delegate(self._delegates, payload, self._context.blobs.get(payload.data), self._named_data, ins)
         if len(results) != len(outs):
             raise InterpreterError(f"delegate @{name} gave {len(results)} results for {len(outs)} slots")
         _write(f"delegate @{name}", outs, results)

@@ -1,76 +1,9 @@
 """The tables of `schema/program.fbs`, field by field in the order of the format, for the reader and the writer alike."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
 
+from flambeau.runtime.flatbuffer import Data, Ref, Refs, Scalar, Scalars, Table, Text, Union
 from flambeau.runtime.pte import records
-
-
-@dataclass(frozen=True, slots=True)
-class Scalar:
-    """A number in the table itself: `code` is its `struct` format, `reads` what it is read as."""
-
-    code: str
-    reads: type[int] | type[float] | type[bool] = int
-    default: int | float = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A string."""
-
-    required: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Ref:
-    """Another table."""
-
-    table: "Table"
-
-
-@dataclass(frozen=True, slots=True)
-class Scalars:
-    """A vector of numbers."""
-
-    code: str
-    reads: type[int] | type[float] | type[bool] = int
-
-
-@dataclass(frozen=True, slots=True)
-class Data:
-    """A vector of bytes, which is read as a view; `alignment`: of its first byte."""
-
-    alignment: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Refs:
-    """A vector of tables; `optional`: its absence is None, not the empty tuple."""
-
-    table: "Table | Union"
-    optional: bool = False
-
-
-Kind: TypeAlias = Scalar | Text | Ref | Scalars | Data | Refs
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """A table of the format: the record that it is read as, and its fields by name, in order."""
-
-    record: type
-    fields: Mapping[str, Kind]
-
-
-@dataclass(frozen=True, eq=False)
-class Union:
-    """A table that holds nothing but a union: field 0 is the number of the member, field 1 the member."""
-
-    name: str
-    members: tuple[Table, ...]
-
 
 # Records of the file that the public records resolve away.
 

@@ -2,10 +2,10 @@
 
 import struct
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, cast
 
+from flambeau.runtime.flatbuffer import Decoder
 from flambeau.runtime.pte import flatbuffer_tables as schema
 from flambeau.runtime.pte.check import MAXIMUM_RANK, check_program
 from flambeau.runtime.pte.records import (
@@ -82,147 +82,9 @@ def read_program(data: "Buffer") -> Program:
     file = file.cast("B") if file.nbytes else EMPTY
     header = read_header(file)
     flatbuffer = file if header is None else file[: header.program_size]
-    program = _resolve(_Decoder(flatbuffer).root(), file, header)
+    program = _resolve(cast(schema.ProgramRecord, Decoder(flatbuffer, "the program", PteError).root(schema.PROGRAM)), file, header)
     check_program(program)
     return program
-
-
-class _Decoder:
-    """Decodes the tables of one flatbuffer.
-
-    Each table and vector is decoded once, however often it is referred to, and the work is limited by the number of bytes: tables that
-    overlap in order to look larger than the file are refused instead of expanded.
-    """
-
-    def __init__(self, data: memoryview):
-        self.data = data
-        self.size = len(data)
-        self.budget = len(data)
-        self.memo: dict[tuple[int, object], object] = {}
-
-    def root(self) -> schema.ProgramRecord:
-        """The root table."""
-        return cast(schema.ProgramRecord, self._table(self._follow(0, "the root"), schema.PROGRAM))
-
-    def _spend(self, amount: int) -> None:
-        self.budget -= amount
-        if self.budget < 0:
-            raise PteError("the program is damaged: its tables overlap")
-
-    def _unpack(self, code: str, position: int, what: str) -> int:
-        width = struct.calcsize(code)
-        if position % width or position + width > self.size:
-            raise PteError(f"the program is damaged: {what} is at byte {position} of {self.size}")
-        return struct.unpack_from("<" + code, self.data, position)[0]
-
-    def _follow(self, position: int, what: str) -> int:
-        return position + self._unpack("I", position, what)
-
-    def _table(self, position: int, table: schema.Table) -> object:
-        key = (position, table)
-        if (known := self.memo.get(key)) is not None:
-            return known
-        name = table.record.__name__
-        places = self._places(position, name, len(table.fields))
-        values: dict[str, object] = {}
-        for (field, kind), place in zip(table.fields.items(), places, strict=True):
-            what = f"{name}.{field}"
-            if place:
-                values[field] = self._field(place, kind, what)
-            elif isinstance(kind, schema.Scalar):
-                values[field] = kind.reads(kind.default)
-            elif isinstance(kind, schema.Scalars) or (isinstance(kind, schema.Refs) and not kind.optional):
-                values[field] = ()
-            elif isinstance(kind, schema.Text) and kind.required:
-                raise PteError(f"the program is damaged: a {name} lacks its {field}")
-        record = table.record(**values)
-        self.memo[key] = record
-        return record
-
-    def _union(self, position: int, union: schema.Union) -> object:
-        number_at, member_at = self._places(position, union.name, 2)
-        number = self._unpack("B", number_at, union.name) if number_at else 0
-        if not 1 <= number <= len(union.members) or not member_at:
-            raise PteError(f"the program is damaged: {number} is not a kind of {union.name} (byte {position})")
-        return self._table(self._follow(member_at, union.name), union.members[number - 1])
-
-    def _places(self, position: int, name: str, count: int) -> list[int]:
-        """The offsets of the fields of a table; 0 for an absent one."""
-        vtable = position - self._unpack("i", position, name)
-        if vtable < 0:
-            raise PteError(f"the program is damaged: {name} at byte {position} has no field table")
-        width = self._unpack("H", vtable, name)
-        extent = self._unpack("H", vtable + 2, name)
-        if width < 4 or width % 2 or vtable + width > self.size or extent < 4 or position + extent > self.size:
-            raise PteError(f"the program is damaged: {name} at byte {position} does not fit in the file")
-        present = min(count, (width - 4) // 2)
-        offsets = struct.unpack_from(f"<{present}H", self.data, vtable + 4)
-        self._spend(1)
-        if any(offset >= extent for offset in offsets):
-            raise PteError(f"the program is damaged: a field of {name} at byte {position} lies outside of it")
-        return [position + offset if offset else 0 for offset in offsets] + [0] * (count - present)
-
-    def _field(self, place: int, kind: schema.Kind, what: str) -> object:
-        match kind:
-            case schema.Scalar():
-                value = self._unpack(kind.code, place, what)
-                try:
-                    return kind.reads(value)
-                except ValueError:
-                    raise PteError(f"the program is damaged: {value} is not a {kind.reads.__name__} ({what}, byte {place})") from None
-            case schema.Text():
-                return self._text(self._follow(place, what), what)
-            case schema.Ref():
-                return self._table(self._follow(place, what), kind.table)
-            case schema.Scalars():
-                return self._scalars(self._follow(place, what), kind, what)
-            case schema.Data():
-                start, length = self._vector(self._follow(place, what), 1, what)
-                return self.data[start : start + length]
-            case schema.Refs():
-                return self._refs(self._follow(place, what), kind.table, what)
-
-    def _vector(self, position: int, width: int, what: str) -> tuple[int, int]:
-        """The start of a vector's elements, and their number."""
-        length = self._unpack("I", position, what)
-        start = position + 4
-        if start + length * width > self.size or (length and start % width):
-            raise PteError(f"the program is damaged: {what} of {length} elements at byte {position} does not fit in the file")
-        return start, length
-
-    def _text(self, position: int, what: str) -> str:
-        key = (position, str)
-        if (known := self.memo.get(key)) is None:
-            start, length = self._vector(position, 1, what)
-            self._spend(length)
-            if start + length >= self.size or self.data[start + length]:
-                raise PteError(f"the program is damaged: the text {what} at byte {position} does not end with a zero byte")
-            try:
-                known = str(self.data[start : start + length], "utf-8")
-            except UnicodeDecodeError:
-                raise PteError(f"the program is damaged: the text {what} at byte {position} is not UTF-8") from None
-            if "\0" in known:
-                raise PteError(f"the program is damaged: the text {what} at byte {position} has a zero byte in it")
-            self.memo[key] = known
-        return cast(str, known)
-
-    def _scalars(self, position: int, kind: schema.Scalars, what: str) -> object:
-        key = (position, kind.code)
-        if (known := self.memo.get(key)) is None:
-            start, length = self._vector(position, struct.calcsize(kind.code), what)
-            self._spend(length)
-            known = self.memo[key] = struct.unpack_from(f"<{length}{kind.code}", self.data, start)
-        return known
-
-    def _refs(self, position: int, table: schema.Table | schema.Union, what: str) -> object:
-        key = (position, (schema.Refs, table))
-        if (known := self.memo.get(key)) is None:
-            start, length = self._vector(position, 4, what)
-            self._spend(length)
-            decode = partial(self._union, union=table) if isinstance(table, schema.Union) else partial(self._table, table=table)
-            offsets = struct.unpack_from(f"<{length}I", self.data, start)
-            known = self.memo[key] = tuple(decode(start + 4 * index + offset) for index, offset in enumerate(offsets))
-        return known
 
 
 def _resolve(record: schema.ProgramRecord, file: memoryview, header: ExtendedHeader | None) -> Program:

@@ -25,6 +25,7 @@ _PASSES = (
     "convert-core-to-edge",
     "convert-edge-to-exec",
     "convert-edge-to-fused",
+    "convert-partitions",
     "cse",
     "decompose-aten",
     "elide-views",

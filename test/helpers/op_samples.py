@@ -7,6 +7,7 @@ An array stands for a tensor, a list of arrays for a list of tensors, an xDSL ty
 from __future__ import annotations
 
 import importlib
+import runpy
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -22,10 +23,15 @@ Samples: TypeAlias = Callable[[np.random.Generator], list[tuple[Any, ...]]]
 
 
 def all_samples() -> dict[str, Samples]:
-    """The samples of every `op_samples*.py` beside this file, by full operator name; an alias without samples has those of its operator."""
+    """The samples of every `op_samples*.py` beside this file or of a backend's dialect, by full operator name.
+
+    An alias without samples has those of its operator.
+    """
     found: dict[str, Samples] = {}
     for path in sorted(Path(__file__).parent.glob("op_samples*.py")):
         found |= importlib.import_module(path.stem).SAMPLES
+    for path in sorted(Path(__file__).parents[2].glob("backends/*/test/op_samples*.py")):
+        found |= runpy.run_path(str(path))["SAMPLES"]
     return {f"aten.{schema.partition('(')[0]}": found[f"aten.{name}"] for schema, name in ALIASES} | found
 
 

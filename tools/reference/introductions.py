@@ -55,8 +55,9 @@ exec.method @forward {arenas = [32]} {
 ```
 """,
     "delegate": """
-[`partition`](passes.md#partition) puts what a backend takes into functions of their own; [`lower-partitions`](passes.md#lower-partitions)
-replaces those by what the backend makes of them, a `delegate.payload` of the same name:
+[`partition`](passes.md#partition) puts what a backend takes into functions of their own;
+[`convert-partitions`](passes.md#convert-partitions) rewrites them in the backend's own dialect, if it has one;
+[`lower-partitions`](passes.md#lower-partitions) replaces those by what the backend makes of them, a `delegate.payload` of the same name:
 
 ```mlir
 delegate.partition @part backend "FlambeauElementwise" (%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>) {

@@ -12,7 +12,7 @@ INSTEAD = {
     "devtools": "flambeau inspect shows a program, and --check-semantics finds the pass that changes a result",
     "exir": "its names are those of flambeau itself: from flambeau import to_edge, EdgeCompileConfig, ExecutorchBackendConfig",
     "extension": "flambeau.runtime loads programs",
-    "xnnpack": "the runtime of Flambeau has no XNNPACK, and kernels of its own for the CPU: leave to_backend out",
+    "partition": "to_backend takes the name of a backend, and xnnpack is one",
     # executorch.exir
     "CallSpec": "program.call_spec of what torch.export.export gives",
     "CaptureConfig": "torch.export.export(module, inputs) takes all that is needed",
@@ -34,7 +34,7 @@ INSTEAD = {
     # Partitioners, quantizers, passes.
     "Partitioner": "to_backend takes the name of a backend; the runtime of Flambeau has no delegates of ExecuTorch",
     "ToOutVarPass": "the pass convert-edge-to-exec chooses the kernels of the target",
-    "XnnpackPartitioner": "the runtime of Flambeau has no XNNPACK, and kernels of its own for the CPU: leave to_backend out",
+    "XnnpackPartitioner": "to_backend takes the name of a backend, and xnnpack is one",
     # executorch.devtools
     "BundledProgram": "numpy.savez keeps inputs and outputs; flambeau run compares nothing by itself",
     "ETRecord": 'edge.save("edge.mlir") keeps the IR, with the line of the model of each operation',

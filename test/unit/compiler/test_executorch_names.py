@@ -60,7 +60,7 @@ MADE: dict[type[Any], set[str]] = {
 ELSEWHERE = {
     "executorch": ["devtools", "exir", "extension"],
     "executorch.backends.xnnpack.partition.xnnpack_partitioner": ["XnnpackPartitioner"],
-    "executorch.backends": ["xnnpack"],
+    "executorch.backends.xnnpack": ["partition"],
     "executorch.devtools": ["BundledProgram", "ETRecord", "Inspector", "generate_etrecord"],
     "executorch.exir.backend.partitioner": ["Partitioner"],
     "executorch.devtools.backend_debug": ["get_delegation_info"],
@@ -146,7 +146,7 @@ def test_an_import_says_what_to_use_instead(package: str):
         ("from flambeau.devtools import Inspector", "flambeau has no 'devtools', which ExecuTorch has: "),
         (
             "from flambeau.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner",
-            "flambeau.backends has no 'xnnpack', which ExecuTorch has: ",
+            "flambeau.backends.xnnpack has no 'partition', which ExecuTorch has: ",
         ),
         ("import flambeau.exirs", "No module named 'flambeau.exirs'$"),
     ],

@@ -1,6 +1,7 @@
 """Groups of operations that go to a backend: none waits for itself, and the program means what it meant."""
 
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,17 +9,22 @@ import pytest
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
-from flambeau.backends.interface import BackendError, backend_names, find_backend, run_payload
+from flambeau.backends.interface import Backend, BackendError, Encoded, backend_names, find_backend, register_backend, run_payload
+from flambeau.dialects.delegate.ops import PartitionOp
+from flambeau.dialects.exec.method import NamedDataOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.analysis.backend_survey import why_refused
 from flambeau.passes.analysis.grouping import contracted_order, dependencies, group
-from flambeau.passes.manager import Pipeline
+from flambeau.passes.manager import PassError, Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import delegate
+from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.runtime import Runtime
 from flambeau.runtime.emit import emit_pte
-from flambeau.runtime.interpreter import interpret
+from flambeau.runtime.interpreter import InterpreterError, interpret
+from flambeau.runtime.pte import read_program
+from flambeau.support.tables import declared_by
 
 KIND = "tensor<5xf32>"
 LINES = {
@@ -121,4 +127,49 @@ def test_every_backend_is_whole():
         backend = find_backend(name)
         assert backend.name == name and backend.identifier and 1 <= backend.least <= backend.most
     with pytest.raises(BackendError, match="no backend here is called 'Nobody' by programs"):
-        run_payload("Nobody", memoryview(b""), [])
+        run_payload("Nobody", memoryview(b""), {}, [])
+
+
+@pytest.fixture
+def naming() -> Iterator[list[str]]:
+    """A backend whose payloads find one name, with these contents one after another; nothing but its hardware runs them."""
+    contents: list[str] = []
+
+    def encode(partition: PartitionOp, constants: ModuleConstants) -> Encoded:
+        return Encoded(b"payload", {"weights": contents.pop(0).encode()})
+
+    with declared_by("a test") as registered:
+        register_backend(
+            Backend("naming", "NamingBackend", lambda op: None if op.name == "edge.tanh" else "no", lambda op, value: False, encode)
+        )
+    yield contents
+    for item in registered:
+        item.undo()
+
+
+TWO_PARTITIONS = f"""func.func @forward(%x: {KIND}) -> {KIND} {{
+  %0 = edge.tanh(%x) : ({KIND}) -> {KIND}
+  %1 = edge.cos(%0) : ({KIND}) -> {KIND}
+  %2 = edge.tanh(%1) : ({KIND}) -> {KIND}
+  func.return %2 : {KIND}
+}}"""
+
+
+def test_payloads_share_what_they_find_by_name(naming: list[str]):
+    naming += ["same", "same"]
+    module, context = parsed(TWO_PARTITIONS)
+    Pipeline.parse("delegate{backends=naming}").run(module, context)
+    (named,) = [op for op in module.walk() if isinstance(op, NamedDataOp)]
+    assert named.key.data == "weights" and bytes(context.blobs.get(named.value)) == b"same"
+    Pipeline.parse("edge-to-exec,plan").run(module, context)
+    program = read_program(b"".join(emit_pte(module, context)))
+    assert [bytes(item.data) for item in program.named_data if item.key == "weights"] == [b"same"]
+    with pytest.raises(InterpreterError, match="the payloads of backend 'naming' run on its hardware only"):
+        interpret(module, context, run_payload).run("forward", [np.ones(5, np.float32)])
+
+
+def test_a_name_has_one_content(naming: list[str]):
+    naming += ["one", "another"]
+    module, context = parsed(TWO_PARTITIONS)
+    with pytest.raises(PassError, match="@forward_naming_1 has other named data 'weights' than a payload before it"):
+        Pipeline.parse("delegate{backends=naming}").run(module, context)

@@ -94,7 +94,10 @@ def canonical(text: str) -> str:
             "builtin.module(lower-complex,group-attention,decompose-aten{preserve=gelu,silu},"
             "convert-aten-to-core{target=executorch preserve=gelu,silu})",
         ),
-        ("delegate{backends=elementwise}", "builtin.module(partition{backends=elementwise},lower-partitions,remove-dead-code)"),
+        (
+            "delegate{backends=elementwise}",
+            "builtin.module(partition{backends=elementwise},convert-partitions,cse,lower-partitions,remove-dead-code)",
+        ),
         ("every-option{number=1 flag}", "builtin.module(every-option{number=1 flag=true})"),
         ("every-option{number=-3 ratio=2}", "builtin.module(every-option{number=-3 ratio=2.0})"),
         ('every-option{number=1 word="a, \\"b\\"}"}', 'builtin.module(every-option{number=1 word="a, \\"b\\"}"})'),

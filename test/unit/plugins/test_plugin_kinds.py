@@ -327,7 +327,7 @@ def test_a_target(tmp_path: Path):
 BACKEND = """
 import numpy as np
 
-from flambeau.backends.interface import Backend
+from flambeau.backends.interface import Backend, Encoded
 
 # Takes every cosine, of which the payload need not say anything.
 BACKEND = Backend(
@@ -335,7 +335,7 @@ BACKEND = Backend(
     "CosineBackend",
     refuse=lambda op: None if op.name == "edge.cos" else "it is no cosine",
     absorbs=lambda op, value: False,
-    lower=lambda partition, constants: b"cos",
+    encode=lambda partition, constants: Encoded(b"cos"),
     execute=lambda data, inputs: [np.cos(inputs[0])],
 )
 """

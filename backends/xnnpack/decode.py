@@ -1,0 +1,192 @@
+"""A payload, ours or ExecuTorch's, as a partition of `xnnpack` operators. Every field is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf, isinf, prod
+from typing import Any
+
+from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.ir import Block, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from flambeau.backends.interface import BackendError
+from flambeau.backends.xnnpack.dialect.nodes import MOST_DIMENSIONS
+from flambeau.backends.xnnpack.payload import (
+    EXTERNAL_INPUT,
+    EXTERNAL_OUTPUT,
+    FLOAT32,
+    INVALID_ID,
+    LISTS,
+    NO_OFFSET,
+    NODES,
+    Graph,
+    Node,
+    QuantizedTensorValue,
+    TensorValue,
+    read_payload,
+)
+from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
+from flambeau.dialects.ir.tensor_types import Tensor, f32, shape_of, tensor
+from flambeau.dialects.ml_program import BlobStore, GlobalLoadConstantOp, GlobalOp
+from flambeau.dialects.schema.operators import find_op
+
+_FIELDS = {table.record: tuple(table.fields) for table in NODES}
+
+
+def decode(data: memoryview, named_data: Mapping[str, memoryview], blobs: BlobStore) -> ModuleOp:
+    """The constants and the partition of a payload. Raises BackendError for a payload that is damaged, or not supported here."""
+    graph, constants = read_payload(data)
+    return _Decoder(graph, constants, named_data, blobs).decode()
+
+
+def _refused(what: str) -> BackendError:
+    return BackendError(f"XNNPACK payload: {what}")
+
+
+class _Decoder:
+    """The partition while it is read."""
+
+    def __init__(self, graph: Graph, constants: memoryview, named_data: Mapping[str, memoryview], blobs: BlobStore):
+        self.graph = graph
+        self.constants = constants
+        self.named_data = named_data
+        self.blobs = blobs
+        self.types: dict[int, Tensor] = {}
+        self.values: dict[int, SSAValue] = {}
+        self.globals: list[GlobalOp] = []
+        self.externals: dict[int, TensorValue] = {}
+        self.block = Block()
+
+    def decode(self) -> ModuleOp:
+        """The module."""
+        for value in self.graph.xvalues:
+            self._declare(value)
+        inputs, outputs = self._interface()
+        for index, value in enumerate(inputs):
+            self.values[value.id_out] = self.block.insert_arg(self.types[value.id_out], index)
+        for position, node in enumerate(self.graph.xnodes):
+            self._node(position, node)
+        missing = next((value.id_out for value in outputs if value.id_out not in self.values), None)
+        if missing is not None:
+            raise _refused(f"no node gives the output, value {missing}")
+        returned = [self.values[value.id_out] for value in outputs]
+        self.block.add_op(ReturnOp(returned))
+        kind = FunctionType.from_lists(list(self.block.arg_types), [value.type for value in returned])
+        return ModuleOp([*self.globals, PartitionOp("partition", "XnnpackBackend", kind, Region(self.block))])
+
+    def _declare(self, value: TensorValue | QuantizedTensorValue) -> None:
+        if isinstance(value, QuantizedTensorValue):
+            raise _refused("it holds quantized values, which are not supported here")
+        number = value.id_out
+        if number in self.types or number == INVALID_ID:
+            raise _refused(f"value {number} is declared twice, or has the number of an absent one")
+        if value.datatype != FLOAT32:
+            raise _refused(f"value {number} is of datatype {value.datatype}; {FLOAT32}, float32, is supported here")
+        if value.num_dims != len(value.dims) or value.num_dims > MOST_DIMENSIONS:
+            raise _refused(f"value {number} has {value.num_dims} dimensions and {len(value.dims)} sizes; there are up to {MOST_DIMENSIONS}")
+        if 0 in value.dims:
+            raise _refused(f"value {number} is of the sizes {list(value.dims)}, and XNNPACK has no empty tensors")
+        self.types[number] = tensor(f32, value.dims)
+        is_external, is_constant = value.external_id != INVALID_ID, value.constant_buffer_idx != 0
+        if value.flags not in ((EXTERNAL_INPUT, EXTERNAL_OUTPUT) if is_external else (0,)) or (is_external and is_constant):
+            raise _refused(f"value {number} with flags {value.flags} is not one of an input, an output, a constant and a result")
+        if is_external and self.externals.setdefault(value.external_id, value) is not value:
+            raise _refused(f"two values are argument {value.external_id} of the call")
+        if is_constant:
+            self._load(number, self._constant(number, value))
+
+    def _load(self, number: int, data: memoryview) -> None:
+        name, kind = f"value_{number}", self.types[number]
+        self.globals.append(GlobalOp(name, kind, self.blobs.add(name, data)))
+        load = GlobalLoadConstantOp(name, kind)
+        self.block.add_op(load)
+        self.values[number] = load.result
+
+    def _constant(self, number: int, value: TensorValue) -> memoryview:
+        """The bytes of a constant."""
+        index, size = value.constant_buffer_idx, 4 * prod(value.dims)
+        if index >= len(self.graph.constant_data):
+            raise _refused(f"value {number} is constant {index} of {len(self.graph.constant_data)}")
+        entry = self.graph.constant_data[index]
+        if entry.named_key:
+            found = self.named_data.get(entry.named_key)
+            if found is None or entry.offset != NO_OFFSET:
+                raise _refused(f"the program has no named data {entry.named_key[:80]!r}, constant {index}")
+        elif entry.offset + entry.size > len(self.constants):
+            raise _refused(f"constant {index} is at bytes {entry.offset} to {entry.offset + entry.size} of {len(self.constants)}")
+        else:
+            found = self.constants[entry.offset : entry.offset + entry.size]
+        if entry.size != size or len(found) < size:
+            raise _refused(f"value {number} takes {size} bytes, and its constant has {min(entry.size, len(found))}")
+        return found[:size]
+
+    def _interface(self) -> tuple[list[TensorValue], list[TensorValue]]:
+        """The inputs and the outputs, in the order of the arguments of a call."""
+        ordered = [self.externals[key] for key in sorted(self.externals)]
+        inputs = [value for value in ordered if value.flags == EXTERNAL_INPUT]
+        outputs = [value for value in ordered if value.flags == EXTERNAL_OUTPUT]
+        places = [value.external_id for value in (*inputs, *outputs)]
+        # Counted first: the number comes from a file, and a list of it may be too long.
+        if not outputs or len(places) != self.graph.num_externs or places != list(range(len(places))):
+            raise _refused(f"its {len(inputs)} inputs and {len(outputs)} outputs are not the {self.graph.num_externs} arguments of a call")
+        for what, values, ids in (("input", inputs, self.graph.input_ids), ("output", outputs, self.graph.output_ids)):
+            if sorted(value.id_out for value in values) != sorted(ids):
+                raise _refused(f"it lists {len(ids)} values as its {what}s, which are not the {len(values)} that are declared so")
+        return inputs, outputs
+
+    def _node(self, position: int, node: Node) -> None:
+        record = node.xnode_union
+        if record is None:
+            raise _refused(f"node {position} is of no kind")
+        where = f"node {position}, {type(record).__name__}"
+        row = find_op(f"xnnpack.{type(record).__name__}")
+        if row is None:
+            raise _refused(f"{where}, is not supported here")
+        known = {argument.name: argument.type.is_tensor for argument in row.schema.arguments}
+        given: dict[str, Any] = {}
+        counts: list[int] = []
+        for field in _FIELDS[type(record)]:
+            value: Any = getattr(record, field)
+            name = field.removesuffix("_id")
+            if field == "num_dims":
+                counts.append(value)
+            elif name == field:
+                counts += [len(value)] if field in LISTS else []
+                given[field] = value
+            elif known.get(name):
+                given[name] = None if value == INVALID_ID else self._operand(where, value)
+            elif field != "output_id" and value != INVALID_ID:
+                raise _refused(f"{where}, has the operand {name}, value {value}, which it does not take")
+        if len(set(counts)) > 1 or max(counts, default=0) > MOST_DIMENSIONS:
+            raise _refused(f"{where}, has lists of {counts} numbers; they have one for each of up to {MOST_DIMENSIONS} dimensions")
+        given |= self._limits(where, node, known)
+        try:
+            op = row(**given)
+        except (VerifyException, TypeError) as error:
+            raise _refused(f"{where}: {error}") from error
+        self.block.add_op(op)
+        self._result(where, record.output_id, op.result)
+
+    def _operand(self, where: str, number: int) -> SSAValue:
+        if number not in self.values:
+            raise _refused(f"{where}, reads value {number}, which no earlier node gives")
+        return self.values[number]
+
+    @staticmethod
+    def _limits(where: str, node: Node, known: Mapping[str, bool]) -> dict[str, float]:
+        limits = node.output_min_max
+        if limits is None:
+            return {}
+        given = {name: value for name, value in (("output_min", limits.output_min), ("output_max", limits.output_max)) if not isinf(value)}
+        if (given and "output_min" not in known) or limits.output_min == inf or limits.output_max == -inf:
+            raise _refused(f"{where}, is limited to [{limits.output_min}, {limits.output_max}]")
+        return given
+
+    def _result(self, where: str, number: int, value: SSAValue) -> None:
+        declared = self.types.get(number)
+        if declared is None or number in self.values:
+            raise _refused(f"{where}, gives value {number}, which is not declared, or known already")
+        if declared != value.type:
+            raise _refused(f"{where}, gives {list(shape_of(value))}, and value {number} has the sizes {list(shape_of(declared))}")
+        self.values[number] = value

@@ -1,0 +1,254 @@
+"""Functions of each element, alone or of two, and the softmax."""
+
+from __future__ import annotations
+
+from flambeau.backends.xnnpack.dialect.nodes import LIMITS, BinaryNodeOp, UnaryNodeOp, limited, xnnpack
+from flambeau.dialects.aten.activation import EluOp, GeluOp, HardswishOp, LeakyReluOp, SigmoidOp, TanhOp
+from flambeau.dialects.aten.math import AbsOp, CeilOp, CosOp, ExpOp, FloorOp, LogOp, NegOp, RsqrtOp, SinOp, SqrtOp
+from flambeau.dialects.aten.softmax import SoftmaxOp
+from flambeau.support.lazy import Array, np
+
+
+@xnnpack("abs(Tensor input, int flags=0) -> Tensor")
+class AbsNodeOp(UnaryNodeOp):
+    """The absolute value."""
+
+    @staticmethod
+    def numpy(x: Array, /) -> Array:
+        return AbsOp.numpy(x)
+
+
+@xnnpack("negate(Tensor input, int flags=0) -> Tensor")
+class NegateNodeOp(UnaryNodeOp):
+    """A change of sign."""
+
+    @staticmethod
+    def numpy(x: Array, /) -> Array:
+        return NegOp.numpy(x)
+
+
+@xnnpack("floor(Tensor input, int flags=0) -> Tensor")
+class FloorNodeOp(UnaryNodeOp):
+    """The largest integer that is not above x."""
+
+    @staticmethod
+    def numpy(x: Array, /) -> Array:
+        return FloorOp.numpy(x)
+
+
+@xnnpack("ceiling(Tensor input, int flags=0) -> Tensor")
+class CeilingNodeOp(UnaryNodeOp):
+    """The smallest integer that is not below x."""
+
+    @staticmethod
+    def numpy(x: Array, /) -> Array:
+        return CeilOp.numpy(x)
+
+
+@xnnpack("square_root(Tensor input, int flags=0) -> Tensor")
+class SquareRootNodeOp(UnaryNodeOp):
+    """The square root."""
+
+    @staticmethod
+    def numpy(x: Array, /) -> Array:
+        return SqrtOp.numpy(x)
+
+
+@xnnpack("reciprocal_square_root(Tensor input, int flags=0) -> Tensor")
+class ReciprocalSquareRootNodeOp(UnaryNodeOp):
+    """1 over the square root."""
+
+    @staticmethod
+    def numpy(x: Array, /) -> Array:
+        return RsqrtOp.numpy(x)
+
+
+@xnnpack("exp(Tensor input, int flags=0) -> Tensor")
+class ExpNodeOp(UnaryNodeOp):
+    """The exponential."""
+
+    @staticmethod
+    def numpy(x: Array, /) -> Array:
+        return ExpOp.numpy(x)
+
+
+@xnnpack("log(Tensor input, int flags=0) -> Tensor")
+class LogNodeOp(UnaryNodeOp):
+    """The natural logarithm."""
+
+    @staticmethod
+    def numpy(x: Array, /) -> Array:
+        return LogOp.numpy(x)
+
+
+@xnnpack("sin(Tensor input, int flags=0) -> Tensor")
+class SinNodeOp(UnaryNodeOp):
+    """The sine."""
+
+    @staticmethod
+    def numpy(x: Array, /) -> Array:
+        return SinOp.numpy(x)
+
+
+@xnnpack("cos(Tensor input, int flags=0) -> Tensor")
+class CosNodeOp(UnaryNodeOp):
+    """The cosine."""
+
+    @staticmethod
+    def numpy(x: Array, /) -> Array:
+        return CosOp.numpy(x)
+
+
+@xnnpack("tanh(Tensor input, int flags=0) -> Tensor")
+class TanhNodeOp(UnaryNodeOp):
+    """The hyperbolic tangent."""
+
+    @staticmethod
+    def numpy(x: Array, /) -> Array:
+        return TanhOp.numpy(x)
+
+
+@xnnpack("sigmoid(Tensor input, int flags=0) -> Tensor")
+class SigmoidNodeOp(UnaryNodeOp):
+    """1 / (1 + exp(-x))."""
+
+    @staticmethod
+    def numpy(x: Array, /) -> Array:
+        return SigmoidOp.numpy(x)
+
+
+@xnnpack("gelu(Tensor input, int flags=0) -> Tensor")
+class GeluNodeOp(UnaryNodeOp):
+    """x times the normal distribution function of x."""
+
+    @staticmethod
+    def numpy(x: Array, /) -> Array:
+        return GeluOp.numpy(x, "none")
+
+
+@xnnpack("hardswish(Tensor input, int flags=0) -> Tensor")
+class HardswishNodeOp(UnaryNodeOp):
+    """x * clamp(x + 3, 0, 6) / 6."""
+
+    @staticmethod
+    def numpy(x: Array, /) -> Array:
+        return HardswishOp.numpy(x)
+
+
+@xnnpack("square(Tensor input, int flags=0) -> Tensor")
+class SquareNodeOp(UnaryNodeOp):
+    """x * x."""
+
+    @staticmethod
+    def numpy(x: Array, /) -> Array:
+        return x * x
+
+
+@xnnpack("copy(Tensor input, int flags=0) -> Tensor")
+class CopyNodeOp(UnaryNodeOp):
+    """The same elements."""
+
+    @staticmethod
+    def numpy(x: Array, /) -> Array:
+        return x
+
+
+@xnnpack("elu(float alpha, Tensor input, int flags=0) -> Tensor")
+class EluNodeOp(UnaryNodeOp):
+    """x above 0, alpha * (exp(x) - 1) elsewhere."""
+
+    @staticmethod
+    def numpy(alpha: float, x: Array, /) -> Array:
+        return EluOp.numpy(x, alpha, 1, 1)
+
+
+@xnnpack("leaky_relu(float negative_slope, Tensor input, int flags=0) -> Tensor")
+class LeakyReluNodeOp(UnaryNodeOp):
+    """x above 0, negative_slope * x elsewhere."""
+
+    @staticmethod
+    def numpy(negative_slope: float, x: Array, /) -> Array:
+        return LeakyReluOp.numpy(x, negative_slope)
+
+
+@xnnpack(f"clamp(Tensor input, int flags=0, {LIMITS}) -> Tensor")
+class ClampNodeOp(UnaryNodeOp):
+    """x within the limits."""
+
+    @staticmethod
+    def numpy(x: Array, /, output_min: float | None, output_max: float | None) -> Array:
+        return limited(x, output_min, output_max)
+
+
+@xnnpack("softmax(Tensor input, int flags=0) -> Tensor")
+class SoftmaxNodeOp(UnaryNodeOp):
+    """exp(x) over its sum along the last dimension."""
+
+    elementwise = False
+
+    @staticmethod
+    def numpy(x: Array, /) -> Array:
+        return SoftmaxOp.numpy(x, -1, False)
+
+
+@xnnpack(f"add(Tensor input1, Tensor input2, int flags=0, {LIMITS}) -> Tensor")
+class AddNodeOp(BinaryNodeOp):
+    """a + b."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array, /, output_min: float | None, output_max: float | None) -> Array:
+        return limited(a + b, output_min, output_max)
+
+
+@xnnpack(f"subtract(Tensor input1, Tensor input2, int flags=0, {LIMITS}) -> Tensor")
+class SubtractNodeOp(BinaryNodeOp):
+    """a - b."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array, /, output_min: float | None, output_max: float | None) -> Array:
+        return limited(a - b, output_min, output_max)
+
+
+@xnnpack(f"multiply(Tensor input1, Tensor input2, int flags=0, {LIMITS}) -> Tensor")
+class MultiplyNodeOp(BinaryNodeOp):
+    """a * b."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array, /, output_min: float | None, output_max: float | None) -> Array:
+        return limited(a * b, output_min, output_max)
+
+
+@xnnpack(f"div(Tensor input1, Tensor input2, int flags=0, {LIMITS}) -> Tensor")
+class DivNodeOp(BinaryNodeOp):
+    """a / b."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array, /, output_min: float | None, output_max: float | None) -> Array:
+        return limited(a / b, output_min, output_max)
+
+
+@xnnpack("minimum(Tensor input1, Tensor input2, int flags=0) -> Tensor")
+class MinimumNodeOp(BinaryNodeOp):
+    """The smaller of a and b."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array, /) -> Array:
+        return np.minimum(a, b)
+
+
+@xnnpack("maximum(Tensor input1, Tensor input2, int flags=0) -> Tensor")
+class MaximumNodeOp(BinaryNodeOp):
+    """The larger of a and b."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array, /) -> Array:
+        return np.maximum(a, b)
+
+
+@xnnpack("prelu(Tensor input1, Tensor input2, int flags=0) -> Tensor")
+class PreluNodeOp(BinaryNodeOp):
+    """a above 0, a * b elsewhere."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array, /) -> Array:
+        return np.where(a > 0, a, a * b)

@@ -1,0 +1,64 @@
+"""What the families of nodes share."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from flambeau.dialects.ir.tensor_types import Tensor, broadcast, f32, shape_of, tensor
+from flambeau.dialects.schema.namespace import Namespace
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.support.lazy import Array, np
+
+xnnpack = Namespace("xnnpack")
+
+MOST_DIMENSIONS = 6
+"""The highest rank of the library's tensors."""
+
+LIMITS = "float? output_min=None, float? output_max=None"
+"""The arguments of a node whose result may be limited."""
+
+
+class NodeOp(SchemaOp):
+    """A node, on tensors of float32."""
+
+    takes = frozenset((f32,))
+    known_flags: ClassVar[int] = 0
+    """The bits of `flags` that have a meaning here."""
+
+    @classmethod
+    def typed(cls, shape: tuple[int, ...], flags: int, output_min: float | None = None, output_max: float | None = None) -> Tensor:
+        """The type of a result. Raises ValueError for flags without a meaning here, a shape that XNNPACK lacks, and limits in no order."""
+        if flags & ~cls.known_flags:
+            raise ValueError(f"flags {flags:#x} have no meaning here; those known are {cls.known_flags:#x}")
+        if len(shape) > MOST_DIMENSIONS:
+            raise ValueError(f"the result has {len(shape)} dimensions, and XNNPACK has up to {MOST_DIMENSIONS}")
+        if any(extent < 1 for extent in shape):
+            raise ValueError(f"the result has the shape {list(shape)}, and XNNPACK has no empty tensors")
+        if output_min is not None and output_max is not None and not output_min <= output_max:
+            raise ValueError(f"the result is limited to [{output_min}, {output_max}], which holds nothing")
+        return tensor(f32, shape)
+
+
+def limited(x: Array, output_min: float | None, output_max: float | None) -> Array:
+    """X within the limits that are given."""
+    if output_min is not None:
+        x = np.maximum(x, np.float32(output_min))
+    return x if output_max is None else np.minimum(x, np.float32(output_max))
+
+
+class UnaryNodeOp(NodeOp):
+    """A function of each element."""
+
+    elementwise = True
+
+    @classmethod
+    def infer(cls, input: Tensor, flags: int, output_min: float | None = None, output_max: float | None = None) -> Tensor:
+        return cls.typed(shape_of(input), flags, output_min, output_max)
+
+
+class BinaryNodeOp(NodeOp):
+    """A function of two elements, of tensors that are broadcast to one shape."""
+
+    @classmethod
+    def infer(cls, a: Tensor, b: Tensor, /, flags: int, output_min: float | None = None, output_max: float | None = None) -> Tensor:
+        return cls.typed(broadcast(shape_of(a), shape_of(b)), flags, output_min, output_max)

@@ -1,0 +1,131 @@
+"""A partition of `xnnpack` operators as a payload, its weights as named data whose keys are digests of their bytes."""
+
+from __future__ import annotations
+
+import hashlib
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from xdsl.ir import SSAValue
+
+from flambeau.backends.interface import BackendError, Encoded
+from flambeau.backends.xnnpack.payload import (
+    EXTERNAL_INPUT,
+    EXTERNAL_OUTPUT,
+    FLOAT32,
+    INVALID_ID,
+    NO_OFFSET,
+    NODES,
+    ConstantDataOffset,
+    Graph,
+    Node,
+    OutputMinMax,
+    TensorValue,
+    write_payload,
+)
+from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
+from flambeau.dialects.ir.tensor_types import element_of, f32, is_static, shape_of
+from flambeau.dialects.ml_program import GlobalLoadConstantOp
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.support.lazy import Array, np
+
+if TYPE_CHECKING:
+    from flambeau.passes.rewriting.constants import ModuleConstants
+
+_TABLES = {table.record.__name__: table for table in NODES}
+
+
+def encode(partition: PartitionOp, constants: ModuleConstants) -> Encoded:
+    """The payload of a partition of `xnnpack` operators. Raises BackendError for another one."""
+    return _Encoder(partition, constants).encode()
+
+
+class _Encoder:
+    """The graph while it is written. Values have their numbers in the order in which they occur."""
+
+    def __init__(self, partition: PartitionOp, constants: ModuleConstants):
+        self.partition = partition
+        self.constants = constants
+        self.ids: dict[SSAValue, int] = {}
+        self.values: list[TensorValue] = []
+        self.nodes: list[Node] = []
+        self.entries: dict[str, int] = {}
+        self.offsets = [ConstantDataOffset()]
+        self.named: dict[str, memoryview] = {}
+
+    def encode(self) -> Encoded:
+        """The payload."""
+        block = self.partition.body.block
+        terminator = block.last_op
+        assert isinstance(terminator, ReturnOp)
+        results = {value: len(block.args) + index for index, value in enumerate(terminator.values)}
+        if len(results) < len(terminator.values) or any(value in results for value in block.args):
+            raise self._error("returns an argument, or a value twice: return a copy")
+        for argument in block.args:
+            self._define(argument, external_id=argument.index, flags=EXTERNAL_INPUT)
+        for op in block.ops:
+            if isinstance(op, GlobalLoadConstantOp):
+                array = self.constants.array(op.result)
+                if array is None or op.result in results:
+                    raise self._error(f"holds @{op.global_attr.string_value()}, which is returned or has no value")
+                self._define(op.result, constant_buffer_idx=self._constant(array))
+            elif isinstance(op, SchemaOp) and op.level() == "xnnpack" and op.schema.name in _TABLES:
+                for value in op.results:
+                    external = results.get(value)
+                    given = {} if external is None else {"external_id": external, "flags": EXTERNAL_OUTPUT}
+                    self._define(value, **given)
+                self.nodes.append(self._node(op))
+            elif op is not terminator:
+                raise self._error(f"holds {op.name}, which is not an operator of the xnnpack dialect")
+        graph = Graph(
+            version="0",
+            xnodes=tuple(self.nodes),
+            xvalues=tuple(self.values),
+            num_externs=len(block.args) + len(results),
+            input_ids=tuple(self.ids[argument] for argument in block.args),
+            output_ids=tuple(self.ids[value] for value in terminator.values),
+            constant_data=tuple(self.offsets),
+        )
+        return Encoded(write_payload(graph), self.named)
+
+    def _error(self, what: str) -> BackendError:
+        return BackendError(f"xnnpack: partition @{self.partition.sym_name.data} {what}")
+
+    def _define(self, value: SSAValue, **fields: int) -> None:
+        if element_of(value) != f32 or not is_static(value):
+            raise self._error(f"holds a {value.type}: tensors are of float32 and of static sizes")
+        shape = shape_of(value)
+        number = self.ids[value] = len(self.values)
+        self.values.append(TensorValue(FLOAT32, len(shape), shape, id_out=number, **fields))
+
+    def _constant(self, array: Array) -> int:
+        """The index of a constant, one for each content."""
+        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        key = hashlib.sha256(data).hexdigest()
+        if key not in self.entries:
+            self.entries[key] = len(self.offsets)
+            self.offsets.append(ConstantDataOffset(NO_OFFSET, len(data), key))
+            self.named[key] = data
+        return self.entries[key]
+
+    def _node(self, op: SchemaOp) -> Node:
+        table = _TABLES[op.schema.name]
+        arguments = dict(zip((argument.name for argument in op.schema.arguments), op.arguments(), strict=True))
+        fields: dict[str, Any] = {}
+        for field in reversed(list(table.fields)):
+            name = field.removesuffix("_id")
+            if field == "num_dims":
+                # The list behind it: of two, both have this length.
+                fields[field] = len(fields[list(fields)[-1]])
+            elif field == "output_id":
+                fields[field] = self.ids[op.result]
+            elif name == field:
+                fields[field] = arguments[field]
+            else:
+                value = arguments.get(name)
+                fields[field] = INVALID_ID if value is None else self.ids[value]
+        least, most = arguments.get("output_min"), arguments.get("output_max")
+        limits = None
+        if least is not None or most is not None or op.schema.name == "clamp":
+            limits = OutputMinMax(-inf if least is None else least, inf if most is None else most)
+        return Node(table.record(**fields), len(self.nodes), limits)

@@ -1,0 +1,196 @@
+"""Moves the changes of layout that surround each node to the border of a partition, where those that meet cancel.
+
+Transposes move from operands to results: past functions of each element, past nodes whose dimensions can be renamed. Limits move into the
+node before them. What is left and moves no element relative to another is a reshape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+
+from flambeau.backends.xnnpack.dialect.elementwise import ClampNodeOp
+from flambeau.backends.xnnpack.dialect.movement import (
+    ConcatenationNodeOp,
+    StaticConstantPadNodeOp,
+    StaticReshapeNodeOp,
+    StaticSliceNodeOp,
+    StaticTransposeNodeOp,
+)
+from flambeau.backends.xnnpack.dialect.nodes import BinaryNodeOp, NodeOp, UnaryNodeOp
+from flambeau.dialects.delegate.ops import PartitionOp
+from flambeau.dialects.ir.tensor_types import f32, shape_of, tensor
+from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.passes.rewriting.greedy_driver import PatternDriver
+from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
+from flambeau.passes.rewriting.pattern_functions import rewrites
+
+Order = tuple[int, ...]
+
+
+def move_layouts(partition: PartitionOp, constants: ModuleConstants) -> None:
+    """Rewrites a partition of `xnnpack` operators in place."""
+    moving = [PastBinaryPattern(constants), *_MOVING]
+    PatternDriver(moving).run(partition)
+    PatternDriver([_as_reshape, *moving]).run(partition)
+
+
+def _rebuilt(op: NodeOp, operands: Sequence[SSAValue], **changes: Any) -> NodeOp:
+    """The same node on other operands and with other numbers."""
+    given = iter(operands)
+    arguments = dict(zip((argument.name for argument in op.schema.arguments), op.arguments(), strict=True))
+    arguments |= {name: next(given) for name, value in arguments.items() if isinstance(value, SSAValue)}
+    return type(op)(**(arguments | changes))
+
+
+def _order(value: SSAValue) -> Order | None:
+    """The order of the transpose that gives a value; None of another one."""
+    return value.owner.argument("perm") if isinstance(value.owner, StaticTransposeNodeOp) else None
+
+
+def _before(value: SSAValue) -> SSAValue:
+    """What a transpose was given."""
+    assert isinstance(value.owner, StaticTransposeNodeOp)
+    return value.owner.operands[0]
+
+
+def _inverse(order: Order) -> Order:
+    return tuple(order.index(dim) for dim in range(len(order)))
+
+
+def _transposed(value: SSAValue, order: Order) -> SSAValue:
+    return StaticTransposeNodeOp(order, value).result
+
+
+@rewrites(StaticTransposeNodeOp, counter="transposes cancelled")
+def _join_transposes(op: StaticTransposeNodeOp) -> SSAValue | None:
+    """transpose(transpose(x))."""
+    order: Order = op.argument("perm")
+    first = _order(op.operands[0])
+    if order == tuple(range(len(order))):
+        return op.operands[0]
+    return None if first is None else _transposed(_before(op.operands[0]), tuple(first[dim] for dim in order))
+
+
+@rewrites(UnaryNodeOp, counter="transposes moved")
+def _past_unary(op: UnaryNodeOp) -> SSAValue | None:
+    """f(transpose(x)), f a function of each element."""
+    order = _order(op.operands[0])
+    return None if order is None or not op.elementwise else _transposed(_rebuilt(op, [_before(op.operands[0])]).result, order)
+
+
+@rewrites(NodeOp, counter="reshapes moved")
+def _after_elements(op: NodeOp) -> SSAValue | None:
+    """f(reshape(x), reshape(y), …), f a function of each element, where x, y, … have one shape."""
+    if not isinstance(op, UnaryNodeOp | BinaryNodeOp) or (isinstance(op, UnaryNodeOp) and not op.elementwise):
+        return None
+    if not all(isinstance(value.owner, StaticReshapeNodeOp) and shape_of(value) == shape_of(op.result) for value in op.operands):
+        return None
+    before = [cast(StaticReshapeNodeOp, value.owner).operands[0] for value in op.operands]
+    if len({shape_of(value) for value in before}) > 1:
+        return None
+    return StaticReshapeNodeOp(shape_of(op.result), _rebuilt(op, before).result).result
+
+
+class PastBinaryPattern(Pattern):
+    """f(transpose(x), transpose(y)), where instead of the second there may be a constant."""
+
+    roots = (BinaryNodeOp,)
+    counter = "transposes moved"
+
+    def __init__(self, constants: ModuleConstants):
+        self.constants = constants
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrites `op` when both operands can be had in the order of the other."""
+        assert isinstance(op, BinaryNodeOp)
+        order = next((found for value in op.operands if (found := _order(value)) is not None), None)
+        if order is None or len(order) != len(shape_of(op.result)):
+            return
+        operands = [self._in_order(value, order) for value in op.operands]
+        if (a := operands[0]) is not None and (b := operands[1]) is not None:
+            replace_with_values(op, [_transposed(_rebuilt(op, [a, b]).result, order)], rewriter)
+
+    def _in_order(self, value: SSAValue, order: Order) -> SSAValue | None:
+        """The value before a transpose in this order, if there is one, or a constant that becomes it."""
+        if _order(value) == order:
+            return _before(value)
+        array = self.constants.array(value)
+        if array is None:
+            return None
+        moved = array.reshape((1,) * (len(order) - array.ndim) + array.shape).transpose(_inverse(order))
+        return self.constants.add(f"{self.constants.name(value)}.xnnpack", moved, tensor(f32, moved.shape)).result
+
+
+@rewrites(ConcatenationNodeOp, counter="transposes moved")
+def _past_concatenation(op: ConcatenationNodeOp) -> SSAValue | None:
+    """concatenate(transpose(x), transpose(y), …)."""
+    order = _order(op.operands[0])
+    if order is None or any(_order(value) != order for value in op.operands):
+        return None
+    axis: int = op.argument("axis")
+    return _transposed(_rebuilt(op, [_before(value) for value in op.operands], axis=order[axis]).result, order)
+
+
+def _past(kind: type[NodeOp], *lists: str) -> Pattern:
+    """node(transpose(x)), where the node has lists of one number for each dimension."""
+
+    def rewrite(op: NodeOp) -> SSAValue | None:
+        order = _order(op.operands[0])
+        if order is None:
+            return None
+        renamed = {name: tuple(op.argument(name)[dim] for dim in _inverse(order)) for name in lists}
+        return _transposed(_rebuilt(op, [_before(op.operands[0])], **renamed).result, order)
+
+    rewrite.__name__ = f"_past_{kind.schema.base}"
+    return rewrites(kind, counter="transposes moved")(rewrite)
+
+
+def _narrower(value: float | None, least: float | None, most: float | None) -> float | None:
+    """A limit of a node whose result is limited again."""
+    if value is None:
+        return None
+    value = value if least is None else max(value, least)
+    return value if most is None else min(value, most)
+
+
+@rewrites(ClampNodeOp, counter="limits fused")
+def _limit_result(op: ClampNodeOp) -> SSAValue | None:
+    """clamp(node), of a node that limits its result, where nothing else reads it."""
+    node, least, most = op.operands[0].owner, op.argument("output_min"), op.argument("output_max")
+    if not isinstance(node, NodeOp) or "output_min" not in node.schema.attributes or not node.result.has_one_use():
+        return None
+    low, high = (_narrower(node.argument(name), least, most) for name in ("output_min", "output_max"))
+    return _rebuilt(node, node.operands, output_min=least if low is None else low, output_max=most if high is None else high).result
+
+
+@rewrites(StaticReshapeNodeOp)
+def _join_reshapes(op: StaticReshapeNodeOp) -> SSAValue | None:
+    """reshape(reshape(x)), and a reshape to the same shape."""
+    x = op.operands[0]
+    if shape_of(x) == shape_of(op.result):
+        return x
+    return StaticReshapeNodeOp(shape_of(op.result), x.owner.operands[0]).result if isinstance(x.owner, StaticReshapeNodeOp) else None
+
+
+_MOVING = (
+    _join_transposes,
+    _join_reshapes,
+    _past_unary,
+    _after_elements,
+    _past_concatenation,
+    _past(StaticConstantPadNodeOp, "pre_paddings", "post_paddings"),
+    _past(StaticSliceNodeOp, "offsets", "sizes"),
+    _limit_result,
+)
+
+
+@rewrites(StaticTransposeNodeOp, counter="transposes that are reshapes")
+def _as_reshape(op: StaticTransposeNodeOp) -> SSAValue | None:
+    """A transpose that moves dimensions of one entry only."""
+    shape = shape_of(op.operands[0])
+    moved = [dim for dim in op.argument("perm") if shape[dim] != 1]
+    return StaticReshapeNodeOp(shape_of(op.result), op.operands[0]).result if moved == sorted(moved) else None

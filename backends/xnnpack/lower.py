@@ -1,0 +1,301 @@
+"""From `edge` operators to `xnnpack` ones, operator by operator. Images are transposed around what reads them as [N, H, W, C]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+
+from flambeau.backends.interface import BackendError
+from flambeau.backends.xnnpack.dialect import elementwise as e
+from flambeau.backends.xnnpack.dialect import movement, pooling, products
+from flambeau.backends.xnnpack.layouts import move_layouts
+from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
+from flambeau.dialects.edge.layout import CHANNELS_LAST
+from flambeau.dialects.ir.tensor_types import f32, normalize_dim, shape_of, tensor
+from flambeau.dialects.schema.operators import find_op
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.rewriting import matching as m
+from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.passes.rewriting.dialect_conversion import apply_full_conversion
+from flambeau.passes.rewriting.greedy_driver import apply_patterns
+from flambeau.passes.rewriting.legality import ConversionTarget
+from flambeau.passes.rewriting.pattern import Pattern, make_pattern, replace_with_values
+from flambeau.passes.rewriting.pattern_functions import rewrites
+from flambeau.support.lazy import Array, np
+
+CHANNELS_FIRST = (0, 3, 1, 2)
+"""The order that makes [N, C, H, W] of [N, H, W, C]."""
+
+Converter: TypeAlias = "Callable[[SchemaOp, ModuleConstants], SSAValue]"
+
+CONVERTERS: dict[str, Converter] = {}
+"""What the result of an operator of the edge level becomes, by its name: one for each operator of the legality table."""
+
+
+def convert(partition: PartitionOp, constants: ModuleConstants) -> None:
+    """Rewrites a partition in `xnnpack` operators. Raises ConversionError that lists what has no form there."""
+    target = ConversionTarget("the xnnpack dialect").legal("xnnpack", "ml_program", ReturnOp)
+    target.illegal("edge", because="XNNPACK computes nodes of its own")
+    apply_patterns(partition, [_hardswish])
+    apply_full_conversion(partition, target, [_pattern(name, converter, constants) for name, converter in CONVERTERS.items()])
+    move_layouts(partition, constants)
+    _separate_outputs(partition)
+
+
+def _pattern(name: str, converter: Converter, constants: ModuleConstants) -> Pattern:
+    kind = find_op(f"edge.{name}")
+    assert kind is not None, f"there is no operator edge.{name}"
+
+    def rewrite(self: Pattern, op: Operation, rewriter: PatternRewriter) -> None:
+        if isinstance(op, SchemaOp) and op.name == f"edge.{name}":
+            # Other results are indices that nothing reads.
+            replace_with_values(op, [converter(op, constants), *op.results[1:]], rewriter)
+
+    return make_pattern(f"Convert{kind.__name__}", [kind], rewrite, doc=f"edge.{name}")
+
+
+def _separate_outputs(partition: PartitionOp) -> None:
+    """Copies what is returned and is an argument, a constant, or returned already: each output is the result of a node."""
+    terminator = partition.body.block.last_op
+    assert terminator is not None
+    seen: set[SSAValue] = set()
+    for index, value in enumerate(terminator.operands):
+        if value in seen or not isinstance(value.owner, SchemaOp):
+            copy = e.CopyNodeOp(value)
+            copy.location = terminator.location
+            partition.body.block.insert_op_before(copy, terminator)
+            terminator.operands[index] = value = copy.result
+        seen.add(value)
+
+
+def _converts(*names: str) -> Callable[[Converter], Converter]:
+    def declare(converter: Converter) -> Converter:
+        CONVERTERS.update(dict.fromkeys(names, converter))
+        return converter
+
+    return declare
+
+
+def _transposed(value: SSAValue, order: Sequence[int]) -> SSAValue:
+    return movement.StaticTransposeNodeOp(tuple(order), value).result
+
+
+def _on_images(value: SSAValue, node: Callable[[SSAValue], SchemaOp]) -> SSAValue:
+    """A node of images [N, H, W, C] on images [N, C, H, W]."""
+    return _transposed(node(_transposed(value, CHANNELS_LAST)).result, CHANNELS_FIRST)
+
+
+def _pair(values: Any) -> tuple[int, int]:
+    return values[0], values[-1]
+
+
+def _constant(constants: ModuleConstants, name: str, array: Array) -> SSAValue:
+    array = np.ascontiguousarray(array, np.float32)
+    return constants.add(name, array, tensor(f32, array.shape)).result
+
+
+# Elementwise
+
+_x = m.value()
+_gate = m.op("edge.hardtanh", m.op("edge.add.Scalar", _x, other=3), min_val=0, max_val=6)
+
+
+@rewrites(m.op("edge.div.Scalar", m.op("edge.mul.Tensor", _x, _gate).commutative(), other=6))
+def _hardswish(found: m.Match) -> SchemaOp:
+    """X * hardtanh(x + 3, 0, 6) / 6."""
+    return e.HardswishNodeOp(found[_x])
+
+
+for _name, _node in {
+    "abs": e.AbsNodeOp,
+    "ceil": e.CeilingNodeOp,
+    "cos": e.CosNodeOp,
+    "exp": e.ExpNodeOp,
+    "floor": e.FloorNodeOp,
+    "gelu": e.GeluNodeOp,
+    "log": e.LogNodeOp,
+    "neg": e.NegateNodeOp,
+    "pow.Tensor_Scalar": e.SquareNodeOp,
+    "rsqrt": e.ReciprocalSquareRootNodeOp,
+    "sigmoid": e.SigmoidNodeOp,
+    "sin": e.SinNodeOp,
+    "_softmax": e.SoftmaxNodeOp,
+    "sqrt": e.SquareRootNodeOp,
+    "tanh": e.TanhNodeOp,
+}.items():
+    CONVERTERS[_name] = lambda op, constants, node=_node: node(op.operands[0]).result
+
+for _name, _node in {
+    "add": e.AddNodeOp,
+    "sub": e.SubtractNodeOp,
+    "mul": e.MultiplyNodeOp,
+    "div": e.DivNodeOp,
+}.items():
+    CONVERTERS[f"{_name}.Tensor"] = lambda op, constants, node=_node: node(*op.operands).result
+    CONVERTERS[f"{_name}.Scalar"] = lambda op, constants, node=_node: (
+        node(op.operands[0], _constant(constants, "number", np.full((1,), op.argument("other")))).result
+    )
+
+for _name, _node in {"maximum": e.MaximumNodeOp, "minimum": e.MinimumNodeOp}.items():
+    CONVERTERS[_name] = lambda op, constants, node=_node: node(*op.operands).result
+
+
+@_converts("relu", "clamp", "hardtanh")
+def _clamp(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    least, most = (0, None) if len(op.arguments()) == 1 else op.arguments()[1:]
+    return e.ClampNodeOp(op.operands[0], output_min=least, output_max=most).result
+
+
+@_converts("elu")
+def _elu(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    return e.EluNodeOp(op.argument("alpha"), op.operands[0]).result
+
+
+@_converts("leaky_relu")
+def _leaky_relu(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    return e.LeakyReluNodeOp(op.argument("negative_slope"), op.operands[0]).result
+
+
+# Products
+
+
+@_converts("convolution")
+def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    x, weight, bias, stride, padding, dilation, transposed, output_padding, groups = op.arguments()
+    array = constants.array(weight)
+    if array is None:
+        raise BackendError("xnnpack: the weight of a convolution has no value")
+    if array.ndim == 3:
+        # A line is an image of height 1.
+        shape = shape_of(x)
+        x, array = movement.StaticReshapeNodeOp((*shape[:2], 1, shape[2]), x).result, array[:, :, None]
+        stride, dilation, padding, output_padding = (1, *stride), (1, *dilation), (0, *padding), (0, *output_padding)
+    (down, right), (tall, wide) = _pair(padding), _pair(output_padding)
+    if transposed:
+        # [groups, inputs, outputs, height, width] to [groups * outputs, height, width, inputs]
+        kind, outputs = products.ConvTranspose2dNodeOp, array.shape[1]
+        grouped = array.reshape(groups, -1, *array.shape[1:]).transpose(0, 2, 3, 4, 1)
+        weights = grouped.reshape(groups * outputs, *grouped.shape[2:])
+        inputs = weights.shape[3]
+    else:
+        inputs, outputs = array.shape[1], array.shape[0] // groups
+        is_depthwise = inputs == 1 and groups > 1
+        kind = products.DepthwiseConv2dNodeOp if is_depthwise else products.Conv2dNodeOp
+        weights = array.transpose((1, 2, 3, 0) if is_depthwise else (0, 2, 3, 1))
+    numbers = (down, right, down, right, *array.shape[2:], *_pair(stride), *_pair(dilation), inputs, outputs, groups, tall, wide)
+    loaded = _constant(constants, f"{constants.name(weight)}.xnnpack", weights)
+    image = _on_images(x, lambda image: kind(*numbers, image, loaded, bias))
+    return image if len(shape_of(op.result)) == 4 else movement.StaticReshapeNodeOp(shape_of(op.result), image).result
+
+
+@_converts("linear")
+def _linear(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    return products.FullyConnectedNodeOp(*op.arguments()).result
+
+
+@_converts("mm", "addmm")
+def _product(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    x, weight = (op.operands[-2], op.operands[-1])
+    array = constants.array(weight)
+    if array is None:
+        raise BackendError("xnnpack: the weight of a product has no value")
+    loaded = _constant(constants, f"{constants.name(weight)}.xnnpack", array.T)
+    return products.FullyConnectedNodeOp(x, loaded, op.operands[0] if len(op.operands) == 3 else None).result
+
+
+@_converts("bmm")
+def _bmm(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    return products.BatchMatrixMultiplyNodeOp(*op.operands).result
+
+
+# Pools
+
+
+@_converts("max_pool2d_with_indices", "avg_pool2d")
+def _pool(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    x, kernel, stride, padding = op.arguments()[:4]
+    is_max = len(op.results) > 1
+    dilation = _pair(op.argument("dilation")) if is_max else (1, 1)
+    kind = pooling.MaxPooling2dNodeOp if is_max else pooling.AvgPooling2dNodeOp
+    down, right = _pair(padding)
+    numbers = (down, right, down, right, *_pair(kernel), *_pair(stride or kernel), *dilation)
+    return _on_images(x, lambda image: kind(*numbers, image))
+
+
+@_converts("_adaptive_avg_pool2d")
+def _adaptive_pool(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    kernel = [old // new for old, new in zip(shape_of(op.operands[0])[2:], shape_of(op.result)[2:], strict=True)]
+    return _on_images(op.operands[0], lambda image: pooling.AvgPooling2dNodeOp(0, 0, 0, 0, *kernel, *kernel, 1, 1, image))
+
+
+@_converts("mean.dim")
+def _mean(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    x = op.operands[0]
+    if op.argument("keepdim"):
+        return _on_images(x, lambda image: pooling.GlobalAvgPooling2dNodeOp(image, pooling.KEEP_DIMS))
+    kept = pooling.GlobalAvgPooling2dNodeOp(_transposed(x, CHANNELS_LAST), pooling.KEEP_DIMS)
+    return movement.StaticReshapeNodeOp(shape_of(op.result), kept.result).result
+
+
+# Movement
+
+
+@_converts("view_copy", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims")
+def _reshape(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    return movement.StaticReshapeNodeOp(shape_of(op.results[0]), op.operands[0]).result
+
+
+@_converts("permute_copy")
+def _permute(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    rank = len(shape_of(op.operands[0]))
+    return _transposed(op.operands[0], [normalize_dim(dim, rank) for dim in op.argument("dims")])
+
+
+@_converts("constant_pad_nd")
+def _pad(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    pads, rank = op.argument("pad"), len(shape_of(op.operands[0]))
+    missing = (0,) * (rank - len(pads) // 2)
+    before, behind = (*missing, *pads[-2::-2]), (*missing, *pads[::-2])
+    return movement.StaticConstantPadNodeOp(before, behind, op.argument("value"), op.operands[0]).result
+
+
+@_converts("cat")
+def _concatenation(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    values: list[SSAValue] = list(op.operands)
+    axis = normalize_dim(op.argument("dim"), len(shape_of(values[0])))
+    while len(values) > 1:
+        some, values = values[:5], values[5:]
+        kind = find_op(f"xnnpack.concatenate{len(some)}")
+        assert kind is not None
+        values.insert(0, kind(axis, *some).result)
+    return values[0]
+
+
+@_converts("slice_copy.Tensor")
+def _slice(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    shape, result = shape_of(op.operands[0]), shape_of(op.result)
+    dim = normalize_dim(op.argument("dim"), len(shape))
+    start = op.argument("start") or 0
+    offsets = [0] * len(shape)
+    offsets[dim] = start if start >= 0 else max(start + shape[dim], 0)
+    return movement.StaticSliceNodeOp(tuple(offsets), result, op.operands[0]).result
+
+
+@_converts("select_copy.int")
+def _select(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    x, dim, index = op.arguments()
+    shape = shape_of(x)
+    dim = normalize_dim(dim, len(shape))
+    offsets, sizes = [0] * len(shape), list(shape)
+    offsets[dim], sizes[dim] = index % shape[dim], 1
+    return movement.StaticReshapeNodeOp(shape_of(op.result), movement.StaticSliceNodeOp(tuple(offsets), tuple(sizes), x).result).result
+
+
+@_converts("upsample_bilinear2d.vec")
+def _resize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    height, width = shape_of(op.result)[2:]
+    flags = movement.ALIGN_CORNERS if op.argument("align_corners") else 0
+    return _on_images(op.operands[0], lambda image: movement.StaticResizeBilinear2dNodeOp(height, width, image, flags))

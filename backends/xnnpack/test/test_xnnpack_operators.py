@@ -1,0 +1,112 @@
+"""Legality against reality: what the table takes of the samples of its operators is converted, encoded and read back, and is right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from executorch import runtime as executorch_runtime
+from row_harness import arrays_of, meaning, operation, samples_of
+from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Region
+from xdsl.utils.exceptions import VerifyException
+
+from flambeau.backends.interface import run_payload
+from flambeau.backends.xnnpack.legality import OPERATORS, refuse
+from flambeau.backends.xnnpack.lower import CONVERTERS
+from flambeau.dialects.delegate.ops import PayloadOp
+from flambeau.dialects.ir.tensor_types import f32
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.operators import find_op
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.manager import Pipeline
+from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.runtime.emit import emit_pte
+from flambeau.runtime.interpreter import interpret
+from flambeau.support.lazy import Array
+
+peer: Any = executorch_runtime
+IMAGE = np.random.default_rng(0).standard_normal((2, 3, 4, 5), np.float32)
+MORE_SAMPLES: dict[str, list[tuple[Any, ...]]] = {"mean.dim": [(IMAGE, (2, 3), True, None), (IMAGE, (-1, 2), False, None)]}
+each_operator = pytest.mark.parametrize("name", sorted(OPERATORS))
+
+
+def kind_of(name: str) -> type[SchemaOp]:
+    kind = find_op(f"edge.{name}")
+    assert kind is not None
+    return kind
+
+
+def taken(name: str) -> tuple[list[tuple[ModuleOp, FlambeauContext, list[Array], list[Array]]], list[str]]:
+    """A module for each sample that is taken, weights as constants, with its inputs and results; and the reasons for the others."""
+    kind = kind_of(name)
+    found: list[tuple[ModuleOp, FlambeauContext, list[Array], list[Array]]] = []
+    reasons: list[str] = []
+    for sample in [*samples_of(kind.siblings["row"]), *MORE_SAMPLES.get(name, ())]:
+        try:
+            op, block = operation(kind, sample)
+            op.verify_()
+        except VerifyException:
+            continue  # the edge level takes fewer
+        arrays: list[Any] = arrays_of(sample)
+        expected = meaning(op, arrays)
+        context, inputs = FlambeauContext(), [*arrays]
+        module = ModuleOp([])
+        block.add_ops([op, ReturnOp(op.results[0])])
+        constants = ModuleConstants(context, module)
+        for argument in reversed(OPERATORS[name].constants):
+            value = op.argument(argument)
+            if value is not None and value.type.element_type == f32:
+                load = constants.add(argument, arrays[value.index], value.type)
+                block.insert_op_before(load, op)
+                value.replace_all_uses_with(load.result)
+                inputs.pop(value.index)
+                block.erase_arg(value)
+        method_type = FunctionType.from_lists(block.arg_types, [op.results[0].type])
+        module.body.block.add_op(FuncOp("forward", method_type, Region(block)))
+        if (reason := refuse(op)) is None:
+            found.append((module, context, inputs, expected[:1]))
+        else:
+            reasons.append(reason)
+    return found, reasons
+
+
+def close(found: Sequence[Any], expected: Sequence[Array]) -> None:
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(np.asarray(a), b, rtol=1e-4, atol=1e-5)
+
+
+def test_the_table_the_converters_and_the_operators_are_the_same():
+    assert OPERATORS.keys() == CONVERTERS.keys()
+    assert all(find_op(f"edge.{name}") is not None for name in OPERATORS)
+
+
+@each_operator
+def test_what_is_taken_is_right_in_every_engine(name: str):
+    found, reasons = taken(name)
+    assert all((reason and reason[0].islower()) or reason.startswith("XNNPACK") for reason in reasons)
+    assert found, f"no sample of edge.{name} is taken: {sorted(set(reasons))}"
+    for module, context, inputs, expected in found:
+        if any(not np.isfinite(array).all() for array in (*inputs, *expected)):
+            continue  # XNNPACK leaves NaN to the processor
+        converted = module.clone()
+        Pipeline.parse("partition{backends=xnnpack},convert-partitions,cse").run(converted, context)
+        assert not [op.name for op in converted.walk() if op.name.startswith("edge.")]
+        close(interpret(converted, context).run("forward", inputs), expected)
+        Pipeline.parse("delegate{backends=xnnpack}").run(module, context)
+        assert sum(isinstance(op, PayloadOp) for op in module.walk()) == 1
+        close(interpret(module, context, run_payload).run("forward", inputs), expected)
+        Pipeline.parse("edge-to-exec,plan").run(module, context)
+        data = b"".join(emit_pte(module, context))  # it is not copied
+        program = peer.Runtime.get().load_program(data)
+        tensors = [torch.tensor(array) for array in inputs]
+        close(program.load_method("forward").execute(tensors), expected)
+
+
+def test_other_types_have_a_reason():
+    for name in ("add.Tensor", "neg"):
+        assert any("f32" in reason for reason in taken(name)[1])
