@@ -10,13 +10,13 @@ static int available = 1;
 static int destroyed;
 static int refuse_init;
 
-static int is_available(void *user) {
-  (void)user;
+static int is_available(const fl_backend *self) {
+  (void)self;
   return available;
 }
 
-static fl_status measure(void *user, const fl_payload *payload, fl_backend_memory *memory, const char **message) {
-  (void)user;
+static fl_status measure(const fl_backend *self, const fl_payload *payload, fl_backend_memory *memory, const char **message) {
+  (void)self;
   if (payload->size == 0) {
     *message = "it is empty";
     return FL_DELEGATE_INCOMPATIBLE;
@@ -25,9 +25,9 @@ static fl_status measure(void *user, const fl_payload *payload, fl_backend_memor
   return FL_OK;
 }
 
-static fl_status init(void *user, const fl_payload *payload, void *persistent, void **handle, const char **message) {
+static fl_status init(const fl_backend *self, const fl_payload *payload, void *persistent, void **handle, const char **message) {
   scale *s = (scale *)persistent;
-  CHECK((uintptr_t)persistent % 64 == 0 && user == &available && strcmp(payload->method, "forward") == 0);
+  CHECK((uintptr_t)persistent % 64 == 0 && self->user == &available && strcmp(payload->method, "forward") == 0);
   memset(s, 0, sizeof *s);
   s->factor = 1;
   if (refuse_init && payload->compile_spec_count > 0) {
@@ -44,9 +44,9 @@ static fl_status init(void *user, const fl_payload *payload, void *persistent, v
   return FL_OK;
 }
 
-static fl_status execute(void *user, void *handle, fl_context *context, fl_value *const *args, size_t count) {
+static fl_status execute(const fl_backend *self, void *handle, fl_context *context, fl_value *const *args, size_t count) {
   const scale *s = (const scale *)handle;
-  (void)user;
+  (void)self;
   CHECK(count == 2 && context->scratch_size >= 72);
   memset(context->scratch, 0xff, 72);
   for (size_t i = 0; i < fl_numel(args[0]->as.tensor); ++i) {
@@ -57,13 +57,13 @@ static fl_status execute(void *user, void *handle, fl_context *context, fl_value
   return FL_OK;
 }
 
-static void destroy(void *user, void *handle) {
-  (void)user;
+static void destroy(const fl_backend *self, void *handle) {
+  (void)self;
   CHECK(handle != NULL);
   ++destroyed;
 }
 
-static const fl_backend backend = {"Test", &available, is_available, measure, init, execute, destroy};
+static const fl_backend backend = {sizeof(fl_backend), "Test", "test", &available, NULL, 0, is_available, measure, init, execute, destroy};
 static const fl_backend *const backends[] = {&backend};
 static const fl_registry registry = {.backends = backends, .backend_count = 1};
 
