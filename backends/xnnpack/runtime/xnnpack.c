@@ -284,6 +284,9 @@ static int fits(int8_t dtype, const xnn_value *value) {
   }
 }
 
+/* ExecuTorch's compiler gives a tensor without dimensions one of size 1. */
+static int has_rank(const fl_tensor *t, const xnn_shape *shape) { return t->rank == shape->rank || (t->rank == 0 && shape->rank == 1 && shape->dims[0] == 1); }
+
 /* Takes the arguments; XNNPACK sees their dimensions in the order of memory. */
 static fl_status take_arguments(delegate *d, fl_value *const *args) {
   d->external_count = 0;
@@ -293,7 +296,7 @@ static fl_status take_arguments(delegate *d, fl_value *const *args) {
       continue;
     }
     const fl_tensor *t = fl_get_tensor(args[value->external]);
-    if (t == NULL || t->data == NULL || !fits(t->dtype, value) || t->rank != value->shape.rank) {
+    if (t == NULL || t->data == NULL || !fits(t->dtype, value) || !has_rank(t, &value->shape)) {
       return fl_xnn_fail(FL_INVALID_ARGUMENT, "argument %u is not the tensor of %u dimensions that its payload says", value->external,
                          value->shape.rank);
     }
@@ -371,6 +374,7 @@ static fl_status resize_outputs(const delegate *d, fl_context *context, fl_value
     }
     fl_tensor *t = args[value->external]->as.tensor;
     int32_t sizes[XNN_RANK];
+    FL_CHECK(context, has_rank(t, &value->shape), "an output has another rank than its payload says");
     for (uint8_t j = 0; j < t->rank; ++j) {
       sizes[t->dim_order[j]] = (int32_t)value->shape.dims[j];
     }
