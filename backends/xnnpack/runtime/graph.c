@@ -170,7 +170,7 @@ static fl_status find_constant(xnn_graph *graph, uint32_t index, uint32_t buffer
   const uint64_t offset = offset_at == 0 ? 0 : u64(graph->file + offset_at), said = size_at == 0 ? 0 : u64(graph->file + size_at);
   const uint32_t key_at = child(graph, table, CONSTANT_KEY);
   size_t size = 0;
-  if (key_at != 0) {
+  if (key_at != 0 && u32(graph->file + key_at) != 0) {
     const char *key = (const char *)graph->file + key_at + 4;
     const uint32_t length = u32(graph->file + key_at);
     if (!has(graph, (uint64_t)key_at + 4, (uint64_t)length + 1) || key[length] != 0) {
@@ -222,7 +222,7 @@ fl_status fl_xnn_read_value(xnn_graph *graph, uint32_t index, xnn_value *value) 
   if (graph->is_damaged || tag != VALUE_TENSOR || table == 0 || rank != value->shape.rank || id != index) {
     return DAMAGED("value %u is no tensor, or its rank or its id are not what they are elsewhere", index);
   }
-  if (type != XNN_FP32 && type != XNN_FP16 && type != XNN_INT32) {
+  if (type != XNN_FP32 && type != XNN_FP16) {
     return fl_xnn_fail(FL_NOT_SUPPORTED, "value %u is of type %s; this backend computes with fp32 and fp16", index, type_name(type));
   }
   const size_t element = type == XNN_FP16 ? 2 : 4;
@@ -375,6 +375,9 @@ fl_status fl_xnn_read_node(xnn_graph *graph, uint32_t index, xnn_node *node) {
   }
   if ((node->flags & ~(uint32_t)kind->flags) != 0) {
     return fl_xnn_fail(FL_NOT_SUPPORTED, "node %u (%s) has the flags %u, which this backend does not know", index, kind->name, node->flags);
+  }
+  if (!(node->low <= node->high)) {
+    return DAMAGED("node %u (%s) limits its results to nothing", index, kind->name);
   }
   const int has_bias = kind->inputs == 3 && kind->form != FORM_CONCATENATE;
   for (uint32_t i = 0; i < kind->inputs + node->output_count; ++i) {

@@ -4,7 +4,7 @@
 
 #include "flambeau/backend.h"
 
-enum { XNN_RANK = 6, XNN_NO_VALUE = -1, XNN_MOST_EXTERNALS = 4096 };
+enum { XNN_RANK = 6, XNN_MOST_EXTERNALS = 4096 };
 
 /* Why something failed: one line, the thread's own, which stays until its next failure. Gives `status`. */
 fl_status fl_xnn_fail(fl_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -16,7 +16,8 @@ typedef struct xnn_shape {
 } xnn_shape;
 
 /* Kinds of elements; the numbers are XNNPACK's and the format's. */
-enum { XNN_FP32 = 1, XNN_FP16 = 2, XNN_INT32 = 12 };
+enum { XNN_FP32 = 1, XNN_FP16 = 2 };
+enum { XNN_INDEX = 255 }; /* what a node finds out to be an index of 32 bits; the payload says fp32 */
 enum { XNN_INPUT = 1, XNN_OUTPUT = 2 }; /* flags of a value, XNNPACK's too */
 
 /* A tensor of the graph. Its id is its place. */

@@ -131,7 +131,7 @@ static fl_status check_node(const xnn_node *node, xnn_value *values) {
     if ((values[id].flags & VALUE_KNOWN) == 0) {
       return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s) reads value %u before a node computes it", node->index, node->kind->name, id);
     }
-    if (values[id].type == XNN_INT32 || (values[id].type != type && !is_weight(node, i))) {
+    if (values[id].type == XNN_INDEX || (values[id].type != type && !is_weight(node, i))) {
       return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s): value %u is of a type that it does not take", node->index, node->kind->name, id);
     }
   }
@@ -140,9 +140,10 @@ static fl_status check_node(const xnn_node *node, xnn_value *values) {
     if ((values[id].flags & VALUE_KNOWN) != 0) {
       return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s) writes value %u, which is there already", node->index, node->kind->name, id);
     }
-    if (i == 1 ? values[id].type != XNN_INT32 : values[id].type == XNN_INT32 || (values[id].type != type && node->kind->form != FORM_CONVERT)) {
+    if (values[id].type != (i == 1 ? XNN_FP32 : type) && node->kind->form != FORM_CONVERT) {
       return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s): value %u is of a type that it does not give", node->index, node->kind->name, id);
     }
+    values[id].type = i == 1 ? XNN_INDEX : values[id].type;
     values[id].flags |= VALUE_KNOWN;
   }
   return FL_OK;
@@ -390,7 +391,7 @@ static fl_status resize_outputs(const delegate *d, fl_context *context, fl_value
 static void widen_indices(const delegate *d, fl_value *const *args) {
   for (uint32_t i = 0; i < d->graph.value_count; ++i) {
     const xnn_value *value = &d->values[i];
-    if (value->type != XNN_INT32 || (value->flags & XNN_OUTPUT) == 0 || args[value->external]->as.tensor->dtype != FL_INT64) {
+    if (value->type != XNN_INDEX || (value->flags & XNN_OUTPUT) == 0 || args[value->external]->as.tensor->dtype != FL_INT64) {
       continue;
     }
     const fl_tensor *t = args[value->external]->as.tensor;
