@@ -5,27 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "library.h"
+#include "delegate.h"
+
+enum { PAGE = 4096 };
 
 typedef struct settings {
   const char *library;
   size_t threads;
 } settings;
 
-typedef struct delegate {
-  xnn_library library;
-  xnn_runtime_t runtime;
-  pthreadpool_t pool;
-  fl_payload payload;
-  xnn_graph graph;
-  xnn_value *values;
-  xnn_external_value *externals;
-  uint32_t external_count;
-  uint8_t is_shaped; /* XNNPACK knows the shapes of `values` */
-  uint8_t is_set;    /* XNNPACK knows the memory of `externals` */
-} delegate;
-
-enum { VALUE_KNOWN = 4 }; /* flag of a value: constant, input, or computed by an earlier node */
 enum { MOST_THREADS = 1024 };
 
 static fl_status read_settings(const fl_backend *self, settings *found) {
@@ -51,6 +39,7 @@ static fl_status read_settings(const fl_backend *self, settings *found) {
 /* Places of the parts in the memory of a delegate. */
 static size_t values_at(void) { return (sizeof(delegate) + 15) / 16 * 16; }
 static size_t externals_at(const xnn_graph *graph) { return values_at() + graph->value_count * sizeof(xnn_value); }
+static size_t copies_at(const xnn_graph *graph) { return externals_at(graph) + graph->externals * sizeof(xnn_external_value); }
 
 static fl_status measure(const fl_backend *self, const fl_payload *payload, fl_backend_memory *memory, const char **message) {
   xnn_graph graph;
@@ -71,165 +60,12 @@ static fl_status measure(const fl_backend *self, const fl_payload *payload, fl_b
   }
   if (status == FL_OK) {
     fl_xnn_unload(&library);
-    memory->persistent = externals_at(&graph) + graph.externals * sizeof(xnn_external_value);
+    memory->persistent = copies_at(&graph) + graph.externals * sizeof(void *);
   }
   return status;
 }
 
 /* ---- Init ---- */
-
-/* Reads the values; inputs and outputs are the arguments of a call, in this order, each once. */
-static fl_status read_values(delegate *d) {
-  uint32_t inputs = 0, outputs = 0;
-  for (uint32_t i = 0; i < d->graph.externals; ++i) {
-    d->externals[i].data = NULL;
-  }
-  for (uint32_t i = 0; i < d->graph.value_count; ++i) {
-    xnn_value *value = &d->values[i];
-    const fl_status status = fl_xnn_read_value(&d->graph, i, value);
-    if (status != FL_OK) {
-      return status;
-    }
-    if (value->flags != 0 && d->externals[value->external].data != NULL) {
-      return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is damaged: value %u is argument %u, which another one is", i, value->external);
-    }
-    if (value->flags != 0) {
-      d->externals[value->external].data = value;
-    }
-    inputs += value->flags == XNN_INPUT;
-    outputs += value->flags == XNN_OUTPUT;
-    if (value->data != NULL || value->flags == XNN_INPUT) {
-      value->flags |= VALUE_KNOWN;
-    }
-  }
-  if (inputs + outputs != d->graph.externals || outputs == 0) {
-    return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is damaged: of %u arguments, %u are inputs and %u outputs", d->graph.externals, inputs,
-                       outputs);
-  }
-  for (uint32_t i = 0; i < d->graph.externals; ++i) {
-    const xnn_value *value = (const xnn_value *)d->externals[i].data;
-    if (((value->flags & XNN_INPUT) != 0) != (i < inputs)) {
-      return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is damaged: argument %u of %u inputs and %u outputs is the other", i, inputs, outputs);
-    }
-  }
-  return FL_OK;
-}
-
-static int is_weight(const xnn_node *node, uint32_t input) {
-  const uint8_t form = node->kind->form;
-  return input > 0 && (form == FORM_FULLY_CONNECTED || form == FORM_CONVOLUTION || form == FORM_DEPTHWISE || form == FORM_DECONVOLUTION);
-}
-
-/* Each value is computed once, before it is read, and of the type that its readers take. */
-static fl_status check_node(const xnn_node *node, xnn_value *values) {
-  const uint8_t type = values[node->inputs[0]].type;
-  for (uint32_t i = 0; i < node->kind->inputs; ++i) {
-    const uint32_t id = node->inputs[i];
-    if (id == UINT32_MAX) {
-      continue; /* no bias */
-    }
-    if ((values[id].flags & VALUE_KNOWN) == 0) {
-      return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s) reads value %u before a node computes it", node->index, node->kind->name, id);
-    }
-    if (values[id].type == XNN_INDEX || (values[id].type != type && !is_weight(node, i))) {
-      return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s): value %u is of a type that it does not take", node->index, node->kind->name, id);
-    }
-  }
-  for (uint32_t i = 0; i < node->output_count; ++i) {
-    const uint32_t id = node->outputs[i];
-    if ((values[id].flags & VALUE_KNOWN) != 0) {
-      return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s) writes value %u, which is there already", node->index, node->kind->name, id);
-    }
-    if (values[id].type != (i == 1 ? XNN_FP32 : type) && node->kind->form != FORM_CONVERT) {
-      return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s): value %u is of a type that it does not give", node->index, node->kind->name, id);
-    }
-    values[id].type = i == 1 ? XNN_INDEX : values[id].type;
-    values[id].flags |= VALUE_KNOWN;
-  }
-  return FL_OK;
-}
-
-/* Gives the values that nodes compute the shapes that follow from those of the inputs. `subgraph`: the nodes are checked, and added to it. */
-static fl_status infer_nodes(delegate *d, xnn_subgraph_t subgraph) {
-  xnn_node node;
-  xnn_shape results[2];
-  fl_status status = FL_OK;
-  for (uint32_t i = 0; status == FL_OK && i < d->graph.node_count; ++i) {
-    status = fl_xnn_read_node(&d->graph, i, &node);
-    if (status == FL_OK && subgraph != NULL) {
-      status = check_node(&node, d->values);
-    }
-    if (status == FL_OK) {
-      status = fl_xnn_infer(&node, d->values, results);
-    }
-    for (uint32_t j = 0; status == FL_OK && j < node.output_count; ++j) {
-      xnn_shape *shape = &d->values[node.outputs[j]].shape;
-      if (shape->rank != results[j].rank || (subgraph != NULL && memcmp(shape->dims, results[j].dims, shape->rank * sizeof *shape->dims) != 0)) {
-        status = fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s): value %u has another shape than it computes", i, node.kind->name,
-                             node.outputs[j]);
-      } else {
-        *shape = results[j];
-      }
-    }
-    if (status == FL_OK && subgraph != NULL) {
-      status = fl_xnn_define(&d->library, subgraph, &node, d->values);
-    }
-  }
-  return status;
-}
-
-static void widen(const xnn_shape *shape, size_t dims[XNN_RANK]) {
-  for (uint32_t i = 0; i < XNN_RANK; ++i) {
-    dims[i] = shape->dims[i];
-  }
-}
-
-static fl_status define_values(delegate *d, xnn_subgraph_t subgraph) {
-  for (uint32_t i = 0; i < d->graph.value_count; ++i) {
-    const xnn_value *value = &d->values[i];
-    size_t dims[XNN_RANK];
-    uint32_t id = UINT32_MAX;
-    widen(&value->shape, dims);
-    const xnn_status status = d->library.define_tensor_value(subgraph, value->type, value->shape.rank, dims, value->data, value->external,
-                                                             value->flags & (XNN_INPUT | XNN_OUTPUT), &id);
-    if (status != 0) {
-      return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "value %u: XNNPACK refuses it: %s", i, fl_xnn_status_name(status));
-    }
-    d->values[i].id = id;
-  }
-  return FL_OK;
-}
-
-static fl_status build(delegate *d, size_t threads) {
-  xnn_subgraph_t subgraph = NULL;
-  xnn_status made = d->library.create_subgraph(d->graph.externals, 0, &subgraph);
-  if (made != 0) {
-    return fl_xnn_fail(FL_DELEGATE_OUT_OF_MEMORY, "XNNPACK makes no graph: %s", fl_xnn_status_name(made));
-  }
-  fl_status status = define_values(d, subgraph);
-  if (status == FL_OK) {
-    status = infer_nodes(d, subgraph);
-  }
-  for (uint32_t i = 0; status == FL_OK && i < d->graph.value_count; ++i) {
-    if ((d->values[i].flags & (XNN_OUTPUT | VALUE_KNOWN)) == XNN_OUTPUT) {
-      status = fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "no node computes value %u, which is an output", i);
-    }
-  }
-  if (status == FL_OK && threads > 1) {
-    d->pool = d->library.create_pool == NULL ? NULL : d->library.create_pool(threads);
-    if (d->pool == NULL) {
-      status = fl_xnn_fail(FL_OUT_OF_RESOURCES, "this XNNPACK library starts no %llu threads", (unsigned long long)threads);
-    }
-  }
-  if (status == FL_OK) {
-    made = d->library.create_runtime(subgraph, d->pool, 0, &d->runtime);
-    if (made != 0) {
-      status = fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "XNNPACK cannot run its graph: %s", fl_xnn_status_name(made));
-    }
-  }
-  (void)d->library.delete_subgraph(subgraph);
-  return status;
-}
 
 static void destroy(const fl_backend *self, void *handle) {
   delegate *d = (delegate *)handle;
@@ -240,6 +76,10 @@ static void destroy(const fl_backend *self, void *handle) {
   if (d->pool != NULL) {
     d->library.destroy_pool(d->pool);
   }
+  for (uint32_t i = 0; i < d->graph.externals; ++i) {
+    free(d->copies[i]);
+  }
+  free(d->tail);
   fl_xnn_unload(&d->library);
 }
 
@@ -256,7 +96,9 @@ static fl_status init(const fl_backend *self, const fl_payload *payload, void *p
   if (status == FL_OK) {
     d->values = (xnn_value *)(void *)((char *)persistent + values_at());
     d->externals = (xnn_external_value *)(void *)((char *)persistent + externals_at(&d->graph));
-    status = read_values(d);
+    d->copies = (void **)(void *)((char *)persistent + copies_at(&d->graph));
+    memset(d->copies, 0, d->graph.externals * sizeof(void *));
+    status = fl_xnn_read_values(d);
   }
   if (status == FL_OK) {
     status = fl_xnn_load(set.library, &d->library);
@@ -264,7 +106,7 @@ static fl_status init(const fl_backend *self, const fl_payload *payload, void *p
   if (status != FL_OK) {
     return status;
   }
-  status = build(d, set.threads);
+  status = fl_xnn_build(d, set.threads);
   if (status != FL_OK) {
     destroy(self, d);
     return status;
@@ -283,6 +125,24 @@ static int fits(int8_t dtype, const xnn_value *value) {
     case XNN_FP16: return dtype == FL_FLOAT16;
     default: return dtype == FL_INT64 || dtype == FL_INT32;
   }
+}
+
+/* An input, or a copy of it if what follows may not be readable: it lies in another page. */
+static fl_status readable(delegate *d, const xnn_value *value, const fl_tensor *t, void **data) {
+  const size_t bytes = fl_xnn_bytes(value);
+  const uintptr_t last = (uintptr_t)t->data + bytes - 1;
+  *data = t->data;
+  if (last / PAGE == (last + XNN_EXTRA_BYTES) / PAGE) {
+    return FL_OK;
+  }
+  void *copy = realloc(d->copies[value->external], bytes + XNN_EXTRA_BYTES);
+  if (copy == NULL) {
+    return fl_xnn_fail(FL_DELEGATE_OUT_OF_MEMORY, "there are no %llu bytes for argument %u", (unsigned long long)bytes, value->external);
+  }
+  memcpy(copy, t->data, bytes);
+  memset((char *)copy + bytes, 0, XNN_EXTRA_BYTES);
+  *data = d->copies[value->external] = copy;
+  return FL_OK;
 }
 
 /* ExecuTorch's compiler gives a tensor without dimensions one of size 1. */
@@ -309,9 +169,14 @@ static fl_status take_arguments(delegate *d, fl_value *const *args) {
       d->is_shaped = size == value->shape.dims[j] ? d->is_shaped : 0;
       value->shape.dims[j] = size;
     }
+    void *data = t->data;
+    const fl_status status = (value->flags & XNN_INPUT) != 0 ? readable(d, value, t, &data) : FL_OK;
+    if (status != FL_OK) {
+      return status;
+    }
     xnn_external_value *external = &d->externals[d->external_count++];
-    d->is_set = external->data == t->data ? d->is_set : 0;
-    *external = (xnn_external_value){value->external, t->data};
+    d->is_set = external->data == data ? d->is_set : 0;
+    *external = (xnn_external_value){value->external, data};
   }
   return FL_OK;
 }
@@ -334,13 +199,13 @@ static fl_status check_sizes(delegate *d) {
 static fl_status reshape(delegate *d) {
   size_t dims[XNN_RANK];
   xnn_status status = 0;
-  const fl_status inferred = infer_nodes(d, NULL);
+  const fl_status inferred = fl_xnn_infer_nodes(d, NULL);
   if (inferred != FL_OK || d->library.reshape_value == NULL) {
     return inferred != FL_OK ? inferred : check_sizes(d);
   }
   for (uint32_t i = 0; status == 0 && i < d->graph.value_count; ++i) {
     if ((d->values[i].flags & XNN_INPUT) != 0) {
-      widen(&d->values[i].shape, dims);
+      fl_xnn_widen(&d->values[i].shape, dims);
       status = d->library.reshape_value(d->runtime, d->values[i].external, d->values[i].shape.rank, dims);
     }
   }

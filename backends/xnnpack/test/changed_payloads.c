@@ -71,26 +71,31 @@ static void change(uint8_t *payload, size_t size) {
   memcpy(payload + at, &value, 1 + draw(4));
 }
 
-static void set_inputs(fl_method *method, const fl_program *program, void **blocks) {
-  for (uint32_t i = 0; i < method->input_count; ++i) {
+/* Blocks of the caller: inputs, then outputs. */
+static void give_memory(fl_method *method, const fl_program *program, void *blocks[2][8]) {
+  for (uint32_t i = 0; i < method->input_count + method->output_count; ++i) {
+    const int is_input = i < method->input_count;
+    const uint32_t index = is_input ? i : i - method->input_count;
     fl_slot_info slot;
     int32_t sizes[FL_MAX_RANK];
-    uint8_t order[FL_MAX_RANK];
-    CHECK(fl_program_slot(program, 0, FL_INPUT, i, &slot, NULL) == FL_OK);
-    for (uint8_t j = 0; j < slot.rank; ++j) {
-      sizes[j] = slot.dynamic && draw(2) == 0 ? (int32_t)draw((uint32_t)slot.sizes[j] + 1) : slot.sizes[j];
-      order[j] = slot.dim_order[j];
+    CHECK(fl_program_slot(program, 0, is_input ? FL_INPUT : FL_OUTPUT, index, &slot, NULL) == FL_OK);
+    give_back(blocks[!is_input][index], slot.bytes);
+    void *block = blocks[!is_input][index] = exact(slot.bytes);
+    if (!is_input) {
+      (void)fl_method_set_output(method, index, block, slot.bytes, NULL);
+      continue;
     }
-    give_back(blocks[i], slot.bytes);
-    blocks[i] = exact(slot.bytes);
+    for (uint8_t j = 0; j < slot.rank; ++j) {
+      sizes[j] = slot.dynamic && draw(4) == 1 ? (int32_t)draw((uint32_t)slot.sizes[j] + 1) : slot.sizes[j];
+    }
     for (size_t j = 0; j + 4 <= slot.bytes; j += 4) {
       const float number = (float)draw(1000) / 250.0f - 2.0f;
-      memcpy((uint8_t *)blocks[i] + j, &number, sizeof number);
+      memcpy((uint8_t *)block + j, &number, sizeof number);
     }
-    fl_tensor tensor = {.data = blocks[i], .sizes = sizes, .dim_order = order, .rank = slot.rank, .dtype = slot.dtype};
+    fl_tensor tensor = {.data = block, .sizes = sizes, .dim_order = slot.dim_order, .rank = slot.rank, .dtype = slot.dtype};
     fl_value value = {.tag = FL_TENSOR};
     value.as.tensor = &tensor;
-    (void)fl_method_set_input(method, i, &value, NULL);
+    (void)fl_method_set_input(method, index, &value, NULL);
   }
 }
 
@@ -105,7 +110,7 @@ static int run(const uint8_t *file, size_t size, fl_error *error) {
   }
   void *arenas[8] = {NULL};
   size_t arena_sizes[8] = {0};
-  void *inputs[8] = {NULL};
+  void *blocks[2][8] = {{NULL}};
   CHECK(need.arenas <= 8 && need.method < (size_t)1 << 26);
   for (uint32_t i = 0; i < need.arenas; ++i) {
     arena_sizes[i] = fl_program_arena_size(&program, 0, i);
@@ -114,9 +119,9 @@ static int run(const uint8_t *file, size_t size, fl_error *error) {
   need.method = (need.method + 63) / 64 * 64;
   const fl_memory memory = {exact(need.method), need.method, arenas, arena_sizes, need.arenas, NULL, 0, 0};
   if (fl_method_init(&method, &program, 0, NULL, &memory, error) == FL_OK) {
-    CHECK(method.input_count <= 8);
+    CHECK(method.input_count <= 8 && method.output_count <= 8);
     for (int round = 0; round < 3; ++round) {
-      set_inputs(&method, &program, inputs);
+      give_memory(&method, &program, blocks);
       result = fl_method_execute(&method, error) == FL_OK ? 2 : result == 2 ? 2 : 1;
     }
     fl_method_destroy(&method);
@@ -124,8 +129,10 @@ static int run(const uint8_t *file, size_t size, fl_error *error) {
   for (uint32_t i = 0; i < 8; ++i) {
     fl_slot_info slot;
     give_back(arenas[i], arena_sizes[i]);
-    if (inputs[i] != NULL && fl_program_slot(&program, 0, FL_INPUT, i, &slot, NULL) == FL_OK) {
-      give_back(inputs[i], slot.bytes);
+    for (uint32_t j = 0; j < 2; ++j) {
+      if (blocks[j][i] != NULL && fl_program_slot(&program, 0, j == 0 ? FL_INPUT : FL_OUTPUT, i, &slot, NULL) == FL_OK) {
+        give_back(blocks[j][i], slot.bytes);
+      }
     }
   }
   give_back(memory.method, need.method);

@@ -1,6 +1,7 @@
 """Payloads that ExecuTorch's partitioner does not write, and those that are wrong: the C adapter computes or refuses them."""
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -8,11 +9,9 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from runtime_programs import plan, tensor, write
-
-pytest.importorskip("executorch.exir")
 from executorch.backends.xnnpack.serialization import xnnpack_graph_schema as xnn
 from executorch.backends.xnnpack.serialization.xnnpack_graph_serialize import serialize_xnnpack_binary
+from runtime_programs import plan, tensor, write
 
 from flambeau.runtime import FlambeauError, Runtime, pte
 
@@ -130,7 +129,7 @@ def one(node: Any, shape: tuple[int, ...] = (2, 3), result: tuple[int, ...] = (2
     return graph
 
 
-def changed(graph: Graph, change: Any) -> Graph:
+def changed(graph: Graph, change: Callable[[Graph], object]) -> Graph:
     change(graph)
     return graph
 
@@ -139,18 +138,28 @@ def tensor_of(graph: Graph, index: int) -> Any:
     return graph.values[index].xvalue_union
 
 
+def no_output(graph: Graph) -> None:
+    tensor_of(graph, 2).flags, tensor_of(graph, 2).external_id = 0, NONE
+
+
 REFUSED: dict[str, Graph] = {
     "node 0 (add2) names value 7 of 3": changed(add(), lambda g: setattr(g.nodes[0].xnode_union, "input2_id", 7)),
     "node 0 (add2) reads value 2 before a node computes it": changed(add(), lambda g: setattr(g.nodes[0].xnode_union, "input2_id", 2)),
     "node 0 (add2) writes value 1, which is there already": changed(add(), lambda g: setattr(g.nodes[0].xnode_union, "output_id", 1)),
     "node 0 (add2): operands that do not broadcast: [2, 3] and [2, 4]": changed(add(), lambda g: setattr(tensor_of(g, 1), "dims", [2, 4])),
     "node 0 (add2): value 2 has another shape than it computes": changed(add(), lambda g: setattr(tensor_of(g, 2), "dims", [2, 1])),
-    "node 0 (add2) has the flags 1, which this backend does not know": changed(add(), lambda g: setattr(g.nodes[0].xnode_union, "flags", 1)),
-    "node 0 (add2) limits its results to nothing": changed(add(), lambda g: setattr(g.nodes[0], "output_min_max", xnn.OutputMinMax(1.0, 0.0))),
-    "node 0 (convolution_2d): XNNPACK refuses it: an invalid parameter": changed(
-        convolution(), lambda g: setattr(g.nodes[0], "output_min_max", xnn.OutputMinMax(1.0, 1.0))
+    "node 0 (add2) has the flags 1, which this backend does not know": changed(
+        add(), lambda g: setattr(g.nodes[0].xnode_union, "flags", 1)
     ),
-    "value 1 is no tensor, or its rank or its id are not what they are elsewhere": changed(add(), lambda g: setattr(tensor_of(g, 1), "id_out", 0)),
+    "node 0 (add2) limits its results to nothing": changed(
+        add(), lambda g: setattr(g.nodes[0], "output_min_max", xnn.OutputMinMax(1.0, 0.0))
+    ),
+    "node 0 (convolution_2d): XNNPACK refuses it: an invalid parameter": changed(
+        convolution(), lambda g: setattr(tensor_of(g, 2), "datatype", xnn.XNNDatatype.xnn_datatype_fp16)
+    ),
+    "value 1 is no tensor, or its rank or its id are not what they are elsewhere": changed(
+        add(), lambda g: setattr(tensor_of(g, 1), "id_out", 0)
+    ),
     "value 0 has a list of 7 dimensions, more than 6": changed(add(), lambda g: setattr(tensor_of(g, 0), "dims", [1] * 7)),
     "value 0 has a dimension of 2147483648": changed(add(), lambda g: setattr(tensor_of(g, 0), "dims", [2, 2**31])),
     "value 1 is argument 0, which another one is": changed(add(), lambda g: setattr(tensor_of(g, 1), "external_id", 0)),
@@ -158,7 +167,9 @@ REFUSED: dict[str, Graph] = {
     "value 1 is of type qcint8; this backend computes with fp32 and fp16": changed(
         add(), lambda g: setattr(tensor_of(g, 1), "datatype", xnn.XNNDatatype.xnn_datatype_qcint8)
     ),
-    "of 3 arguments, 2 are inputs and 0 outputs": changed(add(), lambda g: [setattr(tensor_of(g, 2), n, v) for n, v in (("flags", 0), ("external_id", NONE))]),
+    "of 3 arguments, 2 are inputs and 0 outputs": changed(
+        add(), lambda g: [setattr(tensor_of(g, 2), n, v) for n, v in (("flags", 0), ("external_id", NONE))]
+    ),
     "node 0 (convolution_2d): weights that are not constant or do not fit": convolution(filter=(5, 3, 2, 4)),
     "node 0 (convolution_2d): a bias that is not constant or does not fit the output: [4] and [1, 4, 4, 5]": convolution(bias=(4,)),
     "node 0 (convolution_2d): a kernel, stride or dilation of 0": convolution(subsampling_width=0),
@@ -176,10 +187,10 @@ REFUSED: dict[str, Graph] = {
         Graph((2, 3), (2, 3, 1)), lambda g: g.node(xnn.XNNFullyConnected(0, 1, NONE, g.output((2, 2)), 0))
     ),
     "node 0 is of kind 36, which this backend does not have": one(xnn.XNNScaledDotProductAttention(0, 0, 0, 0, 0, 1, 0)),
-    "value 2 needs 20 bytes at a multiple of 4; constant 2 has 8": changed(
-        convolution(), lambda g: setattr(g.places[2], "size", 8)
+    "value 2 needs 20 bytes at a multiple of 4; constant 2 has 8": changed(convolution(), lambda g: setattr(g.places[2], "size", 8)),
+    "constant 1 (720 bytes at 4096) exceeds its 752 bytes of constants": changed(
+        convolution(), lambda g: setattr(g.places[1], "offset", 4096)
     ),
-    "constant 1 (720 bytes at 4096) exceeds its 752 bytes of constants": changed(convolution(), lambda g: setattr(g.places[1], "offset", 4096)),
     "value 1 has constant 9 of 3": changed(convolution(), lambda g: setattr(tensor_of(g, 1), "constant_buffer_idx", 9)),
     "value 1: the program has no named data 'weights', which holds its weights": changed(
         convolution(), lambda g: setattr(g.places[1], "named_key", "weights")
@@ -190,7 +201,9 @@ REFUSED: dict[str, Graph] = {
 @pytest.mark.parametrize("message", REFUSED)
 def test_a_wrong_graph_is_refused_in_one_line(message: str):
     graph = REFUSED[message]
-    with pytest.raises(FlambeauError, match=rf"backend 'XnnpackBackend' (cannot load|refuses) it: (its payload is damaged: )?{re.escape(message)}"):
+    with pytest.raises(
+        FlambeauError, match=rf"backend 'XnnpackBackend' (cannot load|refuses) it: (its payload is damaged: )?{re.escape(message)}"
+    ):
         Runtime.get().load_program(graph.program()).load_method("forward")
 
 
