@@ -81,8 +81,8 @@ def test_nodes_that_the_partitioner_does_not_take():
     graph.node(xnn.XNNPReLU(elu, graph.constant(random(6)), prelu := graph.value((4, 6)), 0))
     graph.node(xnn.XNNHardswish(prelu, copied := graph.value((4, 6)), 0))
     graph.node(xnn.XNNCopy(copied, graph.output((4, 6)), 0))
-    slope = torch.from_numpy(np.frombuffer(bytes(graph.constants[:24]), "float32"))
-    expected = F.hardswish(F.prelu(F.elu(torch.from_numpy(x), 0.5), slope))
+    slope = torch.tensor(np.frombuffer(bytes(graph.constants[:24]), "float32"))
+    expected = F.hardswish(F.prelu(F.elu(torch.tensor(x), 0.5), slope))
     np.testing.assert_allclose(graph.run(x)[0], expected, rtol=1e-5, atol=1e-6)
 
 
@@ -101,7 +101,7 @@ def test_limits_and_images_without_kept_dimensions():
     graph, x = Graph((2, 4, 5, 3)), random(2, 4, 5, 3)
     graph.node(xnn.XNNStaticResizeBilinear2D(7, 9, 0, large := graph.value((2, 7, 9, 3)), 0))
     graph.node(xnn.XNNGlobalAvgPooling2d(large, graph.output((2, 3)), 0), (-0.05, 0.05))
-    image = F.interpolate(torch.from_numpy(x).permute(0, 3, 1, 2), (7, 9), mode="bilinear")
+    image = F.interpolate(torch.tensor(x).permute(0, 3, 1, 2), (7, 9), mode="bilinear")
     np.testing.assert_allclose(graph.run(x)[0], image.mean((2, 3)).clamp(-0.05, 0.05), rtol=1e-4, atol=1e-6)
 
 
@@ -221,6 +221,14 @@ def test_a_wrong_header_is_refused():
             Runtime.get().load_program(add().program(bytes(damaged))).load_method("forward")
     with pytest.raises(FlambeauError, match="refuses it: its payload is of another version than XN01"):
         Runtime.get().load_program(add().program(bytes(payload).replace(b"XN01", b"XN02"))).load_method("forward")
+
+
+def test_nothing_is_read_after_a_tensor(run_changed: Callable[[list[bytes], int], list[int]]):
+    """Inputs and outputs end where memory ends, and so does a constant at the end of the program; XNNPACK reads further."""
+    graph = Graph((1, 4, 5, 3))
+    graph.node(xnn.XNNStaticResizeBilinear2D(7, 9, 0, large := graph.value((1, 7, 9, 3)), 0))
+    graph.node(xnn.XNNMultiply(large, graph.constant(random(3)), graph.output((1, 7, 9, 3)), 0))
+    assert sum(run_changed([graph.program()], 1500)) == 1500
 
 
 def test_arguments_that_are_not_those_of_the_payload_are_refused():

@@ -16,7 +16,12 @@ static int is_available(const fl_backend *self) {
 }
 
 static fl_status measure(const fl_backend *self, const fl_payload *payload, fl_backend_memory *memory, const char **message) {
-  (void)self;
+  for (size_t i = 0; i < self->option_count; ++i) {
+    if (strcmp(self->options[i].name, "times") != 0) {
+      *message = "it has no such option";
+      return FL_INVALID_ARGUMENT;
+    }
+  }
   if (payload->size == 0) {
     *message = "it is empty";
     return FL_DELEGATE_INCOMPATIBLE;
@@ -29,7 +34,7 @@ static fl_status init(const fl_backend *self, const fl_payload *payload, void *p
   scale *s = (scale *)persistent;
   CHECK((uintptr_t)persistent % 64 == 0 && self->user == &available && strcmp(payload->method, "forward") == 0);
   memset(s, 0, sizeof *s);
-  s->factor = 1;
+  s->factor = self->option_count > 0 ? (float)(self->options[0].value[0] - '0') : 1;
   if (refuse_init && payload->compile_spec_count > 0) {
     *message = "not today";
     return FL_DELEGATE_INCOMPATIBLE;
@@ -38,7 +43,7 @@ static fl_status init(const fl_backend *self, const fl_payload *payload, void *p
   for (uint32_t i = 0; i < payload->compile_spec_count; ++i) {
     const fl_compile_spec spec = fl_payload_compile_spec(payload, i);
     CHECK(strcmp(spec.key, "scale") == 0 && spec.size == 1);
-    s->factor = *(const uint8_t *)spec.value;
+    s->factor *= *(const uint8_t *)spec.value;
   }
   *handle = s;
   return FL_OK;
@@ -81,16 +86,33 @@ int main(void) {
   fl_method_destroy(&l.method);
   CHECK(destroyed == 2);
 
+  /* A copy of the backend with options. */
+  fl_option option = {"times", "2"};
+  fl_backend doubled = backend;
+  const fl_backend *const doubled_backends[] = {&doubled};
+  const fl_registry with_options = {.backends = doubled_backends, .backend_count = 1};
+  doubled.options = &option;
+  doubled.option_count = 1;
+  CHECK(fl_method_init(&l.method, &l.program, 0, &with_options, &l.memory, &error) == FL_OK);
+  set_floats(&l, 0, (float[]){1, 2}, (int32_t[]){2}, 1);
+  CHECK(fl_method_execute(&l.method, &error) == FL_OK);
+  CHECK(floats(&l, 0)[0] == 6 && floats(&l, 0)[1] == 12);
+  fl_method_destroy(&l.method);
+  CHECK(destroyed == 4);
+  option.name = "time";
+  CHECK(fl_method_init(&l.method, &l.program, 0, &with_options, &l.memory, &error) == FL_INVALID_ARGUMENT);
+  CHECK_TEXT(error, "backend 'Test' refuses it: it has no such option");
+
   /* The first delegate is destroyed when the second one fails. */
   refuse_init = 1;
   CHECK(fl_method_init(&l.method, &l.program, 0, &registry, &l.memory, &error) == FL_DELEGATE_INCOMPATIBLE);
   CHECK_TEXT(error, "delegate 1: backend 'Test' cannot load it: not today");
-  CHECK(destroyed == 3);
+  CHECK(destroyed == 5);
 
   available = 0;
   CHECK(fl_method_measure(&l.program, 0, &registry, &l.need, &error) == FL_NOT_FOUND);
   CHECK_TEXT(error, "cannot run on this machine now");
   close_method(&l);
-  CHECK(destroyed == 3);
+  CHECK(destroyed == 5);
   return 0;
 }
