@@ -266,7 +266,11 @@ def test_the_environment_may_name_the_library(mlp: bytes, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize(
     ("settings", "expected"),
-    [((), {"elementwise", "xnnpack"}), (("-DFLAMBEAU_BACKEND_XNNPACK=OFF",), {"elementwise"}), (("-DFLAMBEAU_BACKENDS=xnnpack",), {"xnnpack"})],
+    [
+        ((), {"elementwise", "xnnpack"}),
+        (("-DFLAMBEAU_BACKEND_XNNPACK=OFF",), {"elementwise"}),
+        (("-DFLAMBEAU_BACKENDS=xnnpack",), {"xnnpack"}),
+    ],
 )
 def test_a_build_chooses_its_backends(settings: tuple[str, ...], expected: set[str], tmp_path: Path):
     source = include_folder().parent
