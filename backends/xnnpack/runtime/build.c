@@ -184,7 +184,7 @@ fl_status fl_xnn_build(delegate *d, size_t threads) {
     }
   }
   if (status == FL_OK && threads > 1) {
-    d->pool = d->library.create_pool == NULL ? NULL : d->library.create_pool(threads);
+    d->pool = fl_xnn_take_pool(&d->library, threads);
     if (d->pool == NULL) {
       status = fl_xnn_fail(FL_OUT_OF_RESOURCES, "this XNNPACK library starts no %llu threads", (unsigned long long)threads);
     }

@@ -2,6 +2,7 @@
 #include "library.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,6 +95,63 @@ fl_status fl_xnn_load(const char *path, xnn_library *library) {
 }
 
 void fl_xnn_unload(const xnn_library *library) { (void)dlclose(library->handle); }
+
+/* The threads that delegates have now. A pool runs one call at a time, and guards itself. */
+typedef struct pool {
+  struct pool *next;
+  const void *library;
+  pthreadpool_t threads;
+  size_t count;
+  size_t users;
+} pool;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pool *pools;
+
+/* Called with the lock: a pool that is known, or a new one without users. */
+static pool *find_pool(const xnn_library *library, size_t count) {
+  pool *found = pools;
+  while (found != NULL && (found->library != library->handle || found->count != count)) {
+    found = found->next;
+  }
+  if (found != NULL) {
+    return found;
+  }
+  found = (pool *)malloc(sizeof *found);
+  const pthreadpool_t threads = found == NULL || library->create_pool == NULL ? NULL : library->create_pool(count);
+  if (threads == NULL) {
+    free(found);
+    return NULL;
+  }
+  *found = (pool){pools, library->handle, threads, count, 0};
+  pools = found;
+  return found;
+}
+
+pthreadpool_t fl_xnn_take_pool(const xnn_library *library, size_t threads) {
+  (void)pthread_mutex_lock(&lock);
+  pool *found = find_pool(library, threads);
+  if (found != NULL) {
+    ++found->users;
+  }
+  (void)pthread_mutex_unlock(&lock);
+  return found == NULL ? NULL : found->threads;
+}
+
+void fl_xnn_give_back_pool(const xnn_library *library, pthreadpool_t threads) {
+  (void)pthread_mutex_lock(&lock);
+  pool **place = &pools;
+  while ((*place)->threads != threads) {
+    place = &(*place)->next;
+  }
+  pool *found = *place;
+  if (--found->users == 0) {
+    *place = found->next;
+    library->destroy_pool(threads);
+    free(found);
+  }
+  (void)pthread_mutex_unlock(&lock);
+}
 
 xnn_symbol fl_xnn_definition(const xnn_library *library, const char *kind) {
   char name[64];

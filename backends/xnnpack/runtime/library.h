@@ -39,6 +39,9 @@ typedef struct xnn_library {
 /* Finds the library: at `path`, else where the environment variable FLAMBEAU_XNNPACK_LIBRARY says, else among those of the system and beside ours. */
 fl_status fl_xnn_load(const char *path, xnn_library *library);
 void fl_xnn_unload(const xnn_library *library);
+/* Threads, which all delegates share that want as many; NULL when there are none to have. */
+pthreadpool_t fl_xnn_take_pool(const xnn_library *library, size_t threads);
+void fl_xnn_give_back_pool(const xnn_library *library, pthreadpool_t pool);
 /* The function `xnn_define_<kind>`, NULL when the library does not have it. */
 xnn_symbol fl_xnn_definition(const xnn_library *library, const char *kind);
 const char *fl_xnn_status_name(xnn_status status);

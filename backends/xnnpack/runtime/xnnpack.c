@@ -74,7 +74,7 @@ static void destroy(const fl_backend *self, void *handle) {
     (void)d->library.delete_runtime(d->runtime);
   }
   if (d->pool != NULL) {
-    d->library.destroy_pool(d->pool);
+    fl_xnn_give_back_pool(&d->library, d->pool);
   }
   for (uint32_t i = 0; i < d->graph.externals; ++i) {
     free(d->copies[i]);

@@ -108,7 +108,7 @@ NETS: dict[str, tuple[nn.Module, Tensors]] = {
     "clamp": (Call(lambda x: torch.clamp(x * 2.0, -0.5, 1.0)), (numbers(4, 6),)),
     "prelu": (nn.Sequential(nn.Conv2d(3, 4, 3), nn.PReLU(4)), (image(),)),
     "concatenation": (
-        Call(lambda a, b, c, d, e: torch.cat([torch.cat([a, b], 1), torch.cat([a, b, c], 1), torch.cat([a, b, c, d, e], 1)], 1) * 2.0),
+        Call(lambda a, b, c, d, e: torch.cat([torch.cat([a, b], 1), torch.cat([a, b, c, d], 1), torch.cat([a, b, c, d, e], 1)], 1) * 2.0),
         tuple(numbers(2, n, 3) for n in range(1, 6)),
     ),
     "slice": (Call(lambda x: x[:, 1:4] * 2.0 + x[:, 2:5]), (numbers(3, 6),)),
@@ -291,6 +291,20 @@ def test_methods_run_at_once_in_threads(mlp: bytes):
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(run, range(8)))
+
+
+def test_delegates_share_their_threads(mlp: bytes):
+    def count() -> int:
+        return len(list(Path("/proc/self/task").iterdir()))
+
+    program = Runtime.get().load_program(mlp, backend_options={"xnnpack": {"threads": 5}})
+    before = count()
+    methods = [program.load_method("forward") for _ in range(3)]
+    assert count() == before + 4  # the caller's is the fifth
+    methods.pop()
+    assert count() == before + 4
+    methods.clear()
+    assert count() == before
 
 
 def test_an_input_without_elements_is_refused():
