@@ -174,8 +174,8 @@ class Runtime:
         Args:
             data: a path, the program's bytes, or an open file.
             verification: for ExecuTorch's sake; everything is checked always.
-            backend_options: what backends shall do, by their names: `{"xnnpack": {"threads": 2}}`. A backend refuses an option that it does
-                not know when a method is loaded.
+            backend_options: what backends shall do, by their names: `{"npu": {"threads": 2}}`. A backend refuses an option that it does not
+                know when a method is loaded.
 
         Raises:
             FlambeauError: the file is not a program, is damaged, or cannot be read; or there is no such backend.

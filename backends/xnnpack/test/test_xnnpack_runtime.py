@@ -2,7 +2,6 @@
 
 import ctypes.util
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -229,7 +228,7 @@ def test_options_reach_the_backend(mlp: bytes, tmp_path: Path):
 
 def test_options_are_checked_before_a_program_is_loaded(mlp: bytes):
     load = Runtime.get().load_program
-    with pytest.raises(FlambeauError, match=r"^backend_options names the backend 'xnpack'; this runtime has elementwise, xnnpack$"):
+    with pytest.raises(FlambeauError, match=r"^backend_options names the backend 'xnpack'; this runtime has .*xnnpack.*$"):
         load(mlp, backend_options={"xnpack": {"threads": 2}})
     for value in (None, [1], "a\0b"):
         with pytest.raises(FlambeauError, match=r"^option 'threads' of backend 'xnnpack' is a text, a number or a bool, not "):
@@ -267,15 +266,16 @@ def test_the_environment_may_name_the_library(mlp: bytes, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ((), {"elementwise", "xnnpack"}),
-        (("-DFLAMBEAU_BACKEND_XNNPACK=OFF",), {"elementwise"}),
-        (("-DFLAMBEAU_BACKENDS=xnnpack",), {"xnnpack"}),
+        ((), True),
+        (("-DFLAMBEAU_BACKEND_XNNPACK=OFF",), False),
+        (("-DFLAMBEAU_BACKENDS=xnnpack",), True),
+        (("-DFLAMBEAU_BACKENDS=",), False),
     ],
 )
-def test_a_build_chooses_its_backends(settings: tuple[str, ...], expected: set[str], tmp_path: Path):
+def test_a_build_chooses_its_backends(settings: tuple[str, ...], expected: bool, tmp_path: Path):
     source = include_folder().parent
     subprocess.run(["cmake", "-S", source, "-B", tmp_path, "-DFLAMBEAU_TESTS=OFF", *settings], check=True, capture_output=True)
-    assert expected == set(re.findall(r"&fl_backend_(\w+),", (tmp_path / "backend_table.c").read_text()))
+    assert expected == ("&fl_backend_xnnpack," in (tmp_path / "backend_table.c").read_text())
 
 
 def test_methods_run_at_once_in_threads(mlp: bytes):

@@ -49,7 +49,7 @@ typedef struct fl_backend fl_backend;
 struct fl_backend {
   size_t struct_size; /* sizeof(fl_backend) where the backend was compiled: later fields come at the end */
   const char *id;     /* that programs use: "XnnpackBackend" */
-  const char *name;   /* that people use: "xnnpack" */
+  const char *name;   /* that people use, such as the backend's folder */
   void *user;         /* the backend's own */
   const fl_option *options;
   size_t option_count;
