@@ -121,7 +121,8 @@ fl_status fl_xnn_define(const xnn_library *library, GRAPH subgraph, const xnn_no
   const char *kind = node->kind->form == FORM_UNARY_TYPED ? "unary" : node->kind->name;
   const xnn_symbol function = fl_xnn_definition(library, kind);
   if (function == NULL) {
-    return fl_xnn_fail(FL_NOT_SUPPORTED, "node %u (%s): this version of XNNPACK has no xnn_define_%s", node->index, node->kind->name, kind);
+    return fl_xnn_fail(FL_NOT_SUPPORTED, "node %u (%s): this version of XNNPACK has no xnn_define_%s; that in the Python package executorch has",
+                       node->index, node->kind->name, kind);
   }
   const xnn_status status = define(function, subgraph, &own);
   if (status != 0) {

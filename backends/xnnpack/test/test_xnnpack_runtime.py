@@ -4,6 +4,7 @@ import ctypes.util
 import os
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -274,7 +275,11 @@ def test_the_environment_may_name_the_library(mlp: bytes, monkeypatch: pytest.Mo
 )
 def test_a_build_chooses_its_backends(settings: tuple[str, ...], expected: bool, tmp_path: Path):
     source = include_folder().parent
-    subprocess.run(["cmake", "-S", source, "-B", tmp_path, "-DFLAMBEAU_TESTS=OFF", *settings], check=True, capture_output=True)
+    subprocess.run(
+        [Path(sysconfig.get_path("scripts")) / "cmake", "-S", source, "-B", tmp_path, "-DFLAMBEAU_TESTS=OFF", *settings],
+        check=True,
+        capture_output=True,
+    )
     assert expected == ("&fl_backend_xnnpack," in (tmp_path / "backend_table.c").read_text())
 
 
