@@ -1,18 +1,24 @@
 """Registers backends and kernels from shared libraries of their own, beside those that the C library was built with."""
 
 import ctypes
+from collections.abc import Mapping
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
-from flambeau.runtime.binding.library import CKernelTable, CRegistry, FlambeauError, Status, library
+from flambeau.runtime.binding.library import CBackend, CKernelTable, COption, CRegistry, FlambeauError, Status, library
 
 if TYPE_CHECKING:
     KernelTable: TypeAlias = ctypes._Pointer[CKernelTable]  # pyright: ignore[reportPrivateUsage]  ctypes names it so
 
+Options: TypeAlias = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+"""Options of backends: for each, its name, and the names and texts of its options."""
+
 _BACKENDS: dict[str, Path] = {}
 _KERNELS: dict[str, Path] = {}
+_LARGEST_BACKEND = 4096
+"""Bytes that no `fl_backend` has: before it began with its size, it began with a pointer."""
 
 
 def add_backend(name: str, path: Path) -> None:
@@ -38,20 +44,38 @@ def remove_kernels(name: str) -> None:
     _KERNELS.pop(name, None)
 
 
-def builtin_backends() -> list[ctypes.c_void_p]:
-    """The backends that the C library was built with."""
-    count = ctypes.c_size_t()
-    found = library().fl_builtin_backends(count)
-    return [ctypes.cast(found[index], ctypes.c_void_p) for index in range(count.value)]
+def read_options(given: Mapping[str, Mapping[str, object]] | None) -> Options:
+    """The options of backends as texts, for `registry`.
+
+    Raises:
+        FlambeauError: there is no backend of a name, or an option is neither a number nor a text.
+    """
+    if not given:
+        return ()
+    known = {name: _text(backend.name) for backend in _backends() for name in (_text(backend.name), _text(backend.id))}
+    read: list[tuple[str, tuple[tuple[str, str], ...]]] = []
+    for name, options in given.items():
+        if name not in known:
+            names = ", ".join(dict.fromkeys(known.values()))
+            raise FlambeauError(Status.NOT_FOUND, f"backend_options names the backend {name!r}; this runtime has {names}")
+        if not isinstance(cast(object, options), Mapping):
+            raise FlambeauError(Status.INVALID_ARGUMENT, f"the options of backend {name!r} are a dict by name, not {options!r}")
+        read.append((known[name], tuple((option, _option_text(name, option, value)) for option, value in options.items())))
+    return tuple(read)
 
 
-def registry() -> CRegistry | None:
+def registry(options: Options = ()) -> CRegistry | None:
     """The registry in which programs find kernels and backends; None stands for the one that the C library was built with.
+
+    Args:
+        options: of backends, from `read_options`.
 
     Raises:
         FlambeauError: a library that was added cannot be loaded.
     """
-    return _registry(tuple(_BACKENDS.items()), tuple(_KERNELS.items())) if _BACKENDS or _KERNELS else None
+    if not (_BACKENDS or _KERNELS or options):
+        return None
+    return _registry(tuple(_BACKENDS.items()), tuple(_KERNELS.items()), options)
 
 
 def backend_names() -> list[str]:
@@ -60,9 +84,7 @@ def backend_names() -> list[str]:
     Raises:
         FlambeauError: a backend that was added cannot be loaded.
     """
-    backends = [*builtin_backends(), *(_backend(name, path) for name, path in _BACKENDS.items())]
-    # The name is the first field.
-    return [(ctypes.cast(item, ctypes.POINTER(ctypes.c_char_p)).contents.value or b"").decode(errors="replace") for item in backends]
+    return [_text(backend.id) for backend in _backends()]
 
 
 def kernel_names() -> frozenset[str]:
@@ -76,19 +98,56 @@ def kernel_names() -> frozenset[str]:
 
 
 @cache
-def _registry(backends: tuple[tuple[str, Path], ...], kernels: tuple[tuple[str, Path], ...]) -> CRegistry:
-    all_backends = [*builtin_backends(), *(_backend(name, path) for name, path in backends)]
+def _registry(backends: tuple[tuple[str, Path], ...], kernels: tuple[tuple[str, Path], ...], options: Options) -> CRegistry:
+    by_name = dict(options)
+    all_backends = [ctypes.pointer(_with_options(backend, by_name.get(_text(backend.name), ()))) for backend in _backends(backends)]
     all_tables = [*(_kernels(name, path) for name, path in kernels), library().fl_builtin_kernels()]
     tables = (ctypes.POINTER(CKernelTable) * len(all_tables))(*all_tables)
-    return CRegistry(tables, len(all_tables), (ctypes.c_void_p * len(all_backends))(*all_backends), len(all_backends))
+    return CRegistry(tables, len(all_tables), (ctypes.POINTER(CBackend) * len(all_backends))(*all_backends), len(all_backends))
+
+
+def _backends(added: tuple[tuple[str, Path], ...] | None = None) -> list[CBackend]:
+    """The backends that the C library was built with, and those that were added."""
+    count = ctypes.c_size_t()
+    found = library().fl_builtin_backends(count)
+    paths = tuple(_BACKENDS.items()) if added is None else added
+    return [*(found[index].contents for index in range(count.value)), *(_backend(name, path) for name, path in paths)]
+
+
+def _with_options(backend: CBackend, options: tuple[tuple[str, str], ...]) -> CBackend:
+    """The backend itself, or a copy that has these options."""
+    if not options:
+        return backend
+    copy = ctypes.create_string_buffer(backend.struct_size)
+    ctypes.memmove(copy, ctypes.addressof(backend), backend.struct_size)
+    configured = CBackend.from_buffer(copy)
+    configured.options = (COption * len(options))(*((name.encode(), value.encode()) for name, value in options))
+    configured.option_count = len(options)
+    return configured
+
+
+def _option_text(backend: str, name: object, value: object) -> str:
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    if not isinstance(name, str) or not isinstance(value, str | int | float) or "\0" in name + text:
+        what = f"option {name!r} of backend {backend!r} is a text, a number or a bool, not {value!r}"
+        raise FlambeauError(Status.INVALID_ARGUMENT, what)
+    return text
+
+
+def _text(value: bytes | None) -> str:
+    return (value or b"").decode(errors="replace")
 
 
 def _names(table: CKernelTable) -> list[str]:
     return [(table.kernels[index].name or b"").decode(errors="replace") for index in range(table.count)]
 
 
-def _backend(name: str, path: Path) -> ctypes.c_void_p:
-    return ctypes.cast(_address(f"fl_backend_{name}", path, f"the backend {name!r}"), ctypes.c_void_p)
+def _backend(name: str, path: Path) -> CBackend:
+    backend = CBackend.from_address(_address(f"fl_backend_{name}", path, f"the backend {name!r}"))
+    if not ctypes.sizeof(CBackend) <= backend.struct_size < _LARGEST_BACKEND:
+        text = f"{path} cannot be used as the backend {name!r}: it was compiled with another flambeau/backend.h; compile it again"
+        raise FlambeauError(Status.ACCESS_FAILED, text)
+    return backend
 
 
 def _kernels(name: str, path: Path) -> "KernelTable":

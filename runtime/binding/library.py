@@ -176,13 +176,37 @@ class CKernelTable(ctypes.Structure):
     _fields_ = (("kernels", ctypes.POINTER(CKernel)), ("count", ctypes.c_size_t))
 
 
+class COption(ctypes.Structure):
+    """`fl_option`."""
+
+    _fields_ = (("name", ctypes.c_char_p), ("value", ctypes.c_char_p))
+
+
+class CBackend(ctypes.Structure):
+    """`fl_backend`."""
+
+    _fields_ = (
+        ("struct_size", ctypes.c_size_t),
+        ("id", ctypes.c_char_p),
+        ("name", ctypes.c_char_p),
+        ("user", ctypes.c_void_p),
+        ("options", ctypes.POINTER(COption)),
+        ("option_count", ctypes.c_size_t),
+        ("is_available", ctypes.c_void_p),
+        ("measure", ctypes.c_void_p),
+        ("init", ctypes.c_void_p),
+        ("execute", ctypes.c_void_p),
+        ("destroy", ctypes.c_void_p),
+    )
+
+
 class CRegistry(ctypes.Structure):
     """`fl_registry`."""
 
     _fields_ = (
         ("tables", ctypes.POINTER(ctypes.POINTER(CKernelTable))),
         ("table_count", ctypes.c_size_t),
-        ("backends", ctypes.POINTER(ctypes.c_void_p)),
+        ("backends", ctypes.POINTER(ctypes.POINTER(CBackend))),
         ("backend_count", ctypes.c_size_t),
     )
 
@@ -193,7 +217,7 @@ _ERROR = ctypes.POINTER(CError)
 _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "fl_version": (ctypes.c_uint32, ()),
     "fl_builtin_kernels": (ctypes.POINTER(CKernelTable), ()),
-    "fl_builtin_backends": (ctypes.POINTER(ctypes.POINTER(ctypes.c_char_p)), (ctypes.POINTER(ctypes.c_size_t),)),
+    "fl_builtin_backends": (ctypes.POINTER(ctypes.POINTER(CBackend)), (ctypes.POINTER(ctypes.c_size_t),)),
     "fl_program_load": (ctypes.c_int, (_POINTER, _POINTER, ctypes.c_size_t, _ERROR)),
     "fl_program_method_count": (ctypes.c_uint32, (_POINTER,)),
     "fl_program_method_name": (ctypes.c_char_p, (_POINTER, _INDEX)),

@@ -77,7 +77,7 @@ class Method(ExplainsMembers):
             keep_state=shared <= known.keys(),
         )
         handle = ctypes.create_string_buffer(METHOD_BYTES)
-        check(self._library.fl_method_init(handle, program.handle, index, registry(), memory, self._error), self._error)
+        check(self._library.fl_method_init(handle, program.handle, index, registry(program.options), memory, self._error), self._error)
         ctypes.c_uint32.from_buffer(handle).value = limit
         self._handle = handle
         if shared:

@@ -2,6 +2,7 @@
 
 import ctypes
 import mmap
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from os import PathLike, fspath
@@ -10,7 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from flambeau.runtime.binding.arrays import aligned_bytes
-from flambeau.runtime.binding.libraries import add_backend, add_kernels, backend_names, kernel_names
+from flambeau.runtime.binding.libraries import Options, add_backend, add_kernels, backend_names, kernel_names, read_options
 from flambeau.runtime.binding.library import PROGRAM_BYTES, CError, FlambeauError, Status, check, library
 from flambeau.runtime.binding.loaded_method import INSTRUCTION_LIMIT, Method
 from flambeau.runtime.binding.metadata import MethodMeta
@@ -34,12 +35,14 @@ class Program(ExplainsMembers):
 
     Attributes:
         handle: the C structure.
+        options: of backends.
         shared_arenas: the memory of that state, by arena, once a method is loaded that needs it.
         shared_lock: held while a method with such state is executed.
     """
 
-    def __init__(self, data: "mmap.mmap | bytes | bytearray | memoryview", name: str = ""):
+    def __init__(self, data: "mmap.mmap | bytes | bytearray | memoryview", name: str = "", options: Options = ()):
         self._memory = _in_place(data)
+        self.options = options
         self.handle = ctypes.create_string_buffer(PROGRAM_BYTES)
         self.shared_arenas: dict[int, Array] = {}
         self.shared_lock = Lock()
@@ -164,31 +167,35 @@ class Runtime:
         data: "str | PathLike[str] | bytes | bytearray | memoryview | BinaryIO",
         *,
         verification: Verification = Verification.InternalConsistency,
+        backend_options: Mapping[str, Mapping[str, object]] | None = None,
     ) -> Program:
         """Loads a program. A file is mapped, not read: replace it by renaming another over it, not by writing into it.
 
         Args:
             data: a path, the program's bytes, or an open file.
             verification: for ExecuTorch's sake; everything is checked always.
+            backend_options: what backends shall do, by their names: `{"npu": {"threads": 2}}`. A backend refuses an option that it does not
+                know when a method is loaded.
 
         Raises:
-            FlambeauError: the file is not a program, is damaged, or cannot be read.
+            FlambeauError: the file is not a program, is damaged, or cannot be read; or there is no such backend.
         """
+        options = read_options(backend_options)
         if isinstance(data, str | PathLike):
-            return _load_file(Path(fspath(data)))
+            return _load_file(Path(fspath(data)), options)
         if isinstance(data, bytes | bytearray | memoryview):
-            return Program(data)
+            return Program(data, options=options)
         if not hasattr(data, "read"):
             kind = type(data).__name__
             raise FlambeauError(Status.INVALID_ARGUMENT, f"a program is a path, bytes or an open file, {kind} was given")
-        return Program(data.read())
+        return Program(data.read(), options=options)
 
 
-def _load_file(path: Path) -> Program:
+def _load_file(path: Path, options: Options) -> Program:
     try:
         with path.open("rb") as file:
             # Private: if a damaged program wrote to its constants, only this process's copy of the page would change.
-            return Program(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY), str(path))
+            return Program(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY), str(path), options)
     except OSError as error:
         raise FlambeauError(Status.ACCESS_FAILED, f"{path}: {error.strerror or error}") from None
     except ValueError:

@@ -277,7 +277,7 @@ class MethodMeta(ExplainsMembers):
             FlambeauError: the method cannot be loaded here; the text says everything that is missing.
         """
         requirements = CRequirements()
-        status = library().fl_method_measure(self._program.handle, self._index, registry(), requirements, self._error)
+        status = library().fl_method_measure(self._program.handle, self._index, registry(self._program.options), requirements, self._error)
         if status == Status.OPERATOR_MISSING:  # the text of a C error is too short for many
             missing = [name for name in self.operator_names if name not in kernel_names()]
             missing = [name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..." for name in dict.fromkeys(missing)]

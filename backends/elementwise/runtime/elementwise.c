@@ -90,9 +90,9 @@ static const char *read_program(const fl_payload *payload, program *p) {
   return check_instructions(p);
 }
 
-static fl_status measure(void *user, const fl_payload *payload, fl_backend_memory *memory, const char **message) {
+static fl_status measure(const fl_backend *self, const fl_payload *payload, fl_backend_memory *memory, const char **message) {
   program p;
-  (void)user;
+  (void)self;
   *message = read_program(payload, &p);
   if (*message != NULL) {
     return FL_DELEGATE_INCOMPATIBLE;
@@ -101,9 +101,9 @@ static fl_status measure(void *user, const fl_payload *payload, fl_backend_memor
   return FL_OK;
 }
 
-static fl_status init(void *user, const fl_payload *payload, void *persistent, void **handle, const char **message) {
+static fl_status init(const fl_backend *self, const fl_payload *payload, void *persistent, void **handle, const char **message) {
   program *p = (program *)persistent;
-  (void)user;
+  (void)self;
   *message = read_program(payload, p);
   *handle = p;
   return *message == NULL ? FL_OK : FL_DELEGATE_INCOMPATIBLE;
@@ -147,10 +147,10 @@ static void compute(uint32_t operation, float *r, const float *a, const float *b
   }
 }
 
-static fl_status execute(void *user, void *handle, fl_context *context, fl_value *const *args, size_t count) {
+static fl_status execute(const fl_backend *self, void *handle, fl_context *context, fl_value *const *args, size_t count) {
   const program *p = (const program *)handle;
   float *registers = (float *)context->scratch;
-  (void)user;
+  (void)self;
   FL_CHECK(context, count == (size_t)p->inputs + p->outputs, "the call has more or fewer arguments than its payload");
   for (size_t i = 0; i < count; ++i) {
     const fl_tensor *t = fl_get_tensor(args[i]);
@@ -179,4 +179,5 @@ static fl_status execute(void *user, void *handle, fl_context *context, fl_value
 }
 
 extern const fl_backend fl_backend_elementwise;
-const fl_backend fl_backend_elementwise = {"FlambeauElementwise", NULL, NULL, measure, init, execute, NULL};
+const fl_backend fl_backend_elementwise = {
+    .struct_size = sizeof(fl_backend), .id = "FlambeauElementwise", .name = "elementwise", .measure = measure, .init = init, .execute = execute};

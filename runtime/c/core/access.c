@@ -99,7 +99,7 @@ const char *fl_method_name(const fl_method *method) {
 const char *fl_instruction_name(const fl_instruction *instruction) {
   switch (instruction->kind) {
     case INSTRUCTION_KERNEL: return instruction->on.kernel->name;
-    case INSTRUCTION_DELEGATE: return instruction->on.delegate->backend->name;
+    case INSTRUCTION_DELEGATE: return instruction->on.delegate->backend->id;
     default: return NULL;
   }
 }

@@ -286,7 +286,7 @@ static fl_status fl_call(fl_method *method, uint32_t at, fl_instruction *instruc
     status = instruction->on.kernel->run(context, instruction->to.args, instruction->count);
   } else {
     const fl_delegate *delegate = instruction->on.delegate;
-    status = delegate->backend->execute(delegate->backend->user, delegate->handle, context, instruction->to.args, instruction->count);
+    status = delegate->backend->execute(delegate->backend, delegate->handle, context, instruction->to.args, instruction->count);
   }
   method->context.is_condition = context->is_condition;
   if (status != FL_OK && context->is_condition) {

@@ -31,12 +31,12 @@ static fl_status fl_measure_delegates(const fl_plan *plan, const fl_registry *re
     fl_backend_memory memory = {0, 0, 0};
     fl_payload_open(plan, i, &payload, &id);
     const fl_backend *backend = fl_find_backend(registry, id);
-    if (backend == NULL || (backend->is_available != NULL && !backend->is_available(backend->user))) {
+    if (backend == NULL || (backend->is_available != NULL && !backend->is_available(backend))) {
       return FL_ERROR(error, FL_NOT_FOUND, "method '%' needs backend '%', which %", FL_TEXT(plan->name), FL_TEXT(id),
                       FL_TEXT(backend == NULL ? "this runtime does not have" : "cannot run on this machine now"));
     }
     if (backend->measure != NULL) {
-      const fl_status status = backend->measure(backend->user, &payload, &memory, &message);
+      const fl_status status = backend->measure(backend, &payload, &memory, &message);
       if (status != FL_OK) {
         return FL_ERROR(error, status, "method '%', delegate %: backend '%' refuses it: %", FL_TEXT(plan->name), FL_NUMBER(i), FL_TEXT(id),
                         FL_TEXT(message));

@@ -135,11 +135,11 @@ static fl_status fl_init_delegates(fl_method *method, const fl_plan *plan, const
     fl_backend_memory bytes = {0, 0, 0};
     fl_payload_open(plan, i, &payload, &id);
     const fl_backend *backend = fl_find_backend(registry, id);
-    fl_status status = backend->measure == NULL ? FL_OK : backend->measure(backend->user, &payload, &bytes, &message);
+    fl_status status = backend->measure == NULL ? FL_OK : backend->measure(backend, &payload, &bytes, &message);
     if (status == FL_OK) {
       at = bytes.persistent > 0 ? fl_align(at, 64) : at;
       method->delegates[i] = (fl_delegate){backend, NULL, bytes.outputs};
-      status = backend->init(backend->user, &payload, bytes.persistent > 0 ? memory + at : NULL, &method->delegates[i].handle, &message);
+      status = backend->init(backend, &payload, bytes.persistent > 0 ? memory + at : NULL, &method->delegates[i].handle, &message);
       at += bytes.persistent;
     }
     if (status != FL_OK) {
@@ -253,7 +253,7 @@ void fl_method_destroy(fl_method *method) {
   for (uint32_t i = 0; i < method->delegate_count; ++i) {
     const fl_delegate *delegate = &method->delegates[i];
     if (delegate->backend->destroy != NULL) {
-      delegate->backend->destroy(delegate->backend->user, delegate->handle);
+      delegate->backend->destroy(delegate->backend, delegate->handle);
     }
   }
   memset(method, 0, sizeof *method);

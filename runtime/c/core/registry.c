@@ -37,7 +37,7 @@ const fl_kernel *fl_find_operator(const fl_registry *registry, const char *name,
 
 const fl_backend *fl_find_backend(const fl_registry *registry, const char *id) {
   for (size_t i = 0; i < registry->backend_count; ++i) {
-    if (strcmp(registry->backends[i]->name, id) == 0) {
+    if (strcmp(registry->backends[i]->id, id) == 0) {
       return registry->backends[i];
     }
   }

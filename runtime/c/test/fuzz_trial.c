@@ -8,8 +8,8 @@
 
 /* ---- A backend that touches what it is given ---- */
 
-static fl_status fill_outputs(void *user, void *handle, fl_context *context, fl_value *const *args, size_t count) {
-  (void)user;
+static fl_status fill_outputs(const fl_backend *self, void *handle, fl_context *context, fl_value *const *args, size_t count) {
+  (void)self;
   (void)handle;
   FL_CHECK(context, count > 0, "nothing to do");
   for (size_t i = 1; i < count; ++i) {
@@ -21,9 +21,9 @@ static fl_status fill_outputs(void *user, void *handle, fl_context *context, fl_
   return FL_OK;
 }
 
-static fl_status read_payload(void *user, const fl_payload *payload, void *persistent, void **handle, const char **message) {
+static fl_status read_payload(const fl_backend *self, const fl_payload *payload, void *persistent, void **handle, const char **message) {
   uint8_t sum = 0;
-  (void)user;
+  (void)self;
   (void)persistent;
   (void)message;
   for (size_t i = 0; i < payload->size; ++i) {
@@ -39,7 +39,7 @@ static fl_status read_payload(void *user, const fl_payload *payload, void *persi
   return sum == 255 ? FL_DELEGATE_INCOMPATIBLE : FL_OK;
 }
 
-static const fl_backend touching = {"Test", NULL, NULL, NULL, read_payload, fill_outputs, NULL};
+static const fl_backend touching = {.struct_size = sizeof(fl_backend), .id = "Test", .name = "test", .init = read_payload, .execute = fill_outputs};
 
 static const fl_registry *registry(void) {
   static const fl_kernel_table *tables[1];

@@ -11,7 +11,7 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.manager import Pipeline
 from flambeau.plugins.loader import PluginError, load_plugin, plugin_scope
-from flambeau.runtime.binding.libraries import add_kernels, kernel_names, registry, remove_kernels
+from flambeau.runtime.binding.libraries import add_backend, add_kernels, kernel_names, registry, remove_backend, remove_kernels
 from flambeau.runtime.binding.library import FlambeauError, find_library, include_folder
 
 ROWS = '''
@@ -114,6 +114,7 @@ static const fl_kernel kernels[] = {{"mine::b.out", none, NULL, "rww"}, {"mine::
 static const fl_kernel unsorted[] = {{"mine::c.out", none, NULL, "rww"}, {"mine::b.out", none, NULL, "rww"}};
 FL_API const fl_kernel_table fl_kernels_mine = {kernels, 2};
 FL_API const fl_kernel_table fl_kernels_unsorted = {unsorted, 2};
+FL_API const char *const fl_backend_old[16] = {"OldBackend"}; /* as before the structure began with its size */
 """
 
 
@@ -153,3 +154,12 @@ def test_a_library_that_cannot_be_used_is_refused(kernels: Path, name: str, mess
             registry()
     finally:
         remove_kernels(name)
+
+
+def test_a_backend_that_was_compiled_with_another_header_is_refused(kernels: Path) -> None:
+    add_backend("old", kernels)
+    try:
+        with pytest.raises(FlambeauError, match=r"cannot be used as the backend 'old': it was compiled with another flambeau/backend\.h"):
+            registry()
+    finally:
+        remove_backend("old")

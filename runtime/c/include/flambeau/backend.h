@@ -37,23 +37,41 @@ typedef struct fl_backend_memory {
   uint32_t outputs;  /* how many of a call's last arguments execute writes; 0: any of them, so that none may be a constant */
 } fl_backend_memory;
 
-typedef struct fl_backend {
-  const char *name; /* the id that programs use, "XnnpackBackend" */
-  void *user;       /* the backend's own, passed to every function */
-  /* Nonzero when delegates can run now (a device may be absent). NULL: always. */
-  int (*is_available)(void *user);
-  /* The memory that `init` and `execute` will get. NULL: none. On failure, the static text `*message` says why. */
-  fl_status (*measure)(void *user, const fl_payload *payload, fl_backend_memory *memory, const char **message);
+/* A setting of the application, as text: {"threads", "2"}. */
+typedef struct fl_option {
+  const char *name;
+  const char *value;
+} fl_option;
+
+/* The functions get the structure that the registry has. To load methods with options, an application copies a backend's structure (`struct_size`
+ * bytes), sets `options`, and gives the copy in its registry, where it stays as long as the methods do. */
+typedef struct fl_backend fl_backend;
+struct fl_backend {
+  size_t struct_size; /* sizeof(fl_backend) where the backend was compiled: later fields come at the end */
+  const char *id;     /* that programs use: "XnnpackBackend" */
+  const char *name;   /* that people use, such as the backend's folder */
+  void *user;         /* the backend's own */
+  const fl_option *options;
+  size_t option_count;
+  /* Nonzero when delegates can run now (a device may be absent). NULL: always, or `measure` says why not. */
+  int (*is_available)(const fl_backend *self);
+  /* The memory that `init` and `execute` will get. NULL: none. Refuses an option that it does not know. On failure, `*message` says why: static
+   * text, or text that stays until the thread's next call of the backend. */
+  fl_status (*measure)(const fl_backend *self, const fl_payload *payload, fl_backend_memory *memory, const char **message);
   /* Must check the payload: it comes from a file. `persistent` has the measured size. `*handle` is what the other functions get. */
-  fl_status (*init)(void *user, const fl_payload *payload, void *persistent, void **handle, const char **message);
+  fl_status (*init)(const fl_backend *self, const fl_payload *payload, void *persistent, void **handle, const char **message);
   /* `args`: the delegate's inputs, then its outputs; outputs are written in place, dynamic ones resized with fl_resize. */
-  fl_status (*execute)(void *user, void *handle, fl_context *context, fl_value *const *args, size_t count);
+  fl_status (*execute)(const fl_backend *self, void *handle, fl_context *context, fl_value *const *args, size_t count);
   /* NULL: nothing to do. */
-  void (*destroy)(void *user, void *handle);
-} fl_backend;
+  void (*destroy)(const fl_backend *self, void *handle);
+};
 
 /* Compile spec `index` (below compile_spec_count) of a delegate. */
 FL_API fl_compile_spec fl_payload_compile_spec(const fl_payload *payload, uint32_t index);
+
+/* A blob that the program stores under a name, such as weights that several delegates share. It lies in the program, and a backend asks for it with
+ * payload->program. */
+FL_API fl_status fl_program_named_data(const struct fl_program *program, const char *key, const void **data, size_t *size, fl_error *error);
 
 /* Backends that this library was built with. */
 FL_API const fl_backend *const *fl_builtin_backends(size_t *count);

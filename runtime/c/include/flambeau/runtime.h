@@ -76,10 +76,9 @@ FL_API const char *fl_program_method_name(const fl_program *program, uint32_t me
 /* FL_NOT_FOUND: the text lists the methods that exist. */
 FL_API fl_status fl_program_find_method(const fl_program *program, const char *name, uint32_t *method, fl_error *error);
 
-/* Blobs stored under a name. */
+/* Blobs stored under a name; fl_program_named_data of backend.h gives one. */
 FL_API uint32_t fl_program_named_data_count(const fl_program *program);
 FL_API const char *fl_program_named_data_key(const fl_program *program, uint32_t index);
-FL_API fl_status fl_program_named_data(const fl_program *program, const char *key, const void **data, size_t *size, fl_error *error);
 
 /* ---- What a method is, before it is loaded ----------------------------------------------------------------------------------------------- */
 

@@ -1,0 +1,200 @@
+/* From a payload to a runtime of XNNPACK. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "delegate.h"
+#include "flambeau/runtime.h"
+
+fl_status fl_xnn_read_values(delegate *d) {
+  uint32_t inputs = 0, outputs = 0;
+  for (uint32_t i = 0; i < d->graph.externals; ++i) {
+    d->externals[i].data = NULL;
+  }
+  for (uint32_t i = 0; i < d->graph.value_count; ++i) {
+    xnn_value *value = &d->values[i];
+    const fl_status status = fl_xnn_read_value(&d->graph, i, value);
+    if (status != FL_OK) {
+      return status;
+    }
+    if (value->flags != 0 && d->externals[value->external].data != NULL) {
+      return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is damaged: value %u is argument %u, which another one is", i, value->external);
+    }
+    if (value->flags != 0) {
+      d->externals[value->external].data = value;
+    }
+    inputs += value->flags == XNN_INPUT;
+    outputs += value->flags == XNN_OUTPUT;
+    if (value->data != NULL || value->flags == XNN_INPUT) {
+      value->flags |= VALUE_KNOWN;
+    }
+  }
+  if (inputs + outputs != d->graph.externals || outputs == 0) {
+    return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is damaged: of %u arguments, %u are inputs and %u outputs", d->graph.externals, inputs,
+                       outputs);
+  }
+  for (uint32_t i = 0; i < d->graph.externals; ++i) {
+    const xnn_value *value = (const xnn_value *)d->externals[i].data;
+    if (((value->flags & XNN_INPUT) != 0) != (i < inputs)) {
+      return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is damaged: argument %u of %u inputs and %u outputs is the other", i, inputs, outputs);
+    }
+  }
+  return FL_OK;
+}
+
+size_t fl_xnn_bytes(const xnn_value *value) {
+  size_t bytes = value->type == XNN_FP16 ? 2 : 4;
+  for (uint32_t i = 0; i < value->shape.rank; ++i) {
+    bytes *= value->shape.dims[i];
+  }
+  return bytes;
+}
+
+/* Constants at the end of the program get a copy after which there is something. */
+static fl_status copy_tail(delegate *d) {
+  const char *const end = (const char *)d->payload.program->data + d->payload.program->size;
+  const char *start = end;
+  for (uint32_t i = 0; i < d->graph.value_count; ++i) {
+    const xnn_value *value = &d->values[i];
+    if (value->data != NULL && end - ((const char *)value->data + fl_xnn_bytes(value)) < XNN_EXTRA_BYTES && (const char *)value->data < start) {
+      start = (const char *)value->data;
+    }
+  }
+  if (start == end) {
+    return FL_OK;
+  }
+  /* Alignment stays: the copy begins where a multiple of 16 lies in the program. */
+  start -= (uintptr_t)start % 16;
+  const size_t size = (size_t)(end - start);
+  d->tail = malloc(size + XNN_EXTRA_BYTES);
+  if (d->tail == NULL) {
+    return fl_xnn_fail(FL_DELEGATE_OUT_OF_MEMORY, "there are no %llu bytes for constants", (unsigned long long)size);
+  }
+  memcpy(d->tail, start, size);
+  memset((char *)d->tail + size, 0, XNN_EXTRA_BYTES);
+  for (uint32_t i = 0; i < d->graph.value_count; ++i) {
+    xnn_value *value = &d->values[i];
+    if (value->data != NULL && end - ((const char *)value->data + fl_xnn_bytes(value)) < XNN_EXTRA_BYTES) {
+      value->data = (const char *)d->tail + ((const char *)value->data - start);
+    }
+  }
+  return FL_OK;
+}
+
+static int is_weight(const xnn_node *node, uint32_t input) {
+  const uint8_t form = node->kind->form;
+  return input > 0 && (form == FORM_FULLY_CONNECTED || form == FORM_CONVOLUTION || form == FORM_DEPTHWISE || form == FORM_DECONVOLUTION);
+}
+
+/* Each value is computed once, before it is read, and of the type that its readers take. */
+static fl_status check_node(const xnn_node *node, xnn_value *values) {
+  const uint8_t type = values[node->inputs[0]].type;
+  for (uint32_t i = 0; i < node->kind->inputs; ++i) {
+    const uint32_t id = node->inputs[i];
+    if (id == UINT32_MAX) {
+      continue; /* no bias */
+    }
+    if ((values[id].flags & VALUE_KNOWN) == 0) {
+      return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s) reads value %u before a node computes it", node->index, node->kind->name, id);
+    }
+    if (values[id].type == XNN_INDEX || (values[id].type != type && !is_weight(node, i))) {
+      return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s): value %u is of a type that it does not take", node->index, node->kind->name, id);
+    }
+  }
+  for (uint32_t i = 0; i < node->output_count; ++i) {
+    const uint32_t id = node->outputs[i];
+    if ((values[id].flags & VALUE_KNOWN) != 0) {
+      return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s) writes value %u, which is there already", node->index, node->kind->name, id);
+    }
+    if (values[id].type != (i == 1 ? XNN_FP32 : type) && node->kind->form != FORM_CONVERT) {
+      return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s): value %u is of a type that it does not give", node->index, node->kind->name, id);
+    }
+    values[id].type = i == 1 ? XNN_INDEX : values[id].type;
+    values[id].flags |= VALUE_KNOWN;
+  }
+  return FL_OK;
+}
+
+fl_status fl_xnn_infer_nodes(delegate *d, xnn_subgraph_t subgraph) {
+  xnn_node node;
+  xnn_shape results[2];
+  fl_status status = FL_OK;
+  for (uint32_t i = 0; status == FL_OK && i < d->graph.node_count; ++i) {
+    status = fl_xnn_read_node(&d->graph, i, &node);
+    if (status == FL_OK && subgraph != NULL) {
+      status = check_node(&node, d->values);
+    }
+    if (status == FL_OK) {
+      status = fl_xnn_infer(&node, d->values, results);
+    }
+    for (uint32_t j = 0; status == FL_OK && j < node.output_count; ++j) {
+      xnn_shape *shape = &d->values[node.outputs[j]].shape;
+      if (shape->rank != results[j].rank || (subgraph != NULL && memcmp(shape->dims, results[j].dims, shape->rank * sizeof *shape->dims) != 0)) {
+        status = fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s): value %u has another shape than it computes", i, node.kind->name,
+                             node.outputs[j]);
+      } else {
+        *shape = results[j];
+      }
+    }
+    if (status == FL_OK && subgraph != NULL) {
+      status = fl_xnn_define(&d->library, subgraph, &node, d->values);
+    }
+  }
+  return status;
+}
+
+void fl_xnn_widen(const xnn_shape *shape, size_t dims[XNN_RANK]) {
+  for (uint32_t i = 0; i < XNN_RANK; ++i) {
+    dims[i] = shape->dims[i];
+  }
+}
+
+static fl_status define_values(delegate *d, xnn_subgraph_t subgraph) {
+  for (uint32_t i = 0; i < d->graph.value_count; ++i) {
+    const xnn_value *value = &d->values[i];
+    size_t dims[XNN_RANK];
+    uint32_t id = UINT32_MAX;
+    fl_xnn_widen(&value->shape, dims);
+    const xnn_status status = d->library.define_tensor_value(subgraph, value->type, value->shape.rank, dims, value->data, value->external,
+                                                             value->flags & (XNN_INPUT | XNN_OUTPUT), &id);
+    if (status != 0) {
+      return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "value %u: XNNPACK refuses it: %s", i, fl_xnn_status_name(status));
+    }
+    d->values[i].id = id;
+  }
+  return FL_OK;
+}
+
+fl_status fl_xnn_build(delegate *d, size_t threads) {
+  xnn_subgraph_t subgraph = NULL;
+  const fl_status copied = copy_tail(d);
+  if (copied != FL_OK) {
+    return copied;
+  }
+  xnn_status made = d->library.create_subgraph(d->graph.externals, 0, &subgraph);
+  if (made != 0) {
+    return fl_xnn_fail(FL_DELEGATE_OUT_OF_MEMORY, "XNNPACK makes no graph: %s", fl_xnn_status_name(made));
+  }
+  fl_status status = define_values(d, subgraph);
+  if (status == FL_OK) {
+    status = fl_xnn_infer_nodes(d, subgraph);
+  }
+  for (uint32_t i = 0; status == FL_OK && i < d->graph.value_count; ++i) {
+    if ((d->values[i].flags & (XNN_OUTPUT | VALUE_KNOWN)) == XNN_OUTPUT) {
+      status = fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "no node computes value %u, which is an output", i);
+    }
+  }
+  if (status == FL_OK && threads > 1) {
+    d->pool = fl_xnn_take_pool(&d->library, threads);
+    if (d->pool == NULL) {
+      status = fl_xnn_fail(FL_OUT_OF_RESOURCES, "this XNNPACK library starts no %llu threads", (unsigned long long)threads);
+    }
+  }
+  if (status == FL_OK) {
+    made = d->library.create_runtime(subgraph, d->pool, 0, &d->runtime);
+    if (made != 0) {
+      status = fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "XNNPACK cannot run its graph: %s", fl_xnn_status_name(made));
+    }
+  }
+  (void)d->library.delete_subgraph(subgraph);
+  return status;
+}

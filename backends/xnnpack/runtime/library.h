@@ -1,0 +1,52 @@
+/* XNNPACK as a shared library that is found when the program is loaded. Its interface is declared here, by hand: nothing of XNNPACK is needed to
+ * compile. Functions that differ between versions are asked for by name. */
+#ifndef FLAMBEAU_XNNPACK_LIBRARY_H
+#define FLAMBEAU_XNNPACK_LIBRARY_H
+
+#include "graph.h"
+
+typedef int xnn_status; /* 0: success */
+typedef struct xnn_subgraph *xnn_subgraph_t;
+typedef struct xnn_runtime *xnn_runtime_t;
+typedef struct pthreadpool *pthreadpool_t;
+typedef void (*xnn_symbol)(void);
+
+typedef struct xnn_external_value {
+  uint32_t id;
+  void *data;
+} xnn_external_value;
+
+typedef struct xnn_library {
+  void *handle;
+  xnn_status (*initialize)(const void *allocator);
+  xnn_status (*create_subgraph)(uint32_t external_values, uint32_t flags, xnn_subgraph_t *subgraph);
+  xnn_status (*delete_subgraph)(xnn_subgraph_t subgraph);
+  xnn_status (*define_tensor_value)(xnn_subgraph_t subgraph, int type, size_t rank, const size_t *dims, const void *data, uint32_t external,
+                                    uint32_t flags, uint32_t *id);
+  xnn_status (*create_runtime)(xnn_subgraph_t subgraph, pthreadpool_t pool, uint32_t flags, xnn_runtime_t *runtime);
+  xnn_status (*delete_runtime)(xnn_runtime_t runtime);
+  xnn_status (*invoke_runtime)(xnn_runtime_t runtime);
+  xnn_status (*setup)(xnn_runtime_t runtime, size_t count, const xnn_external_value *values);
+  /* NULL: a version whose shapes are those of the subgraph, for good. */
+  xnn_status (*reshape_value)(xnn_runtime_t runtime, uint32_t external, size_t rank, const size_t *dims);
+  xnn_status (*reshape_runtime)(xnn_runtime_t runtime);
+  xnn_status (*value_shape)(xnn_runtime_t runtime, uint32_t external, size_t *rank, size_t *dims);
+  /* NULL: it runs on the thread of the caller. */
+  pthreadpool_t (*create_pool)(size_t threads);
+  void (*destroy_pool)(pthreadpool_t pool);
+} xnn_library;
+
+/* Finds the library: at `path`, else where the environment variable FLAMBEAU_XNNPACK_LIBRARY says, else among those of the system and beside ours. */
+fl_status fl_xnn_load(const char *path, xnn_library *library);
+void fl_xnn_unload(const xnn_library *library);
+/* Threads, which all delegates share that want as many; NULL when there are none to have. */
+pthreadpool_t fl_xnn_take_pool(const xnn_library *library, size_t threads);
+void fl_xnn_give_back_pool(const xnn_library *library, pthreadpool_t pool);
+/* The function `xnn_define_<kind>`, NULL when the library does not have it. */
+xnn_symbol fl_xnn_definition(const xnn_library *library, const char *kind);
+const char *fl_xnn_status_name(xnn_status status);
+
+/* Adds a node to a subgraph that has its values. */
+fl_status fl_xnn_define(const xnn_library *library, xnn_subgraph_t subgraph, const xnn_node *node, const xnn_value *values);
+
+#endif
