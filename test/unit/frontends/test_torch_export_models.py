@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Generator
+
 import pytest
 import torch
 from models import MODELS
@@ -20,6 +23,12 @@ WHOLE = {
     "digits_cnn": {"aten.conv2d": 2, "aten.batch_norm": 1, "aten.dropout": 1, "aten.linear": 1},
 }
 """Composite operators that must arrive whole, and how many of them."""
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Generator[None, None, None]:
+    yield
+    gc.collect()  # IR refers to itself
 
 
 @pytest.mark.parametrize("name", MODELS)
