@@ -3,7 +3,7 @@
 from flambeau.backends.elementwise.lower import lower
 from flambeau.backends.elementwise.payload import execute
 from flambeau.backends.elementwise.taken_operators import MOST_OPERATIONS, absorbs, refuse
-from flambeau.backends.interface import Backend
+from flambeau.passes.delegation.interface import Backend
 
 BACKEND = Backend(
     "elementwise",

@@ -6,11 +6,11 @@ from xdsl.ir import BlockArgument, SSAValue
 
 from flambeau.backends.elementwise.payload import CONSTANT, LOAD, OPERATIONS, STORE, Instruction, Payload
 from flambeau.backends.elementwise.taken_operators import absorbs, operation_of, refuse, refuse_type
-from flambeau.backends.interface import BackendError, Encoded
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.ir.tensor_types import numel, tensor_type
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.delegation.interface import BackendError, Encoded
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import np
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flambeau.backends.interface import BackendError
+from flambeau.passes.delegation.interface import BackendError
 from flambeau.support.lazy import Array, np
 
 MAGIC = b"FLEW"

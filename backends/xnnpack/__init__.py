@@ -1,6 +1,7 @@
 """Subgraphs of XNNPACK, in the payloads of ExecuTorch's backend of this name; README.md in this folder says more."""
 
-from flambeau.backends.interface import Backend, later
+from flambeau.passes.delegation.interface import Backend
+from flambeau.support.lazy import later
 
 BACKEND = Backend(
     "xnnpack",

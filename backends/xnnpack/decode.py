@@ -10,7 +10,6 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.backends.interface import BackendError
 from flambeau.backends.xnnpack.dialect.nodes import MOST_DIMENSIONS
 from flambeau.backends.xnnpack.payload import (
     EXTERNAL_INPUT,
@@ -30,6 +29,7 @@ from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
 from flambeau.dialects.ir.tensor_types import Tensor, f32, shape_of, tensor
 from flambeau.dialects.ml_program import BlobStore, GlobalLoadConstantOp, GlobalOp
 from flambeau.dialects.schema.operators import find_op
+from flambeau.passes.delegation.interface import BackendError
 
 _FIELDS = {table.record: tuple(table.fields) for table in NODES}
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
 
-from flambeau.backends.interface import BackendError, Encoded
 from flambeau.backends.xnnpack.payload import (
     EXTERNAL_INPUT,
     EXTERNAL_OUTPUT,
@@ -27,6 +26,7 @@ from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
 from flambeau.dialects.ir.tensor_types import element_of, f32, is_static, shape_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.delegation.interface import BackendError, Encoded
 from flambeau.support.lazy import Array, np
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.backends.interface import BackendError
 from flambeau.backends.xnnpack.dialect import elementwise as e
 from flambeau.backends.xnnpack.dialect import movement, pooling, products
 from flambeau.backends.xnnpack.layouts import move_layouts
@@ -17,6 +16,7 @@ from flambeau.dialects.edge.layout import CHANNELS_LAST
 from flambeau.dialects.ir.tensor_types import f32, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.delegation.interface import BackendError
 from flambeau.passes.rewriting import matching as m
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.dialect_conversion import apply_full_conversion

@@ -10,7 +10,7 @@ import struct
 from dataclasses import dataclass, make_dataclass
 from typing import Any, cast
 
-from flambeau.backends.interface import BackendError
+from flambeau.passes.delegation.interface import BackendError
 from flambeau.runtime.flatbuffer import Decoder, Encoder, Kind, OneOf, Ref, Refs, Scalar, Scalars, Table, Text, Union
 
 MAGIC = b"XH00"

@@ -7,26 +7,12 @@ from typing import Annotated, ClassVar
 
 from xdsl.utils.arg_spec import ArgSpecConvertible
 
-# Few pipelines name a target, an operator, a backend or a planner, and what knows them takes as long to import as the rest: each check
-# imports what it asks.
+from flambeau.support.lazy import later
 
-
-def _known_target(name: str) -> None:
-    from flambeau.passes.targets.interface import find_target
-
-    find_target(name)
-
-
-def _known_operator(name: str) -> None:
-    from flambeau.dialects.schema.operators import check_operator
-
-    check_operator(name)
-
-
-def _known_backend(name: str) -> None:
-    from flambeau.backends.interface import find_backend
-
-    find_backend(name)
+# Few pipelines name a target, an operator or a backend, and what knows them takes as long to import as the rest: it is imported when asked.
+_known_target = later("flambeau.passes.targets.interface:find_target")
+_known_operator = later("flambeau.dialects.schema.operators:check_operator")
+_known_backend = later("flambeau.passes.delegation.interface:find_backend")
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -21,9 +20,8 @@ from flambeau.support.tables import RegistrationError, Table, check_called, hint
 PipelineFunction = Callable[[PipelineOptions], Sequence[ModulePass]]
 """A named pipeline: the passes that it stands for, given its options."""
 
-_ROOMS = ("conversion", "memory", "transforms")
-"""The folders whose files are passes."""
-
+_FILES = ("conversion/*.py", "delegation/*partition*.py", "memory/*.py", "transforms/*.py")
+"""The files that are passes."""
 
 PIPELINE_FILE = "<pipeline>"
 """The name of a pipeline's text in messages."""
@@ -61,9 +59,8 @@ def own_pass_names() -> tuple[str, ...]:
 @cache
 def _own_pass_files() -> dict[str, Path]:
     """The file of each of our passes, by the pass's name: `fold_constants.py` is `fold-constants`."""
-    folders = [Path(folder) / room for folder in flambeau.passes.__path__ for room in _ROOMS]
-    files = (folder / f"{module.name}.py" for folder in folders for module in pkgutil.iter_modules([str(folder)]))
-    return {file.stem.replace("_", "-"): file for file in files}
+    files = (file for folder in flambeau.passes.__path__ for pattern in _FILES for file in Path(folder).glob(pattern))
+    return {file.stem.replace("_", "-"): file for file in files if file.stem != "__init__"}
 
 
 def own_pass_file(name: str) -> Path:

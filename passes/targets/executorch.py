@@ -37,8 +37,8 @@ from flambeau.dialects.ir.tensor_types import (
 )
 from flambeau.dialects.schema.families import chosen_element, promote_values
 from flambeau.dialects.schema.namespace import OperatorName, aten, quantized_decomposed
-from flambeau.passes.targets.contracts import Allowance, Contract, Limit
-from flambeau.passes.targets.interface import Target
+from flambeau.passes.analysis.legality import Limit, Rule
+from flambeau.passes.targets.interface import Allowance, Target
 
 _KERNELS = frozenset(resources.files("flambeau.passes.targets").joinpath("executorch.txt").read_text(encoding="utf-8").split())
 _ADDING = frozenset({"aten::max_pool2d_with_indices_backward.grad_input"})
@@ -211,88 +211,59 @@ _PARAMETERS = (Limit("scales", dtypes=(f32, f64)), Limit("zero_points", dtypes=(
 _WIDE_PARAMETER = (Limit("scale", dtypes=(f64,)), Limit("zero_point", dtypes=(i64,)))
 _WIDE_PARAMETERS = (Limit("scales", dtypes=(f64,)), Limit("zero_points", dtypes=(i64,)))
 _ZEROS_IN_RESULT = Limit("weight_zero_points", dtype_of="result")
-_CONTRACTS = (
+_CONTRACTS = {
     # Its optimized kernel multiplies the other operand where the first has one element.
-    Contract("aten::add.out", (Limit("alpha", only=1),), _scaled_first),
-    Contract("aten::_fft_r2c.out", (Limit("onesided", only=True),), real_on_both_sides),
-    Contract("aten::_log_softmax.out", (Limit("self", dtypes=(f32, f16, bf16)),), _log_softmax),
-    Contract("aten::constant_pad_nd.out", (Limit("pad", least=0),), _sliced_and_padded),
-    Contract("aten::convolution.out", (Limit("input", rank=(3, 4)),), over_planes),
-    Contract(
-        "aten::convolution_backward.out",
+    "aten::add.out": Rule((Limit("alpha", only=1),), instead=_scaled_first),
+    "aten::_fft_r2c.out": Rule((Limit("onesided", only=True),), instead=real_on_both_sides),
+    "aten::_log_softmax.out": Rule((Limit("self", dtypes=(f32, f16, bf16)),), instead=_log_softmax),
+    "aten::constant_pad_nd.out": Rule((Limit("pad", least=0),), instead=_sliced_and_padded),
+    "aten::convolution.out": Rule((Limit("input", rank=(3, 4)),), instead=over_planes),
+    "aten::convolution_backward.out": Rule(
         (Limit("input", rank=(4, 4)), Limit("input", dtypes=(f32, f64, f16)), Limit("transposed", only=False)),
-        gradients_by_convolutions,
+        instead=gradients_by_convolutions,
     ),
-    Contract("aten::linear.out", (Limit("input", rank=(2, 16)), Limit("weight", rank=(2, 2)))),
-    Contract("aten::logit.out", (Limit("result", dtypes=(f32, f64)),)),
+    "aten::linear.out": Rule((Limit("input", rank=(2, 16)), Limit("weight", rank=(2, 2)))),
+    "aten::logit.out": Rule((Limit("result", dtypes=(f32, f64)),)),
     # They give the sign of the dividend to integers.
-    Contract("aten::remainder.Tensor_out", (Limit("result", dtypes=(*_FLOATS, ui8)),), _remainder),
-    Contract("aten::remainder.Scalar_out", (Limit("result", dtypes=(*_FLOATS, ui8)),), _remainder),
-    Contract("aten::roll.out", (Limit("dims", length=1),)),
+    "aten::remainder.Tensor_out": Rule((Limit("result", dtypes=(*_FLOATS, ui8)),), instead=_remainder),
+    "aten::remainder.Scalar_out": Rule((Limit("result", dtypes=(*_FLOATS, ui8)),), instead=_remainder),
+    "aten::roll.out": Rule((Limit("dims", length=1),)),
     # Its quantized kernels end the process where a tensor has another type than these.
-    Contract(
-        "quantized_decomposed::choose_qparams.Tensor_out",
-        (Limit("input", dtypes=(f32,)),),
-        _on_singles(quantized_decomposed.choose_qparams.tensor),
+    "quantized_decomposed::choose_qparams.Tensor_out": Rule(
+        (Limit("input", dtypes=(f32,)),), instead=_on_singles(quantized_decomposed.choose_qparams.tensor)
     ),
-    Contract(
-        "quantized_decomposed::choose_qparams_per_token_asymmetric.out",
-        (Limit("input", dtypes=(f32,)),),
-        _on_singles(quantized_decomposed.choose_qparams_per_token_asymmetric),
+    "quantized_decomposed::choose_qparams_per_token_asymmetric.out": Rule(
+        (Limit("input", dtypes=(f32,)),), instead=_on_singles(quantized_decomposed.choose_qparams_per_token_asymmetric)
     ),
-    Contract(
-        "quantized_decomposed::dequantize_per_channel.out",
-        _PARAMETERS,
-        _dequantized_channels,
+    "quantized_decomposed::dequantize_per_channel.out": Rule(_PARAMETERS, instead=_dequantized_channels),
+    "quantized_decomposed::dequantize_per_tensor.Tensor_out": Rule(
+        _WIDE_PARAMETER, instead=_with_wide_parameters(quantized_decomposed.dequantize_per_tensor.tensor, _FLOATS)
     ),
-    Contract(
-        "quantized_decomposed::dequantize_per_tensor.Tensor_out",
-        _WIDE_PARAMETER,
-        _with_wide_parameters(quantized_decomposed.dequantize_per_tensor.tensor, _FLOATS),
+    "quantized_decomposed::dequantize_per_token.out": Rule(_PARAMETERS, instead=_dequantized_tokens),
+    "quantized_decomposed::quantize_per_channel.out": Rule(
+        (_NOT_BFLOAT16, *_WIDE_PARAMETERS), instead=_with_wide_parameters(quantized_decomposed.quantize_per_channel, (f32, f64))
     ),
-    Contract(
-        "quantized_decomposed::dequantize_per_token.out",
-        _PARAMETERS,
-        _dequantized_tokens,
+    "quantized_decomposed::quantize_per_tensor.out": Rule((_NOT_BFLOAT16,), instead=_on_singles(quantized_decomposed.quantize_per_tensor)),
+    "quantized_decomposed::quantize_per_tensor.Tensor_out": Rule(
+        (_NOT_BFLOAT16, *_WIDE_PARAMETER), instead=_with_wide_parameters(quantized_decomposed.quantize_per_tensor.tensor, _FLOATS)
     ),
-    Contract(
-        "quantized_decomposed::quantize_per_channel.out",
-        (_NOT_BFLOAT16, *_WIDE_PARAMETERS),
-        _with_wide_parameters(quantized_decomposed.quantize_per_channel, (f32, f64)),
+    "quantized_decomposed::quantize_per_token.out": Rule(
+        (_NOT_BFLOAT16, *_WIDE_PARAMETERS), instead=_with_wide_parameters(quantized_decomposed.quantize_per_token, (f32, f64))
     ),
-    Contract(
-        "quantized_decomposed::quantize_per_tensor.out",
-        (_NOT_BFLOAT16,),
-        _on_singles(quantized_decomposed.quantize_per_tensor),
+    "quantized_decomposed::add.out": Rule((Limit("a", dtypes=(ui8,)), Limit("b", shape_of="a")), instead=_quantized_sum),
+    "quantized_decomposed::embedding_2bit.dtype_out": Rule((_ZEROS_IN_RESULT,), instead=_embedding(quantized_decomposed.embedding_2bit)),
+    "quantized_decomposed::embedding_4bit.dtype_out": Rule((_ZEROS_IN_RESULT,), instead=_embedding(quantized_decomposed.embedding_4bit)),
+    "quantized_decomposed::embedding_byte.dtype_out": Rule(
+        (_ZEROS_IN_RESULT, Limit("indices", dtypes=(i64,))), instead=_embedding(quantized_decomposed.embedding_byte)
     ),
-    Contract(
-        "quantized_decomposed::quantize_per_tensor.Tensor_out",
-        (_NOT_BFLOAT16, *_WIDE_PARAMETER),
-        _with_wide_parameters(quantized_decomposed.quantize_per_tensor.tensor, _FLOATS),
+    "quantized_decomposed::embedding_byte.out": Rule(
+        (Limit("indices", dtypes=(i64,)),), instead=_embedding(quantized_decomposed.embedding_byte)
     ),
-    Contract(
-        "quantized_decomposed::quantize_per_token.out",
-        (_NOT_BFLOAT16, *_WIDE_PARAMETERS),
-        _with_wide_parameters(quantized_decomposed.quantize_per_token, (f32, f64)),
+    "quantized_decomposed::mixed_linear.out": Rule(
+        (Limit("input", dtypes=(f32, f16)), Limit("result", dtypes=(f32, f16))), instead=_mixed_linear
     ),
-    Contract("quantized_decomposed::add.out", (Limit("a", dtypes=(ui8,)), Limit("b", shape_of="a")), _quantized_sum),
-    Contract("quantized_decomposed::embedding_2bit.dtype_out", (_ZEROS_IN_RESULT,), _embedding(quantized_decomposed.embedding_2bit)),
-    Contract("quantized_decomposed::embedding_4bit.dtype_out", (_ZEROS_IN_RESULT,), _embedding(quantized_decomposed.embedding_4bit)),
-    Contract(
-        "quantized_decomposed::embedding_byte.dtype_out",
-        (_ZEROS_IN_RESULT, Limit("indices", dtypes=(i64,))),
-        _embedding(quantized_decomposed.embedding_byte),
-    ),
-    Contract(
-        "quantized_decomposed::embedding_byte.out",
-        (Limit("indices", dtypes=(i64,)),),
-        _embedding(quantized_decomposed.embedding_byte),
-    ),
-    Contract(
-        "quantized_decomposed::mixed_linear.out", (Limit("input", dtypes=(f32, f16)), Limit("result", dtypes=(f32, f16))), _mixed_linear
-    ),
-    Contract("quantized_decomposed::mixed_mm.out", (Limit("input", dtypes=(f32, f16)),), _mixed_mm),
-)
+    "quantized_decomposed::mixed_mm.out": Rule((Limit("input", dtypes=(f32, f16)),), instead=_mixed_mm),
+}
 
 TARGET = Target(
     "executorch",

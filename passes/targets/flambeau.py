@@ -2,16 +2,16 @@
 
 from xdsl.dialects.builtin import f32
 
-from flambeau.passes.targets.contracts import Contract, Limit
+from flambeau.passes.analysis.legality import Limit, Rule
 from flambeau.passes.targets.interface import Target
 from flambeau.runtime.manifest import kernel_names
 
 _ATTENDED = tuple(Limit(name, dtypes=(f32,), rank=(4, 4)) for name in ("query", "key", "value", "result"))
-_CONTRACTS = (
-    Contract("aten::linear.out", (Limit("weight", rank=(2, 2)),)),
-    Contract("flambeau::layer_norm.out", (Limit(dtypes=(f32,)),)),
-    Contract("flambeau::rms_norm.out", (Limit(dtypes=(f32,)),)),
-    Contract("flambeau::scaled_dot_product_attention.out", (*_ATTENDED, Limit("dropout_p", only=0.0))),
-)
+_CONTRACTS = {
+    "aten::linear.out": Rule((Limit("weight", rank=(2, 2)),)),
+    "flambeau::layer_norm.out": Rule((Limit(dtypes=(f32,)),)),
+    "flambeau::rms_norm.out": Rule((Limit(dtypes=(f32,)),)),
+    "flambeau::scaled_dot_product_attention.out": Rule((*_ATTENDED, Limit("dropout_p", only=0.0))),
+}
 
 TARGET = Target("flambeau", kernel_names(), dim_orders="any", contracts=_CONTRACTS)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
@@ -19,11 +19,30 @@ from flambeau.dialects.ir.tensor_types import element_of
 from flambeau.dialects.schema.operators import find_op, level_ops
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_table import cached_over_rows
-from flambeau.passes.targets.contracts import Allowance, Contract
+from flambeau.passes.analysis.legality import Limit, Rule, first_reason
 from flambeau.support.tables import RegistrationError, Table, hint, note_registration
 
 
 @dataclass(frozen=True)
+class Allowance:
+    """A kernel that takes element types which the kernels of its target do not take otherwise."""
+
+    kernel: str
+    """Its qualified name."""
+    elements: frozenset[Attribute]
+    limits: tuple[Limit, ...] = ()
+    """What it takes of them."""
+
+    def why_not(self, op: SchemaOp) -> str | None:
+        """What does not fit in a call with one of the element types; None when all does."""
+        elements = (element_of(value) for value in (*op.operands, *op.results) if isinstance(value.type, TensorType))
+        if (element := next((element for element in elements if element in self.elements), None)) is None:
+            return None
+        reason = first_reason(self.limits, op)
+        return None if reason is None else f"{reason} where a tensor is of {element}"
+
+
+@dataclass(frozen=True, eq=False)
 class Target:
     """A runtime as the compiler sees it: what a program for it may use.
 
@@ -43,8 +62,8 @@ class Target:
     """The element types that its kernels do not take."""
     takes_too: tuple[Allowance, ...] = ()
     """The kernels that take such element types all the same, each once."""
-    contracts: tuple[Contract, ...] = ()
-    """The limits of its kernels beyond what their schemas say."""
+    contracts: Mapping[str, Rule] = field(default_factory=dict[str, Rule])
+    """The limits of its kernels beyond what their schemas say, by the kernels' qualified names, `aten::linear.out`."""
     alignment: int = 16
     """Of each offset in an arena, in bytes, unless the planner's options say otherwise."""
     library: Path | None = None
@@ -60,9 +79,9 @@ class Target:
         """Whether a program may keep an operator whole: it has the kernel, or the fused form where PyTorch declares no out-variant."""
         return _kernel(kind) in self.operators | self.views
 
-    def contract(self, op: SchemaOp) -> Contract | None:
+    def contract(self, op: SchemaOp) -> Rule | None:
         """The contract of the kernel, or of the fused form, that an operation becomes."""
-        return _contracts(self).get(_kernel(type(op)))
+        return self.contracts.get(_kernel(type(op)))
 
     def missing(self, kernel: str, values: Iterable[SSAValue]) -> str | None:
         """Which of these tensors a kernel does not take because of its element type; None without one."""
@@ -86,8 +105,7 @@ class Target:
         if self.missing_type(op) is not None:
             return None
         contract, allowance = self.contract(op), _allowances(self).get(_kernel(type(op)))
-        limits = (*(contract.limits if contract is not None else ()), *([allowance] if allowance is not None else []))
-        return next((reason for limit in limits if (reason := limit.why_not(op))), None)
+        return (contract.why_not(op) if contract is not None else None) or (allowance.why_not(op) if allowance is not None else None)
 
     def runs(self, op: SchemaOp) -> bool:
         """Whether a program may keep an operation whole: it keeps the operator, and the kernel takes the operands."""
@@ -112,11 +130,6 @@ def _is_among(order: Sequence[int], orders: frozenset[tuple[int, ...]] | Literal
 
 
 @cache  # by the target and not by its name, which another may have once a plug-in is loaded again
-def _contracts(target: Target) -> dict[str, Contract]:
-    return {contract.kernel: contract for contract in target.contracts}
-
-
-@cache
 def _allowances(target: Target) -> dict[str, Allowance]:
     return {allowance.kernel: allowance for allowance in target.takes_too}
 
@@ -137,7 +150,7 @@ class UnknownTargetError(ValueError):
 @cache
 def _own_names() -> tuple[str, ...]:
     """The built-in targets: the other files of this folder."""
-    return tuple(sorted({module.name for module in pkgutil.iter_modules(flambeau.passes.targets.__path__)} - {"interface", "contracts"}))
+    return tuple(sorted({module.name for module in pkgutil.iter_modules(flambeau.passes.targets.__path__)} - {"interface"}))
 
 
 def _own(name: str) -> Target:

@@ -19,7 +19,6 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.manager.pipeline_options import PipelineOptions
-from flambeau.passes.targets.contracts import Contract
 from flambeau.passes.targets.interface import find_target
 from flambeau.support.lazy import Array
 
@@ -30,13 +29,13 @@ def module_of(op: SchemaOp, block: Block) -> ModuleOp:
     return ModuleOp([FuncOp("forward", FunctionType.from_lists(block.arg_types, op.result_types), Region(block))])
 
 
-def refused_samples(target: str, contract: Contract) -> Iterator[tuple[str, list[Array], list[Array], Compilation]]:
-    """The samples that a contract of a target does not take: the operation, its tensors, its results, and its program."""
+def refused_samples(target: str, kernel: str) -> Iterator[tuple[str, list[Array], list[Array], Compilation]]:
+    """The samples that the contract of a target's kernel does not take: the operation, its tensors, its results, and its program."""
     found = find_target(target)
     for name, row in ROWS.items():
         for sample in samples_of(row) if row.level() in ("aten", "quantized_decomposed") else ():
             op, block = operation(row, sample)
-            if found.contract(op) is not contract:
+            if found.contract(op) is not found.contracts[kernel]:
                 break
             if found.why_not(op) is not None:
                 arrays: list[Any] = arrays_of(sample)

@@ -62,7 +62,7 @@ def make_engine(engine: str | None, module: ModuleOp, context: FlambeauContext, 
 
             return lambda inputs: run_leaves(module, context, inputs, method)
         case "numpy":
-            from flambeau.backends.interface import run_payload
+            from flambeau.passes.delegation.interface import run_payload
             from flambeau.runtime.interpreter import interpret
 
             if stage == STAGES[-1]:
@@ -97,7 +97,7 @@ def _beyond_torch(module: ModuleOp) -> str | None:
 
 def about_backends(module: ModuleOp, message: str) -> str:
     """Advice for a failure of the C runtime that says that a backend is absent or refuses the program."""
-    from flambeau.backends.interface import ABSENT_ADVICE, find_identifier
+    from flambeau.passes.delegation.interface import ABSENT_ADVICE, find_identifier
 
     for op in module.body.block.ops:
         if isinstance(op, PayloadOp | PartitionOp) and f"backend {op.backend.data!r}" in message:

@@ -15,8 +15,8 @@ from typing import Annotated
 import typer
 from xdsl.dialects import get_all_dialects
 
-from flambeau.backends.interface import backend_names
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.passes.delegation.interface import backend_names
 from flambeau.passes.manager.registry import all_passes, pipelines, registered_passes
 from flambeau.support.tables import discover
 

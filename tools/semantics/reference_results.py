@@ -12,7 +12,6 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
-from flambeau.backends.interface import run_payload
 from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.flambeau.method_interface import inputs_of
@@ -20,6 +19,7 @@ from flambeau.dialects.ir.diagnostics import Diagnostic
 from flambeau.dialects.ml_program import GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.delegation.interface import run_payload
 from flambeau.runtime.interpreter import (
     FunctionProgram,
     InputKind,

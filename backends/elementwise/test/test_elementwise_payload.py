@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from flambeau.backends.elementwise.payload import OPERATIONS, Instruction, Payload, decode, execute
-from flambeau.backends.interface import BackendError
 from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module
+from flambeau.passes.delegation.interface import BackendError
 from flambeau.passes.manager import Pipeline
 from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.emit import emit_pte

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from flambeau.backends.elementwise.taken_operators import MOST_OPERATIONS
-from flambeau.backends.interface import BackendError, run_payload
 from flambeau.compiler.edge_program import EdgeCompileConfig, EdgeProgramManager, to_edge
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.passes.delegation.interface import BackendError, run_payload
 from flambeau.passes.manager import PassError, Pipeline
 from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.emit import read_pte

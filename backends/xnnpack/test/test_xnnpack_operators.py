@@ -15,7 +15,6 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Region
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.backends.interface import run_payload
 from flambeau.backends.xnnpack.legality import OPERATORS, refuse
 from flambeau.backends.xnnpack.lower import CONVERTERS
 from flambeau.dialects.delegate.ops import PayloadOp
@@ -23,6 +22,7 @@ from flambeau.dialects.ir.tensor_types import f32
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.delegation.interface import run_payload
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.runtime.emit import emit_pte

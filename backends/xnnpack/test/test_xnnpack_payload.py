@@ -17,7 +17,6 @@ from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPar
 from executorch.exir import to_edge_transform_and_lower
 from models import digits_cnn
 
-from flambeau.backends.interface import BackendError, run_payload
 from flambeau.backends.xnnpack.decode import decode
 from flambeau.backends.xnnpack.encode import encode
 from flambeau.backends.xnnpack.payload import INVALID_ID, NODES, Graph, TensorValue, read_payload, write_payload
@@ -25,6 +24,7 @@ from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row_table import load_rows
+from flambeau.passes.delegation.interface import BackendError, run_payload
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.runtime.emit import read_pte
 from flambeau.runtime.interpreter import interpret

@@ -14,9 +14,9 @@ from models import digits_cnn, mobilenet_v2, resnet18
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from flambeau.backends.interface import run_payload
 from flambeau.compiler.edge_program import EdgeCompileConfig, to_edge
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.passes.delegation.interface import run_payload
 from flambeau.runtime.emit import read_pte
 from flambeau.runtime.interpreter import interpret
 from flambeau.runtime.pte import read_program

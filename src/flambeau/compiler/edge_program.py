@@ -13,13 +13,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from flambeau.backends.interface import backend_names, find_backend
 from flambeau.compiler.compilation import Compilation
 from flambeau.compiler.memory_report import MemoryReport, memory_reports, methods_of
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import check_operator
 from flambeau.dialects.text.module_text import print_module, write_module
-from flambeau.passes.analysis.backend_survey import Survey, survey
+from flambeau.passes.delegation.interface import backend_names, find_backend
+from flambeau.passes.delegation.survey import Survey, survey
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import delegate, planner_pass

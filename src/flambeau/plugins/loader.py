@@ -315,7 +315,7 @@ def _registration(item: Any, package: str) -> Callable[[Any], None] | None:
     if isinstance(item, Dialect):
         return register_dialect
     # A plug-in that makes a target or a backend has imported its class.
-    targets, backends = sys.modules.get("flambeau.passes.targets.interface"), sys.modules.get("flambeau.backends.interface")
+    targets, backends = sys.modules.get("flambeau.passes.targets.interface"), sys.modules.get("flambeau.passes.delegation.interface")
     if targets is not None and isinstance(item, targets.Target):
         return targets.register_target
     if backends is not None and isinstance(item, backends.Backend):

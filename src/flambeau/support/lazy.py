@@ -1,12 +1,12 @@
-"""numpy as `np`, imported on first use, so that tools that only read IR start without it."""
+"""What is imported on first use: numpy as `np`, so that tools that only read IR start without it, and functions by their place."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import importlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from typing import Any
-
     import numpy as np
 
     Array = np.ndarray[Any, np.dtype[Any]]
@@ -25,4 +25,15 @@ else:
     np = _Numpy()
     Array = object
 
-__all__ = ["Array", "np"]
+
+def later(place: str) -> Callable[..., Any]:
+    """The function that is at `module:name`, imported when it is first called: a list of functions imports none of their parts."""
+
+    def call(*arguments: Any) -> Any:
+        module, _, name = place.partition(":")
+        return getattr(importlib.import_module(module), name)(*arguments)
+
+    return call
+
+
+__all__ = ["Array", "later", "np"]

@@ -26,8 +26,8 @@ from flambeau import (
     to_edge,
     to_edge_transform_and_lower,
 )
-from flambeau.backends.interface import BackendError
 from flambeau.frontends.torch_export import CaptureError
+from flambeau.passes.delegation.interface import BackendError
 from flambeau.passes.transforms.cse import CsePass
 from flambeau.runtime.interpreter import interpret
 

@@ -9,13 +9,13 @@ import pytest
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
-from flambeau.backends.interface import Backend, BackendError, Encoded, backend_names, find_backend, register_backend, run_payload
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.exec.method import NamedDataOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module
-from flambeau.passes.analysis.backend_survey import why_refused
-from flambeau.passes.analysis.grouping import contracted_order, dependencies, group
+from flambeau.passes.delegation.grouping import contracted_order, dependencies, group
+from flambeau.passes.delegation.interface import Backend, BackendError, Encoded, backend_names, find_backend, register_backend, run_payload
+from flambeau.passes.delegation.survey import why_refused
 from flambeau.passes.manager import PassError, Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import delegate

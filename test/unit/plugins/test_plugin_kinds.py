@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from flambeau.backends.interface import BackendError, find_backend
 from flambeau.dialects.aten.arithmetic import AddTensorOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.text.module_text import IRError, parse_module
 from flambeau.frontends.interface import SourceError
+from flambeau.passes.delegation.interface import BackendError, find_backend
 from flambeau.passes.manager import PassError, Pipeline
 from flambeau.passes.manager.registry import PipelineError
 from flambeau.passes.planning.buffers import PlanError
@@ -327,7 +327,7 @@ def test_a_target(tmp_path: Path):
 BACKEND = """
 import numpy as np
 
-from flambeau.backends.interface import Backend, Encoded
+from flambeau.passes.delegation.interface import Backend, Encoded
 
 # Takes every cosine, of which the payload need not say anything.
 BACKEND = Backend(
@@ -393,7 +393,7 @@ def test_why_memory_could_not_be_measured_is_told(tmp_path: Path, monkeypatch: p
 
 
 def test_a_backend(tmp_path: Path):
-    from flambeau.backends.interface import run_payload
+    from flambeau.passes.delegation.interface import run_payload
 
     with pytest.raises(BackendError, match="there is no backend 'cosine'"):
         find_backend("cosine")

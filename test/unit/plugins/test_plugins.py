@@ -264,12 +264,12 @@ BAD = {
         "2:1: error: target 'mine': 'add' is not a kernel's name; they are like 'aten::add.out'",
     ),
     "backend's identifier": (
-        "from dataclasses import replace\nfrom flambeau.backends.interface import find_backend\n"
+        "from dataclasses import replace\nfrom flambeau.passes.delegation.interface import find_backend\n"
         "MINE = replace(find_backend('elementwise'), name='mine')\n",
         "3:1: error: plug-in {} declares the backend 'mine' with the identifier 'FlambeauElementwise', but programs call the backend",
     ),
     "backend": (
-        "from dataclasses import replace\nfrom flambeau.backends.interface import find_backend\n"
+        "from dataclasses import replace\nfrom flambeau.passes.delegation.interface import find_backend\n"
         "MINE = replace(find_backend('elementwise'), least=3)\n",
         "3:1: error: plug-in {} " + TAKEN.format("backend 'elementwise'", "Flambeau"),
     ),

@@ -1,17 +1,21 @@
-"""What a kernel takes beyond what its operator's schema says, as data: dtypes, ranks, numbers."""
+"""What may run somewhere, as data: the limits of an operator's kernel on a target's CPU, and of what a backend computes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
-from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
+from flambeau.dialects.edge.layout import is_row_major
 from flambeau.dialects.ir.extents import may_exceed
-from flambeau.dialects.ir.tensor_types import ElementType, element_of, same_shape, shape_of
+from flambeau.dialects.ir.tensor_types import ElementType, element_of, is_static, same_shape, shape_of
+from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.schema.row import SchemaOp
+
+Check: TypeAlias = Callable[[SchemaOp], str | None]
+"""Why an operation is not taken; None when it is."""
 
 
 @dataclass(frozen=True)
@@ -19,10 +23,16 @@ class Limit:
     """What a kernel takes of one argument, or of every tensor of a call. What is left out is not limited."""
 
     argument: str = ""
-    """Its name in the schema, or `result`; empty for all tensors, operands and results. A fused form need not have it."""
+    """Its name in the schema, or `result`; empty for all tensors, operands and the results that are read. A fused form need not have it."""
     dtypes: tuple[ElementType, ...] = ()
     rank: tuple[int, int] | None = None
     """The fewest and the most dimensions."""
+    static: bool = False
+    """Whether the sizes of a tensor are known."""
+    row_major: bool = False
+    """Whether the elements of a tensor lie in the order of its dimensions."""
+    filled: bool = False
+    """Whether a tensor has elements."""
     least: float | None = None
     """Of a number, or of each number of a list."""
     only: Any = None
@@ -76,17 +86,21 @@ class Limit:
         return None
 
     def _why_not_tensor(self, value: SSAValue, name: str) -> str | None:
+        if self.static and not is_static(value):
+            return f"the sizes of {name} are not static"
         if self.dtypes and element_of(value) not in self.dtypes:
             return f"{name} is of {element_of(value)}, and its kernel takes {', '.join(map(str, self.dtypes))}"
         if self.rank is not None and not self.rank[0] <= len(shape_of(value)) <= self.rank[1]:
             return f"{name} has {len(shape_of(value))} dimensions, and its kernel takes {self.rank[0]} to {self.rank[1]}"
-        return None
+        if self.filled and 0 in shape_of(value):
+            return f"{name} has no elements"
+        return f"{name} is not row-major" if self.row_major and not is_row_major(value) else None
 
 
 def _values(op: SchemaOp, name: str) -> Iterator[Any]:
     """What an argument of a call is, each item of a list of tensors, or its results; all its tensors without a name."""
     if not name:
-        yield from (*op.operands, *op.results)
+        yield from (*op.operands, *(result for result in op.results if len(op.results) == 1 or any(result.uses)))
     elif name == "result":
         yield from op.results
     elif any(argument.name == name for argument in op.schema.arguments):
@@ -94,31 +108,60 @@ def _values(op: SchemaOp, name: str) -> Iterator[Any]:
         yield from cast("list[Any]", value) if isinstance(value, list) else (value,)
 
 
+def is_constant(value: object) -> bool:
+    """Whether an argument is known when a program is compiled: absent, or loaded from an immutable global."""
+    return value is None or (isinstance(value, OpResult) and isinstance(value.op, GlobalLoadConstantOp))
+
+
+def first_reason(limits: Sequence[Limit], op: SchemaOp) -> str | None:
+    """Which of the limits does not hold first; None when all hold."""
+    return next((reason for limit in limits if (reason := limit.why_not(op)) is not None), None)
+
+
 @dataclass(frozen=True)
-class Contract:
-    """The limits of a kernel, and what computes the same where they do not hold."""
+class Rule:
+    """What holds of an operator that runs somewhere."""
 
-    kernel: str
-    """Its qualified name, `aten::linear.out`."""
-    limits: tuple[Limit, ...]
-    instead: Callable[..., Any] | None = None
-    """The same in terms of other operators, from the arguments in the schema's order, as the row's `decompose`, which it is without one."""
-
-
-@dataclass(frozen=True)
-class Allowance:
-    """A kernel that takes element types which the kernels of its target do not take otherwise."""
-
-    kernel: str
-    """Its qualified name."""
-    elements: frozenset[Attribute]
     limits: tuple[Limit, ...] = ()
-    """What it takes of them."""
+    constants: tuple[str, ...] = ()
+    """The arguments that must be constants, because they are compiled in, or packed when a program is loaded."""
+    checks: tuple[Check, ...] = ()
+    """What limits cannot say. They are asked when all limits hold."""
+    instead: Callable[..., Any] | None = None
+    """What computes the same where this does not hold, in terms of other operators, from the arguments in the schema's order. Without one,
+    the row's `decompose`."""
 
     def why_not(self, op: SchemaOp) -> str | None:
-        """What does not fit in a call with one of the element types; None when all does."""
-        elements = (element_of(value) for value in (*op.operands, *op.results) if isinstance(value.type, TensorType))
-        if (element := next((element for element in elements if element in self.elements), None)) is None:
-            return None
-        reason = next((reason for limit in self.limits if (reason := limit.why_not(op))), None)
-        return None if reason is None else f"{reason} where a tensor is of {element}"
+        """What does not hold of an operation; None when all does."""
+        for name in self.constants:
+            if not is_constant(op.argument(name)):
+                return f"argument {name!r} is not a constant"
+        reason = first_reason(self.limits, op)
+        return reason or next((reason for check in self.checks if (reason := check(op)) is not None), None)
+
+
+def _all_constants(op: SchemaOp, value: SSAValue) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class OperatorTable:
+    """What a backend takes."""
+
+    rules: Mapping[str, Rule]
+    """The operators: `add.Tensor` is that of the edge level, those of other dialects have their full names."""
+    tensors: Limit = Limit()
+    """What holds of the tensors of every operation."""
+    absorbs: Callable[[SchemaOp, SSAValue], bool] = _all_constants
+    """Whether a constant operand goes into the payload: all do, unless it says which."""
+    most: int = 1_000_000
+    """The most operations of one delegate."""
+
+    def why_not(self, op: Operation) -> str | None:
+        """Why an operation is not taken; None when it is."""
+        if not isinstance(op, SchemaOp) or op.level() in ("aten", "core"):
+            return "it is not an operator of the edge level"
+        rule = self.rules.get(op.schema.name if op.level() == "edge" else op.name)
+        if rule is None:
+            return "the backend has no such operator"
+        return self.tensors.why_not(op) or rule.why_not(op)

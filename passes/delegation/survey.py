@@ -9,9 +9,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from flambeau.backends.interface import Backend, find_backend
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.analysis.grouping import group
+from flambeau.passes.delegation.grouping import group
+from flambeau.passes.delegation.interface import Backend, find_backend
 
 
 def why_refused(op: Operation, backend: Backend) -> str | None:

@@ -10,11 +10,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from flambeau.backends.interface import BackendError, find_identifier, unknown_identifier
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.exec.method import NamedDataOp
 from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.dialects.ml_program import BlobStore
+from flambeau.passes.delegation.interface import BackendError, find_identifier, unknown_identifier
 from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import may_rewrite
 from flambeau.passes.rewriting.constants import ModuleConstants, blob_store

@@ -8,13 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-import flambeau.backends
 from flambeau.dialects.delegate.ops import CallOp, PartitionOp
 from flambeau.dialects.flambeau.blobs import BlobStore
 from flambeau.dialects.schema.context import FlambeauContext
@@ -39,16 +38,6 @@ class Encoded:
     data: bytes
     named_data: Mapping[str, Buffer] = field(default_factory=dict[str, "Buffer"])
     """What its runtime finds by name in the program: a name is said of one content only, so that payloads share it."""
-
-
-def later(place: str) -> Callable[..., Any]:
-    """The function that is at `module:name`, imported when it is first called: what lists backends imports none of their parts."""
-
-    def call(*arguments: Any) -> Any:
-        module, _, name = place.partition(":")
-        return getattr(importlib.import_module(module), name)(*arguments)
-
-    return call
 
 
 @dataclass(frozen=True)
@@ -91,8 +80,9 @@ ABSENT_ADVICE = "load its plug-in with --load-plugin; if there is none, export t
 
 @cache
 def _own_names() -> tuple[str, ...]:
-    """The built-in backends: the packages in this folder."""
-    return tuple(sorted(module.name for module in pkgutil.iter_modules(flambeau.backends.__path__) if module.ispkg))
+    """The built-in backends: the folders in `backends/`, none of which this room knows."""
+    folders = importlib.import_module("flambeau.backends").__path__
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(folders) if module.ispkg))
 
 
 def _own(name: str) -> Backend:

@@ -11,14 +11,14 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from flambeau.backends.interface import Backend, BackendError, backend_names, find_backend
 from flambeau.dialects.delegate.ops import CallOp, PartitionOp, ReturnOp
 from flambeau.dialects.ir.diagnostics import is_listening, remark
 from flambeau.dialects.ir.symbols import symbols_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.analysis.backend_survey import functions_with_bodies, groups_for, why_left
-from flambeau.passes.analysis.grouping import contracted_order, used_outside
+from flambeau.passes.delegation.grouping import contracted_order, used_outside
+from flambeau.passes.delegation.interface import Backend, BackendError, backend_names, find_backend
+from flambeau.passes.delegation.survey import functions_with_bodies, groups_for, why_left
 from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.rewriting.uses import replace_uses
